@@ -23,6 +23,7 @@ REFUSED, INTERRUPTED, PIPE_CLOSED = 2, 130, 141
 """Exit codes: wrong input or no room for the output; Ctrl+C; the reader of standard output closed it."""
 
 ORIENTATIONS = ("queries_as_rows", "queries_as_columns")
+PICTURES = ("map", "lines")
 
 SUFFIXES = (".json", ".safetensors")
 """Suffixes of document files."""
@@ -259,6 +260,15 @@ def _add_render(command: argparse.ArgumentParser) -> None:
     command.add_argument("--theme", default="light", help=_("light or dark (default: light)"))
     command.add_argument("--orientation", choices=ORIENTATIONS, help=_("the orientation of the matrix"))
     command.add_argument("--range", choices=[row.id for row in RANGES], help=_("the range of the colours"))
+    command.add_argument(
+        "--as",
+        dest="picture",
+        choices=PICTURES,
+        help=_("a map, or lines from words to words, of weights"),
+    )
+    command.add_argument(
+        "--query", metavar="N|all", help=_("with lines: one query, 0 the first, or all (default: the view's)")
+    )
     command.add_argument(
         "--dpi",
         type=_whole_number,

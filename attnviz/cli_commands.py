@@ -34,7 +34,7 @@ from attnviz.model.io.files import DocumentError, load, save
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.pieces import byte_pairs
 from attnviz.model.spec.value import require
-from attnviz.model.spec.view import Ranges
+from attnviz.model.spec.view import Ranges, View
 from attnviz.model.text import MODEL, join_text, shown_token, split_text
 
 if TYPE_CHECKING:
@@ -91,7 +91,10 @@ def render(options: Namespace) -> int:
         view = replace(view, orientation=options.orientation)
     if options.range is not None:
         view = replace(view, ranges=Ranges.of_all(options.range))
-    figure = draw(trace, view, options.stage, head, site=options.site, theme=options.theme)
+    if options.query is not None:
+        view = _with_query(view, options.query)
+    where = {"site": options.site, "theme": options.theme, "picture": options.picture}
+    figure = draw(trace, view, options.stage, head, **where)
     _written(options.output, lambda: save_figure(figure, options.output, dpi=options.dpi))
     return 0
 
@@ -281,6 +284,15 @@ def _head(text: str | None) -> Any:
     if not text.isascii() or not text.isdigit():
         raise FieldError("head", text, must_be("a whole number of at least 0, or 'all'"))
     return int(text)
+
+
+def _with_query(view: View, text: str) -> View:
+    """The view whose lines start from one query, counted from 0, or from all of them."""
+    if text == "all":
+        return replace(view, lines=replace(view.lines, queries="all"))
+    if not text.isascii() or not text.isdigit():
+        raise FieldError("query", text, must_be("a whole number of at least 0, or 'all'"))
+    return replace(view, query=int(text), lines=replace(view.lines, queries="one"))
 
 
 def _written(path: str, write: Any) -> None:

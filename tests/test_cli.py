@@ -139,6 +139,17 @@ def test_render_turns_and_ranges(tmp_path: Path) -> None:
     assert "weights · Logarithmic" in text and text.index(">cat<") < text.index(">猫<")
 
 
+def test_render_draws_lines_of_one_query_or_of_all(tmp_path: Path, capsys: Capture) -> None:
+    one, every = tmp_path / "one.svg", tmp_path / "all.svg"
+    command = ["render", "grouped-query", "--stage", "weights", "--as", "lines"]
+    assert main([*command, "--query", "1", "-o", str(one)]) == 0
+    assert main([*command, "--query", "all", "--head", "all", "-o", str(every)]) == 0
+    curves = [file.read_text(encoding="utf-8").count(" C ") for file in (one, every)]
+    assert 0 < curves[0] < curves[1]
+    assert main([*command, "--query", "second", "-o", str(one)]) != 0
+    assert "query must be a whole number of at least 0, or 'all'" in capsys.readouterr().err
+
+
 def test_decode_prints_json_with_the_numbers_of_the_library(capsys: Capture) -> None:
     assert main(["decode", "causal-decode", "--steps", "14", "--json"]) == 0
     read = json.loads(capsys.readouterr().out)

@@ -110,13 +110,13 @@ def content(
     if stage not in site.stages:
         raise FieldError("stage", stage, among(site.stages))
     row = STAGE_BY_ID[stage]
-    heads = _heads(site, view, row, head)
+    heads = chosen_heads(site, view, row, head)
     blocked = site.hatched(stage)
     scale = scale or _scale(site, view, row, heads)
     turned = view.orientation == "queries_as_columns"
     on_rows, on_columns = (_side(site, row, axis, shades) for axis in (-2, -1))
     return Content(
-        title=_title(site, row, heads),
+        title=figure_title(site, row, heads),
         quantity=_(row.title),
         formula=stage_formula(site.experiment, stage),
         maps=tuple(_map(site, row, one, scale, blocked, turned) for one in heads),
@@ -126,7 +126,8 @@ def content(
     )
 
 
-def _heads(site: SiteTrace, view: View, stage: Stage, head: Head) -> tuple[int, ...]:
+def chosen_heads(site: SiteTrace, view: View, stage: Stage, head: Head) -> tuple[int, ...]:
+    """The heads that `head` names. Raises `ValueError` for one that the stage lacks."""
     count = site.shape(stage.id)[0] if stage.per_head else 1
     if head is None:
         return (shown_head(site.experiment, view, stage.id),)
@@ -181,7 +182,8 @@ def _side_color(axis: Axis, hue: str, shades: Shades) -> str:
     return shades.muted if axis == "feature" else shades.ink
 
 
-def _title(site: SiteTrace, stage: Stage, heads: tuple[int, ...]) -> str:
+def figure_title(site: SiteTrace, stage: Stage, heads: tuple[int, ...]) -> str:
+    """The stage's name and the shown head, or their number."""
     title = _(stage.title)
     if not stage.per_head:
         return title

@@ -5,15 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from attnviz.core.shades import Shades
-from attnviz.errors import FieldError, among, must_be
-from attnviz.figures.content import Head, content
+from attnviz.errors import FieldError, among, listed, must_be
+from attnviz.figures.content import Head, chosen_heads, content, figure_title
 from attnviz.figures.fonts import drawing
 from attnviz.figures.palette import palette
+from attnviz.model.explain.formulas.stages import stage_formula
+from attnviz.model.links import LINED, word_lines
 from attnviz.model.sites.titles import site_title
-from attnviz.model.spec.view import View
+from attnviz.model.spec.view import Picture, View
+from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace, Trace
 
 if TYPE_CHECKING:
@@ -36,23 +39,31 @@ def render(
     *,
     site: str | None = None,
     theme: str = "light",
+    picture: str | None = None,
 ) -> Figure:
-    """Draw one stage as a heat map with token labels, colour bar and, where they fit, numbers.
+    """Draw one stage as a heat map with token labels, colour bar and, where they fit, numbers; or as lines.
 
     `view` determines colour range and orientation, and the site, stage and head where they are None. `head`
     counts from 0 (key/value heads for their stages); "all" draws every head, small, on one colour scale.
     `site` is the name of one attention; "all" draws one head of all of them side by side, with their numbers
-    of pairs, for a stage of queries and keys. `theme` is "light" or "dark".
+    of pairs, for a stage of queries and keys. `theme` is "light" or "dark". `picture` is "map" or "lines"
+    between words, which weights of one attention have; None: the one of the view, where the stage has it.
 
     Returns a `matplotlib.figure.Figure` of one axes, whose unit is a point. Write it with
-    `attnviz.figures.save_figure`. Raises `ValueError` for a site, stage, head or theme that does not exist.
+    `attnviz.figures.save_figure`. Raises `ValueError` for a site, stage, head, theme or picture that does not
+    exist.
     """
     view = view or View()
     shades = palette(theme)
     with drawing():
         if site == ALL_SITES:
+            if picture == "lines":
+                raise FieldError("picture", picture, must_be("map for all attentions"))
             return _of_all_sites(trace, view, stage or view.stage, head, shades)
-        return _of_one(trace, chosen_site(trace, view, site), view, stage or view.stage, head, shades)
+        chosen, stage = chosen_site(trace, view, site), stage or view.stage
+        if _as_lines(view, stage, picture):
+            return _of_lines(trace, chosen, view, stage, head, shades)
+        return _of_one(trace, chosen, view, stage, head, shades)
 
 
 def chosen_site(trace: Trace, view: View, name: str | None) -> SiteTrace:
@@ -76,6 +87,39 @@ def _of_one(trace: Trace, site: SiteTrace, view: View, stage: str, head: Head, s
         heat.draw(axes, shown, sheet, label, shades)
 
     return _sheet(sheet.width, sheet.height, min(sheet.cell_w, sheet.cell_h), shades, draw)
+
+
+def _as_lines(view: View, stage: str, picture: str | None) -> bool:
+    """True if `picture`, or else the view, asks for lines. Raises `ValueError` if the stage has none."""
+    pictures = get_args(Picture)
+    if picture is None:
+        return view.picture == "lines" and stage in LINED
+    if picture not in pictures:
+        raise FieldError("picture", picture, among(pictures))
+    if picture == "lines" and stage not in LINED:
+        of_others = must_be("map for a stage other than {stages}", stages=listed(LINED))
+        raise FieldError("picture", picture, of_others)
+    return picture == "lines"
+
+
+def _of_lines(trace: Trace, site: SiteTrace, view: View, stage: str, head: Head, shades: Shades) -> Figure:
+    from attnviz.figures import lines
+
+    if stage not in site.stages:
+        raise FieldError("stage", stage, among(site.stages))
+    row = STAGE_BY_ID[stage]
+    heads = () if head is None else chosen_heads(site, view, row, head)
+    links = word_lines(site, view, stage, heads)
+    title = figure_title(site, row, links.heads)
+    if len(trace.sites) > 1:
+        title = f"{site_title(trace.experiment, site.name)} · {title}"
+    shown = lines.lines_content(title, stage_formula(site.experiment, stage), links)
+    layout = lines.measure(shown)
+
+    def draw(axes: Any) -> None:
+        lines.draw(axes, shown, layout, shades)
+
+    return _sheet(layout.width, layout.height, lines.ROW, shades, draw)
 
 
 def _of_all_sites(trace: Trace, view: View, stage: str, head: Head, shades: Shades) -> Figure:

@@ -14,6 +14,7 @@ from attnviz.model.stages import STAGE_BY_ID
 
 Count = Annotated[int, Meta(ge=0)]
 Orientation = Literal["queries_as_rows", "queries_as_columns"]
+Picture = Literal["map", "lines"]
 Range = Literal["row", "head", "global", "log", "symmetric", "percentile", "without_first"]
 
 
@@ -43,13 +44,20 @@ class Ranges(Value, frozen=True):
         return Ranges(range_id, range_id, range_id)
 
 
+class Lines(Value, frozen=True):
+    """Lines between words: those of one query or of all, of the selected head or of all."""
+
+    queries: Literal["one", "all"] = "one"
+    heads: Literal["one", "all"] = "one"
+
+
 class View(Value, frozen=True):
     """Display of a trace: stage, head, query, decoding step, colour ranges, orientation.
 
     `plane` are the two features drawn as the axes of the plane; `keys` the keys whose share of each row of
-    weights is summed; `locked` is the cell under inspection, `site`
-    the selected attention (empty: the main one). A value past the end of the experiment (a head it does not
-    have) is shown as the last one.
+    weights is summed; `picture` draws weights as a map or as `lines` between words; `locked` is the
+    cell under inspection, `site` the selected attention (empty: the main one). A value past the end of the
+    experiment (a head it does not have) is shown as the last one.
     """
 
     stage: str = "weights"
@@ -60,6 +68,8 @@ class View(Value, frozen=True):
     orientation: Orientation = "queries_as_rows"
     plane: tuple[Count, Count] = (0, 1)
     keys: tuple[Count, ...] = ()
+    picture: Picture = "map"
+    lines: Lines = Lines()
     locked: Cell | None = None
     site: str = ""
 

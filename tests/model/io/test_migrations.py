@@ -82,7 +82,7 @@ def test_a_range_of_version_1_is_unknown_to_the_present_version() -> None:
     with pytest.raises(
         ValueError,
         match=r"\$\.view\.range must be one of the keys stage, head, "
-        r"query, step, ranges, orientation, plane, keys, locked, site; got 'log'\.",
+        r"query, step, ranges, orientation, plane, keys, picture, lines, locked, site; got 'log'\.",
     ):
         document_from(of_version(VERSION, {"range": "log"}), {})
     assert document_from(of_version(VERSION, {"ranges": {"weights": "log"}}), {}).view.ranges == Ranges(

@@ -15,8 +15,10 @@ from attnviz.gui.widgets.combo import DropDown
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.elided import WholeLabel
 from attnviz.gui.widgets.formula_line import FormulaLine
+from attnviz.gui.widgets.segmented import Segmented
 from attnviz.i18n import _
 from attnviz.model.explain.formulas.symbols import Parts
+from attnviz.model.spec.view import View
 
 FORMULA_FROM = 640
 """Width from which the formula fits beside the names."""
@@ -29,6 +31,9 @@ class StageHeader(QWidget):
 
     range_chosen = Signal(str)
     side_wanted = Signal(bool)
+    picture_chosen = Signal(str)
+    lines_chosen = Signal(str, str)
+    """(field of the view's `lines`, its value)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,6 +45,14 @@ class StageHeader(QWidget):
         self.flag = QLabel()
         self.flag.setObjectName("stage_flag")
         self.flag.setTextFormat(Qt.TextFormat.PlainText)
+        self._picture = Segmented(())
+        self._picture.setObjectName("picture_switch")
+        self._picture.changed.connect(self.picture_chosen)
+        self._lined_queries, self._lined_heads = Segmented(()), Segmented(())
+        self._lined_queries.setObjectName("lined_queries")
+        self._lined_heads.setObjectName("lined_heads")
+        self._lined_queries.changed.connect(self._on_lined_queries)
+        self._lined_heads.changed.connect(self._on_lined_heads)
         self._range = DropDown()
         self._range.setObjectName("range_box")
         self._range.activated.connect(self._on_range)
@@ -62,7 +75,10 @@ class StageHeader(QWidget):
             row.addWidget(widget)
         row.addStretch(1)
         row.addWidget(self._proposal)
+        row.addWidget(self._lined_queries)
+        row.addWidget(self._lined_heads)
         row.addWidget(self._range)
+        row.addWidget(self._picture)
         row.addWidget(self._side)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
@@ -79,9 +95,20 @@ class StageHeader(QWidget):
         """The colour range of the stage; and one in which more of the map can be read, or ""."""
         self._range.setCurrentIndex(self._range.findData(range_id))
         self._proposed = proposed
-        self._proposal.setVisible(bool(proposed))
         if proposed:
             self._proposal.setText(_("Try: {range}").format(range=_(RANGE_BY_ID[proposed].label)))
+
+    def show_picture(self, view: View, *, can_be_lines: bool) -> None:
+        """The picture of the stage, and what belongs to it: the range of a map, the choice of lines."""
+        is_lines = can_be_lines and view.picture == "lines"
+        self._picture.setVisible(can_be_lines)
+        self._picture.set_value("lines" if is_lines else "map")
+        self._lined_queries.set_value(view.lines.queries)
+        self._lined_heads.set_value(view.lines.heads)
+        self._lined_queries.setVisible(is_lines)
+        self._lined_heads.setVisible(is_lines)
+        self._range.setVisible(not is_lines)
+        self._proposal.setVisible(not is_lines and bool(self._proposed))
         self._fit()
 
     def show_side(self, is_open: bool) -> None:
@@ -93,6 +120,8 @@ class StageHeader(QWidget):
         self.formula.apply_theme(theme)
         self.place.setStyleSheet(f"color: {theme.muted}")
         self.flag.setStyleSheet(f"color: {theme.warning}")
+        for control in (self._picture, self._lined_queries, self._lined_heads):
+            control.apply_theme(theme)
         self._side.setIcon(icon("side", theme))
         self._proposal.setStyleSheet(f"color: {theme.accent}; text-decoration: underline")
 
@@ -107,6 +136,7 @@ class StageHeader(QWidget):
         self._range.setToolTip(_("Colour range"))
         says = _("One token takes nearly all of each row: in this range more of the map can be read")
         self._proposal.setToolTip(plain_tooltip(says))
+        self._name_pictures()
         says = _("Show the output and the row of the query beside the map")
         self._side.setToolTip(plain_tooltip(says))
         self._side.setAccessibleName(says)
@@ -124,11 +154,15 @@ class StageHeader(QWidget):
 
     def _fit(self) -> None:
         """The names come first; the formula is shown if a wide line has room for all of it."""
-        shown = [
-            w
-            for w in (self.name, self.place, self.flag, self._proposal, self._range, self._side)
-            if not w.isHidden()
-        ]
+        beside = (
+            self._proposal,
+            self._lined_queries,
+            self._lined_heads,
+            self._range,
+            self._picture,
+            self._side,
+        )
+        shown = [widget for widget in (self.name, self.place, self.flag, *beside) if not widget.isHidden()]
         taken = sum(widget.sizeHint().width() + GRID for widget in shown)
         room = self.width() - taken
         self.formula.setVisible(self.width() >= FORMULA_FROM and room >= self.formula.sizeHint().width())
@@ -136,6 +170,37 @@ class StageHeader(QWidget):
 
     def minimumSizeHint(self) -> QSize:
         return QSize(200, super().minimumSizeHint().height())
+
+    def _name_pictures(self) -> None:
+        self._picture.setAccessibleName(_("Picture"))
+        self._picture.set_options(
+            [
+                ("map", _("Map"), _("Weights as a map of queries and keys")),
+                ("lines", _("Lines"), _("Weights as lines from words to words")),
+            ]
+        )
+        self._lined_queries.setAccessibleName(_("Lines of which queries"))
+        self._lined_queries.set_options(
+            [
+                ("one", _("1 query"), _("Lines of the selected query")),
+                ("all", _("All"), _("Lines of all queries, up to 256 tokens")),
+            ]
+        )
+        self._lined_heads.setAccessibleName(_("Lines of which heads"))
+        self._lined_heads.set_options(
+            [
+                ("one", _("1 head"), _("Lines of the selected head")),
+                ("all", _("All"), _("Lines of all heads, each in its hue; the numbers are their mean")),
+            ]
+        )
+
+    @Slot(str)
+    def _on_lined_queries(self, value: str) -> None:
+        self.lines_chosen.emit("queries", value)
+
+    @Slot(str)
+    def _on_lined_heads(self, value: str) -> None:
+        self.lines_chosen.emit("heads", value)
 
     @Slot(int)
     def _on_range(self, index: int) -> None:

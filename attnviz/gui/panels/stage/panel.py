@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from msgspec import structs
 from PySide6.QtCore import QSize, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
@@ -18,9 +19,12 @@ from attnviz.gui.panels.stage.side import Side
 from attnviz.gui.stage_heat import highlight, stage_content, stage_title
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.heat.map import HeatMap
+from attnviz.gui.widgets.lines.view import WordLinesView
+from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.i18n import _
 from attnviz.model.edit import edits
 from attnviz.model.explain.formulas.symbols import stage_parts
+from attnviz.model.links import LINED, word_lines
 from attnviz.model.masks import mask_of
 from attnviz.model.ranges import proposed_range
 from attnviz.model.sites.titles import label_among_several
@@ -37,7 +41,7 @@ SIDE_FROM = 900
 class StageViewPanel(Panel):
     """The stage that the view names: hover lights, click locks, painting blocks cells by hand."""
 
-    follows = ("stage", "head", "query", "ranges", "orientation", "locked", "keys")
+    follows = ("stage", "head", "query", "ranges", "orientation", "locked", "keys", "picture", "lines")
     follows_player = True
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
@@ -53,6 +57,8 @@ class StageViewPanel(Panel):
         self._header.formula.stage_pointed.connect(store.set_stage_hover)
         self._header.formula.stage_clicked.connect(self._on_stage)
         self._header.range_chosen.connect(self._on_range)
+        self._header.picture_chosen.connect(self._on_picture)
+        self._header.lines_chosen.connect(self._on_lines)
         self._header.side_wanted.connect(self._on_side)
         self._side = Side()
         self._side.bar_clicked.connect(self._on_bar)
@@ -69,7 +75,14 @@ class StageViewPanel(Panel):
         row = QHBoxLayout()
         row.setSpacing(2 * GRID)
         column.addLayout(row, 1)
+        self._words = WordLinesView()
+        self._words.query_clicked.connect(self._on_query)
+        self._words.key_hovered.connect(self._on_hovered)
+        self._words.key_clicked.connect(self._on_clicked)
+        self._words_scroll = clear_scroll(self._words, sideways=False)
+        self._words_scroll.hide()
         row.addWidget(self.map, 1)
+        row.addWidget(self._words_scroll, 1)
         row.addWidget(self._side)
         self._fold()
         self.setFocusProxy(self.map)
@@ -124,9 +137,22 @@ class StageViewPanel(Panel):
         self._header.show_place(self._titled(stage_title(site, view, stage)), parts, _flags(site, stage))
         range_id, head = view.range_of(stage), shown_head(site.experiment, view, stage)
         self._header.show_range(range_id, proposed_range(site, stage, range_id, head))
+        self._header.show_picture(view, can_be_lines=stage in LINED)
+        self._show_lines(site, stage)
         if self._is_side_open:
             self._side.show_output(site, view)
         self._light(site)
+
+    def _show_lines(self, site: SiteTrace, stage: str) -> None:
+        """Show the lines in place of the map if the view draws this stage so."""
+        view = self.store.shown_view
+        is_lines = view.picture == "lines" and stage in LINED
+        if is_lines:
+            self._words.set_lines(word_lines(site, view, stage), self._titled(stage_title(site, view, stage)))
+        if self._words_scroll.isHidden() == is_lines:
+            self.map.setVisible(not is_lines)
+            self._words_scroll.setVisible(is_lines)
+            self.setFocusProxy(self._words if is_lines else self.map)
 
     def _help_labels(self, stage: str, *, has_shares: bool) -> None:
         """Let the labels of queries take clicks, and those of keys that have shares of each row."""
@@ -139,6 +165,9 @@ class StageViewPanel(Panel):
         view, focus = self.store.shown_view, self.store.focus
         newest = -1 if self.store.followed is None else view.query
         self.map.set_highlight(replace(highlight(site, view, self._stage(site), focus), newest=newest))
+        on_weights = focus is not None and STAGE_BY_ID[focus.stage].score_shaped
+        lit = (focus.row, focus.column) if focus is not None and on_weights else (view.query, -1)
+        self._words.set_chosen(*lit)
         if self._is_side_open:
             self._side.light(site, view, focus, self.theme)
 
@@ -213,7 +242,7 @@ class StageViewPanel(Panel):
         """A row's label selects its query; a column's label sums what goes to its key, Ctrl to several."""
         view = self.store.document.view
         if is_row:
-            self.store.look(query=index)
+            self._on_query(index)
         elif is_added:
             self.store.look(keys=tuple(sorted({*view.keys} ^ {index})))
         else:
@@ -236,6 +265,18 @@ class StageViewPanel(Panel):
         if self.store.trace is not None:
             stage, view = self._stage(self.store.shown_site), self.store.document.view
             self.store.look(ranges=view.with_range(stage, range_id))  # type: ignore[arg-type]
+
+    @Slot(int)
+    def _on_query(self, query: int) -> None:
+        self.store.look(query=query, locked=None)
+
+    @Slot(str)
+    def _on_picture(self, picture: str) -> None:
+        self.store.look(picture=picture)
+
+    @Slot(str, str)
+    def _on_lines(self, field: str, value: str) -> None:
+        self.store.look(lines=structs.replace(self.store.document.view.lines, **{field: value}))
 
     @Slot()
     def _on_output(self) -> None:

@@ -11,7 +11,7 @@ from panels import PanelBench
 from pointer import drag, move, press, release
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QToolButton
+from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QLabel, QToolButton
 from pytestqt.qtbot import QtBot
 
 import attnviz
@@ -23,7 +23,9 @@ from attnviz.gui.panels.stage.panel import SIDE_FROM, StageViewPanel
 from attnviz.gui.panels.stage.side import MOST_BARS
 from attnviz.gui.widgets.formula_line import FormulaLine
 from attnviz.gui.widgets.heat.margins.spread import shares
+from attnviz.gui.widgets.lines.view import WordLinesView
 from attnviz.gui.widgets.pictures.bars import Bars
+from attnviz.gui.widgets.segmented import Segmented
 from attnviz.model.edit import edits
 from attnviz.model.edit.layers import set_n_layers
 from attnviz.model.io.presets import load_preset
@@ -31,7 +33,7 @@ from attnviz.model.masks import mask_of
 from attnviz.model.sites.sites import at
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import Causal, Padding, Painted
-from attnviz.model.spec.view import Cell, Ranges
+from attnviz.model.spec.view import Cell, Lines, Ranges
 from attnviz.model.stages import STAGE_BY_ID
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
@@ -335,3 +337,39 @@ def test_a_long_map_proposes_a_range_in_which_it_can_be_read(qtbot: QtBot) -> No
     bench.store.edit(edits.set_n_tokens, 8)
     bench.store.look(ranges=Ranges())
     assert not link.isVisible()
+
+
+def test_weights_are_drawn_as_lines_by_a_switch_and_other_stages_as_maps(qtbot: QtBot) -> None:
+    bench = PanelBench(qtbot, StageViewPanel, "fluffy-blue-creature", 720, 420)
+    bench.store.look(locked=None, stage="weights", query=3)
+    words, switch = bench.find(WordLinesView, "word_lines"), bench.find(Segmented, "picture_switch")
+    assert bench.panel.map.isVisible() and not words.isVisible()
+    bench.find(QAbstractButton, "segment_lines").click()
+    assert bench.store.document.view.picture == "lines"
+    assert words.isVisible() and not bench.panel.map.isVisible()
+    assert not bench.find(QComboBox, "range_box").isVisible()
+    assert (words.query, words.accessibleName()) == (3, text(bench, "stage_title"))
+    for kind in ("queries", "heads"):
+        chooser = bench.find(Segmented, f"lined_{kind}")
+        chooser.findChild(QAbstractButton, "segment_all").click()
+    assert bench.store.document.view.lines == Lines("all", "all")
+    assert words.lines is not None and words.lines.query is None and len(words.lines.heads) == 4
+    bench.store.look(stage="scores")
+    assert bench.panel.map.isVisible() and not words.isVisible() and not switch.isVisible()
+    bench.store.look(stage="weights")
+    assert words.isVisible() and bench.panel.focusProxy() is words
+
+
+def test_words_point_at_cells_and_select_queries(qtbot: QtBot) -> None:
+    bench = PanelBench(qtbot, StageViewPanel, "fluffy-blue-creature", 720, 420)
+    bench.store.look(locked=None, stage="weights", query=3, picture="lines")
+    words = bench.find(WordLinesView, "word_lines")
+    places = words.columns
+    key = QPointF(places.right + 8, places.y(1)).toPoint()
+    query = QPointF(places.left - 8, places.y(2)).toPoint()
+    move(words, key, held=False)
+    assert bench.store.pointer.cell == Cell("weights", 3, 1, 0)
+    QTest.mouseClick(words, Qt.MouseButton.LeftButton, NO_KEY, key)
+    assert bench.store.document.view.locked == Cell("weights", 3, 1, 0)
+    QTest.mouseClick(words, Qt.MouseButton.LeftButton, NO_KEY, query)
+    assert bench.store.document.view.query == 2 and bench.store.document.view.locked is None

@@ -1,0 +1,261 @@
+"""Words at the left and at the right, and lines between them: the weights of attention.
+
+Vig 2019, "A Multiscale Visualization of Attention in the Transformer Model" (BertViz), draws attention so.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, QSizeF, Qt, Signal
+from PySide6.QtGui import QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPixmap, QResizeEvent
+from PySide6.QtWidgets import QSizePolicy, QToolTip
+
+from attnviz.core.shades import head_color
+from attnviz.core.text import isolated, number, visible
+from attnviz.gui.widgets.control import Control, draw_focus_ring, plain_tooltip
+from attnviz.gui.widgets.heat.hatch import device_scale, is_vector
+from attnviz.gui.widgets.lines.layout import HEADING, Columns, columns, least_height
+from attnviz.gui.widgets.lines.painting import (
+    draw_headings,
+    draw_legend,
+    draw_links,
+    draw_number,
+    draw_word,
+    shade_word,
+    widest_word,
+)
+from attnviz.i18n import _
+from attnviz.model.links import Links, WordLines
+
+_FAINT = 0.12
+"""Opacity of the lines that are not pointed at."""
+_STEPS = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}
+NOTHING = (-1, -1)
+
+
+class WordLinesView(Control):
+    """A click on a left word selects its query, one on a right word locks a cell; hovering previews both."""
+
+    query_clicked = Signal(int)
+    key_hovered = Signal(int, int)
+    """(query, key), or (−1, −1) when the pointer left."""
+    key_clicked = Signal(int, int)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("word_lines")
+        self.setMouseTracking(True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self._lines: WordLines | None = None
+        self._links: tuple[Links, ...] = ()
+        self._chosen = (0, -1)
+        self._hovered = NOTHING
+        self._widest = 0.0
+        self._base: QPixmap | None = None
+
+    @property
+    def lines(self) -> WordLines | None:
+        """The shown attention."""
+        return self._lines
+
+    @property
+    def query(self) -> int:
+        """The query whose weights are shown: under the pointer, else the selected one."""
+        return self._hovered[0] if self._hovered[0] >= 0 else self._chosen[0]
+
+    @property
+    def key(self) -> int:
+        """The key under the pointer, here or in another panel; −1: none."""
+        return self._hovered[1] if self._hovered[1] >= 0 else self._chosen[1]
+
+    @property
+    def columns(self) -> Columns:
+        """The places of the words in the present size."""
+        lines = self._lines
+        count = 1 if lines is None else max(len(lines.queries), len(lines.keys))
+        return columns(QSizeF(self.size()), count, self._widest)
+
+    def set_lines(self, lines: WordLines, title: str) -> None:
+        """Show the lines of another attention, head or query; `title` is read by screen readers."""
+        self._lines, self._links, self._base = lines, lines.links(), None
+        self._widest = widest_word(lines.keys)
+        if self._hovered[0] >= len(lines.queries) or self._hovered[1] >= len(lines.keys):
+            self._hovered = NOTHING
+        self._chosen = min(self._chosen[0], len(lines.queries) - 1), min(self._chosen[1], len(lines.keys) - 1)
+        self.setAccessibleName(title)
+        self.setMinimumHeight(least_height(max(len(lines.queries), len(lines.keys))))
+        self.update()
+
+    def set_chosen(self, query: int, key: int) -> None:
+        """Emphasise a query, and the key under the pointer in another panel; −1: none."""
+        if (query, key) != self._chosen:
+            self._chosen = query, key
+            self._describe()
+            self.update()
+
+    def lit_links(self) -> tuple[Links, ...]:
+        """The lines that stand out: those of a hovered key, or of the emphasised query; all if none is."""
+        lines = self._lines
+        if lines is None:
+            return ()
+        is_all = lines.query is None
+        if is_all and self._hovered[1] >= 0:
+            return tuple(one.part(one.keys == self._hovered[1]) for one in self._links)
+        if is_all and self._hovered[0] < 0 and self._chosen[1] < 0:
+            return self._links
+        links = self._links if is_all or self.query == lines.query else lines.of_query(self.query).links()
+        return tuple(one.part(one.queries == self.query) for one in links)
+
+    def sizeHint(self) -> QSize:
+        return QSize(520, 320)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(220, self.minimumHeight())
+
+    # --- painting
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Paint the lines first, then the words beside their ends."""
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if self._lines is not None and self._lines.queries and self._lines.keys:
+            self._paint_lines(painter)
+            last = _("weight") if len(self._lines.heads) == 1 else _("mean")
+            draw_headings(painter, self.columns, (_("query"), _("key"), last), self._theme)
+            if len(self._lines.heads) > 1:
+                draw_legend(painter, self.columns, self._lines.heads, self._theme)
+            self._paint_words(painter, self._lines)
+        if self.hasFocus():
+            draw_focus_ring(painter, QRectF(self.visibleRegion().boundingRect()), self._theme, 3)
+        painter.end()
+
+    def _paint_lines(self, painter: QPainter) -> None:
+        """All lines from a kept picture, faint if some stand out, which come on top."""
+        lit = self.lit_links()
+        if self._links is lit or is_vector(painter):
+            draw_links(painter, self.columns, lit)
+            return
+        if self._lines is not None and self._lines.query is None:
+            painter.setOpacity(_FAINT)
+            painter.drawPixmap(0, 0, self._picture(device_scale(painter)))
+            painter.setOpacity(1.0)
+        draw_links(painter, self.columns, lit)
+
+    def _picture(self, ratio: float) -> QPixmap:
+        """All lines as pixels, painted when first needed: hovering paints few on top."""
+        wanted = self.size() * ratio
+        if self._base is None or self._base.size() != wanted:
+            self._base = QPixmap(wanted)
+            self._base.setDevicePixelRatio(ratio)
+            self._base.fill(Qt.GlobalColor.transparent)
+            painter = QPainter(self._base)
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            draw_links(painter, self.columns, self._links)
+            painter.end()
+        return self._base
+
+    def _paint_words(self, painter: QPainter, lines: WordLines) -> None:
+        """Shade the right words by what they get, with numbers; the left ones by what a hovered key gets."""
+        places, theme = self.columns, self._theme
+        hue = head_color(lines.heads[0]) if len(lines.heads) == 1 else theme.accent
+        gets = lines.given(self.query).mean(axis=0)
+        gives = lines.received(self._hovered[1]).mean(axis=0) if self._hovered[1] >= 0 else None
+        for index in self._shown_rows(len(lines.queries)):
+            bold = index == self.query
+            word = lines.queries[index]
+            ground = draw_word(painter, places, index, word, is_left=True, is_bold=bold, color=theme.query)
+            if gives is not None:
+                shade_word(painter, ground, float(gives[index]), hue)
+        hidden = lines.hidden(self.query)
+        for index in self._shown_rows(len(lines.keys)):
+            word, bold = lines.keys[index], index == self.key
+            color = theme.muted if hidden[index] else theme.key
+            ground = draw_word(painter, places, index, word, is_left=False, is_bold=bold, color=color)
+            if not hidden[index]:
+                shade_word(painter, ground, float(gets[index]), hue)
+                draw_number(painter, places, index, float(gets[index]), theme)
+
+    def _shown_rows(self, count: int) -> range:
+        """The rows in sight: of thousands, few are painted."""
+        shown, row = self.visibleRegion().boundingRect(), self.columns.row
+        if shown.isEmpty():  # painted into a picture
+            return range(count)
+        first = int((shown.top() - HEADING) // row)
+        return range(max(0, first), min(count, int((shown.bottom() - HEADING) // row) + 1))
+
+    # --- hands
+
+    def word_at(self, at: QPointF) -> tuple[int, int]:
+        """(query, key) of the word under a point, −1 for the other side; (−1, −1) between the words."""
+        lines = self._lines
+        return NOTHING if lines is None else self.columns.word_at(at, len(lines.queries), len(lines.keys))
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        self._hover(self.word_at(event.position()))
+
+    def leaveEvent(self, event: QEvent) -> None:
+        self._hover(NOTHING)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        query, key = self.word_at(event.position())
+        if event.button() != Qt.MouseButton.LeftButton:
+            return
+        if query >= 0:
+            self.query_clicked.emit(query)
+        elif key >= 0:
+            self.key_clicked.emit(self._chosen[0], key)
+
+    def takes_key(self, event: QKeyEvent) -> bool:
+        return event.key() in _STEPS
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Up and down select the query."""
+        step = _STEPS.get(Qt.Key(event.key()))
+        if step is None or self._lines is None:
+            super().keyPressEvent(event)
+            return
+        self.query_clicked.emit(min(max(self._chosen[0] + step, 0), len(self._lines.queries) - 1))
+
+    def event(self, event: QEvent) -> bool:
+        """Show exact weights when the system requests a tooltip."""
+        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
+            query, key = self.word_at(QPointF(event.pos()))
+            text = self.weights_text(self._chosen[0], key) if key >= 0 else ""
+            QToolTip.showText(event.globalPos(), plain_tooltip(text).replace("\n", "<br>"), self)
+            return True
+        return super().event(event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        self._base = None
+
+    def weights_text(self, query: int, key: int) -> str:
+        """The weight from a query to a key, in full precision, one line for each head."""
+        lines = self._lines
+        assert lines is not None
+        texts = [f"{isolated(visible(lines.queries[query]))} → {isolated(visible(lines.keys[key]))}"]
+        part = slice(query, query + 1), slice(key, key + 1)
+        for head in lines.heads:
+            value = lines.site.window(lines.stage, head, *part)[0, 0]
+            texts.append(_("head {head}: {value}").format(head=head + 1, value=str(value)))
+        return "\n".join(texts)
+
+    def _hover(self, word: tuple[int, int]) -> None:
+        if word == self._hovered:
+            return
+        had_key, self._hovered = self._hovered[1] >= 0, word
+        self._describe()
+        self.update()
+        if word[1] >= 0:
+            self.key_hovered.emit(self._chosen[0], word[1])
+        elif had_key:
+            self.key_hovered.emit(*NOTHING)
+
+    def _describe(self) -> None:
+        """Say the greatest weight of the emphasised query to a screen reader."""
+        lines = self._lines
+        if lines is None or not 0 <= self.query < len(lines.queries):
+            return
+        weights = lines.given(self.query).mean(axis=0)
+        best = int(weights.argmax())
+        names = f"{visible(lines.queries[self.query])} → {visible(lines.keys[best])}"
+        self.setAccessibleDescription(f"{names}: {number(float(weights[best]))}")

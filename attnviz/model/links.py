@@ -1,0 +1,107 @@
+"""Attention as lines from words to words: the weights of one query or of all, of one head or of several."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.model.spec.view import View, shown_head
+from attnviz.model.trace import SiteTrace
+
+LINED = ("weights", "dropped")
+"""Stages that can be drawn as lines: shares that each query gives to the keys."""
+
+LEAST = 0.01
+"""Smallest weight that is a line, as a share of the largest one."""
+MOST_LINES = 3000
+"""Lines of one head; of more, the strongest."""
+MOST_CELLS = 256 * 256
+"""Pairs up to which the lines of all queries are drawn; of a longer text, those of one query."""
+
+
+@dataclass(frozen=True, eq=False)
+class Links:
+    """The lines of one head: the query, the key and the weight of each, the strongest last."""
+
+    head: int
+    queries: NDArray[np.intp]
+    keys: NDArray[np.intp]
+    weights: NDArray[np.float64]
+
+    def part(self, kept: NDArray[np.bool_]) -> Links:
+        """Those lines for which `kept` is True."""
+        return Links(self.head, self.queries[kept], self.keys[kept], self.weights[kept])
+
+
+@dataclass(frozen=True, eq=False)
+class WordLines:
+    """The lines between the words of one attention; they start from `query`, or from all queries if None."""
+
+    site: SiteTrace
+    stage: str
+    heads: tuple[int, ...]
+    query: int | None
+
+    @property
+    def queries(self) -> tuple[str, ...]:
+        """The words at the left."""
+        return self.site.labels("query")
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The words at the right."""
+        return self.site.labels("key")
+
+    def links(self) -> tuple[Links, ...]:
+        """The lines of each head. Weights below `LEAST` of the largest of all heads are left out."""
+        first = 0 if self.query is None else self.query
+        rows = slice(None) if self.query is None else slice(first, first + 1)
+        windows = [self._weights(head, rows) for head in self.heads]
+        largest = max((float(values.max(initial=0.0)) for values in windows), default=0.0)
+        least = max(LEAST * largest, np.finfo(np.float64).tiny)
+        return tuple(
+            _links(head, values, first, least) for head, values in zip(self.heads, windows, strict=True)
+        )
+
+    def of_query(self, query: int) -> WordLines:
+        """The lines of one query."""
+        return replace(self, query=query)
+
+    def given(self, query: int) -> NDArray[np.float64]:
+        """The weights that a query gives to each key, (heads, keys)."""
+        rows = slice(query, query + 1)
+        return np.stack([self._weights(head, rows)[0] for head in self.heads])
+
+    def hidden(self, query: int) -> NDArray[np.bool_]:
+        """True for the keys that the masks block for a query, (keys,)."""
+        blocked = self.site.blocked(slice(query, query + 1))
+        if blocked is None or self.site.experiment.adds_to_blocked:
+            return np.zeros(len(self.keys), dtype=np.bool_)
+        return np.asarray(blocked[0])
+
+    def received(self, key: int) -> NDArray[np.float64]:
+        """The weights that a key gets from each query, (heads, queries)."""
+        columns = slice(key, key + 1)
+        return np.stack([self._weights(head, slice(None), columns)[:, 0] for head in self.heads])
+
+    def _weights(self, head: int, rows: slice, columns: slice = slice(None)) -> NDArray[np.float64]:
+        return np.nan_to_num(self.site.window(self.stage, head, rows, columns).astype(np.float64))
+
+
+def word_lines(site: SiteTrace, view: View, stage: str, heads: tuple[int, ...] = ()) -> WordLines:
+    """The lines that a view draws of `stage`, one of `LINED`; of its own heads if `heads` is empty."""
+    if not heads and view.lines.heads == "all":
+        heads = tuple(range(site.shape(stage)[0]))
+    heads = heads or (shown_head(site.experiment, view, stage),)
+    n_queries, n_keys = site.shape(stage)[-2:]
+    is_all = view.lines.queries == "all" and n_queries * n_keys <= MOST_CELLS
+    return WordLines(site, stage, heads, None if is_all else min(view.query, n_queries - 1))
+
+
+def _links(head: int, weights: NDArray[np.float64], first: int, least: float) -> Links:
+    rows, keys = np.nonzero(weights >= least)
+    values = weights[rows, keys]
+    order = np.argsort(values, kind="stable")[-MOST_LINES:]
+    return Links(head, rows[order] + first, keys[order], values[order])
