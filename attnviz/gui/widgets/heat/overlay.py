@@ -53,6 +53,13 @@ def outline(
     painter.drawRect(rect)
 
 
+def frame(painter: QPainter, geometry: Geometry, block: Block, color: str) -> None:
+    """Frame a block of cells from outside, so that low rows keep their colours."""
+    painter.setPen(QPen(QColor(color), 2.0))
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    painter.drawRect(geometry.block_rect(*block).adjusted(-1.0, -1.0, 1.0, 1.0))
+
+
 def strong_outline(painter: QPainter, geometry: Geometry, cell: Cell, theme: Theme, width: float) -> None:
     """The outline of one cell: ink between lines of the panel's colour, so that it shows on any cell."""
     down, across = cell

@@ -29,7 +29,7 @@ from attnviz.gui.widgets.heat.labels import (
 from attnviz.gui.widgets.heat.layout import Geometry, Measures, arrange
 from attnviz.gui.widgets.heat.margins.received import draw_received, received_size, received_strip
 from attnviz.gui.widgets.heat.margins.spread import draw_spread, spread_size, spread_strip
-from attnviz.gui.widgets.heat.overlay import Block, blocks, clip_to_plot, outline, strong_outline
+from attnviz.gui.widgets.heat.overlay import Block, blocks, clip_to_plot, frame, outline, strong_outline
 from attnviz.gui.widgets.heat.paint import draw_cells, draw_numbers
 from attnviz.i18n import _
 
@@ -161,8 +161,7 @@ class HeatScene:
             outline(painter, geometry, block, self.theme.panel, 3.5, dashed=False)
             outline(painter, geometry, block, self.theme.ink, 1.5, dashed=False)
         for block in self._newest(lit):
-            outline(painter, geometry, block, self.theme.panel, 4.0, dashed=False)
-            outline(painter, geometry, block, self.theme.accent, 2.0, dashed=False)
+            frame(painter, geometry, block, self.theme.accent)
         for block, color in self._stripes(lit):
             outline(painter, geometry, block, self.theme.panel, 1.5, dashed=False)
             outline(painter, geometry, block, color, 1.5, dashed=True)
