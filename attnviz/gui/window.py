@@ -25,13 +25,13 @@ from attnviz.gui.edits_menu import EditsMenu
 from attnviz.gui.focus import Focus
 from attnviz.gui.handlers import Handlers
 from attnviz.gui.jobs import JobLine
-from attnviz.gui.live.compare.live import CompareLive
 from attnviz.gui.live.decoding import DecodeLive
 from attnviz.gui.live.follow import FollowLive
 from attnviz.gui.live.trace import Live
 from attnviz.gui.live.uncached import UncachedLive
 from attnviz.gui.look import look
 from attnviz.gui.look.icons import app_icon
+from attnviz.gui.look.style import color_plots
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.menus import Commands
 from attnviz.gui.panels.panel import Panel
@@ -42,7 +42,7 @@ from attnviz.gui.settings import Settings
 from attnviz.gui.status import StatusLine
 from attnviz.gui.store import Store
 from attnviz.gui.top_bar import TopBar
-from attnviz.gui.widgets.control import plain_tooltip
+from attnviz.gui.widgets.control import active_theme, plain_tooltip
 from attnviz.gui.widgets.document_line import DocumentLine
 from attnviz.gui.widgets.panel_dock import PanelDock
 from attnviz.gui.workspaces.switcher import Workspaces
@@ -147,6 +147,7 @@ class Window(QMainWindow):
 
         Apart from the constructor, so that the window can be on the screen before its panels are imported.
         """
+        color_plots(active_theme())
         self._make_panels()
         look.apply(look.application(), self.settings)
         for panel in self.panels.values():
@@ -169,6 +170,7 @@ class Window(QMainWindow):
         ContextMenus(self)
 
     def _watch_comparisons(self) -> None:
+        from attnviz.gui.live.compare.live import CompareLive
         from attnviz.gui.panels.compare.panel import ComparePanel
 
         panel = self.panels["compare"]

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from attnviz.errors import Message, message_of
 from attnviz.i18n import _, current_language
-from attnviz.model.fields import field_at
 
 
 def field_title(path: str) -> str:
     """Title of the field at a path in the active language, in any layer; else empty."""
+    from attnviz.model.fields import (
+        field_at,
+    )  # its table is slow to make: the first frame does not wait for it
+
     row = field_at(path)
     if row is None and path.endswith(".kind"):  # which of the parts it is: the field that holds the part
         row = field_at(path.removesuffix(".kind"))
