@@ -107,7 +107,7 @@ def test_it_says_what_to_do_while_there_is_nothing_to_show(made) -> None:  # typ
     _store, panel = made()
     empty = panel.findChild(QWidget, "inspector_empty")
     assert empty.isVisible() and not panel.page.isVisible()
-    assert word(panel, "empty_state_text") == "Hover a cell to see its arithmetic; click to lock it."
+    assert word(panel, "inspector_says") == "Hover a cell to see its arithmetic; click to lock it."
 
 
 def test_hover_previews_and_the_lock_stays(made) -> None:  # type: ignore[no-untyped-def]
@@ -286,7 +286,7 @@ def test_a_locked_cell_that_an_edit_takes_away_is_said(made) -> None:  # type: i
     assert text(panel).startswith("masked")
     change(store, masks=())
     traced(store)
-    assert word(panel, "empty_state_text").startswith("This cell no longer exists.")
+    assert word(panel, "inspector_says").startswith("This cell no longer exists.")
 
 
 def test_nothing_is_worked_out_while_the_tab_is_hidden(made) -> None:  # type: ignore[no-untyped-def]

@@ -11,9 +11,9 @@ from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.inspector.page import InspectorPage
 from attnviz.gui.panels.inspector.path import InspectorPath
+from attnviz.gui.panels.inspector.start import InspectorStart
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
-from attnviz.gui.widgets.empty_state import EmptyState
 from attnviz.i18n import _
 from attnviz.model.explain.arithmetic.cell import exists, explain
 from attnviz.model.explain.arithmetic.reading import stage_symbol
@@ -43,7 +43,7 @@ class InspectorPanel(Panel):
         self._path_line.setObjectName("inspector_path")
         self._path_line.back_wanted.connect(self._on_back)
         self._path_line.crumb_wanted.connect(self._on_crumb)
-        self._empty = EmptyState("")
+        self._empty = InspectorStart(store)
         self._empty.setObjectName("inspector_empty")
         self._path: tuple[Cell, ...] = ()
         self._pointed: Cell | None = None

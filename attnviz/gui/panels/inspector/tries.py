@@ -1,0 +1,95 @@
+"""`TRIES`: what to try while no cell is open; true of the shown numbers, and done by a click."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from msgspec.structs import replace
+
+from attnviz.core.text import isolated, visible
+from attnviz.gui.store import Store
+from attnviz.i18n import N_, _
+from attnviz.model.edit.masks import find_mask, put_mask, take_mask
+from attnviz.model.spec.parts import Causal, NoScale, SqrtDHead
+from attnviz.model.spec.view import Cell, shown_head
+from attnviz.model.stages import STAGE_BY_ID
+
+
+@dataclass(frozen=True)
+class Try:
+    """One suggestion: its sentence now (empty: not offered now), and what a click on it does."""
+
+    id: str
+    sentence: Callable[[Store], str]
+    act: Callable[[Store], object]
+
+
+def largest_weight(store: Store) -> tuple[Cell, float]:
+    """The largest weight of the last query in the shown head."""
+    site = store.shown_site
+    head = shown_head(store.attention, store.document.view, "weights")
+    last = site.shape("weights")[1] - 1
+    row = np.asarray(site.window("weights", head, slice(last, last + 1)))[0]
+    key = int(np.nanargmax(row)) if np.isfinite(row).any() else 0
+    return Cell("weights", last, key, head), float(row[key])
+
+
+def _largest(store: Store) -> str:
+    cell, value = largest_weight(store)
+    queries, keys = (store.shown_site.labels(axis) for axis in STAGE_BY_ID["weights"].axes[1:])
+    return _("Open the largest weight of the last row: “{query}” → “{key}”, {value:.3f}").format(
+        query=isolated(visible(queries[cell.row])), key=isolated(visible(keys[cell.column])), value=value
+    )
+
+
+def _open_largest(store: Store) -> None:
+    cell, _value = largest_weight(store)
+    store.look(stage="weights", query=cell.row, locked=cell)
+
+
+def _next_head(store: Store) -> str:
+    heads = store.attention.heads.n_heads
+    if heads < 2:
+        return ""
+    return _("Show the next of the {n} heads").format(n=heads)
+
+
+def _show_next_head(store: Store) -> None:
+    heads = store.attention.heads.n_heads
+    store.look(head=(min(store.document.view.head, heads - 1) + 1) % heads)
+
+
+def _mask(store: Store) -> str:
+    if find_mask(store.attention, Causal) is not None:
+        return _("Remove the causal mask: every token then sees the later ones")
+    return _("Add a causal mask: no token then sees a later one")
+
+
+def _switch_mask(store: Store) -> None:
+    if find_mask(store.attention, Causal) is not None:
+        store.edit_attention(take_mask, Causal)
+    else:
+        store.edit_attention(put_mask, Causal())
+
+
+def _scale(store: Store) -> str:
+    scale = store.attention.scale
+    if isinstance(scale, SqrtDHead):
+        return _("Leave out ÷√d: the scores grow, and the softmax sharpens")
+    return _("Divide the scores by √d again") if isinstance(scale, NoScale) else ""
+
+
+def _switch_scale(store: Store) -> None:
+    other = NoScale() if isinstance(store.attention.scale, SqrtDHead) else SqrtDHead()
+    store.edit_attention(lambda site: replace(site, scale=other))
+
+
+TRIES: tuple[Try, ...] = (
+    Try("largest", _largest, _open_largest),
+    Try("head", _next_head, _show_next_head),
+    Try("mask", _mask, _switch_mask),
+    Try("scale", _scale, _switch_scale),
+)
+TITLE = N_("Try this")

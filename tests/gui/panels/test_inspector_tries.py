@@ -1,0 +1,63 @@
+"""What the empty inspector offers: it names numbers of the trace, and a click does what it says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from desk import Desk, MakeDesk
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+
+import attnviz
+from attnviz.gui.panels.inspector.tries import TRIES, largest_weight
+from attnviz.gui.widgets.link_line import LinkLine
+from attnviz.model.io.presets import load_preset, preset_ids
+from attnviz.model.spec.parts import Causal, NoScale
+
+
+def line(desk: Desk, id_: str) -> LinkLine:
+    return desk.find(LinkLine, f"try_{id_}")
+
+
+def test_the_largest_weight_is_that_of_the_trace_and_a_click_opens_it(make_desk: MakeDesk) -> None:
+    desk = make_desk("causal-decode")
+    desk.store.look(locked=None, head=0)
+    desk.settle()
+    weights = attnviz.run(desk.store.experiment)["weights"][0, -1]
+    key = int(weights.argmax())
+    desk.qtbot.waitUntil(lambda: f"{weights[key]:.3f}" in line(desk, "largest").text())
+    desk.click(line(desk, "largest"))
+    locked = desk.store.document.view.locked
+    assert locked is not None and (locked.stage, locked.column) == ("weights", key)
+    assert locked.row == desk.store.experiment.n_queries - 1
+
+
+def test_enter_chooses_a_line_and_undo_takes_it_back(make_desk: MakeDesk) -> None:
+    desk = make_desk("causal-decode")
+    desk.store.look(locked=None, head=0)
+    before = desk.store.experiment
+    QTest.keyClick(line(desk, "mask"), Qt.Key.Key_Return)
+    assert not any(isinstance(mask, Causal) for mask in desk.store.attention.masks)
+    QTest.keyClick(line(desk, "scale"), Qt.Key.Key_Space)
+    assert isinstance(desk.store.attention.scale, NoScale)
+    desk.store.undo()
+    desk.store.undo()
+    assert desk.store.experiment == before
+
+
+@pytest.mark.parametrize("preset", preset_ids())
+def test_every_preset_offers_something_and_no_line_fails(make_desk: MakeDesk, preset: str) -> None:
+    desk = make_desk(preset)
+    refused: list[object] = []
+    desk.store.rejected.connect(refused.append)
+    for row in TRIES:
+        desk.store.open(load_preset(preset))
+        desk.settle()
+        if row.sentence(desk.store):
+            row.act(desk.store)
+            desk.settle()
+    desk.store.open(load_preset(preset))
+    desk.settle()
+    cell, value = largest_weight(desk.store)
+    row_of = np.asarray(desk.store.shown_site.window("weights", cell.head))[cell.row]
+    assert value == pytest.approx(np.nanmax(row_of)) and not refused
