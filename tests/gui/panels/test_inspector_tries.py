@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from desk import Desk, MakeDesk
 from PySide6.QtCore import Qt
-from PySide6.QtTest import QTest
 
 import attnviz
 from attnviz.gui.panels.inspector.tries import TRIES, largest_weight
@@ -25,7 +24,7 @@ def test_the_largest_weight_is_that_of_the_trace_and_a_click_opens_it(make_desk:
     desk.settle()
     weights = attnviz.run(desk.store.experiment)["weights"][0, -1]
     key = int(weights.argmax())
-    desk.qtbot.waitUntil(lambda: f"{weights[key]:.3f}" in line(desk, "largest").text())
+    desk.qtbot.waitUntil(lambda: f"{weights[key]:.3f}" in line(desk, "largest").accessibleName())
     desk.click(line(desk, "largest"))
     locked = desk.store.document.view.locked
     assert locked is not None and (locked.stage, locked.column) == ("weights", key)
@@ -36,9 +35,11 @@ def test_enter_chooses_a_line_and_undo_takes_it_back(make_desk: MakeDesk) -> Non
     desk = make_desk("causal-decode")
     desk.store.look(locked=None, head=0)
     before = desk.store.experiment
-    QTest.keyClick(line(desk, "mask"), Qt.Key.Key_Return)
+    line(desk, "mask").setFocus()
+    desk.press_key(Qt.Key.Key_Return)
     assert not any(isinstance(mask, Causal) for mask in desk.store.attention.masks)
-    QTest.keyClick(line(desk, "scale"), Qt.Key.Key_Space)
+    line(desk, "scale").setFocus()
+    desk.press_key(Qt.Key.Key_Space)
     assert isinstance(desk.store.attention.scale, NoScale)
     desk.store.undo()
     desk.store.undo()

@@ -40,7 +40,7 @@ class InspectorStart(Control):
         for row in TRIES:
             line = self._lines[row.id]
             line.setObjectName(f"try_{row.id}")
-            line.chosen.connect(partial(row.act, store))
+            line.clicked.connect(partial(row.act, store))
             column.addWidget(line)
         column.addStretch(1)
         scroll = clear_scroll(content, sideways=False)

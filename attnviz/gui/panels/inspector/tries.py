@@ -12,9 +12,14 @@ from attnviz.core.text import isolated, visible
 from attnviz.gui.store import Store
 from attnviz.i18n import N_, _
 from attnviz.model.edit.masks import find_mask, put_mask, take_mask
-from attnviz.model.spec.parts import Causal, NoScale, SqrtDHead
+from attnviz.model.spec.parts import Causal, NoScale, Scale, SqrtDHead
 from attnviz.model.spec.view import Cell, shown_head
 from attnviz.model.stages import STAGE_BY_ID
+
+_SCALES: dict[type, tuple[str, Scale]] = {
+    SqrtDHead: (N_("Leave out ÷√d: the scores grow, and the softmax sharpens"), NoScale()),
+    NoScale: (N_("Divide the scores by √d again"), SqrtDHead()),
+}
 
 
 @dataclass(frozen=True)
@@ -75,14 +80,12 @@ def _switch_mask(store: Store) -> None:
 
 
 def _scale(store: Store) -> str:
-    scale = store.attention.scale
-    if isinstance(scale, SqrtDHead):
-        return _("Leave out ÷√d: the scores grow, and the softmax sharpens")
-    return _("Divide the scores by √d again") if isinstance(scale, NoScale) else ""
+    sentence, _other = _SCALES.get(type(store.attention.scale), ("", None))
+    return _(sentence) if sentence else ""
 
 
 def _switch_scale(store: Store) -> None:
-    other = NoScale() if isinstance(store.attention.scale, SqrtDHead) else SqrtDHead()
+    _sentence, other = _SCALES[type(store.attention.scale)]
     store.edit_attention(lambda site: replace(site, scale=other))
 
 
