@@ -39,7 +39,9 @@ MENUS: tuple[tuple[str, str], ...] = (
 )
 
 ACTIONS: tuple[ActionRow, ...] = (
+    ActionRow("start", N_("Start page"), "file", ("Ctrl+Home",)),
     ActionRow("new", N_("New"), "file", ("Ctrl+N",), "new"),
+    ActionRow("empty", N_("Empty document"), "file"),
     ActionRow("open", N_("Open…"), "file", ("Ctrl+O",), "open"),
     ActionRow("import_model", N_("Import model…"), "file", ("Ctrl+Shift+O",)),
     ActionRow("save", N_("Save"), "file", ("Ctrl+S",), "save", separated=True),
@@ -81,8 +83,8 @@ ACTIONS: tuple[ActionRow, ...] = (
     ActionRow("play", N_("Play or pause"), "decoding", ("Space", "F5"), "play", repeats=False),
     ActionRow("step_forward", N_("Step forward"), "decoding", ("Ctrl+.",), "step_forward"),
     ActionRow("step_back", N_("Step back"), "decoding", ("Ctrl+;",), "step_back"),
-    ActionRow("first_step", N_("First step"), "decoding", ("Ctrl+Home",), "first"),
-    ActionRow("last_step", N_("Last step"), "decoding", ("Ctrl+End",), "last"),
+    ActionRow("first_step", N_("First step"), "decoding", ("Alt+Home",), "first"),
+    ActionRow("last_step", N_("Last step"), "decoding", ("Alt+End",), "last"),
     ActionRow("follow_player", N_("Follow the player"), "decoding", separated=True, checkable=True),
     ActionRow("export_figure", N_("Export figure…"), "export", ("Ctrl+E",), "export"),
     ActionRow("export_panel", N_("Export panel…"), "export", ("Ctrl+Shift+E",)),

@@ -82,15 +82,23 @@ def first_document(path: Path | None) -> Document:
 def fill(window: Window, path: Path | None) -> None:
     window.store.stand_in()
     if path is None:
-        window.documents.open_story(partial(_start, window))
+        window.documents.open_story(partial(_begin, window))
     else:
         _start(window)
         window.documents.open(path)
 
 
 def _start(window: Window) -> None:
+    """Fill the window, and show over it what a person has to see first."""
     window.start()
     window.keeping.restoring.start()
+
+
+def _begin(window: Window) -> None:
+    """Begin with the start page, at the first run and for those who want it."""
+    _start(window)
+    if window.settings.is_first_run() or window.settings["start"]:
+        window.start_page.show()
 
 
 class FirstFrame(QObject):

@@ -30,6 +30,8 @@ from attnviz.model.io.files import (
 from attnviz.model.io.stamp import Stamp
 from attnviz.model.io.turns import ChangedOnDisk
 from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import SeededVectors
 
 FIRST_PRESET = "fluffy-blue-creature"
 """The initial document of a window: quick to read, until another one opens."""
@@ -38,6 +40,8 @@ STORIES = {"en": "stories-en", "zh_CN": "stories-zh"}
 """Document of a fresh start, by language: the bundled model generates a story."""
 MOST_NAMED = 60
 """Characters of a title that become a file name."""
+EMPTY_WIDTH = 8
+"""Features of a token of an empty document."""
 SUFFIXES = (JSON_SUFFIX, TENSORS_SUFFIX)
 
 
@@ -75,6 +79,12 @@ class Documents(QObject):
                 self._read(id_, self._store.open, self._on_failed, "file")
             else:
                 self._store.open(load_preset(id_))
+
+    def open_empty(self) -> None:
+        """Show a document to begin with: a few words, random vectors, one head."""
+        if self.may_leave():
+            words = tuple(_("write your own text here").split())
+            self._store.open(Document(Experiment(words, SeededVectors(len(words), EMPTY_WIDTH))))
 
     def open_story(self, then: Callable[[], None]) -> None:
         """Show the story of this language, unless another document came first.

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtGui import QAction
 
 from attnviz.gui.live.player import END, Event, GoBy, GoTo, Player, Toggle
@@ -54,6 +54,16 @@ class Handlers(QObject):
         return palette
 
     # --- file
+
+    @Slot()
+    def on_start(self) -> None:
+        self._window.start_page.show()
+
+    @Slot()
+    def on_empty(self) -> None:
+        self._window.documents.open_empty()
+        self._window.workspaces.show_panel("tokens")
+        self._window.panels["tokens"].setFocus(Qt.FocusReason.OtherFocusReason)
 
     @Slot()
     def on_new(self) -> None:

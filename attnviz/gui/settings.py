@@ -50,6 +50,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("motion", bool, True, N_("Transitions")),
     Setting("follow", bool, True, N_("Follow the player")),
     Setting("caption", bool, True, N_("Captions")),
+    Setting("start", bool, False, N_("Start page at the start")),
 )
 
 _BY_KEY = {setting.key: setting for setting in SETTINGS}
@@ -117,6 +118,12 @@ class Settings:
     def _bytes(self, key: str) -> bytes:
         value = self._store.value(key, QByteArray(), type=QByteArray)
         return bytes(value.data()) if isinstance(value, QByteArray) else b""
+
+    def is_first_run(self) -> bool:
+        """True the first time that it is requested with these settings."""
+        is_first = not self._store.contains("was_run")
+        self._store.setValue("was_run", True)
+        return is_first
 
     def sync(self) -> None:
         """Write what has changed to the disk."""

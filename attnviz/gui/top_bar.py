@@ -27,6 +27,8 @@ class TopBar(QWidget):
 
     chosen = Signal(str)
     """The id of the workspace whose tab was chosen."""
+    tab_clicked = Signal()
+    """A tab was clicked, also that of the present workspace."""
 
     def __init__(self, store: Store, live: Live, commands: Commands) -> None:
         super().__init__()
@@ -88,6 +90,7 @@ class TopBar(QWidget):
         for _row in WORKSPACES:
             tabs.addTab("")
         tabs.currentChanged.connect(self._on_tab)
+        tabs.tabBarClicked.connect(self.tab_clicked)
         return tabs
 
     def _menu_button(self, name: str, menu: QMenu) -> QToolButton:

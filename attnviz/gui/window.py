@@ -39,6 +39,7 @@ from attnviz.gui.panels.table import PANELS
 from attnviz.gui.presets_menu import fill_presets
 from attnviz.gui.recovery.keeping import Keeping
 from attnviz.gui.settings import Settings
+from attnviz.gui.start.start import Start
 from attnviz.gui.status import StatusLine
 from attnviz.gui.store import Store
 from attnviz.gui.top_bar import TopBar
@@ -106,6 +107,7 @@ class Window(QMainWindow):
         self.commands["follow_player"].setChecked(settings["follow"])
         self.restoreGeometry(QByteArray(settings.geometry()))
         self.workspaces = Workspaces(self, self.docks, settings)
+        self.start_page = Start(self)
         self._connect()
         self.workspaces.start()
         self.top_bar.show_workspace(self.workspaces.present.id)
@@ -201,6 +203,7 @@ class Window(QMainWindow):
             self.docks[row.id].set_title(_(row.title))
         for panel in self.panels.values():
             panel.retranslate()
+        self.start_page.retranslate()
         self.top_bar.retranslate()
         self.status.retranslate()
         self.status.hint(_(self.workspaces.present.keys))
@@ -329,6 +332,8 @@ class Window(QMainWindow):
     def leave(self) -> None:
         """Move the focus to the map, or to the window itself, where Space plays."""
         stage = self.panels.get("stage")
+        if self.start_page.is_shown:
+            return
         target = stage if stage is not None and stage.isVisible() else self
         target.setFocus(Qt.FocusReason.OtherFocusReason)
 

@@ -22,8 +22,8 @@ from attnviz.gui.widgets.numbers.view import GridView
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints", r"raise\(\)", "grabbing the keyboard")
 
-TEXT_KEYS = {"Ctrl+Right", "Ctrl+Left", "Space"}
-"""Shortcuts that mean something to a line of text: a word further, and the blank."""
+TEXT_KEYS = {"Ctrl+Right", "Ctrl+Left", "Ctrl+Home", "Space"}
+"""Shortcuts that mean something to a line of text: a word further, its beginning, and the blank."""
 
 
 def line(desk: Desk) -> QLineEdit:

@@ -37,6 +37,8 @@ ICONS = (
     "language",
     "help",
     "edit",
+    "model",
+    "search",
     "settings",
     "close",
     "side",

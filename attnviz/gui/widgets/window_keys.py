@@ -6,7 +6,7 @@ from PySide6.QtCore import QEvent
 from PySide6.QtGui import QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QLineEdit
 
-_WINDOWS = tuple(map(QKeySequence, ("Ctrl+E", "Ctrl+Home", "Ctrl+End", "Ctrl+K")))
+_WINDOWS = tuple(map(QKeySequence, ("Ctrl+E", "Alt+Home", "Alt+End", "Ctrl+K")))
 
 
 def is_windows(event: QKeyEvent) -> bool:

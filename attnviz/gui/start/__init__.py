@@ -1,0 +1,1 @@
+"""The start page: where to begin, what was open last, and all presets as pictures."""

@@ -1,0 +1,89 @@
+"""`ENTRIES`: ways to begin, one row each, as large buttons at the left of the start page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFont, QKeyEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QAbstractButton, QSizePolicy
+
+from attnviz.gui.look.fonts import ui_font
+from attnviz.gui.look.icons import icon
+from attnviz.gui.look.theme import RADIUS, Theme
+from attnviz.gui.widgets.control import active_theme, draw_focus_ring
+from attnviz.i18n import N_, _
+
+_HEIGHT = 64
+_TEXT_LEFT = 56
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A way to begin: the command that it runs, its name, and a sentence."""
+
+    action: str
+    icon: str
+    title: str
+    hint: str
+
+
+ENTRIES: tuple[Entry, ...] = (
+    Entry("import_model", "model", N_("Open a model"), N_("safetensors or GGUF, a folder or a file")),
+    Entry("empty", "new", N_("Empty document"), N_("Your text, random numbers")),
+)
+
+
+class EntryButton(QAbstractButton):
+    """A row of `ENTRIES` as a button."""
+
+    def __init__(self, entry: Entry) -> None:
+        super().__init__()
+        self.entry = entry
+        self.setObjectName(f"entry_{entry.action}")
+        self.setFixedHeight(_HEIGHT)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setAttribute(Qt.WidgetAttribute.WA_Hover)
+        self._theme = active_theme()
+        self.retranslate()
+
+    def retranslate(self) -> None:
+        """Update the texts to the active language."""
+        self.setAccessibleName(_(self.entry.title))
+        self.setAccessibleDescription(_(self.entry.hint))
+        self.update()
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Use the colours of `theme`."""
+        self._theme = theme
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(240, _HEIGHT)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Enter presses."""
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.click()
+        else:
+            super().keyPressEvent(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        edge = self._theme.accent if self.underMouse() else self._theme.line
+        painter.setPen(QPen(QColor(edge), 1))
+        painter.setBrush(QColor(self._theme.hover if self.isDown() else self._theme.panel))
+        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), RADIUS, RADIUS)
+        icon(self.entry.icon, self._theme).paint(painter, 18, 13, 20, 20)
+        room = QRectF(self.rect()).adjusted(_TEXT_LEFT, 12, -8, -12)
+        painter.setFont(ui_font(15, QFont.Weight.DemiBold))
+        painter.setPen(QColor(self._theme.ink))
+        painter.drawText(room, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft, _(self.entry.title))
+        painter.setFont(ui_font(12))
+        painter.setPen(QColor(self._theme.muted))
+        painter.drawText(room, Qt.AlignmentFlag.AlignBottom | Qt.AlignmentFlag.AlignLeft, _(self.entry.hint))
+        if self.hasFocus():
+            draw_focus_ring(painter, QRectF(self.rect()), self._theme)

@@ -1,0 +1,197 @@
+"""The presets as a gallery: groups of cards under their names, filtered by group and by words."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtGui import QFont, QResizeEvent
+from PySide6.QtWidgets import QLabel, QScrollArea, QSizePolicy, QToolButton, QWidget
+
+from attnviz.checkpoints.presets import grouped_presets
+from attnviz.gui.look.fonts import ui_font
+from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.start.card import HEIGHT, WIDTH, PresetCard
+from attnviz.gui.widgets.control import active_theme
+from attnviz.i18n import _
+from attnviz.model.io.presets import Preset
+
+GAP = 2 * GRID
+_HEADING = 36
+_LINE = 24
+FIRST_ROWS, MORE_ROWS = 2, 1
+"""Rows of cards of the first group, and of each other one, while all groups are shown."""
+
+
+class Section(QWidget):
+    """One group: its name, a link to all of it, and its cards."""
+
+    all_wanted = Signal(str)
+
+    def __init__(self, group: str, presets: tuple[Preset, ...], n_rows: int) -> None:
+        super().__init__()
+        self.group, self._n_rows = group, n_rows
+        self._heading, self._all = QLabel(self), QToolButton(self)
+        self._heading.setFont(ui_font(14, QFont.Weight.DemiBold))
+        self._heading.setTextFormat(Qt.TextFormat.PlainText)
+        self._all.setAutoRaise(True)
+        self._all.setCursor(Qt.CursorShape.PointingHandCursor)
+        self._all.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self._all.clicked.connect(self._on_all)
+        self.cards = [PresetCard(preset) for preset in presets]
+        for card in self.cards:
+            card.setParent(self)
+        self.retranslate()
+        self.apply_theme(active_theme())
+
+    def retranslate(self) -> None:
+        """Update the texts to the active language."""
+        self._heading.setText(_(self.group))
+        self._all.setText(_("all {n}").format(n=len(self.cards)))
+        self._all.setAccessibleName(_("All presets of {group}").format(group=_(self.group)))
+        for card in self.cards:
+            card.retranslate()
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Use the colours of `theme`."""
+        self._all.setStyleSheet(f"color: {theme.accent}; text-decoration: underline")
+
+    def arrange(self, width: int, words: str, is_whole: bool) -> int:
+        """Place the cards that match in `width` pixels; returns the height, 0 without a match.
+
+        All of them if the group `is_whole`, else its first rows.
+        """
+        found = [card for card in self.cards if card.matches(words)]
+        columns = max(1, (width + GAP) // (WIDTH + GAP))
+        shown = found if is_whole else found[: columns * self._n_rows]
+        card_width = (width - (columns - 1) * GAP) // columns
+        for card in self.cards:
+            card.setVisible(card in shown)
+        for index, card in enumerate(shown):
+            row, column = divmod(index, columns)
+            left, top = column * (card_width + GAP), _HEADING + row * (HEIGHT + GRID)
+            card.setGeometry(left, top, card_width, HEIGHT)
+        size = self._all.sizeHint()
+        self._heading.setGeometry(0, 0, width - size.width() - GAP, _HEADING - GRID // 2)
+        self._all.setGeometry(width - size.width(), 4, size.width(), _LINE)
+        self._all.setVisible(len(shown) < len(found))
+        n_rows = -(-len(shown) // columns)
+        return _HEADING + n_rows * (HEIGHT + GRID) + GRID if shown else 0
+
+    @Slot()
+    def _on_all(self) -> None:
+        self.all_wanted.emit(self.group)
+
+
+class Gallery(QScrollArea):
+    """All groups. `chosen` carries the id of a preset, `group_wanted` the group whose whole is wanted.
+
+    The cards have one Tab stop; arrows go from card to card.
+    """
+
+    chosen = Signal(str)
+    group_wanted = Signal(str)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("gallery")
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._words, self._group = "", ""
+        self._content = content = QWidget()
+        content.setObjectName("gallery_content")
+        self._sections: list[Section] = []
+        for index, (group, presets) in enumerate(grouped_presets()):
+            section = Section(group, presets, FIRST_ROWS if index == 0 else MORE_ROWS)
+            section.setParent(content)
+            section.all_wanted.connect(self.group_wanted)
+            self._sections.append(section)
+        self._nothing = QLabel(content)
+        self._nothing.setObjectName("gallery_empty")
+        self.cards = [card for section in self._sections for card in section.cards]
+        for card in self.cards:
+            card.clicked.connect(self._on_card)
+            card.walked.connect(self._on_walk)
+        self.setWidget(content)
+        self.viewport().setAutoFillBackground(False)
+        content.setAutoFillBackground(False)
+        self.retranslate()
+
+    @property
+    def shown(self) -> list[PresetCard]:
+        """The cards that are shown, in order."""
+        sections = [section for section in self._sections if not section.isHidden()]
+        return [card for section in sections for card in section.cards if not card.isHidden()]
+
+    def show_only(self, words: str, group: str) -> None:
+        """Show the cards with these words, of one group or (empty) of all."""
+        if (words, group) != (self._words, self._group):
+            self._words, self._group = words, group
+            self.verticalScrollBar().setValue(0)
+            self._arrange()
+
+    def focus_first(self) -> None:
+        """Give the focus to the first card."""
+        if self.shown:
+            self.shown[0].setFocus(Qt.FocusReason.TabFocusReason)
+
+    def retranslate(self) -> None:
+        """Update the texts to the active language."""
+        for section in self._sections:
+            section.retranslate()
+        self._nothing.setText(_("No preset has these words."))
+        self._arrange()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._arrange()
+
+    def sizeHint(self) -> QSize:
+        return QSize(3 * WIDTH + 2 * GAP, 600)
+
+    def _arrange(self) -> None:
+        width, top = max(WIDTH, self.viewport().width() - GRID), 0
+        for section in self._sections:
+            is_wanted = self._group in ("", section.group)
+            is_whole = bool(self._group or self._words)
+            height = section.arrange(width, self._words, is_whole) if is_wanted else 0
+            section.setVisible(height > 0)
+            section.setGeometry(0, top, width, height)
+            top += height
+        self._nothing.setVisible(not top)
+        self._nothing.setGeometry(0, GRID, width, _LINE)
+        self._content.resize(width, max(top, 2 * _LINE))
+        self._rove(self.shown[0] if self.shown else None)
+
+    def _rove(self, stop: PresetCard | None) -> None:
+        for card in self.cards:
+            policy = Qt.FocusPolicy.TabFocus if card is stop else Qt.FocusPolicy.NoFocus
+            card.setFocusPolicy(policy)
+
+    @Slot()
+    def _on_card(self) -> None:
+        card = self.sender()
+        assert isinstance(card, PresetCard)
+        self.chosen.emit(card.preset.id)
+
+    @Slot(int, int)
+    def _on_walk(self, across: int, down: int) -> None:
+        """The next card on the row, or the nearest one on the row above or below."""
+        cards, here = self.shown, self.sender()
+        if here not in cards:
+            return
+        assert isinstance(here, PresetCard)
+        if across:
+            index = min(max(cards.index(here) + across, 0), len(cards) - 1)
+            self._go(cards[index])
+            return
+        places = {card: card.mapTo(self._content, card.rect().center()) for card in cards}
+        beyond = [card for card in cards if (places[card].y() - places[here].y()) * down > 0]
+        if beyond:
+            nearest = min(abs(places[card].y() - places[here].y()) for card in beyond)
+            row = [card for card in beyond if abs(places[card].y() - places[here].y()) == nearest]
+            self._go(min(row, key=lambda card: abs(places[card].x() - places[here].x())))
+
+    def _go(self, card: PresetCard) -> None:
+        self._rove(card)
+        card.setFocus(Qt.FocusReason.TabFocusReason)
+        self.ensureWidgetVisible(card, 0, _HEADING)

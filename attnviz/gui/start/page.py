@@ -1,0 +1,225 @@
+"""The start page: entries and recent documents at the left, the gallery of presets at the right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QColor, QFont, QKeyEvent, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel, QLineEdit, QWidget
+
+from attnviz.checkpoints.presets import PRESETS
+from attnviz.gui.look.fonts import section_title_font, ui_font
+from attnviz.gui.look.icons import icon
+from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.start.chips import GroupChips
+from attnviz.gui.start.entries import ENTRIES, EntryButton
+from attnviz.gui.start.gallery import Gallery
+from attnviz.gui.start.recent import RecentList
+from attnviz.gui.widgets.button import Button
+from attnviz.gui.widgets.card import Card
+from attnviz.gui.widgets.control import active_theme
+from attnviz.gui.widgets.scroll import clear_scroll
+from attnviz.i18n import _
+
+LEFT_WIDTH = 312
+_SEARCH_WIDTH = 320
+_NARROW = 1120
+"""Width of the page below which the sentence beside the title is left out."""
+
+
+class StartPage(QWidget):
+    """Covers the panels. Emits what was chosen; Esc asks to leave, a slash begins a search."""
+
+    preset_chosen = Signal(str)
+    entry_chosen = Signal(str)
+    recent_chosen = Signal(Path)
+    file_wanted = Signal()
+    shown_at_start = Signal(bool)
+    left = Signal()
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("start_page")
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self._theme = active_theme()
+        self._name, self._purpose, self._recent_title = QLabel("attnviz"), QLabel(), QLabel()
+        self._title, self._subtitle = QLabel(), QLabel()
+        self._entries = [EntryButton(entry) for entry in ENTRIES]
+        self.recent = RecentList()
+        self._open, self._at_start = Button(), QCheckBox()
+        self.search, self._chips, self.gallery = QLineEdit(), GroupChips(), Gallery()
+        self._glass = self.search.addAction(
+            icon("search", self._theme), QLineEdit.ActionPosition.LeadingPosition
+        )
+        self._name_parts()
+        row = QHBoxLayout(self)
+        row.setContentsMargins(GRID, GRID, GRID, GRID)
+        row.setSpacing(GRID)
+        row.addWidget(self._left())
+        row.addWidget(self._right(), 1)
+        self._connect()
+        self.retranslate()
+        self.apply_theme(self._theme)
+
+    def begin(self, recent: tuple[Path, ...], is_at_start: bool) -> None:
+        """Show the page anew: all presets, the present list of recent documents."""
+        self.search.clear()
+        self._chips.choose("")
+        self.recent.set_paths(recent)
+        self._recent_title.setVisible(bool(recent))
+        self._at_start.setChecked(is_at_start)
+
+    def retranslate(self) -> None:
+        """Update the texts to the active language."""
+        self._purpose.setText(_("See how attention works, on your own text, down to the last number."))
+        self._recent_title.setText(_("RECENT"))
+        self._title.setText(_("Presets"))
+        self._subtitle.setText(
+            _("{n}, each opens at once; undo brings the last one back").format(n=len(PRESETS))
+        )
+        self._open.setText(_("Open a file…"))
+        self._at_start.setText(_("Show this page when the program starts"))
+        self.search.setPlaceholderText(_("Search names and sentences"))
+        self.search.setAccessibleName(_("Search the presets"))
+        self.setAccessibleName(_("Start page"))
+        for entry in self._entries:
+            entry.retranslate()
+        self._chips.retranslate()
+        self.gallery.retranslate()
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Use the colours of `theme`."""
+        self._theme = theme
+        for label in (self._purpose, self._subtitle, self._recent_title):
+            label.setStyleSheet(f"color: {theme.muted}")
+        self._glass.setIcon(icon("search", theme))
+        self.update()
+
+    def focusNextPrevChild(self, forward: bool) -> bool:
+        """Tab stays on the page: the panels under it are not seen."""
+        stops = [w for w in self.findChildren(QWidget) if w.isVisible() and _is_stop(w)]
+        stops.sort(key=self._reading_order)
+        here = self.focusWidget()
+        if not stops:
+            return False
+        step = 1 if forward else -1
+        index = stops.index(here) + step if here in stops else min(step, 0)
+        stops[index % len(stops)].setFocus(
+            Qt.FocusReason.TabFocusReason if forward else Qt.FocusReason.BacktabFocusReason
+        )
+        return True
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Esc clears the search, then leaves; a slash searches; an arrow enters the gallery."""
+        key = event.key()
+        if key == Qt.Key.Key_Escape and self.search.text():
+            self.search.clear()
+        elif key == Qt.Key.Key_Escape:
+            self.left.emit()
+        elif event.text() == "/":
+            self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        elif key in (Qt.Key.Key_Down, Qt.Key.Key_Right):
+            self.gallery.focus_first()
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.search.hasFocus():
+            self._open_first()
+        else:
+            super().keyPressEvent(event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._subtitle.setVisible(self.width() >= _NARROW)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        QPainter(self).fillRect(self.rect(), QColor(self._theme.ground))
+
+    # --- building
+
+    def _name_parts(self) -> None:
+        self._name.setFont(ui_font(26, QFont.Weight.DemiBold))
+        self._purpose.setFont(ui_font(14))
+        self._purpose.setWordWrap(True)
+        self._title.setFont(ui_font(20, QFont.Weight.DemiBold))
+        self._subtitle.setFont(ui_font(13))
+        self._subtitle.setContentsMargins(0, 0, 0, 3)  # on the base line of the title
+        self._recent_title.setFont(section_title_font())
+        self._open.setObjectName("start_open_button")
+        self._at_start.setObjectName("start_check")
+        self._at_start.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.search.setObjectName("start_search")
+        self.search.setFont(ui_font(13))
+        self.search.setMaximumWidth(_SEARCH_WIDTH)
+        self.search.setMinimumHeight(32)
+        self.search.setClearButtonEnabled(True)
+
+    def _left(self) -> QWidget:
+        pane = Card("")
+        pane.setFixedWidth(LEFT_WIDTH)
+        column = pane.body
+        column.setContentsMargins(GRID // 2, GRID, GRID // 2, GRID // 2)
+        column.addWidget(self._name)
+        column.addWidget(self._purpose)
+        column.addSpacing(GRID)
+        for entry in self._entries:
+            column.addWidget(entry)
+        column.addSpacing(GRID)
+        column.addWidget(self._recent_title)
+        column.addWidget(clear_scroll(self.recent, sideways=False), 1)
+        column.addWidget(self._open, 0, Qt.AlignmentFlag.AlignLeft)
+        column.addSpacing(GRID // 2)
+        column.addWidget(self._at_start)
+        return pane
+
+    def _right(self) -> QWidget:
+        pane = Card("")
+        column = pane.body
+        column.setContentsMargins(GRID, GRID, 0, 0)
+        column.setSpacing(GRID)
+        top = QHBoxLayout()
+        top.setContentsMargins(0, 0, GRID, 0)
+        top.setSpacing(GRID + GRID // 2)
+        top.addWidget(self._title)
+        top.addWidget(self._subtitle, 0, Qt.AlignmentFlag.AlignBottom)
+        top.addStretch(1)
+        top.addWidget(self.search, 2)
+        column.addLayout(top)
+        column.addWidget(self._chips)
+        column.addWidget(self.gallery, 1)
+        return pane
+
+    def _connect(self) -> None:
+        for entry in self._entries:
+            entry.clicked.connect(self._on_entry)
+        self.recent.chosen.connect(self.recent_chosen)
+        self._open.clicked.connect(self.file_wanted)
+        self._at_start.clicked.connect(self.shown_at_start)
+        self.search.textChanged.connect(self._filter)
+        self._chips.chosen.connect(self._filter)
+        self.gallery.group_wanted.connect(self._chips.choose)
+        self.gallery.chosen.connect(self.preset_chosen)
+
+    def _reading_order(self, widget: QWidget) -> tuple[int, int, int]:
+        """The left part first, then from the top to the bottom."""
+        place = widget.mapTo(self, widget.rect().topLeft())
+        return (0 if place.x() < LEFT_WIDTH else 1, place.y(), place.x())
+
+    # --- acting
+
+    @Slot()
+    def _filter(self) -> None:
+        self.gallery.show_only(self.search.text(), self._chips.group)
+
+    @Slot()
+    def _on_entry(self) -> None:
+        button = self.sender()
+        assert isinstance(button, EntryButton)
+        self.entry_chosen.emit(button.entry.action)
+
+    def _open_first(self) -> None:
+        """Enter in the search opens the first preset that is found."""
+        if self.gallery.shown:
+            self.preset_chosen.emit(self.gallery.shown[0].preset.id)
+
+
+def _is_stop(widget: QWidget) -> bool:
+    return widget.isEnabled() and bool(widget.focusPolicy() & Qt.FocusPolicy.TabFocus)

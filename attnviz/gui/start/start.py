@@ -1,0 +1,179 @@
+"""The start page over a window: shown, left, fed with recent documents and pictures, and obeyed."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import platformdirs
+from PySide6.QtCore import QEvent, QObject, QRect, Slot
+
+from attnviz.compute.scheduler import CancelToken
+from attnviz.gui.failure import is_expected
+from attnviz.gui.live.player import Player
+from attnviz.i18n import _
+
+if TYPE_CHECKING:
+    from attnviz.gui.start.page import StartPage
+    from attnviz.gui.start.pictures import Picture, Pictures
+    from attnviz.gui.window import Window
+    from attnviz.model.io.presets import Preset
+
+
+class Start(QObject):
+    """Shows the page over the panels of a window; it is made when it is shown first.
+
+    The page goes when a document opens, something plays, or another workspace is chosen.
+    """
+
+    def __init__(self, window: Window) -> None:
+        super().__init__(window)
+        self._window = window
+        self.page: StartPage | None = None
+        window.store.opened.connect(self.leave)
+        window.store.player_changed.connect(self._on_player)
+
+    @property
+    def is_shown(self) -> bool:
+        """True while the page covers the panels."""
+        return self.page is not None and self.page.isVisible()
+
+    @Slot()
+    def show(self) -> None:
+        """Show the page, with the focus where Space plays, Esc leaves and a slash searches."""
+        page = self.page or self._made()
+        settings = self._window.settings
+        page.begin(settings.recent(), settings["start"])
+        page.setGeometry(self._room())
+        page.show()
+        page.raise_()
+        page.setFocus()
+        self._window.status.hint(_("Enter opens · / searches · Esc returns to the document"))
+        self._read_days(settings.recent())
+        self._read_pictures()
+
+    @Slot()
+    def leave(self) -> None:
+        """Return to the document."""
+        if self.page is not None and not self.page.isHidden():
+            self.page.hide()
+            self._window.status.hint(_(self._window.workspaces.present.keys))
+            self._window.leave()
+
+    def retranslate(self) -> None:
+        """Update the texts to the active language."""
+        if self.page is not None:
+            self.page.retranslate()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() in (QEvent.Type.Resize, QEvent.Type.LayoutRequest) and self.is_shown:
+            assert self.page is not None
+            self.page.setGeometry(self._room())
+        return False
+
+    def _made(self) -> StartPage:
+        from attnviz.gui.start.page import StartPage
+
+        window = self._window
+        self.page = page = StartPage(window)
+        page.preset_chosen.connect(window.documents.open_preset)
+        page.recent_chosen.connect(window.documents.open)
+        page.file_wanted.connect(window.documents.ask_open)
+        page.entry_chosen.connect(self._on_entry)
+        page.shown_at_start.connect(self._on_shown_at_start)
+        page.left.connect(self.leave)
+        window.workspaces.switched.connect(self.leave)
+        window.top_bar.tab_clicked.connect(self.leave)
+        window.installEventFilter(self)
+        return page
+
+    def _room(self) -> QRect:
+        """Between the bar at the top and the status line."""
+        window = self._window
+        bar = window.menuWidget()
+        top = bar.geometry().bottom() + 1 if bar is not None else 0
+        return QRect(0, top, window.width(), window.statusBar().geometry().top() - top)
+
+    # --- what the disk knows
+
+    def _read_days(self, paths: tuple[Path, ...]) -> None:
+        from attnviz.gui.start.recent import days_of
+
+        def job(token: CancelToken) -> dict[Path, date | None]:
+            return days_of(paths)
+
+        self._window.decode_scheduler.submit(job, self._on_days, _ignore, key="recent_days")
+
+    def _on_days(self, days: dict[Path, date | None]) -> None:
+        if self.page is not None:
+            self.page.recent.set_days(days)
+
+    def _read_pictures(self) -> None:
+        """Have the stored pictures read; the others are computed one after the other, behind other work."""
+        from attnviz.gui.start.pictures import Pictures
+
+        assert self.page is not None
+        pictures = Pictures(picture_folder())
+        missing = [card.preset for card in self.page.gallery.cards if not card.has_picture]
+
+        def job(token: CancelToken) -> dict[str, Picture]:
+            found = {preset.id: pictures.stored(preset) for preset in missing}
+            return {id_: picture for id_, picture in found.items() if picture is not None}
+
+        def done(found: dict[str, Picture]) -> None:
+            self._show_pictures(found)
+            self._make_next(pictures, [preset for preset in missing if preset.id not in found])
+
+        if missing:
+            self._window.decode_scheduler.submit(job, done, _ignore, key="pictures")
+
+    def _make_next(self, pictures: Pictures, missing: list[Preset]) -> None:
+        """Have the first missing picture computed, then the next, while the page is shown."""
+        if not missing or not self.is_shown:
+            return
+        preset, *rest = missing
+
+        def job(token: CancelToken) -> Picture:
+            return pictures.made(preset, token.check)
+
+        def done(picture: Picture) -> None:
+            self._show_pictures({preset.id: picture})
+            self._make_next(pictures, rest)
+
+        def failed(error: BaseException) -> None:
+            """A preset that cannot be computed has no picture; the sentence comes when it is opened."""
+            self._make_next(pictures, rest)
+            if not is_expected(error):
+                raise error
+
+        self._window.decode_scheduler.submit(job, done, failed, key="pictures")
+
+    def _show_pictures(self, found: dict[str, Picture]) -> None:
+        for card in self.page.gallery.cards if self.page is not None else ():
+            if card.preset.id in found:
+                card.set_picture(found[card.preset.id])
+
+    # --- acting
+
+    @Slot(str)
+    def _on_entry(self, action: str) -> None:
+        self._window.commands[action].trigger()
+
+    @Slot(bool)
+    def _on_shown_at_start(self, is_shown: bool) -> None:
+        self._window.settings["start"] = is_shown
+
+    @Slot(object, object)
+    def _on_player(self, old: Player, new: Player) -> None:
+        if (new.is_playing and not old.is_playing) or (new.is_awaited and not old.is_awaited):
+            self.leave()
+
+
+def picture_folder() -> Path:
+    """The folder of the pictures: whatever is in it can be made again."""
+    return Path(platformdirs.user_cache_dir("attnviz", appauthor=False)) / "presets"
+
+
+def _ignore(error: BaseException) -> None:
+    """A list without days is a list all the same."""
