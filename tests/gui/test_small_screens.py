@@ -6,7 +6,7 @@ import pytest
 from desk import MakeDesk
 from PySide6.QtWidgets import QApplication, QLabel
 
-from attnviz.gui.panels.heads import SMALLEST_SIDE
+from attnviz.gui.panels.heads.panel import SMALLEST_SIDE
 from attnviz.gui.settings import Settings
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 

@@ -42,7 +42,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow("vectors", N_("Vectors"), "vectors:VectorsPanel"),
     PanelRow("pipeline", N_("Pipeline"), "pipeline.panel:PipelinePanel", titled=False),
     PanelRow("stage", N_("Stage"), "stage.panel:StageViewPanel", titled=False),
-    PanelRow("heads", N_("Heads"), "heads:HeadsPanel"),
+    PanelRow("heads", N_("Heads"), "heads.panel:HeadsPanel", titled=False),
     PanelRow("mechanism", N_("Mechanism"), "mechanism.panel:MechanismPanel", titled=False, framed=False),
     PanelRow("inspector", N_("Inspector"), "inspector.panel:InspectorPanel"),
     PanelRow("plane", N_("Plane"), "plane:PlanePanel"),

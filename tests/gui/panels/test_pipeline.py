@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import pytest
 from desk import picture
-from experiments import MEMORY, SPREAD, STACKS, block, small
+from experiments import SPREAD, STACKS, block, small
 from first_layer import change
-from msgspec.structs import replace
 from panels import PanelBench
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QToolButton
 from pytestqt.qtbot import QtBot
 
 import attnviz
 from attnviz.gui.panels.pipeline.panel import PipelinePanel, operation
-from attnviz.gui.widgets.combo import Combo
+from attnviz.gui.panels.pipeline.room import FOLDS, LAST_FOLDS
+from attnviz.gui.panels.pipeline.tile import FoldTile
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
-from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import set_language
-from attnviz.model.edit.layers import set_cross, set_n_encoder_layers, set_n_layers
+from attnviz.model.edit.layers import set_n_layers
 from attnviz.model.spec.block import Norm
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import Causal, Dropout, NoScale, QKNorm, Rope, ScaleValue
@@ -29,6 +27,8 @@ from attnviz.model.stages import STAGE_BY_ID
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 
 STACK = set_n_layers(small(block=block("pre")), 3)
+EXPLORE = 776
+"""Width of the strip in a window of 1280 pixels."""
 LONG = small(
     block=block("sandwich", after_1=Norm(), after_2=Norm()),
     final_norm=Norm("rms"),
@@ -40,12 +40,24 @@ LONG = small(
 
 
 def make(qtbot: QtBot, what: str | Document = "fluffy-blue-creature") -> PanelBench[PipelinePanel]:
-    return PanelBench(qtbot, PipelinePanel, what, 640, 90)
+    return PanelBench(qtbot, PipelinePanel, what, EXPLORE, 56)
 
 
 def shown(bench: PanelBench[PipelinePanel]) -> list[Thumbnail]:
     found = [t for t in bench.panel.findChildren(Thumbnail) if t.isVisible()]
     return sorted(found, key=lambda t: t.mapTo(bench.panel, QPoint()).x())
+
+
+def tiles(bench: PanelBench[PipelinePanel]) -> list[FoldTile]:
+    found = [tile for tile in bench.panel.findChildren(FoldTile) if tile.isVisible()]
+    return sorted(found, key=lambda tile: tile.mapTo(bench.panel, QPoint()).x())
+
+
+def in_order(bench: PanelBench[PipelinePanel]) -> list[str]:
+    """The stages from left to right, with those behind tiles."""
+    parts = [(t.mapTo(bench.panel, QPoint()).x(), (t.property("stage"),)) for t in shown(bench)]
+    parts += [(tile.mapTo(bench.panel, QPoint()).x(), tile.stages) for tile in tiles(bench)]
+    return [stage for _x, stages in sorted(parts) for stage in stages]
 
 
 def test_all_stages_of_every_kind_of_experiment_stand_in_order(qtbot: QtBot) -> None:
@@ -54,9 +66,8 @@ def test_all_stages_of_every_kind_of_experiment_stand_in_order(qtbot: QtBot) -> 
         bench.store.open(Document(experiment))
         qtbot.waitUntil(lambda: all(t.width() > 0 for t in shown(bench)))
         stages = attnviz.run(experiment).only.stages
-        bench.panel.layout().activate()
         qtbot.wait(1)
-        assert [t.property("stage") for t in shown(bench)] == list(stages), name
+        assert in_order(bench) == list(stages), name
         assert not picture(bench.panel).isNull()
 
 
@@ -65,7 +76,8 @@ def test_captions_name_the_stage_and_tips_its_formula_and_shape(qtbot: QtBot) ->
     (weights,) = [t for t in shown(bench) if t.property("stage") == "weights"]
     assert weights.caption == "weights"
     assert (
-        weights.accessibleDescription() == f"{STAGE_BY_ID['weights'].formula}\n(head, query, key) = 4 × 4 × 4"
+        weights.accessibleDescription()
+        == f"weights\n{STAGE_BY_ID['weights'].formula}\n(head, query, key) = 4 × 4 × 4"
     )
 
 
@@ -122,41 +134,6 @@ def test_the_steps_say_this_experiments_numbers(qtbot: QtBot) -> None:
 # --- layers and light -------------------------------------------------------------------------------
 
 
-def test_one_attention_has_no_chooser(qtbot: QtBot) -> None:
-    bench = make(qtbot)
-    assert not bench.panel.sites.isVisible()
-
-
-def test_a_site_is_chosen_from_the_list_or_stepped_to(qtbot: QtBot) -> None:
-    bench = make(qtbot, Document(STACK))
-    combo = bench.find(Combo, "site_combo")
-    labels = [combo.itemText(i) for i in range(combo.count())]
-    assert labels == [f"layer {i} of 3 · self" for i in (1, 2, 3)]
-    before, after = bench.find(QToolButton, "site_before"), bench.find(QToolButton, "site_after")
-    assert not before.isEnabled()
-    combo.changed.emit("layers.1.self")
-    assert bench.store.document.site == "layers.1.self" and not bench.store.can_undo
-    assert shown(bench)[0].property("stage") == "layer_input"
-    QTest.mouseClick(after, Qt.MouseButton.LeftButton)
-    assert bench.store.document.site == combo.value() == "layers.2.self" and not after.isEnabled()
-    QTest.mouseClick(before, Qt.MouseButton.LeftButton)
-    assert bench.store.document.site == "layers.1.self"
-    bench.store.edit(set_n_layers, 1)
-    assert not bench.panel.sites.isVisible() and bench.store.document.site == "layers.0.self"
-
-
-def test_encoder_and_decoder_are_told_apart(qtbot: QtBot) -> None:
-    both = set_n_encoder_layers(set_cross(small(memory=MEMORY), True), 2)
-    bench = make(qtbot, Document(both))
-    combo = bench.find(Combo, "site_combo")
-    assert [combo.itemText(i) for i in range(combo.count())] == [
-        "encoder 1 of 2 · self",
-        "encoder 2 of 2 · self",
-        "decoder 1 of 1 · self",
-        "decoder 1 of 1 · cross",
-    ]
-
-
 def test_a_locked_cell_stays_locked_in_another_layer(qtbot: QtBot) -> None:
     bench = make(qtbot, Document(STACK))
     bench.store.look(locked=Cell("weights", 2, 1), stage="weights")
@@ -175,7 +152,7 @@ def test_site_and_head_may_change_in_one_look(qtbot: QtBot) -> None:
     with qtbot.captureExceptions() as raised:
         bench.store.look(site="layers.1.self", head=1, orientation="queries_as_columns")
     assert raised == []
-    assert {t.property("stage") for t in shown(bench)} == set(stages["layers.1.self"])
+    assert in_order(bench) == list(stages["layers.1.self"])
 
 
 def test_a_stage_under_the_mouse_elsewhere_is_marked(qtbot: QtBot) -> None:
@@ -190,26 +167,79 @@ def test_a_stage_under_the_mouse_elsewhere_is_marked(qtbot: QtBot) -> None:
     assert bench.store.pointer.stage == "q"
 
 
-def test_twenty_five_stages_scroll_and_keep_their_size(qtbot: QtBot) -> None:
+@pytest.mark.parametrize("language", ["en", "zh_CN"])
+def test_the_strip_never_scrolls_at_1280_and_is_low(qtbot: QtBot, language: str) -> None:
+    set_language(language)
+    try:
+        bench = make(qtbot, Document(LONG))
+        for name, experiment in {**SPREAD, "long": LONG}.items():
+            bench.store.open(Document(experiment))
+            qtbot.wait(1)
+            assert bench.panel._strip.width() <= EXPLORE, name
+            parts = [*shown(bench), *tiles(bench)]
+            rects = sorted((t.mapTo(bench.panel, QPoint()).x(), t.width()) for t in parts)
+            assert rects[0][0] >= 0 and sum(rects[-1]) <= EXPLORE
+            ends = [x + width for x, width in rects]
+            assert all(end <= x for end, (x, _width) in zip(ends, rects[1:], strict=False)), name
+            assert bench.panel.sizeHint().height() <= 56
+    finally:
+        set_language("en")
+
+
+def test_a_tile_unfolds_by_a_click_and_others_fold(qtbot: QtBot) -> None:
     bench = make(qtbot, Document(LONG))
-    thumbnails = shown(bench)
-    assert len(thumbnails) >= 25
-    assert min(t.width() - t.sizeHint().width() for t in thumbnails) >= 0
-    bench.store.look(stage=thumbnails[-1].property("stage"))
-    qtbot.waitUntil(lambda: not thumbnails[-1].visibleRegion().isEmpty())
+    qtbot.wait(1)
+    tile = max(tiles(bench), key=lambda tile: len(tile.stages))
+    hidden = tile.stages
+    assert tile.text() == f"+{len(hidden)}" and len(hidden) > 2
+    assert all(STAGE_BY_ID[stage].title in tile.toolTip() for stage in hidden)
+    assert not set(hidden) & {t.property("stage") for t in shown(bench)}
+    QTest.mouseClick(tile, Qt.MouseButton.LeftButton)
+    assert set(hidden) <= {t.property("stage") for t in shown(bench)}
+    assert in_order(bench) == list(attnviz.run(LONG).only.stages)
 
 
-def test_all_layers_are_edited_alike_from_beside_the_strip(qtbot: QtBot) -> None:
-    bench = make(qtbot, Document(STACK))
-    toggle = bench.find(Toggle, "site_alike_toggle")
-    toggle.changed.emit(True)
-    assert bench.store.pointer.edits_alike and toggle.value()
-    bench.store.edit_attention(lambda e: replace(e, cap=4.0))
-    assert [layer.cap for layer in bench.store.experiment.layers] == [4.0] * 3
-    bench.store.set_edits_alike(False)
-    assert not toggle.value()
-    bench.store.open(Document(set_cross(small(memory=MEMORY), True)))
-    assert not toggle.isEnabled() and "No other layer has such an attention" in toggle.toolTip()
+def test_the_chosen_stage_is_never_folded(qtbot: QtBot) -> None:
+    bench = make(qtbot, Document(LONG))
+    for stage in attnviz.run(LONG).only.stages:
+        bench.store.look(stage=stage)
+        (chosen,) = [t for t in shown(bench) if t.isChecked()]
+        assert chosen.property("stage") == stage and bench.panel._strip.width() <= EXPLORE
+
+
+def test_a_wide_strip_folds_nothing(qtbot: QtBot) -> None:
+    bench = make(qtbot, Document(LONG))
+    bench.panel.resize(2200, 56)
+    qtbot.wait(1)
+    assert tiles(bench) == [] and len(shown(bench)) >= 25
+
+
+def test_another_mask_moves_the_weights_by_less_than_half_a_thumbnail(qtbot: QtBot) -> None:
+    """The arrows give the room: what is under the pointer stays under it."""
+    bench = make(qtbot, "sinusoidal")
+
+    def middle(stage: str) -> float:
+        (found,) = [t for t in shown(bench) if t.property("stage") == stage]
+        return found.mapTo(bench.panel, found.rect().center()).x()
+
+    def places() -> dict[str, float]:
+        return {t.property("stage"): middle(t.property("stage")) for t in shown(bench)}
+
+    qtbot.wait(1)
+    before = places()
+    change(bench.store, masks=(Causal(),))
+    qtbot.wait(1)
+    after = places()
+    assert "masked" in after and "masked" not in before
+    moved = {stage: abs(after[stage] - before[stage]) for stage in before if stage in after}
+    assert moved[next(iter(before))] <= 2 and max(moved.values()) < 40
+    assert moved["weights"] < 28
+
+
+def test_every_stage_folds_or_stays() -> None:
+    folds = [stage for group in (*FOLDS, *LAST_FOLDS) for stage in group]
+    assert len(set(folds)) == len(folds) and set(folds) <= set(STAGE_BY_ID)
+    assert {"weights", "attention_output", "probabilities"} <= set(STAGE_BY_ID) - set(folds)
 
 
 def test_the_steps_at_the_arrows_change_language_with_everything_else(qtbot: QtBot) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPointF, QSize, Qt, QTimer, Slot
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtCore import Qt, QTimer, Slot
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
-from attnviz.gui.look.fonts import ui_font
-from attnviz.gui.look.theme import GRID, LIGHT, Theme
+from attnviz.gui.look.theme import Theme
 from attnviz.gui.panels.panel import Panel
-from attnviz.gui.panels.pipeline.sites import SiteChooser
+from attnviz.gui.panels.pipeline.room import Run, fold, runs
+from attnviz.gui.panels.pipeline.step import Step
+from attnviz.gui.panels.pipeline.strip import Place, Strip, least_width
+from attnviz.gui.panels.pipeline.tile import WIDTH as TILE_WIDTH
+from attnviz.gui.panels.pipeline.tile import FoldTile
 from attnviz.gui.stage_heat import highlight
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.button import rove
@@ -22,7 +25,9 @@ from attnviz.model.spec.view import Cell, shown_head
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace, Trace
 
-SIDE = 42
+SIDE = 28
+CAPTION = 60
+"""Room of a caption, in pixels; a longer one is elided and in the tooltip."""
 
 
 class PipelinePanel(Panel):
@@ -34,33 +39,38 @@ class PipelinePanel(Panel):
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
         self._thumbnails: dict[str, Thumbnail] = {}
-        self._steps: dict[str, _Step] = {}
+        self._steps: dict[str, Step] = {}
+        self._tiles: list[FoldTile] = []
+        self._tile_steps: list[Step] = []
+        self._stages: tuple[str, ...] = ()
+        self._runs: tuple[Run, ...] = ()
         self._shown: tuple[str, ...] = ()
-        self._strip = QWidget()
-        self._row = QHBoxLayout(self._strip)
-        self._row.setContentsMargins(0, 0, 0, 0)
-        self._row.setSpacing(0)
-        self._row.addStretch(1)
+        """The stages with a thumbnail; the others of `_stages` are behind tiles."""
+        self._unfolded: frozenset[str] = frozenset()
+        self._fitted: tuple[object, ...] = ()
+        """What the strip was last arranged for."""
+        self._strip = Strip()
+        self._tile_to_measure, self._step_to_measure = FoldTile(SIDE, self._strip), Step(SIDE, self._strip)
+        self._tile_to_measure.hide()
+        self._step_to_measure.hide()
         self._scroll = clear_scroll(self._strip, sideways=True)
         self._scroll.setObjectName("pipeline_scroll")
+        self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._scroll.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         # Where a thumbnail stands is known once the strip has been laid out, which Qt does later.
         self._laid_out = QTimer(self)
         self._laid_out.setSingleShot(True)
         self._laid_out.setInterval(0)
         self._laid_out.timeout.connect(self._bring_into_sight)
-        self.sites = SiteChooser(store)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(GRID)
-        layout.addWidget(self.sites)
         layout.addWidget(self._scroll, 1)
 
     def on_document(self, old: Document | None, new: Document) -> None:
-        self.sites.show_document(new)
         if old is None or self.store.trace is None:
             return
         if old.view.stage != new.view.stage:
+            self._fold_anew()
             self._select()
         if old.view.locked != new.view.locked:
             self._light(self.store.shown_site)
@@ -77,75 +87,121 @@ class PipelinePanel(Panel):
     def on_stage_hover(self, stage: str) -> None:
         for name, thumbnail in self._thumbnails.items():
             thumbnail.set_pointed(name == stage)
+        for tile in self._tiles:
+            tile.set_pointed(stage in tile.stages and tile.isVisible())
 
     def retranslate(self) -> None:
-        self.sites.retranslate()
-        for stage in self._shown:
-            self._caption(stage)
-            if self.store.trace is not None and stage in self.store.shown_site.stages:
-                self._steps[stage].set_text(operation(self.store.shown_site, stage))
+        if self.store.trace is not None and self._stages:
+            self._say(self.store.shown_site)
+            self._arrange()
         self.setAccessibleName(_("Pipeline"))
 
     def apply_theme(self, theme: Theme) -> None:
         super().apply_theme(theme)
-        for step in self._steps.values():
+        for step in (*self._steps.values(), *self._tile_steps):
             step.apply_theme(theme)
+        for tile in self._tiles:
+            tile.apply_theme(theme)
 
-    def _arrange(self, stages: tuple[str, ...]) -> None:
-        """Show the thumbnails of these stages; those that are not used wait hidden."""
-        for widget in (*self._steps.values(), *self._thumbnails.values()):
-            self._row.removeWidget(widget)
-            widget.hide()
-        for place, stage in enumerate(stages):
-            thumbnail = self._thumbnails.get(stage) or self._made(stage)
-            step = self._steps[stage]
-            self._row.insertWidget(2 * place, step)
-            self._row.insertWidget(2 * place + 1, thumbnail)
-            step.setVisible(place > 0)
-            thumbnail.show()
-        self._shown = stages
-        self._scroll.setFixedHeight(self._strip.sizeHint().height() + 8)
+    def _arrange(self) -> bool:
+        """Fold what has no room, and show the thumbnails and tiles in order; True if they are others."""
+        chosen = self.store.document.view.stage
+        captions = tuple((self._thumbnails[s].caption, self._steps[s].text) for s in self._stages)
+        fitted = (self._stages, captions, self._scroll.width(), chosen, self._unfolded)
+        if fitted == self._fitted:
+            return False
+        self._fitted, before = fitted, self._shown
+        folded = self._folded()
+        self._runs = runs(self._stages, folded)
+        self._shown = tuple(run[0] for run in self._runs if run[0] not in folded)
+        tiles = iter(enumerate(run for run in self._runs if run[0] in folded))
+        self._strip.set_places(
+            [self._place(run[0]) if run[0] not in folded else self._tile(*next(tiles)) for run in self._runs]
+        )
+        self._scroll.setFixedHeight(self._strip.sizeHint().height())
         self._select()
+        return self._shown != before
+
+    def _folded(self) -> frozenset[str]:
+        """The stages behind tiles: never the first, the chosen one, and those that were unfolded last."""
+        kept = {self.store.document.view.stage, *self._stages[:1], *self._unfolded}
+
+        def measure(folded: frozenset[str]) -> int:
+            places = runs(self._stages, folded)
+            return least_width([self._place(run[0], is_tile=run[0] in folded) for run in places])
+
+        return fold(self._stages, measure, self._scroll.width(), kept)
+
+    def _place(self, stage: str, *, is_tile: bool = False) -> Place:
+        """The place of a stage; as a tile, one that is measured and never shown."""
+        if is_tile:
+            return Place(self._tile_to_measure, self._step_to_measure, TILE_WIDTH, TILE_WIDTH)
+        thumbnail = self._thumbnails[stage]
+        return Place(thumbnail, self._steps[stage], SIDE + 8, thumbnail.whole_width())
+
+    def _tile(self, index: int, run: Run) -> Place:
+        if index == len(self._tiles):
+            tile, step = FoldTile(SIDE, self._strip), Step(SIDE, self._strip)
+            tile.clicked.connect(self._on_unfold)
+            tile.apply_theme(self.theme)
+            step.apply_theme(self.theme)
+            self._tiles.append(tile)
+            self._tile_steps.append(step)
+        self._tiles[index].set_stages(run)
+        return Place(self._tiles[index], self._tile_steps[index], TILE_WIDTH, TILE_WIDTH)
 
     def _made(self, stage: str) -> Thumbnail:
-        thumbnail = Thumbnail(SIDE)
+        thumbnail = Thumbnail(SIDE, self._strip, widest=CAPTION)
         thumbnail.setObjectName(f"stage_{stage}")
         thumbnail.setProperty("stage", stage)
         thumbnail.apply_theme(self.theme)
         thumbnail.clicked.connect(self._on_clicked)
         thumbnail.walked.connect(self._on_walked)
         thumbnail.pointed.connect(self._on_pointed)
+        thumbnail.hide()
         self._thumbnails[stage] = thumbnail
-        self._steps[stage] = _Step()
+        self._steps[stage] = Step(SIDE, self._strip)
         self._steps[stage].apply_theme(self.theme)
+        self._steps[stage].hide()
         return thumbnail
 
     def _paint(self, site: SiteTrace) -> None:
         view = self.store.document.view
         transposed = view.orientation == "queries_as_columns"
-        if site.stages != self._shown:  # also where site and head change in one look
-            self._arrange(site.stages)
+        if site.stages != self._stages:  # also where site and head change in one look
+            self._stages, self._unfolded = site.stages, frozenset()
+            for stage in site.stages:
+                if stage not in self._thumbnails:
+                    self._made(stage)
+        self._say(site)
+        self._arrange()
         for stage in self._shown:
             row = STAGE_BY_ID[stage]
             values, hidden = site.overview(stage, shown_head(site.experiment, view, stage))
             shape = site.shape(stage)[-2:]
             self._thumbnails[stage].set_values(values, row.signed, hidden, transposed=transposed, shape=shape)
-            self._steps[stage].set_text(operation(site, stage))
-            self._caption(stage)
         self._light(site)
+
+    def _say(self, site: SiteTrace) -> None:
+        """Write the captions and the operations."""
+        for stage in self._stages:
+            if stage in site.stages:
+                self._caption(stage, site)
+                self._steps[stage].set_text(operation(site, stage))
+        for tile in self._tiles:
+            if tile.stages:
+                tile.retranslate()
 
     def _light(self, site: SiteTrace) -> None:
         view, focus = self.store.document.view, self.store.focus
         for stage in self._shown:
             self._thumbnails[stage].set_lit(highlight(site, view, stage, focus))
 
-    def _caption(self, stage: str) -> None:
-        row = STAGE_BY_ID[stage]
-        shape = ""
-        if self.store.trace is not None and stage in self.store.shown_site.stages:
-            shape = " × ".join(map(str, self.store.shown_site.shape(stage)))
+    def _caption(self, stage: str, site: SiteTrace) -> None:
+        title = _(STAGE_BY_ID[stage].title)
+        shape = " × ".join(map(str, site.shape(stage)))
         formula = stage_formula(self.store.attention, stage)
-        self._thumbnails[stage].set_caption(_(row.title), f"{formula}\n{stage_axes(stage)} = {shape}")
+        self._thumbnails[stage].set_caption(title, f"{title}\n{formula}\n{stage_axes(stage)} = {shape}")
 
     def _select(self) -> None:
         chosen = self.store.document.view.stage
@@ -161,8 +217,23 @@ class PipelinePanel(Panel):
         if chosen in self._shown:
             self._scroll.ensureWidgetVisible(self._thumbnails[chosen], 60, 0)
 
+    def _fold_anew(self) -> None:
+        """Another width, or another chosen stage: thumbnails that come into sight are painted."""
+        if self._stages and self.store.trace is not None and self._arrange():
+            self._paint(self.store.shown_site)
+
     def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fold_anew()
         self._laid_out.start()
+
+    @Slot()
+    def _on_unfold(self) -> None:
+        """Show the stages behind a tile; others fold for them."""
+        tile = self.sender()
+        assert isinstance(tile, FoldTile)
+        self._unfolded = frozenset(tile.stages)
+        self._fold_anew()
 
     @Slot(bool)
     def _on_pointed(self, is_pointed: bool) -> None:
@@ -190,52 +261,3 @@ def operation(site: SiteTrace, stage: str) -> str:
     if stage == "dropped":
         return f"p = {experiment.dropout.p:g}"
     return stage_operation(experiment, stage)
-
-
-class _Step(QWidget):
-    """A small arrow with the operation above it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._text = ""
-        self._theme = LIGHT
-        self._font = ui_font(9)
-        self.setFont(self._font)
-        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Expanding)
-
-    @property
-    def text(self) -> str:
-        """The operation's label."""
-        return self._text
-
-    def set_text(self, text: str) -> None:
-        """Write another label."""
-        if text != self._text:
-            self._text = text
-            self.updateGeometry()
-            self.update()
-
-    def apply_theme(self, theme: Theme) -> None:
-        """Take the colours of `theme`."""
-        self._theme = theme
-        self.update()
-
-    def sizeHint(self) -> QSize:
-        return QSize(max(16, self.fontMetrics().horizontalAdvance(self._text) + 2), SIDE)
-
-    def minimumSizeHint(self) -> QSize:
-        return self.sizeHint()
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(QColor(self._theme.muted))
-        painter.setFont(self._font)
-        middle = SIDE / 2 + 2
-        text_rect = self.rect().adjusted(0, 0, 0, 0)
-        text_rect.setBottom(int(middle - 3))
-        painter.drawText(text_rect, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignBottom, self._text)
-        left, right = self.width() / 2 - 7, self.width() / 2 + 7
-        painter.drawLine(QPointF(left, middle + 3), QPointF(right, middle + 3))
-        painter.drawLine(QPointF(right - 3, middle), QPointF(right, middle + 3))
-        painter.drawLine(QPointF(right - 3, middle + 6), QPointF(right, middle + 3))

@@ -58,9 +58,10 @@ class Thumbnail(QAbstractButton):
     walked = Signal(int)
     """An arrow key: one button further (1) or back (−1) in the row."""
 
-    def __init__(self, side: int = 48, parent: QWidget | None = None) -> None:
+    def __init__(self, side: int = 48, parent: QWidget | None = None, *, widest: float = math.inf) -> None:
+        """`side` and the room of the caption, `widest`, in pixels; a longer caption is elided."""
         super().__init__(parent)
-        self._side = side
+        self._side, self._widest = side, widest
         self._theme = LIGHT
         self._indices: Indices = np.zeros((0, 0), np.uint8)
         self._kind: Kind = "sequential"
@@ -162,8 +163,14 @@ class Thumbnail(QAbstractButton):
     def sizeHint(self) -> QSize:
         """The picture, its frame, and the caption on one line."""
         metrics = QFontMetricsF(self._caption_font(bold=True))
-        width = max(self._side + 2 * _FRAME, math.ceil(metrics.horizontalAdvance(self._caption)) + 4)
+        caption = min(metrics.horizontalAdvance(self._caption), self._widest)
+        width = max(self._side + 2 * _FRAME, math.ceil(caption) + 4)
         return QSize(width, self._side + 2 * _FRAME + math.ceil(metrics.height()) + 2)
+
+    def whole_width(self) -> int:
+        """The width at which the caption is whole."""
+        advance = QFontMetricsF(self._caption_font(bold=True)).horizontalAdvance(self._caption)
+        return max(self._side + 2 * _FRAME, math.ceil(advance) + 4)
 
     def minimumSizeHint(self) -> QSize:
         """The same: a strip scrolls rather than squeezes."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QToolButton, QVBoxLayout, QWidget
 
 from attnviz.gui.live.pointer import Pointer
-from attnviz.gui.look.theme import GRID
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.control import plain_tooltip
@@ -17,11 +16,11 @@ from attnviz.model.sites.sites import site_names
 from attnviz.model.sites.titles import site_label
 from attnviz.model.spec.document import Document
 
-WIDTH = 156
+ARROW = 18
 
 
 class SiteChooser(QWidget):
-    """`layer 2 of 3 · self`, a step in either direction, and whether edits apply to all layers.
+    """`‹ layer 2 of 3 · self ›`, and whether edits apply to all layers.
 
     Hidden for a single attention.
     """
@@ -33,32 +32,31 @@ class SiteChooser(QWidget):
         self.setObjectName("site_chooser")
         self._combo = Combo(())
         self._combo.setObjectName("site_combo")
-        self._combo.setFixedWidth(WIDTH)
         self._combo.changed.connect(self._on_chosen)
         self._before, self._after = QToolButton(), QToolButton()
         row = QHBoxLayout()
-        row.setSpacing(GRID // 2)
-        for button, text, name in ((self._before, "‹", "site_before"), (self._after, "›", "site_after")):
+        row.setSpacing(2)
+        row.addWidget(self._combo, 1)
+        for place, button, text, name in (
+            (0, self._before, "‹", "site_before"),
+            (2, self._after, "›", "site_after"),
+        ):
             button.setText(text)
             button.setObjectName(name)
             button.setAutoRaise(True)
-            row.addWidget(button)
-            button.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+            button.setFixedWidth(ARROW)
+            row.insertWidget(place, button)
         self._before.clicked.connect(self._on_before)
         self._after.clicked.connect(self._on_after)
         self._alike = Toggle("")
         self._alike.setObjectName("site_alike_toggle")
         self._alike.changed.connect(store.set_edits_alike)
         store.pointer_changed.connect(self._on_pointer)
-        row.insertWidget(1, self._alike)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(GRID // 2)
-        column.addStretch(1)
-        column.addWidget(self._combo)
+        column.setSpacing(2)
         column.addLayout(row)
-        column.addStretch(2)
-        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)
+        column.addWidget(self._alike)
         self.hide()
 
     def show_document(self, document: Document) -> None:

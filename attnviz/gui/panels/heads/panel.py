@@ -1,0 +1,243 @@
+"""The heads as small multiples: the shown stage for every head, clicked to choose, and where each looks."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Qt, Slot
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
+
+from attnviz.core.text import number, visible
+from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.panels.heads.picture import Fit, HeadPicture
+from attnviz.gui.panels.heads.side import HeadsSide
+from attnviz.gui.panels.panel import Panel
+from attnviz.gui.stage_heat import highlight
+from attnviz.gui.store import Store
+from attnviz.gui.widgets.button import rove
+from attnviz.gui.widgets.heat.thumbnail import Thumbnail
+from attnviz.gui.widgets.scroll import clear_scroll
+from attnviz.i18n import _
+from attnviz.model.head_orders import HEAD_ORDER_BY_ID, HEAD_ORDERS, HeadOrder, measured, ordered
+from attnviz.model.looks import look_of, query_in_focus
+from attnviz.model.ranges import overview_ends, range_ends
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.view import Cell
+from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.trace import SiteTrace, Trace
+
+SIDE, SMALLEST_SIDE = 63, 34
+"""Pixels of a picture: normally, and in a low window."""
+HEIGHT, LEAST_HEIGHT = 80, 72
+MOST_HEADS = 128
+"""Pictures in the strip; models have fewer heads than this."""
+
+
+class HeadsPanel(Panel):
+    """One picture per head. Stages without heads are shown by their weights."""
+
+    follows = ("stage", "head", "query", "ranges", "orientation", "locked")
+    follows_player = True
+
+    def __init__(self, store: Store, parent: QWidget | None = None) -> None:
+        super().__init__(store, parent)
+        self._pictures: list[HeadPicture] = []
+        self._order: HeadOrder = HEAD_ORDERS[0]
+        self._shown: tuple[int, ...] = ()
+        """The heads from left to right."""
+        self._values: tuple[float, ...] = ()
+        self.side = HeadsSide(store)
+        self.side.order_chosen.connect(self._on_order)
+        strip = QWidget()
+        self._row = QHBoxLayout(strip)
+        self._row.setContentsMargins(0, 0, 0, 0)
+        self._row.setSpacing(GRID)
+        self._row.addStretch(1)
+        self._scroll = clear_scroll(strip, sideways=True)
+        self._scroll.setObjectName("heads_scroll")
+        self._scroll.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(GRID)
+        layout.addWidget(self.side, 0, Qt.AlignmentFlag.AlignTop)
+        layout.addWidget(self._scroll, 1)
+        self._fitted = Fit(SIDE, 0)
+
+    def sizeHint(self) -> QSize:
+        return QSize(super().sizeHint().width(), HEIGHT)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(super().minimumSizeHint().width(), LEAST_HEIGHT)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Pictures as large as the height allows, with their lines where they fit."""
+        super().resizeEvent(event)
+        if self._fit(len(self._shown)) and self.store.trace is not None:
+            self._paint(self.store.shown_site)
+
+    def _fit(self, count: int) -> bool:
+        """Choose the side of the pictures, and the place of their lines; True if something changed."""
+        room = self.width() - self.side.width() - GRID
+        fitted = Fit.of(count, room, self.height(), SIDE, SMALLEST_SIDE)
+        if fitted == self._fitted:
+            return False
+        self._fitted = fitted
+        for picture in self._pictures:
+            picture.set_fit(fitted)
+        return True
+
+    def on_document(self, old: Document | None, new: Document) -> None:
+        self.side.show_document(new)
+        if old is None or self.store.trace is None:
+            return
+        before, after = old.view, new.view
+        if any(getattr(before, name) != getattr(after, name) for name in ("stage", "orientation", "ranges")):
+            self._paint(self.store.shown_site)
+        elif before.head != after.head:
+            self._arrange(self.store.shown_site)
+            self._select(self.store.shown_site)
+        if (before.locked, before.query) != (after.locked, after.query):
+            self._light(self.store.shown_site)
+
+    def on_trace(self, trace: Trace) -> None:
+        self._paint(self.store.shown_site)
+
+    def on_hover(self, cell: Cell | None) -> None:
+        if self.store.trace is not None:
+            self._light(self.store.shown_site)
+
+    def apply_theme(self, theme: Theme) -> None:
+        super().apply_theme(theme)
+        self.side.apply_theme(theme)
+
+    def retranslate(self) -> None:
+        self.setAccessibleName(_("Heads"))
+        self.side.retranslate()
+        if self.store.trace is not None:
+            self._paint(self.store.shown_site)
+
+    def _stage(self, site: SiteTrace) -> str:
+        stage = self.store.document.view.stage
+        per_head = stage in site.stages and STAGE_BY_ID[stage].axes[0] in ("head", "kv_head")
+        return stage if per_head else "weights"
+
+    def _axis(self, site: SiteTrace) -> str:
+        return STAGE_BY_ID[self._stage(site)].axes[0]
+
+    def _paint(self, site: SiteTrace) -> None:
+        stage, count = self._stage(site), self._count(site)
+        view, row = self.store.document.view, STAGE_BY_ID[stage]
+        self._ensure(count)
+        self._fit(count)
+        self._arrange(site)
+        range_id = view.range_of(stage)
+        of_all = range_ends(site, stage, range_id, ()) if range_id == "global" else None
+        for head, picture in enumerate(self._pictures):
+            picture.setVisible(head < count)
+            if head < count:
+                transposed = view.orientation == "queries_as_columns"
+                values, hidden = site.overview(stage, head)
+                ends = of_all or overview_ends(site, stage, range_id, head)
+                shape = site.shape(stage)[-2:]
+                picture.set_values(values, row.signed, hidden, range_id, ends, transposed, shape)
+                picture.set_short(_("head {head}").format(head=head + 1))
+                picture.set_caption(self._caption(site, row.axes[0], head))
+        self._select(site)
+        self._light(site)
+
+    def _count(self, site: SiteTrace) -> int:
+        return min(site.shape(self._stage(site))[0], MOST_HEADS)
+
+    def _caption(self, site: SiteTrace, axis: str, head: int) -> str:
+        heads = site.experiment.heads
+        if axis == "kv_head":
+            return _("KV head {head}").format(head=head + 1)
+        if heads.n_kv_heads == heads.n_heads:
+            return _("head {head}").format(head=head + 1)
+        shared = head // heads.group_size + 1
+        return _("head {head} · KV {shared}").format(head=head + 1, shared=shared)
+
+    def _arrange(self, site: SiteTrace) -> None:
+        """Put the pictures in the chosen order; key/value heads keep that of their numbers."""
+        count = self._count(site)
+        order = self._order if self._axis(site) == "head" else HEAD_ORDERS[0]
+        chosen = min(self.store.document.view.head, site.experiment.heads.n_heads - 1)
+        self._values = measured(site, order, chosen)
+        shown = tuple(head for head in ordered(self._values, order, count))
+        for head, picture in enumerate(self._pictures[:count]):
+            value = self._values[head] if self._values else None
+            picture.set_note("" if value is None else _(order.unit).format(value=number(value, 2)))
+        if shown != self._shown:
+            self._shown = shown
+            for picture in self._pictures:
+                self._row.removeWidget(picture)
+            for place, head in enumerate(shown):
+                self._row.insertWidget(place, self._pictures[head], 0, Qt.AlignmentFlag.AlignTop)
+
+    def _select(self, site: SiteTrace) -> None:
+        axis, heads = self._axis(site), site.experiment.heads
+        chosen = min(self.store.document.view.head, heads.n_heads - 1)
+        if axis == "kv_head":
+            chosen //= heads.group_size
+        off = heads.off if axis == "head" else ()
+        for head, picture in enumerate(self._pictures):
+            picture.set_selected(head == chosen)
+            picture.set_struck(head in off)
+        rove(self._pictures, chosen)
+        if chosen < len(self._pictures):
+            self._scroll.ensureWidgetVisible(self._pictures[chosen], GRID, 0)
+
+    def _light(self, site: SiteTrace) -> None:
+        stage, view, focus = self._stage(site), self.store.document.view, self.store.focus
+        query = query_in_focus(site, self.store.shown_view, focus)
+        for head in self._shown:
+            self._pictures[head].set_lit(highlight(site, view, stage, focus, head))
+            self._say_look(site, head, query)
+
+    def _say_look(self, site: SiteTrace, head: int, query: int) -> None:
+        look = look_of(site, head, query) if self._axis(site) == "head" else None
+        if look is None:
+            self._pictures[head].set_look("", "", "")
+            return
+        key = visible(site.experiment.key_tokens[look.key])
+        self._pictures[head].set_look(visible(site.experiment.tokens[query]), key, number(look.weight, 3))
+
+    def _ensure(self, count: int) -> None:
+        while len(self._pictures) < count:
+            head = len(self._pictures)
+            picture = HeadPicture(self._fitted.side)
+            picture.set_fit(self._fitted)
+            picture.setObjectName(f"head_{head}")
+            picture.setProperty("head", head)
+            picture.apply_theme(self.theme)
+            picture.clicked.connect(self._on_clicked)
+            picture.walked.connect(self._on_walked)
+            self._pictures.append(picture)
+            self._shown = ()
+
+    @Slot(str)
+    def _on_order(self, order: str) -> None:
+        self._order = HEAD_ORDER_BY_ID[order]
+        if self.store.trace is not None:
+            self._paint(self.store.shown_site)
+
+    @Slot(int)
+    def _on_walked(self, step: int) -> None:
+        """An arrow key: choose the next head of the strip."""
+        place = self._shown.index(self._head_of(self.sender())) + step
+        if 0 <= place < len(self._shown):
+            self._choose(self._shown[place])
+
+    @Slot()
+    def _on_clicked(self) -> None:
+        self._choose(self._head_of(self.sender()))
+
+    @staticmethod
+    def _head_of(picture: object) -> int:
+        assert isinstance(picture, Thumbnail)
+        return int(picture.property("head"))
+
+    def _choose(self, head: int) -> None:
+        """Choose the head, or the first head of the key/value head, that a picture shows."""
+        if self.store.trace is not None and self._axis(self.store.shown_site) == "kv_head":
+            head *= self.store.shown_site.experiment.heads.group_size
+        self.store.look(head=head)

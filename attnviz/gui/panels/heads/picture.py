@@ -1,0 +1,185 @@
+"""A head as a picture with lines of text beside it, or below it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFontMetricsF, QPainter
+
+from attnviz.gui.look.fonts import ui_font
+from attnviz.gui.look.theme import GRID, TEXT_PX
+from attnviz.gui.widgets.control import plain_tooltip
+from attnviz.gui.widgets.heat.thumbnail import Thumbnail
+
+LEAST_TEXT, MOST_TEXT = 60, 120
+"""Room of the lines beside the picture, in pixels."""
+WIDE_TEXT = 100
+"""Room from which query and key stand on one line."""
+LEAST_BELOW = 66
+"""Width of a picture with its lines below it."""
+_LINE = 14
+_FRAME, _SCROLL_BAR = 4, 10
+
+Line = tuple[tuple[str, str], ...]
+"""Texts and their colours; tokens stand at even places."""
+
+
+class HeadPicture(Thumbnail):
+    """The caption is the head's name; `look` says where the selected row looks, `note` what orders it."""
+
+    def __init__(self, side: int) -> None:
+        super().__init__(side)
+        self._look: tuple[str, str, str] = ("", "", "")
+        self._note = self._short = ""
+        self._text = LEAST_TEXT
+
+    @property
+    def _is_beside(self) -> bool:
+        return self._text > 0
+
+    @property
+    def look(self) -> str:
+        """The painted sentence: "she → Lily 0.949"; empty without a row."""
+        query, key, value = self._look
+        return f"{query} → {key} {value}" if query else ""
+
+    @property
+    def note(self) -> str:
+        """The number that orders the head; may be empty."""
+        return self._note
+
+    def set_look(self, query: str, key: str, value: str) -> None:
+        """Say that the row of `query` looks at `key` most, and with which weight; empty texts say nothing."""
+        if (query, key, value) != self._look:
+            self._look = query, key, value
+            self.setAccessibleDescription(" ".join(part for part in (self.look, self._note) if part))
+            self.update()
+
+    def set_short(self, short: str) -> None:
+        """The name where the caption has no room."""
+        self._short = short
+
+    def set_note(self, note: str) -> None:
+        """Another number beside the name."""
+        if note != self._note:
+            self._note = note
+            self.setAccessibleDescription(" ".join(part for part in (self.look, self._note) if part))
+            self.update()
+
+    def set_fit(self, fit: Fit) -> None:
+        """Take the layout of the strip."""
+        self.set_side(fit.side)
+        if fit.text != self._text:
+            self._text = fit.text
+            self.updateGeometry()
+            self.update()
+
+    def event(self, event: QEvent) -> bool:
+        """Say in the tooltip what is painted, and what has no room."""
+        if event.type() == QEvent.Type.ToolTip:
+            said = (self._caption, self.look, self._note)
+            self.setToolTip(plain_tooltip(" · ".join(part for part in said if part)))
+        return super().event(event)
+
+    def sizeHint(self) -> QSize:
+        whole = self._side + 2 * _FRAME
+        if self._is_beside:
+            return QSize(whole + GRID // 2 + self._text, max(whole, 5 * _LINE))
+        return QSize(max(whole, LEAST_BELOW), whole + 2 * _LINE)
+
+    def picture_rect(self) -> QRectF:
+        picture = super().picture_rect()
+        return picture.translated(self._shift(), 0.0)
+
+    def _shift(self) -> float:
+        """Pixels from the middle of the widget to that of the picture."""
+        return -float(math.floor((self.width() - self._side) / 2 - _FRAME)) if self._is_beside else 0.0
+
+    def text_rect(self) -> QRectF:
+        """Rectangle of the lines."""
+        whole = self._side + 2 * _FRAME
+        if self._is_beside:
+            return QRectF(whole + GRID / 2, 2, self.width() - whole - GRID / 2, 5 * _LINE)
+        return QRectF(0, whole, self.width(), 2 * _LINE)
+
+    def _paint_caption(self, painter: QPainter) -> None:
+        theme, room = self._theme, self.text_rect()
+        is_marked = self.isChecked() or self._is_pointed
+        font = ui_font(TEXT_PX - 1)
+        font.setBold(self.isChecked())
+        font.setStrikeOut(self._is_struck)
+        painter.setFont(font)
+        painter.setPen(QColor(theme.accent if is_marked else theme.ink))
+        fits = painter.fontMetrics().horizontalAdvance(self._caption) <= room.width()
+        self._write(painter, room, 0, self._caption if fits else self._short)
+        painter.setFont(ui_font(TEXT_PX - 1))
+        query, key, value = self._look
+        if not query:
+            lines: tuple[Line, ...] = ()
+        elif not self._text:
+            lines = (((key, theme.key), (f" {value}", theme.muted)),)
+        elif self._text >= WIDE_TEXT:
+            lines = (
+                ((query, theme.query), (" → ", theme.muted), (key, theme.key)),
+                (("", ""), (value, theme.ink)),
+            )
+        else:
+            lines = (
+                ((query, theme.query), (" →", theme.muted)),
+                ((key, theme.key),),
+                (("", ""), (value, theme.ink)),
+            )
+        for place, line in enumerate(lines, 1):
+            self._write_parts(painter, room, place, line)
+        if self._text:
+            painter.setPen(QColor(theme.muted))
+            self._write(painter, room, len(lines) + 1, self._note)
+
+    def _write_parts(self, painter: QPainter, room: QRectF, line: int, parts: Line) -> None:
+        """Texts of several colours on one line; every other one, the tokens, is elided if it must be."""
+        metrics = QFontMetricsF(painter.font())
+        fixed = sum(metrics.horizontalAdvance(text) for text, _color in parts[1::2])
+        each = (room.width() - fixed) / max(len(parts[0::2]), 1)
+        spare = sum(max(each - metrics.horizontalAdvance(text), 0.0) for text, _color in parts[0::2])
+        shown = [
+            (
+                metrics.elidedText(text, Qt.TextElideMode.ElideRight, each + spare)
+                if place % 2 == 0
+                else text,
+                color,
+            )
+            for place, (text, color) in enumerate(parts)
+        ]
+        whole = sum(metrics.horizontalAdvance(text) for text, _color in shown)
+        x = room.left() if self._is_beside else room.left() + max((room.width() - whole) / 2, 0)
+        for text, color in shown:
+            if text:
+                painter.setPen(QColor(color))
+                painter.drawText(QPointF(x, room.top() + line * _LINE + metrics.ascent()), text)
+                x += metrics.horizontalAdvance(text)
+
+    def _write(self, painter: QPainter, room: QRectF, line: int, text: str) -> None:
+        align = Qt.AlignmentFlag.AlignLeft if self._is_beside else Qt.AlignmentFlag.AlignHCenter
+        row = QRectF(room.left(), room.top() + line * _LINE, room.width(), _LINE)
+        painter.drawText(row, align | Qt.AlignmentFlag.AlignTop, text)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Layout of the strip: side of the pictures, and the room of their lines; 0 puts them below."""
+
+    side: int
+    text: int
+
+    @classmethod
+    def of(cls, count: int, width: int, height: int, largest: int, smallest: int) -> Fit:
+        """The layout of `count` heads in a strip of that size."""
+        side = max(smallest, min(largest, height - 2 * _FRAME))
+        room = (width + GRID) // max(count, 1) - GRID - side - 2 * _FRAME - GRID // 2
+        if room >= LEAST_TEXT:
+            return cls(side, min(room, MOST_TEXT))
+        below = max(smallest, min(largest, height - 2 * _FRAME - 2 * _LINE))
+        scrolls = count * (max(below + 2 * _FRAME, LEAST_BELOW) + GRID) - GRID > width
+        return cls(max(smallest, below - (_SCROLL_BAR if scrolls else 0)), 0)
