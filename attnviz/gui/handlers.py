@@ -121,9 +121,7 @@ class Handlers(QObject):
 
     @Slot()
     def on_find_setting(self) -> None:
-        dock = self._window.docks["mechanism"]
-        dock.show()
-        dock.raise_()
+        self._window.workspaces.show_panel("mechanism")
         self._window.mechanism.focus_search()
 
     @Slot()

@@ -13,7 +13,7 @@ from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 
-LEAST_TEXT, MOST_TEXT = 60, 120
+LEAST_TEXT, MOST_TEXT = 54, 120
 """Room of the lines beside the picture, in pixels."""
 WIDE_TEXT = 100
 """Room from which query and key stand on one line."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QWidget
 
 from attnviz.gui.look.theme import Theme
 from attnviz.gui.panels.panel import Panel
@@ -48,13 +48,14 @@ class PipelinePanel(Panel):
         """The stages with a thumbnail; the others of `_stages` are behind tiles."""
         self._unfolded: frozenset[str] = frozenset()
         self._fitted: tuple[object, ...] = ()
-        """What the strip was last arranged for."""
+        """State that the strip was last arranged for."""
         self._strip = Strip()
         self._tile_to_measure, self._step_to_measure = FoldTile(SIDE, self._strip), Step(SIDE, self._strip)
         self._tile_to_measure.hide()
         self._step_to_measure.hide()
         self._scroll = clear_scroll(self._strip, sideways=True)
         self._scroll.setObjectName("pipeline_scroll")
+        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._scroll.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         # Where a thumbnail stands is known once the strip has been laid out, which Qt does later.

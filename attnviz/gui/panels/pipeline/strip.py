@@ -84,10 +84,10 @@ class Strip(QWidget):
         places, gaps = self._places, distances(self._places)
         if not places:
             return
-        spare = max(self.width() - least_width(places), 0)
+        spare = float(max(self.width() - least_width(places), 0))
         ends = (places[0].whole - places[0].width) / 2, (places[-1].whole - places[-1].width) / 2
         at_ends = spare >= sum(ends)
-        spare -= round(sum(ends)) if at_ends else 0
+        spare -= sum(ends) if at_ends else 0.0
         extra = min(spare / len(gaps), MOST_SPARE) if gaps else 0.0
         middles = [places[0].width / 2 + (ends[0] if at_ends else 0)]
         for gap in gaps:
