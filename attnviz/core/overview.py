@@ -9,20 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 SIDE = 256
-"""Largest number of rows and of columns of an overview."""
+"""Largest number of rows and of columns of a thumbnail's overview."""
 
 Numbers = NDArray[Any]
 Bools = NDArray[np.bool_]
 
 
-def overview(values: Numbers, blocked: Bools | None) -> tuple[Numbers, Bools | None]:
-    """Reduce `values` (rows, columns) and their blocked cells to at most `SIDE` × `SIDE`.
+def overview(values: Numbers, blocked: Bools | None, side: int = SIDE) -> tuple[Numbers, Bools | None]:
+    """Reduce `values` (rows, columns) and their blocked cells to at most `side` × `side`.
 
     Each block of cells becomes its value furthest from zero, so one bright cell stays bright; NaN in a
     block is kept. A block is blocked if all of its cells are; otherwise blocked cells do not count.
     """
     rows, columns = values.shape
-    down, across = math.ceil(rows / SIDE), math.ceil(columns / SIDE)
+    down, across = math.ceil(rows / side), math.ceil(columns / side)
     if down <= 1 and across <= 1:
         return values, blocked
     hidden = None if blocked is None else reduced(np.logical_and, blocked, (down, across))

@@ -36,6 +36,7 @@ JOBS: tuple[Job, ...] = (
     Job("follow", N_("Computing")),
     Job("uncached", N_("Computing without a cache")),
     Job("compare", N_("Comparing")),
+    Job("grid", N_("Drawing the heads")),
     Job("file", N_("Opening")),
     Job("story", N_("Opening")),
     Job("save", N_("Saving")),

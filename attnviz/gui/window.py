@@ -27,6 +27,7 @@ from attnviz.gui.handlers import Handlers
 from attnviz.gui.jobs import JobLine
 from attnviz.gui.live.decoding import DecodeLive
 from attnviz.gui.live.follow import FollowLive
+from attnviz.gui.live.grid import GridLive
 from attnviz.gui.live.trace import Live
 from attnviz.gui.live.uncached import UncachedLive
 from attnviz.gui.look import look
@@ -160,6 +161,7 @@ class Window(QMainWindow):
             self.panels[id_].set_seen(is_painted and not dock.isHidden())
         self._watch_menus()
         self._watch_comparisons()
+        self._watch_grid()
         self._watch_mechanism()
         self._on_history()
         self.handlers.show_caption()
@@ -179,6 +181,13 @@ class Window(QMainWindow):
         assert isinstance(panel, ComparePanel)
         self.compare_live = CompareLive(panel, self.live, self.decode_scheduler, self)
         self.compare_live.said.connect(self.status.say)
+
+    def _watch_grid(self) -> None:
+        from attnviz.gui.panels.grid.panel import GridPanel
+
+        panel = self.panels["grid"]
+        assert isinstance(panel, GridPanel)
+        self.grid_live = GridLive(panel, self.decode_scheduler, self)
 
     def _watch_mechanism(self) -> None:
         from attnviz.gui.panels.mechanism.panel import MechanismPanel

@@ -52,6 +52,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow("matrices", N_("Matrices"), "matrices:MatricesPanel", width=280),
     PanelRow("architecture", N_("Architecture"), "architecture.panel:ArchitecturePanel", width=400),
     PanelRow("decoding", N_("Decoding"), "decoding.panel:DecodingPanel", width=560),
-    PanelRow("compare", N_("Compare"), "compare.panel:ComparePanel", width=560),
+    PanelRow("compare", N_("Compare"), "compare.panel:ComparePanel", titled=False, width=560),
+    PanelRow("grid", N_("All heads"), "grid.panel:GridPanel", titled=False, width=400),
 )
 PANEL_BY_ID = {row.id: row for row in PANELS}

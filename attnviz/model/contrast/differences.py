@@ -23,7 +23,7 @@ MOST_TOKENS = 6
 """Changed tokens that are named one by one."""
 
 _LAYER = re.compile(r"^(layers|encoder)\[(\d+)\]\.?")
-_STACKS = {"layers": N_("layer"), "encoder": N_("encoder layer")}
+_STACKS = {"layers": N_("layer {numbers}"), "encoder": N_("encoder layer {numbers}")}
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Difference:
         if not self.layers or len(self.layers) == self.n_layers:
             return ""
         stack = _(_STACKS["encoder" if self.path.startswith("encoder") else "layers"])
-        return f"{stack} {', '.join(str(layer + 1) for layer in self.layers)}"
+        return stack.format(numbers=", ".join(str(layer + 1) for layer in self.layers))
 
     def texts(self) -> tuple[str, str]:
         """The two values in the active language."""

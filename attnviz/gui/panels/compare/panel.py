@@ -115,6 +115,8 @@ class ComparePanel(Panel):
             self._asked = None
             self._set_blinking(False)
         super().set_seen(is_seen)
+        if is_seen:
+            self._ask()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """In a low panel the details stand beside the maps."""

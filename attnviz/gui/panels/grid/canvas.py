@@ -1,0 +1,316 @@
+"""The picture of the grid: all tiles in one image, with frames, titles and the chosen head over it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QFocusEvent,
+    QFontMetricsF,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QPixmap,
+    QResizeEvent,
+)
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from attnviz.core.color_maps import Kind
+from attnviz.core.thinning import nice_step
+from attnviz.gui.look.colors import Indices, indexed_image, pool
+from attnviz.gui.look.fonts import ui_font
+from attnviz.gui.look.theme import LIGHT, Theme
+from attnviz.gui.panels.grid.layout import GAP, LABELS, TITLE, Block, GridLayout, arrange
+from attnviz.gui.widgets.control import draw_focus_ring
+from attnviz.gui.widgets.heat.hatch import device_scale
+
+Place = tuple[int, int, int]
+"""(group, layer, head)."""
+
+_TEXT_PX = 11
+_LEAST_FRAMED = 0.1
+"""Smallest score with a frame: a faint one around every tile is noise."""
+_STEPS = {
+    Qt.Key.Key_Left: (-1, 0),
+    Qt.Key.Key_Right: (1, 0),
+    Qt.Key.Key_Up: (0, -1),
+    Qt.Key.Key_Down: (0, 1),
+}
+
+
+_BY_KEYS = (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason)
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """One tile as it is drawn: colour bytes in their orientation, and the colour map."""
+
+    indices: Indices
+    kind: Kind
+
+
+class GridCanvas(QWidget):
+    """Tiles that are hovered and chosen, by mouse or arrow keys."""
+
+    hovered = Signal(object)
+    """A Place, or None."""
+    chosen = Signal(object)
+    """A Place that was clicked, or chosen by Enter."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("grid_canvas")
+        self.setMouseTracking(True)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self._theme = LIGHT
+        self._blocks: tuple[Block, ...] = ()
+        self._titles: tuple[str, ...] = ()
+        self._names = ("", "")
+        self._pictures: dict[Place, Picture] = {}
+        self._scores: Mapping[Place, float] = {}
+        self._chosen: Place | None = None
+        self._current: Place | None = None
+        self._layout: GridLayout = arrange(1, 1, (), has_titles=False)
+        self._base: QPixmap | None = None
+        self._drawn: set[Place] = set()
+        self._is_focus_shown = False
+
+    # --- content
+
+    @property
+    def grid(self) -> GridLayout:
+        """Where everything stands."""
+        return self._layout
+
+    @property
+    def pictures(self) -> Mapping[Place, Picture]:
+        """The tiles that are there."""
+        return self._pictures
+
+    @property
+    def current(self) -> Place | None:
+        """The tile under the pointer or the keyboard cursor."""
+        return self._current
+
+    def set_shape(self, blocks: Sequence[Block], titles: Sequence[str], names: tuple[str, str]) -> None:
+        """Show other groups; `titles` name them, `names` the axes of layers and heads."""
+        if (tuple(blocks), tuple(titles), names) == (self._blocks, self._titles, self._names):
+            return
+        if tuple(blocks) != self._blocks:
+            self._pictures.clear()
+            self._current = None
+        self._blocks, self._titles, self._names = tuple(blocks), tuple(titles), names
+        self._arrange()
+
+    def set_pictures(self, pictures: Mapping[Place, Picture]) -> None:
+        """Add or replace tiles; the others stay as they are."""
+        self._pictures.update(pictures)
+        self._drawn -= set(pictures)
+        self.update()
+
+    def clear(self) -> None:
+        """Remove all tiles."""
+        self._pictures.clear()
+        self._repaint()
+
+    def set_scores(self, scores: Mapping[Place, float]) -> None:
+        """Frame the tiles by their scores, 0 to 1; none are framed without."""
+        self._scores = scores
+        self.update()
+
+    def set_chosen(self, place: Place | None) -> None:
+        """Mark the selected head."""
+        self._chosen = place
+        self.update()
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Use the colours of `theme`."""
+        self._theme = theme
+        self._repaint()
+
+    def sizeHint(self) -> QSize:
+        return QSize(720, 360)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(200, 64)
+
+    def _arrange(self) -> None:
+        has_titles = len(self._blocks) > 1
+        self._layout = arrange(self.width(), self.height(), self._blocks, has_titles=has_titles)
+        self._repaint()
+
+    def _repaint(self) -> None:
+        self._base = None
+        self._drawn.clear()
+        self.update()
+
+    # --- painting
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.drawPixmap(0, 0, self._picture(device_scale(painter)))
+        self._paint_titles(painter)
+        self._paint_frames(painter)
+        if self._chosen is not None and self._has(self._chosen):
+            self._outline(painter, self._chosen, self._theme.panel, 1.5, 4.5)
+            self._outline(painter, self._chosen, self._theme.ink, 2.5, 2.5)
+        if self._current is not None and self._current != self._chosen and self._has(self._current):
+            self._outline(painter, self._current, self._theme.accent, 1.5, 1.5)
+        if self._is_focus_shown:
+            draw_focus_ring(painter, QRectF(self.rect()), self._theme)
+        painter.end()
+
+    def _picture(self, ratio: float) -> QPixmap:
+        """All tiles as one picture of `ratio` pixels per point; only new ones are painted into it."""
+        wanted = (self.size() * ratio).expandedTo(QSize(1, 1))
+        if self._base is None or self._base.size() != wanted:
+            self._base = QPixmap(wanted)
+            self._base.setDevicePixelRatio(ratio)
+            self._base.fill(Qt.GlobalColor.transparent)
+            self._drawn.clear()
+        missing = [place for place in self._pictures if place not in self._drawn and self._has(place)]
+        if missing:
+            painter = QPainter(self._base)
+            for place in missing:
+                self._paint_tile(painter, place, ratio)
+            painter.end()
+            self._drawn.update(missing)
+        return self._base
+
+    def _paint_tile(self, painter: QPainter, place: Place, ratio: float) -> None:
+        """A tile over its ground, which shows through where cells are masked."""
+        picture, box = self._pictures[place], self._layout.rect(*place)
+        rows, columns = picture.indices.shape
+        pixels = box.width() * ratio
+        factors = math.ceil(rows / pixels) or 1, math.ceil(columns / pixels) or 1
+        image = indexed_image(pool(picture.indices, factors, picture.kind), picture.kind, self._theme)
+        painter.setCompositionMode(QPainter.CompositionMode.CompositionMode_Source)
+        painter.fillRect(box, QColor(self._theme.ground))
+        painter.setCompositionMode(QPainter.CompositionMode.CompositionMode_SourceOver)
+        painter.drawImage(box, image)
+
+    def _paint_titles(self, painter: QPainter) -> None:
+        """The groups by name; layers and heads by their numbers from 1, thinned out where they are dense."""
+        font = ui_font(_TEXT_PX)
+        metrics = QFontMetricsF(font)
+        painter.setFont(font)
+        painter.setPen(QColor(self._theme.muted))
+        step = nice_step((metrics.horizontalAdvance("00") + 6) / (self._layout.side + GAP))
+        for group, (corner, block) in enumerate(zip(self._layout.corners, self._blocks, strict=True)):
+            if len(self._blocks) > 1:
+                painter.drawText(QPointF(corner.x(), TITLE - 5), self._titles[group])
+            across = self._layout.layers_across
+            counts = (block.n_layers, block.n_heads) if across else (block.n_heads, block.n_layers)
+            for at in range(counts[0]):
+                if at == 0 or (at + 1) % step == 0:
+                    box = self._layout.rect(group, *((at, 0) if across else (0, at)))
+                    self._number(
+                        painter, at, QRectF(box.left() - 10, corner.y() - TITLE, box.width() + 20, TITLE - 3)
+                    )
+            for at in range(counts[1]):
+                if at == 0 or (at + 1) % step == 0:
+                    box = self._layout.rect(group, *((0, at) if across else (at, 0)))
+                    self._number(painter, at, QRectF(corner.x() - 26, box.top(), 20, box.height()))
+        self._paint_axes(painter, metrics)
+
+    def _number(self, painter: QPainter, at: int, box: QRectF) -> None:
+        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, str(at + 1))
+
+    def _paint_axes(self, painter: QPainter, metrics: QFontMetricsF) -> None:
+        """The names of the two axes, beside the first group: level, and upright."""
+        if not self._blocks:
+            return
+        corner = self._layout.corners[0]
+        across, down = self._names if self._layout.layers_across else self._names[::-1]
+        painter.drawText(QPointF(corner.x() - LABELS + 4, corner.y() - 7), across)
+        block = self._blocks[0]
+        last = self._layout.rect(0, block.n_layers - 1, block.n_heads - 1)
+        painter.save()
+        painter.translate(corner.x() - LABELS + 2 + metrics.ascent(), (corner.y() + last.bottom()) / 2)
+        painter.rotate(-90)
+        painter.drawText(QPointF(-metrics.horizontalAdvance(down) / 2, 0), down)
+        painter.restore()
+
+    def _paint_frames(self, painter: QPainter) -> None:
+        color = QColor(self._theme.key_mark)
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        for place, score in self._scores.items():
+            if score >= _LEAST_FRAMED and self._has(place):
+                color.setAlphaF(min(1.0, score) ** 1.5)
+                pen = QPen(color, 2.0)
+                pen.setJoinStyle(Qt.PenJoinStyle.MiterJoin)
+                painter.setPen(pen)
+                painter.drawRect(self._layout.rect(*place).adjusted(-1, -1, 1, 1))
+
+    def _outline(self, painter: QPainter, place: Place, color: str, width: float, outset: float) -> None:
+        pen = QPen(QColor(color), width)
+        pen.setJoinStyle(Qt.PenJoinStyle.MiterJoin)
+        painter.setPen(pen)
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawRect(self._layout.rect(*place).adjusted(-outset, -outset, outset, outset))
+
+    def _has(self, place: Place) -> bool:
+        group, layer, head = place
+        if group >= len(self._blocks):
+            return False
+        return layer < self._blocks[group].n_layers and head < self._blocks[group].n_heads
+
+    # --- mouse and keys
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._arrange()
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """Show a focus that came from the keyboard."""
+        self._is_focus_shown = event.reason() in _BY_KEYS
+        self.update()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        self._is_focus_shown = False
+        self.update()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        self._set_current(self._layout.at(event.position()))
+
+    def leaveEvent(self, event: QEvent) -> None:
+        self._set_current(None)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        place = self._layout.at(event.position())
+        if event.button() == Qt.MouseButton.LeftButton and place is not None:
+            self.chosen.emit(place)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Arrows walk from head to head, Enter chooses."""
+        key = Qt.Key(event.key())
+        if key in _STEPS and self._blocks:
+            self._walk(*_STEPS[key])
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._current is not None:
+            self.chosen.emit(self._current)
+        else:
+            super().keyPressEvent(event)
+
+    def _walk(self, across: int, down: int) -> None:
+        start = self._current or self._chosen or (0, 0, 0)
+        group, layer, head = start
+        if not self._layout.layers_across:
+            across, down = down, across
+        block = self._blocks[group]
+        there = min(max(layer + across, 0), block.n_layers - 1), min(max(head + down, 0), block.n_heads - 1)
+        self._set_current((group, *there))
+
+    def _set_current(self, place: Place | None) -> None:
+        if place != self._current:
+            self._current = place
+            is_hand = place is not None
+            self.setCursor(Qt.CursorShape.PointingHandCursor if is_hand else Qt.CursorShape.ArrowCursor)
+            self.hovered.emit(place)
+            self.update()

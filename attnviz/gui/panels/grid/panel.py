@@ -1,0 +1,260 @@
+"""The grid of heads: every head of every layer as a small map, clicked to go there."""
+
+from __future__ import annotations
+
+import math
+
+from PySide6.QtCore import QSize, Signal, Slot
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+
+from attnviz.core.head_scores import HEAD_SCORE_BY_ID, HEAD_SCORES
+from attnviz.core.levels import levels
+from attnviz.core.text import isolated, number, visible
+from attnviz.gui.live.grid import GridAsked
+from attnviz.gui.look.fonts import ui_font
+from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
+from attnviz.gui.panels.grid.canvas import GridCanvas, Picture, Place
+from attnviz.gui.panels.grid.layout import Block
+from attnviz.gui.panels.panel import Panel
+from attnviz.gui.store import Store
+from attnviz.gui.widgets.elided import ElidedLabel
+from attnviz.gui.widgets.heat.content import cell_indices, color_kind
+from attnviz.gui.widgets.segmented import Segmented
+from attnviz.i18n import N_, _
+from attnviz.model.heads.tiles import Group, Tile, grid_stage, groups
+from attnviz.model.sites.sites import at
+from attnviz.model.sites.titles import site_label
+from attnviz.model.spec.document import Document
+from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.trace import Trace
+
+FEW_HEADS = 64
+"""Up to this number of heads tiles are large, and have more cells."""
+LARGE_SIDE, SMALL_SIDE = 256, 128
+"""Most cells along a side of a tile."""
+NO_SCORE = "none"
+
+_GROUP_TITLES = {
+    ("layers", "self"): N_("self-attention"),
+    ("layers", "cross"): N_("cross-attention"),
+    ("encoder", "self"): N_("encoder"),
+    ("decoder", "self"): N_("decoder, self"),
+    ("decoder", "cross"): N_("decoder, cross"),
+}
+
+
+class GridPanel(Panel):
+    """Asks for the tiles while it is seen, and draws each attention as its tiles arrive."""
+
+    asked = Signal(object)
+    """A GridAsked, or None when the panel is hidden; the answers come through `show_tiles`."""
+
+    follows = ("stage", "head", "site", "ranges", "orientation")
+
+    def __init__(self, store: Store, parent: QWidget | None = None) -> None:
+        super().__init__(store, parent)
+        self._groups: tuple[Group, ...] = ()
+        self._tiles: dict[Place, Tile] = {}
+        self._trace: Trace | None = None
+        self._stage = "weights"
+        self.canvas = GridCanvas()
+        self._title, self._said = QLabel(), ElidedLabel()
+        self._title.setObjectName("grid_title")
+        self._said.setObjectName("grid_said")
+        self._title.setFont(ui_font(TEXT_PX))
+        self._said.setFont(ui_font(TEXT_PX))
+        self._color_by = QLabel()
+        self._score = Segmented(_scores(), "")
+        self._score.setObjectName("grid_score")
+        self._score.set_value(NO_SCORE)
+        self._score.changed.connect(self._on_score)
+        self.canvas.hovered.connect(self._on_hovered)
+        self.canvas.chosen.connect(self._on_chosen)
+        store.opened.connect(self._on_opened)
+        top = QHBoxLayout()
+        top.setSpacing(GRID)
+        top.addWidget(self._title)
+        top.addWidget(self._said, 1)
+        top.addWidget(self._color_by)
+        top.addWidget(self._score)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(GRID // 2)
+        column.addLayout(top)
+        column.addWidget(self.canvas, 1)
+
+    @property
+    def tiles(self) -> dict[Place, Tile]:
+        """The tiles that arrived."""
+        return self._tiles
+
+    def sizeHint(self) -> QSize:
+        return QSize(720, 320)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(320, 96)
+
+    def on_document(self, old: Document | None, new: Document) -> None:
+        if old is None or self._trace is None:
+            return
+        before, after = old.view, new.view
+        if before.stage != after.stage:
+            self._ask(self._trace)
+        elif before.ranges != after.ranges or before.orientation != after.orientation:
+            self._paint(list(self._tiles))
+        self._show_chosen()
+
+    def on_trace(self, trace: Trace) -> None:
+        if trace is not self._trace:
+            self._ask(trace)
+        self._show_chosen()
+
+    def set_seen(self, is_seen: bool) -> None:
+        """Behind another tab the panel holds no trace."""
+        if not is_seen and self.is_seen:
+            self._trace = None
+            self.asked.emit(None)
+        super().set_seen(is_seen)
+        if is_seen and self._trace is None and self.store.trace is not None:
+            self.on_trace(self.store.trace)
+
+    def apply_theme(self, theme: Theme) -> None:
+        super().apply_theme(theme)
+        self.canvas.apply_theme(theme)
+        self._title.setStyleSheet(f"color: {theme.ink}; font-weight: 600")
+        for label in (self._said, self._color_by):
+            label.setStyleSheet(f"color: {theme.muted}")
+
+    def retranslate(self) -> None:
+        self.setAccessibleName(_("All heads"))
+        self.canvas.setAccessibleName(_("All heads"))
+        self._color_by.setText(_("frame by"))
+        self._score.set_options(_scores())
+        self._score.setAccessibleName(_("Score of the frames"))
+        if self._trace is not None:
+            self._show_shape(self._trace)
+        self._say(None)
+
+    def show_tiles(self, tiles: tuple[Tile, ...]) -> None:
+        """Draw the tiles of one attention."""
+        places = {}
+        for tile in tiles:
+            place = self._place(tile.site, tile.head)
+            if place is not None:
+                places[place] = tile
+        self._tiles.update(places)
+        self._paint(list(places))
+        self._frame()
+        self._say(self.canvas.current)
+
+    # --- asking and painting
+
+    def _ask(self, trace: Trace) -> None:
+        """Request every head; old tiles stay until new ones replace them, if the shape is the same."""
+        self._trace = trace
+        self._groups = groups(trace.experiment)
+        self._stage = self.store.document.view.stage
+        self._show_shape(trace)
+        self._tiles = {place: tile for place, tile in self._tiles.items() if place in self.canvas.pictures}
+        n_heads = sum(at(trace.experiment, name).heads.n_heads for name in trace.sites)
+        stages = {name: grid_stage(trace.site(name), self._stage) for name in trace.sites}
+        self.asked.emit(GridAsked(trace, stages, LARGE_SIDE if n_heads <= FEW_HEADS else SMALL_SIDE))
+
+    def _show_shape(self, trace: Trace) -> None:
+        """The groups with their layers and heads, and the line that counts them."""
+        experiment = trace.experiment
+        heads = [
+            [at(experiment, place.name).heads.n_heads for place in group.places] for group in self._groups
+        ]
+        blocks = [Block(len(of_layers), max(of_layers)) for of_layers in heads]
+        titles = [_(_GROUP_TITLES[group.stack, group.kind]) for group in self._groups]
+        self.canvas.set_shape(blocks, titles, (_("Layers"), _("Heads")))
+        stages = dict.fromkeys(grid_stage(trace.site(name), self._stage) for name in trace.sites)
+        shown = ", ".join(_(STAGE_BY_ID[stage].title) for stage in stages)
+        text = _("{heads} heads · {tokens} tokens · {stage}")
+        count = sum(map(sum, heads))
+        self._title.setText(text.format(heads=count, tokens=experiment.n_queries, stage=shown))
+
+    def _paint(self, places: list[Place]) -> None:
+        self.canvas.set_pictures({place: self._picture(self._tiles[place]) for place in places})
+
+    def _picture(self, tile: Tile) -> Picture:
+        """Colours of a tile in the view's range and orientation."""
+        view = self.store.document.view
+        stage = "weights" if self._trace is None else grid_stage(self._trace.site(tile.site), self._stage)
+        signed, range_id = STAGE_BY_ID[stage].signed, view.range_of(stage)
+        ends = self._ends(stage, signed) if range_id == "global" else None
+        indices, _used = cell_indices(tile.values, signed, range_id, ends, tile.hidden)
+        is_turned = view.orientation == "queries_as_columns"
+        return Picture(indices.T if is_turned else indices, color_kind(signed, range_id))
+
+    def _ends(self, stage: str, signed: bool) -> tuple[float, float]:
+        """One range over all tiles that arrived."""
+        found = [levels(tile.values, "global", signed, tile.hidden) for tile in self._tiles.values()]
+        return min(low for low, _high in found), max(high for _low, high in found)
+
+    def _frame(self) -> None:
+        id_ = self._score.value()
+        scores = {} if id_ == NO_SCORE else {place: tile.scores[id_] for place, tile in self._tiles.items()}
+        self.canvas.set_scores({place: score for place, score in scores.items() if not math.isnan(score)})
+
+    def _show_chosen(self) -> None:
+        document = self.store.document
+        self.canvas.set_chosen(self._place(document.site, document.view.head))
+
+    def _place(self, site: str, head: int) -> Place | None:
+        for group, found in enumerate(self._groups):
+            for layer, place in enumerate(found.places):
+                if place.name == site and self._trace is not None:
+                    n_heads = at(self._trace.experiment, site).heads.n_heads
+                    return group, layer, min(head, n_heads - 1)
+        return None
+
+    # --- hovering and choosing
+
+    @Slot(object)
+    def _on_hovered(self, place: Place | None) -> None:
+        self._say(place)
+
+    @Slot(object)
+    def _on_chosen(self, place: Place) -> None:
+        """Go to the layer and the head."""
+        tile = self._tiles.get(place)
+        if tile is not None:
+            self.store.look(site=tile.site, head=tile.head)
+
+    def _say(self, place: Place | None) -> None:
+        """The place, the key with most of the weight and the score of one head, or what the grid does."""
+        tile = None if place is None else self._tiles.get(place)
+        if tile is None or self._trace is None:
+            self._said.set_line(
+                _("Click a head to select it; hover it to see the key that gets most weight.")
+            )
+            return
+        parts = [site_label(self._trace.experiment, tile.site), _("head {head}").format(head=tile.head + 1)]
+        if tile.look is not None:
+            attends = _("attends most to “{key}”: {weight} on average")
+            key = isolated(visible(tile.look.key))
+            parts.append(attends.format(key=key, weight=number(tile.look.weight, 3)))
+        parts += [
+            f"{_(HEAD_SCORE_BY_ID[id_].title)} {number(score, 2)}"
+            for id_, score in tile.scores.items()
+            if not math.isnan(score)
+        ]
+        self._said.set_line(" · ".join(parts))
+        self.canvas.setAccessibleDescription(" · ".join(parts))
+
+    @Slot(str)
+    def _on_score(self, score: str) -> None:
+        self._frame()
+
+    @Slot()
+    def _on_opened(self) -> None:
+        """Tiles of another document are not shown under this one."""
+        self._trace, self._tiles, self._groups = None, {}, ()
+        self.canvas.clear()
+
+
+def _scores() -> tuple[tuple[str, str, str], ...]:
+    none = (NO_SCORE, _("none"), _("No frames"))
+    return (none, *((row.id, _(row.title), _(row.hint)) for row in HEAD_SCORES))

@@ -1,0 +1,108 @@
+"""The heads of a run as small matrices: one tile for each head of each attention."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.core.head_scores import HEAD_SCORES
+from attnviz.core.overview import overview
+from attnviz.core.text import visible
+from attnviz.model.sites.sites import places
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.site import Place
+from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.trace import SiteTrace
+
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Look:
+    """The key that gets most of a head's weight, and its mean weight over the queries."""
+
+    key: str
+    position: int
+    weight: float
+
+
+@dataclass(frozen=True, eq=False)
+class Tile:
+    """One head of one attention, (rows, columns), reduced to at most the requested side.
+
+    Each block of cells is its value furthest from zero (`core.overview`), so that single bright cells
+    survive. `scores` are those of `HEAD_SCORES`, by id; NaN where one has no meaning.
+    """
+
+    site: str
+    head: int
+    values: NDArray[np.floating]
+    hidden: Bools | None
+    shape: tuple[int, int]
+    scores: dict[str, float]
+    look: Look | None
+
+
+@dataclass(frozen=True)
+class Group:
+    """The attentions of one kind, in the order of their layers: one grid."""
+
+    stack: str
+    kind: str
+    places: tuple[Place, ...]
+
+
+def groups(experiment: Experiment) -> tuple[Group, ...]:
+    """The attentions of an experiment, one group for each stack and kind."""
+    found: dict[tuple[str, str], list[Place]] = {}
+    for place in places(experiment):
+        found.setdefault((place.stack, place.kind), []).append(place)
+    return tuple(Group(stack, kind, tuple(own)) for (stack, kind), own in found.items())
+
+
+def grid_stage(site: SiteTrace, wanted: str) -> str:
+    """The stage that a grid shows: `wanted` if it is one of queries and keys, else the weights."""
+    return wanted if wanted in site.stages and STAGE_BY_ID[wanted].score_shaped else "weights"
+
+
+def tiles(site: SiteTrace, stage: str, side: int) -> tuple[Tile, ...]:
+    """One tile for each head of a stage of queries and keys, from the numbers of the run."""
+    return tuple(_tile(site, stage, head, side) for head in range(site.shape(stage)[0]))
+
+
+def _tile(site: SiteTrace, stage: str, head: int, side: int) -> Tile:
+    n_rows, n_columns = site.shape(stage)[-2:]
+    # Explicit ends: the worker reads numbers that the window may read at the same moment.
+    whole = slice(0, n_rows), slice(0, n_columns)
+    weights = site.window("weights", head, *whole)
+    values = weights if stage == "weights" else site.window(stage, head, *whole)
+    small, hidden = overview(values, site.hatched(stage), side)
+    return Tile(
+        site=site.name,
+        head=head,
+        values=small,
+        hidden=hidden,
+        shape=(n_rows, n_columns),
+        scores=_scores(site, weights),
+        look=_look(site, weights),
+    )
+
+
+def _scores(site: SiteTrace, weights: NDArray[np.floating]) -> dict[str, float]:
+    has_own_keys = site.experiment.memory is None
+    blocked = site.blocked()
+    return {
+        row.id: row.of(weights, blocked) if has_own_keys or not row.needs_own_keys else float("nan")
+        for row in HEAD_SCORES
+    }
+
+
+def _look(site: SiteTrace, weights: NDArray[np.floating]) -> Look | None:
+    """None if some weight is not a number."""
+    means = weights.mean(axis=0, dtype=np.float64)
+    if not means.size or not np.isfinite(means).all():
+        return None
+    at = int(np.argmax(means))
+    return Look(visible(site.labels("key")[at]), at, float(means[at]))

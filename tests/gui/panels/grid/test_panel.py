@@ -1,0 +1,157 @@
+"""The grid of heads: painted from the trace, clicked to go there, framed by a score."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from desk import Desk, MakeDesk, color_in, count_color, picture
+from first_layer import change
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtGui import QColor
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLabel
+
+from attnviz.gui.look.colors import LEVELS, cell_colors
+from attnviz.gui.panels.grid.panel import GridPanel
+from attnviz.gui.widgets.elided import ElidedLabel
+from attnviz.model.io.presets import load_preset
+
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints", r"raise\(\)")
+
+
+def panel_of(desk: Desk) -> GridPanel:
+    """The panel in front, of the size that it has in a wide window."""
+    panel = desk.window.panels["grid"]
+    assert isinstance(panel, GridPanel)
+    dock = desk.window.docks["grid"]
+    dock.raise_()
+    dock.setFloating(True)
+    dock.resize(1104, 448)
+    desk.qtbot.waitUntil(panel.isVisible)
+    panel.set_seen(True)
+    return panel
+
+
+def said(desk: Desk) -> str:
+    return desk.find(ElidedLabel, "grid_said").text()
+
+
+def test_every_head_is_there_and_painted_in_the_colours_of_its_numbers(make_desk: MakeDesk) -> None:
+    desk = make_desk("grouped-query")
+    desk.store.look(stage="weights")
+    panel = panel_of(desk)
+    assert len(panel.tiles) == 8
+    assert desk.find(QLabel, "grid_title").text() == "8 heads · 8 tokens · weights"
+    image, grid = picture(panel.canvas), panel.canvas.grid
+    colors = cell_colors("sequential", desk.theme)
+    for head in range(8):
+        weights = desk.store.site["weights"][head]
+        box = grid.rect(0, 0, head)
+        for row, column in ((7, 0), (7, 7), (5, 2), (0, 0)):
+            at = QPointF(
+                box.left() + (column + 0.5) * box.width() / 8, box.top() + (row + 0.5) * box.height() / 8
+            )
+            wanted = colors[round(float(weights[row, column] / weights.max()) * (LEVELS - 1))]
+            got = np.array(color_in(image, at).getRgb()[:3])
+            assert np.abs(got - wanted).max() <= 3, (head, row, column)
+        masked = QPointF(box.right() - 3, box.top() + 3)
+        assert color_in(image, masked) == QColor(desk.theme.ground)
+
+
+def test_a_click_goes_to_the_layer_and_the_head(make_desk: MakeDesk) -> None:
+    desk = make_desk("decoder-only")
+    panel = panel_of(desk)
+    place = (0, 1, 1)
+    desk.click(panel.canvas, panel.canvas.grid.rect(*place).center())
+    assert (desk.store.document.site, desk.store.document.view.head) == ("layers.1.self", 1)
+    image, box = picture(panel.canvas), panel.canvas.grid.rect(*place)
+    around = box.adjusted(-5, -5, 5, 5)
+    assert count_color(image, desk.theme.ink, around) > 4 * box.width()
+    desk.store.look(site="layers.0.self", head=0)
+    assert count_color(picture(panel.canvas), desk.theme.ink, around) < box.width()
+
+
+def test_hover_names_the_head_and_the_key_with_most_weight(make_desk: MakeDesk) -> None:
+    desk = make_desk("decoder-only")
+    panel = panel_of(desk)
+    assert said(desk).startswith("Click a head")
+    desk.hover(panel.canvas, panel.canvas.grid.rect(0, 1, 0).center())
+    weights = desk.store.trace.site("layers.1.self")["weights"][0] if desk.store.trace else np.zeros((1, 1))
+    key = int(np.argmax(weights.mean(axis=0)))
+    token = desk.store.experiment.tokens[key]
+    expected = f"attends most to “{token}”: {weights.mean(axis=0)[key]:.3f} on average"
+    assert said(desk).startswith(f"layer 2 of 2 · self · head 1 · {expected}")
+
+
+def test_arrows_walk_and_enter_chooses(make_desk: MakeDesk) -> None:
+    desk = make_desk("decoder-only")
+    panel = panel_of(desk)
+    desk.store.look(site="layers.0.self", head=0)
+    panel.canvas.setFocus(Qt.FocusReason.TabFocusReason)
+    across = Qt.Key.Key_Right if panel.canvas.grid.layers_across else Qt.Key.Key_Down
+    QTest.keyClick(panel.canvas, across)
+    assert panel.canvas.current == (0, 1, 0)
+    QTest.keyClick(panel.canvas, Qt.Key.Key_Return)
+    assert desk.store.document.site == "layers.1.self"
+
+
+def test_a_score_frames_the_heads_that_have_it(make_desk: MakeDesk) -> None:
+    desk = make_desk("toy-attention")
+    panel = panel_of(desk)
+    desk.store.look(stage="weights")
+    ring = panel.canvas.grid.rect(0, 0, 0).adjusted(-3, -3, 3, 3).toRect()
+    before = picture(panel.canvas).copy(ring)
+    desk.choose("grid_score", "entropy")
+    bits = -(weights := desk.store.site["weights"][0]) * np.log2(weights)
+    score = panel.tiles[0, 0, 0].scores["entropy"]
+    assert score == pytest.approx(float(bits.sum(axis=1).mean() / 2)) and score > 0.5  # 2 bits: four keys
+    assert picture(panel.canvas).copy(ring) != before
+    desk.choose("grid_score", "none")
+    assert picture(panel.canvas).copy(ring) == before
+
+
+def test_an_encoder_decoder_has_one_grid_per_kind(make_desk: MakeDesk) -> None:
+    desk = make_desk("encoder-decoder")
+    panel = panel_of(desk)
+    assert len(panel.canvas.grid.blocks) == 3
+    assert {place[0] for place in panel.tiles} == {0, 1, 2}
+    desk.click(panel.canvas, panel.canvas.grid.rect(2, 0, 0).center())
+    assert desk.store.document.site == "decoder.0.cross"
+
+
+def test_it_follows_edits_stage_and_document_and_rests_behind_a_tab(make_desk: MakeDesk) -> None:
+    desk = make_desk("toy-attention")
+    desk.store.look(stage="weights")
+    panel = panel_of(desk)
+    before = panel.tiles[0, 0, 0].values.copy()
+    change(desk.store, temperature=4.0)
+    desk.settle()
+    assert not np.array_equal(panel.tiles[0, 0, 0].values, before)
+    np.testing.assert_array_equal(panel.tiles[0, 0, 0].values, desk.store.site["weights"][0])
+    desk.store.look(stage="scores")
+    np.testing.assert_array_equal(panel.tiles[0, 0, 0].values, desk.store.site["scores"][0])
+    asked: list[object] = []
+    panel.asked.connect(asked.append)
+    panel.set_seen(False)
+    desk.store.open(load_preset("grouped-query"))
+    desk.settle()
+    assert asked == [None]
+    panel.set_seen(True)
+    assert len(asked) == 2 and len(panel.tiles) == 8
+
+
+def test_tiles_arrive_one_attention_at_a_time(make_desk: MakeDesk) -> None:
+    desk = make_desk("decoder-only", inline=False)
+    panel = panel_of(desk)
+    arrived: list[set[str]] = []
+    show = panel.show_tiles
+
+    def spy(tiles: tuple[object, ...]) -> None:
+        arrived.append({tile.site for tile in tiles})  # type: ignore[attr-defined]
+        show(tiles)  # type: ignore[arg-type]
+
+    panel.show_tiles = spy  # type: ignore[method-assign]
+    change(desk.store, temperature=2.0)
+    desk.settle()
+    desk.qtbot.waitUntil(lambda: len(arrived) >= 2)
+    assert arrived[-2:] == [{"layers.0.self"}, {"layers.1.self"}]

@@ -1,0 +1,71 @@
+"""Tiles: every head of every attention, with the numbers of the trace; bright cells survive."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from experiments import small
+from msgspec.structs import replace
+
+from attnviz.compute.execute import execute
+from attnviz.core.head_scores import HEAD_SCORES
+from attnviz.model.heads.tiles import grid_stage, groups, tiles
+from attnviz.model.io.presets import load_preset
+from attnviz.model.spec.parts import Causal, Padding
+
+
+def test_a_tile_is_its_head() -> None:
+    site = execute(load_preset("grouped-query").experiment).only
+    found = tiles(site, "weights", 64)
+    assert [tile.head for tile in found] == list(range(8)) and found[0].shape == (8, 8)
+    for tile in found:
+        weights = site["weights"][tile.head]
+        np.testing.assert_array_equal(tile.values, weights)
+        hidden = site.hatched("weights")
+        assert (hidden is None) == (tile.hidden is None)
+        assert tile.scores == {row.id: row.of(weights, site.blocked()) for row in HEAD_SCORES}
+        means = weights.mean(axis=0, dtype=np.float64)
+        assert tile.look is not None and tile.look.position == np.argmax(means)
+        assert tile.look.weight == means.max() and tile.look.key == site.labels("key")[tile.look.position]
+
+
+def test_one_bright_cell_survives_the_reduction() -> None:
+    site = execute(load_preset("long-sentence").experiment).only
+    n = site.shape("weights")[-1]
+    tile = tiles(site, "weights", 16)[0]
+    assert max(tile.values.shape) <= 16 < n and tile.shape == (n, n)
+    assert tile.values.max() == site["weights"][0].max()
+
+
+def test_one_grid_for_each_kind_of_attention() -> None:
+    experiment = load_preset("encoder-decoder").experiment
+    found = groups(experiment)
+    assert [(group.stack, group.kind, len(group.places)) for group in found] == [
+        ("encoder", "self", len(experiment.encoder)),
+        ("decoder", "self", len(experiment.layers)),
+        ("decoder", "cross", len(experiment.layers)),
+    ]
+    trace = execute(experiment)
+    cross = tiles(trace.site("decoder.0.cross"), "weights", 64)[0]
+    assert math.isnan(cross.scores["previous"]) and not math.isnan(cross.scores["entropy"])
+    own = tiles(trace.site("decoder.0.self"), "weights", 64)[0]
+    assert not math.isnan(own.scores["previous"])
+
+
+@pytest.mark.parametrize(
+    ("wanted", "shown"),
+    [("scores", "scores"), ("masked", "weights"), ("q", "weights"), ("output", "weights")],
+)
+def test_a_stage_without_queries_and_keys_falls_back_to_the_weights(wanted: str, shown: str) -> None:
+    site = execute(load_preset("toy-attention").experiment).only
+    assert grid_stage(site, wanted) == shown
+
+
+def test_a_head_with_nan_attends_to_nothing_in_particular() -> None:
+    plain = small(masks=(Causal(), Padding((0,))))
+    layer = replace(plain.layers[0], fully_masked_row="nan")
+    site = execute(replace(plain, layers=(layer,))).shown("")
+    tile = tiles(site, "weights", 64)[0]
+    assert np.isnan(tile.values).any() and tile.look is None
