@@ -114,7 +114,7 @@ _MODEL = Split(
     (
         Split(
             "down",
-            (Stack(("grid",), 424, 0.6), Stack(("architecture", "block", "cost"), 280, 0.4)),
+            (Stack(("grid",), 424, 0.6), Stack(("block", "architecture", "cost"), 280, 0.4)),
             size=744,
             grows=0.6,
         ),

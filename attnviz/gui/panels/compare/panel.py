@@ -110,13 +110,10 @@ class ComparePanel(Panel):
         self._light()
 
     def set_seen(self, is_seen: bool) -> None:
-        """Ask anew in front: behind another tab no trace is held for a comparison."""
+        """Rest behind another tab."""
         if not is_seen:
-            self._asked = None
             self._set_blinking(False)
         super().set_seen(is_seen)
-        if is_seen:
-            self._ask()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """In a low panel the details stand beside the maps."""

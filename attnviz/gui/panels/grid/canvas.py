@@ -86,12 +86,12 @@ class GridCanvas(QWidget):
 
     @property
     def grid(self) -> GridLayout:
-        """Where everything stands."""
+        """The places of all tiles."""
         return self._layout
 
     @property
     def pictures(self) -> Mapping[Place, Picture]:
-        """The tiles that are there."""
+        """The tiles that arrived."""
         return self._pictures
 
     @property
