@@ -97,10 +97,24 @@ class Abandoned:
 def find_abandoned(folder: Path) -> tuple[Abandoned, ...]:
     """The abandoned journals of a folder, the newest first; each is locked until it is removed or released.
 
-    Empty ones are removed. One that cannot be read at all raises its error when it is read.
+    Empty ones are removed, and what else an ended process has left. One that cannot be read at all raises its
+    error when it is read.
     """
+    left = (*folder.glob("*" + LOCK_SUFFIX), *folder.glob(".*.tmp"))
+    for name in {path.name.strip(".").split(".")[0] for path in left}:
+        _tidy(folder / name)
     found = [journal for path in sorted(folder.glob("*" + SUFFIX)) for journal in _abandoned(path)]
     return tuple(sorted(found, key=lambda journal: journal.time, reverse=True))
+
+
+def _tidy(stem: Path) -> None:
+    """Remove what its process was writing, and the lock of a journal that does not exist."""
+    with contextlib.suppress(OSError):
+        lock = Lock.take(stem.with_suffix(LOCK_SUFFIX))
+        if lock is not None:
+            for path in stem.parent.glob(f".{stem.name}{SUFFIX}.*.tmp"):
+                path.unlink()
+            lock.release()
 
 
 def _abandoned(path: Path) -> Iterator[Abandoned]:

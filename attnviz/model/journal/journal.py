@@ -107,8 +107,14 @@ class Journal:
         if self._records is None:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             name = f"{time.strftime('%Y%m%d-%H%M%S')}-{os.urandom(4).hex()}"
-            self._lock = Lock.take(self._folder / (name + LOCK_SUFFIX))
-            self._records = Records(self._folder / (name + SUFFIX))
+            lock = self._lock = Lock.take(self._folder / (name + LOCK_SUFFIX))
+            try:
+                self._records = Records(self._folder / (name + SUFFIX))
+            except BaseException:
+                self._lock = None
+                if lock is not None:
+                    lock.release()
+                raise
             self._packer = None
         return self._records
 

@@ -45,6 +45,23 @@ def test_the_newest_is_first_and_empty_ones_vanish(tmp_path: Path) -> None:
         journal.remove()
 
 
+def test_what_a_process_was_writing_when_it_ended_is_removed(tmp_path: Path) -> None:
+    path = left_behind(tmp_path, session_of(STEPS))
+    living = Journal(tmp_path / "living")
+    living.write(session_of(STEPS))
+    (name,) = (file.stem for file in (tmp_path / "living").glob("*.journal"))
+    (tmp_path / "living" / f".{name}.journal.0123456789ab.tmp").write_bytes(b"now")
+    (tmp_path / f".{path.name}.0123456789ab.tmp").write_bytes(bytes(1000))
+    (tmp_path / ".gone.journal.0123456789ab.tmp").write_bytes(bytes(1000))
+    (tmp_path / "begun.lock").touch()
+    (found,) = find_abandoned(tmp_path)
+    found.release()
+    assert sorted(file.name for file in tmp_path.iterdir()) == [path.name, "living"]
+    assert find_abandoned(tmp_path / "living") == ()
+    assert len(list((tmp_path / "living").iterdir())) == 3
+    living.leave()
+
+
 def test_no_folder_has_no_journals(tmp_path: Path) -> None:
     assert find_abandoned(tmp_path / "none") == ()
 
