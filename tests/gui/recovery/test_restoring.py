@@ -102,6 +102,19 @@ def test_several_are_offered_one_after_the_other_and_undo_reaches_all(desk: Desk
         assert desk.store.document.title == title
 
 
+def test_a_document_that_must_not_be_left_stays_and_the_journal_too(
+    desk: Desk, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left_behind(folder, session_of(titled(explicit(3, 3), "a", "b")))
+    before = desk.store.document
+    start(desk)
+    monkeypatch.setattr(desk.window.documents, "may_leave", lambda: False)
+    press(desk, "restore")
+    assert desk.store.document is before
+    (found,) = find_abandoned(folder)
+    found.remove()
+
+
 def test_markup_in_a_title_is_shown_as_it_is(desk: Desk, folder: Path) -> None:
     left_behind(folder, session_of(titled(explicit(3, 3), "a", "<b>{x} 猫\u202e\ud800")))
     start(desk)

@@ -9,6 +9,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from attnviz.model.edit.chapters import MOST_CHAPTERS, MOST_NUMBERS, Chapters
+from attnviz.model.io.stamp import Stamp
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
@@ -98,3 +99,39 @@ def test_looks_belong_to_the_chapter_that_they_change() -> None:
     looked = chapters.amend(chapters.present.document.looking(stage="scores"))
     assert not looked.present.is_modified and looked.present.document.view.stage == "scores"
     assert looked.undo().present.document.view.stage == "weights"
+
+
+def test_the_chapters_of_an_earlier_session_follow_and_undo_leads_back() -> None:
+    here = edited(Chapters.of(document("here")))
+    earlier = edited(edited(Chapters.of(document("x"))).open(document("y"))).undo()
+    joined = here.join(earlier)
+    assert titles(joined) == ["here", "x", "y"]
+    assert joined.present.document == earlier.present.document and joined.present.history.can_redo
+    assert len({chapter.number for chapter in joined.chapters}) == 3
+    assert titles(joined.undo()) == titles(joined) and joined.undo().present.document.title == "x"
+    first = edited(Chapters.of(document("x"))).open(document("y")).undo()
+    assert here.join(first).present.document.title == "x" and here.join(first).can_redo
+    assert titles(Chapters.of(document("stand-in")).stand_in().join(earlier)) == ["x", "y"]
+
+
+def test_a_reloaded_file_is_an_entry_and_its_own_edits_are_unsaved_again(tmp_path: Path) -> None:
+    path = tmp_path / "d.json"
+    path.write_text("theirs")
+    stamp = Stamp.of(path)
+    mine = edited(Chapters.of(document("a")).open(document("mine"), path))
+    reloaded = mine.reload(document("theirs"), stamp, NOON)
+    assert reloaded.present.document == document("theirs") and not reloaded.present.is_modified
+    assert reloaded.present.stamp == stamp
+    back = reloaded.undo()
+    assert back.present.document == mine.present.document and back.present.is_modified
+    assert back.present.stamp == stamp  # what saving overwrites now was seen
+
+
+def test_what_is_worth_keeping_is_unsaved_or_undone() -> None:
+    plain = Chapters.of(document("a"))
+    assert not plain.is_worth_keeping and not plain.open(document("b")).is_worth_keeping
+    changed = edited(plain)
+    assert changed.is_worth_keeping and changed.open(document("b")).is_worth_keeping
+    assert changed.undo().is_worth_keeping  # redo would be lost
+    path = Path("d.json")
+    assert not changed.mark_saved(path, changed.present.document).is_worth_keeping
