@@ -10,6 +10,7 @@ from documents import explicit
 from PySide6.QtWidgets import QApplication, QLabel, QPushButton
 from sessions import left_behind, session_of, titled
 
+from attnviz.gui.documents import Documents
 from attnviz.gui.recovery.folder import state_folder
 from attnviz.model.journal.abandoned import find_abandoned
 
@@ -108,7 +109,7 @@ def test_a_document_that_must_not_be_left_stays_and_the_journal_too(
     left_behind(folder, session_of(titled(explicit(3, 3), "a", "b")))
     before = desk.store.document
     start(desk)
-    monkeypatch.setattr(desk.window.documents, "may_leave", lambda: False)
+    monkeypatch.setattr(Documents, "may_leave", lambda documents: False)
     press(desk, "restore")
     assert desk.store.document is before
     (found,) = find_abandoned(folder)
