@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -144,7 +145,7 @@ def test_render_draws_lines_of_one_query_or_of_all(tmp_path: Path, capsys: Captu
     command = ["render", "grouped-query", "--stage", "weights", "--as", "lines"]
     assert main([*command, "--query", "1", "-o", str(one)]) == 0
     assert main([*command, "--query", "all", "--head", "all", "-o", str(every)]) == 0
-    curves = [file.read_text(encoding="utf-8").count(" C ") for file in (one, every)]
+    curves = [len(re.findall(r"\bC \d", file.read_text(encoding="utf-8"))) for file in (one, every)]
     assert 0 < curves[0] < curves[1]
     assert main([*command, "--query", "second", "-o", str(one)]) != 0
     assert "query must be a whole number of at least 0, or 'all'" in capsys.readouterr().err
