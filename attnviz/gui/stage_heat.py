@@ -82,6 +82,16 @@ def stage_title(site: SiteTrace, view: View, stage: str) -> str:
     return _("{stage} · head {head} of {count}").format(stage=title, head=head, count=count)
 
 
+def short_title(site: SiteTrace, view: View, stage: str) -> str:
+    """The stage's name and its head alone, for a narrow place."""
+    row = STAGE_BY_ID[stage]
+    if not row.per_head:
+        return _(row.title)
+    head = shown_head(site.experiment, view, stage) + 1
+    text = _("{stage} · KV head {head}") if row.axes[0] == "kv_head" else _("{stage} · head {head}")
+    return text.format(stage=_(row.title), head=head)
+
+
 def axis_labels(site: SiteTrace, axis: Axis, length: int) -> tuple[str, ...]:
     """Tokens along axes of tokens, numbers along the others."""
     if axis in ("feature", "head", "kv_head"):

@@ -22,6 +22,9 @@ from attnviz.model.spec.view import View
 
 FORMULA_FROM = 640
 """Width from which the formula fits beside the names."""
+NARROW_RANGE = 104
+"""Width of the range's box in a narrower line; the colour bar names the range in full."""
+QWIDGETSIZE_MAX = 2**24 - 1
 _NAME_PX = 15
 _ICON = QSize(16, 16)
 
@@ -62,6 +65,7 @@ class StageHeader(QWidget):
         self._proposal.setCursor(Qt.CursorShape.PointingHandCursor)
         self._proposal.clicked.connect(self._on_proposal)
         self._proposed = ""
+        self._titles = ("", "")
         self._side = QToolButton()
         self._side.setObjectName("side_button")
         self._side.setCheckable(True)
@@ -141,9 +145,9 @@ class StageHeader(QWidget):
         self._side.setToolTip(plain_tooltip(says))
         self._side.setAccessibleName(says)
 
-    def show_place(self, title: str, formula: Parts, warning: str) -> None:
-        """Stage and head, the stage's formula, and what is unusual about its rows."""
-        self.place.set_line(title)
+    def show_place(self, titles: tuple[str, str], formula: Parts, warning: str) -> None:
+        """Layer, stage and head, in full and in short; the formula; what is unusual about the rows."""
+        self._titles = titles
         self.formula.set_parts(formula)
         self.flag.setText(warning)
         self._fit()
@@ -153,19 +157,17 @@ class StageHeader(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        """The names come first; the formula is shown if a wide line has room for all of it."""
-        beside = (
-            self._proposal,
-            self._lined_queries,
-            self._lined_heads,
-            self._range,
-            self._picture,
-            self._side,
-        )
-        shown = [widget for widget in (self.name, self.place, self.flag, *beside) if not widget.isHidden()]
-        taken = sum(widget.sizeHint().width() + GRID for widget in shown)
-        room = self.width() - taken
-        self.formula.setVisible(self.width() >= FORMULA_FROM and room >= self.formula.sizeHint().width())
+        """The names come first, in short if they must; the formula if a wide line has room for all of it."""
+        is_narrow = self.width() < FORMULA_FROM
+        self._range.setMaximumWidth(NARROW_RANGE if is_narrow else QWIDGETSIZE_MAX)
+        self.place.set_line(self._titles[0])
+        controls = (self._proposal, self._lined_queries, self._lined_heads, self._range, self._picture)
+        fixed = [w for w in (self.flag, *controls, self._side) if not w.isHidden()]
+        room = self.width() - sum(min(w.sizeHint().width(), w.maximumWidth()) + GRID for w in fixed)
+        room -= self.name.sizeHint().width() + self.place.sizeHint().width() + 2 * GRID
+        if room < 0:
+            self.place.set_line(self._titles[1])
+        self.formula.setVisible(not is_narrow and room >= self.formula.sizeHint().width() + GRID)
         self.name.setMinimumWidth(min(self.name.sizeHint().width(), self.width() * 2 // 5))
 
     def minimumSizeHint(self) -> QSize:

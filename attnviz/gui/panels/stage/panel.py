@@ -16,7 +16,7 @@ from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.panels.stage.header import StageHeader
 from attnviz.gui.panels.stage.side import Side
-from attnviz.gui.stage_heat import highlight, stage_content, stage_title
+from attnviz.gui.stage_heat import highlight, short_title, stage_content, stage_title
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.heat.map import HeatMap
 from attnviz.gui.widgets.lines.view import WordLinesView
@@ -134,7 +134,9 @@ class StageViewPanel(Panel):
         self._help_labels(stage, has_shares=content.column_means is not None)
         self._header.show_name(_(self.store.document.title) if self.store.document.title else "")
         parts = stage_parts(site.experiment, stage, site.stages)
-        self._header.show_place(self._titled(stage_title(site, view, stage)), parts, _flags(site, stage))
+        title = stage_title(site, view, stage)
+        titles = self._titled(title), short_title(site, view, stage)
+        self._header.show_place(titles, parts, _flags(site, stage))
         range_id, head = view.range_of(stage), shown_head(site.experiment, view, stage)
         self._header.show_range(range_id, proposed_range(site, stage, range_id, head))
         self._header.show_picture(view, can_be_lines=stage in LINED)

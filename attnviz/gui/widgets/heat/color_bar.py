@@ -21,6 +21,7 @@ from attnviz.i18n import _
 
 _STRIP = 8.0
 _GAP = 5.0
+_SHORTEST = 40.0
 _TEXT_PX = 11
 _WIDTH_STEP = 8
 """Widths are multiples of it, so that the map keeps its place while a number changes."""
@@ -110,8 +111,40 @@ class ColorBar(QWidget):
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Paint the strip, its ends and its name."""
+        """Paint the strip, its ends and its name: upright, or lying if the widget is flat."""
         painter = QPainter(self)
+        if self.width() > self.height():
+            self._paint_lying(painter)
+        else:
+            self._paint_upright(painter)
+        painter.end()
+
+    def _paint_lying(self, painter: QPainter) -> None:
+        """One line: the lower end, the strip, the upper end, the name, and notes."""
+        numbers, words = number_font(_TEXT_PX), ui_font(_TEXT_PX)
+        low, high = self._scale.tick_texts()
+        advance = QFontMetricsF(numbers).horizontalAdvance
+        texts = [(self._scale.name, self._theme.muted)]
+        texts += [(note, getattr(self._theme, shade)) for note, shade in self._scale.notes()]
+        after = sum(QFontMetricsF(words).horizontalAdvance(text) + 2 * _GAP for text, _color in texts)
+        left = advance(low) + _GAP
+        room = max(_SHORTEST, self.width() - left - advance(high) - _GAP - after)
+        strip = QRectF(left, (self.height() - _STRIP) / 2, room, _STRIP)
+        self._paint_strip(painter, strip)
+        painter.setFont(numbers)
+        painter.setPen(QColor(self._theme.muted))
+        middle = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+        painter.drawText(QRectF(0, 0, left, self.height()), middle, low)
+        x = strip.right() + _GAP
+        painter.drawText(QRectF(x, 0, self.width() - x, self.height()), middle, high)
+        x += advance(high) + 2 * _GAP
+        painter.setFont(words)
+        for text, color in texts:
+            painter.setPen(QColor(color))
+            painter.drawText(QRectF(x, 0, max(0.0, self.width() - x), self.height()), middle, text)
+            x += QFontMetricsF(words).horizontalAdvance(text) + 2 * _GAP
+
+    def _paint_upright(self, painter: QPainter) -> None:
         painter.setFont(number_font(_TEXT_PX))
         metrics = QFontMetricsF(painter.font())
         notes = self._scale.notes()
@@ -119,11 +152,7 @@ class ColorBar(QWidget):
         for i, (note, shade) in enumerate(notes):
             painter.setPen(QColor(getattr(self._theme, shade)))
             painter.drawText(QPointF(0, strip.bottom() + 4 + metrics.ascent() + i * metrics.height()), note)
-        map_bytes = np.arange(LEVELS - 1, -1, -1, dtype=np.uint8).reshape(-1, 1)
-        if is_vector(painter):
-            self._paint_steps(painter, strip)
-        else:
-            painter.drawImage(strip, indexed_image(map_bytes, self._scale.kind, self._theme))
+        self._paint_strip(painter, strip)
         painter.setPen(QColor(self._theme.muted))
         low, high = self._scale.tick_texts()
         left, line = _STRIP + _GAP, metrics.height()
@@ -131,7 +160,16 @@ class ColorBar(QWidget):
             box = QRectF(left, top, self.width() - left, line)
             painter.drawText(box, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
         self._paint_name(painter, strip.adjusted(0, line + 4, 0, -line - 4))
-        painter.end()
+
+    def _paint_strip(self, painter: QPainter, strip: QRectF) -> None:
+        """The colours, the highest at the top or at the right."""
+        if is_vector(painter):
+            self._paint_steps(painter, strip)
+            return
+        map_bytes = np.arange(LEVELS - 1, -1, -1, dtype=np.uint8).reshape(-1, 1)
+        if strip.width() > strip.height():
+            map_bytes = np.ascontiguousarray(map_bytes[::-1].T)
+        painter.drawImage(strip, indexed_image(map_bytes, self._scale.kind, self._theme))
 
     def _paint_name(self, painter: QPainter, strip: QRectF) -> None:
         """The name of the range, reading upwards beside the middle of `strip`."""
@@ -148,10 +186,13 @@ class ColorBar(QWidget):
 
     def _paint_steps(self, painter: QPainter, strip: QRectF) -> None:
         """Paint one rectangle per colour: most programs that open an SVG blur a one-pixel-wide image."""
-        step = strip.height() / LEVELS
-        for i, (r, g, b) in enumerate(cell_colors(self._scale.kind, self._theme)[::-1]):
+        lies = strip.width() > strip.height()
+        step = (strip.width() if lies else strip.height()) / LEVELS
+        for i, (r, g, b) in enumerate(cell_colors(self._scale.kind, self._theme)):
             # A little overlap hides the seams between neighbours.
-            painter.fillRect(
-                QRectF(0, i * step, _STRIP, min(step + 0.4, strip.height() - i * step)),
-                QColor(int(r), int(g), int(b)),
-            )
+            size = step + 0.4 if i else step
+            if lies:
+                rect = QRectF(strip.left() + max(0.0, i * step - 0.4), strip.top(), size, strip.height())
+            else:
+                rect = QRectF(strip.left(), strip.bottom() - (i + 1) * step, strip.width(), size)
+            painter.fillRect(rect, QColor(int(r), int(g), int(b)))

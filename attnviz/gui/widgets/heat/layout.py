@@ -28,6 +28,9 @@ MAX_ZOOMED_CELL = 120.0
 LABEL_LINE = 14.0
 LABEL_MAX = 110.0
 SLANTED_FROM = 20.0
+BAR_LINE, LEAST_LYING = 14.0, 200.0
+WORTH_LYING = 1.1
+"""Gain in the area of a cell from which the colour bar lies under the matrix."""
 STRIPS_FROM = QSizeF(340.0, 260.0)
 
 
@@ -35,7 +38,8 @@ STRIPS_FROM = QSizeF(340.0, 260.0)
 class Measures:
     """Sizes of what stands around the matrix, in pixels; 0 without.
 
-    `beside` and `below` are the strips of bars at its right and under it, `bar` the colour bar.
+    `beside` and `below` are the strips of bars at its right and under it, `bar` the colour bar, which can
+    lie under the matrix instead if `can_lie`.
     """
 
     down_label: float
@@ -43,6 +47,7 @@ class Measures:
     beside: float
     below: float
     bar: float
+    can_lie: bool = True
 
 
 @dataclass(frozen=True)
@@ -97,36 +102,54 @@ class Geometry:
         return int(top), min(self.n_down, bottom), int(left), min(self.n_across, right)
 
 
+@dataclass(frozen=True)
+class _Frame:
+    """Pixels around the matrix, but for the labels above it; `bar_below` puts the colour bar there."""
+
+    left: float
+    right: float
+    bottom: float
+    bar_below: bool
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """The labels' angle, the upper edge, the room for the matrix, and the size of its cells."""
+
+    angle: int
+    top: float
+    room: QSizeF
+    cell_w: float
+    cell_h: float
+
+
 def arrange(
     size: QSizeF, n_down: int, n_across: int, measures: Measures, zoom: float, offset: QPointF
 ) -> Geometry:
     """Fit a matrix into `size`: as large as possible, centred, with labels, strips and colour bar around it.
 
-    If the space is small, the strips are dropped first, then labels are elided.
+    The colour bar stands beside the matrix, or below it where that makes cells larger. If the space is small,
+    the strips are dropped first, then labels are elided.
     """
     strips = size.width() >= STRIPS_FROM.width() and size.height() >= STRIPS_FROM.height()
     beside, below = (measures.beside, measures.below) if strips else (0.0, 0.0)
     down_room = min(measures.down_label, LABEL_MAX, size.width() / 4)
     across_room = min(measures.across_label, LABEL_MAX, size.height() / 3)
-    left = MARGIN + down_room + MARGIN
-    right = measures.bar + MARGIN + beside
-    bottom = EDGE + below
-    for angle in (0, 45, 90):
-        top = EDGE + _across_height(across_room, angle)
-        room = QSizeF(max(1.0, size.width() - left - right), max(1.0, size.height() - top - bottom))
-        cell_w, cell_h = _cell_size(room, n_down, n_across, zoom)
-        if _labels_fit(measures.across_label, cell_w, angle):
-            break
-    plot_w, plot_h = min(n_across * cell_w, room.width()), min(n_down * cell_h, room.height())
-    x = math.floor(left + (room.width() - plot_w) / 2)
-    y = math.floor(top + (room.height() - plot_h) / 2)
-    thinned = angle == 0 and cell_w < LABEL_LINE
-    across_step = nice_step((measures.across_label + 12) / cell_w) if thinned else 1
-    bar_h = min(size.height() - 2 * MARGIN, max(plot_h, 72.0))
+    frame = _frame(size, n_down, n_across, measures, (down_room, across_room), (beside, below))
+    fit = _fit(size, frame, n_down, n_across, (measures.across_label, across_room), zoom)
+    cell_w, cell_h = fit.cell_w, fit.cell_h
+    plot_w, plot_h = min(n_across * cell_w, fit.room.width()), min(n_down * cell_h, fit.room.height())
+    x = math.floor(frame.left + (fit.room.width() - plot_w) / 2)
+    y = math.floor(fit.top + (fit.room.height() - plot_h) / 2)
+    plot = QRectF(x, y, plot_w, plot_h)
+    bar = _bar_below(size, plot, below)
+    if not frame.bar_below:
+        bar = _bar_beside(size, plot, beside, measures.bar)
+    thinned = fit.angle == 0 and cell_w < LABEL_LINE
     return Geometry(
         n_down=n_down,
         n_across=n_across,
-        plot=QRectF(x, y, plot_w, plot_h),
+        plot=plot,
         cell_w=cell_w,
         cell_h=cell_h,
         offset=QPointF(
@@ -134,18 +157,59 @@ def arrange(
             min(max(0.0, offset.y()), n_down * cell_h - plot_h),
         ),
         down_room=down_room,
-        across_room=LABEL_MAX if angle == 0 else across_room,
-        across_angle=angle,
+        across_room=LABEL_MAX if fit.angle == 0 else across_room,
+        across_angle=fit.angle,
         down_step=nice_step(LABEL_LINE / cell_h),
-        across_step=across_step,
+        across_step=nice_step((measures.across_label + 12) / cell_w) if thinned else 1,
         strips=strips,
-        bar=QRectF(
-            min(x + plot_w + beside + 2 * MARGIN, size.width() - measures.bar),
-            min(y, size.height() - MARGIN - bar_h),
-            measures.bar,
-            bar_h,
-        ),
+        bar=bar,
     )
+
+
+def _frame(
+    size: QSizeF,
+    n_down: int,
+    n_across: int,
+    measures: Measures,
+    rooms: tuple[float, float],
+    strips: tuple[float, float],
+) -> _Frame:
+    """The frame in which the cells of the whole matrix are larger."""
+    left, right, bottom = 2 * MARGIN + rooms[0], MARGIN + strips[0], EDGE + strips[1]
+    at_side = _Frame(left, right + measures.bar, bottom, bar_below=False)
+    below = _Frame(left, right, bottom + BAR_LINE + MARGIN, bar_below=True)
+    if not measures.can_lie:
+        return at_side
+    areas = []
+    for frame in (at_side, below):
+        fit = _fit(size, frame, n_down, n_across, (measures.across_label, rooms[1]), 1.0)
+        areas.append(fit.cell_w * fit.cell_h)
+    return below if areas[1] > WORTH_LYING * areas[0] else at_side
+
+
+def _fit(
+    size: QSizeF, frame: _Frame, n_down: int, n_across: int, label: tuple[float, float], zoom: float
+) -> _Fit:
+    """The cells in a frame; `label` is the widest label above them, and the room that it gets."""
+    for angle in (0, 45, 90):
+        top = EDGE + _across_height(label[1], angle)
+        width, height = size.width() - frame.left - frame.right, size.height() - top - frame.bottom
+        room = QSizeF(max(1.0, width), max(1.0, height))
+        cell_w, cell_h = _cell_size(room, n_down, n_across, zoom)
+        if _labels_fit(label[0], cell_w, angle):
+            break
+    return _Fit(angle, top, room, cell_w, cell_h)
+
+
+def _bar_beside(size: QSizeF, plot: QRectF, beside: float, width: float) -> QRectF:
+    height = min(size.height() - 2 * MARGIN, max(plot.height(), 72.0))
+    left = min(plot.right() + beside + 2 * MARGIN, size.width() - width)
+    return QRectF(left, min(plot.top(), size.height() - MARGIN - height), width, height)
+
+
+def _bar_below(size: QSizeF, plot: QRectF, below: float) -> QRectF:
+    width = min(max(plot.width(), LEAST_LYING), size.width() - plot.left() - MARGIN)
+    return QRectF(plot.left(), plot.bottom() + below + MARGIN, width, BAR_LINE)
 
 
 def _labels_fit(label_width: float, cell_w: float, angle: int) -> bool:

@@ -75,7 +75,7 @@ class HeatScene:
         strips = (0.0, 0.0) if self.is_compact else (spread_size(self.content), received_size(self.content))
         beside, below = strips[:: -1 if self.content.transposed else 1]
         bar = _SLANT_ROOM if self.is_compact else self.color_scale(None).width() + _BAR_MARGIN
-        measures = Measures(down.width, across.width, beside, below, bar)
+        measures = Measures(down.width, across.width, beside, below, bar, can_lie=not self.is_compact)
         self.geometry = arrange(size, len(down.texts), len(across.texts), measures, zoom, offset)
 
     def set_compact(self, is_compact: bool) -> None:

@@ -256,12 +256,13 @@ def test_the_title_line_names_the_document_before_all_else(qtbot: QtBot) -> None
     bench = PanelBench(qtbot, StageViewPanel, "fluffy-blue-creature", 720, 420)
     formula, header = bench.find(FormulaLine, "stage_formula"), bench.panel.header()
     assert text(bench, "document_name") == "A fluffy blue creature"
-    for width in (900, 400):
+    for width in (900, 360):
         header.resize(width, header.sizeHint().height())
         QApplication.processEvents()
         assert formula.isHidden() == (width < 640)
         name = bench.find(QLabel, "document_name")
         assert name.width() >= min(name.sizeHint().width(), width * 2 // 5)
+        assert text(bench, "stage_title") == ("weights · head 1" if width < 640 else "weights · head 1 of 4")
 
 
 def test_thirteen_tokens_fill_the_card_of_the_smallest_window(qtbot: QtBot) -> None:

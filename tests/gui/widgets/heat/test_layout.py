@@ -1,5 +1,7 @@
 """Geometry of a heat map, hit-testing and joining of outlines, without a widget."""
 
+from dataclasses import replace
+
 import pytest
 from PySide6.QtCore import QPointF, QRectF, QSizeF
 
@@ -95,3 +97,13 @@ def test_hatching_stays_inside(rect: QRectF) -> None:
             assert rect.left() <= point.x() <= rect.right()
             assert rect.top() <= point.y() <= rect.bottom()
         assert line.dx() == pytest.approx(-line.dy())
+
+
+def test_the_color_bar_lies_below_where_that_makes_the_map_larger() -> None:
+    narrow, wide = fitted(13, 13, QSizeF(446, 439)), fitted(13, 13, QSizeF(728, 439))
+    assert wide.bar.height() > wide.bar.width() and wide.bar.left() > wide.plot.right()
+    assert narrow.bar.width() > narrow.bar.height() and narrow.bar.top() >= narrow.plot.bottom() + WORDS.below
+    upright = arrange(QSizeF(446, 439), 13, 13, replace(WORDS, can_lie=False), 1.0, QPointF())
+    assert narrow.plot.width() > 1.15 * upright.plot.width()
+    for zoom in (1.0, 2.0, 8.0):
+        assert fitted(13, 13, QSizeF(446, 439), zoom).bar.width() > 100, "it keeps its place while zooming"

@@ -563,3 +563,18 @@ def test_axes_are_named_in_the_corner(heat_map: HeatMap) -> None:
         area = QRectF(0, 0, plot.left(), plot.top() - 2).toAlignedRect()
         counted.append([count_color(picture(heat_map), color, area, 40) > 10 for color in colors])
     assert counted == [[False, False], [True, True]]
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_a_lying_color_bar_goes_from_the_lowest_colour_at_the_left(
+    qtbot: QtBot, heat_map: HeatMap, theme: Theme
+) -> None:
+    heat_map.apply_theme(theme)
+    heat_map.resize(380, 400)
+    heat_map.set_content(weights())
+    bar = heat_map.color_bar
+    assert bar.width() > bar.height()
+    image = bar.grab().toImage()
+    line = [pixel(image, QPointF(x, bar.height() / 2)) for x in range(bar.width())]
+    ends = [np.abs(np.array(line) - color_at(end, "sequential", theme)).max(axis=1) for end in (0.0, 1.0)]
+    assert max(far.min() for far in ends) <= 12 and ends[0].argmin() < ends[1].argmin() - 60
