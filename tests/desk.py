@@ -68,7 +68,7 @@ class Desk:
         """Until the decoding on the screen is the document's, too."""
         self.settle()
         wanted, here = causal_experiment(self.store.experiment), self.window.workspaces.present.id
-        if self.window.docks["decoding"].isHidden():  # a player that nobody sees computes nothing
+        if self.window.docks["text"].isHidden():  # a player that nobody sees computes nothing
             self.go("generate")
         self.qtbot.waitUntil(lambda: self._decoded() == wanted, timeout=WAIT_MS)
         self.go(here)

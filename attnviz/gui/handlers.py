@@ -258,13 +258,14 @@ class Handlers(QObject):
     @Slot(object, object)
     def _on_player(self, old: Player, new: Player) -> None:
         """Check the switch, and play a decoding requested earlier where it is visible."""
-        self._window.commands["follow_player"].setChecked(new.follows)
+        if old.follows != new.follows:
+            self._window.settings["follow"] = new.follows
+            self._window.commands["follow_player"].setChecked(new.follows)
         if old.is_awaited and new.is_playing:
             self._bring_player()
 
     @Slot(bool)
     def on_follow_player(self, checked: bool) -> None:
-        self._window.settings["follow"] = checked
         self._window.store.set_following(checked)
 
     @Slot()
@@ -289,7 +290,7 @@ class Handlers(QObject):
 
     def _bring_player(self) -> None:
         """Show the player, in the workspace where it stands."""
-        self._window.workspaces.show_panel("decoding")
+        self._window.workspaces.show_panel("text")
 
     # --- export, help
 

@@ -7,6 +7,7 @@ from functools import partial
 import pytest
 import shiboken6
 from desk import Desk
+from player_hands import player
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtTest import QTest
@@ -15,7 +16,6 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QWidget
 from attnviz.gui.actions import ACTIONS
 from attnviz.gui.focus import CONTROLS
 from attnviz.gui.menus import PLAIN_KEYS
-from attnviz.gui.panels.decoding.panel import DecodingPanel
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.numbers.grid import NumberGrid
 from attnviz.gui.widgets.numbers.view import GridView
@@ -34,12 +34,6 @@ def type_in(desk: Desk, text: str) -> None:
     line(desk).setFocus()
     QTest.keyClick(line(desk), Qt.Key.Key_End)
     desk.type_text(line(desk), text)
-
-
-def player(desk: Desk) -> DecodingPanel:
-    panel = desk.window.panels["decoding"]
-    assert isinstance(panel, DecodingPanel)
-    return panel
 
 
 @pytest.mark.parametrize("key", [Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Escape])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from desk import WAIT_MS, Desk, MakeDesk
+from player_hands import player
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from attnviz.gui.panels.decoding.panel import DecodingPanel
 from attnviz.gui.settings import Settings
 from attnviz.gui.window import Window
 from attnviz.model.io.presets import load_preset
@@ -22,14 +22,8 @@ def desk(make_desk: MakeDesk) -> Desk:
     return made
 
 
-def player(desk: Desk) -> DecodingPanel:
-    panel = desk.window.panels["decoding"]
-    assert isinstance(panel, DecodingPanel)
-    return panel
-
-
 def is_on_top(desk: Desk) -> bool:
-    return not desk.window.docks["decoding"].visibleRegion().isEmpty()
+    return not desk.window.docks["text"].visibleRegion().isEmpty()
 
 
 def test_space_brings_the_player_to_the_front(desk: Desk) -> None:
@@ -43,7 +37,7 @@ def test_space_brings_the_player_to_the_front(desk: Desk) -> None:
 
 
 def test_a_player_that_was_closed_comes_back(desk: Desk) -> None:
-    desk.window.docks["decoding"].close()
+    desk.window.docks["text"].close()
     desk.press_key(Qt.Key.Key_Space)
     desk.qtbot.waitUntil(lambda: is_on_top(desk))
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from desk import WAIT_MS, Answers, Desk, MakeDesk
+from player_hands import player
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog, QLineEdit
@@ -17,7 +18,6 @@ from attnviz.checkpoints.presets import load_preset
 from attnviz.gui import documents
 from attnviz.gui.app import FirstFrame, fill, first_document
 from attnviz.gui.documents import FIRST_PRESET, STORIES, title_of
-from attnviz.gui.panels.decoding.panel import DecodingPanel
 from attnviz.gui.settings import Settings
 from attnviz.gui.widgets.chips import TokenChips
 from attnviz.gui.window import Window
@@ -45,13 +45,9 @@ def desk(make_desk: MakeDesk) -> Desk:
 
 
 def wait_for_decoding(desk: Desk) -> None:
+    desk.go("generate")
     desk.qtbot.waitUntil(lambda: desk.store.player.decoded is not None, timeout=WAIT_MS)
-
-
-def player(desk: Desk) -> DecodingPanel:
-    panel = desk.window.panels["decoding"]
-    assert isinstance(panel, DecodingPanel)
-    return panel
+    desk.go("explore")
 
 
 def test_space_makes_it_write(desk: Desk, expected: tuple[str, ...]) -> None:

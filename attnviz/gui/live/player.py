@@ -203,8 +203,13 @@ class Watch:
 
 
 def _begin(player: Player, step: int) -> Shown:
-    """Play from here, or from the start where this is the end; one step has nothing to play."""
+    """Play from here, or from the start where this is the end; one step has nothing to play.
+
+    The prompt is read in one pass: the first step to play is the one that generates.
+    """
     last = player.n_steps - 1
-    if last < 1:
+    if player.decoded is None or last < 1:
         return player, step
-    return replace(player, is_playing=True), 0 if player.nearest(step) == last else step
+    here = 0 if player.nearest(step) == last else player.nearest(step)
+    first = player.decoded.decoding.fed_together(here).stop - 1
+    return replace(player, is_playing=True), first

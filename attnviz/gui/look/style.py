@@ -135,7 +135,8 @@ QPushButton:disabled, #top_bar QToolButton:disabled { color: @faded; background:
 QPushButton:focus, QPushButton:checked:focus, #top_bar QToolButton:focus,
 QToolButton[framed="true"]:focus { border: 2px solid @accent;
     padding: 2px 9px; }
-QPushButton[primary="true"] { background: @filled; color: @on_filled; border: 1px solid @filled; }
+QPushButton[primary="true"], QToolButton[primary="true"] { background: @filled; color: @on_filled;
+    border: 1px solid @filled; }
 QPushButton[primary="true"]:focus { background: @panel; color: @accent; border: 2px solid @accent; }
 QPushButton:flat { padding: 0px 6px; min-height: 0px; border: none; }
 QPushButton:flat:focus { padding: 0px 4px; border: 2px solid @accent; }

@@ -51,7 +51,12 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow("block", N_("Block"), "block:BlockPanel", width=400),
     PanelRow("matrices", N_("Matrices"), "matrices:MatricesPanel", width=280),
     PanelRow("architecture", N_("Architecture"), "architecture.panel:ArchitecturePanel", width=400),
-    PanelRow("decoding", N_("Decoding"), "decoding.panel:DecodingPanel", width=560),
+    PanelRow("text", N_("Text"), "decoding.story.panel:TextPanel"),
+    PanelRow("next", N_("Next token"), "decoding.next.panel:NextPanel"),
+    PanelRow("sampling", N_("Sampling"), "decoding.sampling:SamplingPanel", width=560),
+    PanelRow("caches", N_("Keys and values"), "decoding.caches.panel:CachesPanel"),
+    PanelRow("cache", N_("Cache"), "decoding.cache:CachePanel", width=600),
+    PanelRow("counters", N_("Counters"), "decoding.counters.panel:CountersPanel", titled=False, framed=False),
     PanelRow("compare", N_("Compare"), "compare.panel:ComparePanel", titled=False, width=560),
     PanelRow("grid", N_("All heads"), "grid.panel:GridPanel", titled=False, width=400),
 )

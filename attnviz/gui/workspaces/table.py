@@ -84,20 +84,35 @@ _EXPLORE_NARROW = Split(
 )
 
 _GENERATE = Split(
-    "across",
+    "down",
     (
+        Stack(("text",), 136, 0.15),
         Split(
-            "down",
-            (Stack(("stage",), 560, 0.8), Stack(("heads",), 144, 0.2)),
+            "across",
+            (
+                Split(
+                    "down",
+                    (
+                        Stack(("stage",), 408, 0.8),
+                        Stack(("heads", "inspector", "tokens", "plane"), 128, 0.2),
+                    ),
+                    size=808,
+                    grows=0.6,
+                ),
+                Split(
+                    "down",
+                    (
+                        Stack(("next", "sampling"), 304, 0.5),
+                        Stack(("caches", "cache"), 232, 0.5),
+                    ),
+                    size=448,
+                    grows=0.4,
+                ),
+            ),
             size=544,
-            grows=0.5,
+            grows=0.85,
         ),
-        Split(
-            "down",
-            (Stack(("decoding",), 480, 0.7), Stack(("inspector", "tokens", "plane"), 224, 0.3)),
-            size=712,
-            grows=0.5,
-        ),
+        Stack(("counters",), 40),
     ),
 )
 
@@ -142,7 +157,7 @@ WORKSPACES: tuple[WorkspaceRow, ...] = (
         N_("Generate"),
         N_("Text that the model generates, token by token, with the map that grows"),
         N_("Space plays · Ctrl+. steps forward · Ctrl+; steps back"),
-        "inspector",
+        "heads",
         ((0, _GENERATE),),
     ),
     WorkspaceRow(

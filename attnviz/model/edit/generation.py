@@ -137,10 +137,11 @@ def release(experiment: Experiment, index: int) -> Experiment:
     return _with_forced(experiment, _forced_before(experiment, index - experiment.n_queries))
 
 
-def forced_positions(experiment: Experiment) -> frozenset[int]:
-    """Positions of the forced tokens."""
+def forced_positions(experiment: Experiment, n_given: int | None = None) -> frozenset[int]:
+    """Positions of the forced tokens behind a prompt of `n_given`, by default that of the experiment."""
     forced = () if experiment.writing is None else experiment.writing.forced
-    return frozenset(experiment.n_queries + one.step for one in forced)
+    start = experiment.n_queries if n_given is None else n_given
+    return frozenset(start + one.step for one in forced)
 
 
 _ESCAPES = {"\\\\": "\\", "\\n": "\n", "\\|": "|"}

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from desk import Desk, MakeDesk, count_color, picture
 from first_layer import change
+from player_hands import player
 from pointer import drag, move, press, release
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QSlider, QToolButton, QWidget
 
 import attnviz
-from attnviz.gui.panels.decoding.panel import DecodingPanel
-from attnviz.gui.widgets.pictures.bars import Bars
+from attnviz.gui.panels.decoding.caches.strip import WeightStrip
 from attnviz.gui.widgets.pictures.row_matrix import RowMatrix
 from attnviz.model.edit.edits import set_heads
 from attnviz.model.spec.parts import Memory, SeededVectors
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 @pytest.fixture
 def desk(make_desk: MakeDesk) -> Desk:
     made = make_desk("causal-decode")
-    made.bring("decoding")
+    made.go("generate")
     made.settle_decoding()
     return made
 
@@ -71,14 +71,14 @@ def test_a_step_shows_the_row_of_the_full_pass(desk: Desk) -> None:
     trace = attnviz.run(desk.store.experiment)
     head = desk.store.document.view.head
     for step in (0, 2, desk.store.experiment.n_queries - 1):
-        desk.window.panels["decoding"].go_to(step)  # type: ignore[attr-defined]
+        player(desk).go_to(step)
         assert desk.store.player.decoded is not None
         shown = desk.store.player.decoded.decoding.steps[step]
         np.testing.assert_allclose(
             shown.weights[head], trace["weights"][head, step, : step + 1], rtol=1e-5, atol=1e-7
         )
-        bars = desk.find(Bars, "decode_weights")
-        assert bars.sizeHint().height() == 24 * (step + 1)
+        strip = desk.find(WeightStrip, "decode_weights")
+        assert strip.values == pytest.approx(shown.weights[head].tolist())
         assert desk.find(RowMatrix, "k_cache").accessibleName() == f"K cache · {step} + 1"
         description = desk.find(RowMatrix, "v_cache").accessibleDescription()
         assert description == f"{step} rows read from the cache, 1 appended"
@@ -102,12 +102,6 @@ def test_the_slider_scrubs_and_the_keys_jump(desk: Desk) -> None:
     assert desk.store.document.view.step == 0
     desk.press_key(Qt.Key.Key_End, Qt.KeyboardModifier.ControlModifier)
     assert desk.store.document.view.step == last
-
-
-def player(desk: Desk) -> DecodingPanel:
-    panel = desk.window.panels["decoding"]
-    assert isinstance(panel, DecodingPanel)
-    return panel
 
 
 def test_space_plays_to_the_end_and_again_from_the_start(desk: Desk) -> None:
@@ -165,7 +159,7 @@ def test_fewer_tokens_than_the_step_show_the_last_step(desk: Desk) -> None:
 
 
 def test_masks_positions_and_heads_decode_to_the_full_pass(desk: Desk) -> None:
-    desk.bring("decoding")
+    desk.go("generate")
     changes: tuple[dict[str, Any], ...] = (
         {"heads": 1},
         {"heads": 2, "dtype": "float64"},
@@ -206,11 +200,11 @@ def test_a_cached_row_lights_its_token(desk: Desk) -> None:
 
 
 def test_a_hidden_panel_decodes_nothing_until_it_is_seen(desk: Desk) -> None:
-    desk.window.docks["decoding"].close()
+    desk.go("explore")
     drag(desk.vectors.viewport(), desk.vector_center(0, 0), QPoint(0, -30))
     desk.settle()
     QTest.qWait(60)
     assert desk.store.player.decoded is None, "the old decoding is given back, and no other is computed"
-    desk.bring("decoding")
+    desk.go("generate")
     desk.settle_decoding()
     assert desk.store.player.decoded is not None

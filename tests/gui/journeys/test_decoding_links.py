@@ -10,8 +10,9 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 
+from attnviz.gui.panels.decoding.caches.strip import WeightStrip
+from attnviz.gui.panels.decoding.next.rows import NextRows
 from attnviz.gui.panels.inspector.panel import InspectorPanel
-from attnviz.gui.widgets.pictures.bars import Bars
 from attnviz.gui.widgets.pictures.row_matrix import RowMatrix
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.generation import Writing
@@ -54,7 +55,7 @@ def result(desk: Desk) -> float:
 
 
 def point(desk: Desk, widget: QWidget, at: QPoint) -> None:
-    desk.bring("decoding")
+    desk.bring("caches")
     desk.settle()
     QTest.mouseMove(widget, at + QPoint(1, 0))
     QTest.mouseMove(widget, at)
@@ -90,9 +91,9 @@ def test_a_token_of_the_document_is_lit_everywhere_and_opens_in_the_decoding(mak
     desk.go("generate")
     desk.qtbot.waitUntil(lambda: desk.store.player.decoded is not None, timeout=8000)
     desk.store.look(step=2)
-    weights = desk.find(Bars, "decode_weights")
+    weights = desk.find(WeightStrip, "decode_weights")
     desk.qtbot.waitUntil(lambda: not weights.visibleRegion().isEmpty())
-    point(desk, weights, weights.row_rect(0).center())
+    point(desk, weights, weights.column_rect(0).center().toPoint())
     assert desk.store.pointer.cell == desk.store.pointer.decoded == Cell("weights", 2, 0, 0)
     shown = desk.store.player.decoded.decoding.steps[2].weights[0, 0]  # type: ignore[union-attr]
     assert abs(desk.store.site.window("weights", 0)[2, 0] - shown) > 1e-3
@@ -101,13 +102,13 @@ def test_a_token_of_the_document_is_lit_everywhere_and_opens_in_the_decoding(mak
 
 def test_bars_open_to_the_probability_and_the_weight(desk: Desk) -> None:
     step = desk.store.player.decoded.decoding.steps[STEP]  # type: ignore[union-attr]
-    bars = desk.find(Bars, "decode_next")
-    point(desk, bars, bars.row_rect(0).center())
+    bars = desk.find(NextRows, "decode_next")
+    point(desk, bars, bars.bar_rect(0).center().toPoint())
     best = int(np.argmax(step.probabilities))
     assert desk.store.pointer.decoded == Cell("probabilities", STEP, best, 0, "layers.3.self")
     assert abs(result(desk) - step.probabilities[best]) < 1e-5
-    weights = desk.find(Bars, "decode_weights")
-    point(desk, weights, weights.row_rect(1).center())
+    weights = desk.find(WeightStrip, "decode_weights")
+    point(desk, weights, weights.column_rect(1).center().toPoint())
     assert desk.store.pointer.decoded == Cell("weights", STEP, 1, 0)
     expected = step.site("layers.1.self").weights[0, 1]
     assert abs(float(said(desk).split("= ")[2].split()[0]) - expected) < 1e-4 or f"{expected:.6f}" in said(

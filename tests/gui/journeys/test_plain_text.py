@@ -50,7 +50,7 @@ def plain(text: str) -> str:
 def visit(desk: Desk, look: Any) -> None:
     """Point at every token in every panel, and call `look` each time."""
     desk.settle_decoding()
-    for dock in ("inspector", "matrices", "decoding"):
+    for dock in ("inspector", "matrices", "text", "next", "caches"):
         desk.bring(dock)
         QApplication.processEvents()
         look()

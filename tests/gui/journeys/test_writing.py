@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ import numpy as np
 import pytest
 from desk import Desk, MakeDesk, count_color, picture
 from first_layer import stacked
-from PySide6.QtCore import QPoint, Qt
+from player_hands import player
+from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QSlider, QToolButton, QWidget
 
@@ -18,9 +20,8 @@ import attnviz
 from attnviz.engines.decode.decodable import causal_experiment
 from attnviz.engines.decode.run import Decoding
 from attnviz.gui.panels.decoding.bars import DistributionBars
-from attnviz.gui.panels.decoding.panel import DecodingPanel
 from attnviz.gui.panels.decoding.slots import SlotMap
-from attnviz.gui.panels.decoding.text import TextLine
+from attnviz.gui.panels.decoding.story.text import StoryText
 from attnviz.gui.widgets.chips import TokenChips
 from attnviz.gui.widgets.elided import ElidedLabel
 from attnviz.gui.widgets.pictures.row_matrix import RowMatrix
@@ -71,7 +72,7 @@ def model(length: int = 100) -> Experiment:
 @pytest.fixture
 def desk(make_desk: MakeDesk) -> Desk:
     made = make_desk(Document(model()))
-    made.bring("decoding")
+    made.go("generate")
     settle(made)
     return made
 
@@ -102,13 +103,9 @@ def tokens(desk: Desk) -> list[str]:
 
 
 def said(desk: Desk) -> str:
-    return desk.find(ElidedLabel, "decode_notice").text()
-
-
-def player(desk: Desk) -> DecodingPanel:
-    panel = desk.window.panels["decoding"]
-    assert isinstance(panel, DecodingPanel)
-    return panel
+    """What is said of the text, without its lengths."""
+    words = desk.find(ElidedLabel, "decode_notice").text().split(" · ")
+    return " · ".join(word for word in words if not re.match("prompt|generated|提示|已生成", word))
 
 
 def test_a_hundred_tokens_are_played_and_scrubbed_both_ways_without_computing_again(desk: Desk) -> None:
@@ -146,7 +143,7 @@ def test_what_is_written_equals_a_script_and_the_full_pass_row_by_row(desk: Desk
 
 
 def test_a_click_on_a_token_goes_to_its_step_and_pieces_of_characters_are_bytes(desk: Desk) -> None:
-    text = desk.find(TextLine, "decode_text")
+    text = desk.find(StoryText, "decode_text")
     desk.store.look(step=4)
     desk.click(text, text.token_rect(2).center())
     assert desk.store.document.view.step == 2
@@ -156,8 +153,9 @@ def test_a_click_on_a_token_goes_to_its_step_and_pieces_of_characters_are_bytes(
     assert text.accessibleDescription() == "step 4 · position 3: “␣on” · id 3 · 20 6F 6E"
     byte = tokens(desk).index("⟨8C⟩")
     player(desk).go_to(byte)
-    assert text.accessibleDescription() == f"step {byte + 1} · position {byte}: “⟨8C⟩” · id 8 · 8C"
-    assert all("\ufffd" not in shown for shown in text._shown)
+    described = f"step {byte + 1} · position {byte}: “⟨8C⟩” · id 8 · 8C · p 0."
+    assert text.accessibleDescription().startswith(described)
+    assert all("\ufffd" not in chip.text for chip in text._chips)
     # The last token is drawn and fed to no step: it belongs to the last one.
     desk.press_key(Qt.Key.Key_End)
     assert desk.store.document.view.step == 103
@@ -178,7 +176,7 @@ def test_a_token_changed_in_the_middle_leaves_the_steps_before_it(desk: Desk) ->
 
 
 def test_a_written_token_is_replaced_and_writing_goes_on_from_there(desk: Desk) -> None:
-    before, text = tokens(desk), desk.find(TextLine, "decode_text")
+    before, text = tokens(desk), desk.find(StoryText, "decode_text")
     player(desk).go_to(50)
     text.setFocus()
     desk.press_key(Qt.Key.Key_F2)
@@ -199,7 +197,7 @@ def test_a_written_token_is_replaced_and_writing_goes_on_from_there(desk: Desk) 
 
 
 def test_the_space_of_a_written_token_is_seen_in_its_editor_and_stays(desk: Desk) -> None:
-    before, text = tokens(desk), desk.find(TextLine, "decode_text")
+    before, text = tokens(desk), desk.find(StoryText, "decode_text")
     at = next(index for index in range(20, 100) if before[index].startswith(" "))
     player(desk).go_to(at)
     text.setFocus()
@@ -218,7 +216,7 @@ def test_play_pauses_while_a_token_is_written_anew(desk: Desk, place: str) -> No
     desk.store.look(step=0)
     player(desk).toggle_play()
     if place == "text":
-        desk.find(TextLine, "decode_text").open_editor(2)
+        desk.find(StoryText, "decode_text").open_editor(2)
     else:
         desk.find(TokenChips, "token_chips").open_editor(1)
     before = desk.store.document.view.step
@@ -229,7 +227,7 @@ def test_play_pauses_while_a_token_is_written_anew(desk: Desk, place: str) -> No
 
 
 def test_the_bars_move_with_the_slider_and_tokens_change_only_after_the_first_other_draw(desk: Desk) -> None:
-    desk.choose("decode_pages", "sampling")
+    desk.bring("sampling")
     player(desk).go_to(20)
     before, bars = tokens(desk), desk.find(DistributionBars, "decode_distributions")
     old, was = decoding(desk), bars._values.copy()
@@ -254,7 +252,7 @@ def test_the_bars_move_with_the_slider_and_tokens_change_only_after_the_first_ot
 
 
 def test_operations_are_switched_and_reordered_and_undone(desk: Desk) -> None:
-    desk.choose("decode_pages", "sampling")
+    desk.bring("sampling")
     desk.switch("switch_top_k")
     desk.switch("switch_repetition_penalty")
 
@@ -276,7 +274,7 @@ def test_operations_are_switched_and_reordered_and_undone(desk: Desk) -> None:
 
 
 def test_stop_conditions_end_the_text_and_say_so(desk: Desk) -> None:
-    desk.choose("decode_pages", "sampling")
+    desk.bring("sampling")
     desk.type_number("decode_length", "7")
     settle(desk)
     assert len(decoding(desk).steps) == 5 + 6
@@ -297,7 +295,7 @@ def test_stop_conditions_end_the_text_and_say_so(desk: Desk) -> None:
 
 
 def test_the_light_says_approximate_with_the_number_for_a_cache_that_loses_something(desk: Desk) -> None:
-    desk.choose("decode_pages", "cache")
+    desk.bring("cache")
     light = desk.find(QLabel, "decode_parity")
     desk.choose("decode_cache_kind", "quantised")
     settle(desk)
@@ -330,7 +328,7 @@ def test_the_light_says_approximate_with_the_number_for_a_cache_that_loses_somet
 
 
 def test_a_ring_shows_what_lies_where_and_what_is_gone(desk: Desk) -> None:
-    desk.choose("decode_pages", "cache")
+    desk.bring("cache")
     desk.choose("decode_cache_kind", "ring")
     desk.type_number("decode_cache_window", "8")
     settle(desk)
@@ -339,7 +337,7 @@ def test_a_ring_shows_what_lies_where_and_what_is_gone(desk: Desk) -> None:
     slots = desk.find(SlotMap, "decode_slots")
     assert slots.accessibleDescription() == "ring: 8, evicted: 13"
     assert [slot.position for slot in slots._groups[0].slots] == [16, 17, 18, 19, 20, 13, 14, 15]
-    desk.choose("decode_pages", "step")
+    desk.bring("caches")
     assert desk.find(RowMatrix, "k_cache").accessibleName() == "K cache · 7 + 1"
     decoded = decoding(desk).steps[20].site("layers.1.self")
     assert decoded.held[0].shape[1] == 8 and decoded.read == 7
@@ -355,15 +353,21 @@ def test_writing_is_switched_off_and_on_as_it_was(desk: Desk) -> None:
     assert desk.store.experiment == model() and len(tokens(desk)) == 104
 
 
-def test_the_player_is_exported_as_it_stands(desk: Desk, tmp_path: Path) -> None:
+def test_the_panels_are_exported_as_they_stand(desk: Desk, tmp_path: Path) -> None:
     from attnviz.gui.export.widget import widget_bytes
 
     desk.store.look(step=40)
-    for page in ("step", "sampling", "cache"):
-        desk.choose("decode_pages", page)
-        svg = widget_bytes(player(desk), desk.theme, "svg").decode()
-        assert "sat" in svg and "equal to the full pass" in svg
-        assert widget_bytes(player(desk), desk.theme, "png")[:4] == b"\x89PNG"
+    words = {
+        "text": "sat",
+        "next": "sampled: ",
+        "sampling": "sampled: ",
+        "counters": "equal to the full pass",
+    }
+    for id_, word in words.items():
+        desk.bring(id_)
+        panel = desk.window.panels[id_]
+        assert word in widget_bytes(panel, desk.theme, "svg").decode(), id_
+        assert widget_bytes(panel, desk.theme, "png")[:4] == b"\x89PNG"
 
 
 def test_why_writing_stopped_is_said_again_in_the_new_language(desk: Desk) -> None:
@@ -383,7 +387,7 @@ def test_a_decoding_that_is_long_in_coming_does_not_leave_the_old_one_on_the_scr
     from attnviz.compute import decoding as decoded
 
     desk = make_desk(Document(model()), inline=False)
-    desk.bring("decoding")
+    desk.go("generate")
     settle(desk)
 
     made, released = decoded.decode_and_compare, threading.Event()
@@ -405,14 +409,15 @@ def test_a_decoding_that_is_long_in_coming_does_not_leave_the_old_one_on_the_scr
     assert desk.store.document.view.step == 7
 
 
-def test_a_text_of_several_lines_has_the_whole_width(desk: Desk) -> None:
-    dock, panel = desk.window.docks["decoding"], player(desk)
-    desk.window.resize(1500, 1100)
-    desk.window.resizeDocks([dock], [420], Qt.Orientation.Vertical)
-    QApplication.processEvents()
-    panel.go_to_end()
-    text, notice = desk.find(TextLine, "decode_text"), desk.find(ElidedLabel, "decode_notice")
-    assert said(desk).startswith("stopped: ")
-    assert text.width() > 0.8 * panel.width()
-    assert notice.mapTo(panel, QPoint()).y() >= text.mapTo(panel, QPoint(0, text.height())).y()
-    assert notice.width() >= notice.fontMetrics().horizontalAdvance(notice.text())
+def test_the_text_stands_first_and_has_what_the_player_leaves(desk: Desk) -> None:
+    for width, height in ((1024, 640), (1280, 800), (1920, 1080)):
+        desk.window.resize(width, height)
+        desk.go("explore")
+        desk.go("generate")
+        QApplication.processEvents()
+        panel, text = desk.window.panels["text"], desk.find(StoryText, "decode_text")
+        assert panel.width() > width - 60 and text.width() > 0.55 * panel.width()
+        player(desk).go_to_end()
+        assert not text.visibleRegion().boundingRect().intersected(text.token_rect(103)).isEmpty()
+        player(desk).go_to(0)
+        assert not text.visibleRegion().boundingRect().intersected(text.token_rect(0)).isEmpty()

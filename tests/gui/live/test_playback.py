@@ -20,7 +20,8 @@ class Bench:
         self.store, self.clock = Store(load_preset("causal-decode")), HandClock()
         self.is_held = False
         self.playback = Playback(self.store, lambda: self.is_held, self.clock)
-        self.store.set_decoded(cast(Any, SimpleNamespace(decoding=SimpleNamespace(steps=range(9)))))
+        decoding = SimpleNamespace(steps=range(9), fed_together=lambda step: range(step, step + 1))
+        self.store.set_decoded(cast(Any, SimpleNamespace(decoding=decoding)))
         self.store.look(step=0)
 
     @property

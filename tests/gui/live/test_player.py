@@ -10,9 +10,14 @@ import pytest
 from attnviz.gui.live.player import END, Arrive, Event, GoBy, GoTo, Pace, Pause, Player, Tick, Toggle
 
 
+def alone(step: int) -> range:
+    """No step has a prefill."""
+    return range(step, step + 1)
+
+
 def decoded(n_steps: int) -> Any:
     """All that the player reads of a decoding."""
-    return cast(Any, SimpleNamespace(decoding=SimpleNamespace(steps=range(n_steps))))
+    return cast(Any, SimpleNamespace(decoding=SimpleNamespace(steps=range(n_steps), fed_together=alone)))
 
 
 FIVE, ONE = decoded(5), decoded(1)

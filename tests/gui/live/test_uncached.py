@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from decoding_room import DecodingRoom
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
@@ -23,7 +24,6 @@ from attnviz.gui.live.decoding import DecodeLive
 from attnviz.gui.live.player import Pace
 from attnviz.gui.live.trace import Live
 from attnviz.gui.live.uncached import REST_MS, UncachedLive
-from attnviz.gui.panels.decoding.panel import DecodingPanel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.pictures.row_matrix import RowMatrix
 from attnviz.model.edit.edits import set_vector_cell
@@ -48,14 +48,13 @@ class Bench:
         self.schedulers = (Scheduler(self.bridge.post), Scheduler(self.bridge.post))
         self.live = Live(self.store, self.schedulers[0])
         self.decode_live = DecodeLive(self.store, self.live, self.schedulers[1])
-        self.panel = DecodingPanel(self.store)
-        self.panel.header().setParent(self.panel)
+        self.panel = DecodingRoom(self.store)
         qtbot.addWidget(self.panel)
         self.uncached_live = UncachedLive(self.store, self.schedulers[1])
         self.made: list[UncachedStep] = []
         self.plain = uncached_module.uncached_step
         monkeypatch.setattr(uncached_module, "uncached_step", self.counted)
-        self.panel.resize(1100, 260)
+        self.panel.resize(1300, 900)
         self.panel.start()
         self.panel.show()
         self.qtbot = qtbot

@@ -25,7 +25,8 @@ from attnviz.model.spec.parts import Alibi, SeededSinks
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints", r"raise\(\)")
 
-EDITORS = [row for row in PANELS if row.id in ("mechanism", "tokens", "vectors", "matrices", "decoding")]
+EDITED = ("mechanism", "tokens", "vectors", "matrices", "sampling", "cache", "next")
+EDITORS = [row for row in PANELS if row.id in EDITED]
 OF_A_MODEL = ("vocabulary.", "row.", "masks.painted", "masks.any_of")
 """What comes with a model, or is edited with the mouse on a map."""
 

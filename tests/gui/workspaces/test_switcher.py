@@ -110,4 +110,4 @@ def test_the_workspace_is_remembered(desk: Desk, make_desk: MakeDesk) -> None:
 def test_play_goes_where_the_player_is(desk: Desk) -> None:
     desk.store.open(desk.store.document)
     desk.press_key(Qt.Key.Key_Space)
-    assert desk.window.workspaces.present.id == "generate" and "decoding" in in_view(desk)
+    assert desk.window.workspaces.present.id == "generate" and "text" in in_view(desk)

@@ -18,11 +18,12 @@ from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
 from attnviz.gui.panels.decoding.counts import grouped, plain_label
 from attnviz.gui.panels.decoding.errors import ErrorTable
 from attnviz.gui.panels.decoding.links import shown_step_site
+from attnviz.gui.panels.decoding.names import names_of
+from attnviz.gui.panels.decoding.part import DecodingPart
 from attnviz.gui.panels.decoding.slots import Slot as Place
 from attnviz.gui.panels.decoding.slots import SlotMap, slot_groups
-from attnviz.gui.panels.decoding.text import names_of
 from attnviz.gui.store import Store
-from attnviz.gui.widgets.control import active_theme, plain_tooltip
+from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.elided import ElidedLabel
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.segmented import Segmented
@@ -44,15 +45,11 @@ BYTES: tuple[tuple[str, str], ...] = (
 )
 
 
-class CachePage(QWidget):
+class CachePanel(DecodingPart):
     """Edits `Experiment.writing.cache`, and shows its content at one step."""
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._store = store
-        self._theme = active_theme()
-        self._decoded: Decoded | None = None
-        self._index = 0
+        super().__init__(store, parent)
         self._kind = Segmented([(row.id, row.id, "") for row in CACHES])
         self._kind.setObjectName("decode_cache_kind")
         self._kind.changed.connect(self._on_kind)
@@ -83,9 +80,9 @@ class CachePage(QWidget):
         }
         self._lay_out()
 
-    def show_step(self, decoded: Decoded | None, index: int) -> None:
-        """Show the cache as it stood after one step of a decoding."""
-        self._decoded, self._index = decoded, index
+    def show_step(self) -> None:
+        """Show the cache as it stood after the present step."""
+        decoded, index = self.decoded, self.step
         is_there = decoded is not None
         self._slots.setVisible(is_there)
         if decoded is None:
@@ -99,14 +96,14 @@ class CachePage(QWidget):
         fed = decoded.decoding.fed_together(index)
         self._slots.set_groups(slot_groups(cache, fed), self._describe)
         self._show_bytes(decoded, step, cache, fed.stop)
-        view = self._store.document.view
+        view = self.store.document.view
         name = shown_step_site(decoded, view.site)
         n_heads = step.site(name).experiment.heads.n_heads
         self._errors.show_step(decoded, index, name, min(view.head, n_heads - 1))
 
     def refresh(self) -> None:
         """Show the document's kind of cache."""
-        writing = self._store.experiment.writing
+        writing = self.store.experiment.writing
         cache = FullCache() if writing is None else writing.cache
         row = next(row for row in CACHES if row.kind is type(cache))
         self._kind.set_value(row.id)
@@ -122,13 +119,13 @@ class CachePage(QWidget):
         if bits is not None:
             self._bits.set_value(str(bits))
         words = _("{what}. {source}").format(what=_(row.hint), source=_(row.source))
-        has_latent = self._store.attention.latent is not None
+        has_latent = self.store.attention.latent is not None
         latent = _("The cache holds the latent, from which keys and values are computed.")
         self._hint.set_line(latent if has_latent else words)
         self._hint.setToolTip(plain_tooltip(words))
 
     def apply_theme(self, theme: Theme) -> None:
-        self._theme = theme
+        super().apply_theme(theme)
         names = (name for name, _value in self._bytes.values())
         for label in (*self._labels.values(), *names, self._hint):
             label.setStyleSheet(f"color: {theme.muted}")
@@ -150,7 +147,7 @@ class CachePage(QWidget):
         self._slots.setAccessibleName(_("Cache slots"))
         self._errors.retranslate()
         self.refresh()
-        self.show_step(self._decoded, self._index)
+        self.show_step()
 
     # --- content
 
@@ -161,7 +158,7 @@ class CachePage(QWidget):
             "evicted": _("position {position}, “{token}”: evicted"),
             "empty": _("empty"),
         }[place.state]
-        decoded = self._decoded
+        decoded = self.decoded
         if place.position < 0 or decoded is None:
             return words
         token = isolated(names_of(decoded.decoding).label(decoded.decoding.steps[place.position].token))
@@ -194,7 +191,7 @@ class CachePage(QWidget):
             self._terms.setText(terms.format(sites=len(own), places=places, row=rows[0]))
         else:
             self._terms.setText(_("all attentions together"))
-        color = self._theme.ink if step.held_bytes == step.cached.bytes_held else self._theme.error
+        color = self.theme.ink if step.held_bytes == step.cached.bytes_held else self.theme.error
         self._bytes["measured"][1].setStyleSheet(f"color: {color}")
 
     def _show(self, key: str, text: str) -> None:
@@ -206,19 +203,19 @@ class CachePage(QWidget):
 
     @Slot(str)
     def _on_kind(self, id_: str) -> None:
-        self._store.edit(set_cache, CACHE_BY_ID[id_].kind())
+        self.store.edit(set_cache, CACHE_BY_ID[id_].kind())
         self.refresh()
 
     @Slot(str)
     def _on_bits(self, bits: str) -> None:
-        self._store.edit(set_cache, QuantisedCache(8 if bits == "8" else 4))
+        self.store.edit(set_cache, QuantisedCache(8 if bits == "8" else 4))
 
     @Slot(object)
     def _on_number(self, value: int) -> None:
-        writing = self._store.experiment.writing
+        writing = self.store.experiment.writing
         field = next(field for field, control in self._numbers.items() if control is self.sender())
         if writing is not None:
-            self._store.edit(set_cache, replace(writing.cache, **{field: int(value)}))
+            self.store.edit(set_cache, replace(writing.cache, **{field: int(value)}))
         self.refresh()
 
     # --- building

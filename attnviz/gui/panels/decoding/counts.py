@@ -1,22 +1,16 @@
-"""Costs of all steps so far with a cache and without one, and their parity."""
+"""Quantities that a decoding counts, its parity with the full pass, and what it reused."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from weakref import ref
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QGridLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel
 
 from attnviz.compute.decoding import Decoded
-from attnviz.compute.uncached import UncachedStep
 from attnviz.core.text import number
-from attnviz.engines.decode.cost import Cost
 from attnviz.engines.decode.run import Decoding
-from attnviz.gui.look.fonts import number_font
-from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
-from attnviz.gui.widgets.control import plain_tooltip
+from attnviz.gui.look.theme import Theme
 from attnviz.i18n import N_, _, ngettext
 from attnviz.model.caches import CACHES
 from attnviz.model.sites.sites import places
@@ -176,124 +170,6 @@ def reuse_words(decoded: Decoded) -> str:
 def taken_over(decoding: Decoding) -> range:
     """The first positions, whose rows an earlier decoding had cached; empty if nothing was computed."""
     return range(decoding.reused if decoding.reused < len(decoding.steps) else 0)
-
-
-class Counts(QWidget):
-    """A table of two columns: no cache, cache."""
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._has_several = False
-        self._totals_of: ref[Decoding] | None = None
-        self._totals: list[tuple[Cost, Cost]] = []
-        self._labels: dict[str, tuple[QLabel, QLabel, QLabel]] = {}
-        self._lay_out()
-
-    def show_step(
-        self, decoded: Decoded, index: int, uncached: UncachedStep | str | None, is_playing: bool
-    ) -> None:
-        """The costs up to step `index`; the times are those of one step, see `StepView.show_step`."""
-        plain, cached = self._total(decoded.decoding, index)
-        for key, _title, _words in COUNTS:
-            self._labels[key][1].setText(grouped(getattr(plain, key)))
-            self._labels[key][2].setText(grouped(getattr(cached, key)))
-        self._show_times(decoded, index, uncached, is_playing)
-        self._has_several = len(places(decoded.decoding.experiment)) > 1
-        self._labels[""][0].setText(_("all attentions") if self._has_several else "")
-
-    def apply_theme(self, theme: Theme) -> None:
-        """Take the colours of `theme`."""
-        for name, plain, cached in self._labels.values():
-            name.setStyleSheet(f"color: {theme.muted}")
-            plain.setStyleSheet(f"color: {theme.ink}")
-            cached.setStyleSheet(f"color: {theme.ink}")
-
-    def retranslate(self) -> None:
-        """Set the texts again, in the present language."""
-        for key, title, words in COUNTS:
-            self._labels[key][0].setText(_(title))
-            for label in self._labels[key]:
-                label.setToolTip(plain_tooltip(_(words)))
-        self._labels[""][0].setText(_("all attentions") if self._has_several else "")
-        self._labels[""][1].setText(_("no cache"))
-        self._labels[""][2].setText(_("cache"))
-
-    def _total(self, decoding: Decoding, index: int) -> tuple[Cost, Cost]:
-        """(without a cache, with one) up to a step; sums are kept for the next look."""
-        if self._totals_of is None or self._totals_of() is not decoding:
-            self._totals_of, self._totals = ref(decoding), []
-        for step in decoding.steps[len(self._totals) : index + 1]:
-            plain, cached = self._totals[-1] if self._totals else (Cost(), Cost())
-            self._totals.append((plain.then(step.uncached), cached.then(step.cached)))
-        return self._totals[index]
-
-    def _show_times(
-        self, decoded: Decoded, index: int, uncached: UncachedStep | str | None, is_playing: bool
-    ) -> None:
-        """Show the measured times of this step, or of its prefill: with the cache, and without."""
-        steps = decoded.decoding.steps
-        fed = decoded.decoding.fed_together(index)
-        name = _("ms, prefill of {n}") if steps[index].prefill is not None else _("ms, one step")
-        self._labels[TIME][0].setText(name.format(n=len(fed)))
-        text, words = self._uncached_time(decoded, fed.stop, uncached, is_playing)
-        self._labels[TIME][1].setText(text)
-        self._labels[TIME][1].setToolTip(plain_tooltip(words))
-        written = sum(step.seconds for step in steps[fed.start : fed.stop])
-        again = uncached.cached_seconds if isinstance(uncached, UncachedStep) else math.nan
-        this = _("Measured: step {step} with the cache, including the choice of the next token.")
-        if steps[index].prefill is not None:
-            this = _("Measured: the pass that cached tokens {first} to {last}.")
-        words = this.format(step=index + 1, first=fed.start + 1, last=fed.stop)
-        if not math.isnan(again):
-            then = _("Measured now, beside the uncached pass; it took {ms} ms when the text was generated.")
-            words = f"{words} {then.format(ms=number(1000 * written, 2))}"
-        self._labels[TIME][2].setText(number(1000 * (written if math.isnan(again) else again), 2))
-        self._labels[TIME][2].setToolTip(plain_tooltip(words))
-
-    @staticmethod
-    def _uncached_time(
-        decoded: Decoded, n: int, uncached: UncachedStep | str | None, is_playing: bool
-    ) -> tuple[str, str]:
-        """The milliseconds of a pass over the first n tokens, or a placeholder; and its tooltip."""
-        if isinstance(uncached, str):
-            return NOT_MEASURED, uncached
-        seconds = math.nan if uncached is None else uncached.seconds
-        if uncached is None and n == len(decoded.decoding.steps):
-            seconds = decoded.full_seconds
-        if not math.isnan(seconds):
-            words = ngettext(
-                "Measured: a full pass over the {n} token so far on the same engine, with all logits.",
-                "Measured: a full pass over the {n} tokens so far on the same engine, with all logits.",
-                n,
-            )
-            return number(1000 * seconds, 2), words.format(n=n)
-        if is_playing:
-            return NOT_MEASURED, _("Pause to measure this step.")
-        words = ngettext(
-            "Measuring a full pass over the {n} token so far.",
-            "Measuring a full pass over the {n} tokens so far.",
-            n,
-        )
-        return MEASURING, words.format(n=n)
-
-    def _lay_out(self) -> None:
-        grid = QGridLayout()
-        grid.setHorizontalSpacing(GRID * 3 // 2)
-        grid.setVerticalSpacing(0)
-        for place, key in enumerate(("", *(key for key, _title, _words in COUNTS), TIME)):
-            names = (f"count_{key}_{part}" for part in ("name", "plain", "cached"))
-            labels = tuple(plain_label(name) for name in names)
-            for column, label in enumerate(labels):
-                grid.addWidget(label, place, column)
-                if column:
-                    label.setFont(number_font(TEXT_PX - 1))
-                    label.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-            self._labels[key] = (labels[0], labels[1], labels[2])
-        column_ = QVBoxLayout(self)
-        column_.setContentsMargins(0, 0, 0, 0)
-        column_.setSpacing(1)
-        column_.addLayout(grid)
-        column_.addStretch(1)
 
 
 def grouped(count: int) -> str:

@@ -17,7 +17,7 @@ from attnviz.gui.forms.rows import Note
 from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
 from attnviz.gui.panels.decoding.counts import plain_label
-from attnviz.gui.panels.decoding.text import names_of
+from attnviz.gui.panels.decoding.names import names_of
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.i18n import N_, _
 

@@ -8,8 +8,9 @@ from PySide6.QtCore import QObject, Slot
 
 from attnviz.compute.decoding import Decoded
 from attnviz.engines.decode.step import SiteStep
+from attnviz.gui.panels.decoding.caches.strip import WeightStrip
+from attnviz.gui.panels.decoding.next.rows import NextRows
 from attnviz.gui.store import Store
-from attnviz.gui.widgets.pictures.bars import Bars
 from attnviz.gui.widgets.pictures.row_matrix import RowMatrix
 from attnviz.model.sites.sites import shown_site
 from attnviz.model.spec.view import Cell
@@ -20,9 +21,9 @@ CellOf = Callable[[int, int], Cell | None]
 
 
 class Links(QObject):
-    """The links of one widget. Bars are rows of one column."""
+    """The links of one widget. Rows have one column."""
 
-    def __init__(self, store: Store, widget: RowMatrix | Bars, cell_of: CellOf) -> None:
+    def __init__(self, store: Store, widget: RowMatrix | NextRows | WeightStrip, cell_of: CellOf) -> None:
         super().__init__(widget)
         self._store, self._cell_of = store, cell_of
         if isinstance(widget, RowMatrix):
@@ -58,8 +59,6 @@ class StepCells:
         self._store = store
         self.decoded: Decoded | None = None
         self.index = 0
-        self.first_weight = 0
-        """The key of the first bar of weights."""
         self.order: list[int] = []
         """The vocabulary's ids, as the bars of the next token have them."""
 
@@ -100,7 +99,7 @@ class StepCells:
         if site is None:
             return None
         stage = "weights" if site.dropped is None else "dropped"
-        key = int(site.key_positions[self.first_weight + row])
+        key = int(site.key_positions[row])
         return self._cell(stage, self.index, key, self._head(site, "q"))
 
     def next(self, row: int, _column: int) -> Cell | None:

@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from attnviz.compute.decoding import Decoded
 from attnviz.core.text import isolated, number
-from attnviz.engines.decode.run import Decoding
 from attnviz.gui.forms.marks import Mark
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.decoding.bars import DistributionBars, DistributionColumn, DistributionRow
 from attnviz.gui.panels.decoding.columns import ColumnTitles
+from attnviz.gui.panels.decoding.drawn import drawn_after, sampling_of, seen_ids
+from attnviz.gui.panels.decoding.names import names_of
 from attnviz.gui.panels.decoding.operation import OperationList
-from attnviz.gui.panels.decoding.text import names_of
+from attnviz.gui.panels.decoding.part import DecodingPart
 from attnviz.gui.store import Store
-from attnviz.gui.widgets.control import active_theme, plain_tooltip
+from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.dice import HIGHEST_SEED, Dice
 from attnviz.gui.widgets.document_line import DocumentLine
 from attnviz.gui.widgets.elided import ElidedLabel
@@ -32,7 +32,6 @@ from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import _
 from attnviz.model.edit.generation import (
-    forced_positions,
     move_operation,
     remove_operation,
     set_operation,
@@ -43,22 +42,18 @@ from attnviz.model.edit.generation import (
     writing_of,
 )
 from attnviz.model.errors.titles import in_words
-from attnviz.model.spec.sampling import OPERATION_OF, Sampling, SamplingOperation, Shaped, choose, shaped
+from attnviz.model.spec.sampling import OPERATION_OF, SamplingOperation, Shaped, shaped
 
 MOST_ROWS = 64
 MOST_TOKENS = 10_000
 """Most new tokens that can be typed; a document may ask for more."""
 
 
-class SamplingPage(QWidget):
+class SamplingPanel(DecodingPart):
     """Edits `Experiment.writing.sampling`, and shows the distributions of one step."""
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._store = store
-        self._theme = active_theme()
-        self._decoded: Decoded | None = None
-        self._index = 0
+        super().__init__(store, parent)
         self._operations = OperationList()
         self._operations.changed.connect(self._on_operation)
         self._operations.moved.connect(self._on_moved)
@@ -80,14 +75,12 @@ class SamplingPage(QWidget):
 
     # --- following
 
-    def show_step(self, decoded: Decoded | None, index: int) -> None:
-        """Show the distributions of one step of a decoding."""
-        self._decoded, self._index = decoded, index
+    def show_step(self) -> None:
         self._show_bars()
 
     def refresh(self) -> None:
         """Show the document's sampling, and its effect on the step at once."""
-        experiment = self._store.experiment
+        experiment = self.store.experiment
         sampling = writing_of(experiment).sampling
         self._operations.show_operations(sampling.operations)
         self._seed.set_value(sampling.seed)
@@ -101,7 +94,7 @@ class SamplingPage(QWidget):
         self._show_bars()
 
     def apply_theme(self, theme: Theme) -> None:
-        self._theme = theme
+        super().apply_theme(theme)
         self._operations.apply_theme(theme)
         for label in (*self._labels.values(), self._drawn):
             label.setStyleSheet(f"color: {theme.muted}")
@@ -135,22 +128,22 @@ class SamplingPage(QWidget):
     # --- the bars
 
     def _show_bars(self) -> None:
-        decoded = self._decoded
+        decoded = self.decoded
         self._bars.setVisible(decoded is not None)
         self._titles.setVisible(decoded is not None)
         if decoded is None:
             self._drawn.set_line("")
             return
-        step, sampling = decoded.decoding.steps[self._index], self._sampling()
+        step, experiment = decoded.decoding.steps[self.step], self.store.experiment
         try:
-            found = shaped(sampling, step.logits, self._seen(decoded))
-            drawn, rule = self._drawn_token(decoded, sampling)
+            found = shaped(sampling_of(experiment), step.logits, seen_ids(decoded, self.step))
+            one = drawn_after(decoded, self.step, experiment)
         except ValueError as error:  # logits that are NaN have no distribution
             self._bars.hide()
             self._titles.hide()
             self._drawn.set_line(in_words(error))
             return
-        names = decoded.decoding.vocabulary
+        names, drawn = decoded.decoding.vocabulary, one.id
         # Where the softmax of the read-out and that of the logits differ, it is by rounding alone.
         order = np.argsort(-found[0].probabilities, kind="stable")
         shown = order[:MOST_ROWS]
@@ -167,7 +160,7 @@ class SamplingPage(QWidget):
         self._rows_scroll.setMinimumWidth(self._bars.minimumSizeHint().width())
         rank = int(np.flatnonzero(order == drawn)[0]) + 1
         probability = number(float(found[-1].probabilities[drawn]), 4)
-        text = rule.format(token=isolated(label.label(names[drawn])), p=probability, rank=rank)
+        text = one.words.format(token=isolated(label.label(names[drawn])), p=probability, rank=rank)
         left = int(np.isfinite(found[-1].logits).sum())
         full = number(self._bars.full, 2)
         more = _("{left} of {n} kept · full bar {full}").format(left=left, n=len(names), full=full)
@@ -175,56 +168,29 @@ class SamplingPage(QWidget):
         ties = _("Ties go to the lowest token id.")
         self._drawn.setToolTip(plain_tooltip(f"{text} · {more} · {ties}"))
 
-    def _sampling(self) -> Sampling:
-        """The document's; without writing the model's own distribution."""
-        writing = self._store.experiment.writing
-        return Sampling() if writing is None else writing.sampling
-
-    def _seen(self, decoded: Decoded) -> list[int]:
-        """Ids of the text up to the step, as far as the vocabulary has them."""
-        steps = decoded.decoding.steps[: self._index + 1]
-        ids = names_of(decoded.decoding).ids
-        return [ids[step.token] for step in steps if step.token in ids]
-
-    def _drawn_token(self, decoded: Decoded, sampling: Sampling) -> tuple[int, str]:
-        """The next token by the document's present sampling, and a sentence for it."""
-        decoding, ids = decoded.decoding, names_of(decoded.decoding).ids
-        step, writing = decoding.steps[self._index], self._store.experiment.writing
-        n_given = n_given_tokens(decoding)
-        if self._index < n_given - 1:
-            given = decoding.steps[self._index + 1].token if self._index + 1 < len(decoding.steps) else ""
-            if given in ids:
-                return ids[given], _("given: “{token}” · p {p} · rank {rank}")
-        if step.next_token is not None and (writing is None or self._index < n_given - 1):
-            return ids[step.next_token], _("most probable: “{token}” · p {p} · rank {rank}")
-        if step.next_token is not None and self._index + 1 in forced_positions(self._store.experiment):
-            return ids[step.next_token], _("forced: “{token}” · p {p} · rank {rank}")
-        drawn = choose(sampling, step.logits, self._seen(decoded), self._index - n_given + 1)
-        return drawn, _("sampled: “{token}” · p {p} · rank {rank}")
-
     # --- acting
 
     @Slot(object, object)
     def _on_operation(self, row: SamplingOperation, operation: Any) -> None:
         if operation is None:
-            self._store.edit(remove_operation, row.kind)
+            self.store.edit(remove_operation, row.kind)
         else:
-            self._store.edit(set_operation, operation)
+            self.store.edit(set_operation, operation)
         self.refresh()
 
     @Slot(object, int)
     def _on_moved(self, kind: type, by: int) -> None:
-        self._store.edit(move_operation, kind, by)
+        self.store.edit(move_operation, kind, by)
 
     @Slot(int, int)
     def _on_column_moved(self, source: int, target: int) -> None:
         """A title of the bars was moved; the first column is the model's own."""
-        operations = writing_of(self._store.experiment).sampling.operations
+        operations = writing_of(self.store.experiment).sampling.operations
         self._on_moved(type(operations[source - 1]), target - source)
 
     @Slot(object)
     def _on_seed(self, seed: int) -> None:
-        self._store.edit(set_seed, int(seed))
+        self.store.edit(set_seed, int(seed))
         self.refresh()
 
     @Slot()
@@ -233,19 +199,19 @@ class SamplingPage(QWidget):
 
     @Slot(object)
     def _on_length(self, length: int) -> None:
-        self._store.edit(set_stop, length=int(length))
+        self.store.edit(set_stop, length=int(length))
         self.refresh()
 
     @Slot(bool)
     def _on_end(self, is_on: bool) -> None:
-        self._store.edit(set_stop, end_token=is_on)
+        self.store.edit(set_stop, end_token=is_on)
 
     @Slot()
     def _on_strings(self) -> None:
         self._strings.setModified(False)
         strings = strings_shown(self._strings.text())
-        if strings != writing_of(self._store.experiment).sampling.stop.strings:
-            self._store.edit(set_stop, strings=strings)
+        if strings != writing_of(self.store.experiment).sampling.stop.strings:
+            self.store.edit(set_stop, strings=strings)
 
     # --- building
 
@@ -258,9 +224,9 @@ class SamplingPage(QWidget):
         ):
             control.setObjectName(name)
             control.changed.connect(slot)
-            control.rejected.connect(self._store.rejected)
-            control.gesture_started.connect(self._store.begin_gesture)
-            control.gesture_finished.connect(self._store.end_gesture)
+            control.rejected.connect(self.store.rejected)
+            control.gesture_started.connect(self.store.begin_gesture)
+            control.gesture_finished.connect(self.store.end_gesture)
         self._dice = Dice("decode_dice")
         self._dice.clicked.connect(self._on_dice)
         self._end = Toggle("")
@@ -276,7 +242,7 @@ class SamplingPage(QWidget):
             (self._end, "stop.end_token"),
             (self._strings, "stop.strings"),
         ):
-            Mark(self._store, widget, f"sampling.{field}")
+            Mark(self.store, widget, f"sampling.{field}")
         self._labels = {name: QLabel() for name in ("seed", "length", "strings")}
 
     def _lay_out(self) -> None:
@@ -310,11 +276,6 @@ class SamplingPage(QWidget):
         row_.addWidget(self._scroll, 4)
         row_.addLayout(stop, 1)
         row_.addLayout(shown, 6)
-
-
-def n_given_tokens(decoding: Decoding) -> int:
-    """Number of steps whose token came from the document."""
-    return sum(not step.generated for step in decoding.steps)
 
 
 def _column(row: SamplingOperation) -> DistributionColumn:

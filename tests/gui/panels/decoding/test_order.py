@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from desk import count_color, picture
+from msgspec.structs import replace
 from panels import PanelBench
 from pointer import drag, move, press, release
 from PySide6.QtCore import QPoint, QRectF, Qt
@@ -17,11 +18,12 @@ from attnviz.gui.look.theme import LIGHT
 from attnviz.gui.panels.decoding.bars import DistributionBars
 from attnviz.gui.panels.decoding.columns import ColumnTitles
 from attnviz.gui.panels.decoding.operation import OperationList
-from attnviz.gui.panels.decoding.panel import DecodingPanel
+from attnviz.gui.panels.decoding.sampling import SamplingPanel
 from attnviz.gui.widgets.grip import Grip, gap_at, place_in
 from attnviz.gui.widgets.slider_field import SliderField
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.model.edit.generation import remove_operation, set_operation, writing_of
+from attnviz.model.io.presets import load_preset
 from attnviz.model.spec.sampling import SAMPLING_OPERATIONS
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
@@ -31,37 +33,37 @@ ALT = Qt.KeyboardModifier.AltModifier
 
 
 @pytest.fixture
-def bench(qtbot: QtBot) -> PanelBench[DecodingPanel]:
+def bench(qtbot: QtBot) -> PanelBench[SamplingPanel]:
     """All five operations, in the size that the panel has where the window is 1280 × 800."""
-    made = PanelBench(qtbot, DecodingPanel, "causal-decode", 776, 132)
+    document = load_preset("causal-decode")
+    experiment = document.experiment
     for row in SAMPLING_OPERATIONS:
-        made.store.edit(set_operation, row.fresh)
-    made.store.open(made.store.document)  # nothing to undo so far
+        experiment = set_operation(experiment, row.fresh)
+    made = PanelBench(qtbot, SamplingPanel, replace(document, experiment=experiment), 776, 102)
     made.store.set_decoded(decode_and_compare(made.store.experiment, "numpy", "cpu", never_cancelled, 0))
-    made.panel._on_page("sampling")
     qtbot.wait(1)
     return made
 
 
-def order(bench: PanelBench[DecodingPanel]) -> list[str]:
+def order(bench: PanelBench[SamplingPanel]) -> list[str]:
     operations = writing_of(bench.store.experiment).sampling.operations
     return [str(operation.__struct_config__.tag) for operation in operations]
 
 
-def rows(bench: PanelBench[DecodingPanel]) -> list[str]:
+def rows(bench: PanelBench[SamplingPanel]) -> list[str]:
     """The rows as they stand below each other."""
     QApplication.processEvents()  # layouts take their time
     found = [bench.find(QWidget, f"operation_{row.id}") for row in SAMPLING_OPERATIONS]
     return [row.objectName().removeprefix("operation_") for row in sorted(found, key=QWidget.y)]
 
 
-def undone(bench: PanelBench[DecodingPanel]) -> bool:
+def undone(bench: PanelBench[SamplingPanel]) -> bool:
     """Whether one undo brings the usual order back, and there is no other."""
     bench.store.undo()
     return order(bench) == rows(bench) == USUAL and not bench.store.can_undo
 
 
-def grip(bench: PanelBench[DecodingPanel], id_: str) -> Grip:
+def grip(bench: PanelBench[SamplingPanel], id_: str) -> Grip:
     return bench.find(Grip, f"grip_{id_}")
 
 
@@ -97,7 +99,7 @@ def test_gaps_and_the_places_that_a_drop_in_them_makes() -> None:
     ],
 )
 def test_a_row_is_dragged_to_another_place_in_one_step(
-    bench: PanelBench[DecodingPanel], id_: str, by: int, expected: list[str]
+    bench: PanelBench[SamplingPanel], id_: str, by: int, expected: list[str]
 ) -> None:
     height = bench.find(QWidget, "operation_top_k").height()
     # A little past the middle of the row whose place it takes.
@@ -106,7 +108,7 @@ def test_a_row_is_dragged_to_another_place_in_one_step(
     assert undone(bench)
 
 
-def test_a_line_shows_where_a_row_would_stand_while_it_is_dragged(bench: PanelBench[DecodingPanel]) -> None:
+def test_a_line_shows_where_a_row_would_stand_while_it_is_dragged(bench: PanelBench[SamplingPanel]) -> None:
     handle, shown = grip(bench, "min_p"), bench.panel.findChild(OperationList)
     assert isinstance(shown, OperationList)
     height = bench.find(QWidget, "operation_top_k").height()
@@ -127,7 +129,7 @@ def test_a_line_shows_where_a_row_would_stand_while_it_is_dragged(bench: PanelBe
 
 
 def test_a_press_that_hardly_moves_and_a_drop_in_its_own_place_change_nothing(
-    bench: PanelBench[DecodingPanel],
+    bench: PanelBench[SamplingPanel],
 ) -> None:
     handle = grip(bench, "top_k")
     for by in (QPoint(0, 2), QPoint(0, 9), QPoint(0, -9)):
@@ -135,7 +137,7 @@ def test_a_press_that_hardly_moves_and_a_drop_in_its_own_place_change_nothing(
     assert order(bench) == USUAL and not bench.store.can_undo
 
 
-def test_only_operations_that_are_applied_have_a_handle(bench: PanelBench[DecodingPanel]) -> None:
+def test_only_operations_that_are_applied_have_a_handle(bench: PanelBench[SamplingPanel]) -> None:
     bench.store.edit(remove_operation, SAMPLING_OPERATIONS[0].kind)
     assert rows(bench) == [*USUAL[1:], USUAL[0]]
     assert not grip(bench, "repetition_penalty").isEnabled()
@@ -148,7 +150,7 @@ def test_only_operations_that_are_applied_have_a_handle(bench: PanelBench[Decodi
 
 
 def test_alt_with_an_arrow_moves_the_row_wherever_in_it_the_focus_is(
-    bench: PanelBench[DecodingPanel],
+    bench: PanelBench[SamplingPanel],
 ) -> None:
     slider = bench.find(SliderField, "slider_top_k")
     parts = (slider.track, slider.number, bench.find(Toggle, "switch_top_k"))
@@ -172,20 +174,20 @@ def test_alt_with_an_arrow_moves_the_row_wherever_in_it_the_focus_is(
 # --- the titles ------------------------------------------------------------------------------------
 
 
-def titles(bench: PanelBench[DecodingPanel]) -> ColumnTitles:
+def titles(bench: PanelBench[SamplingPanel]) -> ColumnTitles:
     return bench.find(ColumnTitles, "decode_columns")
 
 
-def shown_titles(bench: PanelBench[DecodingPanel]) -> list[str]:
+def shown_titles(bench: PanelBench[SamplingPanel]) -> list[str]:
     return [titles(bench).title_text(column) for column in range(len(titles(bench)._columns))]
 
 
-def centre(bench: PanelBench[DecodingPanel], column: int) -> QPoint:
+def centre(bench: PanelBench[SamplingPanel], column: int) -> QPoint:
     return titles(bench).title_rect(column).center().toPoint()
 
 
 def test_five_operations_have_names_that_fit_where_the_window_is_small(
-    bench: PanelBench[DecodingPanel], qtbot: QtBot
+    bench: PanelBench[SamplingPanel], qtbot: QtBot
 ) -> None:
     shown = shown_titles(bench)
     assert all("…" not in title for title in shown), shown
@@ -196,7 +198,7 @@ def test_five_operations_have_names_that_fit_where_the_window_is_small(
 
 
 def test_titles_stand_over_their_bars_and_stay_when_the_bars_are_scrolled(
-    bench: PanelBench[DecodingPanel],
+    bench: PanelBench[SamplingPanel],
 ) -> None:
     bars = bench.find(DistributionBars, "decode_distributions")
     left = [widget.mapTo(bench.panel, QPoint(0, 0)).x() for widget in (titles(bench), bars)]
@@ -211,7 +213,7 @@ def test_titles_stand_over_their_bars_and_stay_when_the_bars_are_scrolled(
 
 @pytest.mark.parametrize(("source", "target"), [(1, 4), (5, 1), (3, 2)])
 def test_a_title_is_dragged_to_another_place_in_one_step(
-    bench: PanelBench[DecodingPanel], source: int, target: int
+    bench: PanelBench[SamplingPanel], source: int, target: int
 ) -> None:
     expected = [id_ for id_ in USUAL if id_ != USUAL[source - 1]]
     expected.insert(target - 1, USUAL[source - 1])
@@ -221,7 +223,7 @@ def test_a_title_is_dragged_to_another_place_in_one_step(
     assert undone(bench)
 
 
-def test_a_line_shows_where_a_title_would_stand_and_escape_gives_up(bench: PanelBench[DecodingPanel]) -> None:
+def test_a_line_shows_where_a_title_would_stand_and_escape_gives_up(bench: PanelBench[SamplingPanel]) -> None:
     shown = titles(bench)
 
     def line(gap: int) -> bool:
@@ -237,7 +239,7 @@ def test_a_line_shows_where_a_title_would_stand_and_escape_gives_up(bench: Panel
     assert order(bench) == USUAL and not bench.store.can_undo
 
 
-def test_the_models_own_distribution_stays_in_front(bench: PanelBench[DecodingPanel]) -> None:
+def test_the_models_own_distribution_stays_in_front(bench: PanelBench[SamplingPanel]) -> None:
     drag(titles(bench), centre(bench, 0), centre(bench, 4) - centre(bench, 0))
     assert order(bench) == USUAL
     drag(titles(bench), centre(bench, 2), centre(bench, 0) - centre(bench, 2) - QPoint(20, 0))
@@ -245,7 +247,7 @@ def test_the_models_own_distribution_stays_in_front(bench: PanelBench[DecodingPa
     assert shown_titles(bench)[0] == "model"
 
 
-def test_titles_are_chosen_and_moved_by_keys(bench: PanelBench[DecodingPanel]) -> None:
+def test_titles_are_chosen_and_moved_by_keys(bench: PanelBench[SamplingPanel]) -> None:
     shown = titles(bench)
     shown.setFocus()
     for _press in range(3):

@@ -1,25 +1,26 @@
-"""The decoding panel alone: it shows what it is given, step by step, and says when there is nothing."""
+"""The panels of the decoding: they show what the player has, step by step, and say when it has nothing."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from decoding_room import DecodingRoom
 from experiments import STACKS
 from first_layer import change, with_fields
 from panels import PanelBench
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLabel, QSlider, QToolButton
+from PySide6.QtWidgets import QAbstractButton, QLabel, QSlider, QToolButton
 from pytestqt.qtbot import QtBot
 
 import attnviz
 from attnviz.compute.decoding import decode_and_compare
 from attnviz.engines.program import never_cancelled
 from attnviz.gui.live.player import GoBy
-from attnviz.gui.panels.decoding.panel import DecodingPanel
+from attnviz.gui.panels.decoding.caches.strip import WeightStrip
+from attnviz.gui.panels.decoding.next.rows import NextRows
 from attnviz.gui.widgets.elided import ElidedLabel, WholeLabel
 from attnviz.gui.widgets.numbers.drag import DragNumber
-from attnviz.gui.widgets.pictures.bars import Bars
 from attnviz.gui.widgets.pictures.row_matrix import RowMatrix
 from attnviz.model.edit.edits import set_heads, set_n_tokens
 from attnviz.model.sites.sites import site_names
@@ -33,22 +34,22 @@ pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 
 
 @pytest.fixture
-def bench(qtbot: QtBot) -> PanelBench[DecodingPanel]:
-    made = PanelBench(qtbot, DecodingPanel, "causal-decode", 1100, 260)
+def bench(qtbot: QtBot) -> PanelBench[DecodingRoom]:
+    made = PanelBench(qtbot, DecodingRoom, "causal-decode", 1300, 900)
     give(made)
     return made
 
 
-def give(bench: PanelBench[DecodingPanel]) -> None:
+def give(bench: PanelBench[DecodingRoom]) -> None:
     bench.store.set_decoded(decode_and_compare(bench.store.experiment, "numpy", "cpu", never_cancelled, 0))
 
 
-def button(bench: PanelBench[DecodingPanel], name: str) -> QToolButton:
+def button(bench: PanelBench[DecodingRoom], name: str) -> QToolButton:
     return bench.find(QToolButton, f"decode_{name}")
 
 
 def test_without_a_decoding_it_says_so_and_nothing_can_be_pressed(qtbot: QtBot) -> None:
-    bench = PanelBench(qtbot, DecodingPanel, "causal-decode", 1100, 260)
+    bench = PanelBench(qtbot, DecodingRoom, "causal-decode", 1300, 900)
     assert bench.find(QLabel, "decode_empty").isVisible()
     for name in ("first", "step_back", "play", "step_forward", "last"):
         assert not button(bench, name).isEnabled()
@@ -60,7 +61,7 @@ def test_without_a_decoding_it_says_so_and_nothing_can_be_pressed(qtbot: QtBot) 
     assert not bench.find(QLabel, "decode_empty").isVisible() and button(bench, "play").isEnabled()
 
 
-def test_a_decoding_that_is_taken_away_leaves_no_numbers(bench: PanelBench[DecodingPanel]) -> None:
+def test_a_decoding_that_is_taken_away_leaves_no_numbers(bench: PanelBench[DecodingRoom]) -> None:
     bench.panel.toggle_play()
     bench.store.set_decoded(None)
     assert bench.find(QLabel, "decode_empty").isVisible()
@@ -71,14 +72,14 @@ def test_a_decoding_that_is_taken_away_leaves_no_numbers(bench: PanelBench[Decod
 
 
 def test_one_step_has_nothing_to_play(qtbot: QtBot) -> None:
-    bench = PanelBench(qtbot, DecodingPanel, "causal-decode", 1100, 260)
+    bench = PanelBench(qtbot, DecodingRoom, "causal-decode", 1300, 900)
     bench.store.edit(set_n_tokens, 1)
     give(bench)
     assert not button(bench, "play").isEnabled()
     assert bench.find(QLabel, "decode_where").text().startswith("step 1 of 1")
 
 
-def test_the_chosen_head_and_its_key_value_head_are_shown(bench: PanelBench[DecodingPanel]) -> None:
+def test_the_chosen_head_and_its_key_value_head_are_shown(bench: PanelBench[DecodingRoom]) -> None:
     bench.store.edit_attention(set_heads, n_heads=4, n_kv_heads=2)
     give(bench)
     bench.panel.go_to_end()
@@ -89,7 +90,7 @@ def test_the_chosen_head_and_its_key_value_head_are_shown(bench: PanelBench[Deco
     assert pictures[0] == pictures[1] and pictures[2] == pictures[3] and pictures[0] != pictures[2]
 
 
-def test_the_speed_sets_the_pace(bench: PanelBench[DecodingPanel], qtbot: QtBot) -> None:
+def test_the_speed_sets_the_pace(bench: PanelBench[DecodingRoom], qtbot: QtBot) -> None:
     bench.panel.go_to(0)
     QTest.mouseClick(button(bench, "play"), Qt.MouseButton.LeftButton)
     bench.find(DragNumber, "decode_speed").changed.emit(16.0)
@@ -99,7 +100,7 @@ def test_the_speed_sets_the_pace(bench: PanelBench[DecodingPanel], qtbot: QtBot)
     assert not bench.panel.is_playing
 
 
-def test_the_slider_follows_and_leads(bench: PanelBench[DecodingPanel]) -> None:
+def test_the_slider_follows_and_leads(bench: PanelBench[DecodingRoom]) -> None:
     slider = bench.find(QSlider, "decode_scrubber")
     bench.store.look(step=1)
     assert slider.value() == 1
@@ -111,7 +112,7 @@ def test_the_slider_follows_and_leads(bench: PanelBench[DecodingPanel]) -> None:
     assert not bench.store.can_undo
 
 
-def test_a_step_past_the_end_of_a_file_is_the_last_one(bench: PanelBench[DecodingPanel]) -> None:
+def test_a_step_past_the_end_of_a_file_is_the_last_one(bench: PanelBench[DecodingRoom]) -> None:
     bench.store.look(step=999)
     n = bench.store.experiment.n_queries
     assert bench.find(QLabel, "decode_where").text().startswith(f"step {n} of {n}")
@@ -123,7 +124,7 @@ def test_a_step_past_the_end_of_a_file_is_the_last_one(bench: PanelBench[Decodin
 
 
 @pytest.fixture
-def stack(bench: PanelBench[DecodingPanel]) -> PanelBench[DecodingPanel]:
+def stack(bench: PanelBench[DecodingRoom]) -> PanelBench[DecodingRoom]:
     bench.store.open(Document(STACKS["encoder and decoder"]))
     bench.store.set_trace(attnviz.run(bench.store.experiment))
     give(bench)
@@ -131,14 +132,15 @@ def stack(bench: PanelBench[DecodingPanel]) -> PanelBench[DecodingPanel]:
     return bench
 
 
-def where(bench: PanelBench[DecodingPanel]) -> str:
+def where(bench: PanelBench[DecodingRoom]) -> str:
     return bench.find(QLabel, "decode_where").text()
 
 
-def test_the_site_that_is_looked_at_is_the_one_that_is_shown(stack: PanelBench[DecodingPanel]) -> None:
-    bars, keys = stack.find(Bars, "decode_weights"), stack.find(RowMatrix, "k_cache")
+def test_the_site_that_is_looked_at_is_the_one_that_is_shown(stack: PanelBench[DecodingRoom]) -> None:
+    weights, keys = stack.find(WeightStrip, "decode_weights"), stack.find(RowMatrix, "k_cache")
     assert where(stack) == "step 4 of 5 · “<s>” · decoder 1 of 2 · self"
-    assert (bars.sizeHint().height(), keys.accessibleName()) == (24 * 4, "K cache · 3 + 1")
+    assert (len(weights.values), keys.accessibleName()) == (4, "K cache · 3 + 1")
+    QTest.mouseClick(stack.find(QAbstractButton, "segment_token"), Qt.MouseButton.LeftButton)
     pictures = {}
     for site, text, rows, title in (
         ("decoder.0.cross", "decoder 1 of 2 · cross", 3, "K cache · 3 + 0"),
@@ -147,31 +149,31 @@ def test_the_site_that_is_looked_at_is_the_one_that_is_shown(stack: PanelBench[D
     ):
         stack.store.look(site=site)
         assert where(stack).endswith(f"· {text}")
-        assert (bars.sizeHint().height(), keys.accessibleName()) == (24 * rows, title)
+        assert (len(weights.values), keys.accessibleName()) == (rows, title)
         # Keys and values of the memory are there before the first step: a token makes none.
         assert stack.find(RowMatrix, "decode_k").isVisible() == site.endswith("self")
         pictures[site] = stack.find(RowMatrix, "decode_q").grab().toImage()
     assert pictures["decoder.0.cross"] != pictures["decoder.1.cross"]
 
 
-def test_an_encoder_takes_no_steps(stack: PanelBench[DecodingPanel]) -> None:
+def test_an_encoder_takes_no_steps(stack: PanelBench[DecodingRoom]) -> None:
     stack.store.look(site="encoder.1.self")
     assert where(stack).endswith("· decoder 1 of 2 · self")
 
 
-def test_the_next_token_and_the_counts_are_the_whole_models(stack: PanelBench[DecodingPanel]) -> None:
+def test_the_next_token_and_the_counts_are_the_whole_models(stack: PanelBench[DecodingRoom]) -> None:
     decoded = stack.store.player.decoded
     assert decoded is not None
     cached, uncached = decoded.decoding.total(3)
     shown = []
     for site in decoded.decoding.steps[0].sites:
         stack.store.look(site=site)
-        shown.append(stack.find(Bars, "decode_next").grab().toImage())
+        shown.append(stack.find(NextRows, "decode_next").grab().toImage())
         for which, cost in (("plain", uncached), ("cached", cached)):
             text = stack.find(QLabel, f"count_flops_{which}").text()
             assert int(text.replace("\u202f", "")) == cost.flops
     assert all(picture == shown[0] for picture in shown)
-    assert stack.find(QLabel, "count__name").text() == "all attentions"
+    assert stack.find(QLabel, "count__name").text() == "all steps, all attentions"
     heading, *lines = stack.find(QLabel, "decode_parity").toolTip().splitlines()
     assert heading == "Largest difference over all 5 steps:"
     experiment = decoded.decoding.experiment
@@ -179,12 +181,12 @@ def test_the_next_token_and_the_counts_are_the_whole_models(stack: PanelBench[De
     assert said == [site_label(experiment, name) for name in site_names(experiment)]
 
 
-def test_one_attention_has_no_name_and_no_totals_to_explain(bench: PanelBench[DecodingPanel]) -> None:
+def test_one_attention_has_no_name_and_no_totals_to_explain(bench: PanelBench[DecodingRoom]) -> None:
     assert where(bench).endswith("”")
-    assert bench.find(QLabel, "count__name").text() == ""
+    assert bench.find(QLabel, "count__name").text() == "all steps so far"
 
 
-def test_a_row_of_another_layers_cache_is_a_cell_of_that_layer(stack: PanelBench[DecodingPanel]) -> None:
+def test_a_row_of_another_layers_cache_is_a_cell_of_that_layer(stack: PanelBench[DecodingRoom]) -> None:
     stack.store.look(site="decoder.1.self")
     keys = stack.find(RowMatrix, "k_cache")
     keys.cell_hovered.emit(2, 1)
@@ -196,12 +198,13 @@ def test_a_row_of_another_layers_cache_is_a_cell_of_that_layer(stack: PanelBench
     assert stack.store.pointer.elsewhere is None
 
 
-def test_what_decoding_changes_is_said(bench: PanelBench[DecodingPanel]) -> None:
+def test_what_decoding_changes_is_said(bench: PanelBench[DecodingRoom]) -> None:
     notice = bench.find(ElidedLabel, "decode_notice")
-    assert notice.text() == ""
+    assert notice.text() == "prompt 11"
     change(bench.store, masks=(Padding((1,)),))
     give(bench)
-    assert notice.text() == "Decoding adds a causal mask: in the document a query attends to later keys."
+    said = "Decoding adds a causal mask: in the document a query attends to later keys."
+    assert notice.text() == f"prompt 11 · {said}"
     assert notice.text() in notice.toolTip()
     assert notice.minimumSizeHint().width() == 0
 
@@ -210,7 +213,7 @@ def test_what_decoding_changes_is_said(bench: PanelBench[DecodingPanel]) -> None
 
 
 def test_with_a_latent_the_cache_is_the_latent_and_the_rope_key(qtbot: QtBot) -> None:
-    bench = PanelBench(qtbot, DecodingPanel, "multi-head-latent", 1100, 260)
+    bench = PanelBench(qtbot, DecodingRoom, "multi-head-latent", 1300, 900)
     give(bench)
     bench.panel.go_to(3)
     first, second = bench.find(RowMatrix, "k_cache"), bench.find(RowMatrix, "v_cache")
@@ -246,7 +249,7 @@ LIGHTS = {
 @pytest.mark.parametrize("case", LIGHTS)
 def test_the_light_says_what_was_compared(case: str, qtbot: QtBot) -> None:
     """NaN on both sides is not equality, and a mask that the document lacks is named."""
-    bench = PanelBench(qtbot, DecodingPanel, "causal-decode", 1100, 260)
+    bench = PanelBench(qtbot, DecodingRoom, "causal-decode", 1300, 900)
     changes, says, color = LIGHTS[case]
     change(bench.store, **changes)
     give(bench)

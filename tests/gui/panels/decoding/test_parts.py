@@ -1,14 +1,15 @@
-"""The parts of the player alone: the text line, the bars of a distribution, the places of a cache."""
+"""The parts of the decoding alone: the bars of a distribution, the slots and the errors of a cache."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from decoding_room import DecodingRoom
 from desk import count_color
 from panels import PanelBench
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLabel, QWidget
+from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
 import attnviz
@@ -18,72 +19,16 @@ from attnviz.core.text import number, visible
 from attnviz.engines.program import never_cancelled
 from attnviz.gui.look.theme import LIGHT
 from attnviz.gui.panels.decoding.bars import DistributionBars, DistributionColumn, DistributionRow
-from attnviz.gui.panels.decoding.panel import BELOW_PX, BESIDE_PX, DecodingPanel
+from attnviz.gui.panels.decoding.caches.strip import WeightStrip
+from attnviz.gui.panels.decoding.names import Names
 from attnviz.gui.panels.decoding.slots import SlotMap, slot_groups
-from attnviz.gui.panels.decoding.text import LINE_PX, Names, TextLine
-from attnviz.gui.widgets.narrow_scroll import NarrowScroll
-from attnviz.gui.widgets.pictures.bars import Bars
 from attnviz.gui.widgets.pictures.row_matrix import RowMatrix
-from attnviz.model.caches import Cache, FullCache, PagedCache, QuantisedCache, RingCache, SinkCache
+from attnviz.model.caches import FullCache, PagedCache, QuantisedCache, RingCache, SinkCache
 from attnviz.model.edit.edits import rename_token, set_vector_cell
 from attnviz.model.edit.generation import FRESH, set_cache, set_writing
 from attnviz.model.io.presets import load_preset
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
-
-def line(
-    qtbot: QtBot, tokens: tuple[str, ...], *, are_joined: bool, width: int = 200, lines: int = 1
-) -> TextLine:
-    made = TextLine()
-    qtbot.addWidget(made)
-    made.resize(width, lines * LINE_PX)
-    made.apply_theme(LIGHT)
-    made.set_tokens(tokens, 2, are_joined=are_joined, describe=lambda index: f"token {index}")
-    made.show()
-    qtbot.waitExposed(made)
-    return made
-
-
-# --- the text --------------------------------------------------------------------------------------
-
-
-def test_joined_tokens_touch_and_others_stand_apart(qtbot: QtBot) -> None:
-    joined = line(qtbot, ("st", "or", "y"), are_joined=True)
-    apart = line(qtbot, ("st", "or", "y"), are_joined=False)
-    assert joined.token_rect(1).left() == joined.token_rect(0).right() + 1
-    assert apart.token_rect(1).left() > apart.token_rect(0).right() + 3
-
-
-def test_the_line_of_the_next_token_shows_however_long_the_text_is(qtbot: QtBot) -> None:
-    text = line(qtbot, tuple(f"word{i}" for i in range(60)), are_joined=False)
-    for current in (0, 30, 59, 12):
-        text.set_current(current)
-        assert text.token_rect(min(current + 1, 59)).top() in (0, LINE_PX) or current == 59
-        assert text.rect().intersects(text.token_rect(current)) or text.token_rect(current + 1).top() == 0
-        assert text.accessibleDescription() == f"token {current}"
-
-
-def test_prompt_current_and_next_token_have_their_colours(qtbot: QtBot) -> None:
-    text = line(qtbot, ("mmm", "mmm", "mmm", "mmm", "mmm"), are_joined=False, width=400)
-    text.set_current(2)
-    shown = text.grab().toImage()
-    assert count_color(shown, LIGHT.muted, text.token_rect(0)) > 5
-    assert count_color(shown, LIGHT.ink, text.token_rect(0)) == 0
-    assert count_color(shown, LIGHT.ink, text.token_rect(2)) > 5
-    assert count_color(shown, LIGHT.accent, text.token_rect(2), tolerance=30) > 20
-    assert count_color(shown, LIGHT.value, text.token_rect(3)) > 20
-    assert count_color(shown, LIGHT.ink, text.token_rect(4)) == 0  # not written yet
-
-
-def test_clicks_and_keys_choose_tokens(qtbot: QtBot) -> None:
-    text, chosen = line(qtbot, ("a", "b", "c"), are_joined=False), []
-    text.chosen.connect(chosen.append)
-    text.set_current(1)
-    QTest.mouseClick(text, Qt.MouseButton.LeftButton, pos=text.token_rect(2).center())
-    for key in (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Home, Qt.Key.Key_End):
-        QTest.keyClick(text, key)
-    assert chosen == [2, 0, 2, 0, 2]
 
 
 # --- the bars --------------------------------------------------------------------------------------
@@ -120,6 +65,7 @@ def test_bars_have_one_scale_and_removed_tokens_have_none(bars: DistributionBars
 
 
 def test_the_drawn_token_is_marked(bars: DistributionBars) -> None:
+    bars.clearFocus()
     shown = bars.grab().toImage()
     mark = bars._row_rect(1).adjusted(0, 0, 10 - bars.width(), 0)
     assert count_color(shown, LIGHT.accent, mark, tolerance=20) > 15
@@ -201,7 +147,7 @@ def test_all_places_fit(qtbot: QtBot, length: int) -> None:
 # --- the errors of a cache ---------------------------------------------------------------------------
 
 
-def texts(bench: PanelBench[DecodingPanel], row: str) -> list[str]:
+def texts(bench: PanelBench[DecodingRoom], row: str) -> list[str]:
     names = ("name", "greatest", "rms", "bound")
     labels = [bench.find(QLabel, f"error_{row}_{name}") for name in names]
     assert all(label.isVisible() == bool(label.text()) for label in labels)
@@ -209,7 +155,7 @@ def texts(bench: PanelBench[DecodingPanel], row: str) -> list[str]:
 
 
 def test_the_cache_page_says_what_the_cache_is_off_by_at_the_step_that_is_shown(qtbot: QtBot) -> None:
-    bench = PanelBench(qtbot, DecodingPanel, "causal-decode", 780, 460)
+    bench = PanelBench(qtbot, DecodingRoom, "causal-decode", 1300, 900)
     bench.store.edit(set_cache, QuantisedCache(4))
     decoded = decode_and_compare(bench.store.experiment, "numpy", "cpu", never_cancelled, 0)
     bench.store.set_decoded(decoded)
@@ -239,7 +185,7 @@ def test_the_cache_page_says_what_the_cache_is_off_by_at_the_step_that_is_shown(
 
 
 def test_a_ring_says_what_it_has_no_more_and_how_much_of_the_attention_that_was(qtbot: QtBot) -> None:
-    bench = PanelBench(qtbot, DecodingPanel, "causal-decode", 780, 460)
+    bench = PanelBench(qtbot, DecodingRoom, "causal-decode", 1300, 900)
     bench.store.edit(set_cache, RingCache(4))
     decoded = decode_and_compare(bench.store.experiment, "numpy", "cpu", never_cancelled, 0)
     bench.store.set_decoded(decoded)
@@ -257,73 +203,23 @@ def test_a_ring_says_what_it_has_no_more_and_how_much_of_the_attention_that_was(
 
 
 def test_the_weights_of_a_ring_have_the_names_of_the_positions_that_are_left(qtbot: QtBot) -> None:
-    bench = PanelBench(qtbot, DecodingPanel, "causal-decode", 1100, 460)
+    bench = PanelBench(qtbot, DecodingRoom, "causal-decode", 1300, 900)
     bench.store.edit(set_cache, RingCache(3))
     bench.store.set_decoded(decode_and_compare(bench.store.experiment, "numpy", "cpu", never_cancelled, 0))
     bench.store.look(step=9)
-    bars, said = bench.find(Bars, "decode_weights"), []
+    bars, said = bench.find(WeightStrip, "decode_weights"), []
     for _row in range(3):
-        QTest.keyClick(bars, Qt.Key.Key_Down)
+        QTest.keyClick(bars, Qt.Key.Key_Right)
         said.append(bars.accessibleDescription())
     for token, line in zip(bench.store.experiment.tokens[7:10], said, strict=True):
         assert visible(token) in line
 
 
-# --- the pages -------------------------------------------------------------------------------------
-
-
-def test_all_pages_show_where_there_is_room_and_one_where_there_is_not(qtbot: QtBot) -> None:
-    bench = PanelBench(qtbot, DecodingPanel, "causal-decode", 780, 150)
-    bench.store.edit(set_writing, FRESH)
-    bench.store.set_decoded(decode_and_compare(bench.store.experiment, "numpy", "cpu", never_cancelled, 0))
-    parts = [bench.find(QWidget, name) for name in ("k_cache", "decode_distributions", "decode_slots")]
-
-    def visible() -> list[bool]:
-        return [part.isVisible() for part in parts]
-
-    assert visible() == [True, False, False]
-    bench.panel.resize(780, BELOW_PX)
-    assert visible() == [True, True, True]
-    tops = [part.mapTo(bench.panel, part.rect().topLeft()).y() for part in parts]
-    assert tops == sorted(tops)
-    assert bench.find(SlotMap, "decode_slots")._groups  # filled when it came into sight
-    bench.panel.resize(780, 150)
-    assert visible() == [True, False, False]
-    bench.panel.resize(BESIDE_PX, 200)
-    qtbot.wait(1)
-    lefts = [part.mapTo(bench.panel, part.rect().topLeft()).x() for part in parts]
-    assert visible() == [True, True, True] and lefts == sorted(lefts)
-
-
-@pytest.mark.parametrize("width", [600, 776, 1100, BESIDE_PX])
-@pytest.mark.parametrize("cache", [QuantisedCache(4), RingCache(8)])
-def test_no_number_is_cut_however_narrow_the_panel_is(qtbot: QtBot, width: int, cache: Cache) -> None:
-    """The story's model has FLOPs of ten digits; what does not fit is scrolled, not squeezed."""
-    document = attnviz.checkpoints.presets.load_preset("stories-en")
-    bench = PanelBench(qtbot, DecodingPanel, document, width, 132)
-    bench.store.edit(set_cache, cache)
-    bench.store.set_decoded(decode_and_compare(bench.store.experiment, "numpy", "cpu", never_cancelled, 0))
-    bench.panel.go_to(60)
-    found = 0
-    for page in ("step", "sampling", "cache"):
-        bench.panel._on_page(page)
-        qtbot.wait(1)
-        for label in bench.panel.findChildren(QLabel):
-            is_number = label.objectName().startswith(("count_", "cache_", "error_"))
-            if is_number and label.isVisible() and label.text() and not label.wordWrap():
-                needed = label.fontMetrics().horizontalAdvance(label.text())
-                assert label.width() >= needed, (label.objectName(), label.text())
-                found += 1
-        assert page != "step" or width != 600 or found
-        scroll = bench.panel.findChildren(NarrowScroll)[["step", "sampling", "cache"].index(page)]
-        if page == "step" or width >= 776:
-            assert scroll.widget().width() == scroll.viewport().width(), (page, width)
-        assert scroll.widget().height() == scroll.viewport().height()
-    assert found > 20
+# --- the caches -------------------------------------------------------------------------------------
 
 
 def test_rows_that_are_gone_are_hatched_at_the_step_that_is_shown(qtbot: QtBot) -> None:
-    bench = PanelBench(qtbot, DecodingPanel, "causal-decode", 1100, 300)
+    bench = PanelBench(qtbot, DecodingRoom, "causal-decode", 1300, 900)
     bench.store.edit(set_cache, RingCache(4))
     decoded = decode_and_compare(bench.store.experiment, "numpy", "cpu", never_cancelled, 0)
     bench.store.set_decoded(decoded)
@@ -337,7 +233,7 @@ def test_rows_that_are_gone_are_hatched_at_the_step_that_is_shown(qtbot: QtBot) 
 
 
 def test_what_the_prefill_puts_in_is_not_read_from_the_cache(qtbot: QtBot) -> None:
-    bench = PanelBench(qtbot, DecodingPanel, "causal-decode", 1100, 300)
+    bench = PanelBench(qtbot, DecodingRoom, "causal-decode", 1300, 900)
     bench.store.edit(set_writing, FRESH)
     first = decode_and_compare(bench.store.experiment, "numpy", "cpu", never_cancelled, 0)
     bench.store.set_decoded(first)
@@ -365,7 +261,7 @@ def test_what_the_prefill_puts_in_is_not_read_from_the_cache(qtbot: QtBot) -> No
 
 
 def test_the_bytes_of_the_prefill_are_those_after_it(qtbot: QtBot) -> None:
-    bench = PanelBench(qtbot, DecodingPanel, "causal-decode", 780, 460)
+    bench = PanelBench(qtbot, DecodingRoom, "causal-decode", 1300, 900)
     bench.store.edit(set_writing, FRESH)
     bench.store.set_decoded(decode_and_compare(bench.store.experiment, "numpy", "cpu", never_cancelled, 0))
     n, heads = bench.store.experiment.n_queries, bench.store.experiment.layers[0].heads

@@ -1,7 +1,7 @@
-"""One decoding step as a picture: without a cache and with one, the weights, the next token, the counts.
+"""One decoding step as a picture: the new row of weights, the cache with the appended row, both ways.
 
-Without a cache the keys and values of all tokens are made again; with one they are read, and one row is
-appended. Both make the same output row, up to the rounding shown beside it.
+Without a cache the keys and values of all tokens are computed again; with one they are read, and one row is
+appended. Both give the same output row, up to the rounding shown beside it.
 """
 
 from __future__ import annotations
@@ -9,47 +9,58 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtCore import QSize, Qt, Slot
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from attnviz.compute.decoding import Decoded
 from attnviz.compute.uncached import UncachedStep
-from attnviz.core.text import number
+from attnviz.core.text import isolated, number
 from attnviz.engines.decode.step import DecodeStep, Numbers, SiteStep
+from attnviz.gui.live.player import Player
 from attnviz.gui.look.theme import GRID, Theme
-from attnviz.gui.panels.decoding.counts import Counts, plain_label, taken_over
+from attnviz.gui.panels.decoding.caches.strip import HEIGHT, HIGH, WeightStrip
+from attnviz.gui.panels.decoding.counts import plain_label, taken_over
 from attnviz.gui.panels.decoding.links import Links, StepCells, shown_step_site
-from attnviz.gui.panels.decoding.text import names_of
+from attnviz.gui.panels.decoding.names import names_of
+from attnviz.gui.panels.decoding.part import DecodingPart
 from attnviz.gui.store import Store
-from attnviz.gui.widgets.control import active_theme
-from attnviz.gui.widgets.pictures.bars import Bars
 from attnviz.gui.widgets.pictures.row_matrix import RowMatrix
-from attnviz.gui.widgets.scroll import clear_scroll
-from attnviz.i18n import _, ngettext
+from attnviz.gui.widgets.segmented import Segmented
+from attnviz.i18n import N_, _, ngettext
 from attnviz.model.caches import FullCache, PagedCache
 from attnviz.model.provenance import tokens_of
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import as_read
 
-MOST_BARS = 64
-
 MOST_EMPTY = 16
 """Places that are drawn from the start; from there on, twice as many whenever they are full."""
 
-WIDE = 960
-"""Width from which the token's own vectors and its row of weights fit."""
+ROW_PX = 32
+"""Height of one vector."""
 
-NARROW = 700
-"""Width below which the next token is hidden; the line of the text shows it as well."""
+GROUPS = (
+    ("cache", N_("cache"), N_("Keys and values read from the cache, and the appended row")),
+    ("again", N_("no cache"), N_("Keys and values computed again in every step without a cache")),
+    ("token", N_("vectors"), N_("The query, key and value of the new token")),
+)
+"""Parts of the picture below the weights."""
+
+ROOM = {"cache": 0, "again": 640, "token": 900}
+"""Width from which a part stands beside those before it; in a narrower panel one part is chosen."""
+
+WITH_OUTPUT_PX, TALL_PX = 200, 300
+"""Heights from which the output row stands below the caches, and from which the weights are higher."""
 
 
-class StepView(QWidget):
-    """Shows one `DecodeStep` of the head that the view has chosen."""
+class CachesPanel(DecodingPart):
+    """Shows the selected head of the selected attention at the present step."""
+
+    measures = True
+    follows_player = True  # a generated token that is hovered in the map is one of its rows
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._store = store
-        self._theme = active_theme()
+        super().__init__(store, parent)
         self._vectors = {name: RowMatrix() for name in ("q", "k", "v", "output", "output_again")}
         self._keys, self._values = RowMatrix(), RowMatrix()
         self._keys.setObjectName("k_cache")
@@ -57,66 +68,64 @@ class StepView(QWidget):
         self._keys_again, self._values_again = RowMatrix(), RowMatrix()
         self._keys_again.setObjectName("k_again")
         self._values_again.setObjectName("v_again")
-        self._weights_title, self._next_title = plain_label("weights_title"), plain_label("next_title")
-        self._weights, self._next = Bars(), Bars()
+        self._weights = WeightStrip()
         self._weights.setObjectName("decode_weights")
-        self._next.setObjectName("decode_next")
-        self._counts = Counts()
-        self._empty = plain_label("decode_empty")
+        self._chosen = Segmented([(id_, id_, "") for id_, _title, _hint in GROUPS], "cache")
+        self._chosen.setObjectName("decode_part")
+        self._chosen.changed.connect(self._arrange)
+        self._empty = plain_label("decode_caches_empty")
         self._cells = StepCells(store)
         self._link()
         self._lay_out()
+        self._arrange()
 
-    def show_step(
-        self,
-        decoded: Decoded | None,
-        index: int,
-        uncached: UncachedStep | str | None = None,
-        is_playing: bool = False,
-    ) -> None:
-        """Show step `index` of a decoding, or its absence.
+    def header(self) -> QWidget:
+        """The choice of the part that is shown where not all fit, for the title."""
+        return self._chosen
 
-        `uncached` is the step without a cache, a sentence why it is missing, or None if it was not computed.
-        """
+    def minimumSizeHint(self) -> QSize:
+        return QSize(280, 160)
+
+    def on_player(self, old: Player, new: Player) -> None:
+        if old.uncached != new.uncached:
+            self.show_step()
+
+    def show_step(self) -> None:
+        decoded, index = self.decoded, self.step
         self._cells.decoded, self._cells.index = decoded, index
         self._body.setVisible(decoded is not None)
         self._empty.setVisible(decoded is None)
         if decoded is None:
             return
-        step = decoded.decoding.steps[index]
-        name = shown_step_site(decoded, self._store.document.view.site)
+        step, view = decoded.decoding.steps[index], self.store.document.view
+        name = shown_step_site(decoded, view.site)
         site, heads = step.site(name), step.site(name).experiment.heads
-        head = min(self._store.document.view.head, heads.n_heads - 1)
+        head = min(view.head, heads.n_heads - 1)
         kv_head = head // heads.group_size
         self._show_vectors(step, site, head, kv_head)
-        self._show_outputs(decoded, step, name, uncached)
+        self._show_outputs(decoded, step, name, self.store.player.measured(index))
         fed = decoded.decoding.fed_together(index) if site.experiment.memory is None else range(0)
         self._show_again(decoded, name, site, kv_head, len(fed) > 1)
         self._show_cache(decoded, site, kv_head, fed)
         self._show_weights(decoded, site, head)
-        self._show_next(decoded, step)
-        self._counts.show_step(decoded, index, uncached, is_playing)
+        self._arrange()
 
-    def light(self, cell: Cell | None) -> None:
+    def on_hover(self, cell: Cell | None) -> None:
         """Outline the row of the cache that the hovered cell belongs to."""
         keys = tokens_of(cell)[1] if cell is not None else ()
         for widget in (self._keys, self._values):
             widget.set_lit(keys[0] if keys else -1)
 
     def apply_theme(self, theme: Theme) -> None:
-        """Take the colours of `theme`."""
-        self._theme = theme
-        for label in (self._weights_title, self._next_title, self._empty):
-            label.setStyleSheet(f"color: {theme.muted}")
+        super().apply_theme(theme)
+        self._empty.setStyleSheet(f"color: {theme.muted}")
 
     def retranslate(self) -> None:
-        """Set the texts again, in the present language."""
-        self._weights_title.setText(_("new row of weights"))
-        self._next_title.setText(_("next token"))
         self._empty.setText(_("No tokens have been generated yet."))
         self._weights.setAccessibleName(_("new row of weights"))
-        self._next.setAccessibleName(_("next token"))
-        self._counts.retranslate()
+        self._chosen.setAccessibleName(_("Part of the step"))
+        self._chosen.set_options([(id_, _(title), _(hint)) for id_, title, hint in GROUPS])
+        self.show_step()
 
     # --- parts of the picture
 
@@ -228,27 +237,15 @@ class StepView(QWidget):
 
     def _show_weights(self, decoded: Decoded, site: SiteStep, head: int) -> None:
         weights = site.weights if site.dropped is None else site.dropped
-        self._cells.first_weight = first = max(0, weights.shape[1] - MOST_BARS)
         names = _key_tokens(decoded, site)
-        tokens = [names[position] for position in site.key_positions[first:]]
-        self._weights.set_rows(
-            tokens, weights[head, first:].tolist(), self._theme.accent, limit=1.0, label_color=self._theme.key
-        )
-
-    def _show_next(self, decoded: Decoded, step: DecodeStep) -> None:
-        decoding = decoded.decoding
-        order = np.argsort(-np.nan_to_num(step.probabilities), kind="stable")[:MOST_BARS]
-        self._cells.order = order.tolist()
-        self._next.set_rows(
-            [names_of(decoding).label(decoding.vocabulary[i]) for i in order],
-            step.probabilities[order].tolist(),
-            self._theme.value,
-            limit=1.0,
-        )
+        tokens = [names[position] for position in site.key_positions]
+        token = names_of(decoded.decoding).label(decoded.decoding.steps[site.index].token)
+        title = _("new row · “{token}” attends to").format(token=isolated(token))
+        self._weights.set_rows(title, tokens, weights[head].tolist())
 
     def _link(self) -> None:
         """Every number opens in the inspector."""
-        cells, store = self._cells, self._store
+        cells, store = self._cells, self.store
         for name, kept, made in (
             ("k", self._keys, self._keys_again),
             ("v", self._values, self._values_again),
@@ -258,39 +255,54 @@ class StepView(QWidget):
         for name, row in self._vectors.items():
             Links(store, row, partial(cells.own, name))
         Links(store, self._weights, cells.weight)
-        Links(store, self._next, cells.next)
 
-    def set_room(self, width: int) -> None:
-        """Show the elements that fit into `width` pixels: the counts and both ways in any case."""
-        for part in (self._token_part, self._weights_part):
-            part.setVisible(width >= WIDE)
-        self._next_part.setVisible(width >= NARROW)
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._arrange()
+
+    @Slot()
+    def _arrange(self) -> None:
+        """Place the parts that fit beside one another, or the chosen one."""
+        width, is_high = self.width(), self.height() >= WITH_OUTPUT_PX
+        self._chosen.setVisible(width < max(ROOM.values()))
+        fitting = {id_ for id_, least in ROOM.items() if width >= least}
+        chosen = self._chosen.value()
+        shown = fitting if chosen in fitting else {chosen}
+        for id_, part in self._parts.items():
+            part.setVisible(id_ in shown)
+        self._weights.setFixedHeight(HIGH if self.height() >= TALL_PX else HEIGHT)
+        for name in ("output", "output_again"):
+            self._vectors[name].setMaximumHeight(ROW_PX if is_high else 0)
 
     def _lay_out(self) -> None:
-        self._body = QWidget()
-        row = QHBoxLayout(self._body)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(GRID)
         for name, widget in self._vectors.items():
             widget.setObjectName(f"decode_{name}")
-            widget.setFixedHeight(32)
-        self._token_part, self._weights_part = QWidget(), QWidget()
-        vectors = QVBoxLayout(self._token_part)
-        vectors.setContentsMargins(0, 0, 0, 0)
+            widget.setMaximumHeight(ROW_PX)
+        again, cached = self._vectors["output_again"], self._vectors["output"]
+        vectors = QVBoxLayout()
         vectors.setSpacing(0)
         for name in ("q", "k", "v"):
             vectors.addWidget(self._vectors[name])
         vectors.addStretch(1)
-        self._next_part = QWidget()
-        self._weights_part.setLayout(_titled(self._weights_title, self._weights))
-        self._next_part.setLayout(_titled(self._next_title, self._next))
-        row.addWidget(self._token_part, 2)
-        again, cached = self._vectors["output_again"], self._vectors["output"]
-        row.addLayout(_way(self._keys_again, self._values_again, again), 7)
-        row.addLayout(_way(self._keys, self._values, cached), 7)
-        row.addWidget(self._weights_part, 4)
-        row.addWidget(self._next_part, 3)
-        row.addWidget(self._counts, 0)
+        layouts = {
+            "cache": _way(self._keys, self._values, cached),
+            "again": _way(self._keys_again, self._values_again, again),
+            "token": vectors,
+        }
+        self._parts = {id_: QWidget() for id_ in layouts}
+        parts = QHBoxLayout()
+        parts.setSpacing(2 * GRID)
+        for id_, part in self._parts.items():
+            layouts[id_].setContentsMargins(0, 0, 0, 0)
+            part.setLayout(layouts[id_])
+            parts.addWidget(part, 1 if id_ == "token" else 3)
+        self._body = QWidget()
+        body = QVBoxLayout(self._body)
+        body.setContentsMargins(0, 0, 0, 0)
+        body.setSpacing(2)
+        body.addWidget(self._weights)
+        body.addSpacing(GRID // 2)
+        body.addLayout(parts, 1)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self._body)
@@ -307,15 +319,6 @@ def _way(keys: RowMatrix, values: RowMatrix, output: RowMatrix) -> QVBoxLayout:
     column.setSpacing(2)
     column.addLayout(pair, 1)
     column.addWidget(output)
-    return column
-
-
-def _titled(title: QLabel, bars: Bars) -> QVBoxLayout:
-    column = QVBoxLayout()
-    column.setContentsMargins(0, 0, 0, 0)
-    column.setSpacing(GRID // 2)
-    column.addWidget(title)
-    column.addWidget(clear_scroll(bars, sideways=False), 1)
     return column
 
 

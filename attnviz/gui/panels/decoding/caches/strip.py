@@ -1,0 +1,172 @@
+"""The new row of weights as columns in the order of the keys, with the largest named above."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+
+from attnviz.core.text import isolated, number, visible
+from attnviz.gui.look.fonts import number_font, ui_font
+from attnviz.gui.look.theme import TEXT_PX
+from attnviz.gui.widgets.control import Control, draw_focus_ring, plain_tooltip
+from attnviz.i18n import _
+
+HEIGHT, HIGH = 46, 84
+"""In a low panel and in a high one."""
+_TOP = 18
+"""Room for the names of the largest weights."""
+_WIDEST = 24.0
+_LABEL_PX = 12.0
+"""Width of a column from which the token stands below it."""
+_BELOW = 14
+_NAMED = 5
+
+
+class WeightStrip(Control):
+    """One column for each key. `hovered` carries the column under the mouse or the keys, −1 for none."""
+
+    hovered = Signal(int)
+    clicked = Signal(int)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._title = ""
+        self._labels: tuple[str, ...] = ()
+        self._values: tuple[float, ...] = ()
+        self._current = -1
+        self.setFixedHeight(HEIGHT)
+        self.setMouseTracking(True)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """The weights, one for each key."""
+        return self._values
+
+    def set_rows(self, title: str, labels: Sequence[str], values: Sequence[float]) -> None:
+        """Show the weights of keys with these tokens, 1 as a full column; the title stands above."""
+        self._title = title
+        self._labels = tuple(visible(label) for label in labels)
+        self._values = tuple(values)
+        self._current = min(self._current, len(values) - 1)
+        if self._current < 0:
+            self.setAccessibleDescription(", ".join(self.named()))
+        self.update()
+
+    def named(self) -> list[str]:
+        """The largest weights with their tokens."""
+        finite = [i for i, value in enumerate(self._values) if math.isfinite(value)]
+        order = sorted(finite, key=lambda i: -self._values[i])[:_NAMED]
+        return [f"{isolated(self._labels[i])} {number(self._values[i], 3)}" for i in order]
+
+    def sizeHint(self) -> QSize:
+        return QSize(240, self.height())
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(120, HEIGHT)
+
+    def column_rect(self, column: int) -> QRectF:
+        """The place of a key, from the top of a full column to its foot."""
+        width = self._width()
+        below = _BELOW if self._has_labels else 2
+        return QRectF(column * width, _TOP, width, self.height() - _TOP - below)
+
+    @property
+    def _has_labels(self) -> bool:
+        """True if the tokens stand below their columns."""
+        return self._width() >= _LABEL_PX and self.height() >= HIGH
+
+    def _width(self) -> float:
+        return min(self.width() / max(len(self._values), 1), _WIDEST)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter, theme = QPainter(self), self._theme
+        self._paint_title(painter)
+        foot = self.column_rect(0).bottom()
+        painter.fillRect(QRectF(0, foot, self._width() * len(self._values), 1), QColor(theme.line))
+        gap = 1.0 if self._width() >= 4 else 0.0
+        for column, value in enumerate(self._values):
+            place = self.column_rect(column)
+            if column == self._current:
+                painter.fillRect(place, QColor(theme.hover))
+            if math.isfinite(value):
+                height = place.height() * min(max(value, 0.0), 1.0)
+                bar = QRectF(place.left() + gap / 2, foot - height, place.width() - gap, height)
+                painter.fillRect(bar, QColor(theme.accent))
+            else:
+                painter.fillRect(place, QColor(theme.error))
+            if self._has_labels:
+                self._paint_label(painter, column, place)
+        if self.hasFocus():
+            draw_focus_ring(painter, QRectF(self.rect()), theme, 3)
+
+    def _paint_title(self, painter: QPainter) -> None:
+        painter.setFont(ui_font(TEXT_PX))
+        painter.setPen(QColor(self._theme.muted))
+        metrics, left = painter.fontMetrics(), Qt.AlignmentFlag.AlignLeft
+        painter.drawText(QRectF(0, 0, self.width(), _TOP), left, self._title)
+        start = metrics.horizontalAdvance(self._title) + 8
+        words = "   ".join(self.named()) if self._current < 0 else self._line(self._current)
+        shown = metrics.elidedText(words, Qt.TextElideMode.ElideRight, int(self.width() - start))
+        painter.setPen(QColor(self._theme.ink))
+        painter.drawText(QRectF(start, 0, self.width() - start, _TOP), left, shown)
+
+    def _paint_label(self, painter: QPainter, column: int, place: QRectF) -> None:
+        painter.setFont(number_font(10))
+        painter.setPen(QColor(self._theme.key))
+        below = QRectF(place.left(), place.bottom() + 1, place.width(), _BELOW - 1)
+        mode = Qt.TextElideMode.ElideRight
+        text = painter.fontMetrics().elidedText(self._labels[column], mode, int(place.width()) + 2)
+        painter.drawText(below, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop, text)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        self._hover(self._column_at(event.position()))
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        column = self._column_at(event.position())
+        if event.button() == Qt.MouseButton.LeftButton and column >= 0:
+            self.clicked.emit(column)
+
+    def leaveEvent(self, event: QEvent) -> None:
+        self._hover(-1)
+
+    def takes_key(self, event: QKeyEvent) -> bool:
+        return event.key() in (Qt.Key.Key_Left, Qt.Key.Key_Right)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        step = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(event.key()))
+        if step is not None and self._values:
+            self._hover(min(max(self._current + step, 0), len(self._values) - 1))
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._current >= 0:
+            self.clicked.emit(self._current)
+        else:
+            super().keyPressEvent(event)
+
+    def event(self, event: QEvent) -> bool:
+        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
+            column = self._column_at(QPointF(event.pos()))
+            words = self._line(column) if column >= 0 else ""
+            QToolTip.showText(event.globalPos(), plain_tooltip(words), self)
+            return True
+        return super().event(event)
+
+    def _line(self, column: int) -> str:
+        text = _("{name}: {value}")
+        return text.format(name=isolated(self._labels[column]), value=number(self._values[column], 6))
+
+    def _column_at(self, position: QPointF) -> int:
+        column = int(position.x() // max(self._width(), 1e-6))
+        return column if 0 <= column < len(self._values) else -1
+
+    def _hover(self, column: int) -> None:
+        if column != self._current:
+            self._current = column
+            if column >= 0:
+                self.setAccessibleDescription(self._line(column))
+            self.update()
+            self.hovered.emit(column)

@@ -1,0 +1,179 @@
+"""The player's controls: its buttons, its speed, the slider of the steps, and switches."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+
+from attnviz.core.text import isolated
+from attnviz.gui.live.player import END, Event, GoBy, GoTo, Pace, Toggle
+from attnviz.gui.look.icons import icon
+from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.panels.decoding.links import shown_step_site
+from attnviz.gui.panels.decoding.names import names_of
+from attnviz.gui.store import Store
+from attnviz.gui.widgets.control import active_theme
+from attnviz.gui.widgets.elided import ElidedLabel
+from attnviz.gui.widgets.numbers.drag import DragNumber
+from attnviz.gui.widgets.slider_field import Track
+from attnviz.gui.widgets.toggle import Toggle as Switch
+from attnviz.i18n import N_, _
+from attnviz.model.edit.generation import FRESH, set_writing
+from attnviz.model.sites.titles import label_among_several
+
+BUTTONS = (
+    ("first", N_("First step")),
+    ("step_back", N_("Step back")),
+    ("play", N_("Play or pause")),
+    ("step_forward", N_("Step forward")),
+    ("last", N_("Last step")),
+)
+
+EVENTS: dict[str, Event] = {
+    "first": GoTo(0),
+    "step_back": GoBy(-1),
+    "play": Toggle(),
+    "step_forward": GoBy(1),
+    "last": GoTo(END),
+}
+"""The event of each button."""
+
+WIDTH = 320
+
+
+class PlayerControls(QWidget):
+    """Plays the store's player. `rest_changed` carries whether the text behind the step is shown."""
+
+    rest_changed = Signal(bool)
+
+    def __init__(self, store: Store, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._store, self._theme = store, active_theme()
+        self._last_writing = FRESH
+        self._buttons = {name: QToolButton() for name, _title in BUTTONS}
+        for name, button in self._buttons.items():
+            button.setObjectName(f"decode_{name}")
+            button.setProperty("primary" if name == "play" else "framed", "true")
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+            button.setIconSize(QSize(16, 16))
+            button.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+            button.setMinimumWidth(72 if name == "play" else 32)
+            button.clicked.connect(self._on_button)
+        self._slider = Track()
+        self._slider.setObjectName("decode_scrubber")
+        self._slider.valueChanged.connect(self._on_slid)
+        self._speed = DragNumber(1.0, minimum=0.25, maximum=16.0, decimals=2, step=0.05)
+        self._speed.setObjectName("decode_speed")
+        self._speed.changed.connect(self._on_speed)
+        self._speed.rejected.connect(store.rejected)
+        self._times, self._where = QLabel("×"), ElidedLabel()
+        self._where.setObjectName("decode_where")
+        self._follow, self._rest, self._writes = Switch(""), Switch(""), Switch("")
+        self._follow.setObjectName("decode_follow")
+        self._follow.changed.connect(store.set_following)
+        self._rest.setObjectName("decode_rest")
+        self._rest.changed.connect(self.rest_changed)
+        self._writes.setObjectName("decode_writes")
+        self._writes.changed.connect(self._on_writes)
+        self._lay_out()
+
+    def refresh(self) -> None:
+        """Show whether the document generates."""
+        writing = self._store.experiment.writing
+        if writing is not None:
+            self._last_writing = writing
+        self._writes.set_value(writing is not None)
+
+    def show_step(self, step: int) -> None:
+        """Show the present step of the player."""
+        player = self._store.player
+        self._slider.blockSignals(True)
+        self._slider.setRange(0, max(0, player.n_steps - 1))
+        self._slider.setValue(step)
+        self._slider.blockSignals(False)
+        for button in self._buttons.values():
+            button.setEnabled(player.n_steps > 1)
+        self._slider.setEnabled(player.n_steps > 1)
+        self._where.set_line(self._place(step))
+
+    def _place(self, step: int) -> str:
+        decoded = self._store.player.decoded
+        if decoded is None:
+            return ""
+        made, count = decoded.decoding.steps[step], len(decoded.decoding.steps)
+        text = _("step {step} of {count} · “{token}”")
+        if made.prefill is not None:
+            text = _("step {step} of {count} · prefill · “{token}”")
+        token = isolated(names_of(decoded.decoding).label(made.token))
+        where = text.format(step=step + 1, count=count, token=token)
+        experiment = decoded.decoding.experiment
+        site = label_among_several(experiment, shown_step_site(decoded, self._store.document.view.site))
+        return f"{where} · {site}" if site else where
+
+    def show_player(self) -> None:
+        """Show whether steps follow by themselves, and whether the panels follow them."""
+        self._follow.set_value(self._store.player.follows)
+        for name, button in self._buttons.items():
+            is_playing = name == "play" and self._store.player.is_playing
+            ink = self._theme.on_filled if name == "play" else self._theme.ink
+            button.setIcon(icon("pause" if is_playing else name, replace(self._theme, ink=ink)))
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Take the colours of `theme`."""
+        self._theme = theme
+        for label in (self._where, self._times):
+            label.setStyleSheet(f"color: {theme.muted}")
+        self.show_player()
+
+    def retranslate(self) -> None:
+        """Set the texts again, in the present language; that of the step comes with it."""
+        for name, title in BUTTONS:
+            self._buttons[name].setToolTip(_(title))
+            self._buttons[name].setAccessibleName(_(title))
+        self._slider.setAccessibleName(_("Step"))
+        self._speed.setAccessibleName(_("Speed"))
+        self._speed.set_tooltip(_("Speed"))
+        self._follow.set_label(_("Follow"))
+        self._follow.set_tooltip(_("The map, the heads and the plane show the tokens up to the step"))
+        self._rest.set_label(_("Show the rest"))
+        self._rest.set_tooltip(_("Show the text behind the present step"))
+        self._writes.set_label(_("Generate"))
+        self._writes.set_tooltip(_("Generate after the document's tokens: each step feeds the sampled token"))
+
+    @Slot()
+    def _on_button(self) -> None:
+        name = next(name for name, button in self._buttons.items() if button is self.sender())
+        self._store.play(EVENTS[name])
+
+    @Slot(int)
+    def _on_slid(self, step: int) -> None:
+        self._store.play(GoTo(step))
+
+    @Slot(object)
+    def _on_speed(self, speed: float) -> None:
+        self._store.play(Pace(speed))
+
+    @Slot(bool)
+    def _on_writes(self, writes: bool) -> None:
+        self._store.edit(set_writing, self._last_writing if writes else None)
+
+    def _lay_out(self) -> None:
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(2)
+        buttons, switches = QHBoxLayout(), QHBoxLayout()
+        buttons.setSpacing(GRID // 2)
+        for part in (*self._buttons.values(), self._speed, self._times):
+            buttons.addWidget(part)
+        switches.setSpacing(2 * GRID)
+        for switch in (self._follow, self._rest, self._writes):
+            switches.addWidget(switch)
+        switches.addStretch(1)
+        column.addLayout(buttons)
+        column.addWidget(self._slider)
+        column.addWidget(self._where)
+        column.addLayout(switches)
+        column.addStretch(1)
+        self.setMinimumWidth(280)
