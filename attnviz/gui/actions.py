@@ -62,10 +62,16 @@ ACTIONS: tuple[ActionRow, ...] = (
     ActionRow("previous_stage", N_("Previous stage"), "view", ("Ctrl+Left",)),
     ActionRow("next_layer", N_("Next layer"), "view", ("PgDown",)),
     ActionRow("previous_layer", N_("Previous layer"), "view", ("PgUp",)),
+    ActionRow("next_preset", N_("Next preset"), "view", ("Ctrl+PgDown",)),
+    ActionRow("previous_preset", N_("Previous preset"), "view", ("Ctrl+PgUp",)),
     ActionRow("free", N_("Unlock the cell"), "view", ("Esc",)),
     ActionRow("caption", N_("Caption"), "view", separated=True, checkable=True),
     ActionRow("dark", N_("Dark theme"), "view", ("Ctrl+D",), "theme", checkable=True),
     ActionRow("language", N_("中文"), "view", ("Ctrl+L",), "language"),
+    ActionRow("scale_up", N_("Larger"), "view", ("Ctrl++", "Ctrl+="), separated=True),
+    ActionRow("scale_down", N_("Smaller"), "view", ("Ctrl+-",)),
+    ActionRow("scale_reset", N_("Original size"), "view", ("Ctrl+0",)),
+    ActionRow("enlarge", N_("Enlarge the panel"), "view", ("Ctrl+Return", "Ctrl+Enter"), separated=True),
     ActionRow("full_screen", N_("Full screen"), "view", ("F11",), checkable=True),
     *(
         ActionRow(

@@ -16,7 +16,7 @@ from attnviz.gui import app_errors
 from attnviz.gui.display import sentence_for_abort
 from attnviz.gui.documents import FIRST_PRESET, STORIES, title_of
 from attnviz.gui.interrupt import SIGNALLED, Interrupt
-from attnviz.gui.look import look
+from attnviz.gui.look import look, scale
 from attnviz.gui.look.fonts import load_fonts
 from attnviz.gui.look.icons import app_icon
 from attnviz.gui.settings import Settings
@@ -53,9 +53,10 @@ def make_application(arguments: list[str]) -> QApplication:
 def main(path: Path | None = None) -> int:
     """Show the window, with the document at `path` in it, until it is closed. Returns the exit code."""
     sys.setswitchinterval(SWITCH_SECONDS)
+    settings = Settings()
+    scale.prepare(settings)
     with sentence_for_abort():
         app = make_application(sys.argv[:1])
-    settings = Settings()
     look.apply(app, settings)
     notices = _Notices()
     errors = app_errors.install(notices.show)

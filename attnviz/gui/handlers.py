@@ -10,6 +10,7 @@ import numpy as np
 from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtGui import QAction
 
+from attnviz.checkpoints.presets import PRESETS
 from attnviz.gui.live.player import END, Event, GoBy, GoTo, Player, Toggle
 from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.look import look
@@ -162,16 +163,25 @@ class Handlers(QObject):
 
     @Slot()
     def on_next_layer(self) -> None:
-        self._step_site(1)
+        self._turn_page(1)
 
     @Slot()
     def on_previous_layer(self) -> None:
-        self._step_site(-1)
+        self._turn_page(-1)
+
+    def _turn_page(self, step: int) -> None:
+        """The next layer; while one panel is enlarged, the next preset, as a remote turns slides."""
+        if self._window.workspaces.enlarged:
+            self._step_preset(step)
+        else:
+            self._step_site(step)
 
     @Slot()
     def on_free(self) -> None:
         if self._window.jobs.is_shown:
             self._window.jobs.cancel()
+            return
+        if self._window.workspaces.give_back():
             return
         self._window.store.set_paint_mode(False)
         self._window.store.look(locked=None)
@@ -223,11 +233,44 @@ class Handlers(QObject):
         """Take colours, language and engine from the settings."""
         window = self._window
         look.apply(look.application(), window.settings)
+        window.presentation.scale_to(window.settings["scale"])
         window.retranslate()
         self.show_caption()
         chosen = window.settings["engine"], window.settings["device"]
         if chosen != (window.live.engine, window.live.device):
             window.live.choose(*chosen)
+
+    @Slot()
+    def on_enlarge(self) -> None:
+        self._window.presentation.toggle()
+
+    @Slot()
+    def on_scale_up(self) -> None:
+        self._window.presentation.scale_by(1)
+
+    @Slot()
+    def on_scale_down(self) -> None:
+        self._window.presentation.scale_by(-1)
+
+    @Slot()
+    def on_scale_reset(self) -> None:
+        self._window.presentation.scale_to(100)
+
+    @Slot()
+    def on_next_preset(self) -> None:
+        self._step_preset(1)
+
+    @Slot()
+    def on_previous_preset(self) -> None:
+        self._step_preset(-1)
+
+    def _step_preset(self, step: int) -> None:
+        """Open the preset after or before the present one, in the order of the menu."""
+        title = self._window.store.document.title
+        titles = [preset.title for preset in PRESETS]
+        place = titles.index(title) + step if title in titles else 0 if step > 0 else len(titles) - 1
+        if 0 <= place < len(titles):
+            self._window.documents.open_preset(PRESETS[place].id)
 
     def _step_head(self, step: int) -> None:
         store = self._window.store
@@ -290,7 +333,8 @@ class Handlers(QObject):
 
     def _bring_player(self) -> None:
         """Show the player, in the workspace where it stands."""
-        self._window.workspaces.show_panel("text")
+        if not self._window.workspaces.enlarged:
+            self._window.workspaces.show_panel("text")
 
     # --- export, help
 

@@ -44,6 +44,10 @@ class Commands(QObject):
     def __getitem__(self, id_: str) -> QAction:
         return self._actions[id_]
 
+    def all(self) -> list[QAction]:
+        """Every action, in the order of `ACTIONS`."""
+        return list(self._actions.values())
+
     def menu(self, id_: str) -> QMenu:
         """The menu of one row of `MENUS`."""
         return self._menus[id_]

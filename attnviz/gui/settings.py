@@ -12,6 +12,9 @@ from attnviz.i18n import LANGUAGES, N_
 
 RECENT_LIMIT = 10
 
+SCALES = (80, 90, 100, 110, 125, 150, 175, 200)
+"""Scales of the interface in percent."""
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -47,6 +50,7 @@ SETTINGS: tuple[Setting, ...] = (
         N_("Device"),
         (("auto", N_("CUDA if available")), ("cpu", N_("CPU")), ("cuda", "CUDA")),
     ),
+    Setting("scale", int, 100, N_("Interface scale"), tuple((scale, f"{scale} %") for scale in SCALES)),
     Setting("motion", bool, True, N_("Transitions")),
     Setting("follow", bool, True, N_("Follow the player")),
     Setting("caption", bool, True, N_("Captions")),

@@ -37,6 +37,7 @@ from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.menus import Commands
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.panels.table import PANELS
+from attnviz.gui.presentation import Presentation
 from attnviz.gui.presets_menu import fill_presets
 from attnviz.gui.recovery.keeping import Keeping
 from attnviz.gui.settings import Settings
@@ -109,6 +110,7 @@ class Window(QMainWindow):
         self.restoreGeometry(QByteArray(settings.geometry()))
         self.workspaces = Workspaces(self, self.docks, settings)
         self.start_page = Start(self)
+        self.presentation = Presentation(self)
         self._connect()
         self.workspaces.start()
         self.top_bar.show_workspace(self.workspaces.present.id)

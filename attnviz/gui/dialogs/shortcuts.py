@@ -26,6 +26,7 @@ MOUSE: tuple[tuple[str, str], ...] = (
     (N_("Wheel on a number"), N_("change it")),
     (N_("Double-click or F2 on a number"), N_("type it")),
     (N_("Ctrl+C, Ctrl+V on a table"), N_("copy and paste with a spreadsheet")),
+    (N_("Right-click anywhere"), N_("copy, explain, lock, export")),
     (N_("Hover a cell"), N_("light its sources and consumers")),
     (N_("Click a cell"), N_("lock it for the inspector")),
     (N_("Wheel on a heat map"), N_("zoom; drag or Shift+wheel moves, double-click resets")),
@@ -34,6 +35,7 @@ MOUSE: tuple[tuple[str, str], ...] = (
     (N_("Enter or Space on a button or list that Tab reached"), N_("press or open it; F5 plays then")),
     (N_("Enter or Esc in a text"), N_("leave it; Space plays then")),
     (N_("Arrow keys on a row of pictures"), N_("choose the next one; Tab leaves the row")),
+    (N_("Double-click on the title of a panel"), N_("enlarge it; Esc returns")),
     (N_("Drag the tip of an arrow"), N_("change the vector")),
 )
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPoint, QRectF, Qt, Signal, Slot
-from PySide6.QtGui import QColor, QContextMenuEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtCore import QEvent, QPoint, QRectF, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QContextMenuEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QApplication, QDockWidget, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from attnviz.gui.look.fonts import section_title_font
@@ -21,6 +21,9 @@ class PanelDock(QDockWidget):
 
     menu_wanted = Signal(QPoint, bool)
     """The place on the screen where a menu is to open, and whether a key requested it."""
+
+    enlarge_wanted = Signal(str)
+    """The panel whose title was double-clicked."""
 
     def __init__(self, panel_id: str, *, has_frame: bool, may_scroll: bool) -> None:
         super().__init__()
@@ -72,6 +75,14 @@ class PanelDock(QDockWidget):
         self._theme = theme
         self._label.setStyleSheet(f"color: {theme.muted}")
         self.update()
+
+    def event(self, event: QEvent) -> bool:
+        """A double click on the title enlarges; Qt's own would let the panel float."""
+        if event.type() == QEvent.Type.MouseButtonDblClick and isinstance(event, QMouseEvent):
+            if self.titleBarWidget().geometry().contains(event.position().toPoint()):
+                self.enlarge_wanted.emit(self.panel_id)
+                return True
+        return super().event(event)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         self.menu_wanted.emit(event.globalPos(), event.reason() == QContextMenuEvent.Reason.Keyboard)

@@ -28,6 +28,8 @@ class Workspaces(QObject):
 
     switched = Signal(str)
     """The id of the workspace now shown."""
+    enlarged_changed = Signal(str)
+    """The panel that has the whole window; empty when the others are back."""
 
     def __init__(self, window: QMainWindow, docks: Mapping[str, PanelDock], settings: Settings) -> None:
         super().__init__(window)
@@ -36,6 +38,9 @@ class Workspaces(QObject):
         self._node: Node = self._row.arrangement(window.width())
         self._is_arranging = False
         self._is_touched = False
+        self.enlarged = ""
+        """The panel that has the whole window."""
+        self._before = QByteArray()
         self._later = QTimer(self)
         self._later.setSingleShot(True)
         self._later.setInterval(0)
@@ -60,6 +65,7 @@ class Workspaces(QObject):
         """Show the workspace `id_`."""
         if id_ == self._row.id:
             return
+        self.give_back()
         self.keep()
         self._row = WORKSPACE_BY_ID[id_]
         self._enter()
@@ -67,11 +73,14 @@ class Workspaces(QObject):
 
     def reset(self) -> None:
         """Arrange the present workspace as its row says."""
+        self.give_back()
         self._settings.set_layout(self._row.id, b"")
         self._enter()
 
     def show_panel(self, id_: str) -> None:
         """Bring a panel to the front: here if it stands here, otherwise in the workspace that has it."""
+        if self.enlarged and id_ != self.enlarged:
+            self.give_back()
         dock = self._docks[id_]
         if dock.isHidden() and not dock.isFloating() and id_ not in self._panels():
             home = next((row for row in WORKSPACES if id_ in row.panels), self._row)
@@ -79,8 +88,34 @@ class Workspaces(QObject):
         dock.show()
         dock.raise_()
 
+    def enlarge(self, id_: str) -> None:
+        """Give one panel the place of all others that are not floating."""
+        self.give_back()
+        self.show_panel(id_)
+        self._before = self._window.saveState(LAYOUT_VERSION)
+        with self._arranging():
+            for dock in self._docks.values():
+                if dock.panel_id != id_ and not dock.isFloating():
+                    dock.hide()
+            self._docks[id_].show_title(PANEL_BY_ID[id_].titled)
+        self.enlarged = id_
+        self.enlarged_changed.emit(id_)
+
+    def give_back(self) -> bool:
+        """Show the other panels again where they stood; False if no panel is enlarged."""
+        if not self.enlarged:
+            return False
+        self.enlarged = ""
+        with self._arranging():
+            self._window.restoreState(self._before, LAYOUT_VERSION)
+        self._dress()
+        self._follow()
+        self.enlarged_changed.emit("")
+        return True
+
     def keep(self) -> None:
         """Store which workspace is shown, and its arrangement if a person changed it."""
+        self.give_back()
         self._settings.set_workspace(self._row.id)
         if self._is_touched:
             state = bytes(self._window.saveState(LAYOUT_VERSION).data())
@@ -143,7 +178,7 @@ class Workspaces(QObject):
     @Slot()
     def _size(self) -> None:
         """Give every place its pixels; Qt keeps them only for docks that are visible."""
-        if self._is_touched:
+        if self._is_touched or self.enlarged:
             return
         margins = self._window.contentsMargins()
         width = self._window.width() - margins.left() - margins.right()
@@ -195,6 +230,8 @@ class Workspaces(QObject):
         return False
 
     def _follow(self) -> None:
+        if self.enlarged:
+            return
         node = self._row.arrangement(self._window.width())
         if node is not self._node and self._window.isVisible():
             self._enter()

@@ -1,0 +1,80 @@
+"""Showing to others: one panel as large as the window, and the scale of the interface."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Slot
+from PySide6.QtGui import QCursor
+from PySide6.QtWidgets import QWidget
+
+from attnviz.gui.look.scale import largest_scale, next_scale, rescale
+from attnviz.i18n import N_, _
+
+if TYPE_CHECKING:
+    from attnviz.gui.window import Window
+
+
+class Presentation(QObject):
+    """Enlarges panels and scales the window. While a panel is enlarged, the bar at the top is hidden."""
+
+    def __init__(self, window: Window) -> None:
+        super().__init__(window)
+        self._window = window
+        self._scale: int = window.settings["scale"]
+        window.workspaces.enlarged_changed.connect(self._on_enlarged)
+        for dock in window.docks.values():
+            dock.enlarge_wanted.connect(self.toggle)
+
+    @Slot(str)
+    def toggle(self, panel: str = "") -> None:
+        """Enlarge a panel, else that with the focus, else that under the mouse; or return from it."""
+        workspaces = self._window.workspaces
+        if not workspaces.give_back():
+            workspaces.enlarge(panel or self._present())
+
+    def _present(self) -> str:
+        window = self._window
+        focused, pointed = window.focusWidget(), window.childAt(window.mapFromGlobal(QCursor.pos()))
+        return self._around(focused) or self._around(pointed) or "stage"
+
+    def _around(self, widget: QWidget | None) -> str:
+        """The panel that has a widget; empty without one."""
+        if widget is None:
+            return ""
+        docks = self._window.docks
+        return next((id_ for id_, dock in docks.items() if dock is widget or dock.isAncestorOf(widget)), "")
+
+    @Slot(str)
+    def _on_enlarged(self, panel: str) -> None:
+        window = self._window
+        # Without the bar the shortcuts of its menus need another widget that is visible.
+        for action in window.commands.all():
+            (window.addAction if panel else window.removeAction)(action)
+        window.top_bar.setVisible(not panel)
+        keys = N_("Esc returns · PgUp, PgDn: presets · Ctrl+plus: larger")
+        window.status.hint(_(keys if panel else window.workspaces.present.keys))
+        if panel:
+            window.panels[panel].setFocus()
+
+    # --- scale
+
+    def scale_by(self, step: int) -> None:
+        """One step larger or smaller."""
+        self.scale_to(next_scale(self._scale, step))
+
+    def scale_to(self, percent: int) -> None:
+        """Scale the interface, as far as the smallest window still fits the screen."""
+        window = self._window
+        most = max(100, largest_scale(window, self._scale))
+        wanted = min(percent, most)
+        if wanted < percent:
+            window.status.say(_("This screen has room for {percent} % at most").format(percent=most))
+        window.settings["scale"] = wanted
+        if wanted == self._scale:
+            return
+        floating = [dock for dock in window.docks.values() if dock.isFloating()]
+        if rescale([window, *floating], self._scale, wanted):
+            self._scale = wanted
+        else:
+            window.status.say(_("The new scale holds from the next start"))

@@ -1,0 +1,146 @@
+"""One panel as large as the window, the scale of the interface, presets by keys."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from desk import Desk, MakeDesk
+from PySide6.QtCore import QPoint, QSize, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
+
+from attnviz.checkpoints.presets import PRESETS
+from attnviz.gui.look import scale
+from attnviz.gui.panels.table import PANELS
+from attnviz.gui.settings import SCALES, Settings
+
+pytestmark = pytest.mark.qt_log_ignore(
+    "propagateSizeHints", r"raise\(\)", "grabbing the keyboard", "setFactor"
+)
+
+CONTROL = Qt.KeyboardModifier.ControlModifier
+
+
+def shown(desk: Desk) -> set[str]:
+    """The panels that have a place in the window."""
+    return {id_ for id_, dock in desk.window.docks.items() if not dock.isHidden()}
+
+
+def test_a_panel_takes_the_whole_window_and_gives_it_back(desk: Desk) -> None:
+    before = shown(desk)
+    width = desk.map.width()
+    desk.map.setFocus()
+    desk.press_key(Qt.Key.Key_Return, CONTROL)
+    QApplication.processEvents()
+    assert shown(desk) == {"stage"} and not desk.window.top_bar.isVisible()
+    assert desk.window.docks["stage"].width() > 0.95 * desk.window.width()
+    assert desk.map.width() > width and desk.map.hasFocus()
+    desk.press_key(Qt.Key.Key_Escape)
+    QApplication.processEvents()
+    assert shown(desk) == before and desk.window.top_bar.isVisible()
+    desk.qtbot.waitUntil(lambda: abs(desk.map.width() - width) < 4)
+
+
+@pytest.mark.parametrize("panel", [row.id for row in PANELS])
+def test_every_panel_can_be_enlarged(desk: Desk, panel: str) -> None:
+    before = shown(desk)
+    desk.window.presentation.toggle(panel)
+    QApplication.processEvents()
+    assert shown(desk) == {panel} and desk.window.panels[panel].is_seen
+    desk.window.workspaces.give_back()
+    assert desk.window.workspaces.enlarged == "" and before <= shown(desk) | before
+
+
+def test_a_double_click_on_a_title_enlarges(desk: Desk) -> None:
+    dock = desk.window.docks["tokens"]
+    QTest.mouseDClick(dock.titleBarWidget(), Qt.MouseButton.LeftButton, pos=QPoint(40, 12))
+    assert desk.window.workspaces.enlarged == "tokens" and not dock.isFloating()
+    QTest.mouseDClick(dock.titleBarWidget(), Qt.MouseButton.LeftButton, pos=QPoint(40, 12))
+    assert desk.window.workspaces.enlarged == ""
+
+
+def test_shortcuts_work_while_a_panel_is_enlarged(desk: Desk) -> None:
+    desk.settle_decoding()
+    desk.map.setFocus()
+    desk.press_key(Qt.Key.Key_Return, CONTROL)
+    desk.press_key(Qt.Key.Key_Space)
+    assert desk.store.player.is_playing and shown(desk) == {"stage"}
+    desk.press_key(Qt.Key.Key_D, CONTROL)
+    assert desk.theme.is_dark
+
+
+def test_another_workspace_ends_the_enlargement_and_stores_nothing(desk: Desk) -> None:
+    before = shown(desk)
+    desk.map.setFocus()
+    desk.press_key(Qt.Key.Key_Return, CONTROL)
+    desk.press_key(Qt.Key.Key_2, CONTROL)
+    assert desk.window.workspaces.enlarged == "" and desk.window.top_bar.isVisible()
+    desk.press_key(Qt.Key.Key_1, CONTROL)
+    assert shown(desk) == before
+
+
+def test_keys_step_through_the_presets_and_a_remote_while_one_panel_is_enlarged(desk: Desk) -> None:
+    titles = [preset.title for preset in PRESETS]
+    place = titles.index(desk.store.document.title)
+    desk.press_key(Qt.Key.Key_PageDown, CONTROL)
+    desk.settle()
+    assert desk.store.document.title == titles[place + 1]
+    desk.press_key(Qt.Key.Key_PageUp, CONTROL)
+    desk.settle()
+    assert desk.store.document.title == titles[place]
+    desk.map.setFocus()
+    desk.press_key(Qt.Key.Key_Return, CONTROL)
+    desk.press_key(Qt.Key.Key_PageDown)
+    desk.settle()
+    assert desk.store.document.title == titles[place + 1] and shown(desk) == {"stage"}
+
+
+@pytest.fixture
+def scaled_back() -> Iterator[None]:
+    """Other tests see the original scale."""
+    yield
+    change = scale._changer()
+    assert change is not None
+    with scale._without_warning():
+        change(1.0)
+
+
+@pytest.mark.usefixtures("scaled_back")
+def test_the_interface_grows_and_shrinks_at_once(
+    make_desk: MakeDesk, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("attnviz.gui.presentation.largest_scale", lambda window, percent: 200)
+    desk = make_desk()
+    desk.window.setMinimumSize(QSize(100, 100))
+    pixels = desk.window.width()
+    for key, wanted in ((Qt.Key.Key_Plus, 110), (Qt.Key.Key_Plus, 125), (Qt.Key.Key_Minus, 110)):
+        desk.press_key(key, CONTROL)
+        QApplication.processEvents()
+        assert settings["scale"] == wanted
+        assert desk.window.devicePixelRatio() == pytest.approx(wanted / 100)
+        assert abs(desk.window.width() * wanted / 100 - pixels) <= 2
+        assert desk.window.isVisible()
+    desk.press_key(Qt.Key.Key_0, CONTROL)
+    assert settings["scale"] == 100 and desk.window.devicePixelRatio() == 1
+
+
+@pytest.mark.usefixtures("scaled_back")
+def test_the_scale_stops_where_the_window_would_leave_the_screen(desk: Desk, settings: Settings) -> None:
+    room, least = desk.window.screen().availableSize(), desk.window.minimumSize()
+    for _step in SCALES:
+        desk.window.presentation.scale_by(1)
+    largest = settings["scale"]
+    most = min(room.width() / least.width(), room.height() / least.height())
+    assert largest == max(100, *(scale for scale in SCALES if scale <= 100 * most))
+    assert "%" in desk.said()
+
+
+def test_the_stored_scale_is_that_of_the_next_start(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("QT_SCALE_FACTOR", "1")
+    settings["scale"] = 150
+    scale.prepare(settings)
+    assert float(os.environ["QT_SCALE_FACTOR"]) == 1.5
