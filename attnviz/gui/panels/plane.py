@@ -1,6 +1,8 @@
-"""The plane: x, q and k as arrows in two chosen dimensions."""
+"""The plane: x, q and k as arrows, in two features or in a plane through the origin."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,16 +10,20 @@ from PySide6.QtCore import QSize, Qt, QTimer, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
+from attnviz.core.planes import kept_share
 from attnviz.core.text import elide, isolated, number, visible
+from attnviz.gui.forms.rows import Note
 from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.pictures.arrow_plot import ArrowPlot, Arrows
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.i18n import _
 from attnviz.model.edit.tips import n_tips, why_fixed, with_tip, x_stage
+from attnviz.model.projections import PROJECTION_BY_ID, PROJECTIONS, ProjectionRow
 from attnviz.model.provenance import kv_head
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import Cell, shown_head
@@ -26,6 +32,9 @@ from attnviz.model.trace import SiteTrace, Trace
 
 MOST_ARROWS = 64
 
+DIM_WIDTH = 34
+"""Room of the number of a feature, in pixels."""
+
 SMALLEST = 60
 """Height in pixels, however many lines the numbers take."""
 
@@ -33,10 +42,14 @@ MANY = 32
 """Tokens from which on the arrows wait for the next frame: they take as long as all other panels together."""
 
 
+Vectors = tuple[NDArray[np.float64], tuple[NDArray[np.float64], NDArray[np.float64]]]
+"""All vectors (n, d), and the two in focus."""
+
+
 class PlanePanel(Panel):
     """Dragging a tip edits a vector; below stand product, lengths, angle, cosine of the pair in focus."""
 
-    follows = ("head", "query", "plane", "locked")
+    follows = ("head", "query", "plane", "projection", "locked")
     follows_player = True
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
@@ -55,10 +68,15 @@ class PlanePanel(Panel):
         self._what = Segmented((("qk", "q k", ""), ("x", "x", "")), "qk")
         self._what.setObjectName("plane_what")
         self._what.changed.connect(self._on_what)
+        self._projection = Combo(())
+        self._projection.setObjectName("plane_projection")
+        self._projection.changed.connect(self._on_projection)
         self._dims = (self._dim_field("plane_x"), self._dim_field("plane_y"))
         self._fitted: object = None
         """The document and attention that the plot was last fitted to, by title, name and shapes."""
-        self._dims_label = QLabel()
+        self._chosen: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+        """The pair whose plane is drawn: hovered tips do not turn the plane under the mouse."""
+        self._says = Note("plane_share")
         self._facts = QLabel()
         self._facts.setObjectName("plane_facts")
         self._facts.setTextFormat(Qt.TextFormat.PlainText)
@@ -94,12 +112,13 @@ class PlanePanel(Panel):
 
     def apply_theme(self, theme: Theme) -> None:
         super().apply_theme(theme)
-        self._dims_label.setStyleSheet(f"color: {theme.muted}")
+        self._says.apply_theme(theme)
         if self.store.trace is not None:
             self._show(self.store.shown_site)
 
     def retranslate(self) -> None:
-        self._dims_label.setText(_("dims"))
+        self._projection.set_options([(row.id, _(row.title), _(row.hint)) for row in PROJECTIONS])
+        self._projection.setAccessibleName(_("Projection onto the plane"))
         self.plot.setAccessibleName(_("Vectors in two dimensions"))
         self._what.setAccessibleName(_("Shown vectors"))
         for field, name in zip(self._dims, (_("Horizontal dimension"), _("Vertical dimension")), strict=True):
@@ -111,18 +130,52 @@ class PlanePanel(Panel):
     # --- showing
 
     def _show(self, site: SiteTrace) -> None:
-        width = site.experiment.d_model if self._what.value() == "x" else site.shape("q")[2]
-        dims = self._plane(width)
-        for field, dim in zip(self._dims, dims, strict=True):
-            field.set_range(0, max(0, width - 1))
-            field.set_value(dim)
+        is_x = self._what.value() == "x"
         query, key = self._pair(site)
-        families = self._x_arrows(site, dims, query) if self._what.value() == "x" else ()
-        families = families or self._qk_arrows(site, dims, query, key)
+        vectors, pair = self._x_vectors(site, query, key) if is_x else self._qk_vectors(site, query, key)
+        if not self.plot.underMouse():
+            self._chosen = pair
+        row = PROJECTION_BY_ID[self.store.document.view.projection]
+        dims = self._plane(vectors.shape[1])
+        for field, dim in zip(self._dims, dims, strict=True):
+            field.setVisible(row.id == "features")
+            field.set_range(0, max(0, vectors.shape[1] - 1))
+            field.set_value(dim)
+        self._projection.set_value(row.id)
+        basis = row.basis(vectors, dims, self._chosen or pair)
+        families = self._x_arrows(site, basis, query) if is_x else self._qk_arrows(site, basis, query, key)
         self.plot.set_arrows(families)
         self._fit_anew(site)
+        self._say_share(row, kept_share(vectors, basis), self._names(site, is_x, query, key))
         self._facts.setText(self._pair_facts(site, query, key))
         self._fit_facts()
+
+    def _say_share(self, row: ProjectionRow, share: float, names: tuple[str, str]) -> None:
+        """Say which projection is drawn, and what it keeps."""
+        kept = "–" if np.isnan(share) else f"{100 * share:.3g} %"
+        self._says.setText(_(row.says).format(share=kept, first=names[0], second=names[1]))
+
+    def _names(self, site: SiteTrace, is_x: bool, query: int, key: int) -> tuple[str, str]:
+        experiment = site.experiment
+        tokens = experiment.tokens[query], experiment.key_tokens[key]
+        words = [isolated(elide(visible(token), 12)) for token in tokens]
+        return (f"x {words[0]}", f"x {words[1]}") if is_x else (f"q {words[0]}", f"k {words[1]}")
+
+    def _x_vectors(self, site: SiteTrace, query: int, key: int) -> Vectors:
+        """All token vectors, and those of the query and of the key if both are of one sequence."""
+        vectors = site.window(x_stage(site.stages)).astype(np.float64)
+        return vectors, (vectors[query], vectors[key if site.experiment.memory is None else query])
+
+    def _qk_vectors(self, site: SiteTrace, query: int, key: int) -> Vectors:
+        """All queries and keys of the head, as the scores read them, and the two in focus."""
+        q, k = self._matrix(site, "q"), self._matrix(site, "k")
+        return np.concatenate([q, k]), (q[query], k[key])
+
+    def _matrix(self, site: SiteTrace, name: str) -> NDArray[np.float64]:
+        stage = as_read(name, site.stages)
+        head = shown_head(site.experiment, self.store.document.view, stage)
+        matrix: NDArray[np.float64] = site.window(stage, head).astype(np.float64)
+        return matrix
 
     def _fit_anew(self, site: SiteTrace) -> None:
         """Show all arrows of another document or attention, whatever was zoomed in the one before."""
@@ -152,26 +205,29 @@ class PlanePanel(Panel):
         first, second = self.store.document.view.plane
         return min(first, width - 1), min(second, width - 1)
 
-    def _x_arrows(self, site: SiteTrace, dims: tuple[int, int], query: int) -> tuple[Arrows, ...]:
-        tips = site.window(x_stage(site.stages))[:MOST_ARROWS, list(dims)].astype(np.float64)
+    def _x_arrows(self, site: SiteTrace, basis: NDArray[np.float64], query: int) -> tuple[Arrows, ...]:
+        vectors = site.window(x_stage(site.stages))
         reason = self._why_fixed(site, "x")
-        return (Arrows("x", self.theme.ink, tips, site.experiment.tokens, _within(query, tips), reason),)
+        return (_arrows("x", self.theme.ink, vectors, basis, site.experiment.tokens, query, reason),)
 
-    def _qk_arrows(self, site: SiteTrace, dims: tuple[int, int], query: int, key: int) -> tuple[Arrows, ...]:
+    def _qk_arrows(
+        self, site: SiteTrace, basis: NDArray[np.float64], query: int, key: int
+    ) -> tuple[Arrows, ...]:
         """All keys, and the one query in focus, as the scores read them."""
         found = []
         rows = (("k", self.theme.key, key), ("q", self.theme.query, query))
         for name, color, strong in rows:
-            stage = as_read(name, site.stages)
-            head = shown_head(site.experiment, self.store.document.view, stage)
-            tips = site.window(stage, head)[:MOST_ARROWS, list(dims)].astype(np.float64)
-            labels = site.labels(STAGE_BY_ID[stage].axes[1])
-            reason = self._why_fixed(site, name)
-            found.append(Arrows(name, color, tips, labels, _within(strong, tips), reason, name == "q"))
+            labels = site.labels(STAGE_BY_ID[as_read(name, site.stages)].axes[1])
+            made = _arrows(
+                name, color, self._matrix(site, name), basis, labels, strong, self._why_fixed(site, name)
+            )
+            found.append(replace(made, names_strong_only=name == "q"))
         return tuple(found)
 
     def _why_fixed(self, site: SiteTrace, name: str) -> str:
         assert self.store.trace is not None
+        if self.store.document.view.projection != "features":
+            return _("Select two features to drag a tip.")
         if self.store.followed is not None:
             return _("These are the tokens up to the step of the player.")
         message = why_fixed(self.store.trace.experiment, site.name, name, site.stages)
@@ -192,7 +248,7 @@ class PlanePanel(Panel):
 
     def _pair_facts(self, site: SiteTrace, query: int, key: int) -> str:
         experiment = site.experiment
-        q, k = self._vector(site, "q", query), self._vector(site, "k", key)
+        q, k = self._matrix(site, "q")[query], self._matrix(site, "k")[key]
         lengths = float(np.linalg.norm(q)), float(np.linalg.norm(k))
         dot = float(q @ k)
         tokens = experiment.tokens[query], experiment.key_tokens[key]
@@ -204,12 +260,6 @@ class PlanePanel(Panel):
         cosine = dot / (lengths[0] * lengths[1])
         angle = float(np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0))))
         return f"{first}  θ {number(angle, 1)}°\n{second} · cos {number(cosine)}"
-
-    def _vector(self, site: SiteTrace, name: str, row: int) -> NDArray[np.float64]:
-        stage = as_read(name, site.stages)
-        head = shown_head(site.experiment, self.store.document.view, stage)
-        vector: NDArray[np.float64] = site.window(stage, head)[row].astype(np.float64)
-        return vector
 
     # --- acting
 
@@ -250,6 +300,11 @@ class PlanePanel(Panel):
             self._show(self.store.shown_site)
             self.plot.fit()
 
+    @Slot(str)
+    def _on_projection(self, projection: str) -> None:
+        self.store.look(projection=projection)
+        self.plot.fit()
+
     @Slot(object)
     def _on_dim(self, value: object) -> None:
         self.store.look(plane=tuple(int(field.value()) for field in self._dims))
@@ -264,19 +319,36 @@ class PlanePanel(Panel):
 
     def _lay_out(self) -> None:
         self._controls = QWidget()
-        row = QHBoxLayout(self._controls)
+        row, line = QHBoxLayout(self._controls), QHBoxLayout()
         row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(GRID // 2)
+        for layout in (row, line):
+            layout.setSpacing(GRID // 2)
         row.addWidget(self._what)
-        row.addWidget(self._dims_label)
+        row.addWidget(self._projection, 1)
         for field in self._dims:
-            row.addWidget(field)
+            field.setFixedWidth(DIM_WIDTH)
+            line.addWidget(field)
+        line.addWidget(self._says, 1)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(GRID // 2)
         column.addWidget(self.plot, 1)
+        column.addLayout(line)
         column.addWidget(self._facts)
 
 
-def _within(index: int, tips: NDArray[np.float64]) -> int:
-    return index if index < len(tips) else -1
+def _arrows(
+    name: str,
+    color: str,
+    vectors: NDArray[np.floating],
+    basis: NDArray[np.float64],
+    labels: tuple[str, ...],
+    strong: int,
+    fixed: str,
+) -> Arrows:
+    """The arrows of the first vectors, or of those up to the one in focus."""
+    start = max(0, strong + 1 - MOST_ARROWS)
+    shown = slice(start, start + MOST_ARROWS)
+    with np.errstate(all="ignore"):
+        tips: NDArray[np.float64] = vectors[shown].astype(np.float64) @ basis
+    return Arrows(name, color, tips, labels[shown], strong - start, fixed, start=start)

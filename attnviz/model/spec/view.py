@@ -15,6 +15,7 @@ from attnviz.model.stages import STAGE_BY_ID
 Count = Annotated[int, Meta(ge=0)]
 Orientation = Literal["queries_as_rows", "queries_as_columns"]
 Picture = Literal["map", "lines"]
+Projection = Literal["features", "principal", "pair"]
 Range = Literal["row", "head", "global", "log", "symmetric", "percentile", "without_first"]
 
 
@@ -54,7 +55,8 @@ class Lines(Value, frozen=True):
 class View(Value, frozen=True):
     """Display of a trace: stage, head, query, decoding step, colour ranges, orientation.
 
-    `plane` are the two features drawn as the axes of the plane; `keys` the keys whose share of each row of
+    `plane` are the two features drawn as the axes of the plane, unless `projection` is the principal plane or
+    that of the pair in focus; `keys` the keys whose share of each row of
     weights is summed; `picture` draws weights as a map or as `lines` between words; `locked` is the
     cell under inspection, `site` the selected attention (empty: the main one). A value past the end of the
     experiment (a head it does not have) is shown as the last one.
@@ -67,6 +69,7 @@ class View(Value, frozen=True):
     ranges: Ranges = Ranges()
     orientation: Orientation = "queries_as_rows"
     plane: tuple[Count, Count] = (0, 1)
+    projection: Projection = "features"
     keys: tuple[Count, ...] = ()
     picture: Picture = "map"
     lines: Lines = Lines()

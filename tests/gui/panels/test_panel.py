@@ -40,6 +40,7 @@ LOOKS: dict[str, Any] = {
     "ranges": Ranges.of_all("global"),
     "orientation": "queries_as_columns",
     "plane": (1, 2),
+    "projection": "principal",
     "locked": Cell("weights", 2, 1, 1),
     "site": "layers.1.self",
 }

@@ -19,10 +19,13 @@ from pytestqt.qtbot import QtBot
 import attnviz
 from attnviz.gui.panels.plane import PlanePanel
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.model.edit.edits import set_vector_cell
 from attnviz.model.edit.layers import set_n_layers
+from attnviz.model.io.presets import load_preset, preset_ids
 from attnviz.model.operands.matrices import vectors_array
+from attnviz.model.projections import PROJECTIONS
 from attnviz.model.sites.sites import site_names
 from attnviz.model.spec.block import Block, Norm
 from attnviz.model.spec.document import Document
@@ -210,7 +213,8 @@ def test_the_chosen_tip_is_moved_by_keys(qtbot: QtBot) -> None:
 
 def test_the_axes_are_chosen_and_looked_at_only(qtbot: QtBot) -> None:
     bench = Bench(qtbot, View(query=0))
-    field = bench.panel.header().findChild(DragNumber, "plane_y")
+    field = bench.panel.findChild(DragNumber, "plane_y")
+    assert isinstance(field, DragNumber)
     field.setFocus()
     QTest.keyClick(field, Qt.Key.Key_Up)
     assert bench.store.document.view.plane == (0, 2)
@@ -391,3 +395,87 @@ def test_a_document_of_the_same_title_and_shape_is_shown_whole(qtbot: QtBot) -> 
     bench.store.open(replace(bench.store.document, experiment=replace(bench.store.experiment, vectors=other)))
     bench.run()
     assert outside(bench) == []
+
+
+# --- projections -----------------------------------------------------------------------------------
+
+SEEDED = Projections(Seeded(1), Seeded(2), Seeded(3), Seeded(4))
+
+
+def project(bench: Bench, id_: str) -> None:
+    combo = bench.panel.header().findChild(Combo, "plane_projection")
+    assert isinstance(combo, Combo)
+    combo.set_value(id_)
+    combo.changed.emit(id_)
+
+
+def share_line(bench: Bench) -> str:
+    label = bench.panel.findChild(QLabel, "plane_share")
+    assert isinstance(label, QLabel)
+    return label.text()
+
+
+def flat(bench: Bench, name: str) -> np.ndarray:
+    return bench.panel.plot._families[name].tips
+
+
+def test_the_exact_plane_keeps_the_product_of_the_pair_in_focus(qtbot: QtBot) -> None:
+    bench = Bench(qtbot, View(query=0), projections=SEEDED)
+    project(bench, "pair")
+    for row, column in ((2, 1), (1, 0)):
+        bench.store.look(locked=Cell("scores", row, column))
+        trace = attnviz.run(bench.store.experiment)
+        q, k = trace["q"][0, row], trace["k"][0, column]
+        drawn = flat(bench, "q")[row], flat(bench, "k")[column]
+        assert drawn[0] @ drawn[1] == pytest.approx(q @ k)
+        assert np.linalg.norm(drawn[0]) == pytest.approx(np.linalg.norm(q))
+        tokens = bench.store.experiment.tokens
+        assert share_line(bench).startswith(f"q {tokens[row]} · k {tokens[column]} is exact; ")
+    assert not bench.store.can_undo and outside(bench) == []
+
+
+def test_the_principal_plane_says_the_share_that_numpy_finds(qtbot: QtBot) -> None:
+    bench = Bench(qtbot, View(query=0), projections=SEEDED)
+    trace = attnviz.run(bench.store.experiment)
+    vectors = np.concatenate([trace["q"][0], trace["k"][0]])
+    kept = float((vectors[:, [0, 1]] ** 2).sum() / (vectors**2).sum())
+    assert share_line(bench) == f"keep {100 * kept:.3g} % of the squared length"
+    project(bench, "principal")
+    values = np.linalg.svd(vectors, compute_uv=False) ** 2
+    share = 100 * values[:2].sum() / values.sum()
+    assert share_line(bench) == f"The principal plane keeps {share:.3g} % of the squared length."
+    field = bench.panel.findChild(DragNumber, "plane_x")
+    assert isinstance(field, DragNumber) and not field.isVisible()
+
+
+def test_tips_are_dragged_in_two_features_alone(qtbot: QtBot) -> None:
+    bench = Bench(qtbot, View(query=1))
+    project(bench, "principal")
+    before = bench.store.experiment
+    bench.drag_to("k", 1, 0.3, 0.2)
+    assert bench.store.experiment == before
+    move(bench.panel.plot.viewport(), QPoint(1, 1), held=False)
+    move(bench.panel.plot.viewport(), bench.tip("k", 1), held=False)
+    assert "two features" in bench.panel.plot.toolTip()
+
+
+@pytest.mark.parametrize("projection", [row.id for row in PROJECTIONS])
+def test_no_label_of_a_preset_is_cut_or_lies_on_another(qtbot: QtBot, projection: str) -> None:
+    bench = Bench(qtbot)
+    bench.panel.resize(216, 240)
+    for preset in preset_ids():
+        bench.store.open(load_preset(preset))
+        bench.run()
+        project(bench, projection)
+        for what in ("x", "qk"):
+            QTest.mouseClick(
+                bench.panel.header().findChild(QAbstractButton, f"segment_{what}"), Qt.MouseButton.LeftButton
+            )
+            QApplication.processEvents()
+            rects = label_rects(bench)
+            room = QRectF(bench.panel.plot.viewport().rect()).adjusted(-1, -1, 1, 1)
+            assert rects, preset
+            for index, rect in enumerate(rects):
+                assert room.contains(rect), (preset, what)
+                for other in rects[:index]:
+                    assert rect.adjusted(1, 1, -1, -1).intersected(other).isEmpty(), (preset, what)

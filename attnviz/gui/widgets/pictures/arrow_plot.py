@@ -48,6 +48,8 @@ class Arrows:
     strong: int = -1
     fixed: str = ""
     names_strong_only: bool = False
+    start: int = 0
+    """Number of the first arrow: signals count from it, `strong` and `labels` do not."""
 
 
 class ArrowPlot(pg.PlotWidget):
@@ -198,7 +200,7 @@ class ArrowPlot(pg.PlotWidget):
             super().mousePressEvent(event)
             return
         self._chosen = found
-        self.tip_clicked.emit(*found)
+        self.tip_clicked.emit(*self._numbered(found))
         if not self._families[found[0]].fixed:
             self._held = found
             self.gesture_started.emit()
@@ -207,7 +209,7 @@ class ArrowPlot(pg.PlotWidget):
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         if self._held is not None:
             place = self._plane_point(event.position())
-            self.tip_moved.emit(*self._held, place.x(), place.y())
+            self.tip_moved.emit(*self._numbered(self._held), place.x(), place.y())
             event.accept()
             return
         found = self._near(event.position())
@@ -260,7 +262,9 @@ class ArrowPlot(pg.PlotWidget):
         family = self._families[held[0]]
         if held[1] < len(family.tips) and not family.fixed:
             x, y = family.tips[held[1]]
-            self.tip_moved.emit(*held, float(x) + step[0] * KEY_STEP, float(y) + step[1] * KEY_STEP)
+            self.tip_moved.emit(
+                *self._numbered(held), float(x) + step[0] * KEY_STEP, float(y) + step[1] * KEY_STEP
+            )
 
     def _hover(self, found: tuple[str, int]) -> None:
         if found == self._hovered:
@@ -272,7 +276,12 @@ class ArrowPlot(pg.PlotWidget):
         if family is not None:
             shape = Qt.CursorShape.ForbiddenCursor if family.fixed else Qt.CursorShape.OpenHandCursor
         self.viewport().setCursor(shape)
-        self.tip_hovered.emit(*found)
+        self.tip_hovered.emit(*self._numbered(found))
+
+    def _numbered(self, found: tuple[str, int]) -> tuple[str, int]:
+        """A tip by its number, as signals carry it."""
+        family = self._families.get(found[0])
+        return found if family is None else (found[0], found[1] + family.start)
 
     def _near(self, position: QPointF) -> tuple[str, int] | None:
         """The tip within reach; one that can be dragged is preferred to one that cannot."""

@@ -34,6 +34,18 @@ def test_none_lies_on_another_and_none_is_cut() -> None:
         assert not any(place.intersects(other) for other in shown[:index])
 
 
-def test_the_sure_ones_are_placed_whatever_they_cover() -> None:
+def test_the_sure_ones_take_the_nearest_free_place() -> None:
     places = label_places([QPointF(-50, -50)] * 4, [SIZE] * 4, [ABOVE] * 4, ROOM, n_sure=2)
-    assert places[0] == places[1] == QRectF(0, 0, 60, 16) and places[2:] == [None, None]
+    assert places[:2] == [QRectF(0, 0, 60, 16), QRectF(0, 16, 60, 16)] and places[2:] == [None, None]
+
+
+def test_sure_ones_never_lie_on_another_and_never_leave_the_room() -> None:
+    random = np.random.default_rng(1)
+    for width, height in ((70, 40), (130, 60), (61, 17), (59, 100)):
+        room = QRectF(0, 0, width, height)
+        points = [QPointF(x, y) for x, y in random.uniform((-50, -50), (200, 150), (6, 2)).tolist()]
+        shown = [place for place in label_places(points, [SIZE] * 6, [ABOVE] * 6, room, n_sure=6) if place]
+        assert len(shown) >= (1 if width >= 60 and height >= 16 else 0)
+        for index, place in enumerate(shown):
+            assert room.contains(place)
+            assert not any(place.intersects(other) for other in shown[:index])
