@@ -164,7 +164,7 @@ def test_the_window_is_timed_from_edit_to_paint() -> None:
     for case in found["switches"]:
         assert 0 < case["most_cpu"] < 2 and 0 < case["most"] < 5
     start = found["start"]
-    assert start["imported"] == []  # neither torch nor matplotlib before the first frame
+    assert start["imported"] == []  # nor torch, matplotlib and pyqtgraph
     assert start["ratio"] > 0 and min(start["seconds"]["empty"]) > 0.05
     assert 0 < start["filled"]["cpu"] < 5 and 0 < start["filled"]["seconds"] < 20
     lines = report._window(found)

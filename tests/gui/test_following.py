@@ -32,6 +32,7 @@ STEP = 40
 @pytest.fixture
 def desk(make_desk: MakeDesk) -> Desk:
     made = make_desk(load_preset("stories-en"))
+    made.window.workspaces.switch("generate")
     made.qtbot.waitUntil(lambda: made.store.player.decoded is not None, timeout=WAIT_MS)
     return made
 
@@ -89,6 +90,7 @@ def test_the_heads_the_block_and_the_row_show_the_same_tokens(desk: Desk) -> Non
 def test_the_plane_shows_them_and_says_why_no_tip_moves(desk: Desk) -> None:
     plane = desk.window.panels["plane"]
     assert isinstance(plane, PlanePanel)
+    desk.window.workspaces.show_panel("plane")
     before = desk.store.experiment
     tokens = go_to(desk, 30)
     desk.qtbot.waitUntil(lambda: len(plane.plot._families["k"].tips) == len(tokens), timeout=WAIT_MS)
@@ -169,6 +171,7 @@ def test_the_switch_is_an_action_that_is_remembered(desk: Desk, settings: Settin
 def test_a_window_that_does_not_follow_starts_so(make_desk: MakeDesk, settings: Settings) -> None:
     settings["follow"] = False
     made = make_desk(load_preset("stories-en"))
+    made.window.workspaces.switch("generate")
     made.qtbot.waitUntil(lambda: made.store.player.decoded is not None, timeout=WAIT_MS)
     assert not made.window.commands["follow_player"].isChecked()
     go_to(made, STEP)

@@ -10,7 +10,7 @@ from typing import Any
 from attnviz.gui.app import FirstFrame, fill, first_document
 from attnviz.gui.timing.window import close, last_frame, make_window, platform, wait
 
-HEAVY = {"torch", "matplotlib", "matplotlib.pyplot"}
+HEAVY = {"torch", "matplotlib", "matplotlib.pyplot", "pyqtgraph"}
 """Modules that the first frame must not wait for."""
 
 
