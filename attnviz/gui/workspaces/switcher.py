@@ -148,7 +148,8 @@ class Workspaces(QObject):
     def _arrange(self) -> None:
         window = self._window
         for dock in self._docks.values():
-            dock.setFloating(False)
+            if dock.isFloating():
+                dock.setFloating(False)
             window.removeDockWidget(dock)
         first = self._docks[first_panel(self._node)]
         window.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, first)

@@ -67,6 +67,8 @@ class DistributionBars(Control):
         self._values: NDArray[np.float64] = np.zeros((0, 0))
         self._removed: NDArray[np.bool_] = np.zeros((0, 0), dtype=np.bool_)
         self._current = -1
+        self._widest: tuple[tuple[DistributionRow, ...], str, int] = ((), "", 0)
+        """Width of the widest label, and the rows and the font that it was measured for."""
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
@@ -125,8 +127,11 @@ class DistributionBars(Control):
         return column == len(self._columns) - 1 or self._all_fit(room, max(len(self._columns), 1))
 
     def _label_width(self) -> float:
-        metrics = self.fontMetrics()
-        widest = max((metrics.horizontalAdvance(row.label) for row in self._rows), default=0)
+        rows, font, widest = self._widest
+        if rows is not self._rows or font != self.font().key():
+            metrics = self.fontMetrics()
+            widest = max((metrics.horizontalAdvance(row.label) for row in self._rows), default=0)
+            self._widest = self._rows, self.font().key(), widest
         return float(min(widest + 6, _LABEL_LIMIT, self.width() // 7))
 
     def paintEvent(self, event: QPaintEvent) -> None:

@@ -127,18 +127,18 @@ class PipelinePanel(Panel):
         """The stages behind tiles: never the first, the chosen one, and those that were unfolded last."""
         kept = {self.store.document.view.stage, *self._stages[:1], *self._unfolded}
 
+        shown = {stage: self._place(stage) for stage in self._stages}
+        tile = Place.of(self._tile_to_measure, self._step_to_measure, TILE_WIDTH, TILE_WIDTH)
+
         def measure(folded: frozenset[str]) -> int:
             places = runs(self._stages, folded)
-            return least_width([self._place(run[0], is_tile=run[0] in folded) for run in places])
+            return least_width([tile if run[0] in folded else shown[run[0]] for run in places])
 
         return fold(self._stages, measure, self._scroll.width(), kept)
 
-    def _place(self, stage: str, *, is_tile: bool = False) -> Place:
-        """The place of a stage; as a tile, one that is measured and never shown."""
-        if is_tile:
-            return Place(self._tile_to_measure, self._step_to_measure, TILE_WIDTH, TILE_WIDTH)
+    def _place(self, stage: str) -> Place:
         thumbnail = self._thumbnails[stage]
-        return Place(thumbnail, self._steps[stage], SIDE + 8, thumbnail.whole_width())
+        return Place.of(thumbnail, self._steps[stage], SIDE + 8, thumbnail.whole_width())
 
     def _tile(self, index: int, run: Run) -> Place:
         if index == len(self._tiles):
@@ -149,7 +149,7 @@ class PipelinePanel(Panel):
             self._tiles.append(tile)
             self._tile_steps.append(step)
         self._tiles[index].set_stages(run)
-        return Place(self._tiles[index], self._tile_steps[index], TILE_WIDTH, TILE_WIDTH)
+        return Place.of(self._tiles[index], self._tile_steps[index], TILE_WIDTH, TILE_WIDTH)
 
     def _made(self, stage: str) -> Thumbnail:
         thumbnail = Thumbnail(SIDE, self._strip, widest=CAPTION)

@@ -19,25 +19,33 @@ _BETWEEN = 4
 
 @dataclass(frozen=True)
 class Place:
-    """A picture and the arrow that leads to it; `body` is the width of the picture without its caption."""
+    """A picture and the arrow that leads to it, measured once: folding compares many strips of them.
+
+    `body` is the width of the picture without its caption.
+    """
 
     picture: QWidget
     step: Step
     body: int
     whole: int
     """Width of the picture with its whole caption."""
+    width: int
+    """Width of the picture and its caption."""
+    arrow: int
+    """Least width of the arrow."""
 
-    @property
-    def width(self) -> int:
-        """Width of the picture and its caption."""
-        return max(self.body, self.picture.sizeHint().width())
+    @staticmethod
+    def of(picture: QWidget, step: Step, body: int, whole: int) -> Place:
+        """The place with its present widths."""
+        width = max(body, picture.sizeHint().width())
+        return Place(picture, step, body, whole, width, step.sizeHint().width())
 
 
 def distances(places: Sequence[Place]) -> list[float]:
     """The least distance between the middles of neighbours: neither arrows nor captions touch."""
     return [
         max(
-            (one.body + other.body) / 2 + other.step.sizeHint().width(),
+            (one.body + other.body) / 2 + other.arrow,
             (one.width + other.width) / 2 + _BETWEEN,
         )
         for one, other in zip(places, places[1:], strict=False)
