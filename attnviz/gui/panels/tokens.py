@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from msgspec.structs import replace
-from PySide6.QtCore import Slot
+from PySide6.QtCore import QSize, Slot
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from attnviz.errors import FieldError, Message
@@ -140,6 +141,7 @@ class TokensPanel(Panel):
         chosen = self._splitting.value()
         self._splitting.set_options([(row.id, _(row.title), "") for row in splittings(experiment)])
         self._splitting.set_value(chosen)
+        self._fit()
 
     def _show_text(self, experiment: Experiment) -> None:
         splitting = self._splitting.value() or "word"
@@ -225,6 +227,22 @@ class TokensPanel(Panel):
         if known is not None and byte_pairs(known) is None and text not in known.tokens:
             text = known.tokens[-1]  # nothing else is sure to be a token
         self.store.edit(edits.set_tokens, (*self.store.experiment.tokens, text))
+
+    def minimumSizeHint(self) -> QSize:
+        """A narrow panel leaves the two words of the lowest line out."""
+        narrow = self._splitting.minimumSizeHint().width() + GRID + self._count.minimumSizeHint().width()
+        return QSize(narrow, super().minimumSizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        labels = (self._split_label, self._count_label)
+        words = sum(label.sizeHint().width() + GRID for label in labels)
+        has_room = self.width() >= self.minimumSizeHint().width() + words
+        for label in labels:
+            label.setVisible(has_room)
 
     def _lay_out(self) -> None:
         row = QHBoxLayout()

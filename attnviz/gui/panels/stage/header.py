@@ -22,6 +22,7 @@ from attnviz.model.spec.view import View
 
 FORMULA_FROM = 640
 """Width from which the formula fits beside the names."""
+LEAST_PLACE = 48
 NARROW_RANGE = 104
 """Width of the range's box in a narrower line; the colour bar names the range in full."""
 QWIDGETSIZE_MAX = 2**24 - 1
@@ -127,7 +128,8 @@ class StageHeader(QWidget):
         for control in (self._picture, self._lined_queries, self._lined_heads):
             control.apply_theme(theme)
         self._side.setIcon(icon("side", theme))
-        self._proposal.setStyleSheet(f"color: {theme.accent}; text-decoration: underline")
+        link = "text-decoration: underline; border: none; background: none; padding: 0"
+        self._proposal.setStyleSheet(f"color: {theme.accent}; {link}")
 
     def retranslate(self) -> None:
         """Update the texts to the active language."""
@@ -163,12 +165,18 @@ class StageHeader(QWidget):
         self.place.set_line(self._titles[0])
         controls = (self._proposal, self._lined_queries, self._lined_heads, self._range, self._picture)
         fixed = [w for w in (self.flag, *controls, self._side) if not w.isHidden()]
-        room = self.width() - sum(min(w.sizeHint().width(), w.maximumWidth()) + GRID for w in fixed)
-        room -= self.name.sizeHint().width() + self.place.sizeHint().width() + 2 * GRID
-        if room < 0:
+        taken = sum(min(w.sizeHint().width(), w.maximumWidth()) + GRID for w in fixed)
+        free = self.width() - taken - 2 * GRID
+        name = self.name.sizeHint().width()
+        rest = free - name - self.place.sizeHint().width()
+        if rest < 0:
             self.place.set_line(self._titles[1])
-        self.formula.setVisible(not is_narrow and room >= self.formula.sizeHint().width() + GRID)
-        self.name.setMinimumWidth(min(self.name.sizeHint().width(), self.width() * 2 // 5))
+        self.formula.setVisible(not is_narrow and rest >= self.formula.sizeHint().width() + GRID)
+        place = self.place.sizeHint().width()
+        self.name.setMinimumWidth(min(name, max(free - place, self.width() // 4)))
+        left = free - self.name.minimumWidth()
+        self.place.setVisible(left >= LEAST_PLACE)
+        self.place.setMinimumWidth(max(0, min(place, left)))
 
     def minimumSizeHint(self) -> QSize:
         return QSize(200, super().minimumSizeHint().height())

@@ -153,12 +153,21 @@ def _neighbours(index: int, step: int, count: int) -> list[int]:
 
 
 def draw_axis_names(
-    painter: QPainter, geometry: Geometry, down: tuple[str, str], across: tuple[str, str], font: QFont
+    painter: QPainter,
+    geometry: Geometry,
+    down: tuple[str, str],
+    across: tuple[str, str],
+    font: QFont,
+    first: float,
 ) -> None:
-    """Name and colour of each axis in the corner above the labels of the rows, where they fit."""
+    """Name and colour of each axis in the corner above the labels of the rows, where they fit.
+
+    `first` is the width of the first label above the columns, which a level one extends into the corner.
+    """
     painter.setFont(font)
     metrics = QFontMetricsF(font)
-    room = geometry.plot.left() - 8
+    level = max(0.0, (first - geometry.cell_w) / 2) if geometry.across_angle == 0 else 0.0
+    room = geometry.plot.left() - 8 - level
     over_labels = max(0.0, (LABEL_LINE - geometry.cell_h) / 2)
     baseline = geometry.plot.top() - metrics.descent() - 2 - over_labels
     for (name, color), arrow in ((down, "\u2193"), (across, "\u2192")):

@@ -26,6 +26,8 @@ WHOLE_PIXELS_FROM = 4.0
 """Cells at least this large are a whole number of pixels, so that all look the same."""
 MAX_ZOOMED_CELL = 120.0
 LABEL_LINE = 14.0
+DENSEST = 12.0
+"""Distance of two labels below which they are thinned out."""
 LABEL_MAX = 110.0
 SLANTED_FROM = 20.0
 BAR_LINE, LEAST_LYING = 14.0, 200.0
@@ -145,7 +147,7 @@ def arrange(
     bar = _bar_below(size, plot, below)
     if not frame.bar_below:
         bar = _bar_beside(size, plot, beside, measures.bar)
-    thinned = fit.angle == 0 and cell_w < LABEL_LINE
+    thinned = fit.angle == 0 and cell_w < DENSEST
     return Geometry(
         n_down=n_down,
         n_across=n_across,
@@ -159,7 +161,7 @@ def arrange(
         down_room=down_room,
         across_room=LABEL_MAX if fit.angle == 0 else across_room,
         across_angle=fit.angle,
-        down_step=nice_step(LABEL_LINE / cell_h),
+        down_step=nice_step(DENSEST / cell_h),
         across_step=nice_step((measures.across_label + 12) / cell_w) if thinned else 1,
         strips=strips,
         bar=bar,
@@ -215,7 +217,7 @@ def _bar_below(size: QSizeF, plot: QRectF, below: float) -> QRectF:
 def _labels_fit(label_width: float, cell_w: float, angle: int) -> bool:
     """True if labels above the cells do not collide at `angle`; very dense ones are thinned out instead."""
     if angle == 0:
-        return label_width + 6 <= cell_w or cell_w < LABEL_LINE
+        return label_width + 6 <= cell_w or cell_w < DENSEST
     return angle == 90 or cell_w >= SLANTED_FROM
 
 

@@ -109,6 +109,8 @@ def draw_numbers(
     metrics = QFontMetricsF(font)
     advance = metrics.horizontalAdvance("0")
     texts = fitting_texts(numbers, int((geometry.cell_w - 4) / advance))
+    painter.save()
+    painter.setClipRect(geometry.plot, Qt.ClipOperation.IntersectClip)
     painter.setFont(font)
     rise = (metrics.ascent() - metrics.descent()) / 2
     first = geometry.cell_rect(top, left).center()
@@ -125,6 +127,7 @@ def draw_numbers(
                 box = QRectF(at.x() - 2, at.y() - metrics.ascent(), width + 4, metrics.height())
                 painter.fillRect(box, QColor(theme.panel))
             painter.drawText(at, texts[i])
+    painter.restore()
 
 
 def _by_ink(bytes_shown: Indices, kind: Kind, theme: Theme) -> list[tuple[str, list[int]]]:

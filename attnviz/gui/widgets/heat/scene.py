@@ -139,7 +139,9 @@ class HeatScene:
             draw_across(painter, geometry, self._axis("across"), across_color)
             names = (content.row_axis, content.column_axis)[:: -1 if content.transposed else 1]
             small = ui_font(_SMALL_PX)
-            draw_axis_names(painter, geometry, (names[0], down_color), (names[1], across_color), small)
+            across = self._axis("across")
+            first = across.advance(across.shown(0), bold=False) if across.texts else 0.0
+            draw_axis_names(painter, geometry, (names[0], down_color), (names[1], across_color), small, first)
         for column in content.chosen:
             self._draw_chosen(painter, column)
         if geometry.strips and not self.is_compact:

@@ -261,7 +261,7 @@ def test_the_title_line_names_the_document_before_all_else(qtbot: QtBot) -> None
         QApplication.processEvents()
         assert formula.isHidden() == (width < 640)
         name = bench.find(QLabel, "document_name")
-        assert name.width() >= min(name.sizeHint().width(), width * 2 // 5)
+        assert name.width() >= min(name.sizeHint().width(), width // 4)
         assert text(bench, "stage_title") == ("weights · head 1" if width < 640 else "weights · head 1 of 4")
 
 

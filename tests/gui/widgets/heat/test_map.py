@@ -578,3 +578,17 @@ def test_a_lying_color_bar_goes_from_the_lowest_colour_at_the_left(
     line = [pixel(image, QPointF(x, bar.height() / 2)) for x in range(bar.width())]
     ends = [np.abs(np.array(line) - color_at(end, "sequential", theme)).max(axis=1) for end in (0.0, 1.0)]
     assert max(far.min() for far in ends) <= 12 and ends[0].argmin() < ends[1].argmin() - 60
+
+
+def test_a_number_of_a_cut_cell_ends_with_the_map(heat_map: HeatMap) -> None:
+    heat_map.set_content(plain(np.full((13, 13), 0.123)))
+    for column in range(1, 12):
+        heat_map.zoom_by(3.0, heat_map.cell_center(6, column))
+        plot, image = heat_map.layout_shown.plot, picture(heat_map)
+        for beside in (
+            QRectF(plot.left() - 6, plot.top(), 5, plot.height()),
+            plot.translated(plot.width(), 0),
+        ):
+            beside.setWidth(5)
+            assert len(colors_in(image.copy(beside.adjusted(1, 1, 0, -1).toAlignedRect()))) == 1
+        heat_map.reset_zoom()
