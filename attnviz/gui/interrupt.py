@@ -7,7 +7,7 @@ import socket
 from types import FrameType
 from typing import Protocol
 
-from PySide6.QtCore import QObject, QSocketNotifier, Slot
+from PySide6.QtCore import QObject, QSocketNotifier, QTimer, Slot
 from PySide6.QtGui import QSessionManager
 from PySide6.QtWidgets import QApplication, QWidget
 
@@ -19,6 +19,10 @@ SIGNALLED = 128
 
 ENDS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 """Signals after which nobody answers a question: of a log-out, a closed terminal, a shutdown."""
+
+
+AGAIN_MS = 50
+"""Time until a window that could not close is closed again."""
 
 
 class Ending(Protocol):
@@ -41,6 +45,10 @@ class Interrupt(QObject):
         self._asked = 0
         self.obeyed = 0
         """The number of the signal that closed the window; 0 for none."""
+        self._again = QTimer(self)
+        self._again.setSingleShot(True)
+        self._again.setInterval(AGAIN_MS)
+        self._again.timeout.connect(self._obey)
         self._ends = socket.socketpair()
         for end in self._ends:
             end.setblocking(False)
@@ -56,6 +64,7 @@ class Interrupt(QObject):
             signal.signal(number, previous)
         signal.set_wakeup_fd(self._previous_fd)
         self._notifier.setEnabled(False)
+        self._again.stop()
         application().commitDataRequest.disconnect(self.on_commit)
         for end in self._ends:
             end.close()
@@ -75,11 +84,19 @@ class Interrupt(QObject):
     @Slot()
     def _on_woken(self) -> None:
         self._ends[0].recv(1024)
-        if self._asked and not self.obeyed:
-            if self._asked in ENDS:
-                self._ending.end_session()
-            QApplication.closeAllWindows()  # dialogs first
-            window = self.parent()
-            is_open = isinstance(window, QWidget) and window.isVisible()
-            self.obeyed = 0 if is_open else self._asked
-            self._asked = self.obeyed
+        self._obey()
+
+    @Slot()
+    def _obey(self) -> None:
+        if not self._asked or self.obeyed:
+            return
+        if self._asked in ENDS:
+            self._ending.end_session()
+        QApplication.closeAllWindows()  # dialogs first
+        window = self.parent()
+        is_open = isinstance(window, QWidget) and window.isVisible()
+        if is_open and self._asked in ENDS:  # a window that asks a question while it closes
+            self._again.start()
+            return
+        self.obeyed = 0 if is_open else self._asked
+        self._asked = self.obeyed

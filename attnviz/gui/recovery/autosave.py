@@ -13,7 +13,7 @@ from attnviz.model.edit.chapters import Chapters
 from attnviz.model.journal.abandoned import Abandoned
 from attnviz.model.journal.journal import Journal
 
-EDIT_MS = 200
+EDIT_MS = 100
 """Time after an edit at which it is written, with all others until then."""
 
 VIEW_MS = 5_000

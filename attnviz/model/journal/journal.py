@@ -6,6 +6,7 @@ import json
 import os
 import time
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -24,6 +25,9 @@ MOST_BYTES = 2**29
 
 SLACK_BYTES = 2**22
 """Bytes of a journal that nothing needs any more, besides as many as it keeps, before it is rewritten."""
+
+AT_ONCE = 16
+"""Documents that are not in the file yet, and that may delay a state."""
 
 SUFFIX, LOCK_SUFFIX = ".journal", ".lock"
 
@@ -74,6 +78,9 @@ class Journal:
         records = self._opened()
         packer = self._packer = self._packer or Packer(records)
         try:
+            # A long history that was restored takes its time: what is needed most comes first.
+            if sum(not packer.knows(document) for document in _by_nearness(session)) > AT_ONCE:
+                records.commit(_packed(session, packer, self._most, AT_ONCE))
             state = _packed(session, packer, self._most)
             if records.size > 2 * sum(map(records.length, packer.live)) + SLACK_BYTES:
                 records.rewrite(packer.live, state)
@@ -119,8 +126,8 @@ class Journal:
         return self._records
 
 
-def _packed(session: Chapters, packer: Packer, most: int) -> bytes:
-    """The state of a session, whose records are in the file then."""
+def _packed(session: Chapters, packer: Packer, most: int, n_documents: int | None = None) -> bytes:
+    """The state of a session, whose records are in the file then; of the `n_documents` needed most."""
     packer.begin(most)
     present = session.present.document
     try:
@@ -131,7 +138,7 @@ def _packed(session: Chapters, packer: Packer, most: int) -> bytes:
                 "A document must have at most {n:,} MiB to be saved automatically; got more.", n=most >> 20
             )
         ) from None
-    for document in _by_nearness(session):
+    for document in islice(_by_nearness(session), n_documents):
         try:
             keys[id(document)] = packer.document(document)
         except Full:

@@ -62,6 +62,10 @@ class Packer:
         self._newest = {key: id_ for key, id_ in self._newest.items() if key in self.live}
         self._children = {key: found for key, found in self._children.items() if key in self.live}
 
+    def knows(self, document: Document) -> bool:
+        """True if the records of a document are in the file."""
+        return id(document) in self._keys
+
     def document(self, document: Document) -> Key:
         """The key of a document, whose records are in the file then. Raises `Full` and `OSError`."""
         return self._key(document, self._write_document)
@@ -94,9 +98,12 @@ class Packer:
         self._use(key)
         return key
 
-    def _put_json(self, data: Any, children: list[Key]) -> Key:
-        # ASCII: half of a surrogate pair has a JSON escape, but no UTF-8.
-        return self._put(json.dumps(data, separators=(",", ":")).encode("ascii"), tuple(children))
+    def _put_json(self, data: Any, children: list[Key], hook: Callable[[Any], Any] | None = None) -> Key:
+        try:
+            content = msgspec.json.encode(data, enc_hook=hook)
+        except UnicodeEncodeError:  # half of a surrogate pair has a JSON escape, but no UTF-8
+            content = json.dumps(msgspec.to_builtins(data, enc_hook=hook)).encode("ascii")
+        return self._put(content, tuple(children))
 
     def _write_document(self, document: Document) -> Key:
         children: list[Key] = []
@@ -107,7 +114,7 @@ class Packer:
             if isinstance(value, Struct) or (isinstance(value, tuple) and len(value) >= LONG):
                 children.append(self._key(value, self._write_part))
                 return {_REFERENCE: children[-1]}
-            return msgspec.to_builtins(value)
+            return value
 
         experiment = document.experiment
         data = {
@@ -127,7 +134,7 @@ class Packer:
             children.append(self._key(value, self._write_matrix))
             return {"tensor": children[-1]}
 
-        return self._put_json(msgspec.to_builtins(part, enc_hook=reference), children)
+        return self._put_json(part, children, reference)
 
     def _write_matrix(self, matrix: Matrix) -> Key:
         chunks = [self._put(chunk) for chunk in _chunks(matrix)]
@@ -170,8 +177,10 @@ class Unpacker:
         if not isinstance(value, dict) or value.keys() != {_REFERENCE}:
             return value
         key = value[_REFERENCE]
+        if not isinstance(key, str):
+            raise altered()
         if key not in self._parts:
-            self._parts[key] = self._converted(parse(self._get(key).decode("ascii")), kind)
+            self._parts[key] = self._converted(parse(self._get(key).decode("utf-8")), kind)
         return self._parts[key]
 
     def _converted(self, data: Any, kind: Any) -> Any:
@@ -239,7 +248,7 @@ def _matrix(data: dict[str, Any], get: Callable[[Key], bytes]) -> Matrix:
 
 
 def _json(content: bytes) -> dict[str, Any]:
-    found = parse(content.decode("ascii"))
+    found = parse(content.decode("utf-8"))
     if not isinstance(found, dict):
         raise altered()
     return found

@@ -14,6 +14,7 @@ import platformdirs
 import pytest
 from desk import WAIT_MS, Answers, Desk, MakeDesk
 from kill_many import MOST_LOST_S, kill_many, program, words
+from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication, QMessageBox
 
 from attnviz.gui.interrupt import SIGNALLED, Interrupt
@@ -150,6 +151,24 @@ def test_the_end_of_the_session_asks_nothing_and_leaves_the_journal(
     (found,) = find_abandoned(journals()[0].parent)
     assert found.read() == desk.store.chapters
     found.remove()
+
+
+def test_the_end_of_the_session_does_not_wait_for_the_answer_to_a_question(desk: Desk) -> None:
+    interrupt = Interrupt(desk.window, desk.window.keeping)
+    edit(desk, 7.0)
+    asked: list[str] = []
+
+    def end() -> None:
+        box = QApplication.activeModalWidget()
+        asked.append("" if box is None else box.objectName())
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    QTimer.singleShot(200, end)
+    desk.window.close()  # until the question is closed
+    desk.qtbot.waitUntil(lambda: interrupt.obeyed == signal.SIGTERM, timeout=WAIT_MS)
+    interrupt.uninstall()
+    assert asked == ["unsaved_box"]
+    assert not desk.window.isVisible() and len(journals()) == 1
 
 
 def test_a_session_that_goes_on_after_all_asks_again(desk: Desk, answers: Answers) -> None:

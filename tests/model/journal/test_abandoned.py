@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from pathlib import Path
 
 import numpy as np
 import pytest
-from documents import FITTING, explicit
+from documents import BEFORE_LAYERS, FITTING, explicit
 from sessions import left_behind, read_only, session_of, titled
 
 from attnviz.model.io.files import loads
 from attnviz.model.journal.abandoned import find_abandoned
 from attnviz.model.journal.journal import Journal
-from attnviz.model.journal.records import FIRST_LINE, JournalError
+from attnviz.model.journal.records import FIRST_LINE, JournalError, Records
 
 DOCUMENT = loads(FITTING)
 STEPS = titled(explicit(20, 8), "a", "b", "c")
@@ -129,3 +131,105 @@ def test_of_a_history_with_a_damaged_step_the_steps_around_the_present_are_read(
     path.write_bytes(whole.replace(number, bytes(64)))
     history = read_only(tmp_path).present.history
     assert history.entries == tuple(steps[2:]) and history.present == steps[3]
+
+
+def journal_of(folder: Path, *contents: object) -> Path:
+    """A journal whose records have their digests, whatever they say; the last one is its only document."""
+    folder.mkdir(exist_ok=True)
+    records = Records(folder / "made.journal")
+    keys = [
+        records.put(content if isinstance(content, bytes) else json.dumps(content).encode())
+        for content in contents
+    ]
+    chapter = {"entries": keys[-1:], "index": 0, "saved": keys[-1]}
+    records.commit(json.dumps({"chapters": [chapter], "index": 0, "title": "t", "time": 0.0}).encode())
+    records.close()
+    return records.path
+
+
+def test_documents_of_an_older_version_are_migrated(tmp_path: Path) -> None:
+    old = json.loads(BEFORE_LAYERS)
+    part = json.dumps(old["experiment"].pop("vectors")).encode()
+    old["experiment"]["vectors"] = {"record": hashlib.blake2b(part, digest_size=16).hexdigest()}
+    journal_of(tmp_path, part, {key: old[key] for key in ("version", "experiment", "view")})
+    assert read_only(tmp_path).present.document == loads(BEFORE_LAYERS)
+
+
+DOCUMENT_DATA = {"version": 3, "title": "", "view": {}}
+NO_DOCUMENTS: tuple[object, ...] = (
+    b"\xff\xfe",
+    b"{",
+    b"[" * 100_000,
+    [],
+    {},
+    {**DOCUMENT_DATA, "experiment": 3},
+    {**DOCUMENT_DATA, "experiment": {}},
+    {**DOCUMENT_DATA, "experiment": {"tokens": {"record": "00"}}},
+    {**DOCUMENT_DATA, "experiment": {"tokens": {"record": ["00"]}}},
+    {**DOCUMENT_DATA, "experiment": {"tokens": ["a"], "vectors": {"record": {"record": 1}}}},
+    {
+        **DOCUMENT_DATA,
+        "experiment": {"tokens": ["a"], "vectors": {"kind": "explicit", "values": {"tensor": 5}}},
+    },
+    {**DOCUMENT_DATA, "version": 99, "experiment": {"tokens": ["a"]}},
+    {**DOCUMENT_DATA, "version": 3.5, "experiment": {"tokens": ["a"]}},
+)
+
+
+@pytest.mark.parametrize("content", NO_DOCUMENTS, ids=map(str, range(len(NO_DOCUMENTS))))
+def test_records_that_say_something_else_are_one_sentence(tmp_path: Path, content: object) -> None:
+    path = journal_of(tmp_path, content)
+    (found,) = find_abandoned(tmp_path)
+    with pytest.raises(JournalError) as caught:
+        found.read()
+    assert str(caught.value).startswith(f"{path.name}: ") and "\n" not in str(caught.value)
+    found.remove()
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        [],
+        {"stored": "F99", "shape": [1, 1], "chunks": []},
+        {"stored": "F64", "shape": [1], "chunks": []},
+        {"stored": "F64", "shape": [2**40, 2**40], "chunks": []},
+        {"stored": "F64", "shape": [-1, -1], "chunks": []},
+        {"stored": "F64", "shape": ["a", "b"], "chunks": []},
+        {"stored": "F64", "shape": [1, 1], "chunks": 5},
+        {"stored": "F64", "shape": [1, 1], "chunks": [[5]]},
+        {"stored": "F64", "shape": [1, 1], "chunks": []},
+        {"stored": ["F64"], "shape": [1, 1], "chunks": []},
+        {"stored": "F64", "shape": [1.5, 2], "chunks": []},
+    ],
+    ids=map(str, range(11)),
+)
+def test_a_matrix_that_is_none_is_one_sentence(tmp_path: Path, matrix: object) -> None:
+    content = json.dumps(matrix).encode()
+    values = {"tensor": hashlib.blake2b(content, digest_size=16).hexdigest()}
+    vectors = {"kind": "explicit", "values": values}
+    experiment = {"tokens": ["a"], "vectors": vectors}
+    for part in (vectors, None):  # as a record of its own, and inside the document
+        if part is not None:
+            data = json.dumps(part).encode()
+            experiment["vectors"] = {"record": hashlib.blake2b(data, digest_size=16).hexdigest()}
+        else:
+            data, experiment["vectors"] = b"{}", vectors
+        journal_of(tmp_path, content, data, {**DOCUMENT_DATA, "experiment": experiment})
+        (found,) = find_abandoned(tmp_path)
+        with pytest.raises(JournalError):
+            found.read()
+        found.remove()
+
+
+@pytest.mark.parametrize(
+    "state", [b"{}", b"[]", b"\xff", b'{"chapters": [], "index": 0, "title": "", "time": 0}']
+)
+def test_a_state_that_is_none_is_one_sentence(tmp_path: Path, state: bytes) -> None:
+    records = Records(tmp_path / "made.journal")
+    records.commit(state)
+    records.close()
+    (found,) = find_abandoned(tmp_path)
+    assert (found.title, found.file) == ("", None) and found.time > 0
+    with pytest.raises(JournalError):
+        found.read()
+    found.remove()

@@ -22,8 +22,8 @@ from attnviz.model.io.files import loads
 from attnviz.model.io.stamp import Stamp
 from attnviz.model.journal import journal as journal_
 from attnviz.model.journal.abandoned import find_abandoned
-from attnviz.model.journal.journal import Journal
-from attnviz.model.journal.records import JournalError, Records
+from attnviz.model.journal.journal import AT_ONCE, Journal
+from attnviz.model.journal.records import STATE, JournalError, Records, scan
 from attnviz.model.spec.arrays import BFLOAT16, Matrix
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
@@ -134,6 +134,20 @@ def test_a_hundred_edits_of_a_small_document_stay_small(tmp_path: Path) -> None:
     (path,) = tmp_path.glob("*.journal")
     assert path.stat().st_size < 500_000
     journal.remove()
+
+
+def test_of_a_long_history_what_is_needed_most_is_written_first(tmp_path: Path) -> None:
+    steps = [explicit(6, 6, seed) for seed in range(60)]
+    path = left_behind(tmp_path, session_of(steps, index=30))
+    with path.open("rb") as file:
+        first, second = (entry for entry in scan(file) if entry.kind == STATE)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: first.begin + first.length])
+    begun = read_only(tmp_path).present.history
+    assert begun.present == steps[30] and 5 < len(begun.entries) <= AT_ONCE
+    assert second.begin > 2 * first.begin
+    path.write_bytes(whole)
+    assert read_only(tmp_path) == session_of(steps, index=30)
 
 
 def test_what_is_needed_no_more_is_removed_from_the_file(
