@@ -115,6 +115,7 @@ class DocumentCaption(Caption):
         column = self._greatest(row) if axis == "query" else position
         cell = Cell(stage, row, column, shown_head(site, view, stage))
         self._store.look(locked=None if cell == view.locked else cell, query=row, stage=stage)
+        self._store.set_hover(None)  # the locked cell is in sight, no longer the word
 
     def _greatest(self, query: int) -> int:
         """The key with the greatest weight of a query."""

@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 
 from attnviz.model.edit.history import History
+from attnviz.model.edit.sharing import matrices_in, sharing
 from attnviz.model.io.stamp import Stamp
-from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.document import Document
 
 MOST_CHAPTERS = 10
@@ -128,7 +129,16 @@ class Chapters:
         return self._with(replace(self.present, history=self.present.history.amend(document)))
 
     def open(self, document: Document, path: Path | None = None, stamp: Stamp | None = None) -> Chapters:
-        """Begin a chapter with another document, and drop what no longer fits."""
+        """Begin a chapter with another document, and drop what no longer fits.
+
+        The document takes over the matrices of the others that equal its own: presets of one model share its
+        weights.
+        """
+        if _count((document.experiment,), set()) <= MOST_NUMBERS:  # comparing more takes too long
+            others = (part for chapter in self.chapters for part in chapter._experiments)
+            shared = sharing(document.experiment, others)
+            if shared is not document.experiment:
+                document = msgspec.structs.replace(document, experiment=shared)
         return self.join(Chapters((Chapter(0, History((document,)), document, path, stamp=stamp),)))
 
     def join(self, others: Chapters) -> Chapters:
@@ -195,17 +205,6 @@ def _last_edit(chapter: Chapter) -> datetime:
     return chapter.edited or datetime.min
 
 
-def _count(parts: Iterable[object], seen: set[int]) -> int:
+def _count(parts: Iterable[Struct], seen: set[int]) -> int:
     """Count of the numbers in the matrices of `parts` that are not in `seen` (identities), which grows."""
-    total = 0
-    for part in parts:
-        if not isinstance(part, Matrix | Struct | tuple) or id(part) in seen:
-            continue
-        seen.add(id(part))
-        if isinstance(part, Matrix):
-            total += part.shape[0] * part.shape[1]
-        elif isinstance(part, Struct):
-            total += _count((getattr(part, field) for field in part.__struct_fields__), seen)
-        elif part and not isinstance(part[0], str):
-            total += _count(part, seen)
-    return total
+    return sum(matrix.shape[0] * matrix.shape[1] for part in parts for matrix in matrices_in(part, seen))

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from msgspec.structs import replace
 
+from attnviz.checkpoints.presets import load_preset
 from attnviz.model.edit.chapters import MOST_CHAPTERS, MOST_NUMBERS, Chapters
 from attnviz.model.io.stamp import Stamp
 from attnviz.model.spec.arrays import Matrix
@@ -73,6 +74,19 @@ def test_numbers_past_the_limit_are_let_go_and_shared_ones_count_once() -> None:
     chapters = chapters.open(document("after"))
     assert "4444" not in titles(chapters) and "small" in titles(chapters)
     assert chapters.chapters[0].number_count == half
+
+
+def test_presets_of_one_model_share_its_weights() -> None:
+    presets = [load_preset(id_) for id_ in ("stories-en", "stories-count", "stories-owner", "stories-name")]
+    chapters = Chapters.of(presets[0])
+    for one in presets[1:]:
+        chapters = chapters.open(one)
+        assert chapters.present.document == one
+    weights = [
+        chapter.document.experiment.layers[0].projections.query.values  # type: ignore[union-attr]
+        for chapter in chapters.chapters
+    ]
+    assert all(one is weights[0] for one in weights)
 
 
 def test_unsaved_chapters_are_named_the_last_edit_first() -> None:
