@@ -86,7 +86,10 @@ def test_every_tab_stop_has_the_ring(make_desk: MakeDesk, settings: Settings, th
 def _lines(desk: Desk, widget: QWidget) -> np.ndarray:  # type: ignore[type-arg]
     """True where a line of about the accent's hue begins that is two pixels high: (height − 2, width)."""
     wanted = np.array(QColor(desk.theme.accent).getRgb()[:3])
-    accent = np.abs(pixels(picture(widget)) - wanted).max(axis=2) < 48
+    parent = widget.parentWidget()
+    assert parent is not None
+    around = pixels(picture(parent), widget.geometry())  # a button alone would be painted without its corners
+    accent = np.abs(around - wanted).max(axis=2) < 48
     accent = np.pad(accent, ((0, 1), (0, 0)))
     return np.asarray(accent[:-2] & accent[1:-1] & ~accent[2:])
 

@@ -148,6 +148,7 @@ QToolButton { background: transparent; color: @ink; border: 1px solid transparen
     padding: 3px; }
 QToolButton:hover { background: @hover; }
 QToolButton:focus { border: 2px solid @accent; padding: 2px; }
+QToolButton[primary="true"]:focus { border: 2px solid @accent; background-clip: content; padding: 2px; }
 QToolButton:disabled { color: @faded; }
 
 QLineEdit, QPlainTextEdit, QTextEdit, QComboBox {
@@ -182,7 +183,6 @@ QCheckBox::indicator { border-radius: 3px; }
 QRadioButton::indicator { border-radius: 6px; }
 QCheckBox::indicator:checked, QRadioButton::indicator:checked { background: @filled;
     border: 1px solid @filled; }
-QPushButton[primary="true"]:focus { background: @panel; color: @accent; border: 2px solid @accent; }
 QCheckBox::indicator:checked { image: url(@tick); }
 QCheckBox::indicator:disabled, QRadioButton::indicator:disabled { border: 1px solid @line; }
 QCheckBox::indicator:checked:disabled, QRadioButton::indicator:checked:disabled { background: @line; }

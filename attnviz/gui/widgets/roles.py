@@ -21,6 +21,7 @@ ROLES: dict[str, QAccessible.Role] = {
     "NextRows": QAccessible.Role.List,
     "StoryText": QAccessible.Role.List,
     "WeightStrip": QAccessible.Role.List,
+    "GridCanvas": QAccessible.Role.Chart,
     "CaptionText": QAccessible.Role.StaticText,
     "HeadWires": QAccessible.Role.List,
     "Dial": QAccessible.Role.Dial,

@@ -79,11 +79,13 @@ def test_a_number_of_the_inspector_is_a_cell(desk: Desk) -> None:
 
 
 def test_a_stage_is_shown(desk: Desk) -> None:
-    tile = desk.find(Thumbnail, "stage_scaled")
+    tiles = desk.window.panels["pipeline"].findChildren(Thumbnail)
+    tile = next(t for t in tiles if not t.visibleRegion().isEmpty() and not t.isChecked())
     menu = right_click(desk, tile, tile.rect().center())
     assert "copy_value" not in ids(menu)
     choose(menu, "show_stage")
-    assert desk.store.document.view.stage == "scaled"
+    assert desk.store.document.view.stage == tile.property("stage")
+    QApplication.processEvents()
     assert "show_stage" not in ids(right_click(desk, tile, tile.rect().center()))
 
 

@@ -136,7 +136,11 @@ def test_every_line_has_words_and_is_found_by_both_languages(desk: Desk, languag
             assert _(row.text) in entry.words
 
 
-def test_every_line_runs(make_desk: MakeDesk, settings: Settings, tmp_path: Path) -> None:
+def test_every_line_runs(
+    make_desk: MakeDesk, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("attnviz.gui.presentation.largest_scale", lambda window, percent: 200)
+    monkeypatch.setattr("attnviz.gui.presentation.rescale", lambda windows, before, percent: True)
     desk = make_desk("encoder-decoder")
     settings.add_recent(saved(tmp_path / "kept.attnviz.json", desk))
     done, expected, kinds = _record_actions(desk), [], set()
