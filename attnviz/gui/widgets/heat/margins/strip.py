@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from PySide6.QtCore import QPointF, QRectF
+from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter
 
 from attnviz.gui.look.fonts import ui_font
@@ -41,34 +41,40 @@ class Strip:
 
     def track(self, index: int, thickness: float = THICKNESS) -> QRectF:
         """Rectangle of a bar of full length; invalid if its row or column lies outside the visible part."""
-        plot = self.geometry.plot
+        first, least, most = self._ends()
+        middle = first + index * self.pitch
+        return self._bar(middle, thickness, self.length) if least <= middle <= most else QRectF()
+
+    def _ends(self) -> tuple[float, float, float]:
+        """Middle of the first bar, and the least and the most that is visible, along the strip."""
+        plot, offset = self.geometry.plot, self.geometry.offset
         if self.below:
-            x = self.geometry.cell_rect(0, index).center().x()
-            rect = QRectF(round(x - thickness / 2), plot.bottom() + GAP, thickness, self.length)
-            return rect if plot.left() <= x <= plot.right() else QRectF()
-        y = self.geometry.cell_rect(index, 0).center().y()
-        rect = QRectF(plot.right() + GAP, round(y - thickness / 2), self.length, thickness)
-        return rect if plot.top() <= y <= plot.bottom() else QRectF()
+            return plot.left() - offset.x() + self.pitch / 2, plot.left(), plot.right()
+        return plot.top() - offset.y() + self.pitch / 2, plot.top(), plot.bottom()
+
+    def _bar(self, middle: float, thickness: float, length: float) -> QRectF:
+        plot, side = self.geometry.plot, round(middle - thickness / 2)
+        if self.below:
+            return QRectF(side, plot.bottom() + GAP, thickness, length)
+        return QRectF(plot.right() + GAP, side, length, thickness)
 
     def draw(self, painter: QPainter, shares: list[float], color: str, theme: Theme) -> None:
         """Bars of `shares` 0..1 of the full length, in the order of `indices`; NaN has none."""
-        indices = self.indices()
-        pitch = self.pitch * indices.step
-        thickness = min(THICKNESS, max(pitch - 2, pitch / 2))
-        track, fill = QColor(theme.line), QColor(color)
+        indices, pitch = self.indices(), self.pitch
+        apart = pitch * indices.step
+        thickness = min(THICKNESS, max(apart - 2, apart / 2))
+        first, least, most = self._ends()
+        middles = [(first + index * pitch, share) for index, share in zip(indices, shares, strict=True)]
+        seen = [(at, share) for at, share in middles if least <= at <= most and not math.isnan(share)]
+        track = QColor(theme.line)
         track.setAlphaF(_TRACK_OPACITY)
-        for index, share in zip(indices, shares, strict=True):
-            bar = self.track(index, thickness)
-            if not bar.isValid() or math.isnan(share):
-                continue
-            if pitch >= _TRACKS_FROM:
-                painter.fillRect(bar, track)
-            length = max(1.0, self.length * min(share, 1.0))
-            if self.below:
-                bar.setHeight(length)
-            else:
-                bar.setWidth(length)
-            painter.fillRect(bar, fill)
+        painter.setPen(Qt.PenStyle.NoPen)
+        if apart >= _TRACKS_FROM:
+            painter.setBrush(track)
+            painter.drawRects([self._bar(at, thickness, self.length) for at, _share in seen])
+        painter.setBrush(QColor(color))
+        lengths = [(at, max(1.0, self.length * min(share, 1.0))) for at, share in seen]
+        painter.drawRects([self._bar(at, thickness, length) for at, length in lengths])
 
     def draw_heading(self, painter: QPainter, text: str, color: str) -> None:
         """Write `text` over the bars, or beside them where they hang below."""
