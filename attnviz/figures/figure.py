@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, get_args
 
 from attnviz.core.shades import Shades
+from attnviz.core.text import visible, wrapped
 from attnviz.errors import FieldError, among, listed, must_be
 from attnviz.figures.content import Head, chosen_heads, content, figure_title
-from attnviz.figures.fonts import drawing
+from attnviz.figures.fonts import drawing, text_font
+from attnviz.figures.layout import GAP, MARGIN
 from attnviz.figures.palette import palette
+from attnviz.model.captions import plain_caption
 from attnviz.model.explain.formulas.stages import stage_formula
 from attnviz.model.links import LINED, word_lines
 from attnviz.model.sites.titles import site_title
@@ -27,6 +30,11 @@ POINT = 1 / 72
 BASE_DPI = 144
 """Pixels per inch of a figure shown in a notebook; more where a cell would be smaller than a pixel."""
 
+CAPTION_SIZE, CAPTION_LINE = 9.0, 13.0
+"""Size of the caption's text and height of its lines, in points."""
+COLUMN_EM = 0.56
+"""Width of a Latin character of the caption, in ems; a Chinese one has two such columns."""
+
 ALL_SITES = "all"
 """Stands for the name of a site: all of them side by side."""
 
@@ -40,6 +48,7 @@ def render(
     site: str | None = None,
     theme: str = "light",
     picture: str | None = None,
+    caption: str = "",
 ) -> Figure:
     """Draw one stage as a heat map with token labels, colour bar and, where they fit, numbers; or as lines.
 
@@ -48,6 +57,7 @@ def render(
     `site` is the name of one attention; "all" draws one head of all of them side by side, with their numbers
     of pairs, for a stage of queries and keys. `theme` is "light" or "dark". `picture` is "map" or "lines"
     between words, which weights of one attention have; None: the one of the view, where the stage has it.
+    `caption` is written below, without its links.
 
     Returns a `matplotlib.figure.Figure` of one axes, whose unit is a point. Write it with
     `attnviz.figures.save_figure`. Raises `ValueError` for a site, stage, head, theme or picture that does not
@@ -59,11 +69,10 @@ def render(
         if site == ALL_SITES:
             if picture == "lines":
                 raise FieldError("picture", picture, must_be("map for all attentions"))
-            return _of_all_sites(trace, view, stage or view.stage, head, shades)
+            return _sheet(_of_all_sites(trace, view, stage or view.stage, head, shades), caption, shades)
         chosen, stage = chosen_site(trace, view, site), stage or view.stage
-        if _as_lines(view, stage, picture):
-            return _of_lines(trace, chosen, view, stage, head, shades)
-        return _of_one(trace, chosen, view, stage, head, shades)
+        drawn = _of_lines if _as_lines(view, stage, picture) else _of_one
+        return _sheet(drawn(trace, chosen, view, stage, head, shades), caption, shades)
 
 
 def chosen_site(trace: Trace, view: View, name: str | None) -> SiteTrace:
@@ -75,7 +84,17 @@ def chosen_site(trace: Trace, view: View, name: str | None) -> SiteTrace:
     return trace.site(name)
 
 
-def _of_one(trace: Trace, site: SiteTrace, view: View, stage: str, head: Head, shades: Shades) -> Figure:
+@dataclass(frozen=True)
+class _Drawing:
+    """A picture of `width` x `height` points whose cells have a side of `cell`, drawn into axes by `draw`."""
+
+    width: float
+    height: float
+    cell: float
+    draw: Callable[[Any], None]
+
+
+def _of_one(trace: Trace, site: SiteTrace, view: View, stage: str, head: Head, shades: Shades) -> _Drawing:
     from attnviz.figures import heat
 
     shown = content(site, view, stage, head, shades)
@@ -86,7 +105,7 @@ def _of_one(trace: Trace, site: SiteTrace, view: View, stage: str, head: Head, s
     def draw(axes: Any) -> None:
         heat.draw(axes, shown, sheet, label, shades)
 
-    return _sheet(sheet.width, sheet.height, min(sheet.cell_w, sheet.cell_h), shades, draw)
+    return _Drawing(sheet.width, sheet.height, min(sheet.cell_w, sheet.cell_h), draw)
 
 
 def _as_lines(view: View, stage: str, picture: str | None) -> bool:
@@ -102,7 +121,7 @@ def _as_lines(view: View, stage: str, picture: str | None) -> bool:
     return picture == "lines"
 
 
-def _of_lines(trace: Trace, site: SiteTrace, view: View, stage: str, head: Head, shades: Shades) -> Figure:
+def _of_lines(trace: Trace, site: SiteTrace, view: View, stage: str, head: Head, shades: Shades) -> _Drawing:
     from attnviz.figures import lines
 
     if stage not in site.stages:
@@ -119,10 +138,10 @@ def _of_lines(trace: Trace, site: SiteTrace, view: View, stage: str, head: Head,
     def draw(axes: Any) -> None:
         lines.draw(axes, shown, layout, shades)
 
-    return _sheet(layout.width, layout.height, lines.ROW, shades, draw)
+    return _Drawing(layout.width, layout.height, lines.ROW, draw)
 
 
-def _of_all_sites(trace: Trace, view: View, stage: str, head: Head, shades: Shades) -> Figure:
+def _of_all_sites(trace: Trace, view: View, stage: str, head: Head, shades: Shades) -> _Drawing:
     from attnviz.figures import all_sites
 
     if head == "all":
@@ -133,20 +152,28 @@ def _of_all_sites(trace: Trace, view: View, stage: str, head: Head, shades: Shad
     def draw(axes: Any) -> None:
         all_sites.draw(axes, shown, layout, shades)
 
-    return _sheet(layout.width, layout.height, layout.slots[0].cells.cell_w, shades, draw)
+    return _Drawing(layout.width, layout.height, layout.slots[0].cells.cell_w, draw)
 
 
-def _sheet(width: float, height: float, cell: float, shades: Shades, draw: Callable[[Any], None]) -> Figure:
-    """A figure of one axes of `width` x `height` points, y downwards, drawn by `draw`."""
+def _sheet(made: _Drawing, caption: str, shades: Shades) -> Figure:
+    """A figure of one axes whose unit is a point, y downwards: a drawing, and the caption below it."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    dpi = max(BASE_DPI, math.ceil(72 / cell))
+    width, room = made.width, made.width - 2 * MARGIN
+    text = visible(" ".join(plain_caption(caption).split()))
+    lines = wrapped(text, int(room / (COLUMN_EM * CAPTION_SIZE))) if text else []
+    height = made.height + (len(lines) * CAPTION_LINE + GAP if lines else 0.0)
+    dpi = max(BASE_DPI, math.ceil(72 / made.cell))
     figure = Figure(figsize=(width * POINT, height * POINT), facecolor=shades.panel, dpi=dpi)
     FigureCanvasAgg(figure)
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     axes.set_axis_off()
-    draw(axes)
+    made.draw(axes)
+    for index, line in enumerate(lines):
+        y = made.height + index * CAPTION_LINE
+        font = text_font(CAPTION_SIZE)
+        axes.text(MARGIN, y, line, font=font, color=shades.ink, va="top", parse_math=False)
     axes.set_xlim(0, width)
     axes.set_ylim(height, 0)
     return figure

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QPixmap
 from PySide6.QtWidgets import (
+    QCheckBox,
     QComboBox,
     QDialog,
     QDialogButtonBox,
@@ -58,18 +59,28 @@ class FigureChoice:
     format_id: str
     dpi: int
     site: str | None = None
+    caption: str = ""
 
 
 def draw_choice(trace: Trace, view: View, choice: FigureChoice) -> Figure:
     """Draw the chosen figure."""
     head: Any = choice.head
-    return render(trace, view, choice.stage, head, site=choice.site, theme=choice.theme)
+    site, theme, caption = choice.site, choice.theme, choice.caption
+    return render(trace, view, choice.stage, head, site=site, theme=theme, caption=caption)
 
 
 class FigureDialog(QDialog):
     """Chooses a figure. The preview is drawn by the worker, so the dialog never waits."""
 
-    def __init__(self, window: QWidget, trace: Trace, view: View, theme: str, scheduler: Scheduler) -> None:
+    def __init__(
+        self,
+        window: QWidget,
+        trace: Trace,
+        view: View,
+        theme: str,
+        scheduler: Scheduler,
+        caption: str = "",
+    ) -> None:
         super().__init__(window)
         self.setObjectName("export_figure_dialog")
         self.setWindowTitle(_("Export a figure"))
@@ -80,6 +91,8 @@ class FigureDialog(QDialog):
         self._theme = _combo("export_theme_box", _("Colours"))
         self._format = _combo("export_format_box", _("Format"))
         self._dpi = QSpinBox()
+        self._caption_text, self._caption = caption, QCheckBox(_("Below the figure"))
+        self._caption.setObjectName("export_caption_check")
         self._preview = QLabel()
         self._fill(theme)
         self._lay_out()
@@ -89,6 +102,7 @@ class FigureDialog(QDialog):
         self._head.currentIndexChanged.connect(self._draw_preview)
         self._theme.currentIndexChanged.connect(self._draw_preview)
         self._format.currentIndexChanged.connect(self._on_format)
+        self._caption.toggled.connect(self._draw_preview)
 
     @property
     def choice(self) -> FigureChoice:
@@ -100,6 +114,7 @@ class FigureDialog(QDialog):
             format_id=self._format.currentData(),
             dpi=self._dpi.value(),
             site=self._site.currentData() if len(self._trace.sites) > 1 else None,
+            caption=self._caption_text if self._caption.isChecked() else "",
         )
 
     def done(self, result: int) -> None:
@@ -142,6 +157,8 @@ class FigureDialog(QDialog):
             (_("Format"), self._format),
             (_("Pixels per inch"), self._dpi),
         ]
+        if self._caption_text:
+            rows.append((_("Caption"), self._caption))
         for label, control in rows:
             form.addRow(label, control)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)

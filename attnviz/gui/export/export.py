@@ -64,7 +64,8 @@ class Exporter(QObject):
         if trace is None:
             return
         view, theme = self._store.document.view, active_theme()
-        dialog = FigureDialog(self._window, trace, view, theme.name, self._scheduler)
+        caption = _(self._store.document.caption)
+        dialog = FigureDialog(self._window, trace, view, theme.name, self._scheduler, caption)
         accepted, choice = dialog.exec() == QDialog.DialogCode.Accepted, dialog.choice
         dialog.deleteLater()
         if accepted:

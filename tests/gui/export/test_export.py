@@ -17,6 +17,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QImage, QPainter
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import (
+    QCheckBox,
     QComboBox,
     QFileDialog,
     QLabel,
@@ -338,6 +339,27 @@ def test_without_numbers_there_is_a_sentence(bench: Bench) -> None:
     bench.exporter.copy_picture()
     bench.exporter.export_figure()
     assert bench.failed == ["An export needs computed numbers; got none yet."] * 3
+
+
+def test_the_caption_is_exported_if_wished(qtbot: Any) -> None:
+    bench = Bench("grouped-query")
+    qtbot.addWidget(bench.window)
+    trace, view = bench.store.trace, bench.store.document.view
+    assert trace is not None
+    dialog = FigureDialog(
+        bench.window, trace, view, "light", bench.scheduler, "A sentence about [eight] heads"
+    )
+    check = dialog.findChild(QCheckBox, "export_caption_check")
+    preview = dialog.findChild(QLabel, "export_preview")
+    assert dialog.choice.caption == ""
+    without = preview.pixmap().toImage()
+    check.click()
+    assert dialog.choice.caption == "A sentence about [eight] heads"
+    assert preview.pixmap().toImage() != without
+    bare = FigureDialog(bench.window, trace, view, "light", bench.scheduler)
+    assert bare.findChild(QCheckBox, "export_caption_check") is None
+    for one in (dialog, bare):
+        one.done(0)
 
 
 def test_the_dialog_offers_what_the_trace_has_and_previews_it(qtbot: Any) -> None:
