@@ -6,8 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from attnviz.core.shades import Shades, head_color
 from attnviz.core.text import elide, number, visible
 from attnviz.errors import FieldError, must_be
@@ -86,8 +84,10 @@ def draw(axes: Any, shown: LinesContent, layout: LinesLayout, shades: Shades) ->
     """Draw the figure into axes whose unit is a point, y downwards."""
     heat.header(axes, shown.title, shown.formula, shades)
     _headings(axes, shown, layout, shades)
-    for links in shown.lines.links():
-        _draw_links(axes, links, layout)
+    several = shown.lines.links()
+    largest = max((float(links.weights.max(initial=0.0)) for links in several), default=0.0) or 1.0
+    for links in several:
+        _draw_links(axes, links, layout, largest)
     _words(axes, shown, layout, shades)
 
 
@@ -115,7 +115,8 @@ def _legend(axes: Any, heads: tuple[int, ...], middle_x: float, y: float, shades
         x += step
 
 
-def _draw_links(axes: Any, links: Links, layout: LinesLayout) -> None:
+def _draw_links(axes: Any, links: Links, layout: LinesLayout, largest: float) -> None:
+    """The lines of one head; opacity and width grow with the weight, to full ones at the largest."""
     from matplotlib.collections import PathCollection
     from matplotlib.path import Path
 
@@ -126,7 +127,7 @@ def _draw_links(axes: Any, links: Links, layout: LinesLayout) -> None:
     for query, key in zip(links.queries.tolist(), links.keys.tolist(), strict=True):
         y, to = layout.y(query), layout.y(key)
         paths.append(Path([(start, y), (start + bend, y), (end - bend, to), (end, to)], codes))
-    strength = np.clip(links.weights, 0.0, 1.0)
+    strength = links.weights / largest
     color = head_color(links.head)
     edges = [(*_rgb(color), max(_LEAST_ALPHA, float(weight))) for weight in strength]
     axes.add_collection(
@@ -144,12 +145,13 @@ def _words(axes: Any, shown: LinesContent, layout: LinesLayout, shades: Shades) 
         y = middle(layout.y(index), chosen)
         axes.text(layout.left, y, word, font=chosen, color=shades.query, ha="right", parse_math=False)
     weights = None if query is None else shown.lines.given(query).mean(axis=0)
+    most = 1.0 if weights is None else float(weights.max(initial=0.0)) or 1.0
     hidden = None if query is None else shown.lines.hidden(query)
     for index, word in enumerate(shown.keys):
         y = layout.y(index)
         is_hidden = hidden is not None and bool(hidden[index])
         if weights is not None and not is_hidden:
-            _shade(axes, shown, layout, index, float(weights[index]), shades)
+            _shade(axes, shown, layout, index, float(weights[index]) / most, shades)
             text = number(float(weights[index]))
             axes.text(
                 layout.number,
@@ -167,7 +169,7 @@ def _words(axes: Any, shown: LinesContent, layout: LinesLayout, shades: Shades) 
 def _shade(
     axes: Any, shown: LinesContent, layout: LinesLayout, index: int, share: float, shades: Shades
 ) -> None:
-    """A tint behind a word that gets `share` of the query's weight."""
+    """A tint behind a word; `share` of the largest weight."""
     from matplotlib.patches import Rectangle
 
     hue = head_color(shown.lines.heads[0]) if len(shown.lines.heads) == 1 else shades.query

@@ -15,8 +15,8 @@ LINED = ("weights", "dropped")
 
 LEAST = 0.01
 """Smallest weight that is a line, as a share of the largest one."""
-MOST_LINES = 3000
-"""Lines of one head; of more, the strongest."""
+MOST_LINES = 600
+"""Lines of all heads together; of more, the strongest: more are no picture."""
 MOST_CELLS = 256 * 256
 """Pairs up to which the lines of all queries are drawn; of a longer text, those of one query."""
 
@@ -55,12 +55,12 @@ class WordLines:
         return self.site.labels("key")
 
     def links(self) -> tuple[Links, ...]:
-        """The lines of each head. Weights below `LEAST` of the largest of all heads are left out."""
+        """The lines of each head: weights of at least `LEAST` of the largest, the `MOST_LINES` strongest."""
         first = 0 if self.query is None else self.query
         rows = slice(None) if self.query is None else slice(first, first + 1)
         windows = [self._weights(head, rows) for head in self.heads]
         largest = max((float(values.max(initial=0.0)) for values in windows), default=0.0)
-        least = max(LEAST * largest, np.finfo(np.float64).tiny)
+        least = _least(windows, max(LEAST * largest, np.finfo(np.float64).tiny))
         return tuple(
             _links(head, values, first, least) for head, values in zip(self.heads, windows, strict=True)
         )
@@ -100,8 +100,14 @@ def word_lines(site: SiteTrace, view: View, stage: str, heads: tuple[int, ...] =
     return WordLines(site, stage, heads, None if is_all else min(view.query, n_queries - 1))
 
 
+def _least(windows: list[NDArray[np.float64]], least: float) -> float:
+    """The smallest weight that is a line, so that few enough are."""
+    shown = np.concatenate([values[values >= least] for values in windows])
+    return least if shown.size <= MOST_LINES else float(np.partition(shown, -MOST_LINES)[-MOST_LINES])
+
+
 def _links(head: int, weights: NDArray[np.float64], first: int, least: float) -> Links:
     rows, keys = np.nonzero(weights >= least)
     values = weights[rows, keys]
-    order = np.argsort(values, kind="stable")[-MOST_LINES:]
+    order = np.argsort(values, kind="stable")
     return Links(head, rows[order] + first, keys[order], values[order])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPainterPath, QPen
 
@@ -16,13 +18,15 @@ _WORD_PX, _SMALL_PX = 13, 11
 _LONGEST = 24
 _SHADE = 0.45
 """Opacity behind a word that takes all of the weight: its text stays legible."""
-_THIN, _THICK = 1.0, 4.0
+_THICK = 4.0
+_LEAST_ALPHA = 0.03
 _BEND = 0.4
 _MUTED_BELOW = 0.1
 
 
 def draw_links(painter: QPainter, places: Columns, several: tuple[Links, ...]) -> None:
-    """Lines in the hue of their head; opacity and width grow with the weight."""
+    """Lines in the hue of their head; opacity and width grow with the weight, to full ones at the largest."""
+    largest = max((float(links.weights.max(initial=0.0)) for links in several), default=0.0) or 1.0
     left, right = places.left + PAD, places.right - PAD
     bend = QPointF((right - left) * _BEND, 0)
     painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -30,8 +34,9 @@ def draw_links(painter: QPainter, places: Columns, several: tuple[Links, ...]) -
         color = QColor(head_color(links.head))
         ends = zip(links.queries.tolist(), links.keys.tolist(), links.weights.tolist(), strict=True)
         for query, key, weight in ends:
-            color.setAlphaF(min(1.0, max(0.03, weight)))
-            painter.setPen(QPen(color, _THIN + (_THICK - _THIN) * min(1.0, weight)))
+            strength = weight / largest
+            color.setAlphaF(max(_LEAST_ALPHA, strength))
+            painter.setPen(QPen(color, max(1.0, _THICK * strength)))  # wider than 1 is slow
             start, end = QPointF(left, places.y(query)), QPointF(right, places.y(key))
             path = QPainterPath(start)
             path.cubicTo(start + bend, end - bend, end)
@@ -72,30 +77,35 @@ def widest_word(words: tuple[str, ...]) -> float:
     return max(map(advance, longest), default=0.0)
 
 
-def draw_word(
-    painter: QPainter, places: Columns, index: int, word: str, *, is_left: bool, is_bold: bool, color: str
-) -> QRectF:
-    """Write a word at its place; returns the rectangle of its ground."""
-    font = ui_font(_WORD_PX, QFont.Weight.Bold if is_bold else QFont.Weight.Normal)
+@dataclass(frozen=True)
+class Word:
+    """A word of a column: its text, its colour, and the tint of its ground, `share` 0..1 of the full one."""
+
+    text: str
+    color: str
+    is_left: bool
+    is_bold: bool = False
+    share: float = 0.0
+
+
+def draw_word(painter: QPainter, places: Columns, index: int, word: Word, hue: str) -> None:
+    """Write a word at its place, over its ground tinted with `hue`."""
+    font = ui_font(_WORD_PX, QFont.Weight.Bold if word.is_bold else QFont.Weight.Normal)
     metrics = QFontMetricsF(font)
-    shown = elide(visible(word), _LONGEST)
+    shown = elide(visible(word.text), _LONGEST)
     shown = metrics.elidedText(shown, Qt.TextElideMode.ElideRight, places.word)
     width = metrics.horizontalAdvance(shown)
-    x = places.left - width if is_left else places.right
+    x = places.left - width if word.is_left else places.right
+    if word.share > 0:
+        height = min(places.row - 2, 22.0)
+        tint = QColor(hue)
+        tint.setAlphaF(_SHADE * min(1.0, word.share))
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(tint)
+        painter.drawRoundedRect(QRectF(x - 5, places.y(index) - height / 2, width + 10, height), 4, 4)
     painter.setFont(font)
-    painter.setPen(QColor(color))
+    painter.setPen(QColor(word.color))
     painter.drawText(QPointF(x, _baseline(places, index, metrics)), shown)
-    height = min(places.row - 2, 22.0)
-    return QRectF(x - 5, places.y(index) - height / 2, width + 10, height)
-
-
-def shade_word(painter: QPainter, ground: QRectF, share: float, hue: str) -> None:
-    """Tint the ground of a word by its share 0..1; over the text, which shows through."""
-    color = QColor(hue)
-    color.setAlphaF(_SHADE * min(1.0, max(0.0, share)))
-    painter.setPen(Qt.PenStyle.NoPen)
-    painter.setBrush(color)
-    painter.drawRoundedRect(ground, 4, 4)
 
 
 def draw_number(painter: QPainter, places: Columns, index: int, value: float, theme: Theme) -> None:

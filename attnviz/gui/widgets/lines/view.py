@@ -5,7 +5,9 @@ Vig 2019, "A Multiscale Visualization of Attention in the Transformer Model" (Be
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, QSizeF, Qt, Signal
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, QSize, QSizeF, Qt, Signal
 from PySide6.QtGui import QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPixmap, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QToolTip
 
@@ -15,12 +17,12 @@ from attnviz.gui.widgets.control import Control, draw_focus_ring, plain_tooltip
 from attnviz.gui.widgets.heat.hatch import device_scale, is_vector
 from attnviz.gui.widgets.lines.layout import HEADING, Columns, columns, least_height
 from attnviz.gui.widgets.lines.painting import (
+    Word,
     draw_headings,
     draw_legend,
     draw_links,
     draw_number,
     draw_word,
-    shade_word,
     widest_word,
 )
 from attnviz.i18n import _
@@ -52,6 +54,7 @@ class WordLinesView(Control):
         self._hovered = NOTHING
         self._widest = 0.0
         self._base: QPixmap | None = None
+        self._based_on = (QRect(), 0.0)
 
     @property
     def lines(self) -> WordLines | None:
@@ -132,54 +135,56 @@ class WordLinesView(Control):
     def _paint_lines(self, painter: QPainter) -> None:
         """All lines from a kept picture, faint if some stand out, which come on top."""
         lit = self.lit_links()
-        if self._links is lit or is_vector(painter):
+        if is_vector(painter):
             draw_links(painter, self.columns, lit)
             return
-        if self._lines is not None and self._lines.query is None:
-            painter.setOpacity(_FAINT)
-            painter.drawPixmap(0, 0, self._picture(device_scale(painter)))
+        is_all = self._lines is not None and self._lines.query is None
+        if is_all:
+            painter.setOpacity(1.0 if lit is self._links else _FAINT)
+            painter.drawPixmap(self._in_sight().topLeft(), self._picture(device_scale(painter)))
             painter.setOpacity(1.0)
-        draw_links(painter, self.columns, lit)
+        if not is_all or lit is not self._links:
+            draw_links(painter, self.columns, lit)
 
     def _picture(self, ratio: float) -> QPixmap:
-        """All lines as pixels, painted when first needed: hovering paints few on top."""
-        wanted = self.size() * ratio
-        if self._base is None or self._base.size() != wanted:
-            self._base = QPixmap(wanted)
+        """The lines in sight as pixels, painted when first needed: hovering paints few on top."""
+        area = self._in_sight()
+        if self._base is None or self._based_on != (area, ratio):
+            self._base, self._based_on = QPixmap(area.size() * ratio), (area, ratio)
             self._base.setDevicePixelRatio(ratio)
             self._base.fill(Qt.GlobalColor.transparent)
             painter = QPainter(self._base)
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.translate(-area.topLeft())
             draw_links(painter, self.columns, self._links)
             painter.end()
         return self._base
 
+    def _in_sight(self) -> QRect:
+        """The part in sight; all of it if it is painted into a picture."""
+        shown = self.visibleRegion().boundingRect()
+        return self.rect() if shown.isEmpty() else shown
+
     def _paint_words(self, painter: QPainter, lines: WordLines) -> None:
         """Shade the right words by what they get, with numbers; the left ones by what a hovered key gets."""
-        places, theme = self.columns, self._theme
+        places, theme, key = self.columns, self._theme, self._hovered[1]
         hue = head_color(lines.heads[0]) if len(lines.heads) == 1 else theme.accent
-        gets = lines.given(self.query).mean(axis=0)
-        gives = lines.received(self._hovered[1]).mean(axis=0) if self._hovered[1] >= 0 else None
+        gives = _shares(lines.received(key).mean(axis=0)) if key >= 0 else [0.0] * len(lines.queries)
         for index in self._shown_rows(len(lines.queries)):
-            bold = index == self.query
-            word = lines.queries[index]
-            ground = draw_word(painter, places, index, word, is_left=True, is_bold=bold, color=theme.query)
-            if gives is not None:
-                shade_word(painter, ground, float(gives[index]), hue)
-        hidden = lines.hidden(self.query)
+            text, is_bold = lines.queries[index], index == self.query
+            draw_word(painter, places, index, Word(text, theme.query, True, is_bold, gives[index]), hue)
+        weights, hidden = lines.given(self.query).mean(axis=0), lines.hidden(self.query)
+        gets = _shares(weights)
         for index in self._shown_rows(len(lines.keys)):
-            word, bold = lines.keys[index], index == self.key
+            text, is_bold = lines.keys[index], index == self.key
             color = theme.muted if hidden[index] else theme.key
-            ground = draw_word(painter, places, index, word, is_left=False, is_bold=bold, color=color)
+            draw_word(painter, places, index, Word(text, color, False, is_bold, gets[index]), hue)
             if not hidden[index]:
-                shade_word(painter, ground, float(gets[index]), hue)
-                draw_number(painter, places, index, float(gets[index]), theme)
+                draw_number(painter, places, index, float(weights[index]), theme)
 
     def _shown_rows(self, count: int) -> range:
         """The rows in sight: of thousands, few are painted."""
-        shown, row = self.visibleRegion().boundingRect(), self.columns.row
-        if shown.isEmpty():  # painted into a picture
-            return range(count)
+        shown, row = self._in_sight(), self.columns.row
         first = int((shown.top() - HEADING) // row)
         return range(max(0, first), min(count, int((shown.bottom() - HEADING) // row) + 1))
 
@@ -259,3 +264,9 @@ class WordLinesView(Control):
         best = int(weights.argmax())
         names = f"{visible(lines.queries[self.query])} → {visible(lines.keys[best])}"
         self.setAccessibleDescription(f"{names}: {number(float(weights[best]))}")
+
+
+def _shares(weights: NDArray[np.float64]) -> list[float]:
+    """Weights as shares of the largest."""
+    shares: list[float] = (weights / (weights.max(initial=0.0) or 1.0)).tolist()
+    return shares
