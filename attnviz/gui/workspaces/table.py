@@ -83,34 +83,36 @@ _EXPLORE_NARROW = Split(
     ),
 )
 
+_MAPS = (Stack(("stage",), 408, 0.9), Stack(("heads", "inspector", "tokens", "plane"), 128, 0.1))
+
+_NEXT_AND_CACHES = Split(
+    "down",
+    (Stack(("next", "sampling"), 304, 0.5), Stack(("caches", "cache"), 232, 0.5)),
+    size=448,
+    grows=0.4,
+)
+
 _GENERATE = Split(
     "down",
     (
-        Stack(("text",), 136, 0.15),
+        Stack(("text",), 136, 0.12),
+        Split("across", (Split("down", _MAPS, size=808, grows=0.6), _NEXT_AND_CACHES), size=544, grows=0.88),
+        Stack(("counters",), 40),
+    ),
+)
+
+_GENERATE_NARROW = Split(
+    "down",
+    (
+        Stack(("text",), 136),
         Split(
             "across",
             (
-                Split(
-                    "down",
-                    (
-                        Stack(("stage",), 408, 0.8),
-                        Stack(("heads", "inspector", "tokens", "plane"), 128, 0.2),
-                    ),
-                    size=808,
-                    grows=0.6,
-                ),
-                Split(
-                    "down",
-                    (
-                        Stack(("next", "sampling"), 304, 0.5),
-                        Stack(("caches", "cache"), 232, 0.5),
-                    ),
-                    size=448,
-                    grows=0.4,
-                ),
+                Split("down", _MAPS, size=640, grows=0.6),
+                Stack(("next", "caches", "sampling", "cache"), 360, 0.4),
             ),
-            size=544,
-            grows=0.85,
+            size=384,
+            grows=1.0,
         ),
         Stack(("counters",), 40),
     ),
@@ -158,7 +160,7 @@ WORKSPACES: tuple[WorkspaceRow, ...] = (
         N_("Text that the model generates, token by token, with the map that grows"),
         N_("Space plays · Ctrl+. steps forward · Ctrl+; steps back"),
         "heads",
-        ((0, _GENERATE),),
+        ((1180, _GENERATE), (0, _GENERATE_NARROW)),
     ),
     WorkspaceRow(
         "compare",

@@ -129,8 +129,10 @@ def test_the_same_text_in_every_panel(make_desk: MakeDesk) -> None:
     desk.open_side()
     assert desk.find(QLabel, "row_title").text() == "ROW OF “<img src=x>”"
     assert "“⟨" not in desk.find(QLabel, "decode_where").text()
+    desk.go("generate")
     desk.store.look(step=4)
     assert "⟨U+202E⟩abc" in desk.find(QLabel, "decode_where").text()
+    desk.go("explore")
     assert "<img src=x>" in desk.find(QLabel, "padded_tokens").text()
     assert "q <img sr…" in desk.find(QLabel, "plane_facts").text()
     keys = desk.find(RowMatrix, "k_cache")

@@ -81,6 +81,7 @@ def test_undo_in_the_line_of_a_second_sequence_is_the_documents(make_desk: MakeD
 
 def test_stop_strings_undo_what_is_typed_and_then_what_was_taken(make_desk: MakeDesk) -> None:
     desk = make_desk(load_preset("causal-decode"))
+    desk.bring("sampling")
     desk.store.edit(set_stop, strings=("dog",))
     line = desk.find(DocumentLine, "decode_stop_strings")
     assert line.text() == "dog"

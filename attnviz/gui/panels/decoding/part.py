@@ -28,8 +28,8 @@ class DecodingPart(Panel):
 
     @property
     def decoded(self) -> Decoded | None:
-        """The decoding that is shown."""
-        return self.store.player.decoded
+        """The decoding that is shown; a panel behind another tab keeps nothing of any."""
+        return self.store.player.decoded if self.is_seen else None
 
     @property
     def step(self) -> int:
@@ -63,6 +63,8 @@ class DecodingPart(Panel):
         super().set_seen(is_seen)
         if self._is_started and was_seen != is_seen:
             self._watch()
+            if is_seen:
+                self.show_step()
             self._meet()
 
     def _watch(self) -> None:
@@ -73,10 +75,19 @@ class DecodingPart(Panel):
         self._meet()
 
     def _meet(self) -> None:
-        """Show what the player changed since the last time; a panel behind another tab waits."""
-        if not self.is_seen or self._met == self.store.player:
+        """Show what the player changed since the last time; a panel behind another tab waits.
+
+        That panel lets go of a decoding that the player has no more.
+        """
+        player = self.store.player
+        if not self.is_seen:
+            if self._met.decoded not in (None, player.decoded):
+                self._met = Player()
+                self.show_step()
             return
-        old, self._met = self._met, self.store.player
+        if self._met == player:
+            return
+        old, self._met = self._met, player
         if old.decoded is not self._met.decoded:
             self.show_step()
         self.on_player(old, self._met)

@@ -25,11 +25,13 @@ from attnviz.gui.panels.decoding.links import Links, StepCells, shown_step_site
 from attnviz.gui.panels.decoding.names import names_of
 from attnviz.gui.panels.decoding.part import DecodingPart
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.elided import WholeLabel
 from attnviz.gui.widgets.pictures.row_matrix import RowMatrix
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.i18n import N_, _, ngettext
 from attnviz.model.caches import FullCache, PagedCache
 from attnviz.model.provenance import tokens_of
+from attnviz.model.sites.titles import label_among_several
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import as_read
 
@@ -73,6 +75,12 @@ class CachesPanel(DecodingPart):
         self._chosen = Segmented([(id_, id_, "") for id_, _title, _hint in GROUPS], "cache")
         self._chosen.setObjectName("decode_part")
         self._chosen.changed.connect(self._arrange)
+        self._where, self._header = WholeLabel(), QWidget()
+        self._where.setObjectName("decode_head")
+        title = QHBoxLayout(self._header)
+        title.setContentsMargins(0, 0, 0, 0)
+        title.addWidget(self._where, 1)
+        title.addWidget(self._chosen)
         self._empty = plain_label("decode_caches_empty")
         self._cells = StepCells(store)
         self._link()
@@ -80,8 +88,8 @@ class CachesPanel(DecodingPart):
         self._arrange()
 
     def header(self) -> QWidget:
-        """The choice of the part that is shown where not all fit, for the title."""
-        return self._chosen
+        """The attention and its head, and the choice of the part where not all fit, for the title."""
+        return self._header
 
     def minimumSizeHint(self) -> QSize:
         return QSize(280, 160)
@@ -96,12 +104,16 @@ class CachesPanel(DecodingPart):
         self._body.setVisible(decoded is not None)
         self._empty.setVisible(decoded is None)
         if decoded is None:
+            self._where.set_line("")
             return
         step, view = decoded.decoding.steps[index], self.store.document.view
         name = shown_step_site(decoded, view.site)
         site, heads = step.site(name), step.site(name).experiment.heads
         head = min(view.head, heads.n_heads - 1)
         kv_head = head // heads.group_size
+        label = label_among_several(decoded.decoding.experiment, name)
+        words = _("head {head}").format(head=head + 1)
+        self._where.set_line(f"{label} · {words}" if label else words)
         self._show_vectors(step, site, head, kv_head)
         self._show_outputs(decoded, step, name, self.store.player.measured(index))
         fed = decoded.decoding.fed_together(index) if site.experiment.memory is None else range(0)
@@ -118,7 +130,8 @@ class CachesPanel(DecodingPart):
 
     def apply_theme(self, theme: Theme) -> None:
         super().apply_theme(theme)
-        self._empty.setStyleSheet(f"color: {theme.muted}")
+        for label in (self._empty, self._where):
+            label.setStyleSheet(f"color: {theme.muted}")
 
     def retranslate(self) -> None:
         self._empty.setText(_("No tokens have been generated yet."))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtGui import QColor, QFontMetrics, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from attnviz.core.text import isolated, number, visible
@@ -22,7 +22,7 @@ _TOP = 18
 _WIDEST = 24.0
 _LABEL_PX = 12.0
 """Width of a column from which the token stands below it."""
-_BELOW = 14
+_BELOW, _LABEL_TEXT_PX = 14, 10
 _NAMED = 5
 
 
@@ -78,8 +78,12 @@ class WeightStrip(Control):
 
     @property
     def _has_labels(self) -> bool:
-        """True if the tokens stand below their columns."""
-        return self._width() >= _LABEL_PX and self.height() >= HIGH
+        """True if the tokens stand below their columns: where most of them fit."""
+        if self._width() < _LABEL_PX or self.height() < HIGH:
+            return False
+        metrics = QFontMetrics(number_font(_LABEL_TEXT_PX))
+        n_fitting = sum(metrics.horizontalAdvance(label) <= self._width() + 2 for label in self._labels)
+        return n_fitting > len(self._labels) / 2
 
     def _width(self) -> float:
         return min(self.width() / max(len(self._values), 1), _WIDEST)
@@ -117,12 +121,13 @@ class WeightStrip(Control):
         painter.drawText(QRectF(start, 0, self.width() - start, _TOP), left, shown)
 
     def _paint_label(self, painter: QPainter, column: int, place: QRectF) -> None:
-        painter.setFont(number_font(10))
+        """The token of a column, if it fits; a part of it would be another token."""
+        painter.setFont(number_font(_LABEL_TEXT_PX))
         painter.setPen(QColor(self._theme.key))
         below = QRectF(place.left(), place.bottom() + 1, place.width(), _BELOW - 1)
-        mode = Qt.TextElideMode.ElideRight
-        text = painter.fontMetrics().elidedText(self._labels[column], mode, int(place.width()) + 2)
-        painter.drawText(below, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop, text)
+        if painter.fontMetrics().horizontalAdvance(self._labels[column]) <= place.width() + 2:
+            flags = Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop | Qt.TextFlag.TextDontClip
+            painter.drawText(below, flags, self._labels[column])
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         self._hover(self._column_at(event.position()))

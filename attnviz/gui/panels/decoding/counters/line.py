@@ -78,6 +78,7 @@ class Counts(QWidget):
         self._has_several = len(places(decoded.decoding.experiment)) > 1
         self._show_heading()
         self._fit()
+        self._say_all()
 
     def apply_theme(self, theme: Theme) -> None:
         """Take the colours of `theme`."""
@@ -105,6 +106,17 @@ class Counts(QWidget):
     def _show_heading(self) -> None:
         words = _("all steps, all attentions") if self._has_several else _("all steps so far")
         self._labels[""][0].setText(words)
+
+    def _say_all(self) -> None:
+        """Name all quantities, those without room as well."""
+        keys = [key for key in self._labels if key]
+        lines = [
+            " ".join((name.text(), cached.text(), "/", plain.text()))
+            for name, plain, cached in (self._labels[key] for key in keys)
+        ]
+        for label in self._labels[""]:
+            label.setToolTip("\n".join(lines))
+        self.setAccessibleDescription("; ".join(lines))
 
     def _fit(self) -> None:
         """Place the columns; those that do not fit are hidden."""

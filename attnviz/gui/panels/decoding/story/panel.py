@@ -8,7 +8,7 @@ from PySide6.QtGui import QHideEvent, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QWidget
 
 from attnviz.compute.decoding import Decoded
-from attnviz.core.text import isolated, number
+from attnviz.core.text import number
 from attnviz.gui.live.clock import Clock
 from attnviz.gui.live.playback import Playback
 from attnviz.gui.live.player import GoTo, Player
@@ -25,7 +25,7 @@ from attnviz.gui.panels.decoding.story.shading import (
     ShadeScale,
     probability_then,
 )
-from attnviz.gui.panels.decoding.story.text import LINE_PX, Chip, StoryText
+from attnviz.gui.panels.decoding.story.text import LARGE_PX, LINE_PX, TEXT_PX, Chip, StoryText
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.chip_editor import ChipEditor
 from attnviz.gui.widgets.elided import WholeLabel
@@ -36,6 +36,10 @@ from attnviz.model.edit.generation import forced_positions, rewrite
 
 BESIDE_PX = 620
 """Width from which the controls stand beside the text; in a narrower panel they stand below it."""
+
+
+LARGE = QSize(1500, 120)
+"""Size of the panel from which the letters are large."""
 
 
 class TextPanel(DecodingPart):
@@ -84,7 +88,7 @@ class TextPanel(DecodingPart):
         self._notice.set_line("" if decoded is None else self._words(decoded, step))
         if decoded is None:
             self._shown = None
-            self._text.set_chips((), are_joined=False, describe=str)
+            self._text.clear()
             return
         self._show_text(decoded)
         self._text.set_current(step)
@@ -160,12 +164,12 @@ class TextPanel(DecodingPart):
             self._text.set_shades(row.make(self._shown, self.step, self.store.document.view), row.hue)
 
     def _reveal(self, step: int) -> None:
-        """Scroll to the line of the present token and, where it fits, that of the next one."""
+        """Scroll to the line of the present token."""
         bar, room = self._scroll.verticalScrollBar(), self._scroll.viewport().height()
-        rect = self._text.token_rect(step)
+        rect, line = self._text.token_rect(step), self._text.line_px
         if rect.bottom() > bar.value() + room or rect.top() < bar.value():
             bar.setMaximum(max(bar.maximum(), self._text.minimumHeight() - room))
-            bar.setValue(max(rect.bottom() - room + 1, 0))
+            bar.setValue(max(rect.bottom() + 1 - room // line * line, 0))  # no line is cut at the top
 
     # --- acting
 
@@ -183,14 +187,13 @@ class TextPanel(DecodingPart):
 
     @Slot(int)
     def _on_hovered(self, index: int) -> None:
-        rows = [] if self._shown is None or index < 1 else _alternatives(self._shown, index)
-        if not rows or self._shown is None:
+        is_generated = self._shown is not None and index >= n_given_tokens(self._shown.decoding)
+        rows = _alternatives(self._shown, index) if self._shown is not None and is_generated else []
+        if not rows:
             self._alternatives.hide()
             return
-        decoding = self._shown.decoding
-        before = isolated(names_of(decoding).label(decoding.steps[index - 1].token))
         place = self._text.mapToGlobal(self._text.token_rect(index).bottomLeft() + QPoint(0, 4))
-        self._alternatives.show_at(place, _("after “{token}”").format(token=before), rows)
+        self._alternatives.show_at(place, self._describe(index), rows)
 
     def _is_written_in(self) -> bool:
         """True if a token is being edited, here or in another panel of the window."""
@@ -209,6 +212,8 @@ class TextPanel(DecodingPart):
         self._row.setDirection(across if is_beside else down)
         self._rule.setVisible(is_beside)
         self._controls.setMaximumWidth(WIDTH if is_beside else self.maximumWidth())
+        is_large = self.width() >= LARGE.width() and self.height() >= LARGE.height()
+        self._text.set_text_px(LARGE_PX if is_large else TEXT_PX)
 
     def _lay_out(self) -> None:
         self._header = QWidget()

@@ -14,7 +14,6 @@ from PySide6.QtGui import (
     QPainter,
     QPaintEvent,
     QPen,
-    QPolygonF,
     QResizeEvent,
 )
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
@@ -24,14 +23,15 @@ from attnviz.gui.look.theme import Theme
 from attnviz.gui.widgets.chip_editor import ChipEditor
 from attnviz.gui.widgets.control import Control, draw_focus_ring, plain_tooltip
 
-TEXT_PX = 15
+TEXT_PX, LARGE_PX = 15, 21
+"""Height of the letters, and in a large panel."""
 LINE_PX = 28
-CHIP_PX = 24
+"""Height of a line of `TEXT_PX`; that of larger letters is larger by their ratio."""
+_CHIP = 24 / 28
+"""Height of a chip in lines."""
 _PADDING = 3
 _BLANK_PX = 24
 """Length of the dashes in the place of the next token."""
-_CORNER = 6
-"""Side of the corner that marks a forced token."""
 DEEPEST = 0.48
 """Opacity of the shade of 1: text on it keeps its contrast."""
 
@@ -76,6 +76,7 @@ class StoryText(Control):
         self._shade: Callable[[int], float | None] = _unshaded
         self._hue = "accent"
         self._edited = -1
+        self.line_px = LINE_PX
         self.setFont(ui_font(TEXT_PX))
         self._editor = ChipEditor(self)
         self._editor.setObjectName("decode_text_editor")
@@ -90,6 +91,11 @@ class StoryText(Control):
         self._editor.close_editor(take=False)
         self._chips, self._joins, self._describe = tuple(chips), are_joined, describe
         self._lay_out()
+
+    def clear(self) -> None:
+        """Show nothing, and keep nothing of what was shown."""
+        self._shade = _unshaded
+        self.set_chips((), are_joined=False, describe=str)
 
     def set_current(self, index: int) -> None:
         """The token computed at the selected step."""
@@ -108,10 +114,17 @@ class StoryText(Control):
         self._shows_rest = shows
         self.update()
 
+    def set_text_px(self, px: int) -> None:
+        """Use letters of this height."""
+        if self.font().pixelSize() != px:
+            self.line_px = round(LINE_PX * px / TEXT_PX)
+            self.setFont(ui_font(px))
+            self._lay_out()
+
     @property
     def n_lines(self) -> int:
         """Lines that the whole text takes, one at least."""
-        return 1 + (self._rects[-1].y() // LINE_PX if self._rects else 0)
+        return 1 + (self._rects[-1].y() // self.line_px if self._rects else 0)
 
     def token_rect(self, index: int) -> QRect:
         """Rectangle of a token on the widget."""
@@ -123,7 +136,7 @@ class StoryText(Control):
         return is_played or self._shows_rest or self._current >= len(self._chips) - 2
 
     def sizeHint(self) -> QSize:
-        return QSize(320, self.n_lines * LINE_PX)
+        return QSize(320, self.n_lines * self.line_px)
 
     def minimumSizeHint(self) -> QSize:
         return QSize(120, LINE_PX)
@@ -139,12 +152,12 @@ class StoryText(Control):
         for chip in self._chips:
             width = min(metrics.horizontalAdvance(chip.text) + self._margins(chip), room)
             if x and x + width > room:
-                x, y = 0, y + LINE_PX
-            self._rects.append(QRect(x, y, width, LINE_PX))
+                x, y = 0, y + self.line_px
+            self._rects.append(QRect(x, y, width, self.line_px))
             x += width
             if chip.ends_line:
-                x, y = 0, y + LINE_PX
-        self.setMinimumHeight(self.n_lines * LINE_PX)
+                x, y = 0, y + self.line_px
+        self.setMinimumHeight(self.n_lines * self.line_px)
         self.updateGeometry()
         self.update()
 
@@ -185,21 +198,15 @@ class StoryText(Control):
         # Each token is isolated: its direction does not reorder its neighbours.
         inside = rect.adjusted(left, 0, 4, 0)
         painter.drawText(inside, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown)
-        if chip.is_forced:
-            self._paint_corner(painter, body)
+        if chip.is_forced:  # by a mark, so that its shade stays what it is
+            mark = QRectF(body.left() + 3, body.bottom() - 4, body.width() - 6, 3)
+            painter.fillRect(mark, QColor(theme.key_mark))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         if index == self._current:
             painter.setPen(QPen(QColor(theme.accent), 2))
             painter.drawRoundedRect(body.adjusted(1, 1, -1, -1), 4, 4)
         elif index == self._current + 1:
             painter.fillRect(QRectF(body.left() + 2, body.bottom() - 2, body.width() - 4, 2), theme.value)
-
-    def _paint_corner(self, painter: QPainter, body: QRectF) -> None:
-        """Mark a forced token: by its shape, so that its shade stays what it is."""
-        at = body.topLeft()
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor(self._theme.key_mark))
-        painter.drawPolygon(QPolygonF([at, at + QPointF(_CORNER, 0), at + QPointF(0, _CORNER)]))
 
     def _paint_blank(self, painter: QPainter) -> None:
         """Dashes in the place of the token that comes next."""
@@ -214,7 +221,7 @@ class StoryText(Control):
         word = chip.text.lstrip(" ")
         if word and self._joins:
             rect.setLeft(rect.left() + self.fontMetrics().horizontalAdvance(chip.text[: -len(word)]))
-        aside = (LINE_PX - CHIP_PX) / 2
+        aside = self.line_px * (1 - _CHIP) / 2
         return rect.adjusted(0.5, aside, -0.5, -aside)
 
     # --- mouse and keys
@@ -274,10 +281,14 @@ class StoryText(Control):
     def event(self, event: QEvent) -> bool:
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
             index = self._index_at(event.pos())
-            words = self._describe(index) if index >= 0 else ""
+            words = self._describe(index) if 0 <= index < self._n_plain() else ""
             QToolTip.showText(event.globalPos(), plain_tooltip(words), self)
             return True
         return super().event(event)
+
+    def _n_plain(self) -> int:
+        """Length of the prompt: of the other tokens, whoever hears `hovered` tells more than a tooltip."""
+        return sum(chip.is_given for chip in self._chips)
 
     def _index_at(self, point: QPoint) -> int:
         found = (i for i, rect in enumerate(self._rects) if rect.contains(point) and self.is_shown(i))
