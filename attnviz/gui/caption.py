@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, Slot
-from PySide6.QtWidgets import QToolButton
+from PySide6.QtWidgets import QToolButton, QWidget
 
 from attnviz.core.text import visible
 from attnviz.gui.live.pointer import Pointer
@@ -25,8 +25,8 @@ MOST_CHARACTERS = 600
 class DocumentCaption(Caption):
     """Follows the store. `opener` is the button that brings a hidden caption back, or begins one."""
 
-    def __init__(self, store: Store) -> None:
-        super().__init__()
+    def __init__(self, store: Store, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
         self._store = store
         self._cells: dict[int, tuple[str, int]] = {}
         """Axis and position of the token of each phrase that is a link."""

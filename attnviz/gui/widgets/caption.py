@@ -236,8 +236,8 @@ class Caption(QWidget):
     edited = Signal(str)
     closed = Signal()
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
         self.setObjectName("caption")
         self.text, self._editor = CaptionText(), CaptionEditor()
         self._pencil, self._cross = QToolButton(), QToolButton()

@@ -66,7 +66,7 @@ class StageViewPanel(Panel):
         self._side.output_pointed.connect(self._on_output_pointed)
         self._wants_side: bool | None = None
         self._stroke_blocks = True
-        self._caption = DocumentCaption(store)
+        self._caption = DocumentCaption(store, self)  # without a parent it would be a window of its own
         self._header.add_opener(self._caption.opener)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
