@@ -34,11 +34,11 @@ Step = tuple["Decoded", int]
 def step_to_follow(player: Player, document: Document) -> Step | None:
     """The generated token that the player shows; None at a token of the document.
 
-    None also for a decoding of other numbers than the document's, and with a memory: panels show both
-    sequences of the document.
+    None also where no panel in sight shows the decoding, for a decoding of other numbers than the document's,
+    and with a memory: panels show both sequences of the document.
     """
-    decoded = player.decoded
-    if decoded is None or not player.follows or document.experiment.memory is not None:
+    decoded, is_followed = player.decoded, player.follows and player.viewers
+    if decoded is None or not is_followed or document.experiment.memory is not None:
         return None
     step = player.nearest(document.view.step)
     if step < decoded.given.n_queries or not differs_in_writing(decoded.given, document.experiment):

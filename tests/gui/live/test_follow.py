@@ -177,6 +177,16 @@ def test_the_switch_shows_the_document_and_the_step_again(make: Any) -> None:
     assert bench.length == 32
 
 
+def test_without_a_player_in_sight_the_document_is_shown(make: Any) -> None:
+    bench = make("stories-en")
+    bench.decode_now()
+    bench.store.play(GoTo(30))
+    bench.store.play(Watch("test", False))
+    assert bench.length is None
+    bench.store.play(Watch("test", True))
+    assert bench.length == 31
+
+
 def test_a_mask_is_painted_over_the_document(make: Any) -> None:
     bench = make("stories-en")
     bench.decode_now()
