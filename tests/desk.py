@@ -11,7 +11,15 @@ from pointer import move
 from PySide6.QtCore import QCoreApplication, QEvent, QPoint, QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QImage, QKeyEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QMessageBox, QToolButton, QWidget
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QApplication,
+    QLineEdit,
+    QMessageBox,
+    QPlainTextEdit,
+    QToolButton,
+    QWidget,
+)
 from pytestqt.qtbot import QtBot
 
 from attnviz.engines.decode.decodable import causal_experiment
@@ -104,6 +112,8 @@ class Desk:
                 QApplication.sendEvent(widget, event)
 
     def click(self, widget: QWidget, at: QPoint | QPointF | None = None) -> None:
+        if isinstance(widget, QPlainTextEdit):
+            widget = widget.viewport()  # the mouse is on its text
         place = widget.rect().center() if at is None else QPointF(at).toPoint()
         QTest.mouseClick(widget, Qt.MouseButton.LeftButton, pos=place)
 

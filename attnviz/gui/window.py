@@ -47,6 +47,7 @@ from attnviz.gui.store import Store
 from attnviz.gui.top_bar import TopBar
 from attnviz.gui.widgets.control import active_theme, plain_tooltip
 from attnviz.gui.widgets.document_line import DocumentLine
+from attnviz.gui.widgets.document_text import DocumentText
 from attnviz.gui.widgets.panel_dock import PanelDock
 from attnviz.gui.workspaces.switcher import Workspaces
 from attnviz.i18n import _
@@ -333,7 +334,7 @@ class Window(QMainWindow):
     def _leave_text(self, event: QKeyEvent) -> bool:
         """Enter and Esc end typing: the focus goes to the map, so that the next Space plays."""
         line, keys = self.focusWidget(), (*_ENTER, Qt.Key.Key_Escape)
-        if not isinstance(line, DocumentLine) or event.key() not in keys:
+        if not isinstance(line, DocumentLine | DocumentText) or event.key() not in keys:
             return False
         if self.jobs.is_shown or line.property("invalid"):
             return False

@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QAbstractScrollArea,
     QApplication,
     QDockWidget,
-    QLineEdit,
     QWidget,
 )
 
@@ -24,6 +23,7 @@ from attnviz.gui.look import look
 from attnviz.gui.settings import Settings
 from attnviz.gui.widgets import roles
 from attnviz.gui.widgets.control import MOTION_PROPERTY, RING_PX, transition_ms
+from attnviz.gui.widgets.document_text import DocumentText
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.toggle import Toggle
 
@@ -62,8 +62,8 @@ def _is_viewport(widget: QWidget) -> bool:
     return isinstance(parent, QAbstractScrollArea) and parent.viewport() is widget
 
 
-def line(desk: Desk) -> QLineEdit:
-    return desk.find(QLineEdit, "token_line")
+def line(desk: Desk) -> DocumentText:
+    return desk.find(DocumentText, "token_line")
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

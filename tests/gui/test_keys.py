@@ -14,9 +14,10 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QWidget
 
 from attnviz.gui.actions import ACTIONS
-from attnviz.gui.focus import CONTROLS
+from attnviz.gui.focus import CONTROLS, TEXTS
 from attnviz.gui.menus import PLAIN_KEYS
 from attnviz.gui.widgets.combo import Combo
+from attnviz.gui.widgets.document_text import DocumentText
 from attnviz.gui.widgets.numbers.grid import NumberGrid
 from attnviz.gui.widgets.numbers.view import GridView
 
@@ -26,8 +27,8 @@ TEXT_KEYS = {"Ctrl+Right", "Ctrl+Left", "Ctrl+Home", "Space"}
 """Shortcuts that mean something to a line of text: a word further, its beginning, and the blank."""
 
 
-def line(desk: Desk) -> QLineEdit:
-    return desk.find(QLineEdit, "token_line")
+def line(desk: Desk) -> DocumentText:
+    return desk.find(DocumentText, "token_line")
 
 
 def type_in(desk: Desk, text: str) -> None:
@@ -82,7 +83,7 @@ def play_from_all(desk: Desk, workspace: str) -> int:
     stops = [
         w
         for w in able
-        if w.focusPolicy() & Qt.FocusPolicy.TabFocus and not isinstance(w, (QLineEdit, *CONTROLS))
+        if w.focusPolicy() & Qt.FocusPolicy.TabFocus and not isinstance(w, (*TEXTS, *CONTROLS))
     ]
     for widget in stops:
         desk.go(workspace)

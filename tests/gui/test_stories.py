@@ -10,7 +10,7 @@ from desk import WAIT_MS, Answers, Desk, MakeDesk
 from player_hands import player
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QFileDialog, QLineEdit
+from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
 import attnviz
@@ -20,6 +20,7 @@ from attnviz.gui.app import FirstFrame, fill, first_document
 from attnviz.gui.documents import FIRST_PRESET, STORIES, title_of
 from attnviz.gui.settings import Settings
 from attnviz.gui.widgets.chips import TokenChips
+from attnviz.gui.widgets.document_text import DocumentText
 from attnviz.gui.window import Window
 from attnviz.i18n import _, set_language
 from attnviz.model.io.files import DocumentError
@@ -163,7 +164,7 @@ def test_a_file_that_is_opened_before_the_story_is_there_stays(
 
 
 def test_other_text_is_read_by_the_model_and_undone(desk: Desk) -> None:
-    line = desk.find(QLineEdit, "token_line")
+    line = desk.find(DocumentText, "token_line")
     desk.click(line)
     line.selectAll()
     QTest.keyClicks(line, "Tom saw a fox")

@@ -1,4 +1,4 @@
-"""The tokens: a text line, the way it is cut, and one chip for each token."""
+"""The tokens: a text, the way it is cut, and one chip for each token."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.chips import TokenChips
 from attnviz.gui.widgets.control import Gesture
-from attnviz.gui.widgets.document_line import DocumentLine
+from attnviz.gui.widgets.document_text import DocumentText
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.i18n import _
@@ -43,7 +43,7 @@ class TokensPanel(Panel):
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
-        self._line = DocumentLine()
+        self._line = DocumentText()
         self._line.setObjectName("token_line")
         self._line.textEdited.connect(self._on_text)
         self._line.editingFinished.connect(self._on_finished)
@@ -63,7 +63,7 @@ class TokensPanel(Panel):
         self.chips.moved.connect(self._on_moved)
         self.chips.removed.connect(self._on_removed)
         self.chips.added.connect(self._on_added)
-        self._split_label, self._count_label = QLabel(), QLabel()
+        self._split_label = QLabel()
         self._splitting = Segmented(())
         self._splitting.setObjectName("splitting_segmented")
         self._splitting.changed.connect(self._on_splitting)
@@ -76,6 +76,10 @@ class TokensPanel(Panel):
         Mark(store, self._line, "tokens")
         Mark(store, self._count, "vectors.n")
         self._lay_out()
+
+    def header(self) -> QWidget:
+        """The number of tokens."""
+        return self._count
 
     def on_document(self, old: Document | None, new: Document) -> None:
         tokens = new.experiment.tokens
@@ -121,16 +125,15 @@ class TokensPanel(Panel):
 
     def apply_theme(self, theme: Theme) -> None:
         super().apply_theme(theme)
-        for label in (self._split_label, self._count_label):
-            label.setStyleSheet(f"color: {theme.muted}")
+        self._split_label.setStyleSheet(f"color: {theme.muted}")
 
     def retranslate(self) -> None:
         self.chips.setAccessibleName(_("Tokens"))
         self._line.setPlaceholderText(_("Type a sentence"))
         self._line.setAccessibleName(_("Tokens as text"))
         self._split_label.setText(_("split by"))
-        self._count_label.setText(_("count"))
         self._count.setAccessibleName(_("Number of tokens"))
+        self._count.set_tooltip(_("Number of tokens"))
         self._count.retranslate()
         self._splitting.setAccessibleName(_("Split by"))
         self._show_splittings(self.store.experiment)
@@ -229,20 +232,16 @@ class TokensPanel(Panel):
         self.store.edit(edits.set_tokens, (*self.store.experiment.tokens, text))
 
     def minimumSizeHint(self) -> QSize:
-        """A narrow panel leaves the two words of the lowest line out."""
-        narrow = self._splitting.minimumSizeHint().width() + GRID + self._count.minimumSizeHint().width()
-        return QSize(narrow, super().minimumSizeHint().height())
+        """A narrow panel leaves the words of the lowest line out."""
+        return QSize(self._splitting.minimumSizeHint().width(), super().minimumSizeHint().height())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit()
 
     def _fit(self) -> None:
-        labels = (self._split_label, self._count_label)
-        words = sum(label.sizeHint().width() + GRID for label in labels)
-        has_room = self.width() >= self.minimumSizeHint().width() + words
-        for label in labels:
-            label.setVisible(has_room)
+        words = self._split_label.sizeHint().width() + GRID
+        self._split_label.setVisible(self.width() >= self._splitting.minimumSizeHint().width() + words)
 
     def _lay_out(self) -> None:
         row = QHBoxLayout()
@@ -250,8 +249,6 @@ class TokensPanel(Panel):
         row.addWidget(self._split_label)
         row.addWidget(self._splitting)
         row.addStretch(1)
-        row.addWidget(self._count_label)
-        row.addWidget(self._count)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(GRID)

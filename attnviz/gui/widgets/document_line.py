@@ -24,17 +24,11 @@ class DocumentLine(QLineEdit):
 
     def show_text(self, text: str) -> None:
         """Show the document's text, with the caret before the same remainder, or after the change."""
-        old, rest = self.text(), self.text()[self.cursorPosition() :]
-        if text == old:
-            return
-        if not text.endswith(rest):
-            room = min(len(text), len(old))
-            before = next((i for i in range(room) if text[i] != old[i]), room)
-            room -= before
-            behind = next((i for i in range(room) if text[-1 - i] != old[-1 - i]), room)
-            rest = old[len(old) - behind :]
-        self.setText(text)
-        self.setCursorPosition(len(text) - len(rest))
+        old = self.text()
+        if text != old:
+            caret = caret_after(old, text, self.cursorPosition())
+            self.setText(text)
+            self.setCursorPosition(caret)
 
     def event(self, event: QEvent) -> bool:
         if isinstance(event, QKeyEvent) and self._leaves(event):
@@ -57,3 +51,15 @@ class DocumentLine(QLineEdit):
 
     def _leaves_history(self) -> bool:
         return self._is_live or not self.isModified()
+
+
+def caret_after(old: str, new: str, caret: int) -> int:
+    """The caret in `new` that was at `caret` in `old`: before the same remainder, or after the change."""
+    rest = old[caret:]
+    if not new.endswith(rest):
+        room = min(len(new), len(old))
+        before = next((i for i in range(room) if new[i] != old[i]), room)
+        room -= before
+        behind = next((i for i in range(room) if new[-1 - i] != old[-1 - i]), room)
+        rest = old[len(old) - behind :]
+    return len(new) - len(rest)

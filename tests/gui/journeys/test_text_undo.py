@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QApplication, QLineEdit, QMenu
 
 from attnviz.gui.widgets.chips import TokenChips
 from attnviz.gui.widgets.document_line import DocumentLine
+from attnviz.gui.widgets.document_text import DocumentText
 from attnviz.model.edit.generation import set_stop
 from attnviz.model.io.presets import load_preset
 from attnviz.model.operands.matrices import vectors_array
@@ -32,7 +33,7 @@ def redo(desk: Desk) -> None:
 
 
 def test_undo_in_the_line_of_tokens_is_the_documents(desk: Desk) -> None:
-    line = desk.find(QLineEdit, "token_line")
+    line = desk.find(DocumentText, "token_line")
     before, text = desk.store.experiment, line.text()
     desk.click(line)
     line.setCursorPosition(len("a fluffy"))
@@ -102,10 +103,10 @@ def test_stop_strings_undo_what_is_typed_and_then_what_was_taken(make_desk: Make
 
 
 def test_the_menu_of_the_line_offers_no_other_history(desk: Desk) -> None:
-    line = desk.find(QLineEdit, "token_line")
+    line = desk.find(DocumentText, "token_line")
     place = line.rect().center()
     reason = QContextMenuEvent.Reason.Mouse
-    QApplication.sendEvent(line, QContextMenuEvent(reason, place, line.mapToGlobal(place)))
+    QApplication.sendEvent(line.viewport(), QContextMenuEvent(reason, place, line.mapToGlobal(place)))
     menu = QApplication.activePopupWidget()
     assert isinstance(menu, QMenu)
     names = [one.objectName() for one in menu.actions()]

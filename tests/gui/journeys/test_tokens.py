@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QLineEdit
 
 import attnviz
 from attnviz.gui.widgets.chips import TokenChips
+from attnviz.gui.widgets.document_text import DocumentText
 from attnviz.model.operands.matrices import vectors_array
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
@@ -21,8 +22,8 @@ def chips(desk: Desk) -> TokenChips:
     return desk.find(TokenChips, "token_chips")
 
 
-def line(desk: Desk) -> QLineEdit:
-    return desk.find(QLineEdit, "token_line")
+def line(desk: Desk) -> DocumentText:
+    return desk.find(DocumentText, "token_line")
 
 
 def retype(desk: Desk, text: str) -> None:

@@ -18,6 +18,7 @@ from attnviz.gui.palette.palette import Palette
 from attnviz.gui.palette.providers import PROVIDERS, all_entries
 from attnviz.gui.panels.table import PANELS
 from attnviz.gui.settings import SETTINGS, Settings
+from attnviz.gui.widgets.document_text import DocumentText
 from attnviz.i18n import LANGUAGES, _, set_language
 from attnviz.model.io.files import save
 from attnviz.model.sites.sites import site_names
@@ -67,7 +68,7 @@ def test_arrows_choose_and_escape_closes(desk: Desk) -> None:
 
 
 def test_the_palette_opens_from_the_prompt_and_gives_the_focus_back(desk: Desk) -> None:
-    prompt = desk.find(QLineEdit, "token_line")
+    prompt = desk.find(DocumentText, "token_line")
     prompt.setFocus()
     line = open_palette(desk)
     QTest.keyClick(line, Qt.Key.Key_Escape)

@@ -8,11 +8,11 @@ from first_layer import change
 from panels import PanelBench
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLineEdit
 from pytestqt.qtbot import QtBot
 
 from attnviz.gui.look.theme import LIGHT
 from attnviz.gui.panels.tokens import MOST_TOKENS, TokensPanel
+from attnviz.gui.widgets.document_text import DocumentText
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.model.edit.edits import set_tokens
@@ -29,8 +29,8 @@ def splitting(bench: PanelBench[TokensPanel]) -> str:
     return bench.find(Segmented, "splitting_segmented").value()
 
 
-def line(bench: PanelBench[TokensPanel]) -> QLineEdit:
-    return bench.find(QLineEdit, "token_line")
+def line(bench: PanelBench[TokensPanel]) -> DocumentText:
+    return bench.find(DocumentText, "token_line")
 
 
 def test_the_cut_is_guessed_from_the_tokens(qtbot: QtBot) -> None:

@@ -20,6 +20,7 @@ from pytestqt.qtbot import QtBot
 from attnviz.core.bpe import byte_token
 from attnviz.gui.look.theme import LIGHT
 from attnviz.gui.panels.tokens import TokensPanel
+from attnviz.gui.widgets.document_text import DocumentText
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.model.edit.edits import rename_token, set_tokens
 from attnviz.model.io.presets import load_preset
@@ -46,8 +47,8 @@ def bench(qtbot: QtBot) -> PanelBench[TokensPanel]:
     return PanelBench(qtbot, TokensPanel, Document(experiment), 320, 220)
 
 
-def line(bench: PanelBench[TokensPanel]) -> QLineEdit:
-    return bench.find(QLineEdit, "token_line")
+def line(bench: PanelBench[TokensPanel]) -> DocumentText:
+    return bench.find(DocumentText, "token_line")
 
 
 def splitting(bench: PanelBench[TokensPanel]) -> Segmented:
@@ -188,6 +189,7 @@ def test_what_was_clicked_stays_until_other_tokens_come(bench: PanelBench[Tokens
     segment = splitting(bench).findChild(QWidget, "segment_character")
     assert isinstance(segment, QWidget)
     QTest.mouseClick(segment, Qt.MouseButton.LeftButton)
+    bench.panel.chips.setFocus()  # a click ends typing in the window
     change(bench.store, temperature=2.0)
     assert splitting(bench).value() == "character"
     bench.store.undo()

@@ -11,7 +11,7 @@ import pytest
 from desk import WAIT_MS, Answers, Desk, MakeDesk, color_in, picture
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QCheckBox, QLineEdit, QTabBar, QToolButton
+from PySide6.QtWidgets import QCheckBox, QTabBar, QToolButton
 
 import attnviz
 from attnviz.checkpoints.presets import PRESETS, grouped_presets, load_preset
@@ -21,6 +21,7 @@ from attnviz.gui.start.entries import EntryButton
 from attnviz.gui.start.page import StartPage
 from attnviz.gui.start.pictures import Picture, Pictures, key_of, picture_of
 from attnviz.gui.start.recent import RecentRow, day_in_words
+from attnviz.gui.widgets.document_text import DocumentText
 from attnviz.i18n import set_language
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
@@ -240,7 +241,7 @@ def test_the_check_and_the_first_run_decide_whether_it_opens_at_the_start(begun:
 
 def test_ctrl_home_in_a_text_is_the_texts(begun: Desk) -> None:
     begun.press_key(Qt.Key.Key_Escape)
-    line = begun.find(QLineEdit, "token_line")
+    line = begun.find(DocumentText, "token_line")
     line.setFocus()
     QTest.keyClick(line, Qt.Key.Key_Home, Qt.KeyboardModifier.ControlModifier)
     assert not page(begun).isVisible() and line.cursorPosition() == 0
