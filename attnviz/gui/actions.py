@@ -97,6 +97,7 @@ ACTIONS: tuple[ActionRow, ...] = (
     ActionRow("export_numbers", N_("Export numbers…"), "export"),
     ActionRow("copy_picture", N_("Copy picture"), "export", ("Ctrl+Shift+C",), "copy", separated=True),
     ActionRow("copy_table", N_("Copy table"), "export", ("Ctrl+Alt+C",)),
+    ActionRow("what_is_this", N_("What is this?"), "help", ("?",)),
     ActionRow("shortcuts", N_("Keyboard shortcuts"), "help", ("F1",), "help"),
     ActionRow("about", N_("About attnviz"), "help"),
 )

@@ -20,6 +20,7 @@ from attnviz.model.sites.sites import site_names
 
 if TYPE_CHECKING:
     from attnviz.gui.export.export import Exporter
+    from attnviz.gui.help.help import WhatIsThis
     from attnviz.gui.palette.palette import Palette
     from attnviz.gui.window import Window
 
@@ -43,6 +44,13 @@ class Handlers(QObject):
         exporter.failed.connect(self._warn)
         exporter.said.connect(self._say)
         return exporter
+
+    @cached_property
+    def what_is_this(self) -> WhatIsThis:
+        """Created with the panels, which it gives tooltips."""
+        from attnviz.gui.help.help import WhatIsThis
+
+        return WhatIsThis(self._window)
 
     @cached_property
     def _palette(self) -> Palette:
@@ -362,6 +370,10 @@ class Handlers(QObject):
     @Slot()
     def on_copy_table(self) -> None:
         self._exporter.copy_table()
+
+    @Slot()
+    def on_what_is_this(self) -> None:
+        self.what_is_this.toggle()
 
     @Slot()
     def on_shortcuts(self) -> None:

@@ -219,6 +219,8 @@ class Window(QMainWindow):
         self.top_bar.retranslate()
         self.status.retranslate()
         self.status.hint(_(self.workspaces.present.keys))
+        if self.panels:
+            self.handlers.what_is_this.dress()
         self.jobs.retranslate()
         self.keeping.card.retranslate()
         self._show_title()

@@ -205,6 +205,10 @@ def _export_panel(window: Window, target: Target) -> None:
     window.handlers.export_panel(target.panel)
 
 
+def _explain_target(window: Window, target: Target) -> None:
+    window.handlers.what_is_this.explain(target)
+
+
 def _is_panel(window: Window, target: Target) -> bool:
     return target.panel in PANEL_BY_ID
 
@@ -226,5 +230,6 @@ ROWS: tuple[ContextRow, ...] = (
     ContextRow("switch_head", _head_switch_text, _may_switch, _switch_head),
     ContextRow("export", _says(N_("Export this as a figure…")), _is_picture, _export, separated=True),
     ContextRow("copy_picture", _says(N_("Copy picture")), _is_picture, _copy_picture),
-    ContextRow("export_panel", _panel_text, _is_panel, _export_panel, separated=True),
+    ContextRow("help", _says(N_("What is this?")), _is_panel, _explain_target, separated=True),
+    ContextRow("export_panel", _panel_text, _is_panel, _export_panel),
 )

@@ -41,14 +41,15 @@ def target_at(window: Window, widget: QWidget, at: QPointF | None) -> Target:
     part: QWidget | None = widget
     while part is not None and not panel:
         if found == Target():
-            found = _found(window, part, at)
+            found = found_in(window, part, at)
             at = None if at is None else QPointF(part.mapToParent(at.toPoint()))
         panel = next((id_ for id_, one in window.panels.items() if one is part), "")
         part = part.parentWidget()
     return replace(found, panel=panel)
 
 
-def _found(window: Window, widget: QWidget, at: QPointF | None) -> Target:
+def found_in(window: Window, widget: QWidget, at: QPointF | None) -> Target:
+    """The target that one widget knows at one of its points; an empty one if it knows none."""
     finder = next((find for kind, find in FINDERS if isinstance(widget, kind)), None)
     if isinstance(widget, QAbstractScrollArea) and at is not None:
         at = QPointF(widget.viewport().mapFromParent(at.toPoint()))

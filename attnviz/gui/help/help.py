@@ -1,0 +1,62 @@
+"""The key `?`: a card for what is under the pointer, or has the focus."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QPoint, QPointF
+from PySide6.QtGui import QCursor
+from PySide6.QtWidgets import QWidget
+
+from attnviz.gui.context.target import Target
+from attnviz.gui.help.card import HelpCard
+from attnviz.gui.help.finder import Shown, help_at, help_of
+from attnviz.gui.help.texts import CONTROL_HELP
+from attnviz.gui.widgets.control import plain_tooltip
+from attnviz.i18n import _
+
+if TYPE_CHECKING:
+    from attnviz.gui.window import Window
+
+
+class WhatIsThis(QObject):
+    """Shows help cards in a window, and gives tooltips to the controls of `CONTROL_HELP` without one."""
+
+    def __init__(self, window: Window) -> None:
+        super().__init__(window)
+        self._window = window
+        self.card = HelpCard(window)
+        self._dressed: dict[int, str] = {}
+
+    def toggle(self) -> None:
+        """Show the card for what is under the pointer, else for what has the focus; or close it."""
+        if self.card.isVisible():
+            self.card.close_card()
+            return
+        window = self._window
+        at = window.mapFromGlobal(QCursor.pos())
+        widget = window.childAt(at) if window.rect().contains(at) else None
+        shown = None if widget is None else help_at(window, widget, QPointF(widget.mapFrom(window, at)))
+        focused = window.focusWidget()
+        if shown is None and focused is not None and focused is not window:
+            shown, at = help_at(window, focused, None), focused.mapTo(window, focused.rect().center())
+        self._show(shown, at)
+
+    def explain(self, target: Target) -> None:
+        """Show the card of a menu's target, at the pointer."""
+        self._show(help_of(self._window, target), self._window.mapFromGlobal(QCursor.pos()))
+
+    def _show(self, shown: Shown | None, at: QPoint) -> None:
+        if shown is None:
+            self._window.status.say(_("Point at a cell, a stage, a control or a panel, and press ?"))
+        else:
+            self.card.show_help(shown, at)
+
+    def dress(self) -> None:
+        """Set the tooltips again, in the present language."""
+        for widget in self._window.findChildren(QWidget):
+            help_ = CONTROL_HELP.get(widget.objectName())
+            if help_ is not None and widget.toolTip() in ("", self._dressed.get(id(widget))):
+                text = plain_tooltip(_(help_.sentence))
+                self._dressed[id(widget)] = text
+                widget.setToolTip(text)

@@ -1,0 +1,39 @@
+"""`SOURCES`: the publications that the help cites."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Source:
+    """One publication: authors, year and title as they are cited, and its address."""
+
+    citation: str
+    url: str
+
+
+def _arxiv(number: str, citation: str) -> Source:
+    return Source(f"{citation}, arXiv {number}", f"https://arxiv.org/abs/{number}")
+
+
+SOURCES: dict[str, Source] = {
+    "attention": _arxiv("1706.03762", "Vaswani et al. 2017, Attention Is All You Need"),
+    "rope": _arxiv("2104.09864", "Su et al. 2021, RoFormer"),
+    "mqa": _arxiv("1911.02150", "Shazeer 2019, Fast Transformer Decoding"),
+    "gqa": _arxiv("2305.13245", "Ainslie et al. 2023, GQA"),
+    "mla": _arxiv("2405.04434", "DeepSeek-AI 2024, DeepSeek-V2"),
+    "transformer_xl": _arxiv("1901.02860", "Dai et al. 2019, Transformer-XL"),
+    "alibi": _arxiv("2108.12409", "Press et al. 2021, Train Short, Test Long"),
+    "gemma": _arxiv("2408.00118", "Gemma Team 2024, Gemma 2"),
+    "qk_norm": _arxiv("2010.04245", "Henry et al. 2020, Query-Key Normalization"),
+    "layer_norm": _arxiv("1607.06450", "Ba et al. 2016, Layer Normalization"),
+    "glu": _arxiv("2002.05202", "Shazeer 2020, GLU Variants Improve Transformer"),
+    "residual": _arxiv("1512.03385", "He et al. 2015, Deep Residual Learning"),
+    "nucleus": _arxiv("1904.09751", "Holtzman et al. 2019, Neural Text Degeneration"),
+    "sinks": _arxiv("2309.17453", "Xiao et al. 2023, Attention Sinks"),
+    "dropout": Source(
+        "Srivastava et al. 2014, Dropout, JMLR 15", "https://jmlr.org/papers/v15/srivastava14a.html"
+    ),
+}
+"""Key of a text of the help: its source."""

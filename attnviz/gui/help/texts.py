@@ -1,0 +1,171 @@
+"""The sentences of the help: of panels, stages and controls, each with its source if it has one."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from attnviz.i18n import N_
+from attnviz.model.stages import Rule
+
+
+class Help(NamedTuple):
+    """One sentence, a message, and the key of its source in `SOURCES` (empty: none)."""
+
+    sentence: str
+    source: str = ""
+
+
+PANEL_HELP: dict[str, Help] = {
+    "tokens": Help(N_("The tokens of the document: type a text, drag a token, double-click to rename it.")),
+    "vectors": Help(N_("The vector of each token before the first projection; every number can be edited.")),
+    "pipeline": Help(
+        N_("Every stage of the attention in data-flow order; a click shows it in the map."), "attention"
+    ),
+    "stage": Help(
+        N_("The matrix of one stage and one head; a click on a cell opens its arithmetic."), "attention"
+    ),
+    "heads": Help(N_("The shown stage in every head of the layer; a click chooses a head."), "attention"),
+    "mechanism": Help(N_("Everything that changes a number: heads, score, mask, position, weights, block.")),
+    "inspector": Help(N_("The arithmetic of one number, term by term; a click on a term opens its origin.")),
+    "plane": Help(N_("Queries and keys, or token vectors, as arrows; drag a tip to change its vector.")),
+    "positions": Help(
+        N_("How a score depends on the distance of query and key under each encoding."), "rope"
+    ),
+    "cost": Help(
+        N_("Operations, bytes and cache of a model of any size, with the arithmetic of each."), "gqa"
+    ),
+    "block": Help(
+        N_("The layer as a diagram: attention, residual connections, norms, feed-forward layer."), "attention"
+    ),
+    "matrices": Help(N_("The weight matrices of the projections; every number can be edited.")),
+    "architecture": Help(
+        N_("All attentions of the document, encoder and decoder, and what each of them reads."), "attention"
+    ),
+    "text": Help(N_("The text token by token as the player generates it; Space plays.")),
+    "next": Help(N_("The probability of each next token; a click forces one and the text goes on from it.")),
+    "sampling": Help(N_("The operations that turn logits into the chosen token, in their order."), "nucleus"),
+    "caches": Help(
+        N_("The keys and values kept from earlier steps; the framed row is appended in this step."), "mqa"
+    ),
+    "cache": Help(N_("The positions that a cache holds, evicts or quantises at each step."), "sinks"),
+    "counters": Help(N_("Work of this step with and without a cache, counted from the shapes.")),
+    "compare": Help(N_("The same stage under A and B, and their difference; the greatest change is named.")),
+    "grid": Help(N_("One small map for every head of every layer; a click goes there.")),
+}
+
+STAGE_HELP: dict[str, Help] = {
+    "tokens_embedded": Help(N_("One vector for each token, before anything is computed.")),
+    "layer_input": Help(N_("The vectors that the layer below passes on.")),
+    "x": Help(N_("The token vectors with their additive position encoding."), "attention"),
+    "memory": Help(
+        N_("The second sequence, which cross-attention reads its keys and values from."), "attention"
+    ),
+    "q": Help(N_("Queries: each token vector projected to the question that it asks."), "attention"),
+    "k": Help(
+        N_("Keys: each token vector projected to the description that queries are compared with."),
+        "attention",
+    ),
+    "v": Help(N_("Values: each token vector projected to the content that is mixed."), "attention"),
+    "latent": Help(N_("The small vector that a cache keeps instead of all keys and values."), "mla"),
+    "q_normed": Help(N_("Queries of equal length, so that scores stay bounded."), "qk_norm"),
+    "k_normed": Help(N_("Keys of equal length, so that scores stay bounded."), "qk_norm"),
+    "q_rotated": Help(
+        N_("Each pair of features of a query is rotated by an angle that grows with its position."), "rope"
+    ),
+    "k_rotated": Help(
+        N_("Each pair of features of a key is rotated by an angle that grows with its position."), "rope"
+    ),
+    "scores": Help(
+        N_("The dot product of each query with each key: large where they point the same way."), "attention"
+    ),
+    "relative": Help(N_("Scores with terms that depend on the distance of query and key."), "transformer_xl"),
+    "scaled": Help(
+        N_("Scores divided by √d_head, so that their spread does not grow with the head width."), "attention"
+    ),
+    "capped": Help(N_("Scores pressed smoothly into a range by tanh."), "gemma"),
+    "biased": Help(N_("Scores lowered by the distance of query and key."), "alibi"),
+    "masked": Help(
+        N_("Scores with −∞ where a query must not attend, so that the weight there is 0."), "attention"
+    ),
+    "weights": Help(
+        N_("The softmax of each row: shares of attention that are positive and sum to 1."), "attention"
+    ),
+    "dropped": Help(N_("Weights of which a random share is set to 0 in training."), "dropout"),
+    "mixed": Help(N_("For each query the sum of all values, each times its weight."), "attention"),
+    "concatenated": Help(N_("The mixtures of all heads side by side."), "attention"),
+    "attention_output": Help(N_("The concatenated heads projected back to the model width."), "attention"),
+    "residual_1": Help(N_("The input of the layer plus the output of its attention."), "residual"),
+    "residual_2": Help(
+        N_("The vectors after the attention plus the output of the feed-forward layer."), "residual"
+    ),
+    "ffn_gate": Help(N_("The gate, which multiplies the hidden features of the feed-forward layer."), "glu"),
+    "ffn_hidden": Help(
+        N_("The hidden features of the feed-forward layer after its activation."), "attention"
+    ),
+    "output": Help(N_("The vectors that the layer passes on, after its last norm.")),
+    "logits": Help(N_("One number for each possible next token: the larger, the more probable.")),
+    "probabilities": Help(N_("The softmax of the logits: the probability of each next token.")),
+}
+"""Stages with a sentence of their own; the others take that of their rule."""
+
+RULE_HELP: dict[Rule, Help] = {
+    "given": Help(N_("Vectors that are given and not computed.")),
+    "same_cell": Help(N_("Each number is computed from the number at the same place of its inputs.")),
+    "projection": Help(
+        N_("Each row is the row of the input times a matrix of learned weights."), "attention"
+    ),
+    "latent_key": Help(
+        N_("Each row is projected from the latent; the rotated part is shared by all heads."), "mla"
+    ),
+    "pair": Help(N_("Each pair of features is rotated by an angle that grows with the position."), "rope"),
+    "qd,kd->qk": Help(N_("Each number is the dot product of a query with a key."), "attention"),
+    "relative": Help(
+        N_("Each score gets terms that depend on the distance of query and key."), "transformer_xl"
+    ),
+    "row": Help(N_("Each row is normalised by a quantity of the whole row."), "layer_norm"),
+    "qk,kd->qd": Help(N_("Each row is a sum of values, each times its weight."), "attention"),
+    "join_heads": Help(N_("The rows of all heads stand side by side."), "attention"),
+    "qd,wd->qw": Help(N_("Each number is the dot product of an output with the vector of a token.")),
+}
+
+TOKEN_HELP = Help(N_("A token: the unit of text that has one vector. Its position counts from 0."))
+HEAD_HELP = Help(
+    N_("A head: one attention with projections of its own; a layer computes several side by side."),
+    "attention",
+)
+
+CONTROL_HELP: dict[str, Help] = {
+    "token_line": Help(N_("The text of the document; every key is an edit, Enter leaves the line.")),
+    "mechanism_search": Help(N_("Shows the settings whose names hold these letters.")),
+    "decode_scrubber": Help(N_("The step of the player; drag it to any earlier or later token.")),
+    "site_combo": Help(N_("The layer and the attention that all panels show."), "attention"),
+    "matrix_choice": Help(N_("The weight matrix that the table shows.")),
+    "plane_projection": Help(N_("Which two directions of the vectors the plane shows.")),
+    "cost_source": Help(N_("The model whose shapes the arithmetic uses: a published one, or the document.")),
+    "cost_quantity": Help(N_("The quantity that the curve shows over the context.")),
+    "cost_kv": Help(
+        N_("The format in which a cache keeps keys and values; it sets the bytes of each number.")
+    ),
+    "n_heads_field": Help(
+        N_("Query heads: attentions of one layer, each with a projection of its own."), "attention"
+    ),
+    "d_head_field": Help(
+        N_("The width of one head: the features of each query, key and value."), "attention"
+    ),
+    "temperature_field": Help(
+        N_("Scores are divided by the temperature: above 1 weights spread, below 1 they sharpen.")
+    ),
+    "heads_header": Help(
+        N_("How many query heads a layer has, and how many keys and values they share."), "gqa"
+    ),
+    "score_header": Help(
+        N_("How a dot product becomes a score: norm, scale, temperature, cap, sinks."), "attention"
+    ),
+    "mask_header": Help(N_("Which keys a query may attend to."), "attention"),
+    "position_header": Help(
+        N_("How a position enters: added to vectors, by rotation, or as a bias."), "rope"
+    ),
+    "weights_header": Help(N_("How scores become weights, and what dropout removes."), "attention"),
+    "empty_state_action": Help(N_("The next step that the panel proposes.")),
+}
+"""Object name of a control: its help, which is also its tooltip if it has no other."""
