@@ -26,6 +26,11 @@ class Drawn:
     rule: str
 
     @property
+    def is_forced(self) -> bool:
+        """True if the document names the token."""
+        return self.rule == FORCED
+
+    @property
     def words(self) -> str:
         """The sentence in the present language."""
         return _(self.rule)

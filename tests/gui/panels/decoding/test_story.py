@@ -205,7 +205,7 @@ def test_tokens_are_shaded_by_the_weights_of_the_chosen_head(bench: PanelBench[D
 
 
 def test_using_another_token_branches_the_text_and_marks_it(bench: PanelBench[DecodingRoom]) -> None:
-    n = bench.store.experiment.n_queries
+    n, before = bench.store.experiment.n_queries, bench.store.experiment
     bench.panel.go_to(n + 3)
     rows = bench.find(NextRows, "decode_next")
     decoded = bench.store.player.decoded
@@ -224,8 +224,20 @@ def test_using_another_token_branches_the_text_and_marks_it(bench: PanelBench[De
     assert again.is_equal(1e-4)
     bench.panel.go_to(n + 3)
     assert bench.find(QLabel, "decode_others").text().startswith("forced: “")
-    bench.store.undo()
+    shown = text.grab().toImage()
+    assert count_color(shown, LIGHT.key_mark, text.token_rect(n + 4)) == 0  # hidden at this step
+    bench.panel.go_to(n + 6)
+    shown = text.grab().toImage()
+    assert count_color(shown, LIGHT.key_mark, text.token_rect(n + 4)) > 10
+    assert count_color(shown, LIGHT.key_mark, text.token_rect(n + 3)) == 0
+    bench.panel.go_to(n + 3)
+    forced = next(place for place, row in enumerate(rows.rows) if row.is_forced)
+    QTest.mouseClick(rows, Qt.MouseButton.LeftButton, pos=rows.button_rect(forced).center().toPoint())
     assert writing_of(bench.store.experiment).forced == ()
+    bench.store.undo()
+    assert writing_of(bench.store.experiment).forced == (Forced(4, wanted),)
+    bench.store.undo()
+    assert bench.store.experiment == before
 
 
 def test_the_list_and_its_rest_sum_to_one(bench: PanelBench[DecodingRoom]) -> None:
@@ -235,11 +247,11 @@ def test_the_list_and_its_rest_sum_to_one(bench: PanelBench[DecodingRoom]) -> No
     assert decoded is not None
     n_all = len(decoded.decoding.vocabulary)
     said = bench.find(QLabel, "decode_others").text()
-    shown = sum(row.probability for row in rows._rows)
-    assert f"{n_all - len(rows._rows):,} others sum to " in said
+    shown = sum(row.probability for row in rows.rows)
+    assert f"{n_all - len(rows.rows):,} others sum to " in said
     rest = float(said.rsplit(" ", 1)[1].replace("\N{MINUS SIGN}", "-"))
     assert shown + rest == pytest.approx(1, abs=1e-4)
-    assert [row.is_chosen for row in rows._rows].count(True) == 1
+    assert [row.is_chosen for row in rows.rows].count(True) == 1
 
 
 def test_greedy_and_back_keep_the_temperature(bench: PanelBench[DecodingRoom]) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
@@ -23,7 +21,7 @@ from attnviz.gui.widgets.elided import ElidedLabel, WholeLabel
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.i18n import N_, _, ngettext
-from attnviz.model.edit.generation import force, set_operation, writing_of
+from attnviz.model.edit.generation import force, release, set_operation, writing_of
 from attnviz.model.errors.titles import in_words
 from attnviz.model.spec.sampling import Temperature, shaped
 
@@ -118,7 +116,7 @@ class NextPanel(DecodingPart):
         if drawn.id not in self._order:
             self._order[-1] = drawn.id
         self._cells.order = self._order
-        self._others.set_line(self._rest(decoded, drawn, order.tolist().index(drawn.id) + 1))
+        self._others.set_line(self._rest(decoded, drawn, int(np.count_nonzero(found > found[drawn.id])) + 1))
         names, texts = names_of(decoded.decoding), decoded.decoding.vocabulary
         return [
             NextRow(
@@ -127,6 +125,7 @@ class NextPanel(DecodingPart):
                 float(found[id_]),
                 float(last.probabilities[id_]),
                 id_ == drawn.id,
+                id_ == drawn.id and drawn.is_forced,
             )
             for id_ in self._order
         ]
@@ -140,8 +139,7 @@ class NextPanel(DecodingPart):
         if not n_others:
             return text
         others = ngettext("{n} other: {p}", "{n} others sum to {p}", n_others)
-        shown = math.fsum(float(found[id_]) for id_ in self._order)
-        left = max(math.fsum(found.tolist()) - shown, 0.0)
+        left = float(np.delete(found, self._order).sum(dtype=np.float64))
         return f"{text} · {others.format(n=f'{n_others:,}', p=number(left, 4))}"
 
     def apply_theme(self, theme: Theme) -> None:
@@ -159,12 +157,14 @@ class NextPanel(DecodingPart):
 
     @Slot(int)
     def _on_used(self, row: int) -> None:
-        """Generate the token of a row; the player shows the step that computes it."""
-        decoded, step = self.decoded, self.step
-        if decoded is not None and self.store.edit(
-            force, step + 1, decoded.decoding.vocabulary[self._order[row]]
-        ):
-            self.store.look(step=step + 1)
+        """Generate the token of a row, and show the step that computes it; a forced one is sampled again."""
+        decoded, place = self.decoded, self.step + 1
+        if decoded is None:
+            return
+        if self._rows.rows[row].is_forced:
+            self.store.edit(release, place)
+        elif self.store.edit(force, place, decoded.decoding.vocabulary[self._order[row]]):
+            self.store.look(step=place)
 
     @Slot(str)
     def _on_choice(self, choice: str) -> None:

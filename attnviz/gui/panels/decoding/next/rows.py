@@ -26,20 +26,27 @@ from attnviz.i18n import _
 
 ROW_PX = 28
 _LABEL_LIMIT = 120
-_NUMBER_PX = 52
+_NUMBER_PX, _BUTTON_PX = 52, 60
+"""Room for a number, and for a button: a wider one lies over its bar."""
 _BAR_PX, _AFTER_PX = 12, 4
 """Heights of the bar of the model, and of the one after the operations."""
 
 
 @dataclass(frozen=True)
 class NextRow:
-    """One token: its label, its tooltip, its probability, that after the operations, and if it is chosen."""
+    """One token: its label, its tooltip, its probability, that after the operations, and how it is chosen."""
 
     label: str
     words: str
     probability: float
     after: float
     is_chosen: bool = False
+    is_forced: bool = False
+
+    @property
+    def offer(self) -> str:
+        """Text of its button."""
+        return _("Sample again") if self.is_forced else _("Use it")
 
 
 class NextRows(Control):
@@ -53,7 +60,7 @@ class NextRows(Control):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._rows: tuple[NextRow, ...] = ()
+        self.rows: tuple[NextRow, ...] = ()
         self._shows_after, self._current = False, -1
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
@@ -61,15 +68,15 @@ class NextRows(Control):
 
     def set_rows(self, rows: Sequence[NextRow], *, shows_after: bool) -> None:
         """Show these; with `shows_after`, a thin bar has the probability after the operations."""
-        is_new_height = len(rows) != len(self._rows)
-        self._rows, self._shows_after = tuple(rows), shows_after
+        is_new_height = len(rows) != len(self.rows)
+        self.rows, self._shows_after = tuple(rows), shows_after
         self._current = min(self._current, len(rows) - 1)
         if is_new_height:
             self.updateGeometry()
         self.update()
 
     def sizeHint(self) -> QSize:
-        return QSize(320, max(len(self._rows), 1) * ROW_PX)
+        return QSize(320, max(len(self.rows), 1) * ROW_PX)
 
     def minimumSizeHint(self) -> QSize:
         return QSize(200, self.sizeHint().height())
@@ -84,24 +91,24 @@ class NextRows(Control):
 
     def button_rect(self, row: int) -> QRectF:
         """The offer to use the token, at the right end of the row under the mouse."""
-        width = QFontMetrics(ui_font(TEXT_PX)).horizontalAdvance(_("Use it")) + 2 * GRID
+        width = QFontMetrics(ui_font(TEXT_PX)).horizontalAdvance(self.rows[row].offer) + 2 * GRID
         return QRectF(self.width() - width - 4, row * ROW_PX + 3, width, ROW_PX - 6)
 
     def bar_rect(self, row: int) -> QRectF:
         """The bar of the model's probability."""
         left = 2 * GRID + self._label_width()
-        room = max(self.button_rect(row).left() - left - _NUMBER_PX - GRID, 16.0)
-        length = max(room * min(self._rows[row].probability / self._full(), 1.0), 1.0)
+        room = max(self.width() - _BUTTON_PX - left - _NUMBER_PX - GRID, 16.0)
+        length = max(room * min(self.rows[row].probability / self._full(), 1.0), 1.0)
         return QRectF(left, row * ROW_PX + (ROW_PX - _BAR_PX) / 2, length, _BAR_PX)
 
     def _full(self) -> float:
         """The probability of a full bar: the largest that is shown, of at least a tenth."""
-        most = max((max(row.probability, row.after * self._shows_after) for row in self._rows), default=1.0)
+        most = max((max(row.probability, row.after * self._shows_after) for row in self.rows), default=1.0)
         return max(most, 0.1)
 
     def _label_width(self) -> int:
         metrics = QFontMetrics(ui_font(TEXT_PX + 2, QFont.Weight.DemiBold))
-        widest = max((metrics.horizontalAdvance(row.label) for row in self._rows), default=0)
+        widest = max((metrics.horizontalAdvance(row.label) for row in self.rows), default=0)
         return int(min(widest + 4, _LABEL_LIMIT, self.width() // 4))
 
     # --- painting
@@ -110,7 +117,7 @@ class NextRows(Control):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         first, last = event.rect().top() // ROW_PX, event.rect().bottom() // ROW_PX
-        for row in range(max(first, 0), min(last + 1, len(self._rows))):
+        for row in range(max(first, 0), min(last + 1, len(self.rows))):
             self._paint_row(painter, row)
         if self.hasFocus():
             visible = QRectF(self.visibleRegion().boundingRect())
@@ -118,7 +125,7 @@ class NextRows(Control):
             draw_focus_ring(painter, ring, self._theme, 3)
 
     def _paint_row(self, painter: QPainter, row: int) -> None:
-        theme, shown = self._theme, self._rows[row]
+        theme, shown = self._theme, self.rows[row]
         if row == self._current:
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(QColor(theme.hover))
@@ -134,7 +141,7 @@ class NextRows(Control):
             self._paint_button(painter, row)
 
     def _paint_bars(self, painter: QPainter, row: int) -> None:
-        theme, shown, bar = self._theme, self._rows[row], self.bar_rect(row)
+        theme, shown, bar = self._theme, self.rows[row], self.bar_rect(row)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(theme.accent if shown.is_chosen else theme.value_mark))
         painter.drawRoundedRect(bar, 2, 2)
@@ -158,7 +165,7 @@ class NextRows(Control):
         painter.setBrush(QColor(theme.panel))
         painter.drawRoundedRect(rect, RADIUS - 1, RADIUS - 1)
         painter.setFont(ui_font(TEXT_PX))
-        painter.drawText(rect, Qt.AlignmentFlag.AlignCenter, _("Use it"))
+        painter.drawText(rect, Qt.AlignmentFlag.AlignCenter, self.rows[row].offer)
 
     # --- mouse and keys
 
@@ -184,8 +191,8 @@ class NextRows(Control):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         step = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}.get(Qt.Key(event.key()))
-        if step is not None and self._rows:
-            self._hover(min(max(self._current + step, 0), len(self._rows) - 1))
+        if step is not None and self.rows:
+            self._hover(min(max(self._current + step, 0), len(self.rows) - 1))
         elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._current >= 0:
             self.used.emit(self._current)
         else:
@@ -202,7 +209,7 @@ class NextRows(Control):
         """The token, and its probabilities with all digits that matter."""
         if row < 0:
             return ""
-        shown = self._rows[row]
+        shown = self.rows[row]
         parts = [shown.words, _("{name}: {value}").format(name="p", value=number(shown.probability, 6))]
         if self._shows_after:
             name = _("after the operations")
@@ -211,7 +218,7 @@ class NextRows(Control):
 
     def _row_at(self, position: QPointF) -> int:
         row = int(position.y() // ROW_PX)
-        return row if 0 <= row < len(self._rows) else -1
+        return row if 0 <= row < len(self.rows) else -1
 
     def _hover(self, row: int) -> None:
         if row != self._current:

@@ -85,7 +85,8 @@ class Alternatives(QWidget):
         painter.drawText(QRectF(GRID, top, room, _ROW_PX), middle, label)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(theme.accent if row.is_chosen else theme.value_mark))
-        length = max(_BAR_PX * min(row.probability, 1.0), 1.0)
+        room = self.width() - 2 * GRID - _LABEL_PX - _NUMBER_PX
+        length = max(room * min(row.probability, 1.0), 1.0)
         bar = QRectF(GRID + _LABEL_PX, top + 6, length, _ROW_PX - 12)
         painter.drawRoundedRect(bar, min(RADIUS / 3, length / 2), 2)
         painter.setFont(number_font(TEXT_PX - 1))
