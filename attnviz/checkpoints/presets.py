@@ -54,13 +54,13 @@ MODEL_PRESETS: tuple[ModelPreset, ...] = (
         _MODEL,
         N_("A small model generates a story"),
         N_(
-            "Press Space: a trained model continues token by token. This head attends to the previous "
-            "token: [Lily] to [named](key)."
+            "Press Space: a trained model continues the story of [Lily](key). Where words return, this head "
+            "attends to what followed them before."
         ),
         MODEL,
         "Once upon a time, there was a girl named Lily.",
-        site="layers.0.self",
-        head=3,
+        site="layers.2.self",
+        head=2,
         query=11,
         seed=2,
     ),
@@ -69,13 +69,13 @@ MODEL_PRESETS: tuple[ModelPreset, ...] = (
         _MODEL,
         N_("A small model generates a story in Chinese"),
         N_(
-            "The same model and the same head: it attends to the previous token in any language, [红] "
-            "to [小](key)."
+            "The same model and the same head in another language: where [小](query 13) returns, it attends "
+            "to [红](key), which followed it before."
         ),
         MODEL,
         "从前，有一个女孩，名字叫小红。",
-        site="layers.0.self",
-        head=3,
+        site="layers.2.self",
+        head=2,
         query=14,
         seed=3,
     ),

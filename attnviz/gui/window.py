@@ -59,6 +59,8 @@ PICTURES = ("pipeline", "stage", "heads")
 FADED = 0.35
 FIRST_SIZE = QSize(1280, 800)
 SMALLEST_SIZE = QSize(1000, 600)
+SHARE = 0.8
+"""Share of a large screen, in each direction, that the window has at first."""
 _ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 TITLE_BAR = 28
 """Height that the desktop's own title bar takes, about; known only once the window is shown."""
@@ -386,13 +388,12 @@ class Window(QMainWindow):
 
 
 def first_size(room: QSize) -> QSize:
-    """The window's size at first: where the screen has just that much room, the title bar is left some.
+    """The window's size at first: most of a large screen, and of a smaller one all but a title bar.
 
-    A screen that is smaller anyhow gets the whole size: what does not fit is dragged into sight.
+    A screen smaller than the smallest window gets that: what does not fit is dragged into sight.
     """
-    if room.width() < FIRST_SIZE.width() or room.height() < FIRST_SIZE.height():
-        return FIRST_SIZE
-    return FIRST_SIZE.boundedTo(QSize(room.width(), room.height() - TITLE_BAR))
+    usual = QSize(round(room.width() * SHARE), round(room.height() * SHARE)).expandedTo(FIRST_SIZE)
+    return usual.boundedTo(QSize(room.width(), room.height() - TITLE_BAR)).expandedTo(SMALLEST_SIZE)
 
 
 def dtype_reason(engine: str, dtype: str) -> str:

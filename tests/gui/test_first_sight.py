@@ -37,8 +37,9 @@ def test_a_document_from_a_file_is_called_by_the_files_name(make_desk: MakeDesk,
     [
         (QSize(1280, 800), QSize(1280, 772)),  # its status line must not lie below the screen
         (QSize(1440, 900), QSize(1280, 800)),
-        (QSize(2560, 1440), QSize(1280, 800)),
-        (QSize(800, 600), QSize(1280, 800)),
+        (QSize(1366, 768), QSize(1280, 740)),
+        (QSize(2560, 1440), QSize(2048, 1152)),
+        (QSize(800, 600), QSize(1000, 600)),
     ],
 )
 def test_the_first_window_leaves_room_for_its_title_bar(room: QSize, size: QSize) -> None:

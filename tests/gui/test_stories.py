@@ -109,7 +109,7 @@ def test_a_fresh_start_shows_the_story(make_desk: MakeDesk, qtbot: QtBot, settin
     try:
         desk.settle()
         assert desk.store.document == STORY and not desk.store.can_undo
-        assert window.windowTitle() == "A small model generates a story — layer 1 of 4 · self — attnviz"
+        assert window.windowTitle() == "A small model generates a story — layer 3 of 4 · self — attnviz"
     finally:
         desk.leave()
 
@@ -171,7 +171,7 @@ def test_other_text_is_read_by_the_model_and_undone(desk: Desk) -> None:
     desk.settle()
     assert desk.store.experiment.tokens == ("<|begin|>", "Tom", " saw", " a", " fox")
     assert desk.find(TokenChips, "token_chips").tokens() == desk.store.experiment.tokens
-    expected = attnviz.run(desk.store.experiment).site("layers.0.self")["weights"][3]
+    expected = attnviz.run(desk.store.experiment).site(STORY.view.site)["weights"][STORY.view.head]
     np.testing.assert_array_equal(desk.map.content.values, expected)
     desk.store.undo()
     assert desk.store.experiment == STORY.experiment
