@@ -42,7 +42,7 @@ _CUDA_TROUBLE = re.compile(r"cuda|cublas|cudnn|nvrtc|nvidia", re.IGNORECASE)
 _NO_MEMORY = re.compile(r"out of memory|can't allocate memory|not enough memory", re.IGNORECASE)
 
 _import_failure: Message | None = None
-_NOT_INSTALLED = Message("PyTorch is not installed")
+_NOT_INSTALLED = Message("PyTorch is not installed; “pip install torch” adds it")
 
 
 def torch_status() -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from desk import WAIT_MS, Answers, Desk, MakeDesk
-from PySide6.QtCore import QSettings, QTranslator
+from PySide6.QtCore import QSettings, QSize, QTranslator
 from PySide6.QtWidgets import QApplication, QMessageBox
 from pytestqt.qtbot import QtBot
 
@@ -18,6 +18,9 @@ from attnviz.gui.widgets.control import THEME_PROPERTY
 from attnviz.gui.window import Window
 from attnviz.model.io.presets import load_preset
 from attnviz.model.spec.document import Document
+
+SIZE = QSize(1280, 800)
+"""Of a usual small screen; the offscreen one is smaller."""
 
 
 @pytest.fixture
@@ -40,6 +43,7 @@ def make_desk(qapp: QApplication, qtbot: QtBot, settings: Settings) -> Iterator[
         document = load_preset(what) if isinstance(what, str) else what
         look.apply(qapp, settings)
         window = Window(document, settings, inline=inline)
+        window.resize(SIZE)
         desk = Desk(qtbot, window)
         desks.append(desk)
         look.apply(qapp, settings)
