@@ -44,6 +44,8 @@ JOBS: tuple[Job, ...] = (
     Job("copy", N_("Copying")),
     Job("preview", N_("Drawing the preview")),
     Job("import", N_("Importing")),
+    Job("pictures", N_("Drawing thumbnails")),
+    Job("recent_days", N_("Reading recent documents")),
 )
 """Every kind of job that the window submits."""
 

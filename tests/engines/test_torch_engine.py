@@ -193,7 +193,11 @@ def test_the_table_says_what_there_is() -> None:
 def test_torch_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "torch")
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    assert torch_status() == "PyTorch is not installed; “pip install torch” adds it" == ENGINE_BY_ID["torch"].unavailable()
+    assert (
+        torch_status()
+        == "PyTorch is not installed; “pip install torch” adds it"
+        == ENGINE_BY_ID["torch"].unavailable()
+    )
     with pytest.raises(EngineError, match="PyTorch is not installed"):
         TorchEngine()
 

@@ -136,6 +136,8 @@ def test_a_short_job_is_not_shown(bench: Bench) -> None:
 def test_every_job_that_the_window_submits_has_a_title() -> None:
     keys: set[str] = set()
     for file in GUI.rglob("*.py"):
+        if "recovery" in file.parts:  # it has a scheduler of its own, whose jobs nobody waits for
+            continue
         tree = ast.parse(file.read_text(encoding="utf-8"))
         for node in ast.walk(tree):
             if isinstance(node, ast.keyword) and node.arg == "key" and isinstance(node.value, ast.Constant):
