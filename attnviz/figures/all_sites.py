@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from attnviz.core.shades import Shades
-from attnviz.core.thinning import nice_step
 from attnviz.errors import FieldError, listed, must_be
 from attnviz.figures import bar, heat
 from attnviz.figures.content import Content, Scale, content
 from attnviz.figures.fonts import middle, number_font, text_font, widest, width
+from attnviz.figures.labelled import LABEL, above_cells, before_cells, label_cells
 from attnviz.figures.layout import (
     BAR,
     FOOTER,
@@ -27,9 +27,6 @@ from attnviz.figures.layout import (
     MARGIN,
     NAME,
     Cells,
-    across_angle,
-    across_height,
-    across_need,
 )
 from attnviz.i18n import _
 from attnviz.model.sites.pairs import Pairs, pairs_of, sum_of_pairs
@@ -39,7 +36,6 @@ from attnviz.model.spec.view import View
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace, Trace
 
-LABEL = 7.0
 CAPTION_LINE = 11.0
 COLUMN_GAP = 20.0
 MOST_WIDTH = 640.0
@@ -137,7 +133,7 @@ def measure(shown: AllSites) -> Layout:
     rows = sorted({one.row for one in shown.maps}, reverse=True)
     columns = sorted({one.column for one in shown.maps})
     side = _cell_side(shown, rows)
-    cells = {id(one): _cells(one.content, side) for one in shown.maps}
+    cells = {id(one): label_cells(one.content, side) for one in shown.maps}
     lefts, tops = {}, {}
     x, y = MARGIN, MARGIN + HEADER
     for column in columns:
@@ -145,12 +141,13 @@ def measure(shown: AllSites) -> Layout:
         x += max(_width(one, cells[id(one)]) for one in shown.maps if one.column == column) + COLUMN_GAP
     for row in rows:
         of_row = [one for one in shown.maps if one.row == row]
-        tops[row] = y + max(_above(one.content, cells[id(one)]) for one in of_row)
+        tops[row] = y + max(above_cells(one.content, cells[id(one)]) for one in of_row)
         lines = max(len(one.lines) for one in of_row)
         y = tops[row] + max(one.content.maps[0].values.shape[0] for one in of_row) * side
         y += GAP + lines * CAPTION_LINE + COLUMN_GAP
     slots = tuple(
-        Slot(lefts[one.column] + _before(one.content), tops[one.row], cells[id(one)]) for one in shown.maps
+        Slot(lefts[one.column] + before_cells(one.content), tops[one.row], cells[id(one)])
+        for one in shown.maps
     )
     bottom, top = y - COLUMN_GAP, min(slot.y for slot in slots)
     ticks = widest(tuple(text for _at, text in bar.ticks(shown.scale)), number_font(bar.TICK_SIZE))
@@ -184,9 +181,9 @@ def _draw_site(axes: Any, one: SiteMap, slot: Slot, shades: Shades) -> None:
     heat.draw_map(axes, one.content, matrix, (slot.x, slot.y, plot_w, plot_h), slot.cells, shades)
     heat.across_labels(axes, one.content.across, slot.x, slot.y, slot.cells, LABEL)
     heat.down_labels(axes, one.content.down, slot.x, slot.y, slot.cells, LABEL)
-    above = slot.y - _above(one.content, slot.cells)
+    above = slot.y - above_cells(one.content, slot.cells)
     heat.axis_name(axes, one.content.across, slot.x + plot_w / 2, above, 0, shades)
-    left = slot.x - _before(one.content) + NAME / 2
+    left = slot.x - before_cells(one.content) + NAME / 2
     heat.axis_name(axes, one.content.down, left, slot.y + plot_h / 2, 90, shades)
     for index, line in enumerate(one.lines):
         font = text_font(heat.NAME_SIZE, bold=index == 0)
@@ -226,33 +223,10 @@ def _cell_side(shown: AllSites, rows: list[int]) -> float:
     return min(MOST_CELL, MOST_WIDTH / most)
 
 
-def _cells(one: Content, side: float) -> Cells:
-    widest_label = widest(one.across.labels, text_font(LABEL))
-    angle = across_angle(widest_label, side, LABEL)
-    return Cells(
-        cell_w=side,
-        cell_h=side,
-        across_angle=angle,
-        down_step=nice_step((LABEL + 1) / side),
-        across_step=nice_step(across_need(widest_label, LABEL, angle) / side),
-    )
-
-
-def _before(one: Content) -> float:
-    """Points to the left of a map's cells."""
-    return NAME + widest(one.down.labels, text_font(LABEL)) + 1.5 * GAP
-
-
-def _above(one: Content, cells: Cells) -> float:
-    """Points above a map's cells."""
-    label = widest(one.across.labels, text_font(LABEL))
-    return NAME + across_height(label, LABEL, cells.across_angle) + GAP
-
-
 def _width(one: SiteMap, cells: Cells) -> float:
     """Width in points of a map with its labels and the lines below it."""
     plot_w, _plot_h = cells.plot_size(*one.content.maps[0].values.shape)
     label = widest(one.content.across.labels, text_font(LABEL))
     slant = max(0.0, label * math.sqrt(0.5) - cells.cell_w / 2) if cells.across_angle == 45 else 0.0
     texts = widest(one.lines, text_font(heat.NAME_SIZE, bold=True))
-    return _before(one.content) + max(plot_w + slant, texts)
+    return before_cells(one.content) + max(plot_w + slant, texts)

@@ -170,10 +170,10 @@ def _side(site: SiteTrace, stage: Stage, axis: int, shades: Shades) -> Side:
         labels: tuple[str, ...] = tuple(map(str, range(length)))
     else:
         labels = tuple(elide(visible(label), LONGEST_LABEL) for label in site.labels(kind))
-    return Side(_(AXIS_NAMES[kind]), labels, _side_color(kind, stage.hue, shades))
+    return Side(_(AXIS_NAMES[kind]), labels, side_color(kind, stage.hue, shades))
 
 
-def _side_color(axis: Axis, hue: str, shades: Shades) -> str:
+def side_color(axis: Axis, hue: str, shades: Shades) -> str:
     """Queries, keys and values have the same colours as in the window."""
     if axis == "query":
         return shades.query

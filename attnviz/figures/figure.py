@@ -69,10 +69,10 @@ def render(
         if site == ALL_SITES:
             if picture == "lines":
                 raise FieldError("picture", picture, must_be("map for all attentions"))
-            return _sheet(_of_all_sites(trace, view, stage or view.stage, head, shades), caption, shades)
+            return sheet_of(_of_all_sites(trace, view, stage or view.stage, head, shades), caption, shades)
         chosen, stage = chosen_site(trace, view, site), stage or view.stage
         drawn = _of_lines if _as_lines(view, stage, picture) else _of_one
-        return _sheet(drawn(trace, chosen, view, stage, head, shades), caption, shades)
+        return sheet_of(drawn(trace, chosen, view, stage, head, shades), caption, shades)
 
 
 def chosen_site(trace: Trace, view: View, name: str | None) -> SiteTrace:
@@ -85,7 +85,7 @@ def chosen_site(trace: Trace, view: View, name: str | None) -> SiteTrace:
 
 
 @dataclass(frozen=True)
-class _Drawing:
+class Drawing:
     """A picture of `width` x `height` points whose cells have a side of `cell`, drawn into axes by `draw`."""
 
     width: float
@@ -94,7 +94,7 @@ class _Drawing:
     draw: Callable[[Any], None]
 
 
-def _of_one(trace: Trace, site: SiteTrace, view: View, stage: str, head: Head, shades: Shades) -> _Drawing:
+def _of_one(trace: Trace, site: SiteTrace, view: View, stage: str, head: Head, shades: Shades) -> Drawing:
     from attnviz.figures import heat
 
     shown = content(site, view, stage, head, shades)
@@ -105,7 +105,7 @@ def _of_one(trace: Trace, site: SiteTrace, view: View, stage: str, head: Head, s
     def draw(axes: Any) -> None:
         heat.draw(axes, shown, sheet, label, shades)
 
-    return _Drawing(sheet.width, sheet.height, min(sheet.cell_w, sheet.cell_h), draw)
+    return Drawing(sheet.width, sheet.height, min(sheet.cell_w, sheet.cell_h), draw)
 
 
 def _as_lines(view: View, stage: str, picture: str | None) -> bool:
@@ -121,7 +121,7 @@ def _as_lines(view: View, stage: str, picture: str | None) -> bool:
     return picture == "lines"
 
 
-def _of_lines(trace: Trace, site: SiteTrace, view: View, stage: str, head: Head, shades: Shades) -> _Drawing:
+def _of_lines(trace: Trace, site: SiteTrace, view: View, stage: str, head: Head, shades: Shades) -> Drawing:
     from attnviz.figures import lines
 
     if stage not in site.stages:
@@ -138,10 +138,10 @@ def _of_lines(trace: Trace, site: SiteTrace, view: View, stage: str, head: Head,
     def draw(axes: Any) -> None:
         lines.draw(axes, shown, layout, shades)
 
-    return _Drawing(layout.width, layout.height, lines.ROW, draw)
+    return Drawing(layout.width, layout.height, lines.ROW, draw)
 
 
-def _of_all_sites(trace: Trace, view: View, stage: str, head: Head, shades: Shades) -> _Drawing:
+def _of_all_sites(trace: Trace, view: View, stage: str, head: Head, shades: Shades) -> Drawing:
     from attnviz.figures import all_sites
 
     if head == "all":
@@ -152,10 +152,10 @@ def _of_all_sites(trace: Trace, view: View, stage: str, head: Head, shades: Shad
     def draw(axes: Any) -> None:
         all_sites.draw(axes, shown, layout, shades)
 
-    return _Drawing(layout.width, layout.height, layout.slots[0].cells.cell_w, draw)
+    return Drawing(layout.width, layout.height, layout.slots[0].cells.cell_w, draw)
 
 
-def _sheet(made: _Drawing, caption: str, shades: Shades) -> Figure:
+def sheet_of(made: Drawing, caption: str, shades: Shades) -> Figure:
     """A figure of one axes whose unit is a point, y downwards: a drawing, and the caption below it."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

@@ -186,6 +186,7 @@ class Window(QMainWindow):
         assert isinstance(panel, ComparePanel)
         self.compare_live = CompareLive(panel, self.live, self.decode_scheduler, self)
         self.compare_live.said.connect(self.status.say)
+        self.compare_live.failed.connect(self.status.warn)
 
     def _watch_grid(self) -> None:
         from attnviz.gui.panels.grid.panel import GridPanel

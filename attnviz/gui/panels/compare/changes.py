@@ -18,9 +18,9 @@ from attnviz.gui.widgets.button import rove
 from attnviz.gui.widgets.control import draw_focus_ring, plain_tooltip
 from attnviz.model.contrast.contrast import Change
 
-ROWS = 5
+ROWS = 12
 ROW_HEIGHT = 24
-NUMBER_WIDTH = 56.0
+NUMBER_WIDTH = 50.0
 BAR_WIDTH = 72.0
 
 
@@ -114,8 +114,10 @@ class ChangeRow(QAbstractButton):
         metrics = QFontMetricsF(font)
         base = (self.height() + metrics.ascent() - metrics.descent()) / 2
         x = float(GRID)
-        wide = room - x - 76  # what positions, arrow and gaps leave
         query, key = visible(change.row_label), visible(change.column_label)
+        taken = metrics.horizontalAdvance(query) + metrics.horizontalAdvance(key)
+        has_positions = taken + 76 <= room - x
+        wide = room - x - (76 if has_positions else 32)  # what positions, arrow and gaps leave
         of_query = max(wide / 2, wide - metrics.horizontalAdvance(key))
         parts: list[tuple[str, str, QFont, float]] = [
             (query, theme.query, font, of_query),
@@ -124,7 +126,7 @@ class ChangeRow(QAbstractButton):
             (key, theme.key, font, wide - min(of_query, metrics.horizontalAdvance(query))),
             (str(change.column + 1), theme.muted, small, 40),
         ]
-        for text, color, used, most in parts:
+        for text, color, used, most in parts if has_positions else (parts[0], parts[2], parts[3]):
             own = QFontMetricsF(used)
             shown = own.elidedText(text, Qt.TextElideMode.ElideMiddle, most)
             painter.setFont(used)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QSize, Signal
+from PySide6.QtCore import QSize
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
@@ -21,7 +21,7 @@ from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import _
 
 ONE_LINE_FROM = 1180
-"""Width from which the title stands beside the controls, and not over them."""
+"""Width from which all controls stand in one line."""
 
 
 _LETTERS = {"align": 7, "site": 11, "head": 4, "stage": 7, "row": 12}
@@ -30,9 +30,6 @@ _LETTERS = {"align": 7, "site": 11, "head": 4, "stage": 7, "row": 12}
 
 class Controls(QWidget):
     """Widgets of the row; the panel connects them."""
-
-    moved = Signal()
-    """The row became one line or two."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -49,17 +46,24 @@ class Controls(QWidget):
         self.align, self.site, self.head, self.stage, self.row = (
             _combo(name) for name in ("align", "site", "head", "stage", "row")
         )
-        self._top, self._line = QVBoxLayout(self), QHBoxLayout()
+        self._top, self._line, self._second = QVBoxLayout(self), QHBoxLayout(), QHBoxLayout()
         self._top.setContentsMargins(0, 0, 0, 0)
         self._top.setSpacing(GRID // 2)
-        self._line.setSpacing(GRID)
-        self._top.addLayout(self._line)
+        for line in (self._line, self._second):
+            line.setSpacing(GRID)
+            self._top.addLayout(line)
         self._line.addWidget(self.title, 1)
-        own = (self.pin, self.unpin, self.swap, self.blink, self.align, self.follows)
-        for widget in (*own, self.shuffle, self.site, self.head, self.stage, self.row, self.export):
-            self._line.addWidget(widget)
-        self._line.addStretch(0)
+        for button in (self.pin, self.unpin, self.swap, self.blink, self.shuffle):
+            self._line.addWidget(button)
+        for choice in self._choices:
+            self._line.addWidget(choice)
+        self._line.addWidget(self.export)
         self._is_wide = True
+
+    @property
+    def _choices(self) -> tuple[QWidget, ...]:
+        """The alignment, the place and the comparison: in a narrow panel a line of their own."""
+        return (self.align, self.follows, self.site, self.head, self.stage, self.row)
 
     @property
     def of_own(self) -> tuple[QWidget, ...]:
@@ -70,18 +74,18 @@ class Controls(QWidget):
         return QSize(320, super().minimumSizeHint().height())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """The title goes over the controls in a narrow panel."""
+        """The choices go below the buttons in a narrow panel."""
         super().resizeEvent(event)
         is_wide = self.width() >= ONE_LINE_FROM
-        if is_wide != self._is_wide:
-            self._is_wide = is_wide
+        if is_wide == self._is_wide:
+            return
+        self._is_wide = is_wide
+        for choice in self._choices:
+            (self._second if is_wide else self._line).removeWidget(choice)
             if is_wide:
-                self._top.removeWidget(self.title)
-                self._line.insertWidget(0, self.title, 1)
+                self._line.insertWidget(self._line.count() - 1, choice)
             else:
-                self._line.removeWidget(self.title)
-                self._top.insertWidget(0, self.title)
-            self.moved.emit()
+                self._second.addWidget(choice)
 
     def set_heads(self, count: int, chosen: int) -> None:
         """Offer the heads of B."""

@@ -50,7 +50,7 @@ class Details(QWidget):
             self._section(1, self.changes),
             self._section(2, self.next),
         ]
-        for section, stretch in zip(self._sections, (4, 5, 4), strict=True):
+        for section, stretch in zip(self._sections, (4, 6, 4), strict=True):
             box.addWidget(section, stretch)
         self._is_beside = self._has_next = False
 

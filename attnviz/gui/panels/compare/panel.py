@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import weakref
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
@@ -16,6 +18,7 @@ from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
 from attnviz.gui.panels.compare.controls import Controls
 from attnviz.gui.panels.compare.details import HEIGHT, WIDTH, Details
 from attnviz.gui.panels.compare.picture import Picture, change_sentence, of_compared, of_contrast
+from attnviz.gui.panels.compare.saving import ask_path, save_comparison
 from attnviz.gui.panels.compare.texts import captions, differing, title
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
@@ -23,6 +26,7 @@ from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.empty_state import EmptyState
 from attnviz.gui.widgets.heat.compare_map import CompareMap
 from attnviz.gui.widgets.heat.content import NO_HIGHLIGHT, Highlight
+from attnviz.gui.widgets.heat.layout import LABEL_MAX
 from attnviz.i18n import N_, _
 from attnviz.model.sites.sites import site_names
 from attnviz.model.sites.titles import site_label
@@ -41,8 +45,12 @@ OWN = "own"
 """Entry of the menu for a comparison of one's own."""
 OWN_TITLE = N_("Pinned state")
 
+AROUND_MAPS, LEAST_MAPS = 100, 200
+"""Pixels of captions, ranges and margins around the cells; and the least height of the maps."""
 BELOW_FROM = 380
 """Height from which the details stand below the maps."""
+OWN_LABELS_FROM = 1150
+"""Width from which each map has labels beside it; below it, those of the first serve all."""
 BLINK_MS = 700
 """Time for which each of A and B is shown while they blink; slower than three flashes a second."""
 
@@ -55,6 +63,8 @@ class ComparePanel(Panel):
     pin_wanted = Signal()
     unpin_wanted = Signal()
     swap_wanted = Signal()
+    save_wanted = Signal(object)
+    """A callable that writes a file and returns its path: for the worker."""
 
     follows = ("site", "head", "stage", "orientation", "ranges", "locked")
 
@@ -81,7 +91,7 @@ class ComparePanel(Panel):
         self._blink = QTimer(self)
         self._blink.setInterval(BLINK_MS)
         self._blink.timeout.connect(self._on_blink)
-        self._shows_first = False
+        self._shows_first = self._shares_labels = False
         self._lay_out()
         self._connect()
 
@@ -116,9 +126,15 @@ class ComparePanel(Panel):
         super().set_seen(is_seen)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """In a low panel the details stand beside the maps."""
+        """In a low panel the details stand beside the maps; in a narrow one, all maps share labels."""
         super().resizeEvent(event)
         self._arrange()
+        shares_labels = self.width() < OWN_LABELS_FROM
+        if shares_labels != self._shares_labels:
+            self._shares_labels = shares_labels
+            self._draw()
+        elif self._picture is not None:
+            self._align_maps()
 
     def apply_theme(self, theme: Theme) -> None:
         super().apply_theme(theme)
@@ -247,6 +263,7 @@ class ComparePanel(Panel):
         if self._picture is not None:
             for index, side in enumerate(SIDES):
                 self._fill(side, index)
+            self._align_maps()
         self._light()
 
     def _made_picture(self) -> Picture | None:
@@ -261,7 +278,8 @@ class ComparePanel(Panel):
         picture = self._picture
         assert picture is not None
         sheet = picture.sheets[index]
-        content = picture.content(index, self.store.document.view, self.theme)
+        view = self.store.document.view
+        content = picture.content(index, view, self.theme, shares_labels=self._shares_labels)
         self.maps[side].map.says = self._cell_text
         self.maps[side].set_content(sheet.badge, sheet.caption, content, sheet.kind, is_accented=index == 1)
 
@@ -306,7 +324,7 @@ class ComparePanel(Panel):
             widget.setVisible(self.is_own and is_pinned)
         compared = self._compared
         controls.shuffle.setVisible(compared is not None and compared.row.how == "permuted")
-        controls.export.hide()
+        controls.export.setVisible(self.is_own and self._answer is not None)
         if self.is_own:
             self._show_places()
 
@@ -446,6 +464,14 @@ class ComparePanel(Panel):
             index = SIDES.index(self.sender().property("side"))
             self.store.edit(_become, self._compared.documents[index])
 
+    @Slot()
+    def _on_export(self) -> None:
+        """Ask for a file; the worker draws the figure or writes the numbers."""
+        answer = self._answer
+        path = None if answer is None else ask_path(self)
+        if answer is not None and path is not None:
+            self.save_wanted.emit(partial(save_comparison, answer, path, self.theme.name))
+
     @Slot(str)
     def _on_align(self, alignment: str) -> None:
         self._alignment, self._local = alignment, None
@@ -497,6 +523,7 @@ class ComparePanel(Panel):
         self._empty.triggered.connect(self.pin_wanted)
         controls.unpin.clicked.connect(self.unpin_wanted)
         controls.swap.clicked.connect(self.swap_wanted)
+        controls.export.clicked.connect(self._on_export)
         controls.blink.toggled.connect(self._set_blinking)
         controls.shuffle.clicked.connect(self._on_shuffle)
         controls.align.changed.connect(self._on_align)
@@ -517,18 +544,19 @@ class ComparePanel(Panel):
         maps = QVBoxLayout(self._maps)
         maps.setContentsMargins(0, 0, 0, 0)
         maps.setSpacing(2)
-        row = QHBoxLayout()
-        row.setSpacing(GRID)
+        self._map_row = QHBoxLayout()
+        self._map_row.setSpacing(GRID)
         for one in self.maps.values():
-            row.addWidget(one, 1)
-        maps.addLayout(row, 1)
+            self._map_row.addWidget(one, 1)
+        self._map_row.addStretch(0)
+        maps.addLayout(self._map_row, 1)
         maps.addWidget(self._readout)
         self._body = QWidget()
         self._flow = QBoxLayout(QBoxLayout.Direction.TopToBottom, self._body)
         self._flow.setContentsMargins(0, 0, 0, 0)
         self._flow.setSpacing(GRID)
-        self._flow.addWidget(self._maps, 1)
-        self._flow.addWidget(self.details)
+        self._flow.addWidget(self._maps, 3)
+        self._flow.addWidget(self.details, 1)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(GRID // 2)
@@ -548,7 +576,26 @@ class ComparePanel(Panel):
         self.details.setMinimumWidth(WIDTH if is_beside else 0)
         self.details.setMaximumWidth(WIDTH if is_beside else self.maximumWidth())
         self.details.setMinimumHeight(0 if is_beside else HEIGHT)
-        self.details.setMaximumHeight(self.maximumHeight() if is_beside else HEIGHT)
+
+    def _align_maps(self) -> None:
+        """Cells of one size in all three maps: the room for labels is common, or the first map is wider."""
+        widths = [one.map.label_widths() for one in self.maps.values()]
+        above = max(width[1] for width in widths)
+        free = self._maps.width() - 3 * self._map_row.spacing()
+        # A map gives its labels at most a quarter of its width.
+        most_label = min(LABEL_MAX, free / (10 if self._shares_labels else 12))
+        widest = widths[0][0] if self._shares_labels else max(width[0] for width in widths)
+        label = math.floor(min(widest, most_label))
+        beside = [label, 0, 0] if self._shares_labels else [label] * 3
+        room = int(free - sum(beside)) // 3
+        for one, label in zip(self.maps.values(), beside, strict=True):
+            one.map.set_label_room((label, above))
+            one.setMaximumWidth(max(72, label + room))
+        is_below = self.height() >= BELOW_FROM
+        # Maps are at most square: the details get the rest of a high panel.
+        angle = self.maps["left"].map.layout_shown.across_angle
+        most = round(room + (above if angle else 0) + AROUND_MAPS) if is_below else self.maximumHeight()
+        self._maps.setMaximumHeight(max(most, LEAST_MAPS))
 
 
 def _summary(picture: Picture) -> str:

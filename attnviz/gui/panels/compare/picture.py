@@ -65,16 +65,22 @@ class Picture:
     changes: tuple[Change, ...]
     n_nan: int
 
-    def content(self, index: int, view: View, theme: Theme) -> HeatContent:
-        """One of the three, ready to be drawn."""
+    def content(self, index: int, view: View, theme: Theme, *, shares_labels: bool = False) -> HeatContent:
+        """One of the three, ready to be drawn; the labels beside the first map may serve all three."""
         sheet, row = self.sheets[index], STAGE_BY_ID[self.stage]
         shown = sheet.values
         if sheet.hatched is not None:  # an absent cell is no NaN of the computation
             shown = np.where(sheet.hatched, 0.0, shown)
+        rows, columns = sheet.row_labels, sheet.column_labels
+        is_turned = view.orientation == "queries_as_columns"
+        if shares_labels and is_turned:
+            columns = self.sheets[2].column_labels if index == 0 else ("",) * len(columns)
+        elif shares_labels:
+            rows = self.sheets[2].row_labels if index == 0 else ("",) * len(rows)
         return HeatContent(
             values=shown,
-            row_labels=sheet.row_labels,
-            column_labels=sheet.column_labels,
+            row_labels=rows,
+            column_labels=columns,
             row_color=axis_color(row.axes[-2], theme, row.hue),
             column_color=axis_color(row.axes[-1], theme, row.hue),
             blocked=sheet.hatched,
@@ -82,7 +88,7 @@ class Picture:
             range_id=sheet.range_id,
             levels=sheet.ends,
             title=f"{sheet.badge} {sheet.caption}".strip(),
-            transposed=view.orientation == "queries_as_columns",
+            transposed=is_turned,
         )
 
     def cell_text(self, cell: Cell) -> str:

@@ -28,6 +28,16 @@ class PairMap(HeatMap):
         super().__init__()
         self.says: CellText | None = None
 
+    def label_widths(self) -> tuple[float, float]:
+        """Pixels of the widest label beside the map and of the widest above it."""
+        return self._scene.label_widths()
+
+    def set_label_room(self, room: tuple[float, float]) -> None:
+        """Leave this room for labels, so that maps side by side have cells of one size."""
+        if room != self._scene.label_room:
+            self._scene.label_room = room
+            self._arrange()
+
     def cell_text(self, row: int, column: int) -> str:
         """The owner's line about a cell."""
         return super().cell_text(row, column) if self.says is None else self.says(row, column)

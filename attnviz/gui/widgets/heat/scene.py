@@ -48,6 +48,8 @@ class HeatScene:
         self.is_compact = False
         self.label_px = TEXT_PX
         self.shows_labels = True
+        self.label_room: tuple[float, float] | None = None
+        """Pixels for the labels beside and above, if several maps share a layout; None: their own width."""
         self.content = EMPTY
         self.indices: Indices = np.zeros((0, 0), np.uint8)
         self.ends = (0.0, 1.0)
@@ -75,7 +77,8 @@ class HeatScene:
         strips = (0.0, 0.0) if self.is_compact else (spread_size(self.content), received_size(self.content))
         beside, below = strips[:: -1 if self.content.transposed else 1]
         bar = _SLANT_ROOM if self.is_compact else self.color_scale(None).width() + _BAR_MARGIN
-        measures = Measures(down.width, across.width, beside, below, bar, can_lie=not self.is_compact)
+        room = self.label_room or (down.width, across.width)
+        measures = Measures(*room, beside, below, bar, can_lie=not self.is_compact)
         self.geometry = arrange(size, len(down.texts), len(across.texts), measures, zoom, offset)
 
     def set_compact(self, is_compact: bool) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gc
 import weakref
+from pathlib import Path
 
 import numpy as np
 import pytest
 from desk import Desk, MakeDesk, picture
 from first_layer import change
-from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QPushButton
+from PySide6.QtWidgets import QAbstractButton, QApplication, QFileDialog, QLabel, QPushButton
 
 from attnviz.gui.panels.compare.panel import OWN, SIDES, ComparePanel
 from attnviz.gui.widgets.combo import Combo
@@ -290,3 +291,39 @@ def test_titles_and_captions_are_plain_text(make_desk: MakeDesk) -> None:
     for label in panel.findChildren(ElidedLabel):
         assert label.toolTip() == "" or label.toolTip().startswith("<qt>")
         assert "<b>" not in label.toolTip()
+
+
+@pytest.mark.parametrize("suffix", [".svg", ".csv"])
+def test_the_three_maps_are_saved_as_a_figure_or_as_numbers(
+    make_desk: MakeDesk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    desk = make_desk("toy-attention")
+    pinned(desk)
+    change(desk.store, temperature=4.0)
+    desk.settle()
+    path = tmp_path / f"pair{suffix}"
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *given: (str(path), ""))
+    desk.click(desk.find(QPushButton, "compare_export"))
+    desk.qtbot.waitUntil(path.exists)
+    text = path.read_text(encoding="utf-8-sig")
+    assert "greatest change" in text if suffix == ".svg" else text.startswith("query,")
+    assert desk.said() == f"Saved pair{suffix}"
+    wrong = tmp_path / "pair.txt"
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *given: (str(wrong), ""))
+    desk.click(desk.find(QPushButton, "compare_export"))
+    assert ".txt" in desk.said() and not wrong.exists()
+
+
+def test_all_three_maps_have_cells_of_one_size_at_every_width(make_desk: MakeDesk) -> None:
+    desk = make_desk("toy-attention")
+    panel = pinned(desk)
+    desk.store.edit(edits.set_tokens, ("a much longer token", "two", "three", "four"))
+    desk.settle()
+    for width in (1264, 1001, 900):
+        desk.window.docks["compare"].resize(width, 720)
+        QApplication.processEvents()
+        assert abs(panel.width() - width) < 60
+        shown = [panel.maps[side].map.layout_shown for side in SIDES]
+        assert len({(one.cell_w, one.cell_h, one.plot.top()) for one in shown}) == 1, width
+    labels = panel.maps["left"].map.content.row_labels
+    assert labels[0] == "one|a much longer token" and panel.maps["right"].map.content.row_labels == ("",) * 4
