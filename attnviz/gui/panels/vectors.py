@@ -17,6 +17,7 @@ from attnviz.gui.store import Store
 from attnviz.gui.widgets.numbers.block import laid_over
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.numbers.grid import NumberGrid
+from attnviz.gui.widgets.numbers.pager import ColumnPager
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.i18n import _
 from attnviz.model.edit import edits
@@ -60,6 +61,14 @@ class VectorsPanel(Panel):
         self._sequence = Segmented(())
         self._sequence.setObjectName("sequence_segmented")
         self._sequence.changed.connect(self._on_sequence)
+        self.pager = ColumnPager(self.grid)
+        self._header = QWidget()
+        top = QHBoxLayout(self._header)
+        top.setContentsMargins(0, 0, 0, 0)
+        top.setSpacing(GRID)
+        top.addStretch(1)
+        top.addWidget(self._sequence)
+        top.addWidget(self.pager)
         self._seed_label, self._width_label = QLabel(), QLabel()
         self._tokens: tuple[str, ...] = ()
         self._labels: tuple[str, ...] = ()
@@ -69,8 +78,8 @@ class VectorsPanel(Panel):
         self._lay_out()
 
     def header(self) -> QWidget:
-        """The choice of the sequence, if two exist."""
-        return self._sequence
+        """The choice of the sequence, if two exist, and the pages of columns."""
+        return self._header
 
     def on_document(self, old: Document | None, new: Document) -> None:
         memory = new.experiment.memory
@@ -98,6 +107,7 @@ class VectorsPanel(Panel):
     def apply_theme(self, theme: Theme) -> None:
         super().apply_theme(theme)
         self._dice.setIcon(icon("randomise", theme))
+        self.pager.apply_theme(theme)
         for label in (self._seed_label, self._width_label):
             label.setStyleSheet(f"color: {theme.muted}")
 
@@ -108,6 +118,7 @@ class VectorsPanel(Panel):
         self._width.setAccessibleName(_("Features of a token vector"))
         self._seed.retranslate()
         self._width.retranslate()
+        self.pager.retranslate()
         self.grid.setAccessibleName(_("Token vectors"))
         self._dice.setToolTip(_("Resample the vectors with a new seed"))
         self._dice.setAccessibleName(self._dice.toolTip())

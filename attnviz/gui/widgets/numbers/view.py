@@ -27,6 +27,8 @@ from attnviz.i18n import _
 
 _SHOWN_ROWS = 10
 _FEW_CELLS = 16
+_PAGED_CELL = 40
+"""Least width of a cell where whole columns are shown page by page."""
 
 
 class GridView(Availability, QAbstractScrollArea):
@@ -37,6 +39,8 @@ class GridView(Availability, QAbstractScrollArea):
 
     cell_hovered = Signal(int, int)
     current_changed = Signal(int, int)
+    columns_shown = Signal(int, int, int)
+    """(first column, columns in sight, all columns), after scrolling or another layout."""
 
     def __init__(self, name: str = "", *, decimals: int = 2, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -45,11 +49,30 @@ class GridView(Availability, QAbstractScrollArea):
         self._anchor: Cell | None = None
         self._holds_limit = False
         self._label_width = self._header_height = 0
+        self._is_paged = False
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.viewport().setMouseTracking(True)
         self.viewport().setAutoFillBackground(False)
         self.setAccessibleName(name)
+
+    def set_paged(self) -> None:
+        """Show whole columns only, page by page, without a scroll bar below."""
+        self._is_paged = True
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._lay_out()
+
+    def turn_page(self, pages: int) -> None:
+        """Scroll by whole pages of columns: 1 to the right, −1 to the left."""
+        first, shown, _columns = self.columns_in_sight()
+        self.horizontalScrollBar().setValue((first + pages * shown) * self._geometry().cell_width)
+
+    def columns_in_sight(self) -> tuple[int, int, int]:
+        """(first column, number of columns) that are in sight as a whole, and the number of all."""
+        geometry = self._geometry()
+        first = -(-geometry.offset_x // geometry.cell_width)
+        room = (self.viewport().width() - geometry.label_width) // geometry.cell_width
+        return first, max(min(room, geometry.columns - first), 0), geometry.columns
 
     def values(self) -> NDArray[np.float64]:
         """The shown numbers (rows, columns), a copy."""
@@ -146,6 +169,7 @@ class GridView(Availability, QAbstractScrollArea):
 
     def scrollContentsBy(self, dx: int, dy: int) -> None:
         self.viewport().update()
+        self.columns_shown.emit(*self.columns_in_sight())
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
@@ -166,8 +190,10 @@ class GridView(Availability, QAbstractScrollArea):
 
     def _geometry(self) -> GridGeometry:
         rows, columns = self._scene.values.shape
-        room = (self.viewport().width() - self._label_width) // max(columns, 1)
-        width = min(max(room, NARROWEST_CELL), WIDEST_CELL)
+        across = self.viewport().width() - self._label_width
+        least = _PAGED_CELL if self._is_paged else NARROWEST_CELL
+        fitting = min(columns, across // least) if self._is_paged else columns
+        width = min(max(across // max(fitting, 1), least), WIDEST_CELL)
         x, y = self.horizontalScrollBar().value(), self.verticalScrollBar().value()
         return GridGeometry(rows, columns, self._label_width, self._header_height, width, x, y)
 
@@ -181,6 +207,12 @@ class GridView(Availability, QAbstractScrollArea):
             bar.setRange(0, max(count * step - room, 0))
             bar.setPageStep(max(room, 1))
             bar.setSingleStep(step)
+        if self._is_paged:
+            shown = max(across // geometry.cell_width, 1)
+            bar, step = self.horizontalScrollBar(), geometry.cell_width
+            bar.setRange(0, max(geometry.columns - shown, 0) * step)
+            bar.setValue(round(bar.value() / step) * step)
+        self.columns_shown.emit(*self.columns_in_sight())
 
     def _scroll_to(self, cell: Cell) -> None:
         geometry, size = self._geometry(), self.viewport().size()
