@@ -118,6 +118,7 @@ class Window(QMainWindow):
         self.workspaces.start()
         self.top_bar.show_workspace(self.workspaces.present.id)
         self.retranslate()
+        self.setFocus()  # not the first control of the bar
 
     # --- building
 

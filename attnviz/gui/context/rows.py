@@ -209,6 +209,14 @@ def _explain_target(window: Window, target: Target) -> None:
     window.handlers.what_is_this.explain(target)
 
 
+def _enlarge_text(window: Window, target: Target) -> str:
+    return _("Return from the enlarged panel") if window.workspaces.enlarged else _("Enlarge the panel")
+
+
+def _enlarge(window: Window, target: Target) -> None:
+    window.presentation.toggle(target.panel)
+
+
 def _is_panel(window: Window, target: Target) -> bool:
     return target.panel in PANEL_BY_ID
 
@@ -231,5 +239,6 @@ ROWS: tuple[ContextRow, ...] = (
     ContextRow("export", _says(N_("Export this as a figure…")), _is_picture, _export, separated=True),
     ContextRow("copy_picture", _says(N_("Copy picture")), _is_picture, _copy_picture),
     ContextRow("help", _says(N_("What is this?")), _is_panel, _explain_target, separated=True),
+    ContextRow("enlarge", _enlarge_text, _is_panel, _enlarge),
     ContextRow("export_panel", _panel_text, _is_panel, _export_panel),
 )

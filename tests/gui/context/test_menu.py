@@ -121,6 +121,13 @@ def test_every_panel_has_a_menu(desk: Desk) -> None:
         assert panel.isVisible()
 
 
+def test_a_panel_is_enlarged(desk: Desk) -> None:
+    choose(right_click(desk, desk.map, QPoint(2, 2)), "enlarge")
+    assert desk.window.workspaces.enlarged == "stage"
+    choose(right_click(desk, desk.map, QPoint(2, 2)), "enlarge")
+    assert desk.window.workspaces.enlarged == ""
+
+
 def test_the_menu_key_takes_the_cell_of_the_cursor(desk: Desk) -> None:
     desk.map.setFocus(Qt.FocusReason.TabFocusReason)
     desk.press_key(Qt.Key.Key_Down)

@@ -91,7 +91,7 @@ def _is_control(widget: QWidget) -> bool:
 def test_the_key_explains_the_stage_under_the_pointer(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     point_at(monkeypatch, desk.map, desk.map.cell_center(2, 1))
     desk.map.setFocus()
-    desk.press_key(Qt.Key.Key_Question, Qt.KeyboardModifier.ShiftModifier)
+    desk.press_key(Qt.Key.Key_Question)
     shown = card(desk)
     assert shown.isVisible() and shown.title.text() == "weights"
     assert shown.sentence.text() == STAGE_HELP["weights"].sentence
