@@ -23,8 +23,8 @@ from attnviz.gui.widgets.numbers.view import GridView
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints", r"raise\(\)", "grabbing the keyboard")
 
-TEXT_KEYS = {"Ctrl+Right", "Ctrl+Left", "Ctrl+Home", "Space"}
-"""Shortcuts that mean something to a line of text: a word further, its beginning, and the blank."""
+TEXT_KEYS = {"Ctrl+Right", "Ctrl+Left", "Ctrl+Home", "Space", "?"}
+"""Shortcuts that mean something to a line of text: a word further, its beginning, the blank, a character."""
 
 
 def line(desk: Desk) -> DocumentText:

@@ -9,11 +9,13 @@ import pytest
 from PySide6.QtCore import QRectF
 from PySide6.QtGui import QColor, QImage, QPainter, QPalette
 from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
 
 from attnviz.core.color_maps import Kind
 from attnviz.gui.look.colors import LEVELS, cell_colors
 from attnviz.gui.look.style import palette
 from attnviz.gui.look.theme import GROUNDS, OTHER_TEXTS, TEXTS, THEMES, Theme
+from attnviz.gui.panels.positions.legend import LINE, Entry
 from attnviz.gui.widgets.heat.hatch import draw_blocked
 
 LEAST = 4.5
@@ -80,6 +82,18 @@ def test_a_masked_cell_is_told_from_zero(qapp: QApplication, theme: Theme, kind:
     assert contrast(lightest, darkest) >= 1.5
     flat = QColor(*np.asarray(zero).tolist()).name()
     assert max(contrast(name, flat) for name in names) >= 1.5
+
+
+def test_the_name_of_a_hidden_curve_is_as_legible_as_that_of_a_drawn_one(qtbot: QtBot) -> None:
+    entry = Entry("alibi")
+    qtbot.addWidget(entry)
+    entry.retranslate()
+    entry.resize(entry.sizeHint())
+    name = entry.rect().adjusted(LINE + 4, 0, 0, 0)
+    drawn = entry.grab().toImage()
+    entry.setChecked(False)
+    hidden = entry.grab().toImage()
+    assert drawn.copy(name) == hidden.copy(name) and drawn != hidden
 
 
 @pytest.mark.parametrize("theme", THEMES, ids=lambda theme: theme.name)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPolygonF
+from PySide6.QtGui import QColor, QFont, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPolygonF
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from attnviz.core.text import number
@@ -157,14 +157,14 @@ class DistributionBars(Control):
             painter.drawPolygon(mark)
         is_removed = bool(self._removed[row, -1])
         label = QRectF(_MARK_PX, rect.top(), self._label_width() - 6, ROW_PX)
-        painter.setFont(self.font())
-        painter.setOpacity(0.55 if is_removed else 1.0)
+        font = QFont(self.font())
+        font.setStrikeOut(is_removed)
+        painter.setFont(font)
         painter.setPen(QColor(theme.muted if is_removed else theme.ink))
         text = painter.fontMetrics().elidedText(shown.label, Qt.TextElideMode.ElideRight, int(label.width()))
         painter.drawText(label, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, text)
         for column in range(len(self._columns)):
             self._paint_bar(painter, row, column)
-        painter.setOpacity(1.0)
 
     def _paint_bar(self, painter: QPainter, row: int, column: int) -> None:
         theme, bar = self._theme, self.bar_rect(row, column)

@@ -82,6 +82,7 @@ class Entry(QAbstractButton):
         painter.setPen(curve_pen(self.id, self._is_present, self._theme))
         middle = self.height() / 2
         painter.drawLine(QPointF(1, middle), QPointF(LINE, middle))
+        painter.setOpacity(1.0)  # the name stays legible
         painter.setFont(self._font())
         is_strong = self._is_present or self.underMouse()
         painter.setPen(QColor(self._theme.ink if is_strong else self._theme.muted))
@@ -90,7 +91,6 @@ class Entry(QAbstractButton):
         text = metrics.elidedText(self.text(), Qt.TextElideMode.ElideRight, int(room.width()))
         painter.drawText(room, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, text)
         if self.hasFocus():
-            painter.setOpacity(1.0)
             draw_focus_ring(painter, QRectF(self.rect()), self._theme, 3)
         painter.end()
 
