@@ -334,6 +334,9 @@ class HeatMap(QWidget):
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         """Show the whole matrix again; if it is whole already, the second click counts as a click."""
         if self._zoom > 1 and not self._paint_mode:
+            cell = self._scene.cell_at(event.position())
+            if cell is not None:
+                self.cell_clicked.emit(*cell)  # takes back what the first click did
             self.reset_zoom()
         else:
             self.mousePressEvent(event)

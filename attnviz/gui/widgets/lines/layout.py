@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QPointF, QSizeF
 
-LEAST_ROW, MOST_ROW = 20.0, 44.0
+LEAST_ROW, MOST_ROW = 18.0, 44.0
 HEADING = 24.0
 MOST_GAP = 420.0
 """Largest distance of the two columns."""

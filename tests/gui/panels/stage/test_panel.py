@@ -374,3 +374,15 @@ def test_words_point_at_cells_and_select_queries(qtbot: QtBot) -> None:
     assert bench.store.document.view.locked == Cell("weights", 3, 1, 0)
     QTest.mouseClick(words, Qt.MouseButton.LeftButton, NO_KEY, query)
     assert bench.store.document.view.query == 2 and bench.store.document.view.locked is None
+
+
+def test_a_double_click_that_shows_the_whole_map_locks_no_cell(qtbot: QtBot) -> None:
+    bench = make(qtbot)
+    bench.panel.map.zoom_by(2.0, bench.panel.map.cell_center(2, 1))
+    at = bench.panel.map.cell_center(2, 1).toPoint()
+    press(bench.panel.map, at)
+    release(bench.panel.map, at)
+    assert bench.store.document.view.locked == Cell("weights", 2, 1, 0)
+    QTest.mouseDClick(bench.panel.map, Qt.MouseButton.LeftButton, NO_KEY, at)
+    assert bench.store.document.view.locked is None
+    assert bench.panel.map.layout_shown.visible() == (0, 4, 0, 4)
