@@ -171,6 +171,7 @@ class StageHeader(QWidget):
         rest = free - name - self.place.sizeHint().width()
         if rest < 0:
             self.place.set_line(self._titles[1])
+            self.place.setToolTip(plain_tooltip(self._titles[0]))
         self.formula.setVisible(not is_narrow and rest >= self.formula.sizeHint().width() + GRID)
         place = self.place.sizeHint().width()
         self.name.setMinimumWidth(min(name, max(free - place, self.width() // 4)))
