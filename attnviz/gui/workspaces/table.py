@@ -83,7 +83,10 @@ _EXPLORE_NARROW = Split(
     ),
 )
 
-_MAPS = (Stack(("stage",), 408, 0.9), Stack(("heads", "inspector", "tokens", "plane"), 128, 0.1))
+_BESIDE_MAP = ("heads", "inspector", "tokens", "plane")
+
+_MAPS = (Stack(("stage",), 544, 0.8), Stack(_BESIDE_MAP, 256, 0.2))
+_MAPS_NARROW = (Stack(("stage",), 376, 1.0), Stack(_BESIDE_MAP, 256))
 
 _NEXT_AND_CACHES = Split(
     "down",
@@ -96,7 +99,9 @@ _GENERATE = Split(
     "down",
     (
         Stack(("text",), 136, 0.12),
-        Split("across", (Split("down", _MAPS, size=808, grows=0.6), _NEXT_AND_CACHES), size=544, grows=0.88),
+        Split(
+            "across", (Split("across", _MAPS, size=808, grows=0.6), _NEXT_AND_CACHES), size=544, grows=0.88
+        ),
         Stack(("counters",), 40),
     ),
 )
@@ -108,7 +113,7 @@ _GENERATE_NARROW = Split(
         Split(
             "across",
             (
-                Split("down", _MAPS, size=640, grows=0.6),
+                Split("across", _MAPS_NARROW, size=640, grows=0.6),
                 Stack(("next", "caches", "sampling", "cache"), 360, 0.4),
             ),
             size=384,

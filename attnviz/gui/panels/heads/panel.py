@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
+from PySide6.QtWidgets import QBoxLayout, QGridLayout, QSizePolicy, QWidget
 
 from attnviz.core.text import number, visible
 from attnviz.gui.look.theme import GRID, Theme
-from attnviz.gui.panels.heads.picture import Fit, HeadPicture
+from attnviz.gui.panels.heads.picture import Fit, HeadPicture, tall_fit
 from attnviz.gui.panels.heads.side import HeadsSide
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.stage_heat import highlight
@@ -28,6 +28,8 @@ from attnviz.model.trace import SiteTrace, Trace
 SIDE, SMALLEST_SIDE = 63, 34
 """Pixels of a picture: normally, and in a low window."""
 HEIGHT, LEAST_HEIGHT = 80, 72
+TALL, LARGEST_SIDE = 240, 160
+"""Height from which the pictures stand in rows below the controls, and the most pixels of one then."""
 MOST_HEADS = 128
 """Pictures in the strip; models have fewer heads than this."""
 
@@ -48,18 +50,20 @@ class HeadsPanel(Panel):
         self.side = HeadsSide(store)
         self.side.order_chosen.connect(self._on_order)
         strip = QWidget()
-        self._row = QHBoxLayout(strip)
-        self._row.setContentsMargins(0, 0, 0, 0)
-        self._row.setSpacing(GRID)
-        self._row.addStretch(1)
+        self._grid = QGridLayout(strip)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setSpacing(GRID)
+        self._grid.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
+        self._columns = MOST_HEADS
+        """Pictures in a row."""
         self._scroll = clear_scroll(strip, sideways=True)
         self._scroll.setObjectName("heads_scroll")
         self._scroll.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(GRID)
-        layout.addWidget(self.side, 0, Qt.AlignmentFlag.AlignTop)
-        layout.addWidget(self._scroll, 1)
+        self._layout = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
+        self._layout.setContentsMargins(0, 0, 0, 0)
+        self._layout.setSpacing(GRID)
+        self._layout.addWidget(self.side, 0, Qt.AlignmentFlag.AlignTop)
+        self._layout.addWidget(self._scroll, 1)
         self._fitted = Fit(SIDE, 0)
 
     def sizeHint(self) -> QSize:
@@ -76,14 +80,29 @@ class HeadsPanel(Panel):
 
     def _fit(self, count: int) -> bool:
         """Choose the side of the pictures, and the place of their lines; True if something changed."""
-        room = self.width() - self.side.width() - GRID
-        fitted = Fit.of(count, room, self.height(), SIDE, SMALLEST_SIDE)
-        if fitted == self._fitted:
+        is_tall = self.height() >= TALL
+        self._turn(is_tall)
+        if is_tall:
+            room = self.height() - self.side.sizeHint().height() - GRID - 2 * self._scroll.frameWidth()
+            fitted, columns = tall_fit(max(count, 1), self.width(), room, LARGEST_SIDE)
+        else:
+            room = self.width() - self.side.width() - GRID
+            fitted, columns = Fit.of(count, room, self.height(), SIDE, SMALLEST_SIDE), MOST_HEADS
+        if (fitted, columns) == (self._fitted, self._columns):
             return False
-        self._fitted = fitted
+        self._fitted, self._columns, self._shown = fitted, columns, ()
         for picture in self._pictures:
             picture.set_fit(fitted)
         return True
+
+    def _turn(self, is_tall: bool) -> None:
+        """Put the controls above the pictures, which scroll down, or beside them, which scroll sideways."""
+        direction = QBoxLayout.Direction.TopToBottom if is_tall else QBoxLayout.Direction.LeftToRight
+        if direction != self._layout.direction():
+            self._layout.setDirection(direction)
+            off, needed = Qt.ScrollBarPolicy.ScrollBarAlwaysOff, Qt.ScrollBarPolicy.ScrollBarAsNeeded
+            self._scroll.setHorizontalScrollBarPolicy(off if is_tall else needed)
+            self._scroll.setVerticalScrollBarPolicy(needed if is_tall else off)
 
     def on_document(self, old: Document | None, new: Document) -> None:
         self.side.show_document(new)
@@ -169,9 +188,11 @@ class HeadsPanel(Panel):
         if shown != self._shown:
             self._shown = shown
             for picture in self._pictures:
-                self._row.removeWidget(picture)
+                self._grid.removeWidget(picture)
             for place, head in enumerate(shown):
-                self._row.insertWidget(place, self._pictures[head], 0, Qt.AlignmentFlag.AlignTop)
+                self._grid.addWidget(
+                    self._pictures[head], *divmod(place, self._columns), Qt.AlignmentFlag.AlignTop
+                )
 
     def _select(self, site: SiteTrace) -> None:
         axis, heads = self._axis(site), site.experiment.heads

@@ -183,3 +183,23 @@ class Fit:
         below = max(smallest, min(largest, height - 2 * _FRAME - 2 * _LINE))
         scrolls = count * (max(below + 2 * _FRAME, LEAST_BELOW) + GRID) - GRID > width
         return cls(max(smallest, below - (_SCROLL_BAR if scrolls else 0)), 0)
+
+
+def tall_fit(count: int, width: int, height: int, most: int) -> tuple[Fit, int]:
+    """The layout of a tall panel, pictures in rows with their lines below, and the pictures in a row.
+
+    As large as all of them fit, at most `most` pixels; if they do not fit at their least size, they scroll.
+    """
+    room = width - _SCROLL_BAR
+
+    def side(columns: int) -> int:
+        rows = -(-count // columns)
+        wide = (room - (columns - 1) * GRID) // columns
+        high = (height - (rows - 1) * GRID) // rows - 2 * _LINE
+        return min(wide, high) - 2 * _FRAME
+
+    columns = max(range(1, max(1, (room + GRID) // (LEAST_BELOW + GRID)) + 1), key=side)
+    least = LEAST_BELOW - 2 * _FRAME
+    if side(columns) < least:
+        columns = max(1, (room + GRID) // (LEAST_BELOW + GRID))
+    return Fit(max(least, min(side(columns), most)), 0), columns

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from desk import picture
 from first_layer import change
 from panels import PanelBench
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
@@ -86,3 +88,19 @@ def test_only_the_head_of_a_hovered_cell_is_outlined_whole(bench: PanelBench[Hea
     bench.store.set_hover(Cell("mixed", 2, 0, 5))
     lit = [a != b for a, b in zip(before, [picture(t) for t in shown(bench)], strict=True)]
     assert lit[5]
+
+
+def test_a_tall_panel_has_its_pictures_in_rows_below_the_controls(bench: PanelBench[HeadsPanel]) -> None:
+    bench.store.look(stage="weights")
+    bench.panel.resize(256, 480)
+    QTest.qWait(30)
+    places = [t.geometry().translated(t.parentWidget().mapTo(bench.panel, QPoint())) for t in shown(bench)]
+    assert len(places) == 8 and len({place.left() for place in places}) == 2
+    assert [place.top() for place in places] == sorted(place.top() for place in places)
+    assert min(place.top() for place in places) > bench.panel.side.geometry().bottom()
+    assert all(bench.panel.rect().contains(place) for place in places)
+    assert not any(one.intersects(other) for one, other in itertools.combinations(places, 2))
+    bench.panel.resize(900, 110)
+    QTest.qWait(30)
+    assert len({t.geometry().top() for t in shown(bench)}) == 1
+    assert bench.panel.side.geometry().right() < shown(bench)[0].mapTo(bench.panel, QPoint()).x()
