@@ -223,7 +223,7 @@ class Workspaces(QObject):
     # --- what happens
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.Resize and not self._is_touched:
+        if event.type() in (QEvent.Type.Resize, QEvent.Type.Show) and not self._is_touched:
             self._follow()
         elif event.type() == QEvent.Type.MouseButtonPress and watched is self._window:
             if self._window.isSeparator(event.position().toPoint()):  # type: ignore[attr-defined]

@@ -38,7 +38,7 @@ class WorkspaceRow:
 
 _DETAILS = ("plane", "positions", "cost", "block", "matrices")
 
-_INPUTS = Split("down", (Stack(("tokens",), 232, 0.2), Stack(("vectors",), 480, 0.8)), size=208, grows=0.12)
+_INPUTS = Split("down", (Stack(("tokens",), 272, 0.2), Stack(("vectors",), 440, 0.8)), size=208, grows=0.12)
 
 _EXPLORE = Split(
     "across",
@@ -47,17 +47,17 @@ _EXPLORE = Split(
         Split(
             "down",
             (
-                Stack(("pipeline",), 76),
+                Stack(("pipeline",), 72),
                 Split(
                     "across",
                     (
-                        Stack(("stage",), 552, 0.8),
-                        Stack(("inspector", *_DETAILS), 240, 0.2),
+                        Stack(("stage",), 584, 0.8),
+                        Stack(("inspector", *_DETAILS), 208, 0.2),
                     ),
-                    size=524,
+                    size=536,
                     grows=0.8,
                 ),
-                Stack(("heads",), 104, 0.2),
+                Stack(("heads",), 96, 0.2),
             ),
             size=800,
             grows=0.76,
@@ -72,9 +72,9 @@ _EXPLORE_NARROW = Split(
         Split(
             "down",
             (
-                Stack(("pipeline",), 76),
-                Stack(("stage",), 524, 0.8),
-                Stack(("heads",), 104, 0.2),
+                Stack(("pipeline",), 72),
+                Stack(("stage",), 536, 0.8),
+                Stack(("heads",), 96, 0.2),
             ),
             size=752,
             grows=0.8,
