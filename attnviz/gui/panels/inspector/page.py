@@ -17,6 +17,7 @@ from PySide6.QtGui import (
     QHelpEvent,
     QKeyEvent,
     QKeySequence,
+    QResizeEvent,
     QTextBlockFormat,
     QTextCharFormat,
     QTextCursor,
@@ -47,6 +48,8 @@ SCHEME = "term"
 LINE_HEIGHT_PERCENT = 118.0
 LONGEST_INDENT = 8
 """Characters by which a line that goes on is moved to the right at most."""
+NARROW = 240
+"""Width in pixels below which lines are moved to the right only a little: a product fits on one."""
 _JOINER = "\u2060"
 """Keeps the two factors of a product on one line."""
 
@@ -69,6 +72,7 @@ class InspectorPage(QTextBrowser):
         self._whole: set[int] = set()
         self._line = 0
         self._pointed = -1
+        self._is_narrow = False
         self.setOpenLinks(False)
         self.setUndoRedoEnabled(False)
         self.setFrameShape(QTextBrowser.Shape.NoFrame)
@@ -101,6 +105,13 @@ class InspectorPage(QTextBrowser):
             self._theme = theme
             self._render(self.verticalScrollBar().value())
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        is_narrow = self.width() < NARROW
+        if is_narrow != self._is_narrow:
+            self._is_narrow = is_narrow
+            self._render(self.verticalScrollBar().value())
+
     # --- writing
 
     def _render(self, scrolled: int) -> None:
@@ -113,9 +124,9 @@ class InspectorPage(QTextBrowser):
         lines = self._explanation.lines if self._explanation is not None else ()
         for self._line, line in enumerate(lines):
             if self._line == 0:
-                cursor.setBlockFormat(_block_format())
+                cursor.setBlockFormat(self._block_format())
             else:
-                cursor.insertBlock(_block_format())
+                cursor.insertBlock(self._block_format())
             self._write_line(cursor, line)
         cursor.endEditBlock()
         # The widget's own cursor was pushed to the end, and Tab starts from it.
@@ -126,7 +137,8 @@ class InspectorPage(QTextBrowser):
         assert self._explanation is not None
         before = self._explanation.lines[self._line - 1].name if not line.name else ()
         # Under the equals sign of the line above, where that is not far to the right.
-        indent = len(plain(before)) if len(plain(before)) <= LONGEST_INDENT else 0
+        is_near = len(plain(before)) <= LONGEST_INDENT and not self._is_narrow
+        indent = len(plain(before)) if is_near else 0
         self._write(cursor, line.name or (Text("\u00a0" * indent),))
         for step in line.steps:
             cursor.insertText(" = ", self._format(self._theme.muted))
@@ -162,6 +174,15 @@ class InspectorPage(QTextBrowser):
         cursor.insertText(term.text.replace(" ", "\u00a0"), style)
         self._terms.append(term)
         self._places.append((start, cursor.position()))
+
+    def _block_format(self) -> QTextBlockFormat:
+        indent = GRID if self._is_narrow else 3 * GRID
+        style = QTextBlockFormat()
+        style.setLineHeight(LINE_HEIGHT_PERCENT, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
+        style.setLeftMargin(indent)
+        style.setTextIndent(-indent)
+        style.setBottomMargin(GRID / 4)
+        return style
 
     def _format(self, color: str) -> QTextCharFormat:
         style = QTextCharFormat()
@@ -293,15 +314,6 @@ class InspectorPage(QTextBrowser):
                 cursor.setPosition((start + end) // 2)
                 return self.cursorRect(cursor).center()
         raise LookupError(f"no link to {source}")
-
-
-def _block_format() -> QTextBlockFormat:
-    style = QTextBlockFormat()
-    style.setLineHeight(LINE_HEIGHT_PERCENT, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
-    style.setLeftMargin(3 * GRID)
-    style.setTextIndent(-3 * GRID)
-    style.setBottomMargin(GRID / 4)
-    return style
 
 
 def _clean(text: str) -> str:
