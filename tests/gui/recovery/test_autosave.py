@@ -186,9 +186,9 @@ def test_a_process_that_is_asked_to_end_keeps_everything(tmp_path: Path, name: s
     with program(tmp_path, 1, "fresh") as process:
         assert process.stdout is not None
         words(process.stdout, "began")
-        time.sleep(0.5)
+        made = [int(words(process.stdout, "edit")[0]) for _edit in range(3)]
         process.send_signal(number)
-        made = [int(line.split()[1]) for line in process.stdout]
+        made += [int(line.split()[1]) for line in process.stdout]
         assert process.wait() == SIGNALLED + number
     with program(tmp_path, 2, "restore") as process:
         assert process.stdout is not None
