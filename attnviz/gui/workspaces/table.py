@@ -171,7 +171,7 @@ WORKSPACES: tuple[WorkspaceRow, ...] = (
         "compare",
         N_("Compare"),
         N_("Two states side by side, and their difference"),
-        N_("click locks a cell · Esc unlocks · Ctrl+Z undoes"),
+        N_("Ctrl+P pins A · Ctrl+Shift+X swaps · click locks a cell"),
         "mechanism",
         ((0, _COMPARE),),
     ),

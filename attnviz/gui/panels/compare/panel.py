@@ -593,6 +593,7 @@ class ComparePanel(Panel):
             one.setMaximumWidth(max(72, label + room))
         is_below = self.height() >= BELOW_FROM
         # Maps are at most square: the details get the rest of a high panel.
+        self._map_row.activate()  # the angle of the labels follows from the widths
         angle = self.maps["left"].map.layout_shown.across_angle
         most = round(room + (above if angle else 0) + AROUND_MAPS) if is_below else self.maximumHeight()
         self._maps.setMaximumHeight(max(most, LEAST_MAPS))
