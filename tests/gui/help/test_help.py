@@ -27,6 +27,7 @@ from attnviz.gui.help.sources import SOURCES
 from attnviz.gui.help.texts import CONTROL_HELP, PANEL_HELP, RULE_HELP, STAGE_HELP
 from attnviz.gui.panels.table import PANELS
 from attnviz.gui.settings import Settings
+from attnviz.gui.widgets.document_text import DocumentText
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.i18n import LANGUAGES, in_every_language
 from attnviz.model.explain.formulas.stages import stage_formula
@@ -85,7 +86,7 @@ def test_every_enabled_control_has_help(make_desk: MakeDesk, settings: Settings,
 
 def _is_control(widget: QWidget) -> bool:
     is_of_tabs = isinstance(widget, QToolButton) and isinstance(widget.parent(), QTabBar)
-    return isinstance(widget, (*CONTROLS, DragNumber, QSlider, QLineEdit)) and not is_of_tabs
+    return isinstance(widget, (*CONTROLS, DragNumber, QSlider, QLineEdit, DocumentText)) and not is_of_tabs
 
 
 def test_the_key_explains_the_stage_under_the_pointer(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,17 +110,19 @@ def test_a_click_elsewhere_closes_the_card(desk: Desk) -> None:
 
 
 def test_a_control_explains_itself(desk: Desk) -> None:
-    line = desk.find(QLineEdit, "token_line")
+    line = desk.find(DocumentText, "token_line")
     shown = help_at(desk.window, line, QPointF(2, 2))
     assert shown is not None and shown.sentence == CONTROL_HELP["token_line"].sentence
     assert CONTROL_HELP["token_line"].sentence in line.toolTip()
 
 
 def test_a_question_mark_is_typed_into_text(desk: Desk) -> None:
-    line = desk.find(QLineEdit, "token_line")
+    line = desk.find(DocumentText, "token_line")
     line.setFocus()
     desk.type_text(line, "?")
-    assert "?" in line.text() and not desk.window.findChildren(HelpCard)[0].isVisible()
+    assert (
+        "?" in "".join(desk.store.experiment.tokens) and not desk.window.findChildren(HelpCard)[0].isVisible()
+    )
 
 
 def test_a_source_opens_only_after_a_question(
