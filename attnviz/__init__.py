@@ -147,6 +147,7 @@ def render(
     *,
     site: str | None = None,
     theme: str = "light",
+    picture: str | None = None,
     dpi: int = 200,
     engine: str = "numpy",
     device: str = "auto",
@@ -156,8 +157,9 @@ def render(
     A document's view determines colour range and orientation, and site, stage and head where they are None;
     an experiment or a trace has the default view (weights, head 0). `head` counts from 0; "all" draws every
     head, small. `site` names one attention of several, such as "decoder.0.cross"; "all" draws all of them
-    side by side, with their numbers of pairs. `theme` is "light" or "dark"; `dpi` counts for PNG. For the
-    matplotlib figure itself, or another view, see `attnviz.figures.render`.
+    side by side, with their numbers of pairs. `theme` is "light" or "dark"; `picture` is "map" or "lines",
+    which weights have; `dpi` counts for PNG. For the matplotlib figure itself, or another view, see
+    `attnviz.figures.render`.
 
     Raises `ValueError` for a suffix, site, stage, head, theme or dpi that does not exist, `OSError` if
     writing fails, and what `run` raises.
@@ -171,7 +173,7 @@ def render(
     format_of(path)
     trace = given if isinstance(given, Trace) else run(given, engine, device)
     view = given.view if isinstance(given, Document) else None
-    return save_figure(draw(trace, view, stage, head, site=site, theme=theme), path, dpi=dpi)
+    return save_figure(draw(trace, view, stage, head, site=site, theme=theme, picture=picture), path, dpi=dpi)
 
 
 def _experiment(given: Any) -> Experiment:
