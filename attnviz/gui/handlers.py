@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,10 +12,12 @@ from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtGui import QAction
 
 from attnviz.checkpoints.presets import PRESETS
+from attnviz.gui.documents import name_of
 from attnviz.gui.live.player import END, Event, GoBy, GoTo, Player, Toggle
 from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.look import look
 from attnviz.gui.widgets.control import active_theme
+from attnviz.i18n import _
 from attnviz.model.edit import edits
 from attnviz.model.sites.sites import site_names
 
@@ -117,11 +120,19 @@ class Handlers(QObject):
 
     @Slot()
     def on_undo(self) -> None:
-        self._window.store.undo()
+        self._go(self._window.store.undo, _("Back to {name}; redo returns"))
 
     @Slot()
     def on_redo(self) -> None:
-        self._window.store.redo()
+        self._go(self._window.store.redo, _("Forward to {name}; undo returns"))
+
+    def _go(self, step: Callable[[], None], sentence: str) -> None:
+        """Undo or redo; where that shows another document, the status line names it."""
+        store = self._window.store
+        before = store.chapters.present.number
+        step()
+        if store.chapters.present.number != before:
+            self._say(sentence.format(name=name_of(store.chapters.present)))
 
     @Slot()
     def on_randomise(self) -> None:

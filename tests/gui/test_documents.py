@@ -249,6 +249,7 @@ def test_another_document_asks_nothing_and_undo_returns(desk: Desk, file: Path, 
         assert desk.store.document == before and desk.store.path is None, way
         assert desk.window.windowTitle() == title and "•" in title
         np.testing.assert_array_equal(desk.map.content.values, values)
+        assert desk.said() == "Back to Dog bites man; redo returns"
         trigger(desk, "redo")
         assert (desk.store.document, desk.store.path) == (after, path), way
 

@@ -251,6 +251,7 @@ class Caption(QWidget):
             button.setObjectName(name)
             button.setAutoRaise(True)
             button.setIconSize(_ICON)
+            button.setFixedSize(LINE, LINE)
             button.setProperty(MOUSE_ONLY, True)
             row.addWidget(button, 0, Qt.AlignmentFlag.AlignTop)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
