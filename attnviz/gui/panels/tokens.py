@@ -16,6 +16,7 @@ from attnviz.gui.store import Store
 from attnviz.gui.widgets.chips import TokenChips
 from attnviz.gui.widgets.control import Gesture
 from attnviz.gui.widgets.document_text import DocumentText
+from attnviz.gui.widgets.fold_button import FoldButton
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.i18n import _
@@ -73,13 +74,21 @@ class TokensPanel(Panel):
         self._count.rejected.connect(store.rejected)
         self._count.gesture_started.connect(store.begin_gesture)
         self._count.gesture_finished.connect(store.end_gesture)
+        self._fold = FoldButton(self)
+        self._header = QWidget()
+        top = QHBoxLayout(self._header)
+        top.setContentsMargins(0, 0, 0, 0)
+        top.setSpacing(GRID // 2)
+        top.addStretch(1)
+        top.addWidget(self._count)
+        top.addWidget(self._fold)
         Mark(store, self._line, "tokens")
         Mark(store, self._count, "vectors.n")
         self._lay_out()
 
     def header(self) -> QWidget:
-        """The number of tokens."""
-        return self._count
+        """The number of tokens, and the fold."""
+        return self._header
 
     def on_document(self, old: Document | None, new: Document) -> None:
         tokens = new.experiment.tokens
@@ -125,6 +134,7 @@ class TokensPanel(Panel):
 
     def apply_theme(self, theme: Theme) -> None:
         super().apply_theme(theme)
+        self._fold.apply_theme(theme)
         self._split_label.setStyleSheet(f"color: {theme.muted}")
 
     def retranslate(self) -> None:
@@ -135,6 +145,7 @@ class TokensPanel(Panel):
         self._count.setAccessibleName(_("Number of tokens"))
         self._count.set_tooltip(_("Number of tokens"))
         self._count.retranslate()
+        self._fold.retranslate()
         self._splitting.setAccessibleName(_("Split by"))
         self._show_splittings(self.store.experiment)
         self.chips.set_tokens(self.store.experiment.tokens, faces(self.store.experiment))

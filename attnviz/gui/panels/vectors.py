@@ -14,6 +14,7 @@ from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.stage_heat import numbered
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.fold_button import FoldButton
 from attnviz.gui.widgets.numbers.block import laid_over
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.numbers.grid import NumberGrid
@@ -69,6 +70,8 @@ class VectorsPanel(Panel):
         top.addStretch(1)
         top.addWidget(self._sequence)
         top.addWidget(self.pager)
+        self._fold = FoldButton(self)
+        top.addWidget(self._fold)
         self._seed_label, self._width_label = QLabel(), QLabel()
         self._tokens: tuple[str, ...] = ()
         self._labels: tuple[str, ...] = ()
@@ -78,7 +81,7 @@ class VectorsPanel(Panel):
         self._lay_out()
 
     def header(self) -> QWidget:
-        """The choice of the sequence, if two exist, and the pages of columns."""
+        """The choice of the sequence, if two exist, the pages of columns, and the fold."""
         return self._header
 
     def on_document(self, old: Document | None, new: Document) -> None:
@@ -108,6 +111,7 @@ class VectorsPanel(Panel):
         super().apply_theme(theme)
         self._dice.setIcon(icon("randomise", theme))
         self.pager.apply_theme(theme)
+        self._fold.apply_theme(theme)
         for label in (self._seed_label, self._width_label):
             label.setStyleSheet(f"color: {theme.muted}")
 
@@ -119,6 +123,7 @@ class VectorsPanel(Panel):
         self._seed.retranslate()
         self._width.retranslate()
         self.pager.retranslate()
+        self._fold.retranslate()
         self.grid.setAccessibleName(_("Token vectors"))
         self._dice.setToolTip(_("Resample the vectors with a new seed"))
         self._dice.setAccessibleName(self._dice.toolTip())

@@ -1,0 +1,48 @@
+"""Panels that fold to their titles: the neighbour takes the room, and another workspace has them whole."""
+
+from __future__ import annotations
+
+import pytest
+from desk import Desk, MakeDesk
+
+from attnviz.gui.widgets.fold_button import FoldButton
+
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
+
+
+@pytest.fixture
+def desk(make_desk: MakeDesk) -> Desk:
+    made = make_desk()
+    made.window.resize(1400, 820)
+    made.qtbot.wait(100)
+    return made
+
+
+def button(desk: Desk, panel: str) -> FoldButton:
+    found = desk.window.docks[panel].findChild(FoldButton, "fold_button")
+    assert isinstance(found, FoldButton)
+    return found
+
+
+def heights(desk: Desk) -> tuple[int, int]:
+    desk.qtbot.wait(50)
+    return desk.window.docks["tokens"].height(), desk.window.docks["vectors"].height()
+
+
+def test_a_folded_panel_is_its_title_and_comes_back_as_it_was(desk: Desk) -> None:
+    tokens, vectors = heights(desk)
+    desk.click(button(desk, "tokens"))
+    folded, grown = heights(desk)
+    assert folded < 50 and grown > vectors + tokens - 60
+    assert not desk.window.panels["tokens"].isVisible()
+    desk.click(button(desk, "tokens"))
+    assert heights(desk) == pytest.approx((tokens, vectors), abs=12)
+    assert desk.window.panels["tokens"].isVisible()
+
+
+def test_another_workspace_has_the_panel_whole(desk: Desk) -> None:
+    desk.click(button(desk, "vectors"))
+    assert heights(desk)[1] < 50
+    desk.go("generate")
+    desk.go("explore")
+    assert not button(desk, "vectors").isChecked() and heights(desk)[1] > 100
