@@ -26,12 +26,14 @@ from attnviz.model.spec.view import Cell
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints", r"does not support raise\(\)")
 
+STORY = load_preset("stories-en")
+SITE, HEAD = STORY.site, STORY.view.head
 STEP = 40
 
 
 @pytest.fixture
 def desk(make_desk: MakeDesk) -> Desk:
-    made = make_desk(load_preset("stories-en"))
+    made = make_desk(STORY)
     made.window.workspaces.switch("generate")
     made.qtbot.waitUntil(lambda: made.store.player.decoded is not None, timeout=WAIT_MS)
     return made
@@ -49,11 +51,11 @@ def test_the_map_grows_with_the_story_and_frames_its_newest_row(desk: Desk) -> N
     assert desk.map.content.values.shape == (13, 13) and desk.map.highlight.newest == -1
     for step in (13, STEP, 87):
         tokens = go_to(desk, step)
-        expected = attnviz.run(edits.set_tokens(desk.store.experiment, tokens)).site("layers.0.self")
+        expected = attnviz.run(edits.set_tokens(desk.store.experiment, tokens)).site(SITE)
         shown = desk.map.content
         assert shown.values.shape == (step + 1, step + 1)
         assert shown.row_labels == expected.labels("query")
-        assert abs(shown.values - expected["weights"][3]).max() < 1e-5
+        assert abs(shown.values - expected["weights"][HEAD]).max() < 1e-5
         assert desk.map.highlight.newest == step
     desk.store.play(GoTo(0))
     assert desk.map.content.values.shape == (13, 13) and desk.map.highlight.newest == -1
@@ -79,11 +81,11 @@ def test_the_heads_the_block_and_the_row_show_the_same_tokens(desk: Desk) -> Non
     assert isinstance(block, BlockPanel)
     block.set_seen(True)
     n = len(tokens)
-    for thumbnail in (desk.find(Thumbnail, "head_3"), block.diagram.box("weights")):
+    for thumbnail in (desk.find(Thumbnail, f"head_{HEAD}"), block.diagram.box("weights")):
         assert thumbnail._shape == (n, n)
     desk.find(QToolButton, "side_button").click()
     bars = desk.find(Bars, "row_bars")
-    newest = desk.store.shown_site.window("weights", 3)[-1]
+    newest = desk.store.shown_site.window("weights", HEAD)[-1]
     assert bars._values == pytest.approx(newest.tolist())
 
 
@@ -106,11 +108,11 @@ def test_a_generated_cell_opens_down_to_its_arithmetic(desk: Desk) -> None:
     go_to(desk, STEP)
     cell = desk.map.cell_center(STEP, STEP - 1)
     desk.click(desk.map, cell)
-    assert desk.store.document.view.locked == Cell("weights", STEP, STEP - 1, 3)
+    assert desk.store.document.view.locked == Cell("weights", STEP, STEP - 1, HEAD)
     inspector = desk.window.panels["inspector"]
     assert isinstance(inspector, InspectorPanel)
     inspector._show()
-    value = float(desk.store.shown_site.window("weights", 3)[STEP, STEP - 1])
+    value = float(desk.store.shown_site.window("weights", HEAD)[STEP, STEP - 1])
     explained = inspector.page.toPlainText()
     found = inspector.page._explanation
     assert explained.startswith("weights[“␣the”₄₀, “␣In”] = exp(") and found is not None
@@ -129,11 +131,11 @@ def test_panels_of_the_document_keep_its_tokens(desk: Desk) -> None:
     chips = desk.find(TokenChips, "token_chips")
     assert chips._tokens == given
     desk.hover(desk.map, desk.map.cell_center(STEP, 30))
-    assert desk.store.pointer.cell == Cell("weights", STEP, 30, 3) and desk.store.hovered is None
+    assert desk.store.pointer.cell == Cell("weights", STEP, 30, HEAD) and desk.store.hovered is None
     desk.hover(desk.map, desk.map.cell_center(STEP, 2))
     assert desk.store.hovered is None  # its query is generated
     desk.hover(desk.map, desk.map.cell_center(5, 2))
-    assert desk.store.hovered == Cell("weights", 5, 2, 3)
+    assert desk.store.hovered == Cell("weights", 5, 2, HEAD)
     assert len(desk.vectors.values()) == len(given)
 
 
@@ -142,10 +144,10 @@ def test_the_bar_of_a_generated_key_changes_no_mask(desk: Desk) -> None:
     desk.find(QToolButton, "side_button").click()
     bars = desk.find(Bars, "row_bars")
     bars.clicked.emit(STEP)
-    assert desk.store.attention.masks == load_preset("stories-en").attention.masks and not desk.said()
+    assert desk.store.attention.masks == STORY.attention.masks and not desk.said()
     bars.clicked.emit(2)
     assert desk.store.followed is None
-    assert desk.store.attention.masks != load_preset("stories-en").attention.masks
+    assert desk.store.attention.masks != STORY.attention.masks
 
 
 def test_figures_and_numbers_are_those_on_the_screen(desk: Desk, tmp_path: Path) -> None:
@@ -170,7 +172,7 @@ def test_the_switch_is_an_action_that_is_remembered(desk: Desk, settings: Settin
 
 def test_a_window_that_does_not_follow_starts_so(make_desk: MakeDesk, settings: Settings) -> None:
     settings["follow"] = False
-    made = make_desk(load_preset("stories-en"))
+    made = make_desk(STORY)
     made.window.workspaces.switch("generate")
     made.qtbot.waitUntil(lambda: made.store.player.decoded is not None, timeout=WAIT_MS)
     assert not made.window.commands["follow_player"].isChecked()
