@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from weakref import ref
+
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from attnviz.compute.scheduler import CancelToken, Post, Scheduler
@@ -44,7 +46,8 @@ class Autosave(QObject):
         self.folder = state_folder() / "journals"
         self.scheduler = Scheduler(post, inline=inline)
         self._journal = Journal(self.folder)
-        self._written: Chapters | None = None
+        self._written: ref[Chapters] | None = None
+        """The state that was written last. Weakly: it may hold a closed model of gigabytes."""
         self._superseded: list[Abandoned] = []
         self._has_failed = False
         self._timer = QTimer(self)
@@ -52,6 +55,11 @@ class Autosave(QObject):
         self._timer.timeout.connect(self._write)
         store.changed.connect(self._on_changed)
         store.history_changed.connect(self._on_history)
+
+    @property
+    def is_up_to_date(self) -> bool:
+        """True if the journal has the present state, or was removed for it."""
+        return self._written is not None and self._written() is self._store.chapters
 
     def supersede(self, journal: Abandoned) -> None:
         """Remove a journal as soon as the own one has what was restored from it."""
@@ -78,7 +86,7 @@ class Autosave(QObject):
     def flush(self) -> None:
         """Write the journal now, and wait for it: the process may be about to end."""
         self._timer.stop()
-        if self._store.chapters is not self._written:
+        if not self.is_up_to_date:
             self._submit()
         self.scheduler.wait(FLUSH_S)
 
@@ -99,7 +107,7 @@ class Autosave(QObject):
     def _write(self) -> None:
         if self.scheduler.is_busy(KEY):
             self._arm(EDIT_MS)
-        elif self._store.chapters is not self._written or self._superseded:
+        elif not self.is_up_to_date or self._superseded:
             self._submit()
 
     def _submit(self) -> None:
@@ -114,7 +122,7 @@ class Autosave(QObject):
                 journal.remove()
 
         def done(_nothing: None) -> None:
-            self._written, self._has_failed = chapters, False
+            self._written, self._has_failed = ref(chapters), False
             self._superseded = [journal for journal in self._superseded if journal not in superseded]
             self.written.emit()
 

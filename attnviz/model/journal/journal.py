@@ -101,7 +101,7 @@ class Journal:
 
     def leave(self) -> None:
         """End the journal and let the next start find it."""
-        records, self._records = self._records, None
+        records, self._records, self._packer = self._records, None, None
         if records is not None:
             records.close()
         lock, self._lock = self._lock, None

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, get_args
+from weakref import ref
 
 import msgspec
 import numpy as np
@@ -40,12 +41,13 @@ class Full(Exception):
 class Packer:
     """Appends the records of documents to a file, each that it has not appended before.
 
-    By identity: parts of documents never change, and documents of one history share most of them.
+    By identity: parts of documents never change, and documents of one history share most of them. It keeps
+    none of them alive: a document may be a model of gigabytes.
     """
 
     def __init__(self, records: Records) -> None:
         self._records = records
-        self._keys: dict[int, tuple[object, Key]] = {}
+        self._keys: dict[int, tuple[Callable[[], object], Key]] = {}
         self._newest: dict[Key, int] = {}
         self._children: dict[Key, tuple[Key, ...]] = {}
         self._room = 0
@@ -64,22 +66,27 @@ class Packer:
 
     def knows(self, document: Document) -> bool:
         """True if the records of a document are in the file."""
-        return id(document) in self._keys
+        return self._known(document) is not None
 
     def document(self, document: Document) -> Key:
         """The key of a document, whose records are in the file then. Raises `Full` and `OSError`."""
         return self._key(document, self._write_document)
 
     def _key(self, value: Any, write: Callable[[Any], Key]) -> Key:
-        known = self._keys.get(id(value))
+        known = self._known(value)
         if known is not None:
-            self._use(known[1])
-            return known[1]
+            self._use(known)
+            return known
         key = write(value)
         # One object for each key: of equal ones, the newest is the one that comes again.
         self._keys.pop(self._newest.get(key, 0), None)
-        self._keys[id(value)], self._newest[key] = (value, key), id(value)
+        self._keys[id(value)], self._newest[key] = (_held(value), key), id(value)
         return key
+
+    def _known(self, value: Any) -> Key | None:
+        """The key of a part that was appended before. A part that has gone may have had the same id."""
+        found, key = self._keys.get(id(value), (None, None))
+        return key if found is not None and found() is value else None
 
     def _use(self, key: Key) -> None:
         """Count a record and those that it names, each once."""
@@ -218,6 +225,11 @@ class _Matrices(Mapping[str, Callable[[], Matrix]]):
         if key not in self._found:
             self._found[key] = _matrix(_json(self._get(key)), self._get)
         return self._found[key]
+
+
+def _held(value: Any) -> Callable[[], object]:
+    """Returns `value` while it lives. Tuples have no weak references; those here hold no array."""
+    return (lambda: value) if isinstance(value, tuple) else ref(value)
 
 
 def _chunks(matrix: Matrix) -> Iterator[bytes]:

@@ -58,7 +58,7 @@ class Matrix:
     numeric, has more than `MAX_NUMBERS` entries, or holds NaN or an infinity.
     """
 
-    __slots__ = ("_hash", "_held", "stored")
+    __slots__ = ("__weakref__", "_hash", "_held", "stored")
 
     stored: str
     _held: NDArray[Any]

@@ -234,7 +234,7 @@ class Transform(Value, frozen=True):
             self.norm.check_size(f"{field}.norm", d_model)
 
 
-class Vocabulary(Value, frozen=True, weakref=True):
+class Vocabulary(Value, frozen=True):
     """A model's vocabulary: texts of its tokens, their embedding, and its read-out to logits.
 
     `embedding` is (token, d_model), and vectors are its rows times `embedding_scale`. Logits are output W_U +

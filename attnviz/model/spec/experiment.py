@@ -14,7 +14,7 @@ from attnviz.model.spec.parts import DType, Memory, Readout, Vectors, check_toke
 from attnviz.model.spec.value import Value, require
 
 
-class Experiment(Value, frozen=True, weakref=True):
+class Experiment(Value, frozen=True):
     """Attention, completely specified: everything that changes a number, and nothing else.
 
     An experiment has one layer or more (see `Layer` and `Attention`) and the sequences that they read. With n

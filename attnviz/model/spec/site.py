@@ -66,7 +66,7 @@ def sizes(n_tokens: int, d_model: int, heads: Heads, latent: Latent | None) -> S
     return Sizes(n_tokens, d_model, heads.n_heads, heads.d_head, d_rope)
 
 
-class Site(Attention, frozen=True, weakref=True):
+class Site(Attention, frozen=True):
     """One attention of an experiment, with all inputs of its computation.
 
     It is derived (see `model/sites/sites.py`) and never stored. The program, provenance, explanations and

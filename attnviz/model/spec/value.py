@@ -15,7 +15,7 @@ from attnviz.model.spec.arrays import MAX_DRAWN, Matrix
 from attnviz.model.spec.field import Field, field_of, is_nullable, plain
 
 
-class Value(Struct, frozen=True, forbid_unknown_fields=True):
+class Value(Struct, frozen=True, forbid_unknown_fields=True, weakref=True):
     """Base of every part of a document: immutable, compared by value, unknown keys refused.
 
     Construction checks the types, bounds, lengths and ranges that the annotations state (a list becomes the

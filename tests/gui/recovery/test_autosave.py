@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import signal
 import sys
 import threading
 import time
 from pathlib import Path
+from weakref import ref
 
 import platformdirs
 import pytest
@@ -38,7 +40,7 @@ def edit(desk: Desk, temperature: float) -> None:
 def written(desk: Desk) -> None:
     """Until the journal has the present state."""
     keeping = desk.window.keeping.autosave
-    desk.qtbot.waitUntil(lambda: keeping._written is desk.store.chapters, timeout=WAIT_MS)
+    desk.qtbot.waitUntil(lambda: keeping.is_up_to_date, timeout=WAIT_MS)
 
 
 def test_an_edit_is_written_within_a_second_and_not_in_the_window_s_thread(
@@ -201,3 +203,15 @@ def test_kills_at_random_moments_lose_at_most_the_last_second(tmp_path: Path) ->
     assert max(kill.lost_s for kill in kills) < MOST_LOST_S
     assert all(kill.in_order and kill.steps > 1 for kill in kills)
     assert kills[-1].restored > kills[0].restored > 0
+
+
+def test_a_closed_document_is_kept_by_no_state_that_was_written(desk: Desk) -> None:
+    edit(desk, 2.0)
+    written(desk)
+    keeping = desk.window.keeping.autosave
+    gone = ref(desk.store.chapters)
+    keeping._timer.stop()
+    desk.store.undo()
+    keeping._timer.stop()  # nothing is written from here on, as on a full disk
+    gc.collect()
+    assert gone() is None and not keeping.is_up_to_date

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import errno
+import gc
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -18,7 +21,7 @@ from stacks import stacks
 
 from attnviz.model.edit.chapters import Chapter, Chapters
 from attnviz.model.edit.history import History
-from attnviz.model.io.files import loads
+from attnviz.model.io.files import dumps, loads
 from attnviz.model.io.stamp import Stamp
 from attnviz.model.journal import journal as journal_
 from attnviz.model.journal.abandoned import find_abandoned
@@ -225,3 +228,35 @@ def test_a_clean_end_leaves_nothing(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 2
     journal.remove()
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "end", [lambda journal: None, Journal.remove, Journal.leave], ids=["open", "removed", "left"]
+)
+def test_a_journal_keeps_no_document_in_the_memory(tmp_path: Path, end: Callable[[Journal], None]) -> None:
+    """A closed model may have gigabytes, and the next state may be far away."""
+    journal = Journal(tmp_path)
+    session = session_of(titled(explicit(3, 4), "a", "b"))
+    gone = [ref(session.present.document), ref(vectors_of(session.present.document))]
+    journal.write(session)
+    assert all(one() is not None for one in gone)
+    end(journal)
+    del session
+    gc.collect()
+    assert [one() for one in gone] == [None, None]
+    journal.remove()
+
+
+def test_a_part_with_the_address_of_one_that_has_gone_is_written(tmp_path: Path) -> None:
+    """Sessions that share nothing, each gone before the next: the system uses their addresses again."""
+    journal = Journal(tmp_path)
+    addresses, numbers = set[int](), range(40)
+    for number in numbers:
+        session = session_of([with_number(explicit(3, 4), 1, 1, 100.0 + number)])
+        addresses.add(id(vectors_of(session.present.document)))
+        journal.write(session)
+        expected = loads(dumps(session.present.document))
+        del session
+    assert len(addresses) < len(numbers)
+    journal.leave()
+    assert read_only(tmp_path).present.document == expected
