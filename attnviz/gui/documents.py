@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -18,7 +18,7 @@ from attnviz.gui.failure import failure_message, is_expected, log_unexpected
 from attnviz.gui.settings import Settings
 from attnviz.gui.store import Store
 from attnviz.i18n import _, current_language
-from attnviz.model.edit.chapters import MOST_NUMBERS, Chapter
+from attnviz.model.edit.chapters import Chapter
 from attnviz.model.errors.titles import in_words
 from attnviz.model.io.files import (
     INLINE_NUMBERS,
@@ -53,8 +53,8 @@ def title_of(preset_id: str) -> str:
 class Documents(QObject):
     """Reads and writes documents in the worker; asks before unsaved work would be lost.
 
-    Another document begins a chapter of the history, so going there asks nothing. Only a document that is too
-    large to be kept is asked about, and the window asks about all unsaved ones when it closes.
+    Another document begins a chapter of the history, so going there asks nothing. Only unsaved ones that the
+    history has no room for are asked about, and the window asks about all unsaved ones when it closes.
     """
 
     failed = Signal(object)
@@ -213,16 +213,14 @@ class Documents(QObject):
         return answer == QMessageBox.StandardButton.Save
 
     def may_leave(self) -> bool:
-        """True if another document may open: the present one stays in the history, or its user agrees.
-
-        Only one with more than `MOST_NUMBERS` numbers does not stay there.
-        """
-        present = self._store.chapters.present
-        if not present.is_modified or present.number_count <= MOST_NUMBERS:
-            return True
-        name = name_of(present)
-        text = _("{name} has unsaved changes, and is too large for undo to return to it.").format(name=name)
-        return self._may_go((present,), text)
+        """True if another document may open: the history keeps every unsaved one, or its user agrees."""
+        lost = self._store.chapters.lost_by_leaving
+        names = [name_of(chapter) for chapter in lost]
+        if len(lost) == 1 and lost[0].is_too_large:
+            text = _("{name} has unsaved changes, and is too large for undo to return to it.")
+            return self._may_go(lost, text.format(name=names[0]))
+        text = _("Another document leaves undo no room for these, which have unsaved changes:")
+        return self._may_go(lost, text + _listed(names))
 
     def may_close(self) -> bool:
         """True if the window may close: every document is saved, or the user agrees, or saves them now."""
@@ -231,8 +229,7 @@ class Documents(QObject):
         names = [name_of(chapter) for chapter in unsaved]
         if len(names) <= 1:
             return self._may_go(unsaved, _("{name} has unsaved changes.").format(name="".join(names)))
-        lines = "\n".join(f"• {name}" for name in names)
-        return self._may_go(unsaved, _("These documents have unsaved changes:") + "\n\n" + lines)
+        return self._may_go(unsaved, _("These documents have unsaved changes:") + _listed(names))
 
     def _may_go(self, unsaved: tuple[Chapter, ...], text: str) -> bool:
         """True if these documents may be lost, or are saved now, each shown while its file is chosen."""
@@ -339,6 +336,11 @@ def name_of(chapter: Chapter) -> str:
     if chapter.path is not None:
         return visible(chapter.path.name)
     return visible(_(chapter.document.title)) or _("Untitled")
+
+
+def _listed(names: Iterable[str]) -> str:
+    """One line for each name, below a sentence."""
+    return "\n\n" + "\n".join(f"• {name}" for name in names)
 
 
 def _documents_filter() -> str:

@@ -305,7 +305,7 @@ def test_closing_names_every_unsaved_document_and_saves_all(
 def test_a_document_too_large_for_the_history_is_asked_about(
     desk: Desk, file: Path, answers: Answers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("attnviz.gui.documents.MOST_NUMBERS", 15)
+    monkeypatch.setattr("attnviz.model.edit.chapters.MOST_NUMBERS", 15)
     change(desk)
     before = desk.store.document
     desk.window.documents.open_preset("sigmoid")
@@ -314,6 +314,23 @@ def test_a_document_too_large_for_the_history_is_asked_about(
     answers.button = BUTTON.Discard
     desk.window.documents.open_preset("sigmoid")
     assert desk.store.document != before
+
+
+def test_earlier_documents_that_undo_has_no_room_for_are_asked_about(
+    desk: Desk, answers: Answers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("attnviz.model.edit.chapters.MOST_CHAPTERS", 2)
+    change(desk)
+    first = desk.store.document
+    desk.window.documents.open_preset("sigmoid")
+    change(desk)
+    before = desk.store.document
+    desk.window.documents.open_preset("dog-bites-man")
+    assert answers.boxes == ["unsaved_box"] and answers.texts[0].splitlines()[2:] == [f"• {first.title}"]
+    assert desk.store.document == before
+    answers.button = BUTTON.Discard
+    desk.window.documents.open_preset("dog-bites-man")
+    assert [one.document for one in desk.store.chapters.unsaved] == [before]
 
 
 def test_where_saving_fails_the_window_stays_open(

@@ -58,6 +58,11 @@ class Chapter:
         return _count(self._experiments, set())
 
     @property
+    def is_too_large(self) -> bool:
+        """True if the chapter is let go as soon as another document opens."""
+        return self.number_count > MOST_NUMBERS
+
+    @property
     def _experiments(self) -> tuple[Struct, ...]:
         return tuple(document.experiment for document in (*self.history.entries, self.saved))
 
@@ -96,6 +101,13 @@ class Chapters:
         """The modified chapters besides the present one, the last edited first."""
         modified = [chapter for chapter in self.others if chapter.is_modified]
         return tuple(sorted(modified, key=_last_edit, reverse=True))
+
+    @property
+    def lost_by_leaving(self) -> tuple[Chapter, ...]:
+        """The modified chapters, the present one among them, that are let go when another document opens."""
+        ended = self._ended_by() if self.present.stands_in else self._ended_by(self.present)
+        kept = {chapter.number for chapter in self.join(Chapters.of(self.present.document)).chapters}
+        return tuple(one for one in ended.chapters if one.is_modified and one.number not in kept)
 
     @property
     def is_worth_keeping(self) -> bool:

@@ -149,3 +149,34 @@ def test_what_is_worth_keeping_is_unsaved_or_undone() -> None:
     assert changed.undo().is_worth_keeping  # redo would be lost
     path = Path("d.json")
     assert not changed.mark_saved(path, changed.present.document).is_worth_keeping
+
+
+def modified(chapters: Chapters) -> Chapters:
+    """The present document under another title, which is work."""
+    now = chapters.present.document
+    return chapters.push(replace(now, title=now.title + " edited"), NOON)
+
+
+def test_every_unsaved_chapter_that_leaving_lets_go_is_named() -> None:
+    """What `lost_by_leaving` does not name is still there after another document opened."""
+    half = MOST_NUMBERS // 2
+    too_large = Chapters.of(document("a")).open(large("huge", MOST_NUMBERS + 1))
+    first, rest = modified(Chapters.of(large("1", half))), [large("22", half), large("333", half)]
+    full = modified(modified(first.open(rest[0])).open(rest[1]))
+    many = modified(Chapters.of(document("0")))
+    for count in range(1, MOST_CHAPTERS):
+        many = modified(many.open(document(str(count))))
+    cases = {
+        "saved": (too_large, []),
+        "too large": (modified(too_large), ["huge edited"]),
+        "undone from": (modified(too_large).undo().undo(), ["huge edited"]),
+        "gone from": (modified(too_large).go_to(0), ["huge edited"]),
+        "full": (full, ["1 edited"]),
+        "many": (many, ["0 edited"]),
+    }
+    for name, (chapters, expected) in cases.items():
+        lost = chapters.lost_by_leaving
+        assert [one.document.title for one in lost] == expected, name
+        unsaved = {one.number for one in chapters.chapters if one.history.at_end().present != one.saved}
+        left = {one.number for one in chapters.open(document("next")).unsaved}
+        assert unsaved - left == {one.number for one in lost}, name
