@@ -35,7 +35,7 @@ class Keeping(QObject):
         super().__init__(window)
         self.card = QuestionCard(window)
         self.autosave = Autosave(store, post, inline=inline)
-        self.restoring = Restoring(store, documents, self.autosave, self.card)
+        self.restoring = Restoring(store, self.autosave, self.card)
         self.disk = Disk(store, self.autosave.scheduler, documents, self.card)
         self.is_session_ending = False
         """True if the journal takes the place of saving: nobody answers a question."""

@@ -10,7 +10,6 @@ from PySide6.QtCore import QObject, Signal
 from attnviz.compute.scheduler import CancelToken
 from attnviz.core.text import visible
 from attnviz.errors import Message, verbatim
-from attnviz.gui.documents import Documents
 from attnviz.gui.failure import failure_message, log_unexpected
 from attnviz.gui.recovery.autosave import Autosave
 from attnviz.gui.store import Store
@@ -29,10 +28,9 @@ class Restoring(QObject):
 
     failed = Signal(object)
 
-    def __init__(self, store: Store, documents: Documents, autosave: Autosave, card: QuestionCard) -> None:
+    def __init__(self, store: Store, autosave: Autosave, card: QuestionCard) -> None:
         super().__init__(store)
-        self._store, self._documents = store, documents
-        self._autosave, self._card = autosave, card
+        self._store, self._autosave, self._card = store, autosave, card
         self._offered: list[Abandoned] = []
 
     def start(self) -> None:
@@ -64,10 +62,6 @@ class Restoring(QObject):
             self._card.ask(Question(str(journal.path), sentence, answers))
 
     def _restore(self, journal: Abandoned) -> None:
-        if not self._documents.may_leave():
-            self._leave(journal)
-            return
-
         def job(token: CancelToken) -> Chapters:
             return journal.read()
 

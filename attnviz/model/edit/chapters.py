@@ -20,10 +20,10 @@ from attnviz.model.io.stamp import Stamp
 from attnviz.model.spec.document import Document
 
 MOST_CHAPTERS = 10
-"""Largest number of chapters."""
+"""Largest number of chapters when a document opens."""
 
 MOST_NUMBERS = 5_000_000
-"""Largest count of numbers in the explicit arrays of all chapters but the present one."""
+"""Largest count of numbers in the arrays of all chapters but the present one, when a document opens."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,8 @@ class Chapters:
     def lost_by_leaving(self) -> tuple[Chapter, ...]:
         """The modified chapters, the present one among them, that are let go when another document opens."""
         ended = self._ended_by() if self.present.stands_in else self._ended_by(self.present)
-        kept = {chapter.number for chapter in self.join(Chapters.of(self.present.document)).chapters}
+        opened = self.join(Chapters.of(self.present.document)).trimmed()
+        kept = {chapter.number for chapter in opened.chapters}
         return tuple(one for one in ended.chapters if one.is_modified and one.number not in kept)
 
     @property
@@ -151,16 +152,16 @@ class Chapters:
             shared = sharing(document.experiment, others)
             if shared is not document.experiment:
                 document = msgspec.structs.replace(document, experiment=shared)
-        return self.join(Chapters((Chapter(0, History((document,)), document, path, stamp=stamp),)))
+        return self.join(Chapters((Chapter(0, History((document,)), document, path, stamp=stamp),))).trimmed()
 
     def join(self, others: Chapters) -> Chapters:
-        """Add other chapters, whose present one becomes the present one, and drop what no longer fits."""
+        """Add other chapters, whose present one becomes the present one. All stay until another opens."""
         number = 1 + max(chapter.number for chapter in self.chapters)
         added = (replace(one, number=number + place) for place, one in enumerate(others.chapters))
         left = () if self.present.stands_in else (self.present,)
         ended = self._ended_by(*left, *added)
         index = len(ended.chapters) - len(others.chapters) + others.index
-        return replace(ended, index=index).trimmed()
+        return replace(ended, index=index)
 
     def go_to(self, number: int) -> Chapters:
         """Make a chapter the last and the present one; unchanged if it was dropped."""

@@ -10,7 +10,6 @@ from documents import explicit
 from PySide6.QtWidgets import QApplication, QLabel, QPushButton
 from sessions import left_behind, session_of, titled
 
-from attnviz.gui.documents import Documents
 from attnviz.gui.recovery.folder import state_folder
 from attnviz.model.journal.abandoned import find_abandoned
 
@@ -103,17 +102,19 @@ def test_several_are_offered_one_after_the_other_and_undo_reaches_all(desk: Desk
         assert desk.store.document.title == title
 
 
-def test_a_document_that_must_not_be_left_stays_and_the_journal_too(
+def test_restoring_lets_no_unsaved_document_go(
     desk: Desk, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The limits of the history wait for a document that somebody opens, which asks."""
     left_behind(folder, session_of(titled(explicit(3, 3), "a", "b")))
+    monkeypatch.setattr("attnviz.model.edit.chapters.MOST_CHAPTERS", 1)
+    desk.store.describe("mine")
     before = desk.store.document
     start(desk)
-    monkeypatch.setattr(Documents, "may_leave", lambda documents: False)
     press(desk, "restore")
-    assert desk.store.document is before
-    (found,) = find_abandoned(folder)
-    found.remove()
+    assert desk.store.document.title == "b"
+    assert [one.document for one in desk.store.chapters.unsaved] == [before]
+    assert [one.document for one in desk.store.chapters.lost_by_leaving] == [before, desk.store.document]
 
 
 def test_markup_in_a_title_is_shown_as_it_is(desk: Desk, folder: Path) -> None:

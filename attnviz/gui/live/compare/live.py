@@ -134,8 +134,12 @@ class CompareLive(QObject):
 
     @Slot()
     def _on_opened(self) -> None:
-        """Drop the pending request of the previous document."""
+        """Drop the pending request of the previous document, and a state to which no undo of a swap leads."""
         self._next = None
+        chapters = self._store.chapters.chapters
+        entries = (entry for chapter in chapters for entry in chapter.history.entries)
+        if self._other is not None and all(one.experiment is not self._other.experiment for one in entries):
+            self._other = None
 
     @Slot(object)
     def _on_save(self, save: Callable[[], Path]) -> None:

@@ -179,6 +179,27 @@ def test_swap_over_documents_goes_back_by_undo(make_desk: MakeDesk) -> None:
     assert live.pinned.document.title == load_preset("toy-attention").title
 
 
+def test_a_swapped_state_is_gone_with_its_document(
+    make_desk: MakeDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = make_desk("toy-attention")
+    pinned(desk)
+    change(desk.store, temperature=4.0)
+    desk.settle()
+    desk.window.handlers.on_swap()
+    desk.settle()
+    live = desk.window.compare_live
+    desk.store.open(load_preset("grouped-query"))
+    assert live._other is not None  # undo leads back to the swap
+    monkeypatch.setattr("attnviz.model.edit.chapters.MOST_CHAPTERS", 1)
+    gone = weakref.ref(live._other.experiment)
+    desk.store.open(load_preset("dog-bites-man"))
+    desk.settle()
+    gc.collect()
+    assert live._other is None and gone() is None
+    assert live.pinned is not None and live.pinned.document.title == load_preset("toy-attention").title
+
+
 def test_a_keeps_its_head_unless_it_follows(make_desk: MakeDesk) -> None:
     desk = make_desk("grouped-query")
     desk.store.look(stage="weights", locked=None)
