@@ -65,6 +65,11 @@ class Handlers(QObject):
         palette.apply_theme(active_theme())
         return palette
 
+    def retranslate(self) -> None:
+        """Update what lies over the window to the active language."""
+        if "_palette" in self.__dict__:
+            self._palette.retranslate()
+
     # --- file
 
     @Slot()

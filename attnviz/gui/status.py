@@ -13,7 +13,7 @@ from attnviz.gui.live.trace import Live
 from attnviz.gui.look.theme import LIGHT, Theme
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.control import plain_tooltip
-from attnviz.i18n import _, ngettext
+from attnviz.i18n import N_, _, current_language, ngettext
 from attnviz.model.errors.titles import in_words
 from attnviz.model.spec.document import Document
 
@@ -25,6 +25,9 @@ SHOWN_MS = 8000
 
 WAITING_MS = 300
 """A run longer than this is announced."""
+
+_COMPUTING = N_("computing…")
+_FAILED = N_("not computed: the numbers are from the previous state")
 
 
 class StatusLine(QStatusBar):
@@ -48,6 +51,10 @@ class StatusLine(QStatusBar):
         self._message.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self._error: Message | None = None
         """The error that is shown, to be said anew in another language."""
+        self._said_in = ""
+        """The language of a sentence that cannot be said anew; empty where none is shown."""
+        self._state = ""
+        """The sentence in place of the facts: a run is under way, or failed."""
         self.addWidget(self._facts)
         self.addWidget(self._message, 1)
         self.addPermanentWidget(self._hint)
@@ -75,6 +82,7 @@ class StatusLine(QStatusBar):
     def say(self, sentence: str) -> None:
         """Show what was done."""
         self._show(sentence, self._theme.ink)
+        self._said_in = current_language()
 
     def notice(self, sentence: str, details: str) -> None:
         """Show an unexpected error; `path` names the log file with the details."""
@@ -87,8 +95,9 @@ class StatusLine(QStatusBar):
     @Slot()
     def clear(self) -> None:
         """Take the sentence away."""
-        self._error = None
+        self._error, self._said_in = None, ""
         self._message.clear()
+        self._message.setAccessibleName("")
         self._message.setToolTip("")
 
     def message(self) -> str:
@@ -96,11 +105,15 @@ class StatusLine(QStatusBar):
         return self._message.text()
 
     def retranslate(self) -> None:
-        """Set the texts again, in the present language."""
+        """Set the texts again, in the present language; a sentence about what was done ends."""
         if self._store.trace is not None:
-            self._on_trace(self._store.trace)
+            self._show_facts(self._store.trace)
+        if self._state:
+            self._facts.setText(_(self._state))
         if self._error is not None:
             self._write(in_words(self._error))
+        elif self._said_in not in ("", current_language()):
+            self.clear()
 
     def apply_theme(self, theme: Theme) -> None:
         """Take the colours of `theme` for the sentences to come."""
@@ -109,7 +122,7 @@ class StatusLine(QStatusBar):
     def _show(self, sentence: str, color: str, details: str = "") -> None:
         self._message.setStyleSheet(f"color: {color}")
         self._write(sentence, details)
-        self._error = None
+        self._error, self._said_in = None, ""
         self._timer.start()
 
     def _write(self, sentence: str, details: str = "") -> None:
@@ -135,15 +148,23 @@ class StatusLine(QStatusBar):
     @Slot()
     def _on_waiting(self) -> None:
         """A short run is over before anybody could read that it is under way."""
-        self._facts.setText(_("computing…"))
+        self._show_state(_COMPUTING)
 
     @Slot(object)
     def _on_failed(self, error: BaseException) -> None:
         """Show, in place of the time, that the shown numbers are not the document's."""
-        self._facts.setText(_("not computed: the numbers are from the previous state"))
+        self._show_state(_FAILED)
+
+    def _show_state(self, state: str) -> None:
+        self._state = state
+        self._facts.setText(_(state))
 
     @Slot(object)
     def _on_trace(self, trace: Trace) -> None:
+        self._state = ""
+        self._show_facts(trace)
+
+    def _show_facts(self, trace: Trace) -> None:
         experiment = trace.experiment
         heads = experiment.layers[0].heads
         where = trace.engine if trace.device == "cpu" else f"{trace.engine} {trace.device}"

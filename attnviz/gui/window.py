@@ -220,9 +220,10 @@ class Window(QMainWindow):
         for panel in self.panels.values():
             panel.retranslate()
         self.start_page.retranslate()
+        self.handlers.retranslate()
         self.top_bar.retranslate()
         self.status.retranslate()
-        self.status.hint(_(self.workspaces.present.keys))
+        self.status.hint(self.start_page.keys())
         if self.panels:
             self.handlers.what_is_this.dress()
         self.jobs.retranslate()
@@ -330,7 +331,7 @@ class Window(QMainWindow):
 
     @Slot(str)
     def _on_workspace(self, id_: str) -> None:
-        self.status.hint(_(self.workspaces.present.keys))
+        self.status.hint(self.start_page.keys())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """A key that the control with the focus did not want."""

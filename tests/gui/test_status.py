@@ -74,3 +74,25 @@ def test_a_notice_of_a_run_follows_the_language_without_another_run(make_desk: M
     assert desk.said().startswith(english)
     change(desk.store, temperature=2.0)  # the next edit ends what was said of this one
     assert not desk.said()
+
+
+def test_a_failed_run_is_not_called_ready_in_another_language(make_desk: MakeDesk) -> None:
+    desk = make_desk()
+    facts = desk.find(QLabel, "status_facts")
+    change(desk.store, dtype="float16")
+    desk.qtbot.waitUntil(lambda: not facts.text().startswith("ready"), timeout=WAIT_MS)
+    desk.press_key(Qt.Key.Key_L, Qt.KeyboardModifier.ControlModifier)
+    assert facts.text() == "未计算：数值来自之前的状态"
+    desk.store.undo()
+    desk.settle()
+    assert facts.text().startswith("就绪 · ")
+
+
+def test_what_was_done_is_not_left_in_another_language(make_desk: MakeDesk) -> None:
+    desk = make_desk()
+    desk.window.status.say("Saved lecture.json")
+    desk.press_key(Qt.Key.Key_D, Qt.KeyboardModifier.ControlModifier)
+    assert desk.said() == "Saved lecture.json"  # colours do not end it
+    desk.press_key(Qt.Key.Key_L, Qt.KeyboardModifier.ControlModifier)
+    message = desk.find(QLabel, "status_message")
+    assert (message.text(), message.accessibleName(), message.toolTip()) == ("", "", "")

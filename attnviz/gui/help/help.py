@@ -13,7 +13,7 @@ from attnviz.gui.help.card import HelpCard
 from attnviz.gui.help.finder import Shown, help_at, help_of
 from attnviz.gui.help.texts import CONTROL_HELP
 from attnviz.gui.widgets.control import plain_tooltip
-from attnviz.i18n import _
+from attnviz.i18n import _, current_language
 
 if TYPE_CHECKING:
     from attnviz.gui.window import Window
@@ -27,6 +27,7 @@ class WhatIsThis(QObject):
         self._window = window
         self.card = HelpCard(window)
         self._dressed: dict[int, str] = {}
+        self._language = current_language()
 
     def toggle(self) -> None:
         """Show the card for what is under the pointer, else for what has the focus; or close it."""
@@ -53,7 +54,10 @@ class WhatIsThis(QObject):
             self.card.show_help(shown, at)
 
     def dress(self) -> None:
-        """Set the tooltips again, in the present language."""
+        """Set the tooltips again, in the present language; a card in another one closes."""
+        if self._language != current_language():
+            self._language = current_language()
+            self.card.close_card()
         for widget in self._window.findChildren(QWidget):
             help_ = CONTROL_HELP.get(widget.objectName())
             if help_ is not None and widget.toolTip() in ("", self._dressed.get(id(widget))):

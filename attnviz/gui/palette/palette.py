@@ -74,17 +74,22 @@ class Palette(QWidget):
             self.close_palette()
             return
         self._before = self.window().focusWidget()
-        self._entries = self._make_entries()
+        self.line.clear()
+        self.show()
+        self.retranslate()
+        self.raise_()
+        self.line.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.window().installEventFilter(self)
+
+    def retranslate(self) -> None:
+        """Update the texts to the active language; an open palette makes its entries anew."""
         self.line.setPlaceholderText(_("Search commands, presets, stages, heads, layers, panels, settings"))
         self.line.setAccessibleName(_("Command palette"))
         self.list.setAccessibleName(_("Found"))
         self._empty.setText(_("Nothing has this name"))
-        self.line.clear()
-        self._on_typed("")
-        self.show()
-        self.raise_()
-        self.line.setFocus(Qt.FocusReason.ShortcutFocusReason)
-        self.window().installEventFilter(self)
+        if not self.isHidden():
+            self._entries = self._make_entries()
+            self._on_typed(self.line.text())
 
     def close_palette(self) -> None:
         """Hide the palette; the focus returns to its former place."""

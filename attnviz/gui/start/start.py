@@ -49,7 +49,7 @@ class Start(QObject):
         page.show()
         page.raise_()
         page.setFocus()
-        self._window.status.hint(_("Enter opens · / searches · Esc returns to the document"))
+        self._window.status.hint(self.keys())
         self._read_days(settings.recent())
         self._read_pictures()
 
@@ -58,8 +58,14 @@ class Start(QObject):
         """Return to the document."""
         if self.page is not None and not self.page.isHidden():
             self.page.hide()
-            self._window.status.hint(_(self._window.workspaces.present.keys))
+            self._window.status.hint(self.keys())
             self._window.leave()
+
+    def keys(self) -> str:
+        """The keys that work now: those of the page, or those of the workspace."""
+        if self.page is not None and not self.page.isHidden():
+            return _("Enter opens · / searches · Esc returns to the document")
+        return _(self._window.workspaces.present.keys)
 
     def retranslate(self) -> None:
         """Update the texts to the active language."""

@@ -146,3 +146,12 @@ def test_every_target_of_a_menu_has_a_card(desk: Desk) -> None:
     for target in (*targets, Target(head=1), Target(token=0)):
         shown = help_of(desk.window, target)
         assert shown is not None and shown.title and shown.sentence
+
+
+def test_a_card_does_not_stay_open_in_another_language(desk: Desk) -> None:
+    desk.window.handlers.what_is_this.explain(Target(panel="tokens"))
+    assert card(desk).isVisible()
+    desk.press_key(Qt.Key.Key_D, Qt.KeyboardModifier.ControlModifier)
+    assert card(desk).isVisible()
+    desk.press_key(Qt.Key.Key_L, Qt.KeyboardModifier.ControlModifier)
+    assert not card(desk).isVisible()

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from babel.messages.pofile import read_po
 from desk import Desk, MakeDesk, count_color, picture
-from PySide6.QtCore import QCoreApplication, QPoint, Qt
+from PySide6.QtCore import QCoreApplication, QEvent, QPoint, Qt
 from PySide6.QtGui import QAction
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
@@ -19,39 +19,61 @@ from PySide6.QtWidgets import (
     QLabel,
     QLineEdit,
     QMenu,
+    QPlainTextEdit,
+    QTabBar,
     QToolButton,
     QWidget,
 )
 
 from attnviz import resources
 from attnviz.gui.look.theme import DARK, LIGHT, Theme
+from attnviz.gui.panels.table import PANEL_BY_ID
 from attnviz.gui.settings import Settings
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.numbers.grid import NumberGrid
+from attnviz.gui.workspaces.table import WORKSPACES
 from attnviz.i18n import current_language, set_language
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 Place = tuple[str, str]
+MEASURED = re.compile(r"[\d.]+(?= ms)|(?<=ms，每步 )[\d.]+ / [\d.]+|(?<=ms per step )[\d.]+ / [\d.]+")
 
 
-def texts(desk: Desk) -> dict[Place, str]:
+def see_everything(desk: Desk) -> None:
+    """Bring every panel of every workspace to the front in turn; end in the first workspace."""
+    for row in WORKSPACES:
+        desk.go(row.id)
+        for panel in sorted(row.panels):
+            desk.bring(panel)
+            assert desk.window.panels[panel].is_seen, panel
+        # Where the player rests, the step is made without a cache, and what is said of it changes.
+        desk.qtbot.waitUntil(
+            lambda: not desk.window.uncached_live.is_waiting and desk.window.decode_scheduler.idle
+        )
+    desk.go(WORKSPACES[0].id)
+
+
+def open_menus(desk: Desk) -> None:
+    """Let every menu fill itself, as it does when it opens."""
+    for menu in desk.window.findChildren(QMenu):
+        menu.aboutToShow.emit()
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)  # type: ignore[arg-type]
+
+
+def texts(desk: Desk, *, only_in_sight: bool = False) -> dict[Place, str]:
     """Every text of the window by (object names from the window down, which text); no measured times."""
-    for name in ("presets", "file"):
-        desk.window.commands.menu(name).aboutToShow.emit()
-    # Where the player rests, the step is made without a cache, and what is said of it changes.
-    desk.qtbot.waitUntil(
-        lambda: not desk.window.uncached_live.is_waiting and desk.window.decode_scheduler.idle
-    )
+    open_menus(desk)
     found: dict[Place, str] = {}
     for item in (desk.window, *desk.window.findChildren(QWidget), *desk.window.findChildren(QAction)):
         if not is_ours(item) or item.objectName().startswith("count_milliseconds_"):
             continue
+        is_hidden = isinstance(item, QWidget) and not isinstance(item, QMenu) and not item.isVisible()
         for which, text in texts_of(item):
-            if text:
+            if text and not (only_in_sight and is_hidden):
                 place, count = path(item), 0
                 while (f"{place}#{count}", which) in found:
                     count += 1
-                found[f"{place}#{count}", which] = re.sub(r"[\d.]+ ms", "1 ms", text)
+                found[f"{place}#{count}", which] = MEASURED.sub("-", text)
     return found
 
 
@@ -67,6 +89,12 @@ def texts_of(item: QWidget | QAction) -> Iterator[tuple[str, str]]:
     if isinstance(item, QMenu):
         yield "title", item.title()
     if isinstance(item, QLineEdit):
+        yield "placeholder", item.placeholderText()
+    if isinstance(item, QTabBar):
+        for index in range(item.count()):
+            yield f"tab {index}", item.tabText(index)
+            yield f"tool tip {index}", item.tabToolTip(index)
+    if isinstance(item, QPlainTextEdit):
         yield "placeholder", item.placeholderText()
     if isinstance(item, QComboBox):
         for index in range(item.count()):
@@ -112,11 +140,11 @@ def plain(text: str) -> str:
     return re.sub(r" ?\([^()]*\+[^()]*\)$| \(F\d+\)$", "", text)
 
 
-def leftovers(desk: Desk) -> list[str]:
+def leftovers(desk: Desk, *, only_in_sight: bool = False) -> list[str]:
     messages = english()
     return [
         f"{place} {which}: {text!r} is English for {message!r}"
-        for (place, which), text in texts(desk).items()
+        for (place, which), text in texts(desk, only_in_sight=only_in_sight).items()
         for message, pattern in messages
         if pattern.fullmatch(plain(text)) and "preset_" not in place
     ]
@@ -127,16 +155,25 @@ def differences(one: dict[Place, str], other: dict[Place, str]) -> list[str]:
     return [f"{key}: {one.get(key)!r}, {other.get(key)!r}" for key in keys if one.get(key) != other.get(key)]
 
 
+def test_every_panel_stands_in_a_workspace() -> None:
+    """So that what looks at all workspaces has seen all panels."""
+    assert {id_ for row in WORKSPACES for id_ in row.panels} == set(PANEL_BY_ID)
+
+
 def test_switched_to_chinese_no_english_is_left(make_desk: MakeDesk) -> None:
     desk = make_desk("cross-attention")
     desk.bring("inspector")
     desk.click(desk.map, desk.map.cell_center(1, 1))
+    desk.window.commands["pin"].trigger()
+    see_everything(desk)
     assert leftovers(desk) != []  # the search finds what there is to find
     desk.click(desk.find(QToolButton, "language_button"))
     desk.settle()
     QTest.qWait(50)
     assert current_language() == "zh_CN"
-    assert leftovers(desk) == []
+    assert leftovers(desk, only_in_sight=True) == []
+    see_everything(desk)
+    assert leftovers(desk) == []  # also behind the tabs and in other workspaces
     desk.click(desk.find(QToolButton, "language_button"))
     assert current_language() == "en"
 
@@ -145,24 +182,27 @@ def test_a_switched_window_says_what_one_that_began_in_chinese_says(
     make_desk: MakeDesk, settings: Settings
 ) -> None:
     switched = make_desk("fluffy-blue-creature")
-    switched.press_key(Qt.Key.Key_L, Qt.KeyboardModifier.ControlModifier)
     switched.settle_decoding()
+    see_everything(switched)
+    switched.press_key(Qt.Key.Key_L, Qt.KeyboardModifier.ControlModifier)
     assert settings["language"] == "zh_CN"
     began = make_desk("fluffy-blue-creature")
     began.settle_decoding()
-    one, other = texts(switched), texts(began)
-    assert differences(one, other) == []
+    for desk in (switched, began):
+        see_everything(desk)
+    assert differences(texts(switched), texts(began)) == []
 
 
 def test_there_and_back_is_where_it_was(make_desk: MakeDesk) -> None:
     desk = make_desk("alibi-window")
     desk.settle_decoding()
+    see_everything(desk)
     before = texts(desk)
     for _count in range(2):
         desk.press_key(Qt.Key.Key_L, Qt.KeyboardModifier.ControlModifier)
         desk.settle()
-    after = texts(desk)
-    assert differences(before, after) == []
+        see_everything(desk)
+    assert differences(before, texts(desk)) == []
 
 
 def test_qts_own_buttons_speak_the_language_too(desk: Desk) -> None:
@@ -237,9 +277,12 @@ def test_everything_fits_1280_by_800_at_first(desk: Desk) -> None:
     desk.window.resize(1280, 800)
     QApplication.processEvents()
     assert (desk.window.width(), desk.window.height()) == (1280, 800)
+    direct = Qt.FindChildOption.FindDirectChildrenOnly
+    (tabs,) = (bar for bar in desk.window.findChildren(QTabBar, options=direct) if bar.isVisible())
     for dock in desk.window.findChildren(QDockWidget):
         if not dock.visibleRegion().isEmpty():
-            assert dock.width() >= 200 and dock.height() >= 76, dock.objectName()
+            beside = tabs.width() if desk.window.tabifiedDockWidgets(dock) else 0  # part of the place
+            assert dock.width() + beside >= 200 and dock.height() >= 72, dock.objectName()
     cell = desk.find(NumberGrid, "vectors_grid").cell_rect(0, 0)
     assert cell.width() >= 40
     assert desk.map.layout_shown.cell_h >= 16

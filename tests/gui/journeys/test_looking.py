@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from desk import Desk, MakeDesk, count_color, picture
-from PySide6.QtCore import QPoint, QRectF, Qt
+from PySide6.QtCore import QPoint, QRectF, QSize, Qt
 from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QComboBox, QLabel, QToolButton
@@ -19,6 +19,9 @@ from attnviz.model.spec.view import Cell
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 
+WIDE = QSize(2560, 1440)
+"""A window in which no stage is folded behind a tile."""
+
 
 def thumbnails(desk: Desk, prefix: str) -> list[Thumbnail]:
     found = [t for t in desk.window.findChildren(Thumbnail) if t.objectName().startswith(prefix)]
@@ -27,6 +30,8 @@ def thumbnails(desk: Desk, prefix: str) -> list[Thumbnail]:
 
 def test_the_strip_has_every_stage_of_the_trace_in_order_and_a_click_opens_it(desk: Desk) -> None:
     trace = attnviz.run(desk.store.experiment)
+    desk.window.resize(WIDE)
+    desk.qtbot.waitUntil(lambda: len(thumbnails(desk, "stage_")) == len(trace.only.stages))
     strip = thumbnails(desk, "stage_")
     assert [t.property("stage") for t in strip] == list(trace.only.stages)
     for thumbnail in strip:

@@ -194,3 +194,13 @@ def _run(desk: Desk, entry: Entry) -> list[str]:
         key, _sep, value = id_.partition(":")
         assert str(desk.window.settings[key]) == value
     return []
+
+
+def test_an_open_palette_follows_the_language(desk: Desk) -> None:
+    line = open_palette(desk)
+    desk.type_text(line, "dark th")
+    desk.window.commands["language"].trigger()
+    assert palette(desk).isVisible() and line.text() == "dark th"
+    dark = next(entry for entry in palette(desk).found() if entry.key == "action:dark")
+    assert dark.text == "深色主题"
+    assert line.accessibleName() == "命令面板"

@@ -11,7 +11,7 @@ import pytest
 from desk import WAIT_MS, Answers, Desk, MakeDesk, color_in, picture
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QCheckBox, QTabBar, QToolButton
+from PySide6.QtWidgets import QCheckBox, QLabel, QTabBar, QToolButton
 
 import attnviz
 from attnviz.checkpoints.presets import PRESETS, grouped_presets, load_preset
@@ -245,3 +245,12 @@ def test_ctrl_home_in_a_text_is_the_texts(begun: Desk) -> None:
     line.setFocus()
     QTest.keyClick(line, Qt.Key.Key_Home, Qt.KeyboardModifier.ControlModifier)
     assert not page(begun).isVisible() and line.cursorPosition() == 0
+
+
+def test_its_keys_stay_in_the_status_line_when_the_language_changes(begun: Desk) -> None:
+    hint = begun.find(QLabel, "status_hint")
+    assert hint.text() == "Enter opens · / searches · Esc returns to the document"
+    begun.window.commands["language"].trigger()
+    assert hint.text() == "Enter 打开 · / 搜索 · Esc 返回文档"
+    QTest.keyClick(page(begun), Qt.Key.Key_Escape)
+    assert hint.text() == "空格播放 · 单击锁定单元格 · Esc 解锁"

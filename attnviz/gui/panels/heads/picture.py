@@ -54,7 +54,7 @@ class HeadPicture(Thumbnail):
         """Say that the row of `query` looks at `key` most, and with which weight; empty texts say nothing."""
         if (query, key, value) != self._look:
             self._look = query, key, value
-            self.setAccessibleDescription(" ".join(part for part in (self.look, self._note) if part))
+            self._describe()
             self.update()
 
     def set_short(self, short: str) -> None:
@@ -65,8 +65,17 @@ class HeadPicture(Thumbnail):
         """Another number beside the name."""
         if note != self._note:
             self._note = note
-            self.setAccessibleDescription(" ".join(part for part in (self.look, self._note) if part))
+            self._describe()
             self.update()
+
+    def set_caption(self, text: str, tooltip: str = "") -> None:
+        super().set_caption(text, tooltip)
+        self._describe()  # another caption takes its own tooltip as the description
+
+    def _describe(self) -> None:
+        said = " ".join(part for part in (self.look, self._note) if part)
+        if said != self.accessibleDescription():
+            self.setAccessibleDescription(said)
 
     def set_fit(self, fit: Fit) -> None:
         """Take the layout of the strip."""

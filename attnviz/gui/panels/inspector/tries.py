@@ -34,7 +34,7 @@ class Try:
 def largest_weight(store: Store) -> tuple[Cell, float]:
     """The largest weight of the last query in the shown head."""
     site = store.shown_site
-    head = shown_head(store.attention, store.document.view, "weights")
+    head = shown_head(site.experiment, store.document.view, "weights")  # the document may be ahead
     last = site.shape("weights")[1] - 1
     row = np.asarray(site.window("weights", head, slice(last, last + 1)))[0]
     key = int(np.nanargmax(row)) if np.isfinite(row).any() else 0

@@ -115,7 +115,10 @@ class PipelinePanel(Panel):
         folded = self._folded()
         self._runs = runs(self._stages, folded)
         self._shown = tuple(run[0] for run in self._runs if run[0] not in folded)
-        tiles = iter(enumerate(run for run in self._runs if run[0] in folded))
+        behind = [run for run in self._runs if run[0] in folded]
+        tiles = iter(enumerate(behind))
+        for spare in self._tiles[len(behind) :]:
+            spare.clear()
         self._strip.set_places(
             [self._place(run[0]) if run[0] not in folded else self._tile(*next(tiles)) for run in self._runs]
         )

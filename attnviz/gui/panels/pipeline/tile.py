@@ -36,6 +36,12 @@ class FoldTile(QAbstractButton):
         self.retranslate()
         self.update()
 
+    def clear(self) -> None:
+        """Stand for nothing: the strip has no use for the tile now."""
+        self.stages = ()
+        for say in (self.setObjectName, self.setText, self.setAccessibleName, self.setToolTip):
+            say("")
+
     def set_pointed(self, is_pointed: bool) -> None:
         """Mark the tile: the mouse is on one of its stages in another panel."""
         if is_pointed != self._is_pointed:

@@ -97,6 +97,7 @@ class Side(QWidget):
     def retranslate(self) -> None:
         """Update the texts to the active language."""
         self._output_title.setText(_("OUTPUT"))
+        self._row_title.clear()  # `light` names the row, which a closed side does not have
         self._output.set_caption("", _("Output of the attention; a click opens its stage"))
         self._output.setAccessibleName(_("attention output"))
         self._bars.setAccessibleName(_("Row of the selected query"))

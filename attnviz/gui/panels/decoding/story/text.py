@@ -96,6 +96,7 @@ class StoryText(Control):
         """Show nothing, and keep nothing of what was shown."""
         self._shade = _unshaded
         self.set_chips((), are_joined=False, describe=str)
+        self.setAccessibleDescription("")
 
     def set_current(self, index: int) -> None:
         """The token computed at the selected step."""
