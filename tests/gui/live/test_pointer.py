@@ -21,7 +21,7 @@ HERE, NAMED, THERE = (
     Cell("weights", 1, 2, 0, SITE),
     Cell("q", 0, 3, 1, "encoder.0.self"),
 )
-BUSY = Pointer(HERE, None, HERE, THERE, "scores", True, True, "begun")
+BUSY = Pointer(HERE, None, HERE, THERE, "scores", True, True, gesture="begun")
 
 HOVERS: list[tuple[Pointer, Cell | None, Pointer]] = [
     (Pointer(), HERE, Pointer(cell=HERE)),

@@ -26,10 +26,10 @@ from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace, Trace
 
 SIDE, SMALLEST_SIDE = 63, 34
-"""Pixels of a picture: normally, and in a low window."""
+"""Pixels of a picture: in a strip that has more heads than room, and in a low window."""
 HEIGHT, LEAST_HEIGHT = 80, 72
 TALL, LARGEST_SIDE = 240, 160
-"""Height from which the pictures stand in rows below the controls, and the most pixels of one then."""
+"""Height from which the pictures stand in rows below the controls, and the most pixels of one."""
 MOST_HEADS = 128
 """Pictures in the strip; models have fewer heads than this."""
 
@@ -87,7 +87,9 @@ class HeadsPanel(Panel):
             fitted, columns = tall_fit(max(count, 1), self.width(), room, LARGEST_SIDE)
         else:
             room = self.width() - self.side.width() - GRID
-            fitted, columns = Fit.of(count, room, self.height(), SIDE, SMALLEST_SIDE), MOST_HEADS
+            widest = room // max(count, 1) - 2 * GRID
+            largest = max(SIDE, min(LARGEST_SIDE, widest))
+            fitted, columns = Fit.of(count, room, self.height(), largest, SMALLEST_SIDE), MOST_HEADS
         if (fitted, columns) == (self._fitted, self._columns):
             return False
         self._fitted, self._columns, self._shown = fitted, columns, ()
