@@ -23,9 +23,9 @@ class PanelBench(Generic[P]):
     def __init__(self, qtbot: QtBot, kind: type[P], what: str | Document, width: int, height: int) -> None:
         self.store = Store(load_preset(what) if isinstance(what, str) else what)
         self.panel = kind(self.store)
-        header = self.panel.header()
-        if header is not None:
-            header.setParent(self.panel)
+        self.header = self.panel.header()
+        if self.header is not None:
+            self.header.setParent(self.panel)
         qtbot.addWidget(self.panel)
         refused: list[str] = []
         self.refused = refused

@@ -78,8 +78,9 @@ class DocumentCaption(Caption):
         self.setVisible(is_shown)
         self.opener.setVisible(not is_shown)
         says = _("Show the caption") if has_caption else _("Write a caption")
-        self.opener.setToolTip(plain_tooltip(says))
-        self.opener.setAccessibleName(says)
+        if says != self.opener.accessibleName():
+            self.opener.setToolTip(plain_tooltip(says))
+            self.opener.setAccessibleName(says)
 
     @Slot(object, object)
     def _on_changed(self, old: Document, new: Document) -> None:

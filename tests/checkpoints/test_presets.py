@@ -73,8 +73,6 @@ def best_head(score: str) -> tuple[str, int]:
 @pytest.mark.parametrize(
     ("preset_id", "score", "looked_at"),
     [
-        ("stories-en", "previous_token", " named"),
-        ("stories-zh", "previous_token", "小"),
         ("stories-name", "named_most_en", " Lily"),
         ("stories-name-zh", "named_most_zh", "佳"),
         ("stories-count", "counted_en", " cat"),
@@ -90,6 +88,21 @@ def test_it_opens_on_the_head_that_was_measured(preset_id: str, score: str, look
     assert tokens[int(row.argmax())] in looked_at
     places = [i for i in range(view.query) if tokens[i] in looked_at]
     assert row[places].sum() > 0.5, "more than on all others together"
+
+
+@pytest.mark.parametrize(
+    ("preset_id", "word", "after"), [("stories-en", " yellow", " doll"), ("stories-zh", "小", "红")]
+)
+def test_in_a_story_the_head_finds_what_followed_a_word_before(preset_id: str, word: str, after: str) -> None:
+    """As the caption says: at the second copy of a word, most weight goes to what followed the first."""
+    document = load_preset(preset_id)
+    view, decoding = document.view, attnviz.decode(document)
+    assert (view.site, view.head) == best_head("induction")
+    tokens = list(decoding.experiment.tokens)
+    first = tokens.index(word)
+    second = tokens.index(word, first + 1)
+    row = decoding.steps[second].site(view.site)["weights"][view.head].ravel()
+    assert int(row.argmax()) == first + 1 and tokens[first + 1] == after and row.max() > 0.5
 
 
 def test_the_thing_is_that_of_the_person_who_is_meant() -> None:

@@ -19,8 +19,8 @@ from attnviz.gui.window import Window
 from attnviz.model.io.presets import load_preset
 from attnviz.model.spec.document import Document
 
-SIZE = QSize(1280, 800)
-"""Of a usual small screen; the offscreen one is smaller."""
+SIZE = QSize(1920, 1080)
+"""Of a usual screen, where nothing is folded; the offscreen one is smaller."""
 
 
 @pytest.fixture

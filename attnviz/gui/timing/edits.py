@@ -48,6 +48,7 @@ def measure_edits(n: int, heads: int, d_head: int, count: int) -> dict[str, Any]
     window = make_window(document(n, heads, d_head))
     FirstFrame(window, window.start)
     wait(lambda: window.store.trace)
+    window.handlers.on_pin()  # without a state to compare with, Compare has nothing to paint
     bench = _Bench(window)
     found: list[dict[str, Any]] = []
     for workspace in WORKSPACES:

@@ -14,8 +14,8 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication, QDialogButtonBox, QProgressBar
 
 import attnviz
-from attnviz.gui.dialogs import saving
 from attnviz.gui.dialogs.saving import Saving
+from attnviz.model.io import turns
 from attnviz.model.io.files import Progress
 from attnviz.model.io.files import save as save_file
 from attnviz.model.spec.document import Document
@@ -70,7 +70,7 @@ def desk(make_desk: MakeDesk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     path = save_file(made.store.document, tmp_path / "d.json")
     made.store.open(made.store.document, path)
     change(made.store, temperature=2.0)
-    monkeypatch.setattr(saving, "save", slow)
+    monkeypatch.setattr(turns, "save", slow)
     return made
 
 
@@ -114,7 +114,7 @@ def test_an_unexpected_error_is_a_sentence_and_offers_another_file(
     def fail(*_of: object) -> Path:
         raise fault
 
-    monkeypatch.setattr(saving, "save", fail)
+    monkeypatch.setattr(turns, "save", fail)
     with desk.qtbot.captureExceptions() as logged:
         assert not desk.window.documents._write((desk.store.path or Path()).with_suffix(suffix))
     says = f"Something went wrong: {type(fault).__name__}"
@@ -135,7 +135,7 @@ class SlowDisk:
             assert self.may_end.wait(8)
             plain(descriptor)
 
-        monkeypatch.setattr(saving, "save", save_file)
+        monkeypatch.setattr(turns, "save", save_file)
         monkeypatch.setattr(os, "fsync", fsync)
 
 
@@ -174,7 +174,7 @@ def test_a_cancel_that_comes_too_late_is_none(desk: Desk, monkeypatch: pytest.Mo
         assert may_end.wait(8)
         plain(*names)
 
-    monkeypatch.setattr(saving, "save", save_file)
+    monkeypatch.setattr(turns, "save", save_file)
     monkeypatch.setattr(os, "replace", rename)
 
     def cancel() -> None:
@@ -193,7 +193,7 @@ def test_a_cancel_that_comes_too_late_is_none(desk: Desk, monkeypatch: pytest.Mo
 
 
 def test_a_short_saving_shows_no_dialog(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(saving, "save", lambda document, path, progress: save_file(document, path))
+    monkeypatch.setattr(turns, "save", lambda document, path, progress: save_file(document, path))
     watch = Watch(cancels=False)
     assert desk.window.documents.save()
     watch.stop()

@@ -92,7 +92,7 @@ def test_the_slider_scrubs_and_the_keys_jump(desk: Desk) -> None:
     handle = QPoint(8, slider.height() // 2)
     drag(slider, handle, QPoint(slider.width(), 0), steps=12)
     assert desk.store.document.view.step == last
-    desk.press_key(Qt.Key.Key_Home, Qt.KeyboardModifier.ControlModifier)
+    desk.press_key(Qt.Key.Key_Home, Qt.KeyboardModifier.AltModifier)
     assert desk.store.document.view.step == slider.value() == 0
     desk.press_key(Qt.Key.Key_Period, Qt.KeyboardModifier.ControlModifier)
     assert desk.store.document.view.step == slider.value() == 1
@@ -100,7 +100,7 @@ def test_the_slider_scrubs_and_the_keys_jump(desk: Desk) -> None:
     assert desk.store.document.view.step == 0
     desk.press_key(Qt.Key.Key_Semicolon, Qt.KeyboardModifier.ControlModifier)
     assert desk.store.document.view.step == 0
-    desk.press_key(Qt.Key.Key_End, Qt.KeyboardModifier.ControlModifier)
+    desk.press_key(Qt.Key.Key_End, Qt.KeyboardModifier.AltModifier)
     assert desk.store.document.view.step == last
 
 
@@ -108,7 +108,7 @@ def test_space_plays_to_the_end_and_again_from_the_start(desk: Desk) -> None:
     last = desk.store.experiment.n_queries - 1
     desk.type_number("decode_speed", "16")
     desk.window.setFocus()
-    desk.press_key(Qt.Key.Key_End, Qt.KeyboardModifier.ControlModifier)
+    desk.press_key(Qt.Key.Key_End, Qt.KeyboardModifier.AltModifier)
     desk.press_key(Qt.Key.Key_Space)
     assert desk.store.document.view.step == 0 and player(desk).is_playing
     desk.qtbot.waitUntil(lambda: desk.store.document.view.step >= 2, timeout=5000)

@@ -24,7 +24,7 @@ from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.pictures.arrow_plot import ArrowPlot
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.view import Cell, Ranges, View
+from attnviz.model.spec.view import Cell, Lines, Ranges, View
 
 # What the offscreen platform says of every window with a minimum size.
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
@@ -41,6 +41,9 @@ LOOKS: dict[str, Any] = {
     "orientation": "queries_as_columns",
     "plane": (1, 2),
     "projection": "principal",
+    "keys": (1,),
+    "picture": "lines",
+    "lines": Lines("all", "all"),
     "locked": Cell("weights", 2, 1, 1),
     "site": "layers.1.self",
 }
@@ -69,6 +72,8 @@ def image(qtbot: QtBot, bench: PanelBench[Panel]) -> QImage:
         focused.clearFocus()
     for plot in bench.panel.findChildren(ArrowPlot):
         plot.fit()
+    if bench.header is not None:
+        bench.header.adjustSize()  # as the title bar of a dock does
     qtbot.wait(2 * REST_MS if bench.panel.objectName() == "cost_panel" else 5)
     found = bench.panel.grab().toImage()
     equal = 0
