@@ -69,12 +69,12 @@ class View(Value, frozen=True):
     ranges: Ranges = Ranges()
     orientation: Orientation = "queries_as_rows"
     plane: tuple[Count, Count] = (0, 1)
+    locked: Cell | None = None
+    site: str = ""
     projection: Projection = "features"
     keys: tuple[Count, ...] = ()
     picture: Picture = "map"
     lines: Lines = Lines()
-    locked: Cell | None = None
-    site: str = ""
 
     def check(self) -> None:
         known = among(STAGE_BY_ID)
