@@ -159,7 +159,7 @@ def test_the_window_is_timed_from_edit_to_paint() -> None:
             assert 0 < to_trace < whole < 5
         assert 0 < case["parts"]["painting"] < min(case["cpu"]) < 1
     (explore, *_others) = found["edits"]
-    assert {"stage", "pipeline", "heads", "vectors"} <= explore["parts"].keys()
+    assert {"stage", "pipeline", "heads"} <= explore["parts"].keys()
     assert sorted(case["workspace"] for case in found["switches"]) == sorted(workspaces)
     for case in found["switches"]:
         assert 0 < case["most_cpu"] < 2 and 0 < case["most"] < 5

@@ -35,6 +35,10 @@ STAGE = "weights"
 MOST_POINTED = 256
 """Tokens up to which cells are pointed at one by one; a longer matrix is shown as its overview."""
 
+PAINTED = ("head", "orientation", "ranges", "keys")
+"""Fields of the view that every map of the panel shows."""
+
+
 
 class ArchitecturePanel(Panel):
     """Encoder on the left, decoder on the right, layers to the right; a click selects that attention.
@@ -42,7 +46,7 @@ class ArchitecturePanel(Panel):
     Pointing at a cell highlights the same tokens in all maps.
     """
 
-    follows = ("head", "orientation", "ranges", "locked")
+    follows = (*PAINTED, "locked")
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
@@ -68,7 +72,7 @@ class ArchitecturePanel(Panel):
         if old is None or self.store.trace is None or old.view == new.view:
             return
         before, after = old.view, new.view
-        if (before.head, before.orientation, before.ranges) != (after.head, after.orientation, after.ranges):
+        if any(getattr(before, name) != getattr(after, name) for name in PAINTED):
             self._show()
             return
         self.canvas.set_chosen(new.site)

@@ -160,6 +160,8 @@ class StageHeader(QWidget):
 
     def _fit(self) -> None:
         """The names come first, in short if they must; the formula if a wide line has room for all of it."""
+        for label in (self.name, self.place):
+            label.setMinimumWidth(0)  # a label's preferred width is at least its minimum
         is_narrow = self.width() < FORMULA_FROM
         self._range.setMaximumWidth(NARROW_RANGE if is_narrow else QWIDGETSIZE_MAX)
         self.place.set_line(self._titles[0])
