@@ -39,7 +39,6 @@ PAINTED = ("head", "orientation", "ranges", "keys")
 """Fields of the view that every map of the panel shows."""
 
 
-
 class ArchitecturePanel(Panel):
     """Encoder on the left, decoder on the right, layers to the right; a click selects that attention.
 
