@@ -18,11 +18,12 @@ from experiments import STACKS, small
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QStandardItemModel
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QComboBox, QLineEdit, QWidget
+from PySide6.QtWidgets import QAbstractButton, QComboBox, QLineEdit, QTabBar, QWidget
 
 from attnviz.checkpoints.presets import PRESETS, load_preset
 from attnviz.core.levels import RANGES
 from attnviz.gui.forms.rows import ChoiceRow, NumberRow, Row, SliderRow, SwitchRow
+from attnviz.gui.panels.mechanism.search import SearchLine
 from attnviz.gui.panels.table import PANELS
 from attnviz.gui.stage_heat import stage_content
 from attnviz.gui.widgets.combo import Combo, DropDown
@@ -295,6 +296,7 @@ ACTS: dict[type, Callable[[Walk, Any], None]] = {
     NumberGrid: Walk.cell,
     QLineEdit: Walk.write,
     DocumentLine: Walk.write,
+    SearchLine: Walk.write,
 }
 
 
@@ -344,8 +346,9 @@ def is_usable(combo: QComboBox, index: int) -> bool:
 
 
 def is_ours(control: QWidget) -> bool:
-    """Not a part that Qt made, such as the arrow of a scroll bar."""
-    return bool(control.objectName()) and not control.objectName().startswith("qt_")
+    """Not a part that Qt made, such as the arrow of a scroll bar or of a row of tabs."""
+    is_named = bool(control.objectName()) and not control.objectName().startswith("qt_")
+    return is_named and not isinstance(control.parent(), QTabBar)
 
 
 def above(control: QWidget) -> str:

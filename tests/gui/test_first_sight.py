@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from desk import MakeDesk
 from PySide6.QtCore import QSize
-from PySide6.QtWidgets import QLineEdit
+from PySide6.QtWidgets import QPlainTextEdit
 
 import attnviz
 from attnviz.gui.window import first_size
@@ -20,8 +20,9 @@ def test_a_long_sentence_is_shown_from_its_beginning(make_desk: MakeDesk) -> Non
     desk = make_desk()
     desk.store.open(load_preset("long-sentence"))
     desk.settle()
-    lines = [line for line in desk.window.findChildren(QLineEdit) if len(line.text()) > 400]
-    assert [line.cursorPosition() for line in lines] == [0]
+    text = desk.find(QPlainTextEdit, "token_line")
+    assert len(text.toPlainText()) > 400
+    assert text.textCursor().position() == text.verticalScrollBar().value() == 0
 
 
 def test_a_document_from_a_file_is_called_by_the_files_name(make_desk: MakeDesk, tmp_path: Path) -> None:

@@ -80,7 +80,9 @@ _FACTOR = Field(
     logarithmic=True,
     normal=2,
 )
-_ORIGINAL = Field(N_("Original length"), N_("Sequence length that the model was trained on"))
+_ORIGINAL = Field(
+    N_("Original length"), N_("Sequence length that the model was trained on"), typed=(2, 2**31 - 1)
+)
 _MADE_FOR = Field(N_("Length"), N_("Sequence length that the frequencies are computed for"))
 _MAGNITUDE = Field(
     N_("Attention factor"),
