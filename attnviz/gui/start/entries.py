@@ -29,7 +29,7 @@ class Entry:
 
 
 ENTRIES: tuple[Entry, ...] = (
-    Entry("import_model", "model", N_("Open a model"), N_("safetensors or GGUF, a folder or a file")),
+    Entry("import_model", "model", N_("Open a model"), N_("A folder or a file of safetensors")),
     Entry("empty", "new", N_("Empty document"), N_("Your text, random numbers")),
 )
 
