@@ -18,6 +18,8 @@ ROLES: dict[str, QAccessible.Role] = {
     "ArrowPlot": QAccessible.Role.Chart,
     "Bars": QAccessible.Role.List,
     "TokenChips": QAccessible.Role.List,
+    "ColumnTitles": QAccessible.Role.List,
+    "DistributionBars": QAccessible.Role.Table,
     "NextRows": QAccessible.Role.List,
     "StoryText": QAccessible.Role.List,
     "WeightStrip": QAccessible.Role.List,

@@ -132,12 +132,12 @@ def test_the_menu_key_takes_the_cell_of_the_cursor(desk: Desk) -> None:
     desk.map.setFocus(Qt.FocusReason.TabFocusReason)
     desk.press_key(Qt.Key.Key_Down)
     assert desk.map.current_cell is not None
+    row, column = desk.map.current_cell
     event = QContextMenuEvent(
         QContextMenuEvent.Reason.Keyboard, QPoint(5, 5), desk.map.mapToGlobal(QPoint(5, 5))
     )
     QApplication.sendEvent(desk.map, event)
     menu = next(menu for menu in desk.window.findChildren(QMenu, "context_menu") if menu.isVisible())
-    row, column = desk.map.current_cell
     choose(menu, "lock")
     assert desk.store.document.view.locked == Cell("weights", row, column, 0)
 

@@ -69,7 +69,7 @@ class DistributionBars(Control):
         self._current = -1
         self._widest: tuple[tuple[DistributionRow, ...], str, int] = ((), "", 0)
         """Width of the widest label, and the rows and the font that it was measured for."""
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     @property
@@ -87,6 +87,8 @@ class DistributionBars(Control):
     ) -> None:
         """Show these tokens and distributions."""
         is_new_size = (len(rows), len(columns)) != (len(self._rows), len(self._columns))
+        # Nothing to step through is no stop of the Tab key.
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus if rows else Qt.FocusPolicy.NoFocus)
         self._rows, self._columns = tuple(rows), tuple(columns)
         self._values, self._removed = values, removed
         self._current = min(self._current, len(rows) - 1)
@@ -142,9 +144,7 @@ class DistributionBars(Control):
         for row in range(first, last):
             self._paint_row(painter, row)
         if self.hasFocus():
-            visible = QRectF(self.visibleRegion().boundingRect())
-            ring = self._row_rect(self._current) if self._current >= 0 else visible
-            draw_focus_ring(painter, ring, self._theme, 3)
+            draw_focus_ring(painter, self._row_rect(max(self._current, 0)), self._theme, 3)
 
     def _paint_row(self, painter: QPainter, row: int) -> None:
         theme, rect, shown = self._theme, self._row_rect(row), self._rows[row]

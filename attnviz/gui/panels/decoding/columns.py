@@ -46,7 +46,7 @@ class ColumnTitles(Control):
         self._gap: int | None = None
         bars.installEventFilter(self)
         self.setMouseTracking(True)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     def set_columns(self, columns: Sequence[DistributionColumn]) -> None:
@@ -54,6 +54,8 @@ class ColumnTitles(Control):
         if tuple(columns) != self._columns:
             self._columns = tuple(columns)
             self._chosen = min(self._chosen, len(columns) - 1)
+            # Nothing to step through is no stop of the Tab key.
+            self.setFocusPolicy(Qt.FocusPolicy.StrongFocus if columns else Qt.FocusPolicy.NoFocus)
             self._end_drag()  # what was dragged may be somewhere else now
 
     def sizeHint(self) -> QSize:
@@ -100,7 +102,7 @@ class ColumnTitles(Control):
             inside = rect.adjusted(_PADDING, 0, 0, 0)
             left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
             painter.drawText(inside, left, self.title_text(column))
-            if self.hasFocus() and column == self._chosen:
+            if self.hasFocus() and column == max(self._chosen, 0):
                 draw_focus_ring(painter, rect, self._theme, 3)
         if self._gap is not None:
             x = self.gap_x(self._gap)
