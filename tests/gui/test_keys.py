@@ -87,7 +87,7 @@ def play_from_all(desk: Desk, workspace: str) -> int:
     ]
     for widget in stops:
         desk.go(workspace)
-        if not shiboken6.isValid(widget):  # a bar of tabs is made anew with its workspace
+        if not shiboken6.isValid(widget):  # each workspace creates its bars of tabs
             continue
         was_playing = player(desk).is_playing
         widget.setFocus()

@@ -6,13 +6,13 @@ import math
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QKeyEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QAbstractButton
 
 from attnviz.gui.look.colors import BLOCKED, indexed_image, pool
 from attnviz.gui.look.fonts import ui_font
-from attnviz.gui.look.theme import GRID, RADIUS, Theme
+from attnviz.gui.look.theme import GRID, RADIUS
 from attnviz.gui.start.pictures import SIDE, Picture
-from attnviz.gui.widgets.control import active_theme, draw_focus_ring
+from attnviz.gui.widgets.button import PaintedButton
+from attnviz.gui.widgets.control import draw_focus_ring
 from attnviz.gui.widgets.heat.hatch import device_scale, draw_blocked
 from attnviz.gui.widgets.paragraph import Mark, broken, laid_out
 from attnviz.i18n import _
@@ -37,7 +37,7 @@ ARROWS = {
 """Step across and down of each arrow key."""
 
 
-class PresetCard(QAbstractButton):
+class PresetCard(PaintedButton):
     """Opens a preset. `walked` carries the step of an arrow key."""
 
     walked = Signal(int, int)
@@ -46,10 +46,6 @@ class PresetCard(QAbstractButton):
         super().__init__()
         self.preset = preset
         self.setObjectName(f"card_{preset.id}")
-        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.setCursor(Qt.CursorShape.PointingHandCursor)
-        self.setAttribute(Qt.WidgetAttribute.WA_Hover)
-        self._theme = active_theme()
         self._picture: Picture | None = None
         self.retranslate()
 
@@ -57,11 +53,6 @@ class PresetCard(QAbstractButton):
         """Update the texts to the active language."""
         self.setAccessibleName(_(self.preset.title))
         self.setAccessibleDescription(plain_caption(_(self.preset.description)))
-        self.update()
-
-    def apply_theme(self, theme: Theme) -> None:
-        """Use the colours of `theme`."""
-        self._theme = theme
         self.update()
 
     @property
@@ -85,11 +76,9 @@ class PresetCard(QAbstractButton):
         return QSize(WIDTH, HEIGHT)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Arrows walk, Enter opens."""
+        """Arrows walk."""
         if event.key() in ARROWS:
             self.walked.emit(*ARROWS[Qt.Key(event.key())])
-        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
-            self.click()
         else:
             super().keyPressEvent(event)
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFont, QKeyEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QAbstractButton, QSizePolicy
+from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy
 
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.icons import icon
-from attnviz.gui.look.theme import RADIUS, Theme
-from attnviz.gui.widgets.control import active_theme, draw_focus_ring
+from attnviz.gui.look.theme import RADIUS
+from attnviz.gui.widgets.button import PaintedButton
+from attnviz.gui.widgets.control import draw_focus_ring
 from attnviz.i18n import N_, _
 
 _HEIGHT = 64
@@ -34,7 +35,7 @@ ENTRIES: tuple[Entry, ...] = (
 )
 
 
-class EntryButton(QAbstractButton):
+class EntryButton(PaintedButton):
     """A row of `ENTRIES` as a button."""
 
     def __init__(self, entry: Entry) -> None:
@@ -43,10 +44,6 @@ class EntryButton(QAbstractButton):
         self.setObjectName(f"entry_{entry.action}")
         self.setFixedHeight(_HEIGHT)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.setCursor(Qt.CursorShape.PointingHandCursor)
-        self.setAttribute(Qt.WidgetAttribute.WA_Hover)
-        self._theme = active_theme()
         self.retranslate()
 
     def retranslate(self) -> None:
@@ -55,20 +52,8 @@ class EntryButton(QAbstractButton):
         self.setAccessibleDescription(_(self.entry.hint))
         self.update()
 
-    def apply_theme(self, theme: Theme) -> None:
-        """Use the colours of `theme`."""
-        self._theme = theme
-        self.update()
-
     def sizeHint(self) -> QSize:
         return QSize(240, _HEIGHT)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Enter presses."""
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
-            self.click()
-        else:
-            super().keyPressEvent(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)

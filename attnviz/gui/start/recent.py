@@ -6,13 +6,14 @@ from datetime import date, timedelta
 from pathlib import Path
 
 from PySide6.QtCore import QDate, QLocale, QRectF, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QKeyEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from attnviz.core.text import visible
 from attnviz.gui.look.fonts import ui_font
-from attnviz.gui.look.theme import GRID, RADIUS, Theme
-from attnviz.gui.widgets.control import active_theme, draw_focus_ring, plain_tooltip
+from attnviz.gui.look.theme import GRID, RADIUS
+from attnviz.gui.widgets.button import PaintedButton
+from attnviz.gui.widgets.control import draw_focus_ring, plain_tooltip
 from attnviz.i18n import _, current_language
 
 _HEIGHT = 44
@@ -20,7 +21,7 @@ _MARGIN = 8
 _WEEK = timedelta(days=6)
 
 
-class RecentRow(QAbstractButton):
+class RecentRow(PaintedButton):
     """One document. `day` is that of its last change; None until it is known."""
 
     def __init__(self, path: Path) -> None:
@@ -30,10 +31,6 @@ class RecentRow(QAbstractButton):
         self.setObjectName("recent_row")
         self.setFixedHeight(_HEIGHT)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.setCursor(Qt.CursorShape.PointingHandCursor)
-        self.setAttribute(Qt.WidgetAttribute.WA_Hover)
-        self._theme = active_theme()
         self.setAccessibleName(visible(path.name))
         self.setToolTip(plain_tooltip(visible(str(path))))
 
@@ -43,20 +40,8 @@ class RecentRow(QAbstractButton):
         self.setEnabled(day is not None)
         self.update()
 
-    def apply_theme(self, theme: Theme) -> None:
-        """Use the colours of `theme`."""
-        self._theme = theme
-        self.update()
-
     def sizeHint(self) -> QSize:
         return QSize(200, _HEIGHT)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Enter opens."""
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
-            self.click()
-        else:
-            super().keyPressEvent(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QAbstractButton, QPushButton, QWidget
+
+from attnviz.gui.look.theme import Theme
+from attnviz.gui.widgets.control import active_theme
 
 
 class Button(QPushButton):
@@ -14,6 +18,28 @@ class Button(QPushButton):
     def __init__(self, text: str = "", parent: QWidget | None = None) -> None:
         super().__init__(text, parent)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+
+
+class PaintedButton(QAbstractButton):
+    """Base of the buttons that paint themselves: Tab reaches them, and Enter presses them."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = active_theme()
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setAttribute(Qt.WidgetAttribute.WA_Hover)
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Use the colours of `theme`."""
+        self._theme = theme
+        self.update()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.click()
+        else:
+            super().keyPressEvent(event)
 
 
 def rove(buttons: Sequence[QAbstractButton], chosen: int) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, QTimer, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QAbstractButton, QDockWidget, QMainWindow, QWidget
+from PySide6.QtWidgets import QDockWidget, QMainWindow, QWidget
 
-from attnviz.gui.look.theme import GRID, RADIUS, Theme
-from attnviz.gui.widgets.control import active_theme, draw_focus_ring, plain_tooltip
+from attnviz.gui.look.theme import GRID, RADIUS
+from attnviz.gui.widgets.button import PaintedButton
+from attnviz.gui.widgets.control import draw_focus_ring, plain_tooltip
 from attnviz.i18n import _
 
 SIDE = 18
@@ -15,12 +16,12 @@ MOST = 16_777_215
 """Qt's largest size of a widget."""
 
 
-class FoldButton(QAbstractButton):
+class FoldButton(PaintedButton):
     """Checked while `panel` is folded: then it has no height, and its neighbours take the room."""
 
     def __init__(self, panel: QWidget) -> None:
         super().__init__()
-        self._panel, self._theme = panel, active_theme()
+        self._panel = panel
         self._heights: dict[QDockWidget, int] = {}
         self._unfolded = QTimer(self)
         self._unfolded.setSingleShot(True)
@@ -29,19 +30,12 @@ class FoldButton(QAbstractButton):
         self.setCheckable(True)
         self.setObjectName("fold_button")
         self.setFixedSize(SIDE, SIDE)
-        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.setCursor(Qt.CursorShape.PointingHandCursor)
-        self.setAttribute(Qt.WidgetAttribute.WA_Hover)
         self.toggled.connect(self._on_toggled)
 
     def retranslate(self) -> None:
         text = _("Unfold the panel") if self.isChecked() else _("Fold the panel to its title")
         self.setAccessibleName(text)
         self.setToolTip(plain_tooltip(text))
-
-    def apply_theme(self, theme: Theme) -> None:
-        self._theme = theme
-        self.update()
 
     def sizeHint(self) -> QSize:
         return QSize(SIDE, SIDE)

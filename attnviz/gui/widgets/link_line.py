@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from PySide6.QtCore import QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
-from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from attnviz.gui.look.theme import GRID, RADIUS, Theme
-from attnviz.gui.widgets.control import active_theme, draw_focus_ring
+from attnviz.gui.look.theme import GRID, RADIUS
+from attnviz.gui.widgets.button import PaintedButton
+from attnviz.gui.widgets.control import draw_focus_ring
 
 _FLAGS = Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 
 
-class LinkLine(QAbstractButton):
+class LinkLine(PaintedButton):
     """A button that looks like a link. Its text is plain."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._theme = active_theme()
-        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.setCursor(Qt.CursorShape.PointingHandCursor)
-        self.setAttribute(Qt.WidgetAttribute.WA_Hover)
         policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
@@ -31,11 +28,6 @@ class LinkLine(QAbstractButton):
         self.setAccessibleName(text)
         self.setVisible(bool(text))
         self.updateGeometry()
-
-    def apply_theme(self, theme: Theme) -> None:
-        """Take the colours of `theme`."""
-        self._theme = theme
-        self.update()
 
     def heightForWidth(self, width: int) -> int:
         room = QRect(0, 0, max(width - 2 * GRID, 1), 10_000)

@@ -1,4 +1,4 @@
-"""What differs between two documents: every field of the table is found, titled and put into words."""
+"""What differs between two documents: every field of the table is found and named."""
 
 from __future__ import annotations
 

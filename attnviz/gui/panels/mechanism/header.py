@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QGuiApplication, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from attnviz.gui.look.fonts import number_font, ui_font
-from attnviz.gui.look.theme import GRID, RADIUS, TEXT_PX, Theme
-from attnviz.gui.widgets.control import active_theme, draw_focus_ring, plain_tooltip
+from attnviz.gui.look.theme import GRID, RADIUS, TEXT_PX
+from attnviz.gui.widgets.button import PaintedButton
+from attnviz.gui.widgets.control import draw_focus_ring, plain_tooltip
 from attnviz.i18n import _
 
 HEIGHT = 36
@@ -16,7 +17,7 @@ _ARROW = 4.0
 _TITLE_LEFT = 20
 
 
-class SectionHeader(QAbstractButton):
+class SectionHeader(PaintedButton):
     """Opens and closes a section; the signals carry a click, and a click with Shift."""
 
     chosen = Signal()
@@ -24,12 +25,8 @@ class SectionHeader(QAbstractButton):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._theme = active_theme()
         self._value, self._is_pinned, self._error, self._is_found = "", False, "", False
         self.setCheckable(True)
-        self.setCursor(Qt.CursorShape.PointingHandCursor)
-        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.setAttribute(Qt.WidgetAttribute.WA_Hover)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.clicked.connect(self._on_clicked)
 
@@ -70,10 +67,6 @@ class SectionHeader(QAbstractButton):
     def set_found(self, is_found: bool) -> None:
         """Say that the title itself answers the search."""
         self._is_found = is_found
-        self.update()
-
-    def apply_theme(self, theme: Theme) -> None:
-        self._theme = theme
         self.update()
 
     def sizeHint(self) -> QSize:
