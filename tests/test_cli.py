@@ -19,7 +19,7 @@ from first_layer import stacked
 import attnviz
 from attnviz.checkpoints.presets import load_preset, preset_ids
 from attnviz.cli import main
-from attnviz.cli_commands import json_numbers
+from attnviz.cli.commands.decode import json_numbers
 
 Capture = pytest.CaptureFixture[str]
 
@@ -405,7 +405,7 @@ def test_a_file_in_place_of_a_command_is_opened(
     before: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[str | None] = []
-    monkeypatch.setattr("attnviz.cli._open_window", lambda document: opened.append(document) or 0)
+    monkeypatch.setattr("attnviz.cli.commands.gui.open_window", lambda document: opened.append(document) or 0)
     file = tmp_path / "a document"
     file.write_text("{}", encoding="utf-8")
     assert main([*before, str(file)]) == 0 and main([*before, "gone.safetensors"]) == 0

@@ -1,0 +1,43 @@
+"""`attnviz gui`: open the window."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from attnviz.cli.command import Command, Refused
+from attnviz.i18n import N_, _
+
+
+def add(command: ArgumentParser) -> None:
+    """Add the document."""
+    command.add_argument("document", nargs="?", metavar="DOC", help=_("a document file"))
+
+
+def run(options: Namespace) -> int:
+    """Open the window, with the given document."""
+    return open_window(getattr(options, "document", None))
+
+
+def open_window(document: str | None) -> int:
+    """Open the window and return its exit code. Raises `Refused` without the file or a display."""
+    if document is not None and not Path(document).is_file():
+        raise Refused(_("{file}: no such file").format(file=document))
+    has_display = any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"))
+    if sys.platform.startswith("linux") and not has_display:
+        raise Refused(
+            _(
+                "the window needs a display; found none. attnviz --help lists the commands that work "
+                "without one"
+            )
+        )
+    try:
+        from attnviz.gui.app import main as window
+    except ImportError as error:
+        raise Refused(_("the window cannot be opened: {reason}").format(reason=error)) from None
+    return window(Path(document) if document is not None else None)
+
+
+COMMAND = Command("gui", N_("open the window"), add, run)

@@ -1,0 +1,62 @@
+"""`attnviz import`: a trained model with a text as a document."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from attnviz.cli.command import Command, Named
+from attnviz.cli.options import written
+from attnviz.errors import FieldError, must_be
+from attnviz.i18n import N_, _
+from attnviz.model.io.files import save
+
+
+def add(command: ArgumentParser) -> None:
+    """Add the options."""
+    command.add_argument(
+        "folder", metavar="FOLDER", help=_("a checkpoint: config.json, model.safetensors, tokenizer.json")
+    )
+    command.add_argument("-o", "--output", metavar="FILE", required=True, help=_(".safetensors or .json"))
+    command.add_argument("--text", help=_("the input text; needs the package tokenizers"))
+    command.add_argument("--ids", metavar="1,2,3", help=_("token ids instead of a text"))
+    command.add_argument(
+        "--memory-text", metavar="TEXT", help=_("the input text of the encoder of an encoder-decoder")
+    )
+    command.add_argument("--memory-ids", metavar="1,2,3", help=_("token ids instead of that text"))
+    command.add_argument("--dtype", default="float32", help=_("the precision (default: float32)"))
+    command.add_argument(
+        "--attention-only", action="store_true", help=_("only the attention of the first layer")
+    )
+
+
+def run(options: Namespace) -> int:
+    """Import a checkpoint and a text as a document, and save it."""
+    from attnviz.checkpoints import CheckpointError, import_checkpoint
+
+    try:
+        document = import_checkpoint(
+            options.folder,
+            options.text,
+            _ids("ids", options.ids),
+            memory_text=options.memory_text,
+            memory_ids=_ids("memory_ids", options.memory_ids),
+            dtype=options.dtype,
+            attention_only=options.attention_only,
+        )
+    except CheckpointError as error:
+        raise Named(error.message) from None
+    written(options.output, lambda: save(document, options.output))
+    return 0
+
+
+def _ids(name: str, text: str | None) -> tuple[int, ...] | None:
+    """Parse whole numbers separated by commas."""
+    if text is None:
+        return None
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdigit() for part in parts):
+        raise Named(FieldError(name, text, must_be("whole numbers with commas between them")).message)
+    return tuple(map(int, parts))
+
+
+COMMAND = Command("import", N_("import a trained model with a text as a document"), add, run)

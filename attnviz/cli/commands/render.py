@@ -1,0 +1,85 @@
+"""`attnviz render`: save a stage as a picture."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from msgspec.structs import replace
+
+from attnviz.cli.command import Command
+from attnviz.cli.options import add_document, document, execute, head, whole_number_option, written
+from attnviz.errors import FieldError, must_be
+from attnviz.i18n import N_, _
+from attnviz.model.spec.view import Ranges, View
+
+ORIENTATIONS = ("queries_as_rows", "queries_as_columns")
+PICTURES = ("map", "lines")
+
+
+def add(command: ArgumentParser) -> None:
+    """Add the options."""
+    from attnviz.core.levels import RANGES
+
+    add_document(command)
+    command.add_argument("-o", "--output", metavar="FILE", required=True, help=_(".svg, .pdf or .png"))
+    command.add_argument("--stage", help=_("the stage (default: the one the document shows)"))
+    command.add_argument(
+        "--site",
+        metavar="NAME|all",
+        help=_("the attention, such as decoder.0.cross, or all of them (default: the selected one)"),
+    )
+    command.add_argument("--head", metavar="N|all", help=_("a head, 0 the first, or all of them"))
+    command.add_argument("--theme", default="light", help=_("light or dark (default: light)"))
+    command.add_argument("--orientation", choices=ORIENTATIONS, help=_("the orientation of the matrix"))
+    command.add_argument("--range", choices=[row.id for row in RANGES], help=_("the range of the colours"))
+    command.add_argument(
+        "--as",
+        dest="picture",
+        choices=PICTURES,
+        help=_("a map, or lines from words to words, of weights"),
+    )
+    command.add_argument(
+        "--query", metavar="N|all", help=_("with lines: one query, 0 the first, or all (default: the view's)")
+    )
+    command.add_argument(
+        "--dpi",
+        type=whole_number_option,
+        default=200,
+        help=_("pixels per inch of a PNG (default: {dpi})").format(dpi=200),
+    )
+
+
+def run(options: Namespace) -> int:
+    """Draw one stage into a file: one head or all of them, or one head of all attentions."""
+    from attnviz.figures import render as draw
+    from attnviz.figures import save_figure
+    from attnviz.figures.files import format_of
+    from attnviz.figures.palette import palette
+
+    known, of_head = document(options), head(options.head)
+    palette(options.theme)
+    written(options.output, lambda: format_of(options.output))
+    trace = execute(known, options)
+    view = known.view
+    if options.orientation is not None:
+        view = replace(view, orientation=options.orientation)
+    if options.range is not None:
+        view = replace(view, ranges=Ranges.of_all(options.range))
+    if options.query is not None:
+        view = _with_query(view, options.query)
+    where = {"site": options.site, "theme": options.theme, "picture": options.picture}
+    figure = draw(trace, view, options.stage, of_head, **where)
+    written(options.output, lambda: save_figure(figure, options.output, dpi=options.dpi))
+    return 0
+
+
+def _with_query(view: View, text: str) -> View:
+    """The view whose lines start from one query, counted from 0, or from all of them."""
+    if text == "all":
+        return replace(view, lines=replace(view.lines, queries="all"))
+    if not text.isascii() or not text.isdigit():
+        raise FieldError("query", text, must_be("a whole number of at least 0, or 'all'"))
+    return replace(view, query=int(text), lines=replace(view.lines, queries="one"))
+
+
+COMMAND = Command("render", N_("save a stage as a heat map"), add, run)

@@ -1,0 +1,65 @@
+"""`attnviz run`: compute a document; save its stages, or list them."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attnviz.cli.command import Command, Named
+from attnviz.cli.options import add_document, document, execute, sites, stages, written
+from attnviz.core.text import number
+from attnviz.errors import about, suffix_error
+from attnviz.i18n import N_, _
+
+if TYPE_CHECKING:
+    from attnviz.model.trace import Trace
+
+
+def add(command: ArgumentParser) -> None:
+    """Add the options."""
+    add_document(command)
+    command.add_argument("-o", "--output", metavar="FILE.npz", help=_("arrays named site.stage"))
+    command.add_argument("--stages", metavar="A,B", help=_("only these stages (default: all)"))
+    command.add_argument("--site", metavar="NAME", help=_("only this attention (default: all)"))
+
+
+def run(options: Namespace) -> int:
+    """Compute a document; write the arrays, or list the stages."""
+    from attnviz.compute.saving import save_arrays
+    from attnviz.model.io.numbers import NPZ_SUFFIX
+
+    output = options.output
+    known = document(options)
+    if output is not None and Path(output).suffix.lower() != NPZ_SUFFIX:
+        raise Named(about(output, suffix_error(Path(output).suffix, (NPZ_SUFFIX,)).message))
+    trace = execute(known, options)
+    of_sites = sites(trace, options.site)
+    chosen = stages(trace, of_sites, options.stages)
+    if output is None:
+        _print_stages(trace, of_sites, chosen)
+        return 0
+    written(output, lambda: save_arrays(trace, chosen, output, sites=of_sites))
+    return 0
+
+
+def _print_stages(trace: Trace, sites: tuple[str, ...], stages: tuple[str, ...] | None) -> None:
+    seconds = number(trace.seconds * 1000)
+    dtype = trace.experiment.dtype
+    print(
+        _("{engine} on {device}, {dtype}, {time} ms").format(
+            engine=trace.engine, device=trace.device, dtype=dtype, time=seconds
+        )
+    )
+    shown = [
+        (f"{name}.{stage}", " × ".join(map(str, trace.site(name).shape(stage))))
+        for name in sites
+        for stage in trace.site(name).stages
+        if stages is None or stage in stages
+    ]
+    longest = max(len(array) for array, _shape in shown)
+    for array, shape in shown:
+        print(f"{array:<{longest}}  {shape}")
+
+
+COMMAND = Command("run", N_("compute a document; save its stages, or list them"), add, run)

@@ -1,0 +1,132 @@
+"""Options and steps of several commands: the document and its engine, stages and sites, files to write."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from attnviz.checkpoints.presets import load_preset, preset_ids
+from attnviz.cli.command import Named
+from attnviz.core.text import visible
+from attnviz.errors import FieldError, Message, about, among, listed, message_of, must_be, quoted
+from attnviz.i18n import N_, _
+from attnviz.model.edit.edits import set_tokens
+from attnviz.model.io.files import DocumentError, load
+from attnviz.model.spec.document import Document
+from attnviz.model.text import MODEL, split_text
+
+if TYPE_CHECKING:
+    from attnviz.model.trace import Trace
+
+DOC_HELP = N_("a document file, or the name of a preset (see attnviz presets)")
+
+
+def add_document(command: ArgumentParser) -> None:
+    """Add the document, the engine, the precision and the text."""
+    command.add_argument("document", metavar="DOC", help=_(DOC_HELP))
+    command.add_argument("--engine", default="numpy", help=_("numpy or torch (default: numpy)"))
+    command.add_argument("--device", default="auto", help=_("auto, cpu, cuda or cuda:N (default: auto)"))
+    command.add_argument("--dtype", help=_("the precision, instead of the document's dtype"))
+    command.add_argument(
+        "--text", help=_("an input text that replaces the document's; needs a model's vocabulary")
+    )
+
+
+def document(options: Namespace) -> Document:
+    """The file or preset that `DOC` names, with the requested text and dtype."""
+    name = options.document
+    try:
+        document = load_preset(name) if name in preset_ids() and not Path(name).is_file() else load(name)
+    except DocumentError as error:
+        message = error.message
+        if not Path(name).suffix and not Path(name).exists():
+            message = Message(
+                "The document must be a file or a preset ({ids}); got {name}.",
+                ids=", ".join(preset_ids()),
+                name=quoted(name),
+            )
+        raise Named(message) from None
+    if options.text is not None:
+        tokens = split_text(document.experiment, options.text, MODEL.id)
+        document = replace(document, experiment=set_tokens(document.experiment, tokens))
+    if options.dtype is None:
+        return document
+    from attnviz.engines.decode.run import ITEMSIZE
+
+    if options.dtype not in ITEMSIZE:
+        raise FieldError("dtype", options.dtype, among(ITEMSIZE))
+    return replace(document, experiment=replace(document.experiment, dtype=options.dtype))
+
+
+def execute(document: Document, options: Namespace) -> Trace:
+    """Run the document on the chosen engine; its notices go to standard error."""
+    from attnviz.compute.execute import execute as compute
+
+    trace = compute(document.experiment, options.engine, options.device)
+    for said in trace.notices:
+        notice(said)
+    return trace
+
+
+def sites(trace: Trace, wanted: str | None) -> tuple[str, ...]:
+    """The site named by `--site`, or all."""
+    if wanted is None:
+        return trace.sites
+    if wanted not in trace.sites:
+        raise FieldError("site", wanted, among(trace.sites))
+    return (wanted,)
+
+
+def stages(trace: Trace, sites: tuple[str, ...], wanted: str | None) -> tuple[str, ...] | None:
+    """The stages named by `--stages`, None for all."""
+    if wanted is None:
+        return None
+    names = tuple(dict.fromkeys(name.strip() for name in wanted.split(",") if name.strip()))
+    stages = tuple(dict.fromkeys(stage for site in sites for stage in trace.site(site).stages))
+    for name in names:
+        if name not in stages:
+            raise FieldError("stage", name, among(stages))
+    if not names:
+        raise FieldError("stages", wanted, must_be("one or more of {choices}", choices=listed(stages)))
+    return names
+
+
+def head(text: str | None) -> Any:
+    """Parse a head: its number, 'all', or None."""
+    if text is None or text == "all":
+        return text
+    if not text.isascii() or not text.isdigit():
+        raise FieldError("head", text, must_be("a whole number of at least 0, or 'all'"))
+    return int(text)
+
+
+def whole_number_option(text: str) -> int:
+    """Parse the number of an option; its range is checked where it is used."""
+    try:
+        return int(text)
+    except ValueError:
+        raise ArgumentTypeError(
+            _("must be a whole number of at least 1; got {text!r}").format(text=text)
+        ) from None
+
+
+def written(path: str, write: Callable[[], object]) -> None:
+    """Write a file, and prefix every error with its name."""
+    try:
+        write()
+    except OSError as error:
+        raise Named(about(path, message_of(error))) from None
+    except ValueError as error:
+        message = message_of(error)
+        is_named = str(message).startswith(Path(path).name)
+        raise Named(message if is_named else about(path, message)) from None
+
+
+def notice(notice: Message) -> None:
+    """Print a notice to standard error."""
+    print(f"attnviz: {visible(notice.text())}", file=sys.stderr)

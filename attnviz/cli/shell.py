@@ -1,0 +1,160 @@
+"""The command line: its arguments, its language, its exit codes."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from attnviz.cli.command import Named, Refused
+from attnviz.cli.commands import gui
+from attnviz.cli.table import COMMANDS
+from attnviz.cli.words import Help, speak
+from attnviz.errors import about, message_of
+from attnviz.i18n import LANGUAGES, _, set_language
+from attnviz.version import __version__
+
+REFUSED, INTERRUPTED, PIPE_CLOSED = 2, 130, 141
+"""Exit codes: wrong input or no room for the output; Ctrl+C; the reader of standard output closed it."""
+
+SUFFIXES = (".json", ".safetensors")
+"""Suffixes of document files."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Reports an error in one line, without the usage."""
+
+    def error(self, message: str) -> NoReturn:
+        raise Refused(_("{message} (see {command} --help)").format(message=message, command=self.prog))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit code."""
+    _prepare_streams()
+    try:
+        code = _dispatch(list(sys.argv[1:] if argv is None else argv))
+        sys.stdout.flush()
+        return code
+    except Refused as refusal:
+        _say_error(str(refusal))
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        _drop_output()
+        return PIPE_CLOSED
+    except OSError as error:  # files are named where they are written; the remaining case is standard output
+        _drop_output()
+        _say_error(f"{error.filename or _('standard output')}: {error.strerror or error}")
+    return REFUSED
+
+
+def _prepare_streams() -> None:
+    """Make every print succeed, and keep libraries quiet."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the shell, or a Windows program without a console
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
+        elif hasattr(getattr(sys, name), "reconfigure"):
+            # A terminal without Chinese must not cause a failure.
+            getattr(sys, name).reconfigure(errors="backslashreplace")
+    # matplotlib complains there about a home directory that it cannot write to, and works without one.
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
+
+
+def main_gui() -> int:
+    """Open the window, for a launcher without a terminal; arguments as for `attnviz gui`."""
+    return main(["gui", *sys.argv[1:]])
+
+
+def _drop_output() -> None:
+    """The interpreter flushes once more at exit: redirect that to nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _dispatch(arguments: list[str]) -> int:
+    # The language first: the help and the errors use it.
+    known, _others = _language_parser().parse_known_args(arguments)
+    if known.language is not None:
+        _set_language(known.language)
+    speak()
+    options = parser().parse_args(_with_command(arguments))
+    command = next(row for row in COMMANDS if row.name == (options.command or "gui"))
+    if command is gui.COMMAND:
+        return command.run(options)
+    from attnviz.engines.engine import EngineError
+
+    named = getattr(options, "document", None)
+    try:
+        return command.run(options)
+    except Named as error:
+        raise Refused(error.message.text()) from None
+    except (EngineError, ValueError, MemoryError) as error:
+        message = message_of(error)
+        raise Refused((about(named, message) if named else message).text()) from None
+
+
+def _language_parser() -> argparse.ArgumentParser:
+    """Read --language alone, at any place; errors in it are reported with the others."""
+    only = _Parser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    only.add_argument("--language", nargs="?")
+    return only
+
+
+def _with_command(arguments: list[str]) -> list[str]:
+    """The arguments with `gui` before a document in the place of a command: `attnviz FILE`."""
+    at = 0
+    while at < len(arguments) and arguments[at].startswith("-"):
+        at += 2 if arguments[at] == "--language" else 1
+    if at < len(arguments) and (Path(arguments[at]).suffix in SUFFIXES or Path(arguments[at]).is_file()):
+        return [*arguments[:at], "gui", *arguments[at:]]
+    return arguments
+
+
+def _set_language(code: str) -> None:
+    try:
+        set_language(code)
+    except ValueError as error:
+        raise Refused(str(error)) from None
+
+
+def _say_error(sentence: str) -> None:
+    from attnviz.core.text import visible
+
+    print(f"attnviz: {visible(sentence)}", file=sys.stderr)
+
+
+def parser() -> argparse.ArgumentParser:
+    """All commands with their options."""
+    # No abbreviations: a script that says --out today must not mean something else tomorrow.
+    top = _Parser(
+        prog="attnviz",
+        description=_(
+            "A workbench for the mechanics of attention. Without a command it opens the window; "
+            "attnviz FILE opens a document in it."
+        ),
+        formatter_class=Help,
+        allow_abbrev=False,
+    )
+    shows = _("show the version of the program and exit")
+    top.add_argument("--version", action="version", version=f"attnviz {__version__}", help=shows)
+    codes = ", ".join(language.code for language in LANGUAGES)
+    top.add_argument(
+        "--language", metavar="CODE", help=_("the language of all texts: {codes}").format(codes=codes)
+    )
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
+
+    for row in COMMANDS:
+        row.add(
+            commands.add_parser(
+                row.name,
+                help=_(row.help),
+                description=_(row.help),
+                epilog=_(row.epilog) if row.epilog else "",
+                formatter_class=Help,
+                allow_abbrev=False,
+            )
+        )
+    return top
