@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Literal
 
-    from attnviz import parts
+    from attnviz import analysis, parts
     from attnviz.checkpoints import presets
     from attnviz.checkpoints.importing import import_checkpoint
     from attnviz.checkpoints.reader import CheckpointError
@@ -58,6 +58,7 @@ __all__ = [
     "Trace",
     "View",
     "__version__",
+    "analysis",
     "decode",
     "document_schema",
     "import_checkpoint",
@@ -89,7 +90,11 @@ _HOMES = {
 }
 """Module of each public name that is imported on first use."""
 
-_MODULES = {"parts": "attnviz.parts", "presets": "attnviz.checkpoints.presets"}
+_MODULES = {
+    "analysis": "attnviz.analysis",
+    "parts": "attnviz.parts",
+    "presets": "attnviz.checkpoints.presets",
+}
 
 
 def run(

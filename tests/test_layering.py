@@ -26,6 +26,7 @@ MAY_IMPORT = {
     "engines": {"core", "model", "engines"},
     "compute": {"core", "model", "engines", "compute"},
     "figures": {"core", "model", "figures"},
+    "analysis": {"core", "model", "engines", "compute", "analysis"},
     "bench": {"core", "model", "engines", "compute", "checkpoints", "bench"},
     "checkpoints": {"core", "model", "checkpoints"},
 }

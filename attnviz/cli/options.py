@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from attnviz.checkpoints.presets import load_preset, preset_ids
 from attnviz.cli.command import Named
-from attnviz.core.text import visible
+from attnviz.core.text import columns, visible
 from attnviz.errors import FieldError, Message, about, among, listed, message_of, must_be, quoted
 from attnviz.i18n import N_, _
 from attnviz.model.edit.edits import set_tokens
@@ -23,7 +23,7 @@ from attnviz.model.text import MODEL, split_text
 if TYPE_CHECKING:
     from attnviz.model.trace import Trace
 
-DOC_HELP = N_("a document file, or the name of a preset (see attnviz presets)")
+DOC_HELP = N_("a document file, the name of a preset (see attnviz presets), or a model's folder with --text")
 
 
 def add_document(command: ArgumentParser) -> None:
@@ -40,6 +40,8 @@ def add_document(command: ArgumentParser) -> None:
 def document(options: Namespace) -> Document:
     """The file or preset that `DOC` names, with the requested text and dtype."""
     name = options.document
+    if (Path(name) / "config.json").is_file():
+        return _imported(options)
     try:
         document = load_preset(name) if name in preset_ids() and not Path(name).is_file() else load(name)
     except DocumentError as error:
@@ -61,6 +63,16 @@ def document(options: Namespace) -> Document:
     if options.dtype not in ITEMSIZE:
         raise FieldError("dtype", options.dtype, among(ITEMSIZE))
     return replace(document, experiment=replace(document.experiment, dtype=options.dtype))
+
+
+def _imported(options: Namespace) -> Document:
+    """The model in a folder with the text."""
+    from attnviz.checkpoints import CheckpointError, import_checkpoint
+
+    try:
+        return import_checkpoint(options.document, options.text, dtype=options.dtype or "float32")
+    except CheckpointError as error:
+        raise Named(error.message) from None
 
 
 def execute(document: Document, options: Namespace) -> Trace:
@@ -130,3 +142,28 @@ def written(path: str, write: Callable[[], object]) -> None:
 def notice(notice: Message) -> None:
     """Print a notice to standard error."""
     print(f"attnviz: {visible(notice.text())}", file=sys.stderr)
+
+
+def add_target(command: ArgumentParser, required: bool = True) -> None:
+    """Add the token whose logit is explained, the one that it is compared with, and the position."""
+    command.add_argument(
+        "--target", metavar="TOKEN", required=required, help=_("the token whose logit is explained")
+    )
+    command.add_argument(
+        "--against", metavar="TOKEN", help=_("another token, whose logit is subtracted (default: none)")
+    )
+    command.add_argument(
+        "--position",
+        metavar="N",
+        type=int,
+        default=-1,
+        help=_("the position whose logits are read, 0 the first, -1 the last (default: -1)"),
+    )
+
+
+def print_table(rows: Sequence[Sequence[str]]) -> None:
+    """Print columns as wide as their widest text; Chinese characters occupy two places."""
+    sizes = [max(columns(row[i]) for row in rows) for i in range(len(rows[0]))]
+    for row in rows:
+        cells = [text + " " * (size - columns(text)) for text, size in zip(row, sizes, strict=True)]
+        print("  ".join(cells).rstrip())

@@ -1,7 +1,19 @@
 """`COMMANDS`: the commands of the shell, in the order of its help."""
 
 from attnviz.cli.command import Command
-from attnviz.cli.commands import bench, decode, gui, import_model, presets, render, run
+from attnviz.cli.commands import (
+    ablate,
+    bench,
+    decode,
+    gui,
+    heads,
+    import_model,
+    lens,
+    patch,
+    presets,
+    render,
+    run,
+)
 
 COMMANDS: tuple[Command, ...] = (
     gui.COMMAND,
@@ -10,5 +22,9 @@ COMMANDS: tuple[Command, ...] = (
     render.COMMAND,
     import_model.COMMAND,
     decode.COMMAND,
+    heads.COMMAND,
+    lens.COMMAND,
+    ablate.COMMAND,
+    patch.COMMAND,
     bench.COMMAND,
 )

@@ -97,6 +97,25 @@ def execute_decoding(
     return _somewhere(job, engine, device, terms)
 
 
+def execute_job(
+    experiment: Experiment,
+    job: Callable[[Engine], Result],
+    engine: str = "numpy",
+    device: str = "auto",
+    passes: int = 1,
+    budget: int | None = None,
+) -> Result:
+    """Run a job that holds `passes` passes of `experiment` at a time; see `execute` for the rest.
+
+    A notice of an engine that took over is dropped: the numbers are the same.
+    """
+    n_bytes, flops = _size(experiment)
+    threads = threads_for(flops, available_cores(), 0)
+    count = partial(estimate, experiment, ITEMSIZE[experiment.dtype])
+    terms = _Terms(experiment.dtype, n_bytes * passes, count, budget, threads)
+    return _somewhere(lambda made, notices: job(made), engine, device, terms)
+
+
 @WeakMemo
 def _size(experiment: Experiment) -> tuple[int, int]:
     """Bytes and FLOPs of a run, cached: counting them takes a third of the time of a small run."""

@@ -14,29 +14,56 @@ from attnviz.i18n import N_
 
 Weights = NDArray[np.floating]
 Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+
+
+class Repeats:
+    """The places at which tokens of a text come again; computed once for all heads.
+
+    `tokens` has a number for each token, equal ones for equal tokens.
+    """
+
+    def __init__(self, tokens: Ints) -> None:
+        same = np.tril(tokens[:, None] == tokens, -1)
+        after = np.zeros_like(same)
+        after[:, 1:] = same[:, :-1]
+        self.same = np.nonzero(same)
+        """Cells (query, key) with an earlier key of the query's token, as two arrays of indices."""
+        self.after = np.nonzero(np.tril(after, -1))
+        """Cells with the key after such a key; the query itself does not count."""
+
+
+@dataclass(frozen=True, eq=False)
+class Head:
+    """One head: its weights (query, key), the blocked cells or None, and the repeats of its keys' tokens."""
+
+    weights: Weights
+    blocked: Bools | None
+    repeats: Repeats
 
 
 @dataclass(frozen=True)
 class HeadScore:
     """One score. `title` and `hint` (one sentence) are messages.
 
-    `of(weights, blocked)` is the score of one head, (query, key), from 0 to 1; NaN where it has no meaning.
-    `needs_own_keys`: it compares positions of queries and keys, so they must be the same tokens.
+    `of(head)` is a number from 0 to 1; NaN where it has no meaning. `needs_own_keys`: it compares positions
+    of queries and keys, so they must be the same tokens.
     """
 
     id: str
     title: str
     hint: str
-    of: Callable[[Weights, Bools | None], float]
+    of: Callable[[Head], float]
     needs_own_keys: bool = False
 
 
-def spread(weights: Weights, blocked: Bools | None) -> float:
+def spread(head: Head) -> float:
     """Mean over the queries of H ÷ log₂ n, with n visible keys and the entropy H of the row in bits.
 
     0 if every query attends to one key, 1 if all keys get the same weight. Queries with less than two keys do
     not count. Shannon 1948.
     """
+    weights, blocked = head.weights, head.blocked
     n_visible = np.full(len(weights), weights.shape[1]) if blocked is None else (~blocked).sum(axis=1)
     counted = n_visible > 1
     if not counted.any():
@@ -45,20 +72,58 @@ def spread(weights: Weights, blocked: Bools | None) -> float:
     return _mean(np.minimum(shares, 1.0))
 
 
-def on_previous(weights: Weights, blocked: Bools | None) -> float:
+def on_previous(head: Head) -> float:
     """Mean weight of key i − 1 over the queries i ≥ 1: 1 for a head that copies the previous token.
 
     "Previous token head": Elhage et al. 2021, A Mathematical Framework for Transformer Circuits.
     """
-    return _mean(np.diagonal(weights, -1))
+    return _mean(np.diagonal(head.weights, -1))
 
 
-def on_first(weights: Weights, blocked: Bools | None) -> float:
+def on_first(head: Head) -> float:
     """Mean weight of the first key over the queries i ≥ 1: 1 for a head that rests on the first token.
 
     "Attention sink": Xiao et al. 2024.
     """
-    return _mean(weights[1:, :1])
+    return _mean(head.weights[1:, :1])
+
+
+def on_same(head: Head) -> float:
+    """Mean over the queries whose token came before of the weight on all its earlier places.
+
+    "Duplicate token head": Wang et al. 2022, Interpretability in the Wild.
+    """
+    return _on(head.weights, head.repeats.same)
+
+
+def on_next_of_same(head: Head) -> float:
+    """Mean over the queries whose token came before of the weight on the keys after its earlier places.
+
+    "Induction head": Olsson et al. 2022, In-context Learning and Induction Heads.
+    """
+    return _on(head.weights, head.repeats.after)
+
+
+NEAR = 2
+"""Keys at most this far from the query are near."""
+
+
+def on_near(head: Head) -> float:
+    """Mean weight of the keys at most `NEAR` positions from the query, itself included, from query 3 on.
+
+    Earlier queries of a causal text see no others.
+    """
+    weights, n = head.weights, len(head.weights)
+    bands = [np.diagonal(weights, by)[NEAR + 1 + min(by, 0) :] for by in range(-NEAR, NEAR + 1)]
+    total = sum(float(np.sum(band, dtype=np.float64)) for band in bands)
+    return total / (n - NEAR - 1) if n > NEAR + 1 else float("nan")
+
+
+def _on(weights: Weights, cells: tuple[Ints, ...]) -> float:
+    """Mean over the rows with such cells of their weight on them; NaN without."""
+    rows, columns = cells
+    n_rows = len(np.unique(rows))
+    return float(np.sum(weights[rows, columns], dtype=np.float64)) / n_rows if n_rows else float("nan")
 
 
 def _mean(values: NDArray[Any]) -> float:
@@ -69,6 +134,19 @@ def _mean(values: NDArray[Any]) -> float:
 HEAD_SCORES: tuple[HeadScore, ...] = (
     HeadScore(
         "previous", N_("previous token"), N_("Mean weight of the token before the query"), on_previous, True
+    ),
+    HeadScore(
+        "same", N_("same token"), N_("Mean weight of earlier places of the query's token"), on_same, True
+    ),
+    HeadScore(
+        "induction",
+        N_("induction"),
+        N_("Mean weight of the tokens that followed earlier places of the query's token"),
+        on_next_of_same,
+        True,
+    ),
+    HeadScore(
+        "near", N_("near tokens"), N_("Mean weight of the keys at most two positions away"), on_near, True
     ),
     HeadScore("first", N_("first token"), N_("Mean weight of the first key: an attention sink"), on_first),
     HeadScore(

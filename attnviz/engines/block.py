@@ -74,13 +74,12 @@ def _feed_forward(engine: Engine, ffn: FeedForward, features: Features, source: 
     x = features.tf[source]
     if ffn.gate is not None:
         features.add("ffn_gate", linear(engine, x, ffn.gate))
-    up = linear(engine, x, ffn.up)
-    features.add("ffn_up", up)
+    up = features.add("ffn_up", linear(engine, x, ffn.up))
     if ffn.gate is not None:
         hidden = gated(engine.xp, features.tf["ffn_gate"], up, ffn.activation, engine.special)
     else:
         hidden = ACTIVATION_BY_ID[ffn.activation].apply(engine.xp, up, engine.special)
-    features.add("ffn_hidden", hidden)
+    hidden = features.add("ffn_hidden", hidden)
     features.add("ffn_output", linear(engine, hidden, ffn.down))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,16 +15,20 @@ class Features:
     """Stages of one call: `tf` are (token, feature), `heads` are (g[, r], token, d).
 
     `order` has the ids of all stages of the site so far, in data-flow order, score-shaped ones included.
+    `change(stage, array)` returns what is kept of an array, and so what the next stages read.
     """
 
     tf: dict[str, Array] = field(default_factory=dict)
     heads: dict[str, Array] = field(default_factory=dict)
     order: list[str] = field(default_factory=list)
+    change: Callable[[str, Array], Array] | None = None
 
-    def add(self, stage: str, array: Array) -> None:
-        """Keep the array of a stage, the next one in data-flow order."""
-        (self.heads if STAGE_BY_ID[stage].per_head else self.tf)[stage] = array
+    def add(self, stage: str, array: Array) -> Array:
+        """Keep the array of a stage, the next one in data-flow order, and return it as it is kept."""
+        kept = array if self.change is None else self.change(stage, array)
+        (self.heads if STAGE_BY_ID[stage].per_head else self.tf)[stage] = kept
         self.order.append(stage)
+        return kept
 
     def came_in(self) -> str:
         """The input stage of the site, in its last form: the first residual connection adds it."""

@@ -23,8 +23,7 @@ def add_latent(engine: Engine, latent: Latent, features: Features, x: Array) -> 
     """Add the latent, (key, d_c), and the key that all heads share, (key, d_rope), before its rotation."""
     projected = linear(engine, x, latent.down)
     if latent.norm is not None:
-        features.add("latent_projected", projected)
-        projected = normed(engine, latent.norm, projected)
+        projected = normed(engine, latent.norm, features.add("latent_projected", projected))
     features.add("latent", projected)
     if latent.rope_key is not None:
         features.add("rope_key", linear(engine, x, latent.rope_key))

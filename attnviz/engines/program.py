@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -54,16 +55,18 @@ class Block(NamedTuple):
 class _Product:
     """Form of the product of q and k: with `factor`, the scale, already in q, or without (None).
 
-    `is_bounded`: no score is so large that its exponential could overflow.
+    `is_bounded`: no score is so large that its exponential could overflow. `begins` is the given stage, if it
+    is no product.
     """
 
     factor: float | None = None
     is_bounded: bool = False
+    begins: str = ""
 
     @property
     def stage(self) -> str:
         """The stage that the product gives."""
-        return "scores" if self.factor is None else "scaled"
+        return self.begins or ("scores" if self.factor is None else "scaled")
 
 
 def _product(engine: Engine, scoring: Scoring, q: Array, k: Array) -> _Product:
@@ -333,14 +336,47 @@ def scores_of(
     return scores
 
 
+def stages_from(
+    engine: Engine, scoring: Scoring, scores: Scores, first: str, change: Callable[[str, Array], Array]
+) -> list[Array]:
+    """The stages from `first` to the weights, (g, r, q, k), each as `change(stage, array)` returns it."""
+    stages = scoring.stages
+    heads = _head_numbers(*scores.qk[0].shape[:2])
+    sight = scores.sight
+    seen = sight.of(slice(0, len(scores.positions[0])), sight.whole)
+    block = Block(heads, *scores.positions, seen, scores.qk)
+    made = [change(first, scores_of(engine, scoring, first, scores.qk, heads, *scores.positions))]
+    for before, stage in itertools.pairwise(stages[stages.index(first) : stages.index("weights") + 1]):
+        array = engine.xp.asarray(made[-1], copy=True)
+        _shape_scores(engine, scoring, array, block, stage, _Product(begins=before))
+        made.append(change(stage, array))
+    return made
+
+
+def dropped(engine: Engine, scoring: Scoring, scores: Scores, weights: Array) -> Array:
+    """The weights (g, r, q, k) that the mixture uses: all of them, after the dropout."""
+    if scoring.drop is None:
+        return weights
+    made = engine.xp.asarray(weights, copy=True)
+    engine.multiply_(made, scoring.drop(_head_numbers(*weights.shape[:2]), *scores.positions))
+    return made
+
+
+def mix(engine: Engine, scoring: Scoring, weights: Array, v: Array) -> Array:
+    """Weights (g, r, q, k) times v (g, k, d): (g, r, q, d), zero for heads that are off."""
+    mixed = engine.xp.matmul(weights, v[:, None, :, :])
+    for head in scoring.heads_off:
+        mixed[head // scoring.group_size, head % scoring.group_size, ...] = 0
+    return mixed
+
+
 def output(engine: Engine, operands: Operands, features: Features, mixed: Array) -> None:
     """Add the names of score-shaped stages, concatenated, attention_output, the block's rest, the read-out.
 
     `mixed` is that of `Attended`.
     """
     features.order += [*operands.scoring.stages, "mixed"]
-    concatenated = join_heads(engine.xp, mixed)
-    features.add("concatenated", concatenated)
+    concatenated = features.add("concatenated", join_heads(engine.xp, mixed))
     features.add("attention_output", linear(engine, concatenated, operands.output))
     after_attention(engine, operands.block, operands.final_norm, features)
     read_out(engine, operands.readout, features)

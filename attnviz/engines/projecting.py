@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,13 +19,21 @@ from attnviz.engines.product import linear
 Ints = NDArray[np.int64]
 
 
-def enter(engine: Engine, operands: Operands, stage: str, x: Array, positions: Ints) -> Features:
+def enter(
+    engine: Engine,
+    operands: Operands,
+    stage: str,
+    x: Array,
+    positions: Ints,
+    change: Callable[[str, Array], Array] | None = None,
+) -> Features:
     """Compute the stages from the input of a site, (token, d_model), to the input of its projections.
 
-    `stage` is "tokens_embedded" if `x` are token vectors, "layer_input" if another site computed them.
+    `stage` is "tokens_embedded" if `x` are token vectors, "layer_input" if another site computed them;
+    `change` is that of `Features`.
     """
-    features = Features()
-    features.add(stage, x)
+    features = Features(change=change)
+    x = features.add(stage, x)
     if operands.added is not None:
         features.add("x", x + engine.asarray(operands.added(positions)))
     add_norm(engine, features, "x_normed", operands.embedding_norm, features.order[-1])

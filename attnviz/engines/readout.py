@@ -23,7 +23,7 @@ def read_out(engine: Engine, readout: Readout | None, features: Features) -> Non
         logits = logits * readout.scale
     if readout.cap is not None:
         logits = readout.cap * engine.xp.tanh(logits / readout.cap)
+    logits = features.add("logits", logits)
     probabilities = engine.xp.asarray(logits, copy=True)
     engine.softmax_(probabilities)
-    features.add("logits", logits)
     features.add("probabilities", probabilities)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
 from attnviz.engines.finite import range_notice
 from attnviz.engines.operands import Operands, Scoring
+from attnviz.engines.patches import Patch, SitePatches
 from attnviz.engines.program import Attended, Check, Scores
 from attnviz.engines.resolution import operands_of
 from attnviz.engines.windows import ScoreWindows
@@ -38,38 +40,78 @@ def run(
     The engine's dtype counts, not the experiment's: a caller that chooses another adds a notice to `notices`.
     """
     started = time.perf_counter()
-    sites: list[_SiteRun] = []
     with engine.active():
-        first: _SiteRun | None = None
-        before: _SiteRun | None = None
-        memory: _SiteRun | None = None
-        progress, standing = progress_of(check), places(experiment)
-        for index, place in enumerate(standing):
-            site = at(experiment, place.name)
-            operands = operands_of(engine, experiment, site)
-            if before is not None and before.place.stack == "encoder" != place.stack:
-                first, before, memory = None, None, before
-            x = None if before is None else before.result
-            encoded = None if memory is None else memory.result
-            progress.at(index / len(standing))
-            part = progress.step(index, len(standing))
-            features, attended, scores = forward(engine, operands, x, encoded, part)
-            source = HeldStages(engine, operands.scoring, features, attended, scores)
-            before = _SiteRun(place, site, features, source, _inputs(site, first, before, memory))
-            first = first or before
-            sites.append(before)
+        made = sites_of(engine, experiment, check)
         engine.synchronise()
-        is_finite = all(made.is_finite(engine) for made in sites)
-    seconds = time.perf_counter() - started
-    made = tuple(made.trace for made in sites)
+        is_finite = all(site.is_finite(engine) for site in made)
+    return trace_of(engine, experiment, made, time.perf_counter() - started, notices, is_finite)
+
+
+def sites_of(
+    engine: Engine,
+    experiment: Experiment,
+    check: Check = program.never_cancelled,
+    patches: Sequence[Patch] = (),
+    kept: Sequence[SiteRun] = (),
+) -> tuple[SiteRun, ...]:
+    """The sites of a pass with `patches`, in data-flow order; the first ones are `kept` from another pass."""
+    sites: list[SiteRun] = []
+    first: SiteRun | None = None
+    before: SiteRun | None = None
+    memory: SiteRun | None = None
+    progress, standing = progress_of(check), places(experiment)
+    for index, place in enumerate(standing):
+        if before is not None and before.place.stack == "encoder" != place.stack:
+            first, before, memory = None, None, before
+        progress.at(index / len(standing))
+        if index < len(kept):
+            before = kept[index]
+        else:
+            part = progress.step(index, len(standing))
+            own = [patch for patch in patches if patch.site == place.name]
+            before = _site_run(engine, experiment, place, (first, before, memory), part, own)
+        first = first or before
+        sites.append(before)
+    return tuple(sites)
+
+
+def trace_of(
+    engine: Engine,
+    experiment: Experiment,
+    made: Sequence[SiteRun],
+    seconds: float,
+    notices: tuple[Message, ...] = (),
+    is_finite: bool = True,
+) -> Trace:
+    """The trace of a pass; a notice says where its numbers stop being finite."""
+    sites = tuple(site.trace for site in made)
     where = {"engine": engine.name, "device": engine.device}
-    trace = Trace(experiment, made, **where, seconds=seconds, notices=notices)
+    trace = Trace(experiment, sites, **where, seconds=seconds, notices=notices)
     notice = None if is_finite else range_notice(trace, engine.dtype)
-    return Trace(experiment, made, **where, seconds=seconds, notices=(*notices, notice)) if notice else trace
+    return Trace(experiment, sites, **where, seconds=seconds, notices=(*notices, notice)) if notice else trace
+
+
+def _site_run(
+    engine: Engine,
+    experiment: Experiment,
+    place: Place,
+    others: tuple[SiteRun | None, SiteRun | None, SiteRun | None],
+    check: Check,
+    patches: Sequence[Patch],
+) -> SiteRun:
+    """One site; `others` are the first one of its stack, the one before it, and the end of the encoder."""
+    _first, before, memory = others
+    site = at(experiment, place.name)
+    operands = operands_of(engine, experiment, site)
+    x = None if before is None else before.result
+    encoded = None if memory is None else memory.result
+    made = forward(engine, operands, x, encoded, check, SitePatches(engine, patches) if patches else None)
+    source = HeldStages(engine, operands.scoring, made)
+    return SiteRun(place, site, made.features, source, _inputs(site, *others))
 
 
 @dataclass(frozen=True)
-class _SiteRun:
+class SiteRun:
     """Stages of one site."""
 
     place: Place
@@ -99,7 +141,7 @@ class _SiteRun:
 
 
 def _inputs(
-    site: Site, first: _SiteRun | None, before: _SiteRun | None, memory: _SiteRun | None
+    site: Site, first: SiteRun | None, before: SiteRun | None, memory: SiteRun | None
 ) -> dict[str, Origin]:
     """Inputs of a site from others: the previous one, the last of the encoder, the first of its stack."""
     given = {}
@@ -111,9 +153,24 @@ def _inputs(
     return given
 
 
+@dataclass(frozen=True)
+class Forward:
+    """The stages of a pass through one site; `replaced` has patched ones before the softmax, (g, r, q, k)."""
+
+    features: Features
+    attended: Attended
+    scores: Scores
+    replaced: dict[str, Array] = field(default_factory=dict)
+
+
 def forward(
-    engine: Engine, operands: Operands, x: Array | None, memory: Array | None, check: Check
-) -> tuple[Features, Attended, Scores]:
+    engine: Engine,
+    operands: Operands,
+    x: Array | None,
+    memory: Array | None,
+    check: Check,
+    patches: SitePatches | None = None,
+) -> Forward:
     """All stages of a full pass through one site, on the engine.
 
     `x` is the output of the previous site, (token, d_model); None: the site begins with the token vectors.
@@ -122,11 +179,11 @@ def forward(
     stage, x = ("tokens_embedded", operands.vectors) if x is None else ("layer_input", x)
     assert x is not None  # a site without one before it begins a stack
     q_positions = np.arange(x.shape[0])
-    features = projecting.enter(engine, operands, stage, x, q_positions)
+    features = projecting.enter(engine, operands, stage, x, q_positions, patches)
     x_q = x_kv = features.x()
     if operands.memory is not None:
         x_kv = operands.memory if memory is None else memory
-        features.add("memory", x_kv)
+        x_kv = features.add("memory", x_kv)
     k_positions = np.arange(x_kv.shape[0])
     check()
     projecting.query_heads(engine, operands, features, x_q, q_positions)
@@ -134,20 +191,21 @@ def forward(
     check()
     attended, scores = program.attend(engine, operands.scoring, features, q_positions, k_positions, check)
     check()
+    replaced: dict[str, Array] = {}
+    if patches is not None:
+        attended, replaced = patches.attend(operands.scoring, features, attended, scores)
     program.output(engine, operands, features, attended.mixed)
-    return features, attended, scores
+    return Forward(features, attended, scores, replaced)
 
 
 class HeldStages:
     """The arrays of one run on the engine; windows are read or computed on demand."""
 
-    def __init__(
-        self, engine: Engine, scoring: Scoring, features: Features, attended: Attended, scores: Scores
-    ) -> None:
-        self._engine, self._scoring = engine, scoring
-        self._features, self._attended, self._scores = features, attended, scores
-        self._windows = ScoreWindows(engine, scoring, scores)
-        self.stages = tuple(features.order)
+    def __init__(self, engine: Engine, scoring: Scoring, made: Forward) -> None:
+        self._engine, self._scoring, self._replaced = engine, scoring, made.replaced
+        self._features, self._attended, self._scores = made.features, made.attended, made.scores
+        self._windows = ScoreWindows(engine, scoring, made.scores)
+        self.stages = tuple(made.features.order)
 
     def window(self, stage: str, head: int, rows: slice, columns: slice) -> NDArray[Any]:
         with self._engine.active():
@@ -164,6 +222,8 @@ class HeldStages:
         if stage in self._features.tf:
             return self._features.tf[stage][rows, columns]
         group, member = divmod(head, self._scoring.group_size)
+        if stage in self._replaced:
+            return self._replaced[stage][group, member, rows, columns]
         if stage in self._features.heads:
             array = self._features.heads[stage]
             is_query = STAGE_BY_ID[stage].axes[0] == "head"

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from attnviz.core.head_scores import HEAD_SCORE_BY_ID, HEAD_SCORES
+from attnviz.core.head_scores import HEAD_SCORE_BY_ID, HEAD_SCORES, Head, Repeats
 
 N = 6
 CAUSAL = np.triu(np.ones((N, N), np.bool_), 1)
@@ -19,6 +19,33 @@ PREVIOUS = np.eye(N, k=-1)
 PREVIOUS[0, 0] = 1
 FIRST = np.zeros((N, N))
 FIRST[:, 0] = 1
+
+
+def head(weights: np.ndarray, blocked: np.ndarray | None = None, tokens: tuple[int, ...] = ()) -> Head:
+    """A head over different tokens, or the given ones."""
+    return Head(weights, blocked, Repeats(np.array(tokens or range(len(weights)))))
+
+
+def test_heads_that_look_for_repeats() -> None:
+    """a b c a b c: the token at 3 was at 0, and 1 came after it."""
+    tokens = (0, 1, 2, 0, 1, 2)
+    same, induction = np.eye(6), np.eye(6)
+    same[3:] = np.eye(6)[[0, 1, 2]]
+    induction[3:] = np.eye(6)[[1, 2, 3]]
+    for id_, weights in (("same", same), ("induction", induction)):
+        scores = {row.id: row.of(head(weights, CAUSAL, tokens)) for row in HEAD_SCORES}
+        assert scores[id_] == 1
+        assert scores["induction" if id_ == "same" else "same"] == 0
+
+
+def test_the_place_after_the_token_before_is_the_query_itself_and_does_not_count() -> None:
+    """a a: the first a is followed by the query."""
+    assert math.isnan(HEAD_SCORE_BY_ID["induction"].of(head(np.eye(2), None, (0, 0))))
+
+
+def test_near_keys_count_from_the_query_that_has_others() -> None:
+    """Row 3 of an even causal head has 3 of 4 keys at most two away, rows 4 and 5 have 3 of 5 and of 6."""
+    assert HEAD_SCORE_BY_ID["near"].of(head(EVEN, CAUSAL)) == pytest.approx((3 / 4 + 3 / 5 + 3 / 6) / 3)
 
 
 @pytest.mark.parametrize(
@@ -33,26 +60,26 @@ FIRST[:, 0] = 1
 )
 def test_heads_of_a_known_kind(weights: np.ndarray, expected: dict[str, float]) -> None:
     for id_, value in expected.items():
-        assert HEAD_SCORE_BY_ID[id_].of(weights, CAUSAL) == pytest.approx(value, abs=1e-12), id_
+        assert HEAD_SCORE_BY_ID[id_].of(head(weights, CAUSAL)) == pytest.approx(value, abs=1e-12), id_
 
 
 def test_half_the_weight_on_each_of_two_of_four_keys_is_half_the_entropy() -> None:
     weights = np.array([[0.5, 0.5, 0, 0]] * 3)
-    assert HEAD_SCORE_BY_ID["entropy"].of(weights, None) == pytest.approx(0.5)
+    assert HEAD_SCORE_BY_ID["entropy"].of(head(weights)) == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("row", HEAD_SCORES, ids=lambda row: row.id)
 def test_one_token_has_no_score(row: object) -> None:
-    assert math.isnan(row.of(np.ones((1, 1)), None))  # type: ignore[attr-defined]
+    assert math.isnan(row.of(head(np.ones((1, 1)))))  # type: ignore[attr-defined]
 
 
 @given(arrays.arrays(np.float64, (4, 4), elements=st.floats(1e-3, 1)))
 def test_every_score_is_from_zero_to_one(raw: np.ndarray) -> None:
     weights = raw / raw.sum(axis=1, keepdims=True)
     for row in HEAD_SCORES:
-        assert 0 <= row.of(weights, None) <= 1 + 1e-12, row.id
+        assert 0 <= row.of(head(weights, None, (0, 1, 0, 1))) <= 1 + 1e-12, row.id
 
 
 def test_a_nan_row_gives_nan_and_no_warning() -> None:
     weights = np.full((3, 3), np.nan)
-    assert all(math.isnan(row.of(weights, None)) for row in HEAD_SCORES)
+    assert all(math.isnan(row.of(head(weights))) for row in HEAD_SCORES)

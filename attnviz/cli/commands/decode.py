@@ -8,8 +8,8 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
 from attnviz.cli.command import Command
-from attnviz.cli.options import add_document, document, notice, whole_number_option
-from attnviz.core.text import columns, number, visible
+from attnviz.cli.options import add_document, document, notice, print_table, whole_number_option
+from attnviz.core.text import number, visible
 from attnviz.errors import whole_number
 from attnviz.i18n import N_, _
 from attnviz.model.edit.generation import set_stop
@@ -161,7 +161,7 @@ def _print_decoding(decoding: Decoding) -> None:
     ]
     cached, uncached = decoding.total(len(decoding.steps) - 1)
     total = (_("sum"), "", "", "", "", "", str(cached.score_pairs), str(uncached.score_pairs))
-    _print_table((head, *rows, total))
+    print_table((head, *rows, total))
     n_prefill = sum(step.prefill is not None for step in decoding.steps)
     if n_prefill:
         print(_("steps 0 to {last}: prefill, the prompt in one pass").format(last=n_prefill - 1))
@@ -185,14 +185,6 @@ def _next_columns(decoding: Decoding, step: DecodeStep) -> tuple[str, str]:
         return "–", "NaN"
     probability = float(step.probabilities[decoding.vocabulary.index(step.next_token)])
     return shown_token(decoding.experiment.vocabulary, step.next_token), number(probability)
-
-
-def _print_table(rows: tuple[tuple[str, ...], ...]) -> None:
-    """Print columns as wide as their widest text; Chinese characters occupy two places."""
-    sizes = [max(columns(row[i]) for row in rows) for i in range(len(rows[0]))]
-    for row in rows:
-        cells = [text + " " * (size - columns(text)) for text, size in zip(row, sizes, strict=True)]
-        print("  ".join(cells).rstrip())
 
 
 def _cost(cost: Cost) -> dict[str, int]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.core.head_scores import HEAD_SCORES
+from attnviz.core.head_scores import HEAD_SCORES, Head, Repeats
 from attnviz.core.overview import overview
 from attnviz.core.text import visible
 from attnviz.model.sites.sites import places
@@ -90,13 +91,26 @@ def _tile(site: SiteTrace, stage: str, head: int, side: int) -> Tile:
     )
 
 
+def scores_of(site: SiteTrace, head: int) -> dict[str, float]:
+    """The scores of one head by id; NaN where one has no meaning."""
+    rows, columns = site.shape("weights")[-2:]
+    return _scores(site, site.window("weights", head, slice(0, rows), slice(0, columns)))
+
+
 def _scores(site: SiteTrace, weights: NDArray[np.floating]) -> dict[str, float]:
     has_own_keys = site.experiment.memory is None
-    blocked = site.blocked()
+    head = Head(weights, site.blocked(), _repeats(site.labels("key")))
     return {
-        row.id: row.of(weights, blocked) if has_own_keys or not row.needs_own_keys else float("nan")
+        row.id: row.of(head) if has_own_keys or not row.needs_own_keys else float("nan")
         for row in HEAD_SCORES
     }
+
+
+@lru_cache(maxsize=4)
+def _repeats(tokens: tuple[str, ...]) -> Repeats:
+    """The repeats of a text, which all its heads share."""
+    numbers: dict[str, int] = {}
+    return Repeats(np.array([numbers.setdefault(token, len(numbers)) for token in tokens]))
 
 
 def _look(site: SiteTrace, weights: NDArray[np.floating]) -> Look | None:

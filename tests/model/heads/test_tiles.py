@@ -10,7 +10,7 @@ from experiments import small
 from msgspec.structs import replace
 
 from attnviz.compute.execute import execute
-from attnviz.core.head_scores import HEAD_SCORES
+from attnviz.core.head_scores import HEAD_SCORES, Head, Repeats
 from attnviz.model.heads.tiles import grid_stage, groups, tiles
 from attnviz.model.io.presets import load_preset
 from attnviz.model.spec.parts import Causal, Padding
@@ -25,7 +25,8 @@ def test_a_tile_is_its_head() -> None:
         np.testing.assert_array_equal(tile.values, weights)
         hidden = site.hatched("weights")
         assert (hidden is None) == (tile.hidden is None)
-        assert tile.scores == {row.id: row.of(weights, site.blocked()) for row in HEAD_SCORES}
+        head = Head(weights, site.blocked(), Repeats(np.arange(8)))
+        np.testing.assert_equal(tile.scores, {row.id: row.of(head) for row in HEAD_SCORES})
         means = weights.mean(axis=0, dtype=np.float64)
         assert tile.look is not None and tile.look.position == np.argmax(means)
         assert tile.look.weight == means.max() and tile.look.key == site.labels("key")[tile.look.position]

@@ -1,0 +1,103 @@
+"""The logit lens: the read-out of the model applied to what each layer leaves in the residual stream.
+
+nostalgebraist 2020, "interpreting GPT: the logit lens". After the last layer it is the model's own answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.analysis.passes import Passes, experiment_of, on_engine
+from attnviz.analysis.target import Target
+from attnviz.core.dims import Array
+from attnviz.engines.block import normed
+from attnviz.engines.engine import Engine
+from attnviz.engines.features import Features
+from attnviz.engines.program import Check, never_cancelled
+from attnviz.engines.readout import read_out
+from attnviz.engines.resolution import operands_of
+from attnviz.engines.run import SiteRun
+from attnviz.model.sites.sites import at
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.stages import result_of
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Lens:
+    """The answer of each layer.
+
+    `sites` are the rows. `tokens` (layer, token, top) are the columns of the most probable tokens in
+    `vocabulary`, and `probabilities` theirs; `logits` and `ranks` (layer, token) are those of the target,
+    with rank 1 the first. `ranks` and `logits` are empty without a target.
+    """
+
+    sites: tuple[str, ...]
+    vocabulary: tuple[str, ...]
+    tokens: Ints
+    probabilities: Floats
+    logits: Floats
+    ranks: Ints
+
+
+def logit_lens(
+    given: Experiment | Document,
+    target: Target | None = None,
+    *,
+    norm: bool = True,
+    top: int = 5,
+    engine: str = "numpy",
+    device: str = "auto",
+    check: Check = never_cancelled,
+) -> Lens:
+    """Read every layer's result out to logits, with the model's last norm or without it.
+
+    Encoder layers are left out. Raises `FieldError` for a model without logits, or an unknown target.
+    """
+
+    def job(made: Engine) -> Lens:
+        passes = Passes(made, experiment_of(given), check)
+        last = passes.traces[-1]
+        column = (target or Target(last.labels("vocabulary")[0])).columns(last)[0]
+        found = [
+            _read(made, _logits(made, passes, site, norm), column, top)
+            for site in passes.base
+            if site.place.stack != "encoder"
+        ]
+        sites = tuple(site.place.name for site in passes.base if site.place.stack != "encoder")
+        tokens, probabilities, logits, ranks = (np.stack(parts) for parts in zip(*found, strict=True))
+        if target is None:
+            logits, ranks = np.empty((0, 0)), np.empty((0, 0), dtype=np.int64)
+        return Lens(sites, last.labels("vocabulary"), tokens, probabilities, logits, ranks)
+
+    return on_engine(given, job, engine, device)
+
+
+def _logits(engine: Engine, passes: Passes, site: SiteRun, norm: bool) -> Array:
+    """The logits (token, vocabulary) of one site's result."""
+    last = passes.base[-1]
+    operands = operands_of(engine, passes.experiment, at(passes.experiment, last.place.name))
+    present = tuple(stage for stage in site.features.order if stage != "output")
+    x = site.features.tf[result_of(present)]
+    if norm and operands.final_norm is not None:
+        x = normed(engine, operands.final_norm, x)
+    features = Features()
+    features.add("output", x)
+    read_out(engine, operands.readout, features)
+    return features.tf["logits"]
+
+
+def _read(engine: Engine, logits: Array, column: int, top: int) -> tuple[Ints, Floats, Floats, Ints]:
+    """Top tokens, their probabilities, the target's logits and its ranks."""
+    numbers = np.asarray(engine.to_numpy(logits), dtype=np.float64)
+    order = np.argsort(-numbers, axis=1, kind="stable")[:, :top]
+    shares = np.exp(numbers - numbers.max(axis=1, keepdims=True))
+    shares /= shares.sum(axis=1, keepdims=True)
+    ranks = 1 + (numbers > numbers[:, column : column + 1]).sum(axis=1)
+    return order, np.take_along_axis(shares, order, axis=1), numbers[:, column], ranks

@@ -1,0 +1,70 @@
+"""Many passes of one experiment with patched stages, each from the first patched site on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from attnviz.analysis.target import Target
+from attnviz.compute.execute import execute_job
+from attnviz.core.progress import progress_of
+from attnviz.engines.engine import Engine
+from attnviz.engines.patches import Patch
+from attnviz.engines.program import Check, never_cancelled
+from attnviz.engines.run import SiteRun, sites_of
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
+
+Result = TypeVar("Result")
+
+
+class Passes:
+    """The passes of an experiment on one engine; `base` is the one without patches."""
+
+    def __init__(self, engine: Engine, experiment: Experiment, check: Check = never_cancelled) -> None:
+        self.engine, self.experiment = engine, experiment
+        self.base: tuple[SiteRun, ...] = sites_of(engine, experiment, check)
+        self.traces = tuple(site.trace for site in self.base)
+        self._at = {site.place.name: index for index, site in enumerate(self.base)}
+
+    def patched(self, patches: Sequence[Patch]) -> tuple[SiteRun, ...]:
+        """The sites of a pass with patches. Raises `FieldError` for a part that the experiment lacks."""
+        first = len(self.base)
+        for patch in patches:
+            index = self._at[patch.site]
+            patch.check(self.traces[index])
+            first = min(first, index)
+        return sites_of(self.engine, self.experiment, patches=patches, kept=self.base[:first])
+
+    def effects(
+        self, target: Target, patches: Sequence[Patch], check: Check = never_cancelled
+    ) -> tuple[float, list[float]]:
+        """The target in the base, and its change by each patch alone."""
+        columns = target.columns(self.traces[-1])
+        base = target.read(self.engine, self.base[-1], columns)
+        progress, found = progress_of(check), []
+        for index, patch in enumerate(patches):
+            progress.at(index / len(patches))
+            found.append(target.read(self.engine, self.patched((patch,))[-1], columns) - base)
+        return base, found
+
+
+def on_engine(
+    given: Experiment | Document,
+    job: Callable[[Engine], Result],
+    engine: str = "numpy",
+    device: str = "auto",
+    passes: int = 2,
+) -> Result:
+    """Run a job on an engine whose memory holds `passes` passes of the experiment."""
+
+    def active(made: Engine) -> Any:
+        with made.active():
+            return job(made)
+
+    return execute_job(experiment_of(given), active, engine, device, passes)
+
+
+def experiment_of(given: Experiment | Document) -> Experiment:
+    """The experiment of a document, or the experiment itself."""
+    return given.experiment if isinstance(given, Document) else given

@@ -1,0 +1,62 @@
+"""`attnviz ablate`: the effect of each head, attention or feed-forward layer on a logit."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from msgspec.structs import replace
+
+from attnviz.cli.command import Command
+from attnviz.cli.options import add_document, add_target, document, print_table, whole_number_option
+from attnviz.core.text import number
+from attnviz.i18n import N_, _
+from attnviz.model.edit.edits import set_tokens
+from attnviz.model.text import MODEL, split_text
+
+
+def add(command: ArgumentParser) -> None:
+    """Add the options."""
+    from attnviz.analysis.ablation import PARTS, REPLACEMENTS
+
+    add_document(command)
+    add_target(command)
+    parts = [row.id for row in PARTS]
+    command.add_argument("--part", default=parts[0], choices=parts, help=_("the ablated parts"))
+    ways = [row.id for row in REPLACEMENTS]
+    command.add_argument("--by", default=ways[0], choices=ways, help=_("the numbers that replace them"))
+    command.add_argument(
+        "--other-text",
+        metavar="TEXT",
+        help=_("with --by other: a text of as many tokens"),
+    )
+    command.add_argument(
+        "--top", type=whole_number_option, default=10, metavar="N", help=_("only the first N (default: 10)")
+    )
+
+
+def run(options: Namespace) -> int:
+    """Print the parts whose ablation changes the target most."""
+    from attnviz.analysis.ablation import ablate
+    from attnviz.analysis.target import Target
+
+    known = document(options)
+    other = None
+    if options.other_text is not None:
+        tokens = split_text(known.experiment, options.other_text, MODEL.id)
+        other = replace(known, experiment=set_tokens(known.experiment, tokens))
+    target = Target(options.target, options.against, options.position)
+    where = {"engine": options.engine, "device": options.device}
+    found = ablate(known, target, options.part, options.by, other, **where)
+    print(_("logit without ablation: {value}").format(value=number(found.base, 4)))
+    parts = [
+        (float(change), site, str(head) if options.part == "heads" else "")
+        for site, values in found.values.items()
+        for head, change in enumerate(values)
+    ]
+    parts.sort(key=lambda row: -abs(row[0]))
+    rows = [(site, head, number(change, 4)) for change, site, head in parts[: options.top]]
+    print_table([(_("attention"), _("head"), _("change")), *rows])
+    return 0
+
+
+COMMAND = Command("ablate", N_("ablate each head or layer of a model; list the effects on a logit"), add, run)

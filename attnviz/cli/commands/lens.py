@@ -1,0 +1,50 @@
+"""`attnviz lens`: what each layer of a model would answer."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from attnviz.cli.command import Command
+from attnviz.cli.options import add_document, add_target, document, print_table, whole_number_option
+from attnviz.core.text import number, visible
+from attnviz.i18n import N_, _
+
+
+def add(command: ArgumentParser) -> None:
+    """Add the options."""
+    add_document(command)
+    add_target(command, required=False)
+    command.add_argument(
+        "--top",
+        type=whole_number_option,
+        default=3,
+        metavar="N",
+        help=_("the number of tokens (default: 3)"),
+    )
+
+
+def run(options: Namespace) -> int:
+    """Print the most probable tokens after each layer, and the rank of the target."""
+    from attnviz.analysis.lens import logit_lens
+    from attnviz.analysis.target import Target
+
+    target = None
+    if options.target is not None:
+        target = Target(options.target, position=options.position)
+    where = {"engine": options.engine, "device": options.device}
+    found = logit_lens(document(options), target, top=options.top, **where)
+    head = (_("attention"), *([_("rank")] if target else []), _("most probable tokens"))
+    rows = []
+    for layer, site in enumerate(found.sites):
+        tokens, shares = found.tokens[layer][options.position], found.probabilities[layer][options.position]
+        said = " · ".join(
+            f"{visible(found.vocabulary[token])} {number(float(share), 3)}"
+            for token, share in zip(tokens, shares, strict=True)
+        )
+        rank = [str(found.ranks[layer][options.position])] if target else []
+        rows.append((site, *rank, said))
+    print_table([head, *rows])
+    return 0
+
+
+COMMAND = Command("lens", N_("read every layer's output as logits: the logit lens"), add, run)

@@ -1,0 +1,108 @@
+"""The shell's commands of the analysis, on the small model in the box."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from attnviz import analysis
+from attnviz.analysis.ablation import PARTS
+from attnviz.checkpoints.presets import load_preset
+from attnviz.cli import main
+from attnviz.compute.execute import execute
+from attnviz.model.stages import result_of
+
+DOC = "stories-induction"
+CORRUPTED = 'Tom said: "The cat box is by the lake." Lily said: "The red'
+
+
+def test_heads_are_listed_by_their_score(capsys: pytest.CaptureFixture[str]) -> None:
+    """The model's card names the induction head 2.2."""
+    assert main(["heads", DOC, "--top", "1"]) == 0
+    assert "layers.2.self  2" in capsys.readouterr().out
+
+
+def test_all_scores_as_json_are_those_of_the_library(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["heads", DOC, "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    for score, sites in analysis.head_scores(execute(load_preset(DOC).experiment)).items():
+        for site, values in sites.items():
+            shown = [np.nan if value is None else value for value in printed[score][site]]
+            np.testing.assert_array_equal(shown, values)
+
+
+def test_the_lens_ends_with_the_answer_of_the_model(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lens", DOC, "--target", " box", "--top", "1"]) == 0
+    *_layers, last = capsys.readouterr().out.splitlines()
+    assert last.split()[:3] == ["layers.3.self", "1", "␣box"]
+
+
+@pytest.mark.parametrize("part", [row.id for row in PARTS])
+def test_effects_are_sorted_by_their_size(part: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ablate", DOC, "--target", " box", "--against", " cup", "--part", part]) == 0
+    rows = capsys.readouterr().out.splitlines()[2:]
+    changes = [abs(float(row.split()[-1].replace("−", "-"))) for row in rows]
+    assert changes == sorted(changes, reverse=True) and changes[0] > 1
+
+
+def test_the_word_that_differs_brings_the_answer_back(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    arguments = ["patch", DOC, "--target", " box", "--against", " cup", "--corrupted-text", CORRUPTED]
+    assert main(arguments) == 0
+    rows = capsys.readouterr().out.splitlines()
+    assert len(rows) == 2 + 4
+    assert rows[2].split()[1:][6] == "1.00"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["ablate", DOC, "--target", "nope"], "target must be a token of the vocabulary; got 'nope'."),
+        (["ablate", "toy-attention", "--target", "x"], "readout must be a read-out to logits"),
+        (["heads", DOC, "--score", "love"], "score must be one of 'previous', 'same', 'induction'"),
+        (["ablate", DOC, "--target", " box", "--by", "other"], "other must be a document"),
+        (
+            ["lens", DOC, "--target", " box", "--position", "99"],
+            "target.position must be a whole number from",
+        ),
+    ],
+)
+def test_bad_input_gets_one_sentence(
+    arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    said = capsys.readouterr().err
+    assert sentence in said and said.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "stage", ["q_rotated", "k", "v", "scores", "masked", "weights", "mixed", "ffn_output"]
+)
+@pytest.mark.parametrize("engine", ["numpy", "torch"])
+def test_a_patch_with_its_own_numbers_changes_nothing(stage: str, engine: str) -> None:
+    """And one of a stage of queries and keys is what the trace then shows."""
+    if engine == "torch":
+        pytest.importorskip("torch")
+    from attnviz.analysis.passes import Passes, on_engine
+    from attnviz.engines.engine import Engine
+
+    experiment = load_preset(DOC).experiment
+
+    def job(made: Engine) -> None:
+        passes = Passes(made, experiment)
+        site = passes.traces[2]
+        if stage not in site.stages:
+            pytest.fail(f"{stage} is no stage of {site.stages}")
+        own = passes.patched([analysis.Patch(site.name, stage, site[stage])])
+        for before, after in zip(passes.traces, (made.trace for made in own), strict=True):
+            for name in ("weights", "attention_output"):
+                np.testing.assert_allclose(after[name], before[name], atol=2e-5)
+        other = passes.patched([analysis.Patch(site.name, stage, 0.125, positions=(4,))])[2].trace
+        assert (other[stage][..., 4, :] == 0.125).all()
+        result = result_of(site.stages)
+        assert not np.allclose(other[result][4], site[result][4])
+
+    on_engine(experiment, job, engine)
