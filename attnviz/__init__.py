@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from attnviz.engines.decode.run import Decoding
     from attnviz.engines.decode.step import DecodeStep
     from attnviz.engines.engine import EngineError
+    from attnviz.figures.style import Style
     from attnviz.model.io.files import load, save
     from attnviz.model.io.schema import document_schema
     from attnviz.model.spec.document import Document
@@ -154,6 +155,7 @@ def render(
     theme: str = "light",
     picture: str | None = None,
     dpi: int = 200,
+    style: Style | None = None,
     engine: str = "numpy",
     device: str = "auto",
 ) -> Path:
@@ -163,8 +165,8 @@ def render(
     an experiment or a trace has the default view (weights, head 0). `head` counts from 0; "all" draws every
     head, small. `site` names one attention of several, such as "decoder.0.cross"; "all" draws all of them
     side by side, with their numbers of pairs. `theme` is "light" or "dark"; `picture` is "map" or "lines",
-    which weights have; `dpi` counts for PNG. For the matplotlib figure itself, or another view, see
-    `attnviz.figures.render`.
+    which weights have; `dpi` counts for PNG. `style` (`attnviz.figures.Style`) has these and all further
+    options. For the matplotlib figure itself, or another view, see `attnviz.figures.render`.
 
     Raises `ValueError` for a suffix, site, stage, head, theme or dpi that does not exist, `OSError` if
     writing fails, and what `run` raises.
@@ -178,7 +180,8 @@ def render(
     format_of(path)
     trace = given if isinstance(given, Trace) else run(given, engine, device)
     view = given.view if isinstance(given, Document) else None
-    return save_figure(draw(trace, view, stage, head, site=site, theme=theme, picture=picture), path, dpi=dpi)
+    figure = draw(trace, view, stage, head, site=site, theme=theme, picture=picture, style=style)
+    return save_figure(figure, path, dpi=dpi if style is None else style.dpi)
 
 
 def _experiment(given: Any) -> Experiment:

@@ -25,8 +25,8 @@ MAY_IMPORT = {
     "model": {"core", "model"},
     "engines": {"core", "model", "engines"},
     "compute": {"core", "model", "engines", "compute"},
-    "figures": {"core", "model", "figures"},
     "analysis": {"core", "model", "engines", "compute", "analysis"},
+    "figures": {"core", "model", "engines", "figures"},
     "bench": {"core", "model", "engines", "compute", "checkpoints", "bench"},
     "checkpoints": {"core", "model", "checkpoints"},
 }

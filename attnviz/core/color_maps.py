@@ -1,4 +1,4 @@
-"""The two colour maps that the window and the figures share, as RGB bytes, and the ink that is legible on
+"""The colour maps that the window and the figures share, as RGB bytes, and the ink that is legible on
 them.
 """
 
@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-Kind = Literal["sequential", "diverging"]
+Kind = Literal["sequential", "diverging", "grey"]
 
 SEQUENTIAL_MAP = "viridis"
 """Colour map of weights and probabilities; its name in `cmap`."""
@@ -21,13 +21,18 @@ DIVERGING_MAP = ("crameri:vik", 0.14, 0.86)
 DIVERGING_MAP_DARK = ("crameri:berlin", 0.10, 0.90)
 """The same on a dark ground: zero is dark, blue is negative, red-brown is positive."""
 
+GREYS, GREYS_DARK = (248, 16), (48, 250)
+"""The grey of the lowest and of the highest number, on a light and on a dark ground."""
+
 DARK_ZERO = (32, 34, 38)
 """Zero of signed data on a dark ground, RGB bytes: the colour of the card, not the map's own near-black."""
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=6)
 def color_table(kind: Kind, is_dark: bool) -> NDArray[np.uint8]:
     """Return the colour map as (256, 3) RGB bytes from position 0 to position 1; read-only, shared."""
+    if kind == "grey":
+        return _greys(*(GREYS_DARK if is_dark else GREYS))
     from cmap import Colormap  # the import is slow, and no computation needs it
 
     name, start, stop = SEQUENTIAL_MAP, 0.0, 1.0
@@ -39,6 +44,14 @@ def color_table(kind: Kind, is_dark: bool) -> NDArray[np.uint8]:
         near_zero = (1 - np.abs(np.linspace(-1, 1, 256))) ** 2
         rgb += near_zero[:, None] * (np.array(DARK_ZERO) - rgb[127:129].mean(axis=0))
     table: NDArray[np.uint8] = np.round(rgb).astype(np.uint8)
+    table.flags.writeable = False
+    return table
+
+
+def _greys(lowest: int, highest: int) -> NDArray[np.uint8]:
+    """Equal steps of sRGB, which are nearly equal steps of lightness."""
+    table: NDArray[np.uint8] = np.round(np.linspace(lowest, highest, 256)).astype(np.uint8)
+    table = np.repeat(table[:, None], 3, axis=1)
     table.flags.writeable = False
     return table
 

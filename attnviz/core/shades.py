@@ -15,7 +15,8 @@ class Shades:
 
     `panel` is the background of drawings, `ground` surrounds it and lies under masked cells, whose lines have
     `hatch`. Text in the colour of keys or values is darker than their marks (arrows, bars, dots) where the
-    ground is light: every colour of text has a contrast of at least 4.5:1.
+    ground is light: every colour of text has a contrast of at least 4.5:1. `is_grey` is True where numbers
+    are greys, which a printer without colours keeps apart.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Shades:
     hatch: str
     warning: str
     error: str
+    is_grey: bool = False
 
 
 LIGHT = Shades(

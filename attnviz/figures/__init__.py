@@ -7,5 +7,6 @@ no display is needed.
 
 from attnviz.figures.figure import render
 from attnviz.figures.files import FORMATS, figure_bytes, save_figure
+from attnviz.figures.style import Style
 
-__all__ = ["FORMATS", "figure_bytes", "render", "save_figure"]
+__all__ = ["FORMATS", "Style", "figure_bytes", "render", "save_figure"]

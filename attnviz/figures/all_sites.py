@@ -9,25 +9,29 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from attnviz.core.shades import Shades
 from attnviz.errors import FieldError, listed, must_be
 from attnviz.figures import bar, heat
-from attnviz.figures.content import Content, Scale, content
-from attnviz.figures.fonts import middle, number_font, text_font, widest, width
+from attnviz.figures.content import Content, Head, Scale, content
+from attnviz.figures.fonts import middle, number_font, text_font, widest
 from attnviz.figures.labelled import LABEL, above_cells, before_cells, label_cells
 from attnviz.figures.layout import (
     BAR,
-    FOOTER,
     GAP,
-    HEADER,
     LEAST_BAR,
+    LEAST_MAP,
     MARGIN,
     NAME,
+    TALLEST,
     Cells,
 )
+from attnviz.figures.sheet import fitting
+from attnviz.figures.style import Style
 from attnviz.i18n import _
 from attnviz.model.sites.pairs import Pairs, pairs_of, sum_of_pairs
 from attnviz.model.sites.sites import place_of
@@ -92,10 +96,12 @@ class Layout:
     width: float
     height: float
     slots: tuple[Slot, ...]
-    bar: tuple[float, float, float, float]
+    bar: tuple[float, float, float, float] | None
+    label: float
+    """Size of the labels."""
 
 
-def all_sites(trace: Trace, view: View, stage: str, head: int | None, shades: Shades) -> AllSites:
+def all_sites(trace: Trace, view: View, stage: str, head: Head, shades: Shades) -> AllSites:
     """Content of the figure: one head of a stage of queries and keys, of every attention, on one scale.
 
     Raises `ValueError` for a stage or a head that some attention lacks.
@@ -128,62 +134,83 @@ def shared_heads(trace: Trace) -> int:
     return min(trace.site(name).experiment.heads.n_heads for name in trace.sites)
 
 
-def measure(shown: AllSites) -> Layout:
-    """Compute the positions of all elements."""
+def measure(shown: AllSites, style: Style) -> Layout:
+    """Compute the positions of all elements. Raises `ValueError` if the style's width is too small."""
+    if style.room is None:
+        return _places(shown, style, _cell_side(shown))
+    least = LEAST_MAP / max(one.content.maps[0].values.shape[1] for one in shown.maps)
+    for arranged in _narrower(shown):
+        rows = {one.row for one in arranged.maps}
+        tallest = TALLEST * style.room / sum(_most_down(arranged, row) for row in rows)
+        placed = partial(_places, arranged, style)
+        side = fitting(style.room, lambda of: placed(of).width, least, max(least, tallest))  # noqa: B023
+        if side is not None:
+            return placed(side)
+    raise style.too_narrow(placed(least).width)
+
+
+def _narrower(shown: AllSites) -> Iterator[AllSites]:
+    """The maps in their columns, then in ever fewer, line after line."""
+    yield shown
+    for count in range(len({one.column for one in shown.maps}) - 1, 0, -1):
+        maps = (replace(one, row=-(i // count), column=i % count) for i, one in enumerate(shown.maps))
+        yield replace(shown, maps=tuple(maps))
+
+
+def _places(shown: AllSites, style: Style, side: float) -> Layout:
+    """The layout with cells of `side` points."""
     rows = sorted({one.row for one in shown.maps}, reverse=True)
     columns = sorted({one.column for one in shown.maps})
-    side = _cell_side(shown, rows)
-    cells = {id(one): label_cells(one.content, side) for one in shown.maps}
+    label = style.label(LABEL)
+    cells = {id(one): label_cells(one.content, side, label) for one in shown.maps}
     lefts, tops = {}, {}
-    x, y = MARGIN, MARGIN + HEADER
+    x, y = MARGIN, 0.0
     for column in columns:
         lefts[column] = x
-        x += max(_width(one, cells[id(one)]) for one in shown.maps if one.column == column) + COLUMN_GAP
+        of_column = [one for one in shown.maps if one.column == column]
+        x += max(_width(one, cells[id(one)], label) for one in of_column) + COLUMN_GAP
     for row in rows:
         of_row = [one for one in shown.maps if one.row == row]
-        tops[row] = y + max(above_cells(one.content, cells[id(one)]) for one in of_row)
+        tops[row] = y + max(above_cells(one.content, cells[id(one)], label) for one in of_row)
         lines = max(len(one.lines) for one in of_row)
-        y = tops[row] + max(one.content.maps[0].values.shape[0] for one in of_row) * side
+        y = tops[row] + _most_down(shown, row) * side
         y += GAP + lines * CAPTION_LINE + COLUMN_GAP
     slots = tuple(
-        Slot(lefts[one.column] + before_cells(one.content), tops[one.row], cells[id(one)])
+        Slot(lefts[one.column] + before_cells(one.content, label), tops[one.row], cells[id(one)])
         for one in shown.maps
     )
     bottom, top = y - COLUMN_GAP, min(slot.y for slot in slots)
+    if not style.bar:
+        return Layout(x - COLUMN_GAP + MARGIN, bottom, slots, None, label)
     ticks = widest(tuple(text for _at, text in bar.ticks(shown.scale)), number_font(bar.TICK_SIZE))
     bar_height = max(LEAST_BAR, min(bottom - top - GAP - 2 * CAPTION_LINE, 300.0))
-    right = x + BAR + GAP + ticks + NAME
-    for text, font in (
-        (shown.title, text_font(heat.TITLE_SIZE, bold=True)),
-        (shown.formula, text_font(heat.NAME_SIZE)),
-    ):
-        right = max(right, MARGIN + width(text, font))
-    height = max(bottom, top + bar_height) + MARGIN + (FOOTER if heat.footnotes(shown.marks) else 0.0)
-    return Layout(math.ceil(right + MARGIN), math.ceil(height), slots, (x, top, BAR, bar_height))
+    right = x + BAR + GAP + ticks + NAME + MARGIN
+    return Layout(right, max(bottom, top + bar_height), slots, (x, top, BAR, bar_height), label)
+
+
+def _most_down(shown: AllSites, row: int) -> int:
+    """Rows of the tallest matrix of a row of maps."""
+    return max(one.content.maps[0].values.shape[0] for one in shown.maps if one.row == row)
 
 
 def draw(axes: Any, shown: AllSites, layout: Layout, shades: Shades) -> None:
     """Draw the figure into axes whose unit is a point, y downwards."""
-    heat.header(axes, shown.title, shown.formula, shades)
     for one, slot in zip(shown.maps, layout.slots, strict=True):
-        _draw_site(axes, one, slot, shades)
-    bar.draw_bar(axes, shown.scale, layout.bar, shades)
-    x, y, _w, height = layout.bar
-    bar.draw_name(
-        axes, shown.scale.named(shown.quantity), layout.width - MARGIN - NAME / 2, y + height / 2, shades
-    )
-    heat.footer(axes, heat.footnotes(shown.marks), layout.height, shades)
+        _draw_site(axes, one, slot, layout.label, shades)
+    if layout.bar is not None:
+        bar.draw_bar(axes, shown.scale, layout.bar, shades)
+        bar.draw_name(axes, shown.scale, shown.quantity, layout.bar, shades)
 
 
-def _draw_site(axes: Any, one: SiteMap, slot: Slot, shades: Shades) -> None:
+def _draw_site(axes: Any, one: SiteMap, slot: Slot, label: float, shades: Shades) -> None:
     matrix = one.content.maps[0]
     plot_w, plot_h = slot.cells.plot_size(*matrix.values.shape)
     heat.draw_map(axes, one.content, matrix, (slot.x, slot.y, plot_w, plot_h), slot.cells, shades)
-    heat.across_labels(axes, one.content.across, slot.x, slot.y, slot.cells, LABEL)
-    heat.down_labels(axes, one.content.down, slot.x, slot.y, slot.cells, LABEL)
-    above = slot.y - above_cells(one.content, slot.cells)
+    heat.across_labels(axes, one.content.across, slot.x, slot.y, slot.cells, label)
+    heat.down_labels(axes, one.content.down, slot.x, slot.y, slot.cells, label)
+    above = slot.y - above_cells(one.content, slot.cells, label)
     heat.axis_name(axes, one.content.across, slot.x + plot_w / 2, above, 0, shades)
-    left = slot.x - before_cells(one.content) + NAME / 2
+    left = slot.x - before_cells(one.content, label) + NAME / 2
     heat.axis_name(axes, one.content.down, left, slot.y + plot_h / 2, 90, shades)
     for index, line in enumerate(one.lines):
         font = text_font(heat.NAME_SIZE, bold=index == 0)
@@ -215,18 +242,19 @@ def _scale(sites: tuple[SiteTrace, ...], view: View, stage: str, shades: Shades)
     return Scale(kind, wanted, min(one.low for one in scales), max(one.high for one in scales), signed)
 
 
-def _cell_side(shown: AllSites, rows: list[int]) -> float:
+def _cell_side(shown: AllSites) -> float:
     """Side of a cell in points, small enough that the widest row of maps fits."""
+    rows = {one.row for one in shown.maps}
     most = max(
         sum(one.content.maps[0].values.shape[1] for one in shown.maps if one.row == row) for row in rows
     )
     return min(MOST_CELL, MOST_WIDTH / most)
 
 
-def _width(one: SiteMap, cells: Cells) -> float:
+def _width(one: SiteMap, cells: Cells, label: float) -> float:
     """Width in points of a map with its labels and the lines below it."""
     plot_w, _plot_h = cells.plot_size(*one.content.maps[0].values.shape)
-    label = widest(one.content.across.labels, text_font(LABEL))
-    slant = max(0.0, label * math.sqrt(0.5) - cells.cell_w / 2) if cells.across_angle == 45 else 0.0
+    words = widest(one.content.across.labels, text_font(label))
+    slant = max(0.0, words * math.sqrt(0.5) - cells.cell_w / 2) if cells.across_angle == 45 else 0.0
     texts = widest(one.lines, text_font(heat.NAME_SIZE, bold=True))
-    return before_cells(one.content) + max(plot_w + slant, texts)
+    return before_cells(one.content, label) + max(plot_w + slant, texts)

@@ -10,12 +10,15 @@ from attnviz.core.levels import SIGNED_DECADES
 from attnviz.core.shades import Shades
 from attnviz.core.text import number
 from attnviz.figures.content import Scale
-from attnviz.figures.fonts import middle, number_font, text_font
+from attnviz.figures.fonts import middle, number_font, text_font, widest, width
+from attnviz.figures.layout import GAP, NAME
 from attnviz.figures.palette import colors
 from attnviz.i18n import _
 
 TICK_SIZE, NAME_SIZE = 7.5, 8.0
 
+Rect = tuple[float, float, float, float]
+"""Left, top, width, height, in points."""
 Tick = tuple[float, str]
 """A position 0..1 from the lower end, and its label."""
 
@@ -32,34 +35,39 @@ def ticks(scale: Scale) -> tuple[Tick, ...]:
     return tuple((float(at), _short(value)) for at, value in zip(positions, values, strict=True))
 
 
-def draw_bar(axes: Any, scale: Scale, rect: tuple[float, float, float, float], shades: Shades) -> None:
+def draw_bar(axes: Any, scale: Scale, rect: Rect, shades: Shades) -> None:
     """Draw bar, ticks and range into axes whose unit is a point, y downwards."""
     from matplotlib.collections import LineCollection
     from matplotlib.patches import Rectangle
 
-    x, y, width, height = rect
+    x, y, wide, height = rect
     column = colors(np.linspace(1.0, 0.0, 256)[:, None], scale.kind, shades)
-    axes.imshow(
-        column, extent=(x, x + width, y + height, y), aspect="auto", interpolation="nearest", zorder=1
-    )
+    axes.imshow(column, extent=(x, x + wide, y + height, y), aspect="auto", interpolation="nearest", zorder=1)
     axes.add_patch(
-        Rectangle((x, y), width, height, fill=False, edgecolor=shades.line, linewidth=0.5, zorder=2)
+        Rectangle((x, y), wide, height, fill=False, edgecolor=shades.line, linewidth=0.5, zorder=2)
     )
     marks, font = [], number_font(TICK_SIZE)
     for at, label in ticks(scale):
         level = y + (1 - at) * height
-        marks.append(((x + width, level), (x + width + 2.5, level)))
-        axes.text(x + width + 5, middle(level, font), label, font=font, color=shades.muted, parse_math=False)
+        marks.append(((x + wide, level), (x + wide + 2.5, level)))
+        axes.text(x + wide + 5, middle(level, font), label, font=font, color=shades.muted, parse_math=False)
     axes.add_collection(LineCollection(marks, colors=shades.muted, linewidths=0.5), autolim=False)
 
 
-def draw_name(axes: Any, name: str, x: float, y: float, shades: Shades) -> None:
-    """Write the name of the coloured quantity, upright, beside the ticks, which show the range."""
+def draw_name(axes: Any, scale: Scale, quantity: str, rect: Rect, shades: Shades) -> None:
+    """Write the coloured quantity and its range, upright, beside the ticks of the bar at `rect`.
+
+    A bar shorter than that has the quantity alone.
+    """
+    x, y, bar_width, height = rect
+    font = text_font(NAME_SIZE)
+    numbers = widest(tuple(text for _at, text in ticks(scale)), number_font(TICK_SIZE))
+    whole = scale.named(quantity)
     axes.text(
-        x,
-        y,
-        name,
-        font=text_font(NAME_SIZE),
+        x + bar_width + GAP + numbers + NAME / 2 + 2,
+        y + height / 2,
+        whole if width(whole, font) <= height + 2 * GAP else quantity,
+        font=font,
         color=shades.muted,
         rotation=90,
         ha="center",

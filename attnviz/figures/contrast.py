@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,11 +15,11 @@ from attnviz.core.shades import Shades
 from attnviz.core.text import elide, visible
 from attnviz.figures import bar, heat
 from attnviz.figures.content import LONGEST_LABEL, Content, Map, Scale, Side, side_color
-from attnviz.figures.figure import Drawing, sheet_of
 from attnviz.figures.fonts import drawing, middle, number_font, text_font, widest, width
 from attnviz.figures.labelled import LABEL, above_cells, before_cells, label_cells
-from attnviz.figures.layout import BAR, FOOTER, GAP, HEADER, LEAST_BAR, MARGIN, NAME
-from attnviz.figures.palette import palette
+from attnviz.figures.layout import BAR, GAP, LEAST_BAR, LEAST_MAP, MARGIN, NAME, TALLEST, Cells
+from attnviz.figures.sheet import Drawing, Note, fitting, sheet_of
+from attnviz.figures.style import Style
 from attnviz.i18n import _
 from attnviz.model.contrast.contrast import Contrast
 from attnviz.model.spec.view import View
@@ -49,10 +51,18 @@ def render_contrast(
     Returns a `matplotlib.figure.Figure` of one axes, whose unit is a point. Raises `ValueError` for a theme
     that does not exist.
     """
-    shades = palette(theme)
+    style = Style(theme=theme)
     with drawing():
-        contents = contents_of(contrast, view or View(), shades)
-        return _drawn(contents, (title, note), captions, shades, _notes(contrast, contents))
+        return sheet_of(contrast_drawing(contrast, (title, note), captions, view or View(), style), "", style)
+
+
+def contrast_drawing(
+    contrast: Contrast, heading: tuple[str, str], captions: Names, view: View, style: Style
+) -> Drawing:
+    """The three maps below a title and a note. Raises `ValueError` if the style's width is too small."""
+    contents = contents_of(contrast, view, style.shades)
+    made = drawing_of(contents, heading, captions, style)
+    return replace(made, notes=_notes(contrast, contents))
 
 
 def contents_of(contrast: Contrast, view: View, shades: Shades) -> tuple[Content, Content, Content]:
@@ -114,46 +124,87 @@ def _content(
     return Content("", _(row.title), "", (one,), down, across, scale)
 
 
-def _drawn(
-    contents: tuple[Content, Content, Content],
-    heading: tuple[str, str],
-    captions: Names,
-    shades: Shades,
-    notes: tuple[tuple[str, str], ...],
-) -> Figure:
-    """Lay out the maps from left to right, each scale beside the last map that has it."""
+@dataclass(frozen=True)
+class _Place:
+    """One of the three maps: the top left corner of its cells, and their drawing."""
+
+    x: float
+    y: float
+    cells: Cells
+
+
+@dataclass(frozen=True)
+class _Layout:
+    width: float
+    height: float
+    places: tuple[_Place, ...]
+
+
+def drawing_of(
+    contents: tuple[Content, Content, Content], heading: tuple[str, str], captions: Names, style: Style
+) -> Drawing:
+    """The three maps, side by side, or below each other where the style's width is too small for that.
+
+    Raises `ValueError` if it is too small for one map as well.
+    """
+    layout = _fitted(contents, captions, style)
+    label = style.label(LABEL)
     n_down, n_across = contents[0].maps[0].values.shape
-    side = min(MOST_CELL, SIDE / max(n_down, n_across, 1))
-    cells = [label_cells(one, side) for one in contents]
-    top = MARGIN + HEADER + CAPTION
-    top += max(above_cells(one, cell) for one, cell in zip(contents, cells, strict=True))
-    plot_w, plot_h = cells[0].plot_size(n_down, n_across)
-    lefts, x = [], MARGIN
-    for index, one in enumerate(contents):
-        lefts.append(x + before_cells(one))
-        text = width(captions[index], text_font(heat.NAME_SIZE, bold=True))
-        slant = widest(one.across.labels, text_font(LABEL)) * math.sqrt(0.5)
-        x = lefts[-1] + max(plot_w + (slant if cells[index].across_angle == 45 else 0.0), text) + COLUMN_GAP
-        x += _bar_width(one.scale) if index else 0.0
-    total = max(x, MARGIN + width(heading[0], text_font(heat.TITLE_SIZE, bold=True))) + MARGIN
-    bottom = top + max(plot_h, LEAST_BAR) + MARGIN + (FOOTER if notes else 0.0)
+    font = text_font(heat.NAME_SIZE, bold=True)
 
     def draw(axes: Any) -> None:
-        heat.header(axes, *heading, shades)
-        for index, one in enumerate(contents):
-            rect = lefts[index], top, plot_w, plot_h
-            heat.draw_map(axes, one, one.maps[0], rect, cells[index], shades)
-            heat.across_labels(axes, one.across, lefts[index], top, cells[index], LABEL)
-            heat.down_labels(axes, one.down, lefts[index], top, cells[index], LABEL)
-            font = text_font(heat.NAME_SIZE, bold=True)
-            y = middle(MARGIN + HEADER + CAPTION / 2, font)
-            axes.text(lefts[index], y, captions[index], font=font, color=shades.ink, parse_math=False)
-            if index:
-                at = lefts[index] + plot_w + 2 * GAP
-                bar.draw_bar(axes, one.scale, (at, top, BAR, max(plot_h, LEAST_BAR)), shades)
-        heat.footer(axes, notes, bottom, shades)
+        for index, (one, place) in enumerate(zip(contents, layout.places, strict=True)):
+            plot_w, plot_h = place.cells.plot_size(n_down, n_across)
+            rect = place.x, place.y, plot_w, plot_h
+            heat.draw_map(axes, one, one.maps[0], rect, place.cells, style.shades)
+            heat.across_labels(axes, one.across, place.x, place.y, place.cells, label)
+            heat.down_labels(axes, one.down, place.x, place.y, place.cells, label)
+            y = place.y - above_cells(one, place.cells, label) - CAPTION / 2
+            axes.text(
+                place.x, middle(y, font), captions[index], font=font, color=style.shades.ink, parse_math=False
+            )
+            if index and style.bar:
+                at = place.x + plot_w + 2 * GAP, place.y, BAR, max(plot_h, LEAST_BAR)
+                bar.draw_bar(axes, one.scale, at, style.shades)
 
-    return sheet_of(Drawing(math.ceil(total), math.ceil(bottom), side, draw), "", shades)
+    side = layout.places[0].cells.cell_w
+    return Drawing(layout.width, layout.height, draw, *heading, cell=side)
+
+
+def _fitted(contents: tuple[Content, ...], captions: Names, style: Style) -> _Layout:
+    longest = max(*contents[0].maps[0].values.shape, 1)
+    if style.room is None:
+        return _laid_out(contents, captions, style, 3, min(MOST_CELL, SIDE / longest))
+    least = LEAST_MAP / longest
+    for columns in (3, 1):
+        most = max(least, min(4 * MOST_CELL, TALLEST * style.room * columns / 3 / longest))
+        placed = partial(_laid_out, contents, captions, style, columns)
+        found = fitting(style.room, lambda side: placed(side).width, least, most)  # noqa: B023
+        if found is not None:
+            return placed(found)
+    raise style.too_narrow(placed(least).width)
+
+
+def _laid_out(
+    contents: tuple[Content, ...], captions: Names, style: Style, columns: int, side: float
+) -> _Layout:
+    """The maps with cells of `side` points in rows of `columns`, a scale beside the last map that has it."""
+    label, font = style.label(LABEL), text_font(heat.NAME_SIZE, bold=True)
+    plot_w, plot_h = side * contents[0].maps[0].values.shape[1], side * contents[0].maps[0].values.shape[0]
+    cells = [label_cells(one, side, label) for one in contents]
+    above = max(above_cells(one, cell, label) for one, cell in zip(contents, cells, strict=True)) + CAPTION
+    places, right, x = [], 0.0, MARGIN
+    for index, (one, cell) in enumerate(zip(contents, cells, strict=True)):
+        row, column = divmod(index, columns)
+        x = MARGIN if column == 0 else x
+        left = x + before_cells(one, label)
+        places.append(_Place(left, row * (above + max(plot_h, LEAST_BAR) + COLUMN_GAP) + above, cell))
+        slant = widest(one.across.labels, text_font(label)) * math.sqrt(0.5)
+        across = max(plot_w + (slant if cell.across_angle == 45 else 0.0), width(captions[index], font))
+        beside = plot_w + _bar_width(one.scale) if index and style.bar else 0.0
+        right = max(right, left + max(across, beside) + MARGIN)
+        x = left + max(across, beside) + COLUMN_GAP
+    return _Layout(right, places[-1].y + max(plot_h, LEAST_BAR), tuple(places))
 
 
 def _bar_width(scale: Scale) -> float:
@@ -162,7 +213,7 @@ def _bar_width(scale: Scale) -> float:
     return 2 * GAP + BAR + GAP + ticks + NAME
 
 
-def _notes(contrast: Contrast, contents: tuple[Content, Content, Content]) -> tuple[tuple[str, str], ...]:
+def _notes(contrast: Contrast, contents: tuple[Content, Content, Content]) -> tuple[Note, ...]:
     """The meaning of the marks in the three maps; hatched cells may be absent instead of masked."""
     marks = {kind: sum(one.marks[kind] for one in contents) for kind in contents[0].marks}
     has_absent = any(bool(side.absent.any()) for side in contrast.sides)

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnviz.errors import FieldError, InputError, about, suffix_error, whole_number
-from attnviz.figures.figure import BASE_DPI
 from attnviz.figures.fonts import drawing
+from attnviz.figures.sheet import BASE_DPI
+from attnviz.figures.style import DPI, LEAST_DPI, MOST_DPI
 from attnviz.figures.svg import write_svg
 from attnviz.model.io.files import replace_file
 
@@ -27,9 +28,6 @@ class Format:
 
 
 FORMATS = (Format("svg", "SVG"), Format("pdf", "PDF"), Format("png", "PNG"))
-
-DPI = 200
-"""Pixels per inch of a PNG, and of the raster images in a vector figure."""
 
 
 def save_figure(figure: Figure, path: str | os.PathLike[str], *, dpi: int = DPI) -> Path:
@@ -59,8 +57,8 @@ def figure_bytes(figure: Figure, format_id: str, *, dpi: int = DPI) -> bytes:
 
     A PNG gets more pixels if a cell would be smaller than one, so that no cell is left out.
     """
-    if not 36 <= dpi <= 1200:
-        raise FieldError("dpi", dpi, whole_number(36, 1200))
+    if not LEAST_DPI <= dpi <= MOST_DPI:
+        raise FieldError("dpi", dpi, whole_number(LEAST_DPI, MOST_DPI))
     stream = io.BytesIO()
     with drawing():
         if format_id == "svg":

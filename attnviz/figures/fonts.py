@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
+from attnviz.core.text import columns, wrapped
 from attnviz.resources import FONT_CHINESE, FONT_MONO, FONT_SANS, font_files
 
 SYMBOLS = "DejaVu Sans"
@@ -75,6 +76,18 @@ def widest(texts: tuple[str, ...], font: Any) -> float:
     """The width of the widest of `texts` in points; 0 for an empty tuple."""
     longest = sorted(set(texts), key=len, reverse=True)[:400]
     return max((width(text, font) for text in longest), default=0.0)
+
+
+def broken(text: str, font: Any, room: float) -> list[str]:
+    """`text` in lines no wider than `room` points, broken where `wrapped` breaks; none for an empty text."""
+    if not text:
+        return []
+    most = columns(text)
+    for count in range(most, 1, -1):
+        lines = wrapped(text, count)
+        if widest(tuple(lines), font) <= room:
+            return lines
+    return wrapped(text, 2)
 
 
 @lru_cache(maxsize=1)

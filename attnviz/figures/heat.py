@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,11 +16,26 @@ from attnviz.core.text import number
 from attnviz.figures import bar, marks
 from attnviz.figures.content import Content, Map, Side
 from attnviz.figures.fonts import middle, number_font, text_font, widest, width
-from attnviz.figures.layout import CAPTION, GAP, HEADER, MARGIN, NAME, Cells, Sheet, Sizes, arrange, cell_size
+from attnviz.figures.layout import (
+    CAPTION,
+    GAP,
+    LEAST_MAP,
+    MARGIN,
+    NAME,
+    TALLEST,
+    Cells,
+    Sheet,
+    Sizes,
+    arrange,
+    cell_size,
+    grid_columns,
+)
 from attnviz.figures.palette import colors, rgb_bytes
+from attnviz.figures.sheet import Note, fitting
+from attnviz.figures.style import Style
 from attnviz.i18n import _
 
-TITLE_SIZE, NAME_SIZE, SUM_SIZE, FOOT_SIZE = 11.0, 8.0, 7.5, 7.5
+NAME_SIZE, SUM_SIZE = 8.0, 7.5
 DRAWN_CELLS = 2048
 """Largest number of cells drawn one by one in a figure; larger maps are one image each."""
 MOST_CELLS = 2048
@@ -30,36 +47,84 @@ SQUARE_EM = 0.6
 LEAST_NUMBER, MOST_NUMBER = 5.0, 9.0
 
 
-def measure(content: Content) -> tuple[Sheet, float]:
-    """Compute the positions of all elements, and the size of the labels in points."""
+@dataclass(frozen=True)
+class Plan:
+    """Places of all elements, the size of the labels in points, and the sums that have room."""
+
+    sheet: Sheet
+    label: float
+    sums: tuple[str, ...]
+
+
+def measure(content: Content, style: Style) -> Plan:
+    """Compute the positions of all elements. Raises `ValueError` if the style's width is too small."""
     n_down, n_across = content.maps[0].values.shape
-    label = _label_size(n_down, n_across, len(content.maps))
-    font, numbers = text_font(label), number_font(SUM_SIZE)
-    sums = shown_sums(content)
-    title = width(content.title, text_font(TITLE_SIZE, bold=True))
-    foot = [text for _kind, text in footnotes(content.marks)]
-    sheet = arrange(
-        Sizes(
-            n_down=n_down,
-            n_across=n_across,
-            n_maps=len(content.maps),
-            title=max(title, width(content.formula, text_font(NAME_SIZE))),
-            footer=sum(width(text, text_font(FOOT_SIZE)) + 28 for text in foot),
-            down_label=widest(content.down.labels, font),
-            across_label=widest(content.across.labels, font),
-            label=label,
-            sum_width=widest(sums, numbers),
-            sums_below=content.maps[0].sums_below,
-            bar_label=widest(tuple(text for _at, text in bar.ticks(content.scale)), numbers),
-        )
+    label = style.label(_label_size(n_down, n_across, len(content.maps)))
+    sums = _sums_of(content) if style.sums else ()
+    sizes = _sizes(content, style, label, sums)
+    sheet = _sheet(sizes, style)
+    if sums and (sheet is None or not _has_room(content, sheet, sums)):
+        sizes, sums = replace(sizes, sum_width=0.0), ()
+        sheet = _sheet(sizes, style)
+    if sheet is None:
+        raise style.too_narrow(_narrowest(sizes, style).width)
+    return Plan(sheet, label, sums)
+
+
+def _sizes(content: Content, style: Style, label: float, sums: tuple[str, ...]) -> Sizes:
+    """Counts and text widths of the figure."""
+    n_down, n_across = content.maps[0].values.shape
+    numbers, font = number_font(SUM_SIZE), text_font(label)
+    ticks = tuple(text for _at, text in bar.ticks(content.scale)) if style.bar else ()
+    return Sizes(
+        n_down=n_down,
+        n_across=n_across,
+        n_maps=len(content.maps),
+        down_label=widest(content.down.labels, font),
+        across_label=widest(content.across.labels, font),
+        label=label,
+        sum_width=widest(sums, numbers),
+        sums_below=content.maps[0].sums_below,
+        bar_label=widest(ticks, numbers) if style.bar else None,
     )
-    return sheet, label
 
 
-def draw(axes: Any, content: Content, sheet: Sheet, label: float, shades: Shades) -> None:
-    """Draw a figure into axes whose unit is a point, y downwards, with the sizes of `sheet`."""
+def _sheet(sizes: Sizes, style: Style) -> Sheet | None:
+    """The natural layout, or the largest one of the style's width; None if that is too small."""
+    columns = grid_columns(sizes.n_maps)
+    cell = _natural_cell(sizes, style)
+    if style.room is None:
+        return arrange(sizes, columns, *cell)
+    least = LEAST_MAP / (sizes.n_across * cell[0])
+    for count in range(columns, 0, -1):
+        tallest = TALLEST * style.room / (math.ceil(sizes.n_maps / count) * sizes.n_down * cell[1])
+        placed = partial(_scaled, sizes, count, cell)
+        factor = fitting(style.room, lambda of: placed(of).width, least, max(least, tallest))  # noqa: B023
+        if factor is not None:
+            return placed(factor)
+    return None
+
+
+def _natural_cell(sizes: Sizes, style: Style) -> tuple[float, float]:
+    grid = grid_columns(sizes.n_maps) if sizes.n_maps > 1 else 0
+    cell_w, cell_h = cell_size(sizes.n_down, sizes.n_across, grid)
+    return (min(cell_w, cell_h),) * 2 if style.square else (cell_w, cell_h)
+
+
+def _narrowest(sizes: Sizes, style: Style) -> Sheet:
+    """The layout of the smallest width."""
+    cell = _natural_cell(sizes, style)
+    return _scaled(sizes, 1, cell, LEAST_MAP / (sizes.n_across * cell[0]))
+
+
+def _scaled(sizes: Sizes, columns: int, cell: tuple[float, float], factor: float) -> Sheet:
+    return arrange(sizes, columns, factor * cell[0], factor * cell[1])
+
+
+def draw(axes: Any, content: Content, plan: Plan, shades: Shades) -> None:
+    """Draw the maps into axes whose unit is a point, y downwards, at the places of `plan`."""
+    sheet, label = plan.sheet, plan.label
     plot_w, plot_h = sheet.plot_size(*content.maps[0].values.shape)
-    header(axes, content.title, content.formula, shades)
     for index, (one, (x, y)) in enumerate(zip(content.maps, sheet.corners, strict=True)):
         draw_map(axes, content, one, (x, y, plot_w, plot_h), sheet, shades)
         if index < sheet.n_columns:
@@ -69,20 +134,17 @@ def draw(axes: Any, content: Content, sheet: Sheet, label: float, shades: Shades
         if len(content.maps) > 1:
             _caption(axes, one, x + plot_w / 2, y + plot_h + CAPTION / 2, shades)
         else:
-            _sums(axes, content, (x, y, plot_w, plot_h), sheet, shades)
+            _sums(axes, content, plan, (x, y, plot_w, plot_h), shades)
     left, top = sheet.corners[0]
     right, bottom = max(x for x, _y in sheet.corners) + plot_w, max(y for _x, y in sheet.corners) + plot_h
-    axis_name(axes, content.across, (left + right) / 2, MARGIN + HEADER, 0, shades)
+    axis_name(axes, content.across, (left + right) / 2, 0, 0, shades)
     axis_name(axes, content.down, MARGIN + NAME / 2, (top + bottom) / 2, 90, shades)
-    bar.draw_bar(axes, content.scale, sheet.bar, shades)
-    x, y, _width, height = sheet.bar
-    bar.draw_name(
-        axes, content.scale.named(content.quantity), sheet.width - MARGIN - NAME / 2, y + height / 2, shades
-    )
-    footer(axes, footnotes(content.marks), sheet.height, shades)
+    if sheet.bar is not None:
+        bar.draw_bar(axes, content.scale, sheet.bar, shades)
+        bar.draw_name(axes, content.scale, content.quantity, sheet.bar, shades)
 
 
-def footnotes(counts: dict[str, int]) -> tuple[tuple[str, str], ...]:
+def footnotes(counts: dict[str, int]) -> tuple[Note, ...]:
     """(kind of mark, its meaning and its count), for the marks in the figure."""
     texts = {
         "masked": _("masked"),
@@ -109,15 +171,6 @@ def _label_size(n_down: int, n_across: int, n_maps: int) -> float:
     if n_maps > 1:
         return 6.5
     return 9.0 if max(n_down, n_across) <= 16 else 7.0
-
-
-def header(axes: Any, title: str, formula: str, shades: Shades) -> None:
-    """The figure's title and, smaller below it, its formula."""
-    for text, y, font, color, at in (
-        (title, MARGIN, text_font(TITLE_SIZE, bold=True), shades.ink, "top"),
-        (formula, MARGIN + HEADER - 12, text_font(NAME_SIZE), shades.muted, "bottom"),
-    ):
-        axes.text(MARGIN, y, text, font=font, color=color, va=at, parse_math=False)
 
 
 def draw_map(axes: Any, content: Content, one: Map, rect: marks.Rect, sheet: Cells, shades: Shades) -> None:
@@ -275,21 +328,25 @@ def axis_name(axes: Any, side: Side, x: float, y: float, angle: int, shades: Sha
     )
 
 
-def shown_sums(content: Content) -> tuple[str, ...]:
-    """The sum of each row of a single map, if all of them fit."""
+def _sums_of(content: Content) -> tuple[str, ...]:
+    """The sum of each row of a single map."""
     one = content.maps[0]
     if one.sums is None or len(content.maps) > 1:
         return ()
-    cell_w, cell_h = cell_size(one.values.shape[0], one.values.shape[1], grid=0)
-    texts = tuple(number(float(value)) for value in one.sums)
-    if one.sums_below:
-        return texts if cell_w >= widest(texts, number_font(SUM_SIZE)) + 2 else ()
-    return tuple(f"Σ {text}" for text in texts) if cell_h >= SUM_SIZE + 1 else ()
+    sign = "" if one.sums_below else "Σ "
+    return tuple(f"{sign}{number(float(value))}" for value in one.sums)
 
 
-def _sums(axes: Any, content: Content, rect: marks.Rect, sheet: Sheet, shades: Shades) -> None:
+def _has_room(content: Content, sheet: Sheet, sums: tuple[str, ...]) -> bool:
+    """True if the sums fit beside or below the cells of `sheet`."""
+    if content.maps[0].sums_below:
+        return sheet.cell_w >= widest(sums, number_font(SUM_SIZE)) + 2
+    return sheet.cell_h >= SUM_SIZE + 1
+
+
+def _sums(axes: Any, content: Content, plan: Plan, rect: marks.Rect, shades: Shades) -> None:
     x, y, plot_w, plot_h = rect
-    texts, font = shown_sums(content), number_font(SUM_SIZE)
+    texts, sheet, font = plan.sums, plan.sheet, number_font(SUM_SIZE)
     below = middle(y + plot_h + GAP + SUM_SIZE / 2, font)
     for index, text in enumerate(texts):
         if content.maps[0].sums_below:
@@ -310,14 +367,3 @@ def _caption(axes: Any, one: Map, x: float, y: float, shades: Shades) -> None:
     hue = head_color(one.head)
     axes.add_patch(Rectangle((x - half, y - 3), 6, 6, facecolor=hue, linewidth=0))
     axes.text(x - half + 10, middle(y, font), one.title, font=font, color=shades.muted, parse_math=False)
-
-
-def footer(axes: Any, notes: tuple[tuple[str, str], ...], height: float, shades: Shades) -> None:
-    """Meaning of the marks, below a figure `height` points high; see `footnotes`."""
-    font = text_font(FOOT_SIZE)
-    x, y = MARGIN, height - MARGIN - 9
-    draws = {"masked": marks.hatch, "nan": marks.cross, "infinite": marks.rule}
-    for kind, text in notes:
-        draws[kind](axes, (x, y, 12, 9), shades)
-        axes.text(x + 17, middle(y + 4.5, font), text, font=font, color=shades.muted, parse_math=False)
-        x += width(text, font) + 28

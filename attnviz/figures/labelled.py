@@ -11,25 +11,25 @@ LABEL = 7.0
 """Size of the labels in points."""
 
 
-def label_cells(one: Content, side: float) -> Cells:
-    """Square cells of `side` points, their labels at an angle at which they fit."""
-    widest_label = widest(one.across.labels, text_font(LABEL))
-    angle = across_angle(widest_label, side, LABEL)
+def label_cells(one: Content, side: float, label: float = LABEL) -> Cells:
+    """Square cells of `side` points, their labels of size `label` at an angle at which they fit."""
+    widest_label = widest(one.across.labels, text_font(label))
+    angle = across_angle(widest_label, side, label)
     return Cells(
         cell_w=side,
         cell_h=side,
         across_angle=angle,
-        down_step=nice_step((LABEL + 1) / side),
-        across_step=nice_step(across_need(widest_label, LABEL, angle) / side),
+        down_step=nice_step((label + 1) / side),
+        across_step=nice_step(across_need(widest_label, label, angle) / side),
     )
 
 
-def before_cells(one: Content) -> float:
+def before_cells(one: Content, label: float = LABEL) -> float:
     """Points to the left of a map's cells."""
-    return NAME + widest(one.down.labels, text_font(LABEL)) + 1.5 * GAP
+    return NAME + widest(one.down.labels, text_font(label)) + 1.5 * GAP
 
 
-def above_cells(one: Content, cells: Cells) -> float:
+def above_cells(one: Content, cells: Cells, label: float = LABEL) -> float:
     """Points above a map's cells."""
-    label = widest(one.across.labels, text_font(LABEL))
-    return NAME + across_height(label, LABEL, cells.across_angle) + GAP
+    words = widest(one.across.labels, text_font(label))
+    return NAME + across_height(words, label, cells.across_angle) + GAP

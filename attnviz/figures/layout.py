@@ -9,10 +9,8 @@ from attnviz.core.thinning import nice_step
 
 MARGIN = 14.0
 GAP = 6.0
-HEADER = 40.0
 NAME = 13.0
 """Height of the line that names an axis."""
-FOOTER = 20.0
 CAPTION = 20.0
 """Height of the line below each of several maps that names its head."""
 BAR = 10.0
@@ -21,23 +19,28 @@ SINGLE_SIDE, GRID_WIDTH = 400.0, 560.0
 CELL_W, CELL_H = 46.0, 32.0
 LEAST_SLAB = 14.0
 SLANTED_FROM = 9.0
+LEAST_MAP = 36.0
+"""Smallest width of a map, in points."""
+TALLEST = 1.35
+"""Largest height of the maps, as a share of a width that is set."""
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Input of the layout: counts, and the widths of texts in points at `label` points of size."""
+    """Input of the layout: counts, and the widths of texts in points at `label` points of size.
+
+    `bar_label` is None for a figure without a colour bar.
+    """
 
     n_down: int
     n_across: int
     n_maps: int
-    title: float
-    footer: float
     down_label: float
     across_label: float
     label: float
     sum_width: float
     sums_below: bool
-    bar_label: float
+    bar_label: float | None
 
 
 @dataclass(frozen=True)
@@ -63,19 +66,17 @@ class Sheet(Cells):
     height: float
     corners: tuple[tuple[float, float], ...]
     n_columns: int
-    bar: tuple[float, float, float, float]
+    bar: tuple[float, float, float, float] | None
     """Left, top, width, height of the colour bar."""
 
 
-def arrange(sizes: Sizes) -> Sheet:
-    """Lay out one map, or several in a grid that shares labels and colour bar."""
-    columns = grid_columns(sizes.n_maps)
+def arrange(sizes: Sizes, columns: int, cell_w: float, cell_h: float) -> Sheet:
+    """Lay out one map, or several in a grid of `columns` that shares labels and colour bar."""
     rows = math.ceil(sizes.n_maps / columns)
-    cell_w, cell_h = cell_size(sizes.n_down, sizes.n_across, columns if sizes.n_maps > 1 else 0)
     plot_w, plot_h = sizes.n_across * cell_w, sizes.n_down * cell_h
     angle = across_angle(sizes.across_label, cell_w, sizes.label)
     left = MARGIN + NAME + sizes.down_label + GAP
-    top = MARGIN + HEADER + NAME + across_height(sizes.across_label, sizes.label, angle) + GAP
+    top = NAME + across_height(sizes.across_label, sizes.label, angle) + GAP
     beside = sizes.sum_width + 2 * GAP if sizes.sum_width and not sizes.sums_below else 0.0
     below = sizes.label + GAP if sizes.sum_width and sizes.sums_below else 0.0
     pitch_w, pitch_h = plot_w + (2 * GAP if columns > 1 else 0.0), plot_h + CAPTION
@@ -84,15 +85,15 @@ def arrange(sizes: Sizes) -> Sheet:
     )
     maps_w = columns * pitch_w - (pitch_w - plot_w)
     maps_h = plot_h if sizes.n_maps == 1 else rows * pitch_h
-    bar_h = max(LEAST_BAR, plot_h if rows == 1 else maps_h - CAPTION)
-    bar_x = left + maps_w + beside + 3 * GAP
     slant = sizes.across_label * math.sqrt(0.5) - cell_w / 2 if angle == 45 else 0.0
-    right = max(bar_x + BAR + GAP + sizes.bar_label + NAME, left + maps_w + slant)
-    width = max(right, MARGIN + sizes.title, MARGIN + sizes.footer) + MARGIN
-    height = top + max(maps_h + below, bar_h) + MARGIN + (FOOTER if sizes.footer else 0.0)
+    right, bar = left + maps_w + max(beside, slant, 0.0), None
+    if sizes.bar_label is not None:
+        bar_h = max(LEAST_BAR, plot_h if rows == 1 else maps_h - CAPTION)
+        bar = (left + maps_w + beside + 3 * GAP, top, BAR, bar_h)
+        right = max(right, bar[0] + BAR + GAP + sizes.bar_label + NAME)
     return Sheet(
-        width=math.ceil(width),
-        height=math.ceil(height),
+        width=right + MARGIN,
+        height=top + max(maps_h + below, 0.0 if bar is None else bar[3]),
         cell_w=cell_w,
         cell_h=cell_h,
         corners=corners,
@@ -100,7 +101,7 @@ def arrange(sizes: Sizes) -> Sheet:
         across_angle=angle,
         down_step=nice_step((sizes.label + 1) / cell_h),
         across_step=nice_step(across_need(sizes.across_label, sizes.label, angle) / cell_w),
-        bar=(bar_x, top, BAR, bar_h),
+        bar=bar,
     )
 
 

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 from attnviz.core.shades import Shades, head_color
 from attnviz.core.text import elide, number, visible
 from attnviz.errors import FieldError, must_be
-from attnviz.figures import heat
 from attnviz.figures.fonts import middle, number_font, text_font, widest, width
-from attnviz.figures.layout import GAP, HEADER, MARGIN, NAME
+from attnviz.figures.layout import GAP, MARGIN, NAME
+from attnviz.figures.style import Style
 from attnviz.i18n import _
 from attnviz.model.links import Links, WordLines
 
 LABEL, SMALL = 9.0, 7.5
 ROW, SPAN = 17.0, 190.0
 """Height of a row and distance of the two columns of words, in points."""
+LEAST_SPAN, MOST_SPAN = 60.0, 420.0
 MOST_WORDS = 512
 """Words of a column; more would be a strip of paper."""
 LONGEST_LABEL = 24
@@ -29,10 +29,8 @@ _LEAST_ALPHA = 0.04
 
 @dataclass(frozen=True, eq=False)
 class LinesContent:
-    """The content of the figure: its texts, and the lines."""
+    """The content of the figure: the lines and the words."""
 
-    title: str
-    formula: str
     lines: WordLines
     queries: tuple[str, ...]
     keys: tuple[str, ...]
@@ -50,10 +48,10 @@ class LinesLayout:
 
     def y(self, index: int) -> float:
         """The middle of a row."""
-        return MARGIN + HEADER + NAME + GAP + (index + 0.5) * ROW
+        return NAME + GAP + (index + 0.5) * ROW
 
 
-def lines_content(title: str, formula: str, lines: WordLines) -> LinesContent:
+def lines_content(lines: WordLines) -> LinesContent:
     """Prepare the figure. Raises `ValueError` for a text that is too long."""
     count = max(len(lines.queries), len(lines.keys))
     if count > MOST_WORDS:
@@ -61,28 +59,25 @@ def lines_content(title: str, formula: str, lines: WordLines) -> LinesContent:
     queries, keys = (
         tuple(elide(visible(word), LONGEST_LABEL) for word in words) for words in (lines.queries, lines.keys)
     )
-    return LinesContent(title, formula, lines, queries, keys)
+    return LinesContent(lines, queries, keys)
 
 
-def measure(shown: LinesContent) -> LinesLayout:
-    """Compute the positions of all elements."""
+def measure(shown: LinesContent, style: Style) -> LinesLayout:
+    """Compute the positions of all elements. Raises `ValueError` if the style's width is too small."""
     font = text_font(LABEL)
     left = MARGIN + widest(shown.queries, font) + 4
-    right = left + SPAN
     beside = 40.0 if shown.lines.query is not None else 4.0
-    end = right + widest(shown.keys, font) + beside
-    header = max(
-        width(shown.title, text_font(heat.TITLE_SIZE, bold=True)),
-        width(shown.formula, text_font(heat.NAME_SIZE)),
-    )
+    after = widest(shown.keys, font) + beside
+    span = SPAN if style.room is None else style.room - left - after - MARGIN
+    if span < LEAST_SPAN:
+        raise style.too_narrow(left + LEAST_SPAN + after + MARGIN)
     rows = max(len(shown.queries), len(shown.keys))
-    height = MARGIN + HEADER + NAME + GAP + rows * ROW + MARGIN
-    return LinesLayout(math.ceil(max(end, MARGIN + header) + MARGIN), math.ceil(height), left, right, end)
+    right = left + min(span, MOST_SPAN)
+    return LinesLayout(right + after + MARGIN, NAME + GAP + rows * ROW, left, right, right + after)
 
 
 def draw(axes: Any, shown: LinesContent, layout: LinesLayout, shades: Shades) -> None:
     """Draw the figure into axes whose unit is a point, y downwards."""
-    heat.header(axes, shown.title, shown.formula, shades)
     _headings(axes, shown, layout, shades)
     several = shown.lines.links()
     largest = max((float(links.weights.max(initial=0.0)) for links in several), default=0.0) or 1.0
@@ -92,23 +87,23 @@ def draw(axes: Any, shown: LinesContent, layout: LinesLayout, shades: Shades) ->
 
 
 def _headings(axes: Any, shown: LinesContent, layout: LinesLayout, shades: Shades) -> None:
-    font, y = text_font(SMALL), MARGIN + HEADER + NAME - 2
+    font, y = text_font(SMALL), NAME - 2
     axes.text(layout.left, y, _("query"), font=font, color=shades.query, ha="right", parse_math=False)
     axes.text(layout.right, y, _("key"), font=font, color=shades.key, parse_math=False)
     if shown.lines.query is not None:
         name = _("weight") if len(shown.lines.heads) == 1 else _("mean")
         axes.text(layout.number, y, name, font=font, color=shades.muted, ha="right", parse_math=False)
     if len(shown.lines.heads) > 1:
-        _legend(axes, shown.lines.heads, (layout.left + layout.right) / 2, y, shades)
+        _legend(axes, shown.lines.heads, layout, y, shades)
 
 
-def _legend(axes: Any, heads: tuple[int, ...], middle_x: float, y: float, shades: Shades) -> None:
+def _legend(axes: Any, heads: tuple[int, ...], layout: LinesLayout, y: float, shades: Shades) -> None:
     """A spot in the hue of each head with its number, counted from one."""
     from matplotlib.patches import Rectangle
 
     font, step = text_font(SMALL), 18.0
-    shown = heads[: int(SPAN // step)]
-    x = middle_x - len(shown) * step / 2
+    shown = heads[: int((layout.right - layout.left) // step)]
+    x = (layout.left + layout.right) / 2 - len(shown) * step / 2
     for head in shown:
         axes.add_patch(Rectangle((x, y - 6), 6, 6, facecolor=head_color(head), linewidth=0))
         axes.text(x + 8, y, str(head + 1), font=font, color=shades.muted, parse_math=False)

@@ -1,6 +1,8 @@
-"""The colours of figures: those of the window, on paper white or on the dark panel."""
+"""The colours of figures: those of the window, on paper white or on the dark panel, or greys."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,19 +14,25 @@ from attnviz.errors import FieldError, among
 PALETTES = (LIGHT, DARK)
 
 
-def palette(theme: str) -> Shades:
-    """The palette named `theme`. Raises `ValueError` naming the existing themes."""
+def palette(theme: str, grey: bool = False) -> Shades:
+    """The palette named `theme`, in greys on demand. Raises `ValueError` naming the existing themes."""
     for row in PALETTES:
         if row.name == theme:
-            return row
+            return _in_grey(row) if grey else row
     raise FieldError("theme", theme, among(row.name for row in PALETTES))
+
+
+def _in_grey(row: Shades) -> Shades:
+    """Text of every dimension in the colour of ink, and the map of greys."""
+    names = ("query", "key", "value", "key_mark", "value_mark")
+    return replace(row, is_grey=True, **dict.fromkeys(names, row.ink))  # type: ignore[arg-type]
 
 
 def colors(positions: NDArray[np.floating], kind: Kind, shades: Shades) -> NDArray[np.uint8]:
     """Positions 0..1 of any shape as RGB bytes, one axis more; NaN has the colour of errors."""
     missing = np.isnan(positions)
     indices = np.round(np.where(missing, 0, positions) * 255).astype(np.uint8)
-    rgb = color_table(kind, shades.is_dark)[indices]
+    rgb = color_table("grey" if shades.is_grey else kind, shades.is_dark)[indices]
     rgb[missing] = rgb_bytes(shades.error)
     return rgb
 

@@ -14,6 +14,7 @@ from attnviz.figures.all_sites import all_sites, measure
 from attnviz.figures.content import Map
 from attnviz.figures.fonts import drawing
 from attnviz.figures.palette import palette
+from attnviz.figures.style import Style
 from attnviz.model.io.presets import load_preset
 from attnviz.model.spec.view import View
 
@@ -46,7 +47,7 @@ def test_the_maps_are_the_weights_of_the_sites_on_one_scale() -> None:
 def test_cells_are_equally_large_and_maps_do_not_touch() -> None:
     shown = all_sites(traced("encoder-decoder"), View(), "weights", 0, LIGHT)
     with drawing():
-        layout = measure(shown)
+        layout = measure(shown, Style())
     sizes = {(slot.cells.cell_w, slot.cells.cell_h) for slot in layout.slots}
     assert len(sizes) == 1
     rights = [
@@ -55,7 +56,9 @@ def test_cells_are_equally_large_and_maps_do_not_touch() -> None:
     ]
     for right, slot in zip(rights, layout.slots[1:], strict=False):
         assert right < slot.x - 20
-    assert rights[-1] < layout.bar[0] and layout.bar[0] + layout.bar[2] < layout.width
+    assert (
+        layout.bar is not None and rights[-1] < layout.bar[0] and layout.bar[0] + layout.bar[2] < layout.width
+    )
 
 
 def _matrix(one: Map) -> tuple[int, int]:
@@ -68,7 +71,7 @@ def test_layers_of_an_encoder_and_a_decoder_go_upwards_and_those_of_one_stack_si
     two = replace(experiment, layers=experiment.layers * 2, encoder=experiment.encoder * 2)
     shown = all_sites(attnviz.run(two), View(), "weights", 0, LIGHT)
     with drawing():
-        layout = measure(shown)
+        layout = measure(shown, Style())
     tops = {(one.row, one.column): slot.y for one, slot in zip(shown.maps, layout.slots, strict=True)}
     assert set(tops) == {(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)}
     assert tops[1, 0] < tops[0, 0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnviz.figures.layout import BAR, GAP, MARGIN, Sizes, arrange, grid_columns
+from attnviz.figures.layout import BAR, GAP, MARGIN, Sizes, arrange, cell_size, grid_columns
 
 lengths = st.floats(0, 160)
 
@@ -28,15 +28,14 @@ def test_everything_lies_on_the_sheet(
     sum_width: float,
     sums_below: bool,
 ) -> None:
-    sizes = Sizes(
-        n_down, n_across, n_maps, 120.0, 60.0, down_label, across_label, 7.0, sum_width, sums_below, 30.0
-    )
-    sheet = arrange(sizes)
+    sizes = Sizes(n_down, n_across, n_maps, down_label, across_label, 7.0, sum_width, sums_below, 30.0)
+    columns = grid_columns(n_maps)
+    sheet = arrange(sizes, columns, *cell_size(n_down, n_across, columns if n_maps > 1 else 0))
     plot_w, plot_h = sheet.plot_size(n_down, n_across)
-    assert len(sheet.corners) == n_maps
+    assert len(sheet.corners) == n_maps and sheet.bar is not None
     for index, (x, y) in enumerate(sheet.corners):
-        assert x >= MARGIN + down_label and y >= MARGIN
-        assert x + plot_w < sheet.bar[0] and y + plot_h <= sheet.height - MARGIN
+        assert x >= MARGIN + down_label and y >= 0
+        assert x + plot_w < sheet.bar[0] and y + plot_h <= sheet.height
         for other_x, other_y in sheet.corners[:index]:
             assert x >= other_x + plot_w or y >= other_y + plot_h
     assert sheet.bar[0] + BAR + GAP + 30 <= sheet.width - MARGIN

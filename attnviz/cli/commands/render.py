@@ -7,7 +7,8 @@ from argparse import ArgumentParser, Namespace
 from msgspec.structs import replace
 
 from attnviz.cli.command import Command
-from attnviz.cli.options import add_document, document, execute, head, whole_number_option, written
+from attnviz.cli.options import add_document, document, execute, head, written
+from attnviz.cli.style import add_style, style
 from attnviz.errors import FieldError, must_be
 from attnviz.i18n import N_, _
 from attnviz.model.spec.view import Ranges, View
@@ -29,7 +30,6 @@ def add(command: ArgumentParser) -> None:
         help=_("the attention, such as decoder.0.cross, or all of them (default: the selected one)"),
     )
     command.add_argument("--head", metavar="N|all", help=_("a head, 0 the first, or all of them"))
-    command.add_argument("--theme", default="light", help=_("light or dark (default: light)"))
     command.add_argument("--orientation", choices=ORIENTATIONS, help=_("the orientation of the matrix"))
     command.add_argument("--range", choices=[row.id for row in RANGES], help=_("the range of the colours"))
     command.add_argument(
@@ -41,12 +41,7 @@ def add(command: ArgumentParser) -> None:
     command.add_argument(
         "--query", metavar="N|all", help=_("with lines: one query, 0 the first, or all (default: the view's)")
     )
-    command.add_argument(
-        "--dpi",
-        type=whole_number_option,
-        default=200,
-        help=_("pixels per inch of a PNG (default: {dpi})").format(dpi=200),
-    )
+    add_style(command)
 
 
 def run(options: Namespace) -> int:
@@ -54,10 +49,8 @@ def run(options: Namespace) -> int:
     from attnviz.figures import render as draw
     from attnviz.figures import save_figure
     from attnviz.figures.files import format_of
-    from attnviz.figures.palette import palette
 
-    known, of_head = document(options), head(options.head)
-    palette(options.theme)
+    known, of_head, look = document(options), head(options.head), style(options)
     written(options.output, lambda: format_of(options.output))
     trace = execute(known, options)
     view = known.view
@@ -67,9 +60,17 @@ def run(options: Namespace) -> int:
         view = replace(view, ranges=Ranges.of_all(options.range))
     if options.query is not None:
         view = _with_query(view, options.query)
-    where = {"site": options.site, "theme": options.theme, "picture": options.picture}
-    figure = draw(trace, view, options.stage, of_head, **where)
-    written(options.output, lambda: save_figure(figure, options.output, dpi=options.dpi))
+    figure = draw(
+        trace,
+        view,
+        options.stage,
+        of_head,
+        site=options.site,
+        picture=options.picture,
+        caption=_(known.caption),
+        style=look,
+    )
+    written(options.output, lambda: save_figure(figure, options.output, dpi=look.dpi))
     return 0
 
 

@@ -1,0 +1,48 @@
+"""A stage as a heat map: one head of it, or all heads side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attnviz.figures import heat
+from attnviz.figures.content import Head, content
+from attnviz.figures.sheet import Drawing
+from attnviz.figures.style import Style
+from attnviz.figures.subject import Subject
+from attnviz.model.sites.titles import site_title
+
+
+def draw_stage(subject: Subject, style: Style) -> Drawing:
+    """One head of a stage, with its numbers where they fit."""
+    return _drawn(subject, subject.head, style)
+
+
+def draw_heads(subject: Subject, style: Style) -> Drawing:
+    """All heads of a stage, small, on one scale."""
+    return _drawn(subject, "all", style)
+
+
+def _drawn(subject: Subject, head: Head, style: Style) -> Drawing:
+    site = subject.shown_site
+    shown = content(site, subject.view, subject.shown_stage, head, style.shades)
+    plan = heat.measure(shown, style)
+
+    def draw(axes: Any) -> None:
+        heat.draw(axes, shown, plan, style.shades)
+
+    return Drawing(
+        plan.sheet.width,
+        plan.sheet.height,
+        draw,
+        titled(subject, shown.title),
+        shown.formula,
+        heat.footnotes(shown.marks),
+        min(plan.sheet.cell_w, plan.sheet.cell_h),
+    )
+
+
+def titled(subject: Subject, title: str) -> str:
+    """`title` with the attention before it, where the trace has several."""
+    if len(subject.trace.sites) == 1:
+        return title
+    return f"{site_title(subject.trace.experiment, subject.shown_site.name)} · {title}"

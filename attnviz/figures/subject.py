@@ -1,0 +1,48 @@
+"""The subject of a figure: a trace with its view, and what was chosen of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from attnviz.errors import FieldError, among
+from attnviz.figures.content import Head
+from attnviz.model.spec.view import View
+from attnviz.model.trace import SiteTrace, Trace
+
+if TYPE_CHECKING:
+    from attnviz.engines.decode.run import Decoding
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A trace, its view, and the chosen stage, head, site and step; None leaves them to the view.
+
+    `title` names the document. `decoding` computes its decoding; `other` is the state A of a comparison, in
+    which this one is B.
+    """
+
+    trace: Trace
+    view: View = View()
+    stage: str | None = None
+    head: Head = None
+    site: str | None = None
+    title: str = ""
+    caption: str = ""
+    decoding: Callable[[], Decoding] | None = None
+    other: Subject | None = None
+
+    @property
+    def shown_site(self) -> SiteTrace:
+        """The chosen attention. Raises `ValueError` naming the existing sites."""
+        if self.site is None:
+            return self.trace.shown(self.view.site)
+        if self.site not in self.trace.sites:
+            raise FieldError("site", self.site, among(self.trace.sites))
+        return self.trace.site(self.site)
+
+    @property
+    def shown_stage(self) -> str:
+        """The chosen stage."""
+        return self.stage or self.view.stage
