@@ -27,6 +27,7 @@ MAY_IMPORT = {
     "compute": {"core", "model", "engines", "compute"},
     "analysis": {"core", "model", "engines", "compute", "analysis"},
     "figures": {"core", "model", "engines", "figures"},
+    "scripts": {"core", "model", "scripts"},
     "bench": {"core", "model", "engines", "compute", "checkpoints", "bench"},
     "checkpoints": {"core", "model", "checkpoints"},
 }

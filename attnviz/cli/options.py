@@ -98,8 +98,14 @@ def stages(trace: Trace, sites: tuple[str, ...], wanted: str | None) -> tuple[st
     """The stages named by `--stages`, None for all."""
     if wanted is None:
         return None
+    return named_stages(
+        tuple(dict.fromkeys(stage for site in sites for stage in trace.site(site).stages)), wanted
+    )
+
+
+def named_stages(stages: tuple[str, ...], wanted: str) -> tuple[str, ...]:
+    """The stages in a list with commas. Raises `FieldError` for none, and for one that is not in `stages`."""
     names = tuple(dict.fromkeys(name.strip() for name in wanted.split(",") if name.strip()))
-    stages = tuple(dict.fromkeys(stage for site in sites for stage in trace.site(site).stages))
     for name in names:
         if name not in stages:
             raise FieldError("stage", name, among(stages))

@@ -13,6 +13,7 @@ from attnviz.cli.commands import (
     presets,
     render,
     run,
+    script,
 )
 
 COMMANDS: tuple[Command, ...] = (
@@ -20,6 +21,7 @@ COMMANDS: tuple[Command, ...] = (
     presets.COMMAND,
     run.COMMAND,
     render.COMMAND,
+    script.COMMAND,
     import_model.COMMAND,
     decode.COMMAND,
     heads.COMMAND,

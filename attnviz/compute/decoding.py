@@ -17,7 +17,7 @@ from attnviz.core.progress import progress_of
 from attnviz.engines.decode.run import ITEMSIZE, Decoding
 from attnviz.engines.parity import compared
 from attnviz.engines.program import Check
-from attnviz.engines.resolution import scale_factor
+from attnviz.model.sites.stages import scale_factor
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.stages import as_read
 from attnviz.model.trace import SiteTrace, Trace

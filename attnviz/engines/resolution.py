@@ -31,6 +31,7 @@ from attnviz.model.operands.matrices import (
     vocabulary,
 )
 from attnviz.model.operands.relative import relative_of
+from attnviz.model.sites.stages import begins, scale_factor, score_stages
 from attnviz.model.spec.block import Block, FeedForward, FeedForwardRole, Norm, Transform
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.latent import Latent, LatentRole
@@ -62,11 +63,10 @@ _known = WeakMemo(_nothing, LATEST)
 
 def resolve(engine: Engine, site: Site) -> Operands:
     """All that a pass through a site needs, on the engine."""
-    begins = site.place.layer == 0 and not site.place.is_second
     is_latent, memory = site.latent is not None, site.memory
     add = positions.row_of(site.position).added
     return Operands(
-        vectors=engine.asarray(vectors_array(site.vectors)) if begins else None,
+        vectors=engine.asarray(vectors_array(site.vectors)) if begins(site) else None,
         added=None if add is None else partial(add, site.position, site.d_model),
         embedding_norm=_norm(engine, site.embedding_norm, site.d_model),
         memory=None if memory is None else engine.asarray(vectors_array(memory.vectors)),
@@ -152,29 +152,13 @@ def _rotation(site: Site) -> operands.Rotation | None:
 # --- scores ----------------------------------------------------------------------------------------
 
 
-def scale_factor(site: Site) -> float | None:
-    """The multiplier of raw scores: scale over temperature; None if neither is used."""
-    is_used = site.scale.step(site.d_qk)[0] != "" or site.temperature != 1.0
-    return site.scale.factor(site.d_qk) / site.temperature if is_used else None
-
-
 def scoring_of(site: Site) -> Scoring:
     """The functions from a site's queries and keys to weights."""
     factor, is_before = scale_factor(site), site.mask_placement == "before_softmax"
     relative, bias = relative_of(site), positions.bias_of(site)
-    used = {
-        "scores": True,
-        "relative": relative is not None,
-        "scaled": factor is not None,
-        "capped": site.cap is not None,
-        "biased": bias is not None,
-        "masked": bool(site.masks) and is_before,
-        "weights": True,
-        "dropped": site.dropout.active,
-    }
     is_nan = site.fully_masked_row == "nan" and site.sinks is None  # a sink takes all of it
     return Scoring(
-        stages=tuple(stage for stage, is_used in used.items() if is_used),
+        stages=score_stages(site),
         n_kv_heads=site.heads.n_kv_heads,
         group_size=site.heads.group_size,
         factor=factor,

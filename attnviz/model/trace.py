@@ -17,20 +17,17 @@ from numpy.typing import NDArray
 
 from attnviz.core.overview import overview
 from attnviz.errors import FieldError, Message, UnknownName, among, whole_number
-from attnviz.model.operands.latent import latent_width
 from attnviz.model.operands.matrices import output_tokens
 from attnviz.model.sites.sites import shown_site
+from attnviz.model.sites.stages import stage_shape
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Site
-from attnviz.model.stages import HIDDEN_STAGES, LATENT_STAGES, STAGE_BY_ID, Axis
+from attnviz.model.stages import STAGE_BY_ID
 
 Numbers = NDArray[Any]
 Bools = NDArray[np.bool_]
 MASKED_STAGES = ("masked", "weights", "dropped")
 """Stages in which blocked cells have no number of their own."""
-
-OF_VALUES = ("v", "v_rotated", "mixed")
-"""Stages whose heads have d_head features even where queries and keys have more."""
 
 ALL = slice(None)
 
@@ -85,7 +82,7 @@ class SiteTrace:
 
     def shape(self, stage: str) -> tuple[int, ...]:
         """Public shape of a stage. Raises `KeyError` naming the existing stages."""
-        return tuple(self._size(axis, stage) for axis in STAGE_BY_ID[self._known(stage)].axes)
+        return stage_shape(self.experiment, self._known(stage))
 
     def window(self, stage: str, head: int = 0, rows: slice = ALL, columns: slice = ALL) -> Numbers:
         """One head's (rows, columns) of a stage, read-only; head is ignored without heads.
@@ -159,32 +156,6 @@ class SiteTrace:
         values = self._source.window(stage, head, rows, columns)
         values.setflags(write=False)
         return values
-
-    def _size(self, axis: Axis, stage: str) -> int:
-        experiment = self.experiment
-        if axis in ("head", "kv_head"):
-            return experiment.heads.n_heads if axis == "head" else experiment.heads.n_kv_heads
-        if axis in ("token", "query"):
-            return experiment.n_queries
-        if axis in ("key", "memory"):
-            return experiment.n_keys
-        return len(output_tokens(experiment)) if axis == "vocabulary" else self._features(stage)
-
-    def _features(self, stage: str) -> int:
-        experiment = self.experiment
-        if stage in HIDDEN_STAGES:
-            assert experiment.block is not None
-            assert experiment.block.feed_forward is not None
-            return experiment.block.feed_forward.d_hidden
-        if stage in LATENT_STAGES:
-            return latent_width(experiment, stage)
-        if stage == "memory":
-            return experiment.d_keys
-        if stage == "concatenated":
-            return experiment.heads.n_heads * experiment.heads.d_head
-        if STAGE_BY_ID[stage].per_head:
-            return experiment.heads.d_head if stage in OF_VALUES else experiment.d_qk
-        return experiment.d_model
 
     def _known(self, stage: str) -> str:
         if stage not in self.stages:

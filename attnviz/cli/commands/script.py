@@ -1,0 +1,75 @@
+"""`attnviz script`: a document as a script that recomputes it without attnviz."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attnviz.cli.command import Command, Named
+from attnviz.cli.options import DOC_HELP, document, named_stages, written
+from attnviz.errors import FieldError, about, among, suffix_error
+from attnviz.i18n import N_, _
+
+if TYPE_CHECKING:
+    from attnviz.model.spec.document import Document
+    from attnviz.scripts.script import Wanted
+
+SUFFIX = ".py"
+LIBRARIES = ("numpy", "torch")
+
+
+def add(command: ArgumentParser) -> None:
+    """Add the options."""
+    command.add_argument("document", metavar="DOC", help=_(DOC_HELP))
+    command.add_argument("-o", "--output", metavar="FILE.py", help=_("the script (default: standard output)"))
+    command.add_argument(
+        "--with",
+        dest="library",
+        choices=LIBRARIES,
+        default="numpy",
+        help=_("the array library of the script (default: numpy)"),
+    )
+    command.add_argument(
+        "--stages",
+        metavar="A,B",
+        help=_("the printed stages, or all (default: the one that the document shows, and the result)"),
+    )
+    command.add_argument("--site", metavar="NAME", help=_("print only this attention (default: all)"))
+    command.set_defaults(text=None, dtype=None)
+
+
+def run(options: Namespace) -> int:
+    """Write or print the script of a document."""
+    from attnviz.scripts.files import save_script
+    from attnviz.scripts.library import LIBRARY_BY_ID
+    from attnviz.scripts.script import script
+
+    known, library = document(options), LIBRARY_BY_ID[options.library]
+    wanted = _wanted(known, options)
+    if options.output is None:
+        print(script(known, library, wanted), end="")
+        return 0
+    if Path(options.output).suffix.lower() != SUFFIX:
+        raise Named(about(options.output, suffix_error(Path(options.output).suffix, (SUFFIX,)).message))
+    written(options.output, lambda: save_script(known, options.output, library, wanted))
+    return 0
+
+
+def _wanted(known: Document, options: Namespace) -> Wanted:
+    """The printed stages. Raises `FieldError` for a stage or an attention that the document lacks."""
+    from attnviz.model.sites.sites import at, site_names
+    from attnviz.model.sites.stages import site_stages
+    from attnviz.scripts.script import Wanted
+
+    names = site_names(known.experiment)
+    if options.site is not None and options.site not in names:
+        raise FieldError("site", options.site, among(names))
+    of_sites = names if options.site is None else (options.site,)
+    stages = tuple(dict.fromkeys(s for name in of_sites for s in site_stages(at(known.experiment, name))))
+    if options.stages is None:
+        return Wanted(None, options.site)
+    return Wanted(stages if options.stages == "all" else named_stages(stages, options.stages), options.site)
+
+
+COMMAND = Command("script", N_("save a document as a script that recomputes it"), add, run)

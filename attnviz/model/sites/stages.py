@@ -1,0 +1,164 @@
+"""The stages of a site and their shapes, before anything is computed."""
+
+from __future__ import annotations
+
+from attnviz.model.operands.latent import latent_width
+from attnviz.model.operands.matrices import output_tokens
+from attnviz.model.positions import changes, is_additive, rope_of
+from attnviz.model.spec.block import Block
+from attnviz.model.spec.site import Site
+from attnviz.model.stages import HIDDEN_STAGES, LATENT_STAGES, STAGE_BY_ID, Axis
+
+OF_VALUES = ("v", "v_rotated", "mixed")
+"""Stages whose heads have d_head features even where queries and keys have more."""
+
+Stages = tuple[str, ...]
+
+
+def begins(site: Site) -> bool:
+    """True if a site begins a stack: its input are token vectors, not the result of another site."""
+    return site.place.layer == 0 and not site.place.is_second
+
+
+def scale_factor(site: Site) -> float | None:
+    """The multiplier of raw scores: scale over temperature; None if neither is used."""
+    is_used = site.scale.step(site.d_qk)[0] != "" or site.temperature != 1.0
+    return site.scale.factor(site.d_qk) / site.temperature if is_used else None
+
+
+def score_stages(site: Site) -> Stages:
+    """Ids of the score-shaped stages that a site computes, in order."""
+    changed = changes(site.position)
+    return _used(
+        scores=True,
+        relative=changed == "relative",
+        scaled=scale_factor(site) is not None,
+        capped=site.cap is not None,
+        biased=changed == "bias",
+        masked=bool(site.masks) and site.mask_placement == "before_softmax",
+        weights=True,
+        dropped=site.dropout.active,
+    )
+
+
+def site_stages(site: Site) -> Stages:
+    """Ids of all stages that a site computes, in the order of its trace."""
+    return (
+        *_used(
+            tokens_embedded=begins(site),
+            layer_input=not begins(site),
+            x=is_additive(site.position),
+            x_normed=site.embedding_norm is not None,
+        ),
+        *_before_attention(site.block),
+        *_used(memory=site.memory is not None),
+        *_projected(site),
+        *score_stages(site),
+        *("mixed", "concatenated", "attention_output"),
+        *_after_attention(site.block),
+        *_used(output=site.final_norm is not None),
+        *_read_out(site),
+    )
+
+
+def _used(**used: bool) -> Stages:
+    return tuple(stage for stage, is_used in used.items() if is_used)
+
+
+def _before_attention(block: Block | None) -> Stages:
+    if block is None or block.placement == "post":
+        return ()
+    behind = block.placement == "parallel" and block.feed_forward is not None
+    norm_2 = behind and block.norm_2 is not None
+    return (*_used(norm_1=block.norm_1 is not None, norm_2=norm_2), *(_feed_forward(block) if behind else ()))
+
+
+def _feed_forward(block: Block) -> Stages:
+    assert block.feed_forward is not None
+    return _used(ffn_gate=block.feed_forward.gated, ffn_up=True, ffn_hidden=True, ffn_output=True)
+
+
+def _projected(site: Site) -> Stages:
+    latent, normed = site.latent, site.qk_norm is not None
+    has_query = latent is not None and latent.d_q is not None
+    rotates = changes(site.position) == "rotation"
+    return _used(
+        q_latent=has_query,
+        q_latent_normed=has_query and latent is not None and latent.query_norm is not None,
+        q=True,
+        q_normed=normed,
+        q_rotated=rotates,
+        latent_projected=latent is not None and latent.norm is not None,
+        latent=latent is not None,
+        rope_key=latent is not None and latent.d_rope > 0,
+        k=True,
+        v=True,
+        k_normed=normed,
+        k_rotated=rotates,
+        v_rotated=rotates and rope_of(site).on_values,
+    )
+
+
+def _after_attention(block: Block | None) -> Stages:
+    if block is None:
+        return ()
+    is_post, has_ffn = block.placement == "post", block.feed_forward is not None
+    reads_sum = block.placement in ("pre", "sandwich")
+    return (
+        *_used(
+            attention_normed=block.after_1 is not None,
+            residual_1=block.residual,
+            norm_1=is_post and block.norm_1 is not None,
+            norm_2=reads_sum and has_ffn and block.norm_2 is not None,
+        ),
+        *(_feed_forward(block) if has_ffn and block.placement != "parallel" else ()),
+        *_used(
+            ffn_normed=block.after_2 is not None,
+            residual_2=has_ffn and block.residual,
+        ),
+        *_used(norm_2=is_post and has_ffn and block.norm_2 is not None),
+    )
+
+
+def _read_out(site: Site) -> Stages:
+    is_read = site.readout != "none"
+    known = site.vocabulary
+    transform = known.transform if known is not None and site.readout == "vocabulary" else None
+    return _used(
+        transform=transform is not None,
+        transform_hidden=transform is not None,
+        transform_normed=transform is not None and transform.norm is not None,
+        logits=is_read,
+        probabilities=is_read,
+    )
+
+
+def stage_shape(site: Site, stage: str) -> tuple[int, ...]:
+    """Public shape of a stage of a site."""
+    return tuple(_size(site, axis, stage) for axis in STAGE_BY_ID[stage].axes)
+
+
+def _size(site: Site, axis: Axis, stage: str) -> int:
+    if axis in ("head", "kv_head"):
+        return site.heads.n_heads if axis == "head" else site.heads.n_kv_heads
+    if axis in ("token", "query"):
+        return site.n_queries
+    if axis in ("key", "memory"):
+        return site.n_keys
+    return len(output_tokens(site)) if axis == "vocabulary" else _features(site, stage)
+
+
+def _features(site: Site, stage: str) -> int:
+    if stage in HIDDEN_STAGES:
+        assert site.block is not None
+        assert site.block.feed_forward is not None
+        return site.block.feed_forward.d_hidden
+    if stage in LATENT_STAGES:
+        return latent_width(site, stage)
+    if stage == "memory":
+        return site.d_keys
+    if stage == "concatenated":
+        return site.heads.n_heads * site.heads.d_head
+    if STAGE_BY_ID[stage].per_head:
+        return site.heads.d_head if stage in OF_VALUES else site.d_qk
+    return site.d_model

@@ -1,0 +1,166 @@
+"""`NORMALISER_CODE`: from scores to weights; the stages between q, k and the mixture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from attnviz.i18n import N_
+from attnviz.model.masks import blocked_by_all
+from attnviz.model.spec.site import Site
+from attnviz.scripts.code import Asked, Code, note
+from attnviz.scripts.functions import sigmoid, softmax
+from attnviz.scripts.masks import define_blocked
+from attnviz.scripts.positions import keys_of_heads
+from attnviz.scripts.sources import sinks
+
+HEADS_SHARE = N_("{n} query heads share each key/value head")
+NO_KEY = N_("queries without a key")
+AFTER = N_("the mask after the softmax: rows no longer sum to 1")
+ITS_SINK = N_("the sink is one more score, without a value")
+N_VISIBLE = N_("keys that each query sees")
+OFF = N_("heads switched off")
+
+
+def scores(asked: Asked) -> Code:
+    """q · kᵀ."""
+    q, k = asked.reads
+    size = asked.site.heads.group_size
+    behind = "" if size == 1 else note(HEADS_SHARE, n=size)
+    return asked.done(f"scores = {q} @ {keys_of_heads(asked, k)}.mT{behind}")
+
+
+def scaled(asked: Asked) -> Code:
+    """Scores times the scale, divided by the temperature."""
+    site, (read,) = asked.site, asked.reads
+    sign, value, _text = site.scale.step(site.d_qk)
+    scale = {"": "", "×": f" * {value!r}", "÷": f" / {site.d_qk}**0.5"}[sign]
+    heat = "" if site.temperature == 1.0 else f" / {site.temperature!r}"
+    return asked.done(f"scaled = {read}{scale}{heat}")
+
+
+def capped(asked: Asked) -> Code:
+    """cap · tanh(s ÷ cap)."""
+    (read,), cap = asked.reads, asked.site.cap
+    return asked.done(f"capped = {cap!r} * {asked.xp}.tanh({read} / {cap!r})")
+
+
+def masked(asked: Asked) -> Code:
+    """Scores, −∞ or lowered where a mask blocks."""
+    (read,), bias = asked.reads, asked.site.mask_bias
+    define_blocked(asked)
+    if bias is None:
+        return asked.done(f"masked = {asked.xp}.where(blocked, -{asked.xp}.inf, {read})")
+    return asked.done(f"masked = {read} + {asked.xp}.where(blocked, {bias!r}, 0.0)")
+
+
+def _softmax(asked: Asked, read: str) -> tuple[str, ...]:
+    site = asked.site
+    if site.sinks is None:
+        return (f"weights = {softmax(asked, read)}",)
+    sinks(asked, site.sinks)
+    shape = (site.heads.n_heads, site.n_queries, 1)
+    column = f"{asked.xp}.broadcast_to(sink[:, None, None], {shape})"
+    joined = f"{asked.library.join}(({read}, {column}), {asked.library.axis}=-1)"
+    return (f"with_sink = {joined}{note(ITS_SINK)}", f"weights = {softmax(asked, 'with_sink')}[..., :-1]")
+
+
+def _sigmoid(asked: Asked, read: str) -> tuple[str, ...]:
+    counted = _n_visible(asked)
+    log = f"{'math' if counted.isdigit() else asked.xp}.log({counted})"
+    return (f"weights = {sigmoid(asked)}({read} - {log})",)
+
+
+def _relu_squared(asked: Asked, read: str) -> tuple[str, ...]:
+    positive = f"np.maximum({read}, 0)" if asked.library.is_numpy else f"torch.relu({read})"
+    return (f"weights = {positive} ** 2 / {_n_visible(asked)}",)
+
+
+def _n_visible(asked: Asked) -> str:
+    """Number of visible keys of each row, (query, 1); of all keys if the normaliser sees no mask."""
+    site = asked.site
+    if not site.masks or site.mask_placement == "after_softmax":
+        return str(site.n_keys)
+    define_blocked(asked)
+    seen = f"(~blocked).sum({asked.library.last()})"
+    least = f"np.maximum({seen}, 1)" if asked.library.is_numpy else f"{seen}.clip(min=1)"
+    return asked.define("n_visible", f"n_visible = {least}{note(N_VISIBLE)}")
+
+
+NORMALISER_CODE: dict[str, Callable[[Asked, str], tuple[str, ...]]] = {
+    "softmax": _softmax,
+    "sigmoid": _sigmoid,
+    "relu_squared": _relu_squared,
+}
+
+
+def weights(asked: Asked) -> Code:
+    """Scores to weights; what a mask after them clears, and rows without a key."""
+    (read,) = asked.reads
+    lines = NORMALISER_CODE[asked.site.normaliser](asked, read)
+    return asked.done(*_quietly(asked, lines), *_cleared(asked))
+
+
+def _cleared(asked: Asked) -> tuple[str, ...]:
+    site = asked.site
+    if site.masks and site.mask_placement == "after_softmax":
+        define_blocked(asked)
+        return (f"weights = {asked.xp}.where(blocked, 0.0, weights){note(AFTER)}",)
+    if not has_empty_rows(site):
+        return ()
+    value = f"{asked.xp}.nan" if site.fully_masked_row == "nan" and site.sinks is None else "0.0"
+    asked.define("empty", f"empty = blocked.all({asked.library.last(keeps=False)}){note(NO_KEY)}")
+    return (f"weights[:, empty] = {value}",)
+
+
+def _quietly(asked: Asked, lines: tuple[str, ...]) -> tuple[str, ...]:
+    """The lines without NumPy's warning of 0 ÷ 0 in a row without a key."""
+    divides = asked.site.normaliser == "softmax" and asked.site.sinks is None
+    if not (asked.library.is_numpy and divides and has_empty_rows(asked.site)):
+        return lines
+    return ('with np.errstate(invalid="ignore"):', *(f"    {line}" for line in lines))
+
+
+def has_empty_rows(site: Site) -> bool:
+    """True if a mask before the softmax leaves some query no key."""
+    if not site.masks or site.mask_placement == "after_softmax" or site.mask_bias is not None:
+        return False
+    hidden = blocked_by_all(site.masks, np.arange(site.n_queries), np.arange(site.n_keys))
+    return hidden is not None and bool(hidden.all(axis=1).any())
+
+
+def dropped(asked: Asked) -> Code:
+    """Weights of which some are dropped, by a hash of (seed, head, query, key)."""
+    dropout, site = asked.site.dropout, asked.site
+    shape = (site.heads.n_heads, site.n_queries, site.n_keys)
+    asked.define("mix", *_MIX)
+    kept = "(state >> np.uint64(11)).astype(float) * 2.0**-53 >= "
+    asked.define(
+        "keep",
+        f"head, query, key = np.indices({shape}, dtype=np.uint64)",
+        f"state = mix(np.array([{dropout.seed}], dtype=np.uint64))",
+        "state = mix(mix(mix(state ^ head) ^ query) ^ key)",
+        f"keep = {asked.library.of_numpy(f'({kept}{dropout.p!r})')}",
+    )
+    survivors = f" / (1 - {dropout.p!r})" if dropout.rescale else ""
+    return asked.done(f"dropped = weights * keep{survivors}")
+
+
+_MIX = (
+    "def mix(z):  # SplitMix64: 64-bit numbers that wrap around by design",
+    "    z = z + np.uint64(0x9E3779B97F4A7C15)",
+    "    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)",
+    "    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)",
+    "    return z ^ (z >> np.uint64(31))",
+    "",
+)
+
+
+def mixed(asked: Asked) -> Code:
+    """Σ w v, zero for heads that are off."""
+    w, v = asked.reads
+    lines = [f"mixed = {w} @ {keys_of_heads(asked, v)}"]
+    if asked.site.heads.off:
+        lines.append(f"mixed[{list(asked.site.heads.off)}] = 0.0{note(OFF)}")
+    return asked.done(*lines)

@@ -1,0 +1,295 @@
+"""`STAGE_CODE`: the lines of NumPy or PyTorch that compute each stage of a site."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from attnviz.i18n import N_
+from attnviz.model.explain.formulas.block import norm_at, transform_of
+from attnviz.model.operands.latent import PRODUCT_OF_STAGE, latent_of
+from attnviz.model.operands.matrices import vocabulary
+from attnviz.model.sites.stages import site_stages
+from attnviz.model.spec.block import FeedForward, Norm
+from attnviz.model.spec.parts import Role
+from attnviz.model.spec.site import Site
+from attnviz.scripts import scores
+from attnviz.scripts.code import Asked, Code, Keep, in_a_dictionary, note
+from attnviz.scripts.functions import GATED_CODE, NORM_CODE, activated, softmax
+from attnviz.scripts.library import Library
+from attnviz.scripts.positions import position_code
+from attnviz.scripts.sources import explicit, linear, projection, vectors, with_row
+
+Row = Callable[[Asked], Code]
+
+BEFORE = N_("the result of the layer before")
+ENCODED = N_("the result of the encoder")
+IDENTITY = N_("the matrix is the identity")
+DISTINCT = N_("one column for each distinct token")
+SHARED_KEY = N_("the same in every head")
+
+
+# --- inputs ----------------------------------------------------------------------------------------
+
+
+def _tokens(asked: Asked) -> Code:
+    return asked.done(
+        *f"tokens_embedded = {vectors(asked, 'tokens_embedded', asked.site.vectors)}".split("\n")
+    )
+
+
+def _layer_input(asked: Asked) -> Code:
+    return asked.done(f"layer_input = result{note(BEFORE)}")
+
+
+def _memory(asked: Asked) -> Code:
+    assert asked.site.memory is not None
+    made = (
+        f"encoded{note(ENCODED)}" if asked.is_encoded else vectors(asked, "memory", asked.site.memory.vectors)
+    )
+    asked.define("memory", *f"memory = {made}".split("\n"))
+    return asked.done()
+
+
+# --- projections -----------------------------------------------------------------------------------
+
+_LETTERS: dict[str, tuple[Role, str]] = {"q": ("query", "Q"), "k": ("key", "K"), "v": ("value", "V")}
+
+
+def _projected(asked: Asked, x: str, role: Role, letter: str) -> str:
+    """x W + b of one projection, heads side by side; a square identity returns x."""
+    site = asked.site
+    product = x if _passes(site, role) else f"{x} @ {projection(asked, role, f'W_{letter}')}"
+    bias = getattr(site.projections, f"{role}_bias")
+    return with_row(asked, product, "+", f"b_{letter}", bias, site.projection_shape(role)[1])
+
+
+def _passes(site: Site, role: Role) -> bool:
+    rows, columns = site.projection_shape(role)
+    return rows == columns and bool(getattr(site.projections, role).is_identity)
+
+
+def _passing(asked: Asked, role: Role) -> str:
+    return note(IDENTITY) if _passes(asked.site, role) else ""
+
+
+def _heads(asked: Asked, product: str) -> str:
+    n_heads, n_tokens, width = asked.shape
+    simple = product.isidentifier()
+    return asked.library.split_heads(product if simple else f"({product})", n_tokens, n_heads, width)
+
+
+def _projection(asked: Asked) -> Code:
+    """q, k or v of all heads."""
+    if asked.site.latent is not None and asked.stage != "q":
+        return _expanded(asked)
+    role, letter = _LETTERS[asked.stage]
+    made = _heads(asked, _projected(asked, asked.reads[0], role, letter))
+    return asked.done(f"{asked.stage} = {made}{_passing(asked, role)}")
+
+
+def _from_latent(asked: Asked, stage: str, x: str) -> str:
+    """x times a matrix of the latent."""
+    site, product = asked.site, PRODUCT_OF_STAGE[stage]
+    latent = latent_of(site)
+    shape = latent.shape(product.role, site.d_model, site.d_keys, site.heads)
+    return linear(asked, x, product.symbol, getattr(latent, product.role), shape)
+
+
+def _expanded(asked: Asked) -> Code:
+    """k or v of all heads from the latent; the shared key beside the content of each k."""
+    site, stage = asked.site, asked.stage
+    product = _from_latent(asked, stage, "latent")
+    product = product if product.isidentifier() else f"({product})"
+    content = asked.library.split_heads(product, site.n_keys, site.heads.n_heads, site.heads.d_head)
+    if stage == "v" or "rope_key" not in asked.stages:
+        return asked.done(f"{stage} = {content}")
+    shape = (site.heads.n_heads, site.n_keys, latent_of(site).d_rope)
+    shared = f"{asked.xp}.broadcast_to(rope_key, {shape})"
+    return asked.done(
+        f"content = {content}",
+        f"shared = {shared}{note(SHARED_KEY)}",
+        f"k = {asked.library.join}((content, shared), {asked.library.axis}=-1)",
+    )
+
+
+def _latent_product(asked: Asked) -> Code:
+    """`q_latent`, `latent_projected` or `rope_key`."""
+    return asked.done(f"{asked.stage} = {_from_latent(asked, asked.stage, asked.reads[0])}")
+
+
+def _latent(asked: Asked) -> Code:
+    return _norm(asked) if asked.reads[0] == "latent_projected" else _latent_product(asked)
+
+
+# --- norms -----------------------------------------------------------------------------------------
+
+
+def _norm(asked: Asked) -> Code:
+    norm = norm_at(asked.site, asked.stage)
+    assert isinstance(norm, Norm)
+    (read,), features = asked.reads, asked.shape[-1]
+    made = f"{NORM_CODE[norm.kind](asked)}({read}, {norm.eps!r})"
+    made = with_row(asked, made, "*", f"gain_{asked.stage}", norm.gain, features)
+    made = with_row(asked, made, "+", f"bias_{asked.stage}", norm.bias, features)
+    return asked.done(f"{asked.stage} = {made}")
+
+
+def _qk_norm(asked: Asked) -> Code:
+    norm, (read,) = asked.site.qk_norm, asked.reads
+    assert norm is not None
+    gain, letter = (norm.query_gain, "Q") if read == "q" else (norm.key_gain, "K")
+    made = f"{NORM_CODE[norm.kind](asked)}({read}, {norm.eps!r})"
+    made = with_row(asked, made, "*", f"gain_{letter}", gain, asked.shape[-1])
+    return asked.done(f"{asked.stage} = {made}")
+
+
+# --- after the mixture -----------------------------------------------------------------------------
+
+
+def _concatenated(asked: Asked) -> Code:
+    n_tokens, width = asked.shape
+    return asked.done(f"concatenated = {asked.library.join_heads('mixed', n_tokens, width)}")
+
+
+def _attention_output(asked: Asked) -> Code:
+    made = _projected(asked, "concatenated", "output", "O")
+    return asked.done(f"attention_output = {made}{_passing(asked, 'output')}")
+
+
+def _sum(asked: Asked) -> Code:
+    return asked.done(f"{asked.stage} = {' + '.join(asked.reads)}")
+
+
+def _ffn(asked: Asked) -> FeedForward:
+    block = asked.site.block
+    assert block is not None
+    assert block.feed_forward is not None
+    return block.feed_forward
+
+
+def _ffn_linear(role: Any) -> Row:
+    def code(asked: Asked) -> Code:
+        ffn = _ffn(asked)
+        bias = f"b_{role}", getattr(ffn, f"{role}_bias")
+        shape = ffn.shape(role, asked.site.d_model)
+        made = linear(asked, asked.reads[0], f"W_{role}", getattr(ffn, role), shape, bias)
+        return asked.done(f"{asked.stage} = {made}")
+
+    return code
+
+
+def _ffn_hidden(asked: Asked) -> Code:
+    ffn = _ffn(asked)
+    if ffn.gated:
+        return asked.done(f"ffn_hidden = {GATED_CODE[ffn.activation](asked, 'ffn_gate', 'ffn_up')}")
+    return asked.done(f"ffn_hidden = {activated(asked, ffn.activation, 'ffn_up')}")
+
+
+# --- read-out --------------------------------------------------------------------------------------
+
+
+def _transform(asked: Asked) -> Code:
+    transform, width = transform_of(asked.site), asked.site.d_model
+    bias = "b_T", transform.bias
+    made = linear(asked, asked.reads[0], "W_T", transform.weights, (width, width), bias)
+    return asked.done(f"transform = {made}")
+
+
+def _transform_hidden(asked: Asked) -> Code:
+    made = activated(asked, transform_of(asked.site).activation, "transform")
+    return asked.done(f"transform_hidden = {made}")
+
+
+def _logits(asked: Asked) -> Code:
+    site, read = asked.site, asked.reads[0]
+    known = site.vocabulary
+    if site.readout == "similarity" or known is None:
+        rows = list(vocabulary(site)[1])
+        chosen = "" if len(rows) == site.n_queries else f"[{rows}]"
+        return asked.done(f"logits = {read} @ tokens_embedded{chosen}.T{note(DISTINCT)}")
+    product = f"{read} @ {_unembedding(asked)}"
+    lines = [f"logits = {with_row(asked, product, '+', 'b_U', known.bias, len(known.tokens))}"]
+    if known.logit_scale != 1.0:
+        lines.append(f"logits = logits * {known.logit_scale!r}")
+    if known.cap is not None:
+        lines.append(f"logits = {known.cap!r} * {asked.xp}.tanh(logits / {known.cap!r})")
+    return asked.done(*lines)
+
+
+def _unembedding(asked: Asked) -> str:
+    """Define W_U: a matrix of its own, or the embedding E transposed."""
+    known = asked.site.vocabulary
+    assert known is not None
+    if known.unembedding is not None:
+        return explicit(asked, "W_U", known.unembedding)
+    return f"{explicit(asked, 'E', known.embedding)}.T"
+
+
+def _probabilities(asked: Asked) -> Code:
+    return asked.done(f"probabilities = {softmax(asked, 'logits')}")
+
+
+# --- the table -------------------------------------------------------------------------------------
+
+STAGE_CODE: dict[str, Row] = {
+    "tokens_embedded": _tokens,
+    "layer_input": _layer_input,
+    "x": position_code,
+    "x_normed": _norm,
+    "norm_1": _norm,
+    "memory": _memory,
+    "q_latent": _latent_product,
+    "q_latent_normed": _norm,
+    "q": _projection,
+    "latent_projected": _latent_product,
+    "latent": _latent,
+    "rope_key": _latent_product,
+    "k": _projection,
+    "v": _projection,
+    "q_normed": _qk_norm,
+    "k_normed": _qk_norm,
+    "q_rotated": position_code,
+    "k_rotated": position_code,
+    "v_rotated": position_code,
+    "scores": scores.scores,
+    "relative": position_code,
+    "scaled": scores.scaled,
+    "capped": scores.capped,
+    "biased": position_code,
+    "masked": scores.masked,
+    "weights": scores.weights,
+    "dropped": scores.dropped,
+    "mixed": scores.mixed,
+    "concatenated": _concatenated,
+    "attention_output": _attention_output,
+    "attention_normed": _norm,
+    "residual_1": _sum,
+    "norm_2": _norm,
+    "ffn_gate": _ffn_linear("gate"),
+    "ffn_up": _ffn_linear("up"),
+    "ffn_hidden": _ffn_hidden,
+    "ffn_output": _ffn_linear("down"),
+    "ffn_normed": _norm,
+    "residual_2": _sum,
+    "output": _norm,
+    "transform": _transform,
+    "transform_hidden": _transform_hidden,
+    "transform_normed": _norm,
+    "logits": _logits,
+    "probabilities": _probabilities,
+}
+
+
+def stage_code(
+    site: Site, stage: str, library: Library, *, is_encoded: bool = False, keep: Keep = in_a_dictionary
+) -> Code:
+    """The code of one stage of a site in a library; earlier stages are variables of their names.
+
+    `is_encoded`: the memory is the result of an encoder. `keep` stores arrays of many numbers.
+    Raises `KeyError` for a stage that the site does not compute.
+    """
+    stages = site_stages(site)
+    if stage not in stages:
+        raise KeyError(stage)
+    return STAGE_CODE[stage](Asked(site, stage, stages, library, is_encoded, keep))
