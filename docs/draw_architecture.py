@@ -16,7 +16,13 @@ PICTURE = Path(__file__).with_name("architecture.svg")
 
 SHELL = "shell and public API"
 """The modules beside the layers: `cli.py`, `parts.py`, `i18n.py` and the like."""
-FLOORS = (("gui", SHELL, "bench"), ("compute", "checkpoints", "figures", "scripts"), ("engines",), ("model",), ("core",))
+FLOORS = (
+    ("gui", SHELL, "bench"),
+    ("compute", "checkpoints", "figures", "scripts"),
+    ("engines",),
+    ("model",),
+    ("core",),
+)
 """Floors of layers, from the top. A layer that is missing here is drawn on the top floor."""
 ROOM, GAP, MARGIN, HEAD = (148, 34), 8, 28, 30
 PER_ROW = {"gui": 4, "model": 5}

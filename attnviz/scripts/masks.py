@@ -23,8 +23,8 @@ from attnviz.model.spec.parts import (
 )
 from attnviz.scripts.code import NOTE, Asked, note
 
-NOTHING = "j < 0"
-"""No cell."""
+NOTHING, EVERYTHING = "j < 0", "j >= 0"
+"""No cell, and all cells."""
 
 ANY_OF = N_("blocked where all of these block")
 
@@ -56,7 +56,9 @@ def _blocks(mask: Any, asked: Asked) -> str:
 
 
 def _global(mask: Any, asked: Asked) -> str:
-    return f"~(({_one_of(asked, 'i', mask.tokens)}) | ({_one_of(asked, 'j', mask.tokens)}))"
+    if not mask.tokens:
+        return EVERYTHING
+    return f"~({_one_of(asked, 'i', mask.tokens)} | {_one_of(asked, 'j', mask.tokens)})"
 
 
 def _documents(mask: Any, asked: Asked) -> str:
@@ -83,7 +85,7 @@ def _one_of(asked: Asked, letter: str, numbers: Sequence[int]) -> str:
 
 
 def _any_of(mask: Any, asked: Asked) -> str:
-    return " & ".join(f"({blocked(one, asked)})" for one in mask.masks)
+    return "(\n    " + "\n    & ".join(f"({blocked(one, asked)})" for one in mask.masks) + "\n)"
 
 
 MASK_CODE: dict[type, Callable[[Any, Asked], str]] = {
@@ -118,7 +120,7 @@ def define_blocked(asked: Asked) -> str:
     first, *others = asked.site.masks
     lines = [f"blocked = {blocked(first, asked)}{_description(first)}"]
     lines += [f"blocked |= {blocked(mask, asked)}{_description(mask)}" for mask in others]
-    return asked.define("blocked", *lines)
+    return asked.define("blocked", *"\n".join(lines).split("\n"))
 
 
 def _description(mask: Mask) -> str:
