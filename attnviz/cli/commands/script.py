@@ -1,4 +1,4 @@
-"""`attnviz script`: a document as a script that recomputes it without attnviz."""
+"""`attnviz script`: a document as a script or a notebook that recomputes it without attnviz."""
 
 from __future__ import annotations
 
@@ -6,29 +6,31 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attnviz.cli.command import Command, Named
+from attnviz.cli.command import Command
 from attnviz.cli.options import DOC_HELP, document, named_stages, written
-from attnviz.errors import FieldError, about, among, suffix_error
+from attnviz.errors import FieldError, among
 from attnviz.i18n import N_, _
 
 if TYPE_CHECKING:
     from attnviz.model.spec.document import Document
     from attnviz.scripts.script import Wanted
 
-SUFFIX = ".py"
 LIBRARIES = ("numpy", "torch")
 
 
 def add(command: ArgumentParser) -> None:
     """Add the options."""
     command.add_argument("document", metavar="DOC", help=_(DOC_HELP))
-    command.add_argument("-o", "--output", metavar="FILE.py", help=_("the script (default: standard output)"))
+    command.add_argument("-o", "--output", metavar="FILE", help=_(".py or .ipynb (default: standard output)"))
     command.add_argument(
         "--with",
         dest="library",
         choices=LIBRARIES,
         default="numpy",
         help=_("the array library of the script (default: numpy)"),
+    )
+    command.add_argument(
+        "--notebook", action="store_true", help=_("a Jupyter notebook with a cell for each stage")
     )
     command.add_argument(
         "--stages",
@@ -41,17 +43,19 @@ def add(command: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Write or print the script of a document."""
-    from attnviz.scripts.files import save_script
+    from attnviz.scripts.files import NOTEBOOK, SCRIPT, check_suffix, save_script
     from attnviz.scripts.library import LIBRARY_BY_ID
-    from attnviz.scripts.script import script
+    from attnviz.scripts.notebook import notebook
+    from attnviz.scripts.script import program
 
     known, library = document(options), LIBRARY_BY_ID[options.library]
     wanted = _wanted(known, options)
     if options.output is None:
-        print(script(known, library, wanted), end="")
+        made = program(known, library, wanted)
+        print(notebook(made) if options.notebook else made.text(), end="")
         return 0
-    if Path(options.output).suffix.lower() != SUFFIX:
-        raise Named(about(options.output, suffix_error(Path(options.output).suffix, (SUFFIX,)).message))
+    suffixes = (NOTEBOOK,) if options.notebook else (SCRIPT, NOTEBOOK)
+    written(options.output, lambda: check_suffix(Path(options.output), suffixes))
     written(options.output, lambda: save_script(known, options.output, library, wanted))
     return 0
 
