@@ -154,6 +154,7 @@ def render(
     site: str | None = None,
     theme: str = "light",
     picture: str | None = None,
+    kind: str | None = None,
     dpi: int = 200,
     style: Style | None = None,
     engine: str = "numpy",
@@ -165,23 +166,30 @@ def render(
     an experiment or a trace has the default view (weights, head 0). `head` counts from 0; "all" draws every
     head, small. `site` names one attention of several, such as "decoder.0.cross"; "all" draws all of them
     side by side, with their numbers of pairs. `theme` is "light" or "dark"; `picture` is "map" or "lines",
-    which weights have; `dpi` counts for PNG. `style` (`attnviz.figures.Style`) has these and all further
-    options. For the matplotlib figure itself, or another view, see `attnviz.figures.render`.
+    which weights have; `kind` is the id of another kind of picture (`attnviz render --help` lists them);
+    `dpi` counts for PNG. `style` (`attnviz.figures.Style`) has these and all further options. For the
+    matplotlib figure itself, or another view, see `attnviz.figures.render`. The file carries the document:
+    `load` reads it from there.
 
     Raises `ValueError` for a suffix, site, stage, head, theme or dpi that does not exist, `OSError` if
     writing fails, and what `run` raises.
     """
-    from attnviz.figures import render as draw
     from attnviz.figures import save_figure
+    from attnviz.figures.figure import figure_of, kind_of
     from attnviz.figures.files import format_of
+    from attnviz.figures.style import Style
+    from attnviz.figures.subject import Subject
+    from attnviz.model.io.files import record_of
     from attnviz.model.spec.document import Document
     from attnviz.model.trace import Trace
 
     format_of(path)
     trace = given if isinstance(given, Trace) else run(given, engine, device)
-    view = given.view if isinstance(given, Document) else None
-    figure = draw(trace, view, stage, head, site=site, theme=theme, picture=picture, style=style)
-    return save_figure(figure, path, dpi=dpi if style is None else style.dpi)
+    whole = given if isinstance(given, Document) else Document(trace.experiment)
+    style = style or Style(theme=theme, dpi=dpi)
+    subject = Subject(trace, whole.view, stage, head, site, title=whole.title, caption=whole.caption)
+    figure = figure_of(kind or kind_of(subject, picture), subject, style)
+    return save_figure(figure, path, dpi=style.dpi, record=record_of(subject.document(whole)))
 
 
 def _experiment(given: Any) -> Experiment:

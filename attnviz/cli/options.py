@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Sequence
@@ -131,6 +132,11 @@ def whole_number_option(text: str) -> int:
         raise ArgumentTypeError(
             _("must be a whole number of at least 1; got {text!r}").format(text=text)
         ) from None
+
+
+def command_line() -> str:
+    """The command as it was typed."""
+    return shlex.join(["attnviz", *sys.argv[1:]])
 
 
 def written(path: str, write: Callable[[], object]) -> None:

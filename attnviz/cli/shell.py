@@ -21,8 +21,8 @@ from attnviz.version import __version__
 REFUSED, INTERRUPTED, PIPE_CLOSED = 2, 130, 141
 """Exit codes: wrong input or no room for the output; Ctrl+C; the reader of standard output closed it."""
 
-SUFFIXES = (".json", ".safetensors")
-"""Suffixes of document files."""
+SUFFIXES = (".json", ".safetensors", ".png", ".svg", ".pdf", ".html", ".gif", ".ipynb")
+"""Suffixes of the files that open: documents, and what carries one."""
 
 
 class _Parser(argparse.ArgumentParser):

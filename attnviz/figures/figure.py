@@ -10,16 +10,13 @@ from attnviz.figures.fonts import drawing
 from attnviz.figures.kinds.table import KIND_BY_ID
 from attnviz.figures.sheet import sheet_of
 from attnviz.figures.style import Style
-from attnviz.figures.subject import Subject
+from attnviz.figures.subject import ALL_SITES, Subject
 from attnviz.model.links import LINED
 from attnviz.model.spec.view import Picture, View
 from attnviz.model.trace import Trace
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-ALL_SITES = "all"
-"""Stands for the name of a site: all of them side by side."""
 
 
 def render(
@@ -48,15 +45,8 @@ def render(
     exist, and for a width that is too small.
     """
     style = style or Style(theme=theme, caption=bool(caption))
-    is_whole = site == ALL_SITES
-    subject = Subject(trace, view or View(), stage, head, None if is_whole else site, caption=caption)
-    if is_whole:
-        if picture == "lines":
-            raise FieldError("picture", picture, must_be("map for all attentions"))
-        if head == "all":
-            raise FieldError("head", head, must_be("one head for all attentions"))
-        return figure_of("sites", subject, style)
-    return figure_of("lines" if _as_lines(subject, picture) else "stage", subject, style)
+    subject = Subject(trace, view or View(), stage, head, site, caption=caption)
+    return figure_of(kind_of(subject, picture), subject, style)
 
 
 def figure_of(kind: str, subject: Subject, style: Style) -> Figure:
@@ -73,6 +63,20 @@ def figure_of(kind: str, subject: Subject, style: Style) -> Figure:
         raise InputError(reason)
     with drawing():
         return sheet_of(row.draw(subject, style), subject.caption if style.caption else "", style)
+
+
+def kind_of(subject: Subject, picture: str | None = None) -> str:
+    """Id of the kind that site, head and picture ask for: all attentions, lines or maps.
+
+    Raises `ValueError` for another picture, and for a combination that has none.
+    """
+    if subject.site == ALL_SITES:
+        if picture == "lines":
+            raise FieldError("picture", picture, must_be("map for all attentions"))
+        if subject.head == "all":
+            raise FieldError("head", subject.head, must_be("one head for all attentions"))
+        return "sites"
+    return "lines" if _as_lines(subject, picture) else "stage"
 
 
 def _as_lines(subject: Subject, picture: str | None) -> bool:

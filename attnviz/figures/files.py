@@ -13,6 +13,8 @@ from attnviz.figures.fonts import drawing
 from attnviz.figures.sheet import BASE_DPI
 from attnviz.figures.style import DPI, LEAST_DPI, MOST_DPI
 from attnviz.figures.svg import write_svg
+from attnviz.model.io.carriers.record import Record
+from attnviz.model.io.carriers.table import carrying
 from attnviz.model.io.files import replace_file
 
 if TYPE_CHECKING:
@@ -30,14 +32,18 @@ class Format:
 FORMATS = (Format("svg", "SVG"), Format("pdf", "PDF"), Format("png", "PNG"))
 
 
-def save_figure(figure: Figure, path: str | os.PathLike[str], *, dpi: int = DPI) -> Path:
+def save_figure(
+    figure: Figure, path: str | os.PathLike[str], *, dpi: int = DPI, record: Record | None = None
+) -> Path:
     """Write `figure` to `path`, whose suffix selects the format; returns the path.
 
-    `dpi` applies to PNG. Raises `ValueError` for another suffix, `OSError` if writing fails; the old file is
-    then unchanged.
+    `dpi` applies to PNG. The file carries `record`, so that the document can be opened from it. Raises
+    `ValueError` for another suffix, `OSError` if writing fails; the old file is then unchanged.
     """
     file = Path(path)
-    replace_file(file, figure_bytes(figure, format_of(file), dpi=dpi))
+    format_id = format_of(file)
+    data = figure_bytes(figure, format_id, dpi=dpi)
+    replace_file(file, data if record is None else carrying(data, f".{format_id}", record))
     return file
 
 

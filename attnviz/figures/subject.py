@@ -6,13 +6,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from attnviz.errors import FieldError, among
 from attnviz.figures.content import Head
+from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import View
 from attnviz.model.trace import SiteTrace, Trace
 
 if TYPE_CHECKING:
     from attnviz.engines.decode.run import Decoding
+
+
+ALL_SITES = "all"
+"""Stands for the name of a site: all of them side by side."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,11 +43,18 @@ class Subject:
     @property
     def shown_site(self) -> SiteTrace:
         """The chosen attention. Raises `ValueError` naming the existing sites."""
-        if self.site is None:
+        if self.site in (None, ALL_SITES):
             return self.trace.shown(self.view.site)
         if self.site not in self.trace.sites:
             raise FieldError("site", self.site, among(self.trace.sites))
-        return self.trace.site(self.site)
+        return self.trace.site(str(self.site))
+
+    def document(self, whole: Document) -> Document:
+        """`whole` as it opens at this picture."""
+        site = self.view.site if self.site in (None, ALL_SITES) else self.site
+        head = self.head if isinstance(self.head, int) else self.view.head
+        seen = replace(self.view, site=site, stage=self.shown_stage, head=head)
+        return replace(whole, view=seen)
 
     @property
     def shown_stage(self) -> str:

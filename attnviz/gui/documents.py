@@ -20,6 +20,7 @@ from attnviz.gui.store import Store
 from attnviz.i18n import _, current_language
 from attnviz.model.edit.chapters import Chapter
 from attnviz.model.errors.titles import in_words
+from attnviz.model.io.carriers.table import CARRIER_BY_SUFFIX
 from attnviz.model.io.files import (
     INLINE_NUMBERS,
     JSON_SUFFIX,
@@ -43,6 +44,9 @@ MOST_NAMED = 60
 EMPTY_WIDTH = 8
 """Features of a token of an empty document."""
 SUFFIXES = (JSON_SUFFIX, TENSORS_SUFFIX)
+"""Suffixes of document files."""
+OPENED = (*SUFFIXES, *CARRIER_BY_SUFFIX)
+"""Suffixes of the files that open: documents, and figures and pages that carry theirs."""
 
 
 def title_of(preset_id: str) -> str:
@@ -125,7 +129,7 @@ class Documents(QObject):
         """Choose a file and open it."""
         folder = str(self._store.path.parent) if self._store.path else ""
         name, _kind = QFileDialog.getOpenFileName(
-            self._window, _("Open a document"), folder, _documents_filter()
+            self._window, _("Open a document"), folder, _documents_filter(OPENED)
         )
         if name:
             self.open(Path(name))
@@ -145,6 +149,10 @@ class Documents(QObject):
             return
 
         def done(found: tuple[Document, Stamp | None]) -> None:
+            if path.suffix.lower() in CARRIER_BY_SUFFIX:  # saving must not replace a picture
+                self._store.open(found[0])
+                self.said.emit(_("Opened the document of {file}").format(file=visible(path.name)))
+                return
             self._store.open(found[0], path, found[1])
             self._remember(path)
 
@@ -185,7 +193,7 @@ class Documents(QObject):
         if start.suffix.lower() == JSON_SUFFIX:
             start = start.with_suffix(self._suffix())
         name, _kind = QFileDialog.getSaveFileName(
-            self._window, _("Save the document"), str(start), _documents_filter()
+            self._window, _("Save the document"), str(start), _documents_filter(SUFFIXES)
         )
         path = Path(name)
         if (
@@ -343,6 +351,6 @@ def _listed(names: Iterable[str]) -> str:
     return "\n\n" + "\n".join(f"• {name}" for name in names)
 
 
-def _documents_filter() -> str:
-    patterns = " ".join(f"*{suffix}" for suffix in SUFFIXES)
+def _documents_filter(suffixes: Iterable[str]) -> str:
+    patterns = " ".join(f"*{suffix}" for suffix in suffixes)
     return _("attnviz documents ({patterns})").format(patterns=patterns)

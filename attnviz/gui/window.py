@@ -20,7 +20,7 @@ from attnviz.compute.scheduler import Scheduler
 from attnviz.core.text import visible
 from attnviz.engines.table import ENGINE_BY_ID
 from attnviz.gui.bridge import Bridge
-from attnviz.gui.documents import SUFFIXES, Documents
+from attnviz.gui.documents import OPENED, Documents
 from attnviz.gui.edits_menu import EditsMenu
 from attnviz.gui.focus import Focus
 from attnviz.gui.handlers import Handlers
@@ -413,4 +413,4 @@ def _dropped(event: QDropEvent) -> Path | None:
     if len(urls) != 1 or not urls[0].isLocalFile():
         return None
     path = Path(urls[0].toLocalFile())
-    return path if path.suffix.lower() in SUFFIXES else None
+    return path if path.suffix.lower() in OPENED else None

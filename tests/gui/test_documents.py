@@ -351,10 +351,20 @@ def test_a_dropped_document_opens_and_other_files_are_not_wanted(desk: Desk, tmp
         assert drop(desk, file)
         desk.settle()
         assert desk.store.experiment == document.experiment and desk.store.path == file
-    picture = tmp_path / "c.png"
-    picture.write_bytes(b"")
-    assert not drop(desk, picture)
+    other = tmp_path / "c.txt"
+    other.write_bytes(b"")
+    assert not drop(desk, other)
     assert not drop(desk, tmp_path / "a.json", tmp_path / "b.safetensors")
+
+
+def test_a_dropped_figure_opens_its_document_without_its_file(desk: Desk, tmp_path: Path) -> None:
+    document = load_preset("dog-bites-man")
+    picture = attnviz.render(document, tmp_path / "c.png", stage="scores")
+    assert drop(desk, picture)
+    desk.settle()
+    assert desk.store.experiment == document.experiment
+    assert desk.store.document.view.stage == "scores"
+    assert desk.store.path is None  # saving must not replace the picture
 
 
 def test_recent_files_are_listed_latest_first_with_plain_names(desk: Desk, tmp_path: Path) -> None:

@@ -23,9 +23,9 @@ from PySide6.QtWidgets import (
 from attnviz.compute.scheduler import CancelToken, Scheduler
 from attnviz.figures import FORMATS, figure_bytes, render
 from attnviz.figures.all_sites import shared_heads, shared_stages
-from attnviz.figures.figure import ALL_SITES
 from attnviz.figures.palette import PALETTES
 from attnviz.figures.style import DPI
+from attnviz.figures.subject import ALL_SITES
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.widgets.combo import DropDown
 from attnviz.i18n import N_, _

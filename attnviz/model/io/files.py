@@ -19,6 +19,8 @@ from typing import TypeVar
 from msgspec import Struct
 
 from attnviz.errors import InputError, Message, MessageError, about, message_of, suffix_error
+from attnviz.model.io.carriers.record import Record
+from attnviz.model.io.carriers.table import CARRIER_BY_SUFFIX, MOST_BYTES, carried
 from attnviz.model.io.json_text import MAX_TEXT, document_from, parse, write
 from attnviz.model.io.tensors import Progress, no_progress, read_tensors, write_tensors
 from attnviz.model.spec.arrays import Matrix
@@ -53,7 +55,8 @@ def dumps(document: Document | Experiment) -> str:
 
 
 def load(path: str | os.PathLike[str], progress: Progress = no_progress) -> Document:
-    """Read a document: a `.safetensors` file, or JSON whatever else its name ends in.
+    """Read a document: a `.safetensors` file, one that carries the document it was made of (a figure, a page,
+    a notebook of this program), or JSON whatever else its name ends in.
 
     `progress` receives the read share of a large document; an exception from it ends the reading.
 
@@ -109,8 +112,11 @@ def _read(file: Path, progress: Progress) -> Document:
         raise InputError(Message("The file must exist in {folder}.", folder=file.absolute().parent))
     if not file.is_file():
         raise InputError(Message("The path must name a file; got a folder or a device."))
-    if file.suffix.lower() == TENSORS_SUFFIX:
+    suffix = file.suffix.lower()
+    if suffix == TENSORS_SUFFIX:
         return read_tensors(file, progress)
+    if suffix in CARRIER_BY_SUFFIX:
+        return _carried(file, suffix)
     with file.open("rb") as stream:
         data = stream.read(MAX_TEXT + 1)
     if len(data) > MAX_TEXT:
@@ -128,6 +134,20 @@ def _read(file: Path, progress: Progress) -> Document:
             Message("The text must be UTF-8; byte {place:,} is not.", place=error.start)
         ) from None
     return document_from(parse(text), {})
+
+
+def _carried(file: Path, suffix: str) -> Document:
+    """The document in a picture or a page."""
+    if file.stat().st_size > MOST_BYTES:
+        raise InputError(
+            Message("A file with a document must have at most {most:,} bytes; got more.", most=MOST_BYTES)
+        )
+    return carried(file.read_bytes(), suffix)
+
+
+def record_of(document: Document, command: str = "") -> Record:
+    """The record of a document for a file that is made of it; `command` is the one that makes it."""
+    return Record.of(document, command, numbers=number_count(document.experiment))
 
 
 # --- writing ---------------------------------------------------------------------------------------

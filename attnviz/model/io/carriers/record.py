@@ -1,0 +1,84 @@
+"""The record in a written file: the document that it was made of, the version and the command.
+
+The record is JSON, deflated, in base64: text that every kind of file can hold. Reading is bounded, since a
+file may come from anywhere: a few kilobytes could inflate to gigabytes.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+from attnviz.errors import InputError, Message, quoted
+from attnviz.model.io.json_text import MAX_TEXT, document_from, parse, write
+from attnviz.model.spec.document import Document
+from attnviz.version import __version__
+
+MOST_CARRIED = 2**20
+"""Largest number of characters of a record; of a larger document, it has the name and the command alone."""
+MOST_INLINE = 2**16
+"""Numbers in the arrays of a document up to which it is written into a record."""
+
+FORMAT = "attnviz-made"
+
+
+@dataclass(frozen=True)
+class Record:
+    """The document as JSON text; its title, the version, and instead of a large document the command."""
+
+    document: str
+    title: str
+    version: str
+    command: str
+
+    @staticmethod
+    def of(document: Document, command: str = "", *, numbers: int = 0) -> Record:
+        """The record of a document that has `numbers` numbers in its arrays, or of its command."""
+        small = Record(write(document, {}) if numbers <= MOST_INLINE else "", document.title, __version__, "")
+        if small.document and len(small.packed()) <= MOST_CARRIED:
+            return small
+        return Record("", document.title, __version__, command)
+
+    def packed(self) -> str:
+        """The record as text of letters, digits, +, / and =."""
+        fields = {"format": FORMAT, "version": self.version, "title": self.title, "command": self.command}
+        whole = json.dumps({**fields, "document": self.document}).encode()
+        return base64.b64encode(zlib.compress(whole, 9)).decode("ascii")
+
+    def restored(self) -> Document:
+        """The document. Raises `InputError` where the file has its name alone, or where it is invalid."""
+        if self.document:
+            return document_from(parse(self.document), {})
+        raise InputError(
+            Message(
+                "The document of this file must be at most {most:,} characters long to be in it; of {title} "
+                "the file has the name alone.",
+                most=MOST_CARRIED,
+                title=quoted(self.command or self.title),
+            )
+        )
+
+
+def unpacked(text: bytes) -> Record:
+    """The record in the text of `Record.packed`. Raises `InputError` for damaged or overlong text."""
+    damaged = InputError(Message("The document in the file must be whole; it is damaged."))
+    if len(text) > 2 * MOST_CARRIED:
+        raise damaged
+    inflater = zlib.decompressobj()
+    try:
+        whole = inflater.decompress(base64.b64decode(text, validate=True), 2 * MAX_TEXT)
+        fields: Any = json.loads(whole)
+    except (binascii.Error, zlib.error, ValueError, RecursionError):
+        raise damaged from None
+    names = ("document", "title", "version", "command")
+    if not isinstance(fields, dict) or fields.get("format") != FORMAT:
+        raise damaged
+    found = [fields.get(name) for name in names]
+    texts = [value for value in found if isinstance(value, str)]
+    if inflater.unconsumed_tail or len(texts) < len(names):
+        raise damaged
+    return Record(*texts)
