@@ -125,10 +125,10 @@ def _empty(site: Site) -> Pair:
     return zeros, replace(zeros, fully_masked_row="nan")
 
 
-def _unscaled(site: Site) -> Pair:
-    """As many tokens with 512 drawn features of variance one: nothing but the scale differs."""
+def _scaled(site: Site) -> Site:
+    """As many tokens with 512 drawn features of variance one."""
     n = site.n_queries
-    wide = Site(
+    return Site(
         Place("layers", 0, "self"),
         tokens=site.tokens,
         vectors=SeededVectors(n, WIDE, 9),
@@ -137,7 +137,16 @@ def _unscaled(site: Site) -> Pair:
         scale=SqrtDHead(),
         dtype=site.dtype,
     )
-    return wide, replace(wide, scale=NoScale())
+
+
+def unscaled(site: Site) -> Site:
+    """As many tokens with 512 drawn features of variance one, and scores that nothing divides."""
+    return replace(_scaled(site), scale=NoScale())
+
+
+def _unscaled(site: Site) -> Pair:
+    """Nothing but the scale differs."""
+    return _scaled(site), unscaled(site)
 
 
 def _bare(site: Site) -> Pair:

@@ -1,0 +1,156 @@
+"""`FAILURES`: ways to break the present document, each with the property that it loses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from msgspec.structs import replace
+
+from attnviz.i18n import N_
+from attnviz.model.edit.block import set_block, usual_feed_forward
+from attnviz.model.edit.layers import set_n_layers
+from attnviz.model.masks import mask_of
+from attnviz.model.operands.matrices import vectors_array
+from attnviz.model.sites.sites import alone, at, put, site_names
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.block import Block, Norm
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import Causal, ExplicitVectors, NoPosition, Padding, ScaleValue
+from attnviz.model.spec.site import Site
+from attnviz.model.why_not import unscaled
+
+LARGEST = {"float16": 65504.0, "bfloat16": 3e38, "float32": 3e38, "float64": 1.7e308}
+"""A scale near the largest number of each precision: scores above 1 overflow."""
+DEEP = 12
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One failure. `title`, `says` (what goes wrong and why) and `cure` are messages.
+
+    `breaks(experiment, site)` is the broken experiment, or None where the failure cannot happen; `needs` says
+    why. `check` is the property of `CHECKS` that is lost.
+    """
+
+    id: str
+    title: str
+    says: str
+    cure: str
+    check: str
+    breaks: Callable[[Experiment, str], Experiment | None]
+    needs: str = ""
+
+
+def _edited(function: Callable[[Site], Site], experiment: Experiment, site: str) -> Experiment:
+    return put(experiment, function(at(experiment, site)))
+
+
+def _late_mask(site: Site) -> Site:
+    masks = site.masks or (Causal(),)
+    return replace(
+        site, masks=masks, mask_placement="after_softmax", mask_bias=None, normaliser="softmax", sinks=None
+    )
+
+
+def _nothing_left(site: Site) -> Site:
+    """The first key is padded under a causal mask, so that the first query sees nothing."""
+    others = tuple(mask for mask in site.masks if type(mask) not in (Causal, Padding))
+    known = mask_of(site, Padding) or Padding(())
+    padded = Padding(tuple(sorted({0, *known.tokens})))
+    return replace(
+        site, masks=(Causal(), padded, *others), mask_placement="before_softmax", mask_bias=None, sinks=None
+    )
+
+
+def _overflow(site: Site) -> Site:
+    return replace(site, scale=ScaleValue(LARGEST[site.dtype]), normaliser="softmax")
+
+
+def _unscaled(experiment: Experiment, site: str) -> Experiment:
+    return alone(unscaled(at(experiment, site)))
+
+
+def _without_positions(experiment: Experiment, site: str) -> Experiment | None:
+    """No positions and no masks in the first attention; the last token becomes the first one again."""
+    if len(experiment.tokens) < 2:
+        return None
+    rows = vectors_array(experiment.vectors).copy()
+    rows[-1] = rows[0]
+    again = replace(
+        experiment,
+        tokens=(*experiment.tokens[:-1], experiment.tokens[0]),
+        vectors=ExplicitVectors(Matrix(rows)),
+        vocabulary=None,
+        writing=None,
+        readout="none",
+    )
+    first = at(again, site_names(again)[0])
+    return put(again, replace(first, position=NoPosition(), masks=()))
+
+
+def _deep_post_norm(experiment: Experiment, site: str) -> Experiment | None:
+    """Twelve layers like this one, each with its norms after its sums."""
+    here = at(experiment, site)
+    if here.place.kind != "self" or here.d_model < 4:
+        return None
+    ffn = here.block.feed_forward if here.block is not None else None
+    block = Block("post", norm_1=Norm(), norm_2=Norm(), feed_forward=ffn or usual_feed_forward(here))
+    only = alone(set_block(here, block))
+    return set_n_layers(replace(only, vocabulary=None, writing=None, readout="none"), DEEP)
+
+
+FAILURES: tuple[Failure, ...] = (
+    Failure(
+        "late-mask",
+        N_("Mask after the softmax"),
+        N_("Blocked keys have already taken their share of the softmax: what is left does not sum to 1."),
+        N_("Mask the scores, before the softmax."),
+        "sums",
+        partial(_edited, _late_mask),
+    ),
+    Failure(
+        "empty-row",
+        N_("A row with nothing left"),
+        N_("The causal mask and the padding together block every key of the first query."),
+        N_("Let every query see a key, such as itself; or define the result of an empty row."),
+        "rows",
+        partial(_edited, _nothing_left),
+    ),
+    Failure(
+        "overflow",
+        N_("Overflow"),
+        N_("float16 ends at 65,504, float32 at 3.4·10³⁸: a larger score is ∞, and its softmax NaN."),
+        N_("Divide the scores by √d, or compute them in a precision with a wider range."),
+        "finite",
+        partial(_edited, _overflow),
+    ),
+    Failure(
+        "no-scale",
+        N_("No scale at d = 512"),
+        N_("Scores of 512 features have a standard deviation near √512: one key gets nearly all."),
+        N_("Divide the scores by √d."),
+        "saturated",
+        _unscaled,
+    ),
+    Failure(
+        "no-positions",
+        N_("No positions"),
+        N_("Without positions and masks, a token that stands at two places gets the same scores there."),
+        N_("Add positions to the vectors, rotate q and k, add a bias, or mask the later tokens."),
+        "order",
+        _without_positions,
+        N_("two tokens at least"),
+    ),
+    Failure(
+        "post-norm",
+        N_("Post-norm in twelve layers"),
+        N_("Each norm divides the residual path by a standard deviation above 1, twice in every layer."),
+        N_("Put the norms before the sublayers, or warm the learning rate up."),
+        "path",
+        _deep_post_norm,
+        N_("a self-attention with four features at least"),
+    ),
+)
+FAILURE_BY_ID = {row.id: row for row in FAILURES}

@@ -1,0 +1,70 @@
+"""Every failure loses its property in every preset that has it, and mending brings the document back."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+from msgspec.structs import replace
+
+from attnviz.checkpoints.presets import load_preset, preset_ids
+from attnviz.compute.execute import execute
+from attnviz.model.failures.checks import CHECK_BY_ID, CHECKS, first_finding
+from attnviz.model.failures.mending import mended
+from attnviz.model.failures.table import FAILURES, Failure
+from attnviz.model.sites.sites import shown_site
+from attnviz.model.spec.experiment import Experiment
+
+KEPT = {
+    # Two or three tokens, of which one would have to get more than 0.9 of most rows.
+    ("softmax-scores", "no-scale"),
+    # Every query reads the same memory, so that their scores are compared nowhere.
+    ("cross-attention", "no-positions"),
+    # Vectors or scores of zero.
+    ("t5-buckets", "overflow"),
+    ("t5-buckets", "post-norm"),
+    # Sublayers that add little, so that a norm divides by little more than 1.
+    ("attention-sinks", "post-norm"),
+    ("causal-order", "post-norm"),
+}
+"""Documents too small or too regular for a failure."""
+
+
+def sound() -> dict[str, tuple[Experiment, str]]:
+    found = {}
+    for id_ in preset_ids():
+        experiment = load_preset(id_).experiment
+        if experiment.n_queries <= 32:
+            found[id_] = experiment, shown_site(experiment, "")
+    return found
+
+
+SOUND = sound()
+
+
+@pytest.mark.parametrize("failure", FAILURES, ids=lambda row: row.id)
+@pytest.mark.parametrize("preset", SOUND)
+def test_it_loses_its_property_and_gets_it_back(preset: str, failure: Failure) -> None:
+    experiment, site = SOUND[preset]
+    broken = failure.breaks(experiment, site)
+    if broken is None:
+        assert failure.needs
+        return
+    assert mended(broken, experiment, broken) == experiment
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        trace = execute(broken)
+    found = [f for name in trace.sites for f in CHECK_BY_ID[failure.check].find(trace, trace.site(name))]
+    assert bool(found) == ((preset, failure.id) not in KEPT), first_finding(trace)
+
+
+def test_what_was_edited_meanwhile_stays() -> None:
+    experiment, site = SOUND["toy-attention"]
+    broken = FAILURES[0].breaks(experiment, site)
+    assert broken is not None
+    edited = replace(broken, dtype="float64")
+    assert mended(edited, experiment, broken) == replace(experiment, dtype="float64")
+
+
+def test_every_check_is_the_one_of_a_failure() -> None:
+    assert {row.check for row in FAILURES} == {row.id for row in CHECKS}
