@@ -168,6 +168,7 @@ class Window(QMainWindow):
         self._watch_menus()
         self._watch_comparisons()
         self._watch_grid()
+        self._watch_failures()
         self._watch_mechanism()
         self._on_history()
         self.handlers.show_caption()
@@ -195,6 +196,14 @@ class Window(QMainWindow):
         panel = self.panels["grid"]
         assert isinstance(panel, GridPanel)
         self.grid_live = GridLive(panel, self.decode_scheduler, self)
+
+    def _watch_failures(self) -> None:
+        from attnviz.gui.live.failures import FailuresLive
+        from attnviz.gui.panels.failures import FailuresPanel
+
+        panel = self.panels["failures"]
+        assert isinstance(panel, FailuresPanel)
+        self.failures_live = FailuresLive(panel, self.decode_scheduler, self)
 
     def _watch_mechanism(self) -> None:
         from attnviz.gui.panels.mechanism.panel import MechanismPanel

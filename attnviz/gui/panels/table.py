@@ -58,6 +58,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow("cache", N_("Cache"), "decoding.cache:CachePanel", width=600),
     PanelRow("counters", N_("Counters"), "decoding.counters.panel:CountersPanel", titled=False, framed=False),
     PanelRow("compare", N_("Compare"), "compare.panel:ComparePanel", titled=False, width=560),
+    PanelRow("failures", N_("Failures"), "failures:FailuresPanel", width=240),
     PanelRow("grid", N_("All heads"), "grid.panel:GridPanel", titled=False, width=400),
 )
 PANEL_BY_ID = {row.id: row for row in PANELS}

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.core.progress import Check as Cancel
+from attnviz.core.progress import never_cancelled
 from attnviz.core.text import isolated, number, visible
 from attnviz.errors import Message, verbatim
 from attnviz.i18n import N_
@@ -43,11 +46,15 @@ class Check:
     find: Callable[[Trace, SiteTrace], Iterator[Finding]]
 
 
-def first_finding(trace: Trace) -> Finding | None:
-    """The first place in data-flow order, through all sites and stages, that lacks a property."""
+def first_finding(trace: Trace, check: Cancel = never_cancelled) -> Finding | None:
+    """The first place in data-flow order, through all sites and stages, that lacks a property.
+
+    `check` is called between the sites, and may raise.
+    """
     for name in trace.sites:
+        check()
         site = trace.site(name)
-        found = [finding for check in CHECKS for finding in check.find(trace, site)]
+        found = [finding for row in CHECKS for finding in row.find(trace, site)]
         if found:
             return min(found, key=lambda finding: site.stages.index(finding.stage))
     return None
@@ -59,7 +66,7 @@ def _not_finite(trace: Trace, site: SiteTrace) -> Iterator[Finding]:
         if stage == "masked":
             continue
         for head in range(site.shape(stage)[0] if STAGE_BY_ID[stage].per_head else 1):
-            values = site.window(stage, head)
+            values = _whole(site, stage, head)
             wrong = ~np.isfinite(values)
             if wrong.any():
                 row, column = (int(i) for i in np.argwhere(wrong)[0])
@@ -91,7 +98,7 @@ def _sums(trace: Trace, site: SiteTrace) -> Iterator[Finding]:
         return
     counted = ~site.fully_masked()
     for head in range(site.shape("weights")[0]):
-        sums = site.window("weights", head).sum(axis=1, dtype=np.float64)
+        sums = _whole(site, "weights", head).sum(axis=1, dtype=np.float64)
         wrong = counted & (np.abs(sums - 1) > SUM_ERROR)
         if wrong.any():
             row = int(np.argmax(np.where(wrong, np.abs(sums - 1), 0)))
@@ -110,7 +117,7 @@ def _saturated(trace: Trace, site: SiteTrace) -> Iterator[Finding]:
     if site.experiment.normaliser != "softmax" or rows.sum() < 2:
         return
     for head in range(site.shape("weights")[0]):
-        largest = site.window("weights", head)[rows].max(axis=1)
+        largest = _whole(site, "weights", head)[rows].max(axis=1)
         share = float(np.mean(largest > ALL_OF_ROW))
         if share > 0.5:
             says = Message(
@@ -128,11 +135,11 @@ def _order(trace: Trace, site: SiteTrace) -> Iterator[Finding]:
     stage = next(stage for stage in reversed(site.stages) if stage in BEFORE_SOFTMAX)
     if site.experiment.memory is not None or site.blocked() is not None:
         return
-    x = site.window(site.stages[0])
+    x = _whole(site, site.stages[0])
     twice = next(((i, j) for j in range(len(x)) for i in range(j) if np.array_equal(x[i], x[j])), None)
     if twice is None or site.stages[0] != "tokens_embedded":
         return
-    scores = site.window(stage, 0)
+    scores = _whole(site, stage)
     first, second = twice
     if np.allclose(scores[first], scores[second], rtol=1e-5) and np.isfinite(scores[first]).all():
         says = Message(
@@ -173,7 +180,7 @@ def _spreads(site: SiteTrace) -> list[NDArray[np.float64]]:
     found = []
     for stage, norm in (("residual_1", block.norm_1), ("residual_2", block.norm_2)):
         if stage in site.stages and norm is not None:
-            x = site.window(stage).astype(np.float64)
+            x = _whole(site, stage).astype(np.float64)
             x = x - x.mean(axis=1, keepdims=True) if norm.kind == "layer" else x
             found.append(np.sqrt((x * x).mean(axis=1) + norm.eps))
     return found
@@ -184,6 +191,12 @@ def _visible(site: SiteTrace) -> NDArray[np.int64]:
     hidden = site.blocked()
     n_queries, n_keys = site.shape("weights")[-2:]
     return np.full(n_queries, n_keys) if hidden is None else np.asarray((~hidden).sum(axis=1))
+
+
+def _whole(site: SiteTrace, stage: str, head: int = 0) -> NDArray[Any]:
+    """One head of a stage. With explicit ends: the window may read the same numbers at the same moment."""
+    rows, columns = site.shape(stage)[-2:]
+    return site.window(stage, head, slice(0, rows), slice(0, columns))
 
 
 def _token(site: SiteTrace, row: int) -> Message:
