@@ -9,6 +9,7 @@ from attnviz.cli.commands import (
     heads,
     import_model,
     lens,
+    lesson,
     patch,
     presets,
     render,
@@ -28,5 +29,6 @@ COMMANDS: tuple[Command, ...] = (
     lens.COMMAND,
     ablate.COMMAND,
     patch.COMMAND,
+    lesson.COMMAND,
     bench.COMMAND,
 )

@@ -1,0 +1,91 @@
+"""A lesson: steps that each set the program and say one thing, in one language or several."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Words:
+    """The texts of a step in one language; see `text.py` for links and numbers in them.
+
+    `question` belongs to a prediction, `answers` are its choices, `reveal` is shown after it; `task` is
+    something to try.
+    """
+
+    title: str
+    paragraphs: tuple[str, ...] = ()
+    points: tuple[str, ...] = ()
+    question: str = ""
+    answers: tuple[str, ...] = ()
+    reveal: str = ""
+    task: str = ""
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """Every text, in the order in which it is read."""
+        later = (self.question, *self.answers, self.reveal, self.task)
+        return tuple(text for text in (self.title, *self.paragraphs, *self.points, *later) if text)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """The state of the program at a step.
+
+    `changes` are (path, value) in order, applied to the preset; `look` are fields of the view; `light` are
+    cells (row, column) of the stage that the step speaks of; `panels` are those beside the lesson.
+    """
+
+    preset: str
+    text: str = ""
+    changes: tuple[tuple[str, object], ...] = ()
+    look: Mapping[str, object] = field(default_factory=dict)
+    light: tuple[str, ...] = ()
+    workspace: str = ""
+    panels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step.
+
+    `predict` is an expression whose value the reader predicts within `tolerance`; `choose` are conditions,
+    one for each answer, of which one holds; `task` is a condition that the reader makes true; `holds` are
+    conditions that are true of the scene, for the checker.
+    """
+
+    id: str
+    scene: Scene
+    words: Mapping[str, Words]
+    predict: str = ""
+    tolerance: float = 0.0
+    choose: tuple[str, ...] = ()
+    task: str = ""
+    holds: tuple[str, ...] = ()
+
+    def words_in(self, language: str) -> Words:
+        """The texts in a language, or in the first one that the step has."""
+        return self.words.get(language) or next(iter(self.words.values()))
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A lesson: its id, its title and a sentence about it by language, and its steps."""
+
+    id: str
+    titles: Mapping[str, str]
+    abouts: Mapping[str, str]
+    steps: tuple[Step, ...]
+
+    def title(self, language: str) -> str:
+        """The title in a language, or in the first one that the lesson has."""
+        return self.titles.get(language) or next(iter(self.titles.values()))
+
+    def about(self, language: str) -> str:
+        """The sentence in a language, or in the first one; empty without one."""
+        return self.abouts.get(language) or next(iter(self.abouts.values()), "")
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        return tuple(self.titles)

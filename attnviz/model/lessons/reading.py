@@ -1,0 +1,295 @@
+"""Lesson files: Markdown with a small front matter, read by lines; nothing in one runs.
+
+A file begins with `---`, lines `key: value`, `---`. Each step is a heading `# id` with lines `key: value`
+(see `KEYS`), then `## language: title` and the texts in that language. See docs/lessons.md.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from attnviz.errors import FieldError, InputError, Message, among, missing, must_be, quoted, whole_number
+from attnviz.i18n import LANGUAGES
+from attnviz.model.lessons.lesson import Lesson, Scene, Step, Words
+
+VERSION = "1"
+LONGEST = 256 * 1024
+"""Characters of a lesson file."""
+MOST_STEPS = 40
+
+_CODES = tuple(language.code for language in LANGUAGES)
+_ID = re.compile(r"[a-z0-9][a-z0-9-]*$")
+_POINT = re.compile(r"\d+\. +(.*)")
+
+Lines = list[tuple[int, str]]
+"""Lines with their numbers."""
+
+
+def load_lesson(path: Path | str) -> Lesson:
+    """The lesson in a file. Raises `InputError` with the line, and `OSError`."""
+    file = Path(path)
+    if file.stat().st_size > 4 * LONGEST:
+        raise InputError(_too_long(file.stat().st_size))
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError(Message("A lesson must be text in UTF-8; got other bytes.")) from None
+    return read_lesson(text, file.name.split(".")[0])
+
+
+def read_lesson(text: str, id_: str = "lesson") -> Lesson:
+    """The lesson in a text. Raises `InputError` with the line."""
+    if len(text) > LONGEST:
+        raise InputError(_too_long(len(text)))
+    lines = list(enumerate((line.rstrip() for line in text.splitlines()), 1))
+    front, rest = _front_matter(lines)
+    said = front.pop("lesson", "")
+    if said != VERSION:
+        raise FieldError("lesson", said, must_be("{version}, which this program reads", version=VERSION))
+    titles = _by_language(front, "title")
+    if not titles:
+        raise missing("title", must_be("the lesson's name"))
+    abouts = _by_language(front, "about")
+    common: dict[str, str] = {key: front.pop(key) for key in ("preset", "panels") if key in front}
+    if front:
+        raise FieldError("key", next(iter(front)), among(("lesson", "title", "about", "preset", "panels")))
+    steps = tuple(_step(lines, common) for lines in _sections(rest, "# "))
+    if not 1 <= len(steps) <= MOST_STEPS:
+        raise FieldError("steps", len(steps), whole_number(1, MOST_STEPS))
+    ids = [step.id for step in steps]
+    twice = next((one for one in ids if ids.count(one) > 1), None)
+    if twice is not None:
+        raise FieldError("step", twice, must_be("a name that no other step has"))
+    return Lesson(id_, titles, abouts, steps)
+
+
+def _too_long(n: int) -> Message:
+    return Message("A lesson must have at most {most:,} characters; got {n:,}.", most=LONGEST, n=n)
+
+
+def _front_matter(lines: Lines) -> tuple[dict[str, str], Lines]:
+    fences = [index for index, (_n, line) in enumerate(lines) if line == "---"]
+    if len(fences) < 2 or fences[0] != 0:
+        raise InputError(Message("A lesson must begin with lines between two lines of ---."))
+    found: dict[str, str] = {}
+    for number, line in lines[1 : fences[1]]:
+        if line:
+            key, value = _pair(number, line)
+            found[key] = value
+    return found, lines[fences[1] + 1 :]
+
+
+def _pair(number: int, line: str) -> tuple[str, str]:
+    key, colon, value = line.partition(":")
+    if not colon:
+        raise InputError(Message("Line {n} must be key: value; got {line}.", n=number, line=quoted(line)))
+    return key.strip(), value.strip()
+
+
+def _by_language(front: dict[str, str], key: str) -> dict[str, str]:
+    """Texts of a key by language: `title` (English) and `title.zh_CN`."""
+    named = {"en": key} | {code: f"{key}.{code}" for code in _CODES if code != "en"}
+    return {code: front.pop(name) for code, name in named.items() if name in front}
+
+
+def _sections(lines: Lines, mark: str) -> list[Lines]:
+    """The lines from each heading to the next; lines before the first one must be empty."""
+    found: list[Lines] = []
+    for number, line in lines:
+        if line.startswith(mark):
+            found.append([(number, line)])
+        elif found:
+            found[-1].append((number, line))
+        elif line:
+            wanted = quoted(mark.strip())
+            raise InputError(
+                Message(
+                    "Line {n} must be a heading with {mark}; got {line}.",
+                    n=number,
+                    mark=wanted,
+                    line=quoted(line),
+                )
+            )
+    return found
+
+
+# --- a step ----------------------------------------------------------------------------------------
+
+
+def _step(lines: Lines, common: dict[str, str]) -> Step:
+    (number, heading), *rest = lines
+    id_ = heading[2:].strip()
+    if not _ID.match(id_):
+        rule = must_be("a name of small letters, digits and hyphens")
+        raise InputError(_at(number, FieldError("step", id_, rule).message))
+    first = next((i for i, (_n, line) in enumerate(rest) if line.startswith("## ")), len(rest))
+    draft: dict[str, Any] = {"changes": [], "look": {}, "light": [], "choose": [], "holds": []}
+    for key, value in common.items():
+        KEYS[key](draft, value)
+    for number, line in rest[:first]:
+        if line:
+            _take_key(number, line, draft)
+    words = dict(_words(section) for section in _sections(rest[first:], "## "))
+    if not words:
+        raise InputError(_at(number, Message("A step must have a heading ## language: title.")))
+    return _made(id_, draft, words, number)
+
+
+def _take_key(number: int, line: str, draft: dict[str, Any]) -> None:
+    key, value = _pair(number, line)
+    if key not in KEYS:
+        raise InputError(_at(number, FieldError("key", key, among(KEYS)).message))
+    try:
+        KEYS[key](draft, value)
+    except ValueError as error:
+        message = getattr(error, "message", None) or FieldError(key, value, _A_VALUE).message
+        raise InputError(_at(number, message)) from None
+
+
+_A_VALUE = must_be("a value of this key")
+
+
+def _at(number: int, problem: Message) -> Message:
+    return Message("Line {n}: {problem}", n=number, problem=problem)
+
+
+def _made(id_: str, draft: dict[str, Any], words: dict[str, Words], number: int) -> Step:
+    if "preset" not in draft:
+        raise InputError(
+            _at(number, missing("preset", must_be("the preset that the step begins with")).message)
+        )
+    scene = Scene(
+        draft["preset"],
+        draft.get("text", ""),
+        tuple(draft["changes"]),
+        draft["look"],
+        tuple(draft["light"]),
+        draft.get("workspace", ""),
+        draft.get("panels", ()),
+    )
+    asked = {key: draft[key] for key in ("predict", "tolerance", "task") if key in draft}
+    step = Step(id_, scene, words, choose=tuple(draft["choose"]), holds=tuple(draft["holds"]), **asked)
+    for code, text in words.items():
+        if len(text.answers) != len(step.choose):
+            rule = must_be("{n} answers, one for each line choose", n=len(step.choose))
+            field = f"{id_}.{code}.answers"
+            raise InputError(_at(number, FieldError(field, len(text.answers), rule).message))
+        if bool(text.question) != bool(step.predict or step.choose):
+            raise InputError(
+                _at(number, Message("A step must have a question ? with predict or choose, and only then."))
+            )
+        if bool(text.task) != bool(step.task):
+            raise InputError(_at(number, Message("A step must have a text > with a task, and only then.")))
+    return step
+
+
+def _put(key: str) -> Callable[[dict[str, Any], str], None]:
+    return lambda draft, value: draft.__setitem__(key, value)
+
+
+def _add(key: str) -> Callable[[dict[str, Any], str], None]:
+    return lambda draft, value: draft[key].append(value)
+
+
+def _look(key: str, read: Callable[[str], Any]) -> Callable[[dict[str, Any], str], None]:
+    return lambda draft, value: draft["look"].__setitem__(key, read(value))
+
+
+def _change(draft: dict[str, Any], value: str) -> None:
+    path, equals, written = value.partition("=")
+    if not equals:
+        raise InputError(Message("A change must be path = value; got {value}.", value=quoted(value)))
+    draft["changes"].append((path.strip(), _json(written.strip())))
+
+
+def _json(text: str) -> Any:
+    """A JSON value; a bare word is a text."""
+    try:
+        return json.loads(text, parse_constant=_refuse)
+    except json.JSONDecodeError:
+        if re.fullmatch(r"[A-Za-z_][\w -]*", text):
+            return text
+        raise InputError(Message("A value must be JSON; got {value}.", value=quoted(text))) from None
+    except RecursionError:
+        raise InputError(Message("A value must be JSON; got {value}.", value=quoted(text))) from None
+
+
+def _refuse(text: str) -> Any:
+    raise InputError(Message("A value must be JSON; got {value}.", value=quoted(text)))
+
+
+def _names(key: str) -> Callable[[dict[str, Any], str], None]:
+    return lambda draft, value: draft.__setitem__(key, tuple(value.replace(",", " ").split()))
+
+
+KEYS: dict[str, Callable[[dict[str, Any], str], None]] = {
+    "preset": _put("preset"),
+    "text": _put("text"),
+    "set": _change,
+    "site": _look("site", str),
+    "stage": _look("stage", str),
+    "head": _look("head", int),
+    "query": _look("query", int),
+    "step": _look("step", int),
+    "picture": _look("picture", str),
+    "orientation": _look("orientation", str),
+    "light": _add("light"),
+    "workspace": _put("workspace"),
+    "panels": _names("panels"),
+    "predict": _put("predict"),
+    "tolerance": lambda draft, value: draft.__setitem__("tolerance", float(value)),
+    "choose": _add("choose"),
+    "task": _put("task"),
+    "holds": _add("holds"),
+}
+"""The keys of a step, and how each is read into its draft."""
+
+
+# --- texts -----------------------------------------------------------------------------------------
+
+
+def _words(lines: Lines) -> tuple[str, Words]:
+    """(language, texts) below a heading `## language: title`."""
+    (number, heading), *rest = lines
+    code, title = _pair(number, heading[3:])
+    if code not in _CODES:
+        raise InputError(_at(number, FieldError("language", code, among(_CODES)).message))
+    draft: dict[str, list[str]] = {key: [] for key in (*_LISTS, *_MARKS.values())}
+    into: list[str] | None = None
+    for _number, line in rest:
+        into = _take_line(line.strip(), draft, into)
+    texts: dict[str, Any] = {key: " ".join(draft[key]) for key in _MARKS.values()}
+    lists: dict[str, Any] = {key: tuple(draft[key]) for key in _LISTS}
+    return code, Words(title, **texts, **lists)
+
+
+_MARKS = {"? ": "question", "! ": "reveal", "> ": "task"}
+_LISTS = ("paragraphs", "points", "answers")
+
+
+def _take_line(line: str, draft: dict[str, list[str]], into: list[str] | None) -> list[str] | None:
+    """Put a line where it belongs; a line without a mark continues the text before it."""
+    if not line:
+        return None
+    point = _POINT.match(line)
+    if point or line.startswith("- "):
+        key, text = ("points", point[1]) if point else ("answers", line[2:])
+    elif line[:2] in _MARKS:
+        key, text = _MARKS[line[:2]], line[2:]
+    elif into is not None:
+        into[-1] = _continued(into[-1], line)
+        return into
+    else:
+        key, text = "paragraphs", line
+    draft[key].append(text.strip())
+    return draft[key]
+
+
+def _continued(text: str, line: str) -> str:
+    """Two lines joined: by a space, but none between Chinese characters."""
+    wide = "\u2e80" <= text[-1:] <= "\uffef" and "\u2e80" <= line[:1] <= "\uffef"
+    return f"{text}{'' if wide else ' '}{line}"

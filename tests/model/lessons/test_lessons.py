@@ -1,0 +1,204 @@
+"""Lessons: what a file may say, what is refused, and every number of those that ship."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from attnviz.checkpoints.presets import load_preset
+from attnviz.compute.execute import execute
+from attnviz.errors import InputError
+from attnviz.i18n import LANGUAGES
+from attnviz.model.captions import Anchor
+from attnviz.model.lessons.checking import problems, scope_of
+from attnviz.model.lessons.reading import read_lesson
+from attnviz.model.lessons.scene import document_of, lit_cells
+from attnviz.model.lessons.table import LESSONS, shipped_lesson
+from attnviz.model.lessons.text import (
+    CellLink,
+    Number,
+    PageLink,
+    Plain,
+    StepLink,
+    TokenLink,
+    pieces,
+    shown,
+)
+
+cached_preset = cache(load_preset)
+
+HALVES = """---
+lesson: 1
+title: Two adjectives
+title.zh_CN: 两个形容词
+preset: half-each
+---
+
+# halves
+stage: weights
+query: 3
+set: temperature = 2
+light: "creature"
+predict: weights["creature", "fluffy"]
+tolerance: 0.02
+task: weights[3, 1] > 0.9
+holds: weights[3, 1] == weights[3, 2]
+
+## en: One half each
+At [creature], [fluffy](key) has {scores[3, 1] | .2f}
+and so on.
+
+1. First.
+2. Second.
+
+? How much?
+
+! {weights[3, 1] | .3f} each.
+
+> Break it.
+
+## zh_CN: 各占一半
+在 [creature]，
+分数相同。
+
+? 多少？
+
+! 各 {weights[3, 1] | .3f}。
+
+> 打破它。
+"""
+
+
+def test_a_file_is_read_line_by_line() -> None:
+    lesson = read_lesson(HALVES)
+    (step,) = lesson.steps
+    words = step.words["en"]
+    assert lesson.titles == {"en": "Two adjectives", "zh_CN": "两个形容词"}
+    assert words.paragraphs == ("At [creature], [fluffy](key) has {scores[3, 1] | .2f} and so on.",)
+    assert words.points == ("First.", "Second.")
+    assert (words.question, words.task) == ("How much?", "Break it.")
+    assert step.words["zh_CN"].paragraphs == ("在 [creature]，分数相同。",)
+    assert (step.predict, step.tolerance) == ('weights["creature", "fluffy"]', 0.02)
+    assert list(problems(lesson, load_preset, execute)) == []
+
+
+def test_a_step_sets_the_program() -> None:
+    (step,) = read_lesson(HALVES).steps
+    document = document_of(step.scene, load_preset)
+    assert document.attention.temperature == 2
+    assert (document.view.stage, document.view.query, document.view.locked) == ("weights", 3, None)
+    assert lit_cells(step.scene, scope_of(step, load_preset, execute)) == {(3, c) for c in range(4)}
+
+
+def test_pieces_of_a_text() -> None:
+    text = r"**Now** [she] and [Lily](key Tom), [here](cell 2, 1), [back](#one)"
+    text += r", [p](https://a.b), {1 | .2f} \[x\]"
+    found = [piece for piece in pieces(text) if piece not in (Plain(" "), Plain(", "))]
+    assert found == [
+        Plain("Now", is_strong=True),
+        TokenLink("she", Anchor("query", "she")),
+        Plain(" and "),
+        TokenLink("Lily", Anchor("key", "Tom")),
+        CellLink("here", "2", "1"),
+        StepLink("back", "one"),
+        PageLink("p", "https://a.b"),
+        Number("1", ".2f"),
+        Plain(" [x]"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "form", "text"),
+    [(-0.5, ".2f", "−0.50"), (0.125, "%", "12%"), (12345.6, ".0f", "12,346"), (0.01234, "g", "0.0123")],
+)
+def test_numbers_in_their_formats(value: float, form: str, text: str) -> None:
+    assert shown(value, form) == text
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("lesson: 1", "lesson: 9", "lesson must be 1, which this program reads; got '9'."),
+        ("title: Two adjectives\n", "title Two\n", "Line 3 must be key: value; got 'title Two'."),
+        ("preset: half-each", "color: red", "must be one of 'lesson', 'title', 'about', 'preset', 'panels'"),
+        ("# halves", "# Both Halves", "Line 8: step must be a name of small letters"),
+        ("query: 3", "query: three", "Line 10: query must be a value of this key; got 'three'."),
+        ("query: 3", "run: rm", "Line 10: key must be one of 'preset'"),
+        ("temperature = 2", "temperature 2", "A change must be path = value"),
+        ("temperature = 2", "temperature = NaN", "A value must be JSON"),
+        ("## zh_CN", "## fr", "language must be one of 'en', 'zh_CN'; got 'fr'."),
+        ("? How much?\n", "", "must have a question ? with predict"),
+        ("> Break it.\n", "", "must have a text > with a task"),
+        ("? How much?\n", "? How much?\n- This\n", "halves.en.answers must be 0 answers"),
+        ("---\nlesson", "lesson", "A lesson must begin with lines between"),
+    ],
+)
+def test_a_wrong_file_is_refused_in_one_sentence(old: str, new: str, said: str) -> None:
+    assert old in HALVES
+    with pytest.raises(InputError) as caught:
+        read_lesson(HALVES.replace(old, new, 1))
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("preset: half-each", "preset: nothing", "preset must be one of"),
+        ("temperature = 2", "temperature = -1", "temperature must be"),
+        ("temperature = 2", "color = 2", "set must be one of"),
+        ("[fluffy](key)", "[furry](key)", "A link must name a token of the text; got 'furry'."),
+        ("{scores[3, 1] | .2f}", "{scores[3, 9] | .2f}", "An index must be below 4; got 9."),
+        ("{scores[3, 1] | .2f}", "0.52", "A number in en must be an expression in braces; got 0.52."),
+        ("{scores[3, 1] | .2f}", "{scores[3, 1]}", "The format of 'scores[3, 1]' after |"),
+        ("> 0.9", "< 0.9", "The task 'weights[3, 1] < 0.9' must not be done at the beginning."),
+        (
+            "holds: weights[3, 1] ==",
+            "holds: weights[3, 1] <",
+            "The condition 'weights[3, 1] < weights[3, 2]'",
+        ),
+        ("stage: weights", "stage: logits", "must have the stage 'logits'"),
+        ("[creature],", "[creature](#two),", "step must be 'halves'; got 'two'."),
+        ("[creature],", "[creature](http://x),", "must be query, key, cell r, c, #step or https"),
+        ('light: "creature"', "light: 9", "An index must be below 4; got 9."),
+    ],
+)
+def test_the_checker_names_what_is_wrong(old: str, new: str, said: str) -> None:
+    assert old in HALVES
+    lesson = read_lesson(HALVES.replace(old, new, 1))
+    found = [str(problem.message) for problem in problems(lesson, load_preset, execute)]
+    assert any(said in one for one in found), found
+
+
+@pytest.mark.parametrize("id_", LESSONS)
+def test_every_number_of_a_lesson_is_computed_in_both_languages(id_: str) -> None:
+    """The document of each step is set up and run; numbers, links, conditions and answers are those of it."""
+    lesson = shipped_lesson(id_)
+    assert [(one.step, str(one.message)) for one in problems(lesson, cached_preset, execute)] == []
+    assert 5 <= len(lesson.steps) <= 9
+    codes = {language.code for language in LANGUAGES}
+    assert set(lesson.titles) == set(lesson.abouts) == codes
+    for step in lesson.steps:
+        assert set(step.words) == codes
+
+
+@pytest.mark.parametrize("id_", LESSONS)
+def test_both_languages_state_the_same_numbers(id_: str) -> None:
+    for step in shipped_lesson(id_).steps:
+        stated = [
+            sorted(
+                (piece.expression, piece.format)
+                for text in words.all
+                for piece in pieces(text)
+                if isinstance(piece, Number)
+            )
+            for words in step.words.values()
+        ]
+        assert all(one == stated[0] for one in stated), step.id
+
+
+def test_a_lesson_asks_and_gives_something_to_try() -> None:
+    for id_ in LESSONS:
+        steps = shipped_lesson(id_).steps
+        assert any(step.predict or step.choose for step in steps), id_
+        assert any(step.task for step in steps), id_
