@@ -20,6 +20,7 @@ import attnviz
 from attnviz.checkpoints.presets import load_preset, preset_ids
 from attnviz.cli import main
 from attnviz.cli.commands.decode import json_numbers
+from attnviz.model.io.tables import Table, table_bytes
 
 Capture = pytest.CaptureFixture[str]
 
@@ -503,3 +504,30 @@ def test_the_window_without_a_display_is_one_line() -> None:
     done = shell(DISPLAY="", WAYLAND_DISPLAY="", QT_QPA_PLATFORM="")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "needs a display" in done.stderr
+
+
+def test_table_prints_and_writes_a_stage(tmp_path: Path, capsys: Capture) -> None:
+    assert main(["table", "toy-attention", "--stage", "scores", "--digits", "2"]) == 0
+    assert capsys.readouterr().out.splitlines()[:2] == [",one,two,three,four", "one,4.23,3.74,1.51,2.21"]
+    file = tmp_path / "x.tex"
+    command = ["table", "grouped-query", "--stage", "k", "--head", "1", "--digits", "3", "-o", str(file)]
+    assert main(command) == 0
+    site = attnviz.run(load_preset("grouped-query")).only
+    assert file.read_text() == table_bytes(Table.of(site, "k", 1), "bmatrix", 3).decode()
+    assert main([*command, "--format", "booktabs"]) == 0
+    assert file.read_text().startswith(r"\begin{tabular}")
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["-o", "a.doc"], "a.doc: suffix must be one of '.csv', '.md', '.tex', '.npz'; got '.doc'."),
+        (["--format", "npz"], "toy-attention: The format npz must have a file (-o)."),
+        (["--digits", "x"], "toy-attention: digits must be a whole number from 0 to 17; got 'x'."),
+        (["--stage", "w"], "toy-attention: stage must be one of"),
+        (["--head", "all"], "toy-attention: head must be one head; got 'all'."),
+    ],
+)
+def test_table_refuses_in_one_sentence(options: list[str], sentence: str, capsys: Capture) -> None:
+    assert main(["table", "toy-attention", *options]) == 2
+    assert sentence in capsys.readouterr().err

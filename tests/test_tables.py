@@ -40,7 +40,7 @@ from attnviz.model.explain.arithmetic.cell import explain
 from attnviz.model.explain.arithmetic.positions import ADDED_LINES, BIAS_LINES
 from attnviz.model.explain.arithmetic.relative import DISTANCES
 from attnviz.model.explain.position_curves import candidates
-from attnviz.model.io.numbers import csv_text
+from attnviz.model.io.tables import Table, table_bytes
 from attnviz.model.masks import MASKS
 from attnviz.model.normalisers import NORMALISERS
 from attnviz.model.operands.relative import PARTS
@@ -170,7 +170,7 @@ def test_every_row_is_exported_and_read_again(name: str, tmp_path: Path) -> None
     attnviz.render(experiment, tmp_path / "a.svg", stage="weights")
     assert len(list(ET.parse(tmp_path / "a.svg").getroot())) > 1
     site = run(ENGINE, experiment).only
-    rows = list(csv.reader(io.StringIO(csv_text(site, "weights"))))
+    rows = list(csv.reader(io.StringIO(table_bytes(Table.of(site, "weights"), "csv").decode("utf-8-sig"))))
     np.testing.assert_array_equal(np.array([row[1:] for row in rows[1:]], float), site["weights"][0])
 
 

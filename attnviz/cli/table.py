@@ -15,6 +15,7 @@ from attnviz.cli.commands import (
     render,
     run,
     script,
+    table,
 )
 
 COMMANDS: tuple[Command, ...] = (
@@ -22,6 +23,7 @@ COMMANDS: tuple[Command, ...] = (
     presets.COMMAND,
     run.COMMAND,
     render.COMMAND,
+    table.COMMAND,
     script.COMMAND,
     import_model.COMMAND,
     decode.COMMAND,

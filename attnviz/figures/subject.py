@@ -57,6 +57,14 @@ class Subject:
         return replace(whole, view=seen)
 
     @property
+    def checked_stage(self) -> str:
+        """The chosen stage. Raises `ValueError` if the chosen attention lacks it."""
+        site, stage = self.shown_site, self.shown_stage
+        if stage not in site.stages:
+            raise FieldError("stage", stage, among(site.stages))
+        return stage
+
+    @property
     def shown_stage(self) -> str:
         """The chosen stage."""
         return self.stage or self.view.stage

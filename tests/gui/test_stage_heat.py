@@ -14,7 +14,7 @@ from attnviz.gui.look.theme import DARK, LIGHT
 from attnviz.gui.stage_heat import axis_labels, highlight, stage_content, stage_title
 from attnviz.gui.widgets.heat.content import NO_HIGHLIGHT
 from attnviz.model.explain.arithmetic.cell import explain
-from attnviz.model.io.numbers import csv_text
+from attnviz.model.io.tables import Table, table_bytes
 from attnviz.model.provenance import sources
 from attnviz.model.ranges import range_ends
 from attnviz.model.spec.parts import Alibi, Causal, Dropout, Heads, Memory, SeededVectors
@@ -154,7 +154,8 @@ def test_a_cell_has_one_value_however_it_is_read(stage: str) -> None:
         drawn = stage_content(site, View(head=2), stage, LIGHT).values
         figure = content(site, View(), stage, 2, PALETTES[0]).maps[0].values
         whole = site[stage][2]
-        table = [line.split(",")[1:] for line in csv_text(site, stage, 2).splitlines()[1:]]
+        text = table_bytes(Table.of(site, stage, 2), "csv").decode("utf-8-sig")
+        table = [line.split(",")[1:] for line in text.splitlines()[1:]]
         for index, (row, column) in enumerate(cells):
             opened = explain(site, Cell(stage, row, column, 2)).value
             values = [alone[index], rows[index], drawn[row, column], figure[row, column]]

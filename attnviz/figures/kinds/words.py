@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from attnviz.errors import FieldError, among, listed, must_be
+from attnviz.errors import FieldError, listed, must_be
 from attnviz.figures import lines
 from attnviz.figures.content import chosen_heads, figure_title
 from attnviz.figures.kinds.matrix import titled
@@ -23,8 +23,7 @@ def draw_lines(subject: Subject, style: Style) -> Drawing:
         raise FieldError(
             "picture", "lines", must_be("map for a stage other than {stages}", stages=listed(LINED))
         )
-    if stage not in site.stages:
-        raise FieldError("stage", stage, among(site.stages))
+    stage = subject.checked_stage
     row = STAGE_BY_ID[stage]
     heads = () if subject.head is None else chosen_heads(site, subject.view, row, subject.head)
     links = word_lines(site, subject.view, stage, heads)

@@ -33,11 +33,13 @@ from attnviz.gui.widgets.heat.words import table_text
 from attnviz.gui.widgets.panel_dock import PanelDock
 from attnviz.i18n import _
 from attnviz.model.io.files import replace_file
-from attnviz.model.io.numbers import CSV_SUFFIX, NPZ_SUFFIX, save_csv
+from attnviz.model.io.numbers import NPZ_SUFFIX
+from attnviz.model.io.tables import Table, table_bytes
 from attnviz.model.spec.view import shown_head
 from attnviz.model.trace import Trace
 
 KEY = "export"
+CSV_SUFFIX = ".csv"
 
 MOST_COPIED = 2**22
 """Most cells of a table on the clipboard: some 40 MB of text. Larger ones are written to a file."""
@@ -175,7 +177,9 @@ class Exporter(QObject):
         def job(token: CancelToken) -> Path:
             suffix = path.suffix.lower()
             if suffix == CSV_SUFFIX:
-                return save_csv(site, stage, head, path, token.progress)
+                data = table_bytes(Table.of(site, stage, head), "csv", check=token.progress)
+                replace_file(path, data)
+                return path
             if suffix == NPZ_SUFFIX:
                 return save_arrays(trace, None, path, check=token.progress)
             raise suffix_error(path.suffix, (CSV_SUFFIX, NPZ_SUFFIX))

@@ -1,11 +1,7 @@
-"""The numbers of a trace as files for other programs: CSV of one matrix, NPZ of all stages.
-
-Both hold every digit: a number read back is the number that was computed.
-"""
+"""The stages of a trace as arrays for other programs: NPZ, in which every number is the computed one."""
 
 from __future__ import annotations
 
-import csv
 import io
 import math
 import os
@@ -14,47 +10,14 @@ from pathlib import Path
 import numpy as np
 
 from attnviz.core.progress import Check, never_cancelled, progress_of
-from attnviz.core.text import spreadsheet_text
 from attnviz.errors import UnknownName, must_be
 from attnviz.model.io.files import replace_file
-from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace, Trace
 
-CSV_SUFFIX, NPZ_SUFFIX = ".csv", ".npz"
+NPZ_SUFFIX = ".npz"
 
 COPIES = 3
 """Number of copies of the arrays in `save_npz`: themselves, the growing file, and the file's content."""
-
-
-def save_csv(
-    site: SiteTrace, stage: str, head: int, path: str | os.PathLike[str], check: Check = never_cancelled
-) -> Path:
-    """Write one head of a stage as CSV and return the path.
-
-    The first line and the first field of every other line are tokens, or the numbers of features; a token
-    that a spreadsheet would compute has an apostrophe before it. UTF-8 with a byte order mark, by which
-    spreadsheets recognise it. Raises `KeyError` or `IndexError` for a stage or head that does not exist,
-    `OSError` if writing fails; the old file is then unchanged.
-    """
-    file = Path(path)
-    data = csv_text(site, stage, head, check).encode("utf-8-sig", "backslashreplace")
-    check()
-    replace_file(file, data)
-    return file
-
-
-def csv_text(site: SiteTrace, stage: str, head: int = 0, check: Check = never_cancelled) -> str:
-    """One head of a stage as CSV text, (rows, columns) as in the trace, independent of the orientation."""
-    values = site.window(stage, head)
-    rows, columns = (map(spreadsheet_text, _labels(site, stage, axis)) for axis in (-2, -1))
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\r\n")
-    writer.writerow(["", *columns])
-    progress = progress_of(check)
-    for index, (label, row) in enumerate(zip(rows, values, strict=True)):
-        progress.at(index / len(values))
-        writer.writerow([label, *map(str, row)])
-    return stream.getvalue()
 
 
 def save_npz(
@@ -103,8 +66,3 @@ def chosen_stages(
                 "stage", stage, must_be("a stage of {sites}", sites=", ".join(site.name for site in chosen))
             )
     return tuple((site, stage) for site in chosen for stage in stages or site.stages if stage in site.stages)
-
-
-def _labels(site: SiteTrace, stage: str, axis: int) -> tuple[str, ...]:
-    kind, length = STAGE_BY_ID[stage].axes[axis], site.shape(stage)[axis]
-    return tuple(map(str, range(length))) if kind == "feature" else site.labels(kind)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
 import numpy as np
@@ -12,39 +11,8 @@ from cases import experiment
 import attnviz
 from attnviz.compute.budget import BudgetError
 from attnviz.compute.saving import save_arrays
-from attnviz.model.io.numbers import array_bytes, save_csv, save_npz
+from attnviz.model.io.numbers import array_bytes, save_npz
 from attnviz.model.io.presets import load_preset
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_csv_reads_back_as_the_same_numbers_with_their_tokens(tmp_path: Path, dtype: str) -> None:
-    tokens = ("a,b", 'say "x"', "two\nlines", "小", "=1+1", "", " ")
-    site = attnviz.run(experiment(tokens=tokens, dtype=dtype)).only
-    file = save_csv(site, "scores", 3, tmp_path / "s.csv")
-    with file.open(encoding="utf-8-sig", newline="") as stream:
-        (_corner, *columns), *rows = csv.reader(stream)
-    labels = tuple("'=1+1" if token == "=1+1" else token for token in tokens)
-    assert tuple(columns) == labels
-    assert tuple(row[0] for row in rows) == labels
-    read = np.array([row[1:] for row in rows]).astype(dtype)
-    np.testing.assert_array_equal(read, site.window("scores", 3))
-
-
-def test_no_token_is_a_formula_in_csv_and_negative_numbers_stay(tmp_path: Path) -> None:
-    tokens = ("=1+1", "+1", "@SUM(A1)", '=HYPERLINK("http://x")', "=cmd|'/c calc'!A1", "\t=1", "\r=1")
-    site = attnviz.run(experiment(tokens=tokens)).only
-    with save_csv(site, "scores", 0, tmp_path / "s.csv").open(encoding="utf-8-sig", newline="") as stream:
-        (_corner, *columns), *rows = csv.reader(stream)
-    assert tuple(columns) == tuple(row[0] for row in rows) == tuple(f"'{token}" for token in tokens)
-    values = site.window("scores", 0)
-    assert (values < 0).any()
-    assert [cell for row in rows for cell in row[1:]] == [str(value) for value in values.ravel()]
-
-
-def test_csv_counts_features(tmp_path: Path) -> None:
-    site = attnviz.run(experiment()).only
-    first = save_csv(site, "k", 1, tmp_path / "k.csv").read_text(encoding="utf-8-sig").splitlines()[0]
-    assert first == ",0,1,2,3"
 
 
 def test_npz_holds_every_stage_under_its_site(tmp_path: Path) -> None:

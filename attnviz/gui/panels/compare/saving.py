@@ -16,7 +16,8 @@ from attnviz.gui.panels.compare.texts import captions, title
 from attnviz.i18n import _
 from attnviz.model.contrast.table import contrast_csv
 from attnviz.model.io.files import replace_file
-from attnviz.model.io.numbers import CSV_SUFFIX
+
+CSV_SUFFIX = ".csv"
 
 
 def ask_path(parent: QWidget) -> Path | None:

@@ -1,0 +1,77 @@
+"""`attnviz table`: write a stage as a table."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from attnviz.cli.command import Command
+from attnviz.cli.options import add_document, document, execute, written
+from attnviz.cli.options import head as parse_head
+from attnviz.errors import FieldError, InputError, Message, about, must_be, suffix_error, whole_number
+from attnviz.i18n import N_, _
+from attnviz.model.io.tables import MOST_DIGITS, TABLE_BY_ID, TABLES, TableFormat
+
+
+def add(command: ArgumentParser) -> None:
+    """Add the options."""
+    add_document(command)
+    command.add_argument("-o", "--output", metavar="FILE", help=_("a file (default: standard output)"))
+    command.add_argument("--stage", help=_("the stage (default: the one the document shows)"))
+    command.add_argument("--site", metavar="NAME", help=_("the attention (default: the selected one)"))
+    command.add_argument("--head", metavar="N", help=_("a head, 0 the first (default: the selected one)"))
+    command.add_argument("--digits", metavar="N", help=_("decimals (default: every digit)"))
+    of_suffix = _("the format (default: that of the file's suffix, or csv)")
+    command.add_argument("--format", choices=list(TABLE_BY_ID), help=of_suffix)
+
+
+def run(options: Namespace) -> int:
+    """Write one head of a stage."""
+    from attnviz.figures.content import chosen_heads
+    from attnviz.figures.subject import Subject
+    from attnviz.model.io.files import replace_file
+    from attnviz.model.io.tables import Table, table_bytes
+    from attnviz.model.stages import STAGE_BY_ID
+
+    row, digits, chosen = _format(options), _digits(options.digits), parse_head(options.head)
+    known = document(options)
+    subject = Subject(execute(known, options), known.view, options.stage, chosen, options.site)
+    site, stage = subject.shown_site, subject.checked_stage
+    if chosen == "all":
+        raise FieldError("head", chosen, must_be("one head"))
+    (head,) = chosen_heads(site, known.view, STAGE_BY_ID[stage], chosen)
+    data = table_bytes(Table.of(site, stage, head), row.id, digits)
+    if options.output is None:
+        sys.stdout.write(data.decode("utf-8").removeprefix("\ufeff").replace("\r\n", "\n"))
+    else:
+        written(options.output, lambda: replace_file(Path(options.output), data))
+    return 0
+
+
+def _format(options: Namespace) -> TableFormat:
+    """The chosen format, or the first one of the file's suffix."""
+    if options.format is not None:
+        row = TABLE_BY_ID[options.format]
+        if options.output is None and not row.is_text:
+            raise InputError(Message("The format {format} must have a file (-o).", format=row.id))
+        return row
+    if options.output is None:
+        return TABLES[0]
+    suffix = Path(options.output).suffix
+    for row in TABLES:
+        if row.suffix == suffix.lower():
+            return row
+    known = dict.fromkeys(row.suffix for row in TABLES)
+    raise InputError(about(options.output, suffix_error(suffix, known).message))
+
+
+def _digits(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not text.isascii() or not text.isdigit():
+        raise FieldError("digits", text, whole_number(0, MOST_DIGITS))
+    return int(text)
+
+
+COMMAND = Command("table", N_("write a stage as a table"), add, run)

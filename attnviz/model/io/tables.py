@@ -1,0 +1,164 @@
+"""`TABLES`: the formats of a matrix with its labels: text for a sheet, a page or a paper, or arrays."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.core.progress import Check, never_cancelled, progress_of
+from attnviz.core.text import number, spreadsheet_text, visible
+from attnviz.errors import FieldError, among, whole_number
+from attnviz.i18n import N_
+from attnviz.model.spec.value import require
+from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.trace import SiteTrace
+
+MOST_DIGITS = 17
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A matrix (rows, columns) with the labels of both axes."""
+
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    values: NDArray[np.floating]
+
+    @staticmethod
+    def of(site: SiteTrace, stage: str, head: int = 0) -> Table:
+        """One head of a stage. Raises `KeyError` or `IndexError` for a stage or head that does not exist."""
+        rows, columns = (_labels(site, stage, axis) for axis in (-2, -1))
+        return Table(rows, columns, site.window(stage, head))
+
+
+def _labels(site: SiteTrace, stage: str, axis: int) -> tuple[str, ...]:
+    kind, length = STAGE_BY_ID[stage].axes[axis], site.shape(stage)[axis]
+    return tuple(map(str, range(length))) if kind == "feature" else site.labels(kind)
+
+
+Digits = int | None
+"""Decimals of every number; None: as many as restore it."""
+
+
+@dataclass(frozen=True)
+class TableFormat:
+    """One format: its id, title and suffix, and the bytes of a table with given digits."""
+
+    id: str
+    title: str
+    suffix: str
+    write: Callable[[Table, Digits, Check], bytes]
+    is_text: bool = True
+
+
+def table_bytes(table: Table, format_id: str, digits: Digits = None, check: Check = never_cancelled) -> bytes:
+    """A table in a format of `TABLES`. Raises `ValueError` for another format, or digits beyond 0 to 17."""
+    if format_id not in TABLE_BY_ID:
+        raise FieldError("format", format_id, among(TABLE_BY_ID))
+    if digits is not None:
+        require(0 <= digits <= MOST_DIGITS, "digits", digits, whole_number(0, MOST_DIGITS))
+    return TABLE_BY_ID[format_id].write(table, digits, check)
+
+
+def _csv(table: Table, digits: Digits, check: Check) -> bytes:
+    """Labels that a spreadsheet would compute have an apostrophe; a byte order mark tells it the encoding."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\r\n")
+    writer.writerow(["", *map(spreadsheet_text, table.columns)])
+    for label, row in _lines(table, check):
+        writer.writerow([spreadsheet_text(label), *(_plain(value, digits) for value in row)])
+    return stream.getvalue().encode("utf-8-sig", "backslashreplace")
+
+
+def _markdown(table: Table, digits: Digits, check: Check) -> bytes:
+    lines = [["", *map(_in_markdown, table.columns)], ["", *("--:" for _label in table.columns)]]
+    lines[1][0] = ":--"
+    for label, row in _lines(table, check):
+        lines.append([_in_markdown(label), *(_plain(value, digits) for value in row)])
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines).encode("utf-8", "backslashreplace")
+
+
+def _bmatrix(table: Table, digits: Digits, check: Check) -> bytes:
+    rows = [" & ".join(_in_latex(value, digits) for value in row) for _label, row in _lines(table, check)]
+    body = " \\\\\n  ".join(rows)
+    return f"\\begin{{bmatrix}}\n  {body}\n\\end{{bmatrix}}\n".encode()
+
+
+def _booktabs(table: Table, digits: Digits, check: Check) -> bytes:
+    head = " & ".join(["", *map(_escaped, table.columns)])
+    lines = [f"\\begin{{tabular}}{{l{'r' * len(table.columns)}}}", "\\toprule", f"{head} \\\\", "\\midrule"]
+    for label, row in _lines(table, check):
+        cells = [_escaped(label), *(f"${_in_latex(value, digits)}$" for value in row)]
+        lines.append(f"{' & '.join(cells)} \\\\")
+    lines += ["\\bottomrule", "\\end{tabular}"]
+    return ("\n".join(lines) + "\n").encode("utf-8", "backslashreplace")
+
+
+def _npz(table: Table, digits: Digits, check: Check) -> bytes:
+    values = table.values if digits is None else np.round(table.values, digits)
+    stream = io.BytesIO()
+    np.savez(stream, values=values, rows=np.array(table.rows), columns=np.array(table.columns))
+    return stream.getvalue()
+
+
+TABLES = (
+    TableFormat("csv", N_("CSV"), ".csv", _csv),
+    TableFormat("markdown", N_("Markdown table"), ".md", _markdown),
+    TableFormat("bmatrix", N_("LaTeX matrix (bmatrix)"), ".tex", _bmatrix),
+    TableFormat("booktabs", N_("LaTeX table (booktabs)"), ".tex", _booktabs),
+    TableFormat("npz", N_("NumPy arrays (NPZ)"), ".npz", _npz, is_text=False),
+)
+TABLE_BY_ID = {row.id: row for row in TABLES}
+
+
+def _lines(table: Table, check: Check) -> list[tuple[str, list[np.floating]]]:
+    """Each row with its label, and a check before it."""
+    progress = progress_of(check)
+    found = []
+    for index, (label, row) in enumerate(zip(table.rows, table.values, strict=True)):
+        progress.at(index / len(table.values))
+        found.append((label, list(row)))
+    return found
+
+
+def _plain(value: np.floating, digits: Digits) -> str:
+    """A number that programs read: with an ASCII minus, and `inf` and `nan`."""
+    if digits is None or not math.isfinite(value):
+        return str(value)
+    return number(float(value), digits).replace("\u2212", "-")
+
+
+def _in_latex(value: np.floating, digits: Digits) -> str:
+    """A number in the mathematics of LaTeX."""
+    if math.isnan(value):
+        return r"\mathrm{NaN}"
+    if math.isinf(value):
+        return r"\infty" if value > 0 else r"-\infty"
+    mantissa, _e, exponent = _plain(value, digits).partition("e")
+    return f"{mantissa} \\times 10^{{{int(exponent)}}}" if exponent else mantissa
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "\u2423": r"\textvisiblespace{}",
+    **{character: f"\\{character}" for character in "&%$#_{}"},
+}
+
+
+def _escaped(label: str) -> str:
+    """A label as LaTeX prints it."""
+    return "".join(_LATEX.get(character, character) for character in visible(label))
+
+
+def _in_markdown(label: str) -> str:
+    """A label as Markdown shows it."""
+    return re.sub(r"([\\`*_{}\[\]<>()#+\-.!|~&])", r"\\\1", visible(label))
