@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from attnviz.analysis.passes import Passes, experiment_of, on_engine
 from attnviz.analysis.target import Target
 from attnviz.core.dims import Array
+from attnviz.core.progress import progress_of
 from attnviz.engines.block import normed
 from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
+from attnviz.engines.operands import Operands
 from attnviz.engines.program import Check, never_cancelled
 from attnviz.engines.readout import read_out
 from attnviz.engines.resolution import operands_of
@@ -27,6 +29,9 @@ from attnviz.model.stages import result_of
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+ROWS = 64
+"""Rows of logits that are held at a time: a vocabulary may have hundreds of thousands of tokens."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,12 +70,13 @@ def logit_lens(
         passes = Passes(made, experiment_of(given), check)
         last = passes.traces[-1]
         column = (target or Target(last.labels("vocabulary")[0])).columns(last)[0]
-        found = [
-            _read(made, _logits(made, passes, site, norm), column, top)
-            for site in passes.base
-            if site.place.stack != "encoder"
-        ]
-        sites = tuple(site.place.name for site in passes.base if site.place.stack != "encoder")
+        progress = progress_of(check)
+        own = [site for site in passes.base if site.place.stack != "encoder"]
+        found = []
+        for index, site in enumerate(own):
+            progress.at(index / len(own))
+            found.append(_read(made, passes, site, norm, column, top))
+        sites = tuple(site.place.name for site in own)
         tokens, probabilities, logits, ranks = (np.stack(parts) for parts in zip(*found, strict=True))
         if target is None:
             logits, ranks = np.empty((0, 0)), np.empty((0, 0), dtype=np.int64)
@@ -79,25 +85,39 @@ def logit_lens(
     return on_engine(given, job, engine, device)
 
 
-def _logits(engine: Engine, passes: Passes, site: SiteRun, norm: bool) -> Array:
-    """The logits (token, vocabulary) of one site's result."""
+def _read(
+    engine: Engine, passes: Passes, site: SiteRun, norm: bool, column: int, top: int
+) -> tuple[Ints, Floats, Floats, Ints]:
+    """Top tokens of a site's result, their probabilities, the target's logits and ranks; rows by rows."""
     last = passes.base[-1]
     operands = operands_of(engine, passes.experiment, at(passes.experiment, last.place.name))
     present = tuple(stage for stage in site.features.order if stage != "output")
     x = site.features.tf[result_of(present)]
     if norm and operands.final_norm is not None:
         x = normed(engine, operands.final_norm, x)
+    parts = [
+        _ranked(_logits(engine, operands, x[first : first + ROWS]), column, top)
+        for first in range(0, x.shape[0], ROWS)
+    ]
+    tokens, probabilities, logits, ranks = (np.concatenate(rows) for rows in zip(*parts, strict=True))
+    return tokens, probabilities, logits, ranks
+
+
+def _logits(engine: Engine, operands: Operands, x: Array) -> Floats:
+    """The logits (token, vocabulary) of rows of the residual stream."""
     features = Features()
     features.add("output", x)
     read_out(engine, operands.readout, features)
-    return features.tf["logits"]
+    return np.asarray(engine.to_numpy(features.tf["logits"]), dtype=np.float64)
 
 
-def _read(engine: Engine, logits: Array, column: int, top: int) -> tuple[Ints, Floats, Floats, Ints]:
-    """Top tokens, their probabilities, the target's logits and its ranks."""
-    numbers = np.asarray(engine.to_numpy(logits), dtype=np.float64)
-    order = np.argsort(-numbers, axis=1, kind="stable")[:, :top]
+def _ranked(numbers: Floats, column: int, top: int) -> tuple[Ints, Floats, Floats, Ints]:
+    """The first tokens, their probabilities, the target's logits and ranks, of some rows of logits."""
+    top = min(top, numbers.shape[1])
+    first = np.argpartition(-numbers, top - 1, axis=1)[:, :top]
+    best = np.take_along_axis(numbers, first, axis=1)
+    order = np.take_along_axis(first, np.argsort(-best, axis=1, kind="stable"), axis=1)
     shares = np.exp(numbers - numbers.max(axis=1, keepdims=True))
-    shares /= shares.sum(axis=1, keepdims=True)
+    shares = np.take_along_axis(shares, order, axis=1) / shares.sum(axis=1, keepdims=True)
     ranks = 1 + (numbers > numbers[:, column : column + 1]).sum(axis=1)
-    return order, np.take_along_axis(shares, order, axis=1), numbers[:, column], ranks
+    return order, shares, numbers[:, column], ranks

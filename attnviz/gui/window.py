@@ -169,6 +169,7 @@ class Window(QMainWindow):
         self._watch_comparisons()
         self._watch_grid()
         self._watch_failures()
+        self._watch_lens()
         self._watch_mechanism()
         self._on_history()
         self.handlers.show_caption()
@@ -204,6 +205,14 @@ class Window(QMainWindow):
         panel = self.panels["failures"]
         assert isinstance(panel, FailuresPanel)
         self.failures_live = FailuresLive(panel, self.decode_scheduler, self)
+
+    def _watch_lens(self) -> None:
+        from attnviz.gui.live.lens import LensLive
+        from attnviz.gui.panels.lens.panel import LensPanel
+
+        panel = self.panels["lens"]
+        assert isinstance(panel, LensPanel)
+        self.lens_live = LensLive(panel, self.live, self.decode_scheduler, self)
 
     def _watch_mechanism(self) -> None:
         from attnviz.gui.panels.mechanism.panel import MechanismPanel

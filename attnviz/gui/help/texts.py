@@ -38,6 +38,7 @@ PANEL_HELP: dict[str, Help] = {
         N_("The layer as a diagram: attention, residual connections, norms, feed-forward layer."), "attention"
     ),
     "matrices": Help(N_("The weight matrices of the projections; every number can be edited.")),
+    "lens": Help(N_("The most probable next token after each layer, read with the model's own read-out.")),
     "failures": Help(N_("Breaks the document on purpose, names the first stage that fails, and mends it.")),
     "architecture": Help(
         N_("All attentions of the document, encoder and decoder, and what each of them reads."), "attention"

@@ -59,6 +59,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow("counters", N_("Counters"), "decoding.counters.panel:CountersPanel", titled=False, framed=False),
     PanelRow("compare", N_("Compare"), "compare.panel:ComparePanel", titled=False, width=560),
     PanelRow("failures", N_("Failures"), "failures:FailuresPanel", width=240),
+    PanelRow("lens", N_("Logit lens"), "lens.panel:LensPanel", width=360),
     PanelRow("grid", N_("All heads"), "grid.panel:GridPanel", titled=False, width=400),
 )
 PANEL_BY_ID = {row.id: row for row in PANELS}

@@ -24,6 +24,7 @@ ROLES: dict[str, QAccessible.Role] = {
     "StoryText": QAccessible.Role.List,
     "WeightStrip": QAccessible.Role.List,
     "GridCanvas": QAccessible.Role.Chart,
+    "LensCanvas": QAccessible.Role.Table,
     "CaptionText": QAccessible.Role.StaticText,
     "HeadWires": QAccessible.Role.List,
     "Dial": QAccessible.Role.Dial,

@@ -136,7 +136,7 @@ _MODEL = Split(
     (
         Split(
             "down",
-            (Stack(("grid",), 424, 0.6), Stack(("block", "architecture", "cost"), 280, 0.4)),
+            (Stack(("grid",), 424, 0.6), Stack(("lens", "block", "architecture", "cost"), 280, 0.4)),
             size=744,
             grows=0.6,
         ),
@@ -180,7 +180,7 @@ WORKSPACES: tuple[WorkspaceRow, ...] = (
         N_("Model"),
         N_("All layers and heads, and the way between them"),
         N_("PgUp and PgDown change the layer · Ctrl+] and Ctrl+[ the head"),
-        "block",
+        "lens",
         ((0, _MODEL),),
     ),
 )

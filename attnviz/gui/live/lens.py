@@ -1,0 +1,48 @@
+"""The logit lens of the document, computed in the worker; the newest request wins."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Slot
+
+from attnviz.compute.scheduler import CancelToken, Scheduler
+from attnviz.gui.failure import is_expected
+from attnviz.gui.live.trace import Live
+
+if TYPE_CHECKING:
+    from attnviz.analysis.lens import Lens
+    from attnviz.gui.panels.lens.panel import LensPanel
+    from attnviz.model.spec.experiment import Experiment
+
+KEY = "lens"
+
+
+class LensLive(QObject):
+    """Answers the panel's requests on the window's engine."""
+
+    def __init__(
+        self, panel: LensPanel, live: Live, scheduler: Scheduler, parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._panel, self._live, self._scheduler = panel, live, scheduler
+        panel.asked.connect(self._on_asked)
+
+    @Slot(object)
+    def _on_asked(self, experiment: Experiment | None) -> None:
+        """Compute another lens; None stops."""
+        if experiment is None:
+            self._scheduler.stop(KEY)
+            return
+        engine, device = self._live.engine, self._live.device
+
+        def job(token: CancelToken) -> tuple[Experiment, Lens]:
+            from attnviz.analysis.lens import logit_lens
+
+            return experiment, logit_lens(experiment, engine=engine, device=device, check=token.progress)
+
+        self._scheduler.submit(job, self._panel.show_lens, self._on_failed, key=KEY)
+
+    def _on_failed(self, error: BaseException) -> None:
+        if not is_expected(error):
+            raise error

@@ -1,0 +1,153 @@
+"""The logit lens: the answer of each layer after each token; a click goes to the layer."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtWidgets import QScrollArea, QVBoxLayout, QWidget
+
+from attnviz.analysis.lens import Lens
+from attnviz.core.text import number, visible
+from attnviz.gui.look.fonts import ui_font
+from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
+from attnviz.gui.panels.lens.canvas import At, LensCanvas
+from attnviz.gui.panels.panel import Panel
+from attnviz.gui.store import Store
+from attnviz.gui.widgets.elided import ElidedLabel
+from attnviz.gui.widgets.empty_state import EmptyState
+from attnviz.i18n import _
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.trace import Trace
+
+
+class LensPanel(Panel):
+    """Asks for the lens of what it shows, and draws it when it arrives."""
+
+    asked = Signal(object)
+    """The experiment whose lens is wanted, or None when the panel is hidden; `show_lens` takes the answer."""
+
+    follows = ("site", "query")
+
+    def __init__(self, store: Store, parent: QWidget | None = None) -> None:
+        super().__init__(store, parent)
+        self._lens: Lens | None = None
+        self._asked: Experiment | None = None
+        self.canvas = LensCanvas()
+        self.canvas.hovered.connect(self._on_hovered)
+        self.canvas.chosen.connect(self._on_chosen)
+        self._says = ElidedLabel()
+        self._says.setObjectName("lens_says")
+        self._says.setFont(ui_font(TEXT_PX))
+        self._empty = EmptyState("")
+        self._scroll = QScrollArea()
+        self._scroll.setWidget(self.canvas)
+        self._scroll.setWidgetResizable(True)
+        self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._scroll.viewport().setAutoFillBackground(False)
+        self.canvas.setAutoFillBackground(False)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(GRID // 2)
+        column.addWidget(self._says)
+        column.addWidget(self._scroll, 1)
+        column.addWidget(self._empty, 1)
+        store.opened.connect(self._on_opened)
+
+    @property
+    def lens(self) -> Lens | None:
+        """The lens that is shown."""
+        return self._lens
+
+    def sizeHint(self) -> QSize:
+        return QSize(480, 280)
+
+    def on_document(self, old: Document | None, new: Document) -> None:
+        self._mark()
+
+    def on_trace(self, trace: Trace) -> None:
+        """Ask again for other numbers; a document without logits has no lens."""
+        has_logits = "logits" in trace.site(trace.sites[-1]).stages
+        if not has_logits:
+            self._asked, self._lens = None, None
+            self.asked.emit(None)
+        elif trace.experiment is not self._asked:
+            self._asked = trace.experiment
+            self.asked.emit(trace.experiment)
+        self._show()
+
+    def set_seen(self, is_seen: bool) -> None:
+        """Behind another tab the panel asks for nothing."""
+        if not is_seen and self.is_seen:
+            self._asked = None
+            self.asked.emit(None)
+        super().set_seen(is_seen)
+
+    def show_lens(self, answered: tuple[Experiment, Lens]) -> None:
+        """Draw the lens of the latest request; an earlier one is dropped."""
+        experiment, lens = answered
+        if experiment is self._asked:
+            self._lens = lens
+            self.canvas.show_lens(lens, experiment.tokens)
+            self._mark()
+            self._show()
+
+    def apply_theme(self, theme: Theme) -> None:
+        super().apply_theme(theme)
+        self.canvas.apply_theme(theme)
+        self._empty.apply_theme(theme)
+        self._says.setStyleSheet(f"color: {theme.muted}")
+
+    def retranslate(self) -> None:
+        self.setAccessibleName(_("Logit lens"))
+        self.canvas.setAccessibleName(_("Logit lens"))
+        self._empty.set_text(
+            _("The logit lens needs a model with logits, such as those of the generation presets.")
+        )
+        self._say(self.canvas.current)
+
+    def _show(self) -> None:
+        has_lens = self._lens is not None
+        self._scroll.setVisible(has_lens)
+        self._says.setVisible(has_lens)
+        self._empty.setVisible(not has_lens and self._asked is None)
+        self._say(self.canvas.current)
+
+    def _mark(self) -> None:
+        """The selected layer and query."""
+        document = self.store.document
+        if self._lens is not None and document.site in self._lens.sites:
+            at = self._lens.sites.index(document.site), document.view.query
+            self.canvas.set_chosen(at if document.view.query < self._lens.tokens.shape[1] else None)
+
+    @Slot(object)
+    def _on_hovered(self, at: At | None) -> None:
+        self._say(at)
+
+    def _say(self, at: At | None) -> None:
+        """The first tokens of a cell with their probabilities, or what the table shows."""
+        if at is None or self._lens is None:
+            self._says.set_line(
+                _("Most probable token after each layer; a ring marks the one that follows in the text.")
+            )
+            return
+        shares = self._lens.probabilities[at]
+        parts = [
+            f"{visible(self._lens.vocabulary[token])} {number(float(share), 3)}"
+            for token, share in zip(self._lens.tokens[at], shares, strict=True)
+        ]
+        said = _("Layer {layer}, “{token}”: {tokens}").format(
+            layer=at[0] + 1, token=visible(self.store.experiment.tokens[at[1]]), tokens=" · ".join(parts)
+        )
+        self._says.set_line(said)
+        self.canvas.setAccessibleDescription(said)
+
+    @Slot(object)
+    def _on_chosen(self, at: At) -> None:
+        """Go to the layer and the query."""
+        if self._lens is not None:
+            self.store.look(site=self._lens.sites[at[0]], query=at[1])
+
+    @Slot()
+    def _on_opened(self) -> None:
+        self._asked, self._lens = None, None
+        self.canvas.show_lens(None, ())

@@ -1,0 +1,83 @@
+"""The logit lens on the screen: the tokens that the library's lens gives, and a click that goes there."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from desk import Desk, MakeDesk
+from PySide6.QtCore import QPoint, Qt
+from pytestqt.qtbot import QtBot
+
+from attnviz import analysis
+from attnviz.checkpoints.presets import load_preset
+from attnviz.core.text import visible
+from attnviz.gui.panels.lens.canvas import LensCanvas
+from attnviz.gui.panels.lens.panel import LensPanel
+from attnviz.gui.widgets.empty_state import EmptyState
+
+
+def shown(desk: Desk) -> LensPanel:
+    found = desk.window.panels["lens"]
+    assert isinstance(found, LensPanel)
+    return found
+
+
+@pytest.fixture
+def desk(make_desk: MakeDesk, qtbot: QtBot) -> Desk:
+    desk = make_desk(load_preset("stories-induction"))
+    desk.go("model")
+    desk.bring("lens")
+    qtbot.waitUntil(lambda: shown(desk).lens is not None)
+    return desk
+
+
+def test_it_shows_what_the_library_computes(desk: Desk) -> None:
+    panel, experiment = shown(desk), desk.store.experiment
+    wanted = analysis.logit_lens(experiment)
+    assert panel.lens is not None
+    np.testing.assert_array_equal(panel.lens.tokens, wanted.tokens)
+    canvas = desk.find(LensCanvas, "lens_canvas")
+    last = len(wanted.sites) - 1
+    assert canvas.text_at((last, 19)) == visible(wanted.vocabulary[wanted.tokens[last, 19, 0]]) == "␣box"
+    # " red" → " box" stands in the text at 6 and 7.
+    assert canvas.is_right((last, 6)) == (wanted.vocabulary[wanted.tokens[last, 6, 0]] == " box")
+
+
+def test_a_hovered_cell_says_its_first_tokens_and_a_click_goes_there(desk: Desk, qtbot: QtBot) -> None:
+    canvas = desk.find(LensCanvas, "lens_canvas")
+    at = (1, 3)
+    point = canvas.cell(at).center().toPoint()
+    qtbot.mouseMove(canvas, QPoint(point.x() - 3, point.y()))
+    qtbot.mouseMove(canvas, point)
+    lens = shown(desk).lens
+    assert lens is not None and canvas.current == at
+    said = canvas.accessibleDescription()
+    assert visible(lens.vocabulary[lens.tokens[1, 3, 0]]) in said and "Layer 2" in said
+    qtbot.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=point)
+    assert desk.store.document.site == lens.sites[1] and desk.store.document.view.query == 3
+
+
+def test_arrows_walk_and_enter_goes(desk: Desk, qtbot: QtBot) -> None:
+    canvas = desk.find(LensCanvas, "lens_canvas")
+    desk.store.look(site="layers.0.self", query=0)
+    for key in (Qt.Key.Key_Up, Qt.Key.Key_Right, Qt.Key.Key_Return):
+        qtbot.keyClick(canvas, key)
+    assert desk.store.document.site == "layers.1.self" and desk.store.document.view.query == 1
+
+
+def test_an_edit_changes_the_lens(desk: Desk, qtbot: QtBot) -> None:
+    before = shown(desk).lens
+    from msgspec.structs import replace
+
+    desk.store.edit_here(lambda site: replace(site, temperature=3.0))
+    qtbot.waitUntil(lambda: shown(desk).lens is not before)
+    assert before is not None
+    assert not np.array_equal(shown(desk).lens.probabilities, before.probabilities)  # type: ignore[union-attr]
+
+
+def test_a_document_without_logits_says_what_is_needed(make_desk: MakeDesk) -> None:
+    desk = make_desk("toy-attention")
+    desk.go("model")
+    desk.bring("lens")
+    empty = shown(desk).findChild(EmptyState)
+    assert empty is not None and empty.isVisible()
