@@ -3,6 +3,7 @@
 from attnviz.cli.command import Command
 from attnviz.cli.commands import (
     ablate,
+    animate,
     bench,
     decode,
     gui,
@@ -23,6 +24,7 @@ COMMANDS: tuple[Command, ...] = (
     presets.COMMAND,
     run.COMMAND,
     render.COMMAND,
+    animate.COMMAND,
     table.COMMAND,
     script.COMMAND,
     import_model.COMMAND,

@@ -17,7 +17,7 @@ from typing import Any
 from attnviz.core.shades import Shades
 from attnviz.errors import FieldError, listed, must_be
 from attnviz.figures import bar, heat
-from attnviz.figures.content import Content, Head, Scale, content
+from attnviz.figures.content import Content, Head, Scale, SharedEnds, content
 from attnviz.figures.fonts import middle, number_font, text_font, widest
 from attnviz.figures.labelled import LABEL, above_cells, before_cells, label_cells
 from attnviz.figures.layout import (
@@ -101,7 +101,14 @@ class Layout:
     """Size of the labels."""
 
 
-def all_sites(trace: Trace, view: View, stage: str, head: Head, shades: Shades) -> AllSites:
+def all_sites(
+    trace: Trace,
+    view: View,
+    stage: str,
+    head: Head,
+    shades: Shades,
+    ends: SharedEnds | None = None,
+) -> AllSites:
     """Content of the figure: one head of a stage of queries and keys, of every attention, on one scale.
 
     Raises `ValueError` for a stage or a head that some attention lacks.
@@ -114,7 +121,7 @@ def all_sites(trace: Trace, view: View, stage: str, head: Head, shades: Shades) 
     shown = min(view.head, least - 1) if head is None else head
     if isinstance(shown, bool) or not isinstance(shown, int) or not 0 <= shown < least:
         raise FieldError("head", head, must_be("a head of all attentions, 0 to {most}", most=least - 1))
-    scale = _scale(sites, view, stage, shades)
+    scale = _scale(sites, view, stage, shades, ends)
     maps = tuple(_site_map(trace, index, view, stage, shown, scale, shades) for index in range(len(sites)))
     title = _("{stage} · head {head} · all attentions").format(
         stage=_(STAGE_BY_ID[stage].title), head=shown + 1
@@ -233,11 +240,13 @@ def _site_map(
     return SiteMap(content(site, view, stage, head, shades, scale), (*lines, *seen), pairs, row, column)
 
 
-def _scale(sites: tuple[SiteTrace, ...], view: View, stage: str, shades: Shades) -> Scale:
+def _scale(
+    sites: tuple[SiteTrace, ...], view: View, stage: str, shades: Shades, ends: SharedEnds | None
+) -> Scale:
     """One scale for all; the range of one head covers all heads of all attentions here."""
     wanted = view.range_of(stage)
     wanted = "global" if wanted == "head" else wanted
-    scales = [content(site, view, stage, "all", shades).scale for site in sites]
+    scales = [content(site, view, stage, "all", shades, shared=ends).scale for site in sites]
     kind, signed = scales[0].kind, scales[0].signed
     return Scale(kind, wanted, min(one.low for one in scales), max(one.high for one in scales), signed)
 

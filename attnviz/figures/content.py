@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.color_maps import Kind
-from attnviz.core.levels import RANGE_BY_ID, normalise
+from attnviz.core.levels import RANGE_BY_ID, Ends, normalise
 from attnviz.core.shades import Shades
 from attnviz.core.text import elide, visible
 from attnviz.errors import FieldError, among, must_be
@@ -22,6 +22,20 @@ from attnviz.model.ranges import range_ends
 from attnviz.model.spec.view import View, shown_head
 from attnviz.model.stages import AXIS_NAMES, STAGE_BY_ID, Axis, Stage
 from attnviz.model.trace import SiteTrace
+
+
+class SharedEnds:
+    """The ends of the colours of each stage, widened by every picture that shares them."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, Ends] = {}
+
+    def widened(self, stage: str, ends: Ends) -> Ends:
+        """The ends of all pictures so far, this one included."""
+        low, high = self._found.get(stage, ends)
+        self._found[stage] = min(low, ends[0]), max(high, ends[1])
+        return self._found[stage]
+
 
 Head = int | Literal["all"] | None
 """A head counted from 0, all of them, or the one that the view selects."""
@@ -34,11 +48,15 @@ LONGEST_LABEL = 24
 
 @dataclass(frozen=True)
 class Side:
-    """One axis of the drawing: its name, the label of every position, and its colour."""
+    """One axis of the drawing: its name, the label of every position, and its colour.
+
+    `room` are the labels for which room is left; empty: its own.
+    """
 
     name: str
     labels: tuple[str, ...]
     color: str
+    room: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,9 +119,17 @@ class Content:
 
 
 def content(
-    site: SiteTrace, view: View, stage: str, head: Head, shades: Shades, scale: Scale | None = None
+    site: SiteTrace,
+    view: View,
+    stage: str,
+    head: Head,
+    shades: Shades,
+    scale: Scale | None = None,
+    shared: SharedEnds | None = None,
 ) -> Content:
     """Content of the figure of `stage`; with `scale` None, the colours cover this stage alone.
+
+    `shared` widens them to those of the other frames of a sequence.
 
     Raises `ValueError` for a stage or head that the trace lacks.
     """
@@ -112,7 +138,7 @@ def content(
     row = STAGE_BY_ID[stage]
     heads = chosen_heads(site, view, row, head)
     blocked = site.hatched(stage)
-    scale = scale or _scale(site, view, row, heads)
+    scale = scale or _scale(site, view, row, heads, shared)
     turned = view.orientation == "queries_as_columns"
     on_rows, on_columns = (_side(site, row, axis, shades) for axis in (-2, -1))
     return Content(
@@ -139,11 +165,14 @@ def chosen_heads(site: SiteTrace, view: View, stage: Stage, head: Head) -> tuple
     return (head,)
 
 
-def _scale(site: SiteTrace, view: View, stage: Stage, heads: tuple[int, ...]) -> Scale:
+def _scale(
+    site: SiteTrace, view: View, stage: Stage, heads: tuple[int, ...], shared: SharedEnds | None
+) -> Scale:
     range_id: str = view.range_of(stage.id)
     if range_id == "head" and len(heads) > 1:
         range_id = "global"  # one colour bar for all
-    low, high = range_ends(site, stage.id, range_id, heads)
+    ends = range_ends(site, stage.id, range_id, heads)
+    low, high = ends if shared is None else shared.widened(stage.id, ends)
     kind: Kind = "diverging" if stage.signed or range_id == "symmetric" else "sequential"
     return Scale(kind, range_id, low, high, stage.signed)
 
@@ -166,11 +195,14 @@ def _map(
 
 def _side(site: SiteTrace, stage: Stage, axis: int, shades: Shades) -> Side:
     kind, length = stage.axes[axis], site.shape(stage.id)[axis]
+    color = side_color(kind, stage.hue, shades)
     if kind == "feature":
-        labels: tuple[str, ...] = tuple(map(str, range(length)))
-    else:
-        labels = tuple(elide(visible(label), LONGEST_LABEL) for label in site.labels(kind))
-    return Side(_(AXIS_NAMES[kind]), labels, side_color(kind, stage.hue, shades))
+        return Side(_(AXIS_NAMES[kind]), tuple(map(str, range(length))), color)
+    return Side(_(AXIS_NAMES[kind]), _drawn(site.labels(kind)), color, _drawn(site.all_labels(kind)))
+
+
+def _drawn(labels: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(elide(visible(label), LONGEST_LABEL) for label in labels)
 
 
 def side_color(axis: Axis, hue: str, shades: Shades) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from attnviz.errors import FieldError, among
-from attnviz.figures.content import Head
+from attnviz.figures.content import Head, SharedEnds
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import View
 from attnviz.model.trace import SiteTrace, Trace
@@ -27,7 +27,7 @@ class Subject:
     """A trace, its view, and the chosen stage, head, site and step; None leaves them to the view.
 
     `title` names the document. `decoding` computes its decoding; `other` is the state A of a comparison, in
-    which this one is B.
+    which this one is B. `shared` are the ends of the colours of a sequence.
     """
 
     trace: Trace
@@ -39,6 +39,7 @@ class Subject:
     caption: str = ""
     decoding: Callable[[], Decoding] | None = None
     other: Subject | None = None
+    shared: SharedEnds | None = None
 
     @property
     def shown_site(self) -> SiteTrace:

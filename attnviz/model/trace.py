@@ -152,6 +152,10 @@ class SiteTrace:
             return output_tokens(experiment)
         raise KeyError(f"axis is {axis!r}; only tokens have names")
 
+    def all_labels(self, axis: str) -> tuple[str, ...]:
+        """The labels that an axis has in the end, while a sequence grows."""
+        return self.labels(axis)
+
     def _read(self, stage: str, head: int, rows: slice, columns: slice) -> Numbers:
         values = self._source.window(stage, head, rows, columns)
         values.setflags(write=False)

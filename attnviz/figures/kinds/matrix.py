@@ -24,7 +24,8 @@ def draw_heads(subject: Subject, style: Style) -> Drawing:
 
 def _drawn(subject: Subject, head: Head, style: Style) -> Drawing:
     site = subject.shown_site
-    shown = content(site, subject.view, subject.shown_stage, head, style.shades)
+    stage, shared = subject.shown_stage, subject.shared
+    shown = content(site, subject.view, stage, head, style.shades, shared=shared)
     plan = heat.measure(shown, style)
 
     def draw(axes: Any) -> None:

@@ -12,7 +12,8 @@ from attnviz.figures.subject import Subject
 
 def draw_sites(subject: Subject, style: Style) -> Drawing:
     """The maps of all attentions, with cells of one size and on one scale."""
-    shown = all_sites.all_sites(subject.trace, subject.view, subject.shown_stage, subject.head, style.shades)
+    stage, head, shared = subject.shown_stage, subject.head, subject.shared
+    shown = all_sites.all_sites(subject.trace, subject.view, stage, head, style.shades, shared)
     layout = all_sites.measure(shown, style)
 
     def draw(axes: Any) -> None:

@@ -1,0 +1,91 @@
+"""`attnviz animate`: save a sequence of pictures."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+
+from attnviz.cli.command import Command
+from attnviz.cli.options import add_document, command_line, document, execute, head, written
+from attnviz.cli.picture import add_picture, subject_of
+from attnviz.cli.style import style
+from attnviz.core.progress import Progress, never_cancelled
+from attnviz.i18n import N_, _
+from attnviz.model.io.files import record_of
+
+OVER_FORMAT = N_(
+    "A sweep is FIELD=a:b:n: n values of a number from a to b, in equal steps, or with :log at its end in "
+    "equal ratios. FIELD is a path of the document, such as temperature, position.base, masks.window.left, "
+    "layers[1].cap, position.slopes[0] or vectors[3][0]; without a layer it belongs to the selected "
+    "attention. A suffix .png or .svg writes numbered files into a folder of that name."
+)
+
+
+def add(command: ArgumentParser) -> None:
+    """Add the options."""
+    from attnviz.figures.sequences.sequence import FPS
+
+    add_document(command)
+    command.add_argument(
+        "-o", "--output", metavar="FILE", required=True, help=_(".gif, .mp4, .pdf, .png or .svg")
+    )
+    command.add_argument(
+        "--over",
+        required=True,
+        metavar="decode|layers|FIELD=a:b:n",
+        help=_("what changes from picture to picture"),
+    )
+    command.add_argument(
+        "--fps",
+        type=float,
+        default=FPS,
+        metavar="N",
+        help=_("pictures per second (default: {fps})").format(fps=f"{FPS:g}"),
+    )
+    add_picture(command)
+
+
+def run(options: Namespace) -> int:
+    """Compute the frames, draw them and write the file."""
+    from attnviz.compute.execute import execute as compute
+    from attnviz.compute.execute import execute_decoding
+    from attnviz.figures.figure import kind_of
+    from attnviz.figures.sequences import Sequence, frames, save_sequence
+    from attnviz.figures.sequences.frames import Engines
+    from attnviz.figures.sequences.outputs import check_fps, output_of
+
+    known, look, where = document(options), style(options), (options.engine, options.device)
+    head(options.head)
+    check_fps(options.fps)
+    written(options.output, lambda: output_of(options.output))
+    subject = subject_of(known, execute(known, options), options)
+    kind = options.kind or kind_of(subject, options.picture)
+    engines = Engines(
+        lambda experiment, check: compute(experiment, *where, check),
+        lambda experiment, check: execute_decoding(experiment, None, *where, check),
+    )
+    progress = Progress(never_cancelled, _report)
+    made = frames(options.over, subject, engines, progress.part(0.0, 0.3))
+    sequence, record = Sequence(made, kind, look), record_of(subject.document(known), command_line())
+    written(
+        options.output,
+        lambda: save_sequence(
+            sequence,
+            options.output,
+            progress.part(0.3, 1.0),
+            fps=options.fps,
+            dpi=None if options.dpi is None else look.dpi,
+            record=record,
+        ),
+    )
+    _report(1.0)
+    return 0
+
+
+def _report(share: float) -> None:
+    """Show the completed share in a terminal."""
+    if sys.stderr.isatty():
+        print(f"\r{share:4.0%}", end="\n" if share == 1.0 else "", file=sys.stderr, flush=True)
+
+
+COMMAND = Command("animate", N_("save a sequence of pictures"), add, run, OVER_FORMAT)

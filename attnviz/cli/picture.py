@@ -1,0 +1,75 @@
+"""The options of a picture, which several commands have, and the subject that they select."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from attnviz.cli.options import head
+from attnviz.cli.style import add_style
+from attnviz.errors import FieldError, must_be
+from attnviz.i18n import _
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.view import Ranges, View
+
+if TYPE_CHECKING:
+    from attnviz.figures.subject import Subject
+    from attnviz.model.trace import Trace
+
+ORIENTATIONS = ("queries_as_rows", "queries_as_columns")
+PICTURES = ("map", "lines")
+
+
+def add_picture(command: ArgumentParser) -> None:
+    """Add what is drawn, and the style."""
+    from attnviz.core.levels import RANGES
+    from attnviz.figures.kinds.table import KIND_BY_ID
+
+    command.add_argument("--stage", help=_("the stage (default: the one the document shows)"))
+    command.add_argument(
+        "--site",
+        metavar="NAME|all",
+        help=_("the attention, such as decoder.0.cross, or all of them (default: the selected one)"),
+    )
+    command.add_argument("--head", metavar="N|all", help=_("a head, 0 the first, or all of them"))
+    command.add_argument(
+        "--kind", choices=list(KIND_BY_ID), help=_("the kind of picture (default: the stage)")
+    )
+    command.add_argument("--orientation", choices=ORIENTATIONS, help=_("the orientation of the matrix"))
+    command.add_argument("--range", choices=[row.id for row in RANGES], help=_("the range of the colours"))
+    command.add_argument(
+        "--as",
+        dest="picture",
+        choices=PICTURES,
+        help=_("a map, or lines from words to words, of weights"),
+    )
+    command.add_argument(
+        "--query", metavar="N|all", help=_("with lines: one query, 0 the first, or all (default: the view's)")
+    )
+    add_style(command)
+
+
+def subject_of(known: Document, trace: Trace, options: Namespace) -> Subject:
+    """The chosen stage, head and site of a trace. Raises `ValueError` for an option that is no value."""
+    from attnviz.figures.subject import Subject
+
+    view = known.view
+    if options.orientation is not None:
+        view = replace(view, orientation=options.orientation)
+    if options.range is not None:
+        view = replace(view, ranges=Ranges.of_all(options.range))
+    if options.query is not None:
+        view = _with_query(view, options.query)
+    chosen = options.stage, head(options.head), options.site
+    return Subject(trace, view, *chosen, title=_(known.title), caption=_(known.caption))
+
+
+def _with_query(view: View, text: str) -> View:
+    """The view whose lines start from one query, counted from 0, or from all of them."""
+    if text == "all":
+        return replace(view, lines=replace(view.lines, queries="all"))
+    if not text.isascii() or not text.isdigit():
+        raise FieldError("query", text, must_be("a whole number of at least 0, or 'all'"))
+    return replace(view, query=int(text), lines=replace(view.lines, queries="one"))

@@ -1,0 +1,10 @@
+"""Sequences of pictures: the steps of a decoding, the layers of a stack, a number through a range.
+
+`frames` computes them, `save_sequence` writes them as numbered files, pages, a GIF or a film.
+"""
+
+from attnviz.figures.sequences.frames import frames
+from attnviz.figures.sequences.outputs import OUTPUTS
+from attnviz.figures.sequences.sequence import Sequence, save_sequence
+
+__all__ = ["OUTPUTS", "Sequence", "frames", "save_sequence"]

@@ -1,0 +1,131 @@
+"""The frames of a sequence: what is drawn in each, and its label."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from attnviz.core.progress import Progress
+from attnviz.core.text import visible
+from attnviz.errors import InputError, Message
+from attnviz.figures.content import SharedEnds
+from attnviz.figures.sequences.growing import grown
+from attnviz.figures.style import Style
+from attnviz.figures.subject import ALL_SITES, Subject
+from attnviz.i18n import N_, _
+from attnviz.model.edit.sweep import Sweep
+from attnviz.model.fields import field_at
+from attnviz.model.sites.sites import place_of
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.text import shown_token
+from attnviz.model.trace import Trace
+
+if TYPE_CHECKING:
+    from attnviz.engines.decode.run import Decoding
+
+Run = Callable[[Experiment, Progress], Trace]
+Decode = Callable[[Experiment, Progress], "Decoding"]
+
+ONE_LAYER = Message("A sequence over layers needs two layers or more with this stage.")
+STEP = N_("step {step} of {count}: {token}")
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """One picture of a sequence and its label, which stands behind the title.
+
+    `grows`: some of its rows have no numbers yet.
+    """
+
+    subject: Subject
+    label: str
+    grows: bool = False
+
+    def styled(self, style: Style) -> Style:
+        """The style without the sums of rows that have no numbers."""
+        return dataclasses.replace(style, sums=False) if self.grows else style
+
+
+@dataclass(frozen=True)
+class Engines:
+    """The functions that compute experiments: a full pass, and a decoding."""
+
+    run: Run
+    decode: Decode
+
+
+def frames(over: str, subject: Subject, engines: Engines, progress: Progress) -> tuple[Frame, ...]:
+    """The frames over `decode`, `layers`, or a sweep such as `temperature=0.1:2:20`.
+
+    `subject` selects what is drawn of each trace; its own trace is the document's. All frames share the ends
+    of their colours. Raises `ValueError` for a sequence that the document does not have, and what
+    `progress` raises.
+    """
+    subject = dataclasses.replace(subject, shared=SharedEnds())
+    row = OVER.get(over)
+    return (
+        _swept(Sweep.parsed(over), subject, engines, progress)
+        if row is None
+        else row(subject, engines, progress)
+    )
+
+
+def _decoded(subject: Subject, engines: Engines, progress: Progress) -> tuple[Frame, ...]:
+    """A frame for each token: those of the prompt one by one, or at once where tokens were generated."""
+    given = subject.trace.experiment
+    decoding = engines.decode(given, progress.part(0.0, 0.5))
+    whole = engines.run(decoding.experiment, progress.part(0.5, 1.0))
+    tokens = decoding.experiment.tokens
+    first = given.n_queries if len(tokens) > given.n_queries else 1
+    return tuple(
+        Frame(
+            dataclasses.replace(subject, trace=grown(whole, count)),
+            _(STEP).format(
+                step=count, count=len(tokens), token=visible(shown_token(given.vocabulary, tokens[count - 1]))
+            ),
+            grows=True,
+        )
+        for count in range(first, len(tokens) + 1)
+    )
+
+
+def _layers(subject: Subject, engines: Engines, progress: Progress) -> tuple[Frame, ...]:
+    """A frame for each attention of the same kind in the same stack."""
+    trace = subject.trace
+    here = place_of(trace.experiment, subject.shown_site.name)
+    places = [place_of(trace.experiment, name) for name in trace.sites]
+    alike = [
+        place.name
+        for place in places
+        if (place.stack, place.kind) == (here.stack, here.kind)
+        and subject.shown_stage in trace.site(place.name).stages
+    ]
+    if len(alike) < 2 or subject.site == ALL_SITES:
+        raise InputError(ONE_LAYER)
+    return tuple(Frame(dataclasses.replace(subject, site=name), "") for name in alike)
+
+
+OVER: dict[str, Callable[[Subject, Engines, Progress], tuple[Frame, ...]]] = {
+    "decode": _decoded,
+    "layers": _layers,
+}
+"""Sequences by name; every other text is a sweep."""
+
+
+def _swept(sweep: Sweep, subject: Subject, engines: Engines, progress: Progress) -> tuple[Frame, ...]:
+    """A frame for each value of a number."""
+    made = list(sweep.frames(subject.trace.experiment, subject.shown_site.name))
+    found = []
+    for index, (value, experiment) in enumerate(made):
+        trace = engines.run(experiment, progress.step(index, len(made)))
+        label = f"{_title(sweep.path)} = {value:g}"
+        found.append(Frame(dataclasses.replace(subject, trace=trace), label))
+    return tuple(found)
+
+
+def _title(path: str) -> str:
+    """The title of a field where it has one, else its path."""
+    row = field_at(path)
+    return path if row is None else _(row.field.title)

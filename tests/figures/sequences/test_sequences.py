@@ -1,0 +1,217 @@
+"""Sequences: what their frames show, on which colours, and what the written files hold."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from experiments import STACKS, small
+from first_layer import stacked
+from PIL import Image
+
+import attnviz
+from attnviz import parts as p
+from attnviz.cli import main
+from attnviz.core.progress import Progress, never_cancelled
+from attnviz.figures.content import content
+from attnviz.figures.sequences import OUTPUTS, Sequence, frames, save_sequence
+from attnviz.figures.sequences.frames import Engines, Frame
+from attnviz.figures.style import Style
+from attnviz.figures.subject import Subject
+from attnviz.model.io.carriers.record import Record
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
+
+ENGINES = Engines(
+    lambda experiment, check: attnviz.run(experiment, check=check),
+    lambda experiment, check: attnviz.decode(experiment, check=check),
+)
+FREE = Progress(never_cancelled)
+WORDS = stacked(
+    ("one", "two", "a longer word"),
+    p.SeededVectors(3, 4, seed=0),
+    heads=p.Heads(2, 1, 4),
+    masks=(p.Causal(),),
+    dtype="float64",
+)
+
+
+def made(over: str, experiment: Experiment = WORDS, **chosen: object) -> tuple[Frame, ...]:
+    return frames(over, Subject(attnviz.run(experiment), **chosen), ENGINES, FREE)  # type: ignore[arg-type]
+
+
+def sequence(over: str, experiment: Experiment = WORDS, style: Style = Style(dpi=50)) -> Sequence:  # noqa: B008
+    return Sequence(made(over, experiment), "stage", style)
+
+
+def test_a_decoding_grows_by_a_token_and_has_the_numbers_of_the_cache() -> None:
+    shown = made("decode")
+    decoding = attnviz.decode(WORDS)
+    assert [frame.label for frame in shown] == [
+        f"step {step} of 3: {token}" for step, token in enumerate(WORDS.tokens, start=1)
+    ]
+    for count, frame in enumerate(shown, start=1):
+        site = frame.subject.trace.only
+        assert site.labels("query") == (*WORDS.tokens[:count], *[""] * (3 - count))
+        visible = ~site.hatched("weights")
+        np.testing.assert_array_equal(visible, np.tri(3, dtype=bool) & (np.arange(3) < count)[:, None])
+        newest = decoding.steps[count - 1].main.weights[:, :count]
+        np.testing.assert_allclose(site["weights"][:, count - 1, :count], newest, atol=1e-15)
+        assert site.hatched("q")[:, 0].tolist() == [row >= count for row in range(3)]
+
+
+def test_generated_tokens_come_after_the_whole_prompt() -> None:
+    writing = p.Writing(p.Sampling((p.Temperature(0.0),), stop=p.StopConditions(length=3)))
+    shown = made("decode", small(masks=(p.Causal(),), writing=writing))
+    assert [frame.label.split(":")[0] for frame in shown] == ["step 5 of 7", "step 6 of 7", "step 7 of 7"]
+
+
+def test_a_sequence_over_layers_has_the_attentions_of_one_kind() -> None:
+    shown = made("layers", STACKS["encoder and decoder"], site="decoder.0.cross")
+    assert [frame.subject.shown_site.name for frame in shown] == ["decoder.0.cross", "decoder.1.cross"]
+    with pytest.raises(ValueError, match="two layers or more"):
+        made("layers")
+
+
+def test_a_sweep_computes_each_value() -> None:
+    shown = made("temperature=0.5:2:4")
+    assert [frame.label for frame in shown] == [
+        "Temperature = 0.5", "Temperature = 1", "Temperature = 1.5", "Temperature = 2",
+    ]  # fmt: skip
+    scores = np.exp(attnviz.run(WORDS)["scores"][0, 2] / 2 / 1.5)
+    np.testing.assert_allclose(shown[2].subject.trace["weights"][0, 2], scores / scores.sum(), atol=1e-14)
+
+
+def test_all_frames_have_the_colours_of_the_widest() -> None:
+    shown = made("temperature=0.05:5:3", stage="scaled")
+    style = Style()
+
+    def ends(frame: Frame) -> tuple[float, float]:
+        subject = frame.subject
+        scale = content(
+            subject.shown_site, subject.view, "scaled", 0, style.shades, shared=subject.shared
+        ).scale
+        return scale.low, scale.high
+
+    for frame in shown:
+        ends(frame)
+    largest = max(float(np.abs(frame.subject.trace["scaled"][0]).max()) for frame in shown)
+    assert [ends(frame) for frame in shown] == [(-largest, largest)] * 3
+
+
+def test_a_picture_keeps_its_size_while_a_text_grows() -> None:
+    sizes = {tuple(figure.get_size_inches()) for figure in sequence("decode").figures(FREE)}
+    assert len(sizes) == 1
+
+
+def test_titles_have_the_label() -> None:
+    titles = [figure.axes[0].texts for figure in sequence("temperature=1:2:2").figures(FREE)]
+    found = [text.get_text() for texts in titles for text in texts if "Temperature" in text.get_text()]
+    assert found == [f"weights · head 1 of 2 · Temperature = {value}" for value in (1, 2)]
+
+
+def test_a_gif_loops_at_its_pace_and_carries_its_document(tmp_path: Path) -> None:
+    record = Record.of(Document(WORDS))
+    file = save_sequence(sequence("decode"), tmp_path / "x.gif", FREE, fps=5, dpi=50, record=record)
+    with Image.open(file) as gif:
+        assert (gif.n_frames, gif.info["loop"]) == (3, 0)
+        times = []
+        for index in range(3):
+            gif.seek(index)
+            times.append(gif.info["duration"])
+    assert times == [200, 200, 600]
+    assert attnviz.load(file).experiment == WORDS
+
+
+def test_a_film_has_a_frame_for_each_picture(tmp_path: Path) -> None:
+    ffmpeg = pytest.importorskip("imageio_ffmpeg")
+    file = save_sequence(sequence("temperature=1:2:4"), tmp_path / "x.mp4", FREE, fps=10, dpi=51)
+    count, seconds = ffmpeg.count_frames_and_secs(str(file))
+    assert (count, round(seconds, 2)) == (6, 0.6)
+    reader = ffmpeg.read_frames(str(file))
+    width, height = next(reader)["size"]
+    first = np.frombuffer(next(reader), np.uint8).reshape(height, width, 3)
+    reader.close()
+    assert (width % 2, height % 2) == (0, 0)
+    assert first[0, 0].min() > 240  # paper
+
+
+def test_numbered_files_stand_in_a_folder_of_their_own(tmp_path: Path) -> None:
+    for suffix in ("png", "svg"):
+        folder = save_sequence(sequence("temperature=1:2:10"), tmp_path / f"{suffix}.{suffix}", FREE, dpi=40)
+        names = sorted(file.name for file in folder.iterdir())
+        assert names == [f"{suffix}-{index:02}.{suffix}" for index in range(1, 11)]
+    shorter = save_sequence(sequence("temperature=1:2:2"), tmp_path / "png.png", FREE, dpi=40)
+    assert sorted(file.name for file in shorter.iterdir()) == ["png-1.png", "png-2.png"]
+    (shorter / "notes.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(ValueError, match="a folder without files other than png-1.png"):
+        save_sequence(sequence("temperature=1:2:2"), tmp_path / "png.png", FREE, dpi=40)
+    assert (shorter / "notes.txt").exists()
+
+
+def test_a_pdf_has_a_page_for_each_picture(tmp_path: Path) -> None:
+    file = save_sequence(sequence("decode"), tmp_path / "x.pdf", FREE)
+    assert file.read_bytes().count(b"/Type /Page\n") + file.read_bytes().count(b"/Type /Page ") == 3
+
+
+@pytest.mark.parametrize("suffix", [row.suffix for row in OUTPUTS])
+def test_nothing_is_left_of_a_sequence_that_was_cancelled(suffix: str, tmp_path: Path) -> None:
+    class Cancelled(Exception):
+        pass
+
+    asked: list[None] = []
+
+    def check() -> None:
+        asked.append(None)
+        if len(asked) == 2:
+            raise Cancelled
+
+    with pytest.raises(Cancelled):
+        save_sequence(sequence("decode"), tmp_path / f"x{suffix}", Progress(check), dpi=40)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_progress_is_told(tmp_path: Path) -> None:
+    shares: list[float] = []
+    save_sequence(sequence("decode"), tmp_path / "x.gif", Progress(never_cancelled, shares.append), dpi=40)
+    assert shares == [0.0, pytest.approx(1 / 3), pytest.approx(2 / 3)]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--over", "nothing", "-o", "x.gif"), "decode, layers or a sweep"),
+        (("--over", "temperature=-1:1:3", "-o", "x.gif"), "temperature must be"),
+        (("--over", "decode", "-o", "x.txt"), "'.gif', '.mp4'"),
+        (("--over", "decode", "-o", "x.gif", "--fps", "0"), "fps must be"),
+        (("--over", "decode", "-o", "x.gif", "--kind", "lines", "--stage", "q"), "must be"),
+    ],
+)
+def test_the_command_refuses_in_one_sentence(
+    options: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    arguments = [str(tmp_path / word) if word.startswith("x.") else word for word in options]
+    assert main(["animate", "toy-attention", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert says in error
+    assert error.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_the_package_for_films_one_sentence_says_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
+    with pytest.raises(ValueError, match=r"attnviz\[video\]"):
+        save_sequence(sequence("decode"), tmp_path / "x.mp4", FREE, dpi=40)
+
+
+def test_the_command_writes_a_gif(tmp_path: Path) -> None:
+    file = tmp_path / "x.gif"
+    command = ["animate", "toy-attention", "--over", "temperature=0.1:2:3:log", "-o", str(file)]
+    assert main([*command, "--dpi", "40", "--fps", "2"]) == 0
+    with Image.open(io.BytesIO(file.read_bytes())) as gif:
+        assert (gif.n_frames, gif.info["duration"]) == (3, 500)
