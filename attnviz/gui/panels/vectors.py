@@ -186,7 +186,7 @@ class VectorsPanel(Panel):
 
     def _lay_out(self) -> None:
         row = QHBoxLayout()
-        row.setSpacing(GRID)
+        row.setSpacing(0)  # a number has a margin of its own
         row.addWidget(self._width_label)
         row.addWidget(self._width)
         row.addStretch(1)

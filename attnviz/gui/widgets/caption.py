@@ -27,7 +27,7 @@ from attnviz.gui.widgets.paragraph import Mark, broken, laid_out
 from attnviz.i18n import _
 
 TEXT_PX = 15
-LINE = 24
+LINE = 22
 MOST_LINES = 2
 _ICON = QSize(16, 16)
 _WASH = 0.16

@@ -54,7 +54,7 @@ class PanelDock(QDockWidget):
         self._label.setVisible(is_shown)
         has_bar = is_shown or self._bar.count() > 1
         self._bar.setContentsMargins(*((PADDING, GRID, PADDING, 0) if has_bar else (0, 0, 0, 0)))
-        top = GRID // 2 if has_bar else PADDING
+        top = GRID // 2 if has_bar else GRID
         self._body.setContentsMargins(*((PADDING, top, PADDING, GRID) if self._has_frame else (0, 0, 0, 0)))
 
     @Slot(bool)

@@ -12,6 +12,7 @@ from attnviz.gui.panels.table import PANEL_BY_ID
 from attnviz.gui.settings import Settings
 from attnviz.gui.widgets.panel_dock import PanelDock
 from attnviz.gui.workspaces.arrangement import Node, Split, Stack, first_panel, splits, stacks
+from attnviz.gui.workspaces.rails import Rails
 from attnviz.gui.workspaces.table import WORKSPACE_BY_ID, WORKSPACES, WorkspaceRow
 
 LAYOUT_VERSION = 2
@@ -41,6 +42,8 @@ class Workspaces(QObject):
         self.enlarged = ""
         """The panel that has the whole window."""
         self._before = QByteArray()
+        self.rails = Rails(window, docks)
+        self.rails.changed.connect(self._on_rail)
         self._later = QTimer(self)
         self._later.setSingleShot(True)
         self._later.setInterval(0)
@@ -87,6 +90,8 @@ class Workspaces(QObject):
             self.switch(home.id)
         dock.show()
         dock.raise_()
+        if self.rails.unfold(id_):
+            self._later.start()
 
     def enlarge(self, id_: str) -> None:
         """Give one panel the place of all others that are not floating."""
@@ -125,15 +130,32 @@ class Workspaces(QObject):
 
     def _enter(self) -> None:
         with self._arranging():
+            self.rails.clear()
             self._window.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, _TABS[self._row.tabs])
             state = self._settings.layout(self._row.id)
             self._node = self._row.arrangement(self._window.width())
             self._arrange()  # also before a stored state, which may not know all panels
             self._is_touched = bool(state) and self._window.restoreState(QByteArray(state), LAYOUT_VERSION)
         self._dress()
+        self._fold()
         if not self._is_touched:
             self._size()
             self._later.start()  # some docks take their sizes only once they have been laid out
+
+    def _fold(self) -> None:
+        """Fold the places that a person folded here, or that are rails at first."""
+        self.rails.watch()
+        for stack in stacks(self._node):
+            said = self._settings.folds(_rail_key(self._row, stack))
+            if said == "folded" or (stack.folded and said != "unfolded"):
+                self.rails.fold(stack.panels[0])
+
+    @Slot(str, bool)
+    def _on_rail(self, panel: str, is_folded: bool) -> None:
+        stack = next((stack for stack in stacks(self._node) if panel in stack.panels), None)
+        if stack is not None:
+            self._settings.set_folds(_rail_key(self._row, stack), "folded" if is_folded else "unfolded")
+        self._later.start()
 
     @contextmanager
     def _arranging(self) -> Iterator[None]:
@@ -193,7 +215,7 @@ class Workspaces(QObject):
         pairs = [
             (self._docks[panel], length)
             for part, length in zip(split.parts, lengths, strict=True)
-            if (panel := self._front(part)) is not None
+            if (panel := self._front(part)) is not None and not self.rails.is_folded(panel)
         ]
         docks, sizes = [dock for dock, _length in pairs], [length for _dock, length in pairs]
         self._window.resizeDocks(docks, sizes, _ORIENTATION[split.direction])
@@ -259,3 +281,8 @@ class Workspaces(QObject):
             self._is_arranging = False
         elif not least:
             self._later.start()
+
+
+def _rail_key(row: WorkspaceRow, stack: Stack) -> str:
+    """The name under which the settings keep whether a place of a workspace is folded."""
+    return f"{row.id}.{stack.panels[0]}"

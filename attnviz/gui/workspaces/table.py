@@ -38,7 +38,7 @@ class WorkspaceRow:
 
 _DETAILS = ("plane", "positions", "cost", "block", "matrices", "failures")
 
-_INPUTS = Split("down", (Stack(("tokens",), 272, 0.2), Stack(("vectors",), 440, 0.8)), size=208, grows=0.12)
+_INPUTS = Split("down", (Stack(("tokens",), 272, 0.2), Stack(("vectors",), 440, 0.8)), size=216, grows=0.12)
 
 _EXPLORE = Split(
     "across",
@@ -47,22 +47,22 @@ _EXPLORE = Split(
         Split(
             "down",
             (
-                Stack(("pipeline",), 72),
+                Stack(("pipeline",), 68),
                 Split(
                     "across",
                     (
-                        Stack(("stage",), 584, 0.8),
-                        Stack(("inspector", *_DETAILS), 208, 0.2),
+                        Stack(("stage",), 552, 0.8),
+                        Stack(("inspector", *_DETAILS), 240, 0.2),
                     ),
-                    size=536,
+                    size=576,
                     grows=0.8,
                 ),
-                Stack(("heads",), 96, 0.2),
+                Stack(("heads",), 76, 0.2),
             ),
             size=800,
             grows=0.76,
         ),
-        Stack(("mechanism",), 240, 0.12),
+        Stack(("mechanism",), 232, 0.12),
     ),
 )
 
@@ -72,9 +72,9 @@ _EXPLORE_NARROW = Split(
         Split(
             "down",
             (
-                Stack(("pipeline",), 72),
+                Stack(("pipeline",), 68),
                 Stack(("stage",), 536, 0.8),
-                Stack(("heads",), 96, 0.2),
+                Stack(("heads",), 76, 0.2),
             ),
             size=752,
             grows=0.8,
@@ -123,12 +123,11 @@ _GENERATE_NARROW = Split(
     ),
 )
 
-_COMPARE = Split(
-    "across",
-    (
-        Stack(("compare",), 1000, 0.9),
-        Stack(("mechanism", "tokens", "inspector", "vectors"), 256, 0.1),
-    ),
+_BESIDE_COMPARED = ("mechanism", "tokens", "inspector", "vectors")
+
+_COMPARE = Split("across", (Stack(("compare",), 1000, 0.9), Stack(_BESIDE_COMPARED, 280, 0.1)))
+_COMPARE_NARROW = Split(
+    "across", (Stack(("compare",), 1000, 1.0), Stack(_BESIDE_COMPARED, 280, folded=True))
 )
 
 _MODEL = Split(
@@ -173,7 +172,8 @@ WORKSPACES: tuple[WorkspaceRow, ...] = (
         N_("Two states side by side, and their difference"),
         N_("Ctrl+P pins A · Ctrl+Shift+X swaps · click locks a cell"),
         "mechanism",
-        ((0, _COMPARE),),
+        ((1600, _COMPARE), (0, _COMPARE_NARROW)),
+        tabs="right",
     ),
     WorkspaceRow(
         "model",

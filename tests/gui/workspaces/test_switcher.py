@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from desk import Desk, MakeDesk
 from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QTabBar
 
 from attnviz.gui.settings import Settings
@@ -31,7 +32,7 @@ def in_view(desk: Desk) -> set[str]:
 @pytest.mark.parametrize("row", WORKSPACES, ids=lambda row: row.id)
 def test_a_workspace_shows_the_first_panel_of_each_of_its_places(desk: Desk, row: WorkspaceRow) -> None:
     desk.go(row.id)
-    wanted = {stack.panels[0] for stack in stacks(row.arrangement(1280))}
+    wanted = {stack.panels[0] for stack in stacks(row.arrangement(1280)) if not stack.folded}
     assert in_view(desk) == wanted and len(wanted) <= MOST_IN_VIEW
     tabs = desk.find(QTabBar, "workspace_tabs")
     assert tabs.currentIndex() == list(WORKSPACES).index(row)
@@ -56,6 +57,45 @@ def test_the_map_has_half_of_the_window(desk: Desk) -> None:
     stage = desk.window.docks["stage"]
     desk.window.resize(1920, 1080)
     desk.qtbot.waitUntil(lambda: stage.width() >= 0.4 * 1920 and stage.height() >= 0.6 * 1080)
+
+
+def test_the_map_of_the_story_is_large_and_square_in_the_first_size(desk: Desk) -> None:
+    """13 tokens, a caption of two lines, 1280 × 800: at least 400 px in both directions."""
+    desk.window.documents.open_story(desk.settle)
+    desk.qtbot.waitUntil(lambda: len(desk.store.experiment.tokens) == 13)
+    desk.settle()
+    desk.qtbot.waitUntil(lambda: desk.map.layout_shown.plot.height() >= 400)
+    geometry = desk.map.layout_shown
+    assert geometry.plot.width() >= 400 and geometry.across_step == geometry.down_step == 1
+    assert geometry.cell_w <= 1.5 * geometry.cell_h
+    assert desk.window.docks["inspector"].width() >= 212
+
+
+def test_a_rail_unfolds_by_a_click_on_a_tab_and_folds_by_that_in_front(desk: Desk, settings: Settings) -> None:
+    desk.go("compare")
+    docks, rails = desk.window.docks, desk.window.workspaces.rails
+    assert rails.is_folded("mechanism") and docks["compare"].width() >= 1200
+    bar = next(bar for bar in tab_bars(desk) if bar.tabText(bar.currentIndex()) == "Mechanism")
+    for index, is_folded in ((1, False), (1, True), (0, False), (0, True), (2, False)):
+        QTest.mouseClick(bar, Qt.MouseButton.LeftButton, pos=bar.tabRect(index).center())
+        assert rails.is_folded("mechanism") == is_folded
+        desk.qtbot.waitUntil(lambda folded=is_folded: (docks["compare"].width() >= 1200) == folded)
+    desk.go("explore")
+    desk.go("compare")
+    assert not rails.is_folded("mechanism") and docks["mechanism"].width() > 200
+    assert settings.folds("compare.mechanism") == "unfolded"
+
+
+def test_a_panel_on_a_rail_unfolds_when_it_is_called(desk: Desk) -> None:
+    desk.go("compare")
+    desk.window.workspaces.show_panel("tokens")
+    desk.qtbot.waitUntil(lambda: desk.window.docks["tokens"].width() > 200)
+    assert not desk.window.workspaces.rails.is_folded("mechanism")
+
+
+def tab_bars(desk: Desk) -> list[QTabBar]:
+    window = desk.window
+    return [bar for bar in window.findChildren(QTabBar) if bar.parent() is window and bar.isVisible()]
 
 
 def test_the_tabs_and_the_keys_switch(desk: Desk) -> None:

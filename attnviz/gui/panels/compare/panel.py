@@ -49,7 +49,7 @@ AROUND_MAPS, LEAST_MAPS = 100, 200
 """Pixels of captions, ranges and margins around the cells; and the least height of the maps."""
 BELOW_FROM = 380
 """Height from which the details stand below the maps."""
-OWN_LABELS_FROM = 1150
+OWN_LABELS_FROM = 1300
 """Width from which each map has labels beside it; below it, those of the first serve all."""
 BLINK_MS = 700
 """Time for which each of A and B is shown while they blink; slower than three flashes a second."""

@@ -7,7 +7,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QGridLayout, QSizePolicy, QWidget
 
 from attnviz.core.text import number, visible
-from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.heads.picture import Fit, HeadPicture, tall_fit
 from attnviz.gui.panels.heads.side import HeadsSide
 from attnviz.gui.panels.panel import Panel
@@ -27,7 +27,7 @@ from attnviz.model.trace import SiteTrace, Trace
 
 SIDE, SMALLEST_SIDE = 63, 34
 """Pixels of a picture: in a strip that has more heads than room, and in a low window."""
-HEIGHT, LEAST_HEIGHT = 80, 72
+HEIGHT, LEAST_HEIGHT = 64, 60
 TALL, LARGEST_SIDE = 240, 160
 """Height from which the pictures stand in rows below the controls, and the most pixels of one."""
 MOST_HEADS = 128
@@ -125,10 +125,6 @@ class HeadsPanel(Panel):
     def on_hover(self, cell: Cell | None) -> None:
         if self.store.trace is not None:
             self._light(self.store.shown_site)
-
-    def apply_theme(self, theme: Theme) -> None:
-        super().apply_theme(theme)
-        self.side.apply_theme(theme)
 
     def retranslate(self) -> None:
         self.setAccessibleName(_("Heads"))

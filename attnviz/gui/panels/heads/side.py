@@ -1,12 +1,11 @@
-"""The left end of the heads: their title, their order, and the attention that they belong to."""
+"""The left end of the heads: their order, and the attention that they belong to."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
-from attnviz.gui.look.fonts import section_title_font
-from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.heads.sites import SiteChooser
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.combo import Combo
@@ -15,7 +14,7 @@ from attnviz.i18n import _
 from attnviz.model.head_orders import HEAD_ORDERS
 from attnviz.model.spec.document import Document
 
-WIDTH = 176
+WIDTH = 200
 
 
 class HeadsSide(QWidget):
@@ -26,16 +25,14 @@ class HeadsSide(QWidget):
     def __init__(self, store: Store) -> None:
         super().__init__()
         self.setFixedWidth(WIDTH)
-        self._title = QLabel()
-        self._title.setFont(section_title_font())
         self.order = Combo(())
         self.order.setObjectName("heads_order")
         self.order.changed.connect(self.order_chosen)
         self.sites = SiteChooser(store)
         top = QHBoxLayout()
         top.setSpacing(GRID)
-        top.addWidget(self._title)
         top.addWidget(self.order, 1)
+        top.addWidget(self.sites.alike)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(2)
@@ -48,12 +45,8 @@ class HeadsSide(QWidget):
         self.sites.show_document(document)
         self.order.setVisible(document.attention.heads.n_heads > 1)
 
-    def apply_theme(self, theme: Theme) -> None:
-        self._title.setStyleSheet(f"color: {theme.muted}")
-
     def retranslate(self) -> None:
         chosen = self.order.value() or HEAD_ORDERS[0].id
-        self._title.setText(_("Heads").upper())
         self.order.set_options([(row.id, _(row.title), _(row.hint)) for row in HEAD_ORDERS])
         self.order.set_value(chosen)
         self.order.setAccessibleName(_("Order of the heads"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QHBoxLayout, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QToolButton, QWidget
 
 from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.store import Store
@@ -20,9 +20,9 @@ ARROW = 18
 
 
 class SiteChooser(QWidget):
-    """`‹ layer 2 of 3 · self ›`, and whether edits apply to all layers.
+    """`‹ layer 2 of 3 · self ›`; `alike` says whether edits apply to all layers, and stands elsewhere.
 
-    Hidden for a single attention.
+    Both are hidden for a single attention.
     """
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
@@ -34,7 +34,8 @@ class SiteChooser(QWidget):
         self._combo.setObjectName("site_combo")
         self._combo.changed.connect(self._on_chosen)
         self._before, self._after = QToolButton(), QToolButton()
-        row = QHBoxLayout()
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(2)
         row.addWidget(self._combo, 1)
         for place, button, text, name in (
@@ -48,16 +49,12 @@ class SiteChooser(QWidget):
             row.insertWidget(place, button)
         self._before.clicked.connect(self._on_before)
         self._after.clicked.connect(self._on_after)
-        self._alike = Toggle("")
-        self._alike.setObjectName("site_alike_toggle")
-        self._alike.changed.connect(store.set_edits_alike)
+        self.alike = Toggle("")
+        self.alike.setObjectName("site_alike_toggle")
+        self.alike.changed.connect(store.set_edits_alike)
         store.pointer_changed.connect(self._on_pointer)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(2)
-        column.addLayout(row)
-        column.addWidget(self._alike)
         self.hide()
+        self.alike.hide()
 
     def show_document(self, document: Document) -> None:
         """List the document's sites and show the selected one."""
@@ -70,17 +67,18 @@ class SiteChooser(QWidget):
         self._combo.set_value(document.site)
         self._before.setEnabled(document.site != names[0])
         self._after.setEnabled(document.site != names[-1])
-        self._alike.set_value(self._store.pointer.edits_alike)
-        self._alike.set_unavailable(why_not_alike(experiment, document.site) or None)
+        self.alike.set_value(self._store.pointer.edits_alike)
+        self.alike.set_unavailable(why_not_alike(experiment, document.site) or None)
         self.setVisible(len(names) > 1)
+        self.alike.setVisible(len(names) > 1)
 
     def retranslate(self) -> None:
         self._told = ()
         self.show_document(self._store.document)
         self._combo.setAccessibleName(_("Layer and attention"))
-        self._alike.set_label(_("edit all"))
-        self._alike.setAccessibleName(_("Edit all layers"))
-        self._alike.set_tooltip(_("Edits apply to this attention in every layer; seeds stay distinct"))
+        self.alike.set_label(_("edit all"))
+        self.alike.setAccessibleName(_("Edit all layers"))
+        self.alike.set_tooltip(_("Edits apply to this attention in every layer; seeds stay distinct"))
         texts = ((self._before, _("Previous layer"), "PgUp"), (self._after, _("Next layer"), "PgDown"))
         for button, text, key in texts:
             button.setAccessibleName(text)
@@ -92,7 +90,7 @@ class SiteChooser(QWidget):
 
     @Slot(object, object)
     def _on_pointer(self, old: Pointer, new: Pointer) -> None:
-        self._alike.set_value(new.edits_alike)
+        self.alike.set_value(new.edits_alike)
 
     @Slot()
     def _on_before(self) -> None:

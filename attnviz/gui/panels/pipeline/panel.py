@@ -58,6 +58,8 @@ class PipelinePanel(Panel):
         self._scroll.setFrameShape(QFrame.Shape.NoFrame)
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._scroll.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        # From the first layout on: a window shares the height out before the first trace.
+        self._scroll.setFixedHeight(Thumbnail(SIDE).sizeHint().height())
         # Where a thumbnail stands is known once the strip has been laid out, which Qt does later.
         self._laid_out = QTimer(self)
         self._laid_out.setSingleShot(True)
@@ -122,7 +124,6 @@ class PipelinePanel(Panel):
         self._strip.set_places(
             [self._place(run[0]) if run[0] not in folded else self._tile(*next(tiles)) for run in self._runs]
         )
-        self._scroll.setFixedHeight(self._strip.sizeHint().height())
         self._select()
         return self._shown != before
 

@@ -25,7 +25,7 @@ LEAST_SLAB = 20.0
 WHOLE_PIXELS_FROM = 4.0
 """Cells at least this large are a whole number of pixels, so that all look the same."""
 MAX_ZOOMED_CELL = 120.0
-LABEL_LINE = 14.0
+LABEL_LINE, SLANTED_LINE = 14.0, 10.0
 DENSEST = 12.0
 """Distance of two labels below which they are thinned out."""
 LABEL_MAX = 110.0
@@ -34,6 +34,8 @@ BAR_LINE, LEAST_LYING = 14.0, 200.0
 WORTH_LYING = 1.1
 """Gain in the area of a cell from which the colour bar lies under the matrix."""
 STRIPS_FROM = QSizeF(340.0, 260.0)
+WORTH_A_STRIP = 1.05
+"""Gain in the area of a cell from which the strip under the matrix is left out."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class Measures:
     """Sizes of what stands around the matrix, in pixels; 0 without.
 
     `beside` and `below` are the strips of bars at its right and under it, `bar` the colour bar, which can
-    lie under the matrix instead if `can_lie`.
+    lie under the matrix instead if `can_lie`. The strip under it is left out for larger cells if `can_go`.
     """
 
     down_label: float
@@ -50,12 +52,13 @@ class Measures:
     below: float
     bar: float
     can_lie: bool = True
+    can_go: bool = True
 
 
 @dataclass(frozen=True)
 class Geometry:
     """The result: the visible part of the matrix `plot`, the size of a cell, and the drawing of labels: their
-    longest extent, their step, their angle; whether strips of bars fit.
+    longest extent, their step, their angle; whether the strips of bars at the right and below fit.
     """
 
     n_down: int
@@ -69,8 +72,13 @@ class Geometry:
     across_angle: int
     down_step: int
     across_step: int
-    strips: bool
+    has_beside: bool
+    has_below: bool
     bar: QRectF
+
+    def has_strip(self, *, below: bool) -> bool:
+        """True if the strip below the matrix, or that at its right, fits."""
+        return self.has_below if below else self.has_beside
 
     def cell_rect(self, down: int, across: int) -> QRectF:
         """The rectangle of one cell, which may lie outside the visible part."""
@@ -124,21 +132,34 @@ class _Fit:
     cell_w: float
     cell_h: float
 
+    @property
+    def area(self) -> float:
+        """Square pixels of a cell."""
+        return self.cell_w * self.cell_h
+
 
 def arrange(
     size: QSizeF, n_down: int, n_across: int, measures: Measures, zoom: float, offset: QPointF
 ) -> Geometry:
     """Fit a matrix into `size`: as large as possible, centred, with labels, strips and colour bar around it.
 
-    The colour bar stands beside the matrix, or below it where that makes cells larger. If the space is small,
-    the strips are dropped first, then labels are elided.
+    The colour bar stands beside the matrix, or below it where that makes cells larger; so does the lower strip.
+    If the space is small, the strips are dropped first, then labels are elided.
     """
-    strips = size.width() >= STRIPS_FROM.width() and size.height() >= STRIPS_FROM.height()
-    beside, below = (measures.beside, measures.below) if strips else (0.0, 0.0)
+    has_beside = size.width() >= STRIPS_FROM.width() and size.height() >= STRIPS_FROM.height()
+    beside, below = (measures.beside, measures.below) if has_beside else (0.0, 0.0)
     down_room = min(measures.down_label, LABEL_MAX, size.width() / 4)
     across_room = min(measures.across_label, LABEL_MAX, size.height() / 3)
-    frame = _frame(size, n_down, n_across, measures, (down_room, across_room), (beside, below))
-    fit = _fit(size, frame, n_down, n_across, (measures.across_label, across_room), zoom)
+    label = (measures.across_label, across_room)
+    frames = [
+        _frame(size, n_down, n_across, measures, (down_room, across_room), (beside, strip))
+        for strip in (below, 0.0)
+    ]
+    areas = [_fit(size, frame, n_down, n_across, label, 1.0).area for frame in frames]
+    has_below = has_beside and not (measures.can_go and areas[1] > WORTH_A_STRIP * areas[0])
+    below = below if has_below else 0.0
+    frame = frames[0 if has_below else 1]
+    fit = _fit(size, frame, n_down, n_across, label, zoom)
     cell_w, cell_h = fit.cell_w, fit.cell_h
     plot_w, plot_h = min(n_across * cell_w, fit.room.width()), min(n_down * cell_h, fit.room.height())
     x = math.floor(frame.left + (fit.room.width() - plot_w) / 2)
@@ -163,7 +184,8 @@ def arrange(
         across_angle=fit.angle,
         down_step=nice_step(DENSEST / cell_h),
         across_step=nice_step((measures.across_label + 12) / cell_w) if thinned else 1,
-        strips=strips,
+        has_beside=has_beside,
+        has_below=has_below,
         bar=bar,
     )
 
@@ -177,15 +199,13 @@ def _frame(
     strips: tuple[float, float],
 ) -> _Frame:
     """The frame in which the cells of the whole matrix are larger."""
-    left, right, bottom = 2 * MARGIN + rooms[0], MARGIN + strips[0], EDGE + strips[1]
-    at_side = _Frame(left, right + measures.bar, bottom, bar_below=False)
-    below = _Frame(left, right, bottom + BAR_LINE + MARGIN, bar_below=True)
+    left, bottom = EDGE + rooms[0] + MARGIN, EDGE + strips[1]
+    at_side = _Frame(left, MARGIN + strips[0] + measures.bar, bottom, bar_below=False)
+    below = _Frame(left, EDGE + strips[0], bottom + BAR_LINE + EDGE, bar_below=True)
     if not measures.can_lie:
         return at_side
-    areas = []
-    for frame in (at_side, below):
-        fit = _fit(size, frame, n_down, n_across, (measures.across_label, rooms[1]), 1.0)
-        areas.append(fit.cell_w * fit.cell_h)
+    label = (measures.across_label, rooms[1])
+    areas = [_fit(size, frame, n_down, n_across, label, 1.0).area for frame in (at_side, below)]
     return below if areas[1] > WORTH_LYING * areas[0] else at_side
 
 
@@ -211,7 +231,7 @@ def _bar_beside(size: QSizeF, plot: QRectF, beside: float, width: float) -> QRec
 
 def _bar_below(size: QSizeF, plot: QRectF, below: float) -> QRectF:
     width = min(max(plot.width(), LEAST_LYING), size.width() - plot.left() - MARGIN)
-    return QRectF(plot.left(), plot.bottom() + below + MARGIN, width, BAR_LINE)
+    return QRectF(plot.left(), plot.bottom() + below + EDGE, width, BAR_LINE)
 
 
 def _labels_fit(label_width: float, cell_w: float, angle: int) -> bool:
@@ -227,7 +247,7 @@ def _across_height(length: float, angle: int) -> float:
         return 0.0
     if angle == 0:
         return LABEL_LINE + 10
-    return length + 8 if angle == 90 else length * math.sqrt(0.5) + LABEL_LINE
+    return length + 8 if angle == 90 else length * math.sqrt(0.5) + SLANTED_LINE
 
 
 def cells_between(start: tuple[int, int], end: tuple[int, int]) -> list[tuple[int, int]]:

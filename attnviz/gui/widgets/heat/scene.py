@@ -78,7 +78,9 @@ class HeatScene:
         beside, below = strips[:: -1 if self.content.transposed else 1]
         bar = _SLANT_ROOM if self.is_compact else self.color_scale(None).width() + _BAR_MARGIN
         room = self.label_room or (down.width, across.width)
-        measures = Measures(*room, beside, below, bar, can_lie=not self.is_compact)
+        # Entropies stay, means of columns go first.
+        can_go = not self.content.transposed
+        measures = Measures(*room, beside, below, bar, can_lie=not self.is_compact, can_go=can_go)
         self.geometry = arrange(size, len(down.texts), len(across.texts), measures, zoom, offset)
 
     def set_compact(self, is_compact: bool) -> None:
@@ -110,13 +112,21 @@ class HeatScene:
 
     def spread_row_at(self, point: QPointF) -> int | None:
         """The row whose entropy or share is under `point`."""
-        shown = self.geometry.strips and self.content.row_sums is not None
-        return spread_strip(self.geometry, self.content).index_at(point) if shown else None
+        return spread_strip(self.geometry, self.content).index_at(point) if self._has_spread else None
 
     def received_column_at(self, point: QPointF) -> int | None:
         """The column whose mean is under `point`."""
-        shown = self.geometry.strips and self.content.column_means is not None
-        return received_strip(self.geometry, self.content).index_at(point) if shown else None
+        return received_strip(self.geometry, self.content).index_at(point) if self._has_received else None
+
+    @property
+    def _has_spread(self) -> bool:
+        has_values = self.content.row_sums is not None and bool(self.content.row_sums.size)
+        return has_values and self.geometry.has_strip(below=self.content.transposed)
+
+    @property
+    def _has_received(self) -> bool:
+        has_values = self.content.column_means is not None and bool(self.content.column_means.size)
+        return has_values and self.geometry.has_strip(below=not self.content.transposed)
 
     def color_scale(self, row: int | None) -> ColorScale:
         """Content of the colour bar; `row` is the row under the pointer, whose ends count in range "row"."""
@@ -147,11 +157,10 @@ class HeatScene:
             draw_axis_names(painter, geometry, (names[0], down_color), (names[1], across_color), small, first)
         for column in content.chosen:
             self._draw_chosen(painter, column)
-        if geometry.strips and not self.is_compact:
-            if content.row_sums is not None and content.row_sums.size:
-                draw_spread(painter, geometry, content, theme)
-            if content.column_means is not None and content.column_means.size:
-                draw_received(painter, geometry, content, theme)
+        if self._has_spread and not self.is_compact:
+            draw_spread(painter, geometry, content, theme)
+        if self._has_received and not self.is_compact:
+            draw_received(painter, geometry, content, theme)
 
     def draw_overlay(self, painter: QPainter, lit: Highlight, current: Cell | None) -> None:
         """Draw outlines and labels of the highlight; `current` is the cell under pointer or

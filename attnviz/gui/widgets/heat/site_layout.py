@@ -150,6 +150,7 @@ def _geometry(one: MapSizes, cell: _Cell, plot: QRectF) -> Geometry:
         across_angle=cell.angle,
         down_step=1,
         across_step=1,
-        strips=False,
+        has_beside=False,
+        has_below=False,
         bar=QRectF(),
     )

@@ -31,7 +31,7 @@ def panel_of(desk: Desk) -> ComparePanel:
     dock = desk.window.docks["compare"]
     dock.show()
     dock.setFloating(True)
-    dock.resize(1264, 720)
+    dock.resize(1400, 720)
     desk.qtbot.waitUntil(panel.isVisible)
     panel.set_seen(True)
     return panel

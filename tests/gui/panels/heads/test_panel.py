@@ -92,10 +92,10 @@ def test_only_the_head_of_a_hovered_cell_is_outlined_whole(bench: PanelBench[Hea
 
 def test_a_tall_panel_has_its_pictures_in_rows_below_the_controls(bench: PanelBench[HeadsPanel]) -> None:
     bench.store.look(stage="weights")
-    bench.panel.resize(256, 480)
+    bench.panel.resize(280, 480)
     QTest.qWait(30)
     places = [t.geometry().translated(t.parentWidget().mapTo(bench.panel, QPoint())) for t in shown(bench)]
-    assert len(places) == 8 and len({place.left() for place in places}) == 2
+    assert len(places) == 8 and len({place.left() for place in places}) == 3
     assert [place.top() for place in places] == sorted(place.top() for place in places)
     assert min(place.top() for place in places) > bench.panel.side.geometry().bottom()
     assert all(bench.panel.rect().contains(place) for place in places)

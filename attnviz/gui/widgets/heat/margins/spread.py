@@ -22,7 +22,7 @@ from attnviz.gui.widgets.heat.layout import LABEL_LINE, Geometry
 from attnviz.gui.widgets.heat.margins.strip import GAP, HEADING_PX, Strip
 from attnviz.i18n import _
 
-LENGTH = 40.0
+LENGTH = 32.0
 _UNEVEN = 2e-3
 """Difference of a sum from one that is shown; rounding of half precision stays below."""
 
