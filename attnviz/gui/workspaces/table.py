@@ -126,9 +126,7 @@ _GENERATE_NARROW = Split(
 _BESIDE_COMPARED = ("mechanism", "tokens", "inspector", "vectors")
 
 _COMPARE = Split("across", (Stack(("compare",), 1000, 0.9), Stack(_BESIDE_COMPARED, 280, 0.1)))
-_COMPARE_NARROW = Split(
-    "across", (Stack(("compare",), 1000, 1.0), Stack(_BESIDE_COMPARED, 280, folded=True))
-)
+_COMPARE_NARROW = Split("across", (Stack(("compare",), 1000, 1.0), Stack(_BESIDE_COMPARED, 280, folded=True)))
 
 _MODEL = Split(
     "across",

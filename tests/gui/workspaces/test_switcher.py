@@ -71,7 +71,7 @@ def test_the_map_of_the_story_is_large_and_square_in_the_first_size(desk: Desk) 
     assert desk.window.docks["inspector"].width() >= 212
 
 
-def test_a_rail_unfolds_by_a_click_on_a_tab_and_folds_by_that_in_front(desk: Desk, settings: Settings) -> None:
+def test_a_rail_unfolds_by_a_click_on_a_tab_and_folds_by_another(desk: Desk, settings: Settings) -> None:
     desk.go("compare")
     docks, rails = desk.window.docks, desk.window.workspaces.rails
     assert rails.is_folded("mechanism") and docks["compare"].width() >= 1200

@@ -143,8 +143,8 @@ def arrange(
 ) -> Geometry:
     """Fit a matrix into `size`: as large as possible, centred, with labels, strips and colour bar around it.
 
-    The colour bar stands beside the matrix, or below it where that makes cells larger; so does the lower strip.
-    If the space is small, the strips are dropped first, then labels are elided.
+    The colour bar stands beside the matrix, or below it where that makes cells larger. If the space is small,
+    the strips are dropped first, then labels are elided.
     """
     has_beside = size.width() >= STRIPS_FROM.width() and size.height() >= STRIPS_FROM.height()
     beside, below = (measures.beside, measures.below) if has_beside else (0.0, 0.0)
