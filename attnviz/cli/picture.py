@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from attnviz.cli.options import head
 from attnviz.cli.style import add_style
-from attnviz.errors import FieldError, must_be
+from attnviz.errors import FieldError, must_be, whole_number
 from attnviz.i18n import _
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import Ranges, View
@@ -45,9 +45,10 @@ def add_picture(command: ArgumentParser) -> None:
         choices=PICTURES,
         help=_("a map, or lines from words to words, of weights"),
     )
-    command.add_argument(
-        "--query", metavar="N|all", help=_("with lines: one query, 0 the first, or all (default: the view's)")
-    )
+    query = _("one query, 0 the first; with lines also all (default: the view's)")
+    command.add_argument("--query", metavar="N|all", help=query)
+    step = _("the step of a decoding, 0 the first (default: the view's)")
+    command.add_argument("--step", metavar="N", help=step)
     add_style(command)
 
 
@@ -62,8 +63,17 @@ def subject_of(known: Document, trace: Trace, options: Namespace) -> Subject:
         view = replace(view, ranges=Ranges.of_all(options.range))
     if options.query is not None:
         view = _with_query(view, options.query)
+    if options.step is not None:
+        view = _with_step(view, options.step)
     chosen = options.stage, head(options.head), options.site
     return Subject(trace, view, *chosen, title=_(known.title), caption=_(known.caption))
+
+
+def _with_step(view: View, text: str) -> View:
+    """The view at a step of the decoding, counted from 0."""
+    if not text.isascii() or not text.isdigit():
+        raise FieldError("step", text, whole_number(0))
+    return replace(view, step=int(text))
 
 
 def _with_query(view: View, text: str) -> View:

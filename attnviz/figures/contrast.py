@@ -15,7 +15,7 @@ from attnviz.core.shades import Shades
 from attnviz.core.text import elide, visible
 from attnviz.figures import bar, heat
 from attnviz.figures.content import LONGEST_LABEL, Content, Map, Scale, Side, side_color
-from attnviz.figures.fonts import drawing, middle, number_font, text_font, widest, width
+from attnviz.figures.fonts import broken, drawing, middle, number_font, text_font, widest
 from attnviz.figures.labelled import LABEL, above_cells, before_cells, label_cells
 from attnviz.figures.layout import BAR, GAP, LEAST_BAR, LEAST_MAP, MARGIN, NAME, TALLEST, Cells
 from attnviz.figures.sheet import Drawing, Note, fitting, sheet_of
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 SIDE, MOST_CELL = 210.0, 30.0
 """Points of one map, and the most of one cell."""
-CAPTION = 14.0
+CAPTION, LEAST_CAPTION = 12.0, 80.0
+"""Height of a line of a caption, and the least room that one has."""
 COLUMN_GAP = 18.0
 
 Names = tuple[str, str, str]
@@ -138,6 +139,9 @@ class _Layout:
     width: float
     height: float
     places: tuple[_Place, ...]
+    captions: tuple[tuple[str, ...], ...]
+    above: float
+    """Points above the cells of a map."""
 
 
 def drawing_of(
@@ -159,13 +163,13 @@ def drawing_of(
             heat.draw_map(axes, one, one.maps[0], rect, place.cells, style.shades)
             heat.across_labels(axes, one.across, place.x, place.y, place.cells, label)
             heat.down_labels(axes, one.down, place.x, place.y, place.cells, label)
-            y = place.y - above_cells(one, place.cells, label) - CAPTION / 2
-            axes.text(
-                place.x, middle(y, font), captions[index], font=font, color=style.shades.ink, parse_math=False
-            )
+            for line, text in enumerate(layout.captions[index]):
+                y = middle(place.y - layout.above + (line + 0.5) * CAPTION, font)
+                at = place.x - before_cells(one, label), y
+                axes.text(*at, text, font=font, color=style.shades.ink, parse_math=False)
             if index and style.bar:
-                at = place.x + plot_w + 2 * GAP, place.y, BAR, max(plot_h, LEAST_BAR)
-                bar.draw_bar(axes, one.scale, at, style.shades)
+                beside = place.x + plot_w + 2 * GAP, place.y, BAR, max(plot_h, LEAST_BAR)
+                bar.draw_bar(axes, one.scale, beside, style.shades)
 
     side = layout.places[0].cells.cell_w
     return Drawing(layout.width, layout.height, draw, *heading, cell=side)
@@ -192,19 +196,27 @@ def _laid_out(
     label, font = style.label(LABEL), text_font(heat.NAME_SIZE, bold=True)
     plot_w, plot_h = side * contents[0].maps[0].values.shape[1], side * contents[0].maps[0].values.shape[0]
     cells = [label_cells(one, side, label) for one in contents]
-    above = max(above_cells(one, cell, label) for one, cell in zip(contents, cells, strict=True)) + CAPTION
+    befores = [before_cells(one, label) for one in contents]
+    named = tuple(
+        tuple(broken(caption, font, max(LEAST_CAPTION, before + plot_w)))
+        for caption, before in zip(captions, befores, strict=True)
+    )
+    above = max(above_cells(one, cell, label) for one, cell in zip(contents, cells, strict=True))
+    above += max(map(len, named)) * CAPTION
     places, right, x = [], 0.0, MARGIN
     for index, (one, cell) in enumerate(zip(contents, cells, strict=True)):
         row, column = divmod(index, columns)
         x = MARGIN if column == 0 else x
-        left = x + before_cells(one, label)
+        left = x + befores[index]
         places.append(_Place(left, row * (above + max(plot_h, LEAST_BAR) + COLUMN_GAP) + above, cell))
         slant = widest(one.across.labels, text_font(label)) * math.sqrt(0.5)
-        across = max(plot_w + (slant if cell.across_angle == 45 else 0.0), width(captions[index], font))
+        across = max(
+            plot_w + (slant if cell.across_angle == 45 else 0.0), widest(named[index], font) - befores[index]
+        )
         beside = plot_w + _bar_width(one.scale) if index and style.bar else 0.0
         right = max(right, left + max(across, beside) + MARGIN)
         x = left + max(across, beside) + COLUMN_GAP
-    return _Layout(right, places[-1].y + max(plot_h, LEAST_BAR), tuple(places))
+    return _Layout(right, places[-1].y + max(plot_h, LEAST_BAR), tuple(places), named, above)
 
 
 def _bar_width(scale: Scale) -> float:

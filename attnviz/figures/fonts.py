@@ -20,6 +20,9 @@ SYMBOLS = "DejaVu Sans"
 MIDDLE = 0.36
 """Half the height of capitals and digits, in ems."""
 
+FINE = 16
+"""Pixels per point at which texts are measured: at one, each letter's width is rounded to a whole point."""
+
 SETTINGS: Any = {
     "pdf.fonttype": 42,  # TrueType: text in a PDF can be searched and edited
     "svg.fonttype": "path",  # see attnviz/figures/svg.py
@@ -64,7 +67,7 @@ def number_font(size: float) -> Any:
 
 def width(text: str, font: Any) -> float:
     """Width of `text` in points."""
-    return float(_ruler().get_text_width_height_descent(text, font, False)[0])
+    return float(_ruler().get_text_width_height_descent(text, font, False)[0]) / FINE
 
 
 def middle(y: float, font: Any) -> float:
@@ -102,4 +105,4 @@ def _load() -> None:
 def _ruler() -> Any:
     from matplotlib.backends.backend_agg import RendererAgg
 
-    return RendererAgg(8, 8, 72)
+    return RendererAgg(8, 8, 72 * FINE)

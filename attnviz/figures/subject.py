@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from attnviz.errors import FieldError, among
 from attnviz.figures.content import Head, SharedEnds
+from attnviz.model.explain.pairing import Pair, pair_looked_at
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import View
 from attnviz.model.trace import SiteTrace, Trace
@@ -56,6 +57,17 @@ class Subject:
         head = self.head if isinstance(self.head, int) else self.view.head
         seen = replace(self.view, site=site, stage=self.shown_stage, head=head)
         return replace(whole, view=seen)
+
+    @property
+    def shown_view(self) -> View:
+        """The view with what was chosen."""
+        return self.document(Document(self.trace.experiment, self.view)).view
+
+    @property
+    def pair(self) -> Pair:
+        """The query, the key and the head in focus: those of the locked cell, else of the view."""
+        seen = self.document(Document(self.trace.experiment, self.view))
+        return pair_looked_at(replace(seen, view=replace(seen.view, site=self.shown_site.name)), None)
 
     @property
     def checked_stage(self) -> str:

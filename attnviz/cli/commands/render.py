@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from attnviz.cli.command import Command
 from attnviz.cli.options import add_document, command_line, document, execute, head, written
@@ -11,16 +13,21 @@ from attnviz.cli.style import style
 from attnviz.i18n import N_, _
 from attnviz.model.io.files import record_of
 
+if TYPE_CHECKING:
+    from attnviz.figures.subject import Subject
+
 
 def add(command: ArgumentParser) -> None:
     """Add the options."""
     add_document(command)
     command.add_argument("-o", "--output", metavar="FILE", required=True, help=_(".svg, .pdf or .png"))
     add_picture(command)
+    command.add_argument("--against", metavar="DOC", help=_("the state A of a comparison; DOC is B"))
 
 
 def run(options: Namespace) -> int:
     """Draw one stage into a file: one head or all of them, or one head of all attentions."""
+    from attnviz.compute.execute import execute_decoding
     from attnviz.figures import save_figure
     from attnviz.figures.figure import figure_of, kind_of
     from attnviz.figures.files import format_of
@@ -28,11 +35,24 @@ def run(options: Namespace) -> int:
     known, look = document(options), style(options)
     head(options.head)
     written(options.output, lambda: format_of(options.output))
-    subject = subject_of(known, execute(known, options), options)
+    subject = replace(
+        subject_of(known, execute(known, options), options),
+        decoding=lambda: execute_decoding(known.experiment, None, options.engine, options.device),
+        other=_other(options),
+    )
     figure = figure_of(options.kind or kind_of(subject, options.picture), subject, look)
     record = record_of(subject.document(known), command_line())
     written(options.output, lambda: save_figure(figure, options.output, dpi=look.dpi, record=record))
     return 0
 
 
-COMMAND = Command("render", N_("save a stage as a heat map"), add, run)
+def _other(options: Namespace) -> Subject | None:
+    """The state A of a comparison, computed like the document."""
+    if options.against is None:
+        return None
+    named = Namespace(**{**vars(options), "document": options.against, "text": None})
+    known = document(named)
+    return subject_of(known, execute(known, named), named)
+
+
+COMMAND = Command("render", N_("save a picture of a document"), add, run)

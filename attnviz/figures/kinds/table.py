@@ -6,8 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from attnviz.errors import Message
+from attnviz.figures.kinds.comparison import draw_comparison, why_no_comparison
+from attnviz.figures.kinds.cost import draw_cost
+from attnviz.figures.kinds.dials import draw_dials, why_no_dials
+from attnviz.figures.kinds.layers import draw_layers
 from attnviz.figures.kinds.matrix import draw_heads, draw_stage
+from attnviz.figures.kinds.pipeline import draw_pipeline
+from attnviz.figures.kinds.plane import draw_plane
+from attnviz.figures.kinds.positions import draw_positions
 from attnviz.figures.kinds.sites import draw_sites
+from attnviz.figures.kinds.step import draw_step, why_no_step
 from attnviz.figures.kinds.words import draw_lines
 from attnviz.figures.sheet import Drawing
 from attnviz.figures.style import Style
@@ -36,10 +44,22 @@ class Kind:
 
 _MAP = ("orientation", "range", "grey", "bar", "square")
 
+_PLACE = ("site", "head", "query")
+
 KINDS = (
     Kind("stage", N_("Stage"), ("site", "stage", "head", *_MAP, "sums"), draw_stage),
     Kind("heads", N_("All heads"), ("site", "stage", *_MAP), draw_heads),
     Kind("sites", N_("All attentions"), ("stage", "head", *_MAP), draw_sites),
-    Kind("lines", N_("Lines over words"), ("site", "stage", "head", "query"), draw_lines),
+    Kind("layers", N_("Layers × heads"), ("stage", "range", "grey", "bar"), draw_layers),
+    Kind("pipeline", N_("Whole pipeline"), ("site", "head", "range", "grey"), draw_pipeline),
+    Kind("lines", N_("Lines over words"), ("stage", *_PLACE), draw_lines),
+    Kind("plane", N_("Plane"), _PLACE, draw_plane),
+    Kind("positions", N_("Positions"), (*_PLACE, "grey"), draw_positions),
+    Kind("dials", N_("RoPE dials"), (*_PLACE, "grey"), draw_dials, why_no_dials),
+    Kind("cost", N_("Cost curves"), ("grey",), draw_cost),
+    Kind(
+        "comparison", N_("Comparison"), ("site", "stage", "head", *_MAP), draw_comparison, why_no_comparison
+    ),
+    Kind("step", N_("Decoding step"), ("site", "head", "step", "grey"), draw_step, why_no_step),
 )
 KIND_BY_ID = {row.id: row for row in KINDS}

@@ -44,6 +44,17 @@ Ints = NDArray[np.int64]
 
 NEAREST, FARTHEST = 16, 256
 
+HUES = {"sinusoidal": 1, "learned": 4, "rope": 6, "alibi": 2, "t5": 3, "transformer_xl": 7, "deberta": 0}
+"""Index of each encoding in the eight hues of heads; RoPE's scalings share RoPE's, with other dashes."""
+
+DASHES = {
+    "rope_linear": (6.0, 2.5),
+    "rope_dynamic_ntk": (2.5, 2.0),
+    "rope_yarn": (7.0, 2.0, 1.5, 2.0),
+    "rope_llama3": (1.0, 2.0),
+}
+"""Lengths of the strokes and gaps of a curve, in widths of it."""
+
 
 @dataclass(frozen=True, eq=False)
 class Curve:

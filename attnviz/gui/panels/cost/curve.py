@@ -5,7 +5,6 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,8 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor, QResizeEvent
 
 from attnviz.core.cost import stack as cost_stack
+from attnviz.core.cost.curves import Counts, counts
 from attnviz.core.cost.lines import rounded, total
-from attnviz.core.cost.memory import Format
 from attnviz.core.cost.stack import Stack
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import LIGHT, Theme, head_color
@@ -25,11 +24,6 @@ from attnviz.i18n import _
 _DECADES = {0: "1", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E", 21: "Z", 24: "Y"}
 _TAG_PX = 12
 _TAGS_PX = 52
-_POINTS = 28
-
-
-Counts = tuple[tuple[int, int], ...]
-"""(n, quantity) pairs."""
 
 
 @dataclass(frozen=True)
@@ -48,19 +42,6 @@ class Series:
     tag: str
     label: str
     counts: Counts
-
-
-@lru_cache(maxsize=128)
-def counts(stack: Stack, curve: str, format_: Format, batch: int, most: int) -> Counts:
-    """(n, quantity) from one token to `most`, evenly spaced on a logarithmic axis; exact integers."""
-    places = sorted({round(most ** (i / (_POINTS - 1))) for i in range(_POINTS)})
-    if curve == "prefill":
-        return tuple((n, total(cost_stack.prefill(stack, n, batch))) for n in places)
-    if curve == "step":
-        return tuple((n, total(cost_stack.decode_step(stack, n, batch))) for n in places)
-    if curve == "stages":
-        return tuple((n, cost_stack.stage_bytes(stack, n, format_, batch)) for n in places)
-    return tuple((n, cost_stack.cache_bytes(stack, n, format_, batch)) for n in places)
 
 
 def series(q: Question) -> tuple[Series, ...]:

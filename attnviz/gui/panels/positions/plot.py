@@ -9,17 +9,8 @@ from PySide6.QtGui import QColor, QPen
 
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import LIGHT, Theme, head_color
-from attnviz.model.explain.position_curves import Curve
+from attnviz.model.explain.position_curves import DASHES, HUES, Curve
 
-HUES = {"sinusoidal": 1, "learned": 4, "rope": 6, "alibi": 2, "t5": 3, "transformer_xl": 7, "deberta": 0}
-"""Index of each encoding in the eight hues; RoPE's scalings share RoPE's, with their own dashes."""
-
-DASHES = {
-    "rope_linear": (6.0, 2.5),
-    "rope_dynamic_ntk": (2.5, 2.0),
-    "rope_yarn": (7.0, 2.0, 1.5, 2.0),
-    "rope_llama3": (1.0, 2.0),
-}
 STRONG_PX, THIN_PX, OTHERS_ALPHA = 2.6, 1.2, 0.75
 
 

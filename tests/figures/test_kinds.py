@@ -1,0 +1,176 @@
+"""Every kind of picture: its numbers are those of the trace, and every width holds it or says what would."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from msgspec.structs import replace as with_fields
+
+import attnviz
+from attnviz.checkpoints.presets import load_preset
+from attnviz.core.cost.curves import counts
+from attnviz.core.cost.memory import FORMAT_BY_ID
+from attnviz.core.text import number
+from attnviz.figures import FORMATS, figure_bytes
+from attnviz.figures.figure import figure_of
+from attnviz.figures.kinds.pipeline import places, sources
+from attnviz.figures.kinds.table import KIND_BY_ID, KINDS
+from attnviz.figures.style import Style, length
+from attnviz.figures.subject import Subject
+from attnviz.i18n import set_language
+from attnviz.model.explain.architectures import stack_of
+from attnviz.model.explain.pairing import pair_scores
+from attnviz.model.explain.position_curves import curves
+from attnviz.model.stages import STAGE_BY_ID
+
+
+def subject(preset: str, **view: object) -> Subject:
+    document = load_preset(preset)
+    seen = with_fields(document.view, **view)
+    return Subject(
+        attnviz.run(document), seen, title=document.title, decoding=lambda: attnviz.decode(document)
+    )
+
+
+ROTATED = replace(subject("fluffy-blue-creature", query=3), stage="weights")
+ROTATED = replace(ROTATED, other=subject("half-each"))
+
+
+def texts(kind: str, shown: Subject, **style: object) -> list[str]:
+    figure = figure_of(kind, shown, Style(**style))  # type: ignore[arg-type]
+    return [text.get_text() for text in figure.axes[0].texts]
+
+
+@pytest.mark.parametrize("kind", KIND_BY_ID)
+def test_every_kind_is_written_in_every_format_theme_and_language(kind: str) -> None:
+    assert KIND_BY_ID[kind].why_not(ROTATED) is None
+    for row in FORMATS:
+        figure = figure_of(kind, ROTATED, Style(theme="dark" if row.id == "pdf" else "light"))
+        assert len(figure_bytes(figure, row.id, dpi=60)) > 1000
+    set_language("zh_CN")
+    try:
+        assert any("\u4e00" <= letter <= "\u9fff" for text in texts(kind, ROTATED) for letter in text)
+    finally:
+        set_language("en")
+
+
+@pytest.mark.parametrize("kind", KIND_BY_ID)
+def test_a_kind_has_the_width_that_is_set_or_names_the_least(kind: str) -> None:
+    for millimetres in (40, 85, 174, 254):
+        style = Style(width=length(f"{millimetres}mm"), font_size=8.0, grey=True)
+        try:
+            figure = figure_of(kind, ROTATED, style)
+        except ValueError as error:
+            assert millimetres < 85 and "must be at least" in str(error), (kind, str(error))
+            continue
+        assert figure.get_size_inches()[0] * 25.4 == pytest.approx(millimetres)
+        figure.canvas.draw()
+        (axes,) = figure.axes
+        left, right = axes.transData.transform([(x, 0) for x in axes.get_xlim()])[:, 0]
+        for text in axes.texts:
+            box = text.get_window_extent()
+            assert box.x0 >= left - 2 and box.x1 <= right + 2, (kind, millimetres, text.get_text())
+
+
+def test_what_a_subject_does_not_have_is_said() -> None:
+    plain = replace(subject("toy-attention"), decoding=None)
+    for kind, sentence in {
+        "dials": "The dials need an attention with RoPE.",
+        "comparison": "A comparison needs a second state A.",
+        "step": "A step needs a document that decodes.",
+    }.items():
+        with pytest.raises(ValueError, match=sentence):
+            figure_of(kind, plain, Style())
+    with pytest.raises(ValueError, match=r"kind must be one of 'stage', 'heads'.*; got 'bars'"):
+        figure_of("bars", plain, Style())
+
+
+def test_a_stage_of_the_pipeline_stands_behind_what_it_reads() -> None:
+    for preset in ("fluffy-blue-creature", "encoder-decoder", "multi-head-latent", "transformer-xl"):
+        trace = attnviz.run(load_preset(preset))
+        for name in trace.sites:
+            stages = trace.site(name).stages
+            column = {one.stage: one.column for one in places(stages)}
+            for stage in stages:
+                read = sources(stages, stage)
+                assert all(column[one] < column[stage] for one in read)
+                assert len(read) <= len(STAGE_BY_ID[stage].reads)
+            spots = [(one.column, one.row) for one in places(stages)]
+            assert len(set(spots)) == len(spots) == len(stages)
+    assert sources(ROTATED.trace.only.stages, "scores") == ("q_rotated", "k_rotated")
+
+
+def test_the_pipeline_has_every_stage_with_its_shape() -> None:
+    found = texts("pipeline", ROTATED)
+    site = ROTATED.trace.only
+    for stage in site.stages:
+        assert STAGE_BY_ID[stage].title in found
+        assert " × ".join(map(str, site.shape(stage)[-2:])) in found
+
+
+def test_all_heads_of_all_layers_share_one_scale() -> None:
+    shown = replace(subject("decoder-only"), stage="weights")
+    figure = figure_of("layers", shown, Style())
+    n_heads = sum(shown.trace.site(name).shape("weights")[0] for name in shown.trace.sites)
+    assert len(figure.axes[0].images) == n_heads + 1  # and the colour bar
+
+
+def test_the_product_in_the_plane_is_the_score() -> None:
+    pair = ROTATED.pair
+    score = float(ROTATED.trace["scores"][pair.head, pair.query, pair.key])
+    words = ROTATED.trace.experiment.tokens
+    said = " ".join(texts("plane", ROTATED))
+    assert f"q {words[pair.query]} · k {words[pair.key]} = {number(score)}" in said
+
+
+def strongest(figure: Any) -> np.ndarray[Any, Any]:
+    """The heights of the widest curve."""
+    drawn = (line for line in figure.axes[0].lines if len(line.get_xdata()) > 2)
+    return np.asarray(max(drawn, key=lambda line: line.get_linewidth()).get_ydata(), dtype=float)
+
+
+def test_the_strong_curve_is_the_present_encoding_and_goes_through_the_score() -> None:
+    figure = figure_of("positions", ROTATED, Style())
+    (present,) = (one for one in curves(ROTATED.trace.only, ROTATED.pair) if one.is_present)
+    drawn = -strongest(figure)
+    assert np.corrcoef(drawn, present.values)[0, 1] == pytest.approx(1.0)
+
+
+def test_the_dials_have_the_score_of_the_pair() -> None:
+    scores = pair_scores(ROTATED.trace.only, ROTATED.pair)
+    assert scores is not None
+    said = " ".join(texts("dials", ROTATED))
+    assert f"q·k rotated {number(scores[1], 4)}" in said and f"q·k unrotated {number(scores[0], 4)}" in said
+
+
+def test_the_cost_curve_of_the_experiment_is_its_cache() -> None:
+    figure = figure_of("cost", ROTATED, Style())
+    found = counts(stack_of(ROTATED.trace.experiment), "cache", FORMAT_BY_ID["float16"], 1, 131_072)
+    values = np.log10([value for _n, value in found])
+    assert np.corrcoef(-strongest(figure), values)[0, 1] == pytest.approx(1.0)
+    # Keys and values of two KV heads of 4 features in 2 bytes: 32 bytes a token.
+    assert found[0] == (1, 32)
+
+
+def test_a_comparison_has_the_numbers_of_both() -> None:
+    found = texts("comparison", ROTATED)
+    assert ROTATED.other is not None
+    first, second = (one.trace["weights"][0] for one in (ROTATED.other, ROTATED))
+    for value in (first[3, 0], second[3, 0], second[3, 0] - first[3, 0]):
+        assert number(float(value)) in found or number(float(value), 2) in found
+
+
+def test_a_step_shows_the_words_so_far_and_the_most_probable_next_ones() -> None:
+    shown = subject("causal-decode", step=5)
+    assert shown.decoding is not None
+    step = shown.decoding().steps[5]
+    found = texts("step", shown)
+    for token in (one.token for one in shown.decoding().steps[:6]):
+        assert token in found
+    best = np.argsort(-step.probabilities, kind="stable")[:6]
+    for index in best:
+        assert number(float(step.probabilities[index])) in found
+    assert [row.id for row in KINDS][-1] == "step"
