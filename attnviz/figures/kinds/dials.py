@@ -93,8 +93,9 @@ def _draw_dial(
     first, last = sorted((-angles[0], -angles[0] - between))
     sector = math.degrees(first), math.degrees(last)
     axes.add_patch(Wedge(center, radius * 0.45, *sector, facecolor=shades.hatch, alpha=0.5, linewidth=0))
-    key: Any = "--" if shades.is_grey else "-"
-    for angle, color, pattern in ((angles[1], shades.key_mark, key), (angles[0], shades.query, "-")):
+    for angle, color, dashes in ((angles[1], shades.key_mark, (2.5, 1.5)), (angles[0], shades.query, ())):
         end = x + REACH * radius * math.cos(angle), y - REACH * radius * math.sin(angle)
-        arm = Line2D([x, end[0]], [y, end[1]], color=color, linewidth=1.8, linestyle=pattern, zorder=3)
+        arm = Line2D([x, end[0]], [y, end[1]], color=color, linewidth=1.8, zorder=3)
+        if shades.is_grey and dashes:
+            arm.set_dashes(dashes)
         axes.add_line(arm)

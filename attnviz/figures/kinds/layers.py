@@ -85,7 +85,8 @@ def draw_layers(subject: Subject, style: Style) -> Drawing:
 
 def _grid(subject: Subject, stage: str, style: Style) -> _Grid:
     trace = subject.trace
-    whole = [content(trace.site(name), subject.view, stage, "all", style.shades) for name in trace.sites]
+    sites = [trace.site(name) for name in trace.sites]
+    whole = [content(s, subject.view, stage, "all", style.shades, shared=subject.shared) for s in sites]
     first = whole[0].scale
     low, high = min(one.scale.low for one in whole), max(one.scale.high for one in whole)
     scale = Scale(
