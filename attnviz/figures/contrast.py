@@ -196,10 +196,10 @@ def _laid_out(
     label, font = style.label(LABEL), text_font(heat.NAME_SIZE, bold=True)
     plot_w, plot_h = side * contents[0].maps[0].values.shape[1], side * contents[0].maps[0].values.shape[0]
     cells = [label_cells(one, side, label) for one in contents]
-    befores = [before_cells(one, label) for one in contents]
+    starts = [before_cells(one, label) for one in contents]
     named = tuple(
         tuple(broken(caption, font, max(LEAST_CAPTION, before + plot_w)))
-        for caption, before in zip(captions, befores, strict=True)
+        for caption, before in zip(captions, starts, strict=True)
     )
     above = max(above_cells(one, cell, label) for one, cell in zip(contents, cells, strict=True))
     above += max(map(len, named)) * CAPTION
@@ -207,11 +207,11 @@ def _laid_out(
     for index, (one, cell) in enumerate(zip(contents, cells, strict=True)):
         row, column = divmod(index, columns)
         x = MARGIN if column == 0 else x
-        left = x + befores[index]
+        left = x + starts[index]
         places.append(_Place(left, row * (above + max(plot_h, LEAST_BAR) + COLUMN_GAP) + above, cell))
         slant = widest(one.across.labels, text_font(label)) * math.sqrt(0.5)
         across = max(
-            plot_w + (slant if cell.across_angle == 45 else 0.0), widest(named[index], font) - befores[index]
+            plot_w + (slant if cell.across_angle == 45 else 0.0), widest(named[index], font) - starts[index]
         )
         beside = plot_w + _bar_width(one.scale) if index and style.bar else 0.0
         right = max(right, left + max(across, beside) + MARGIN)
