@@ -37,6 +37,7 @@ JOBS: tuple[Job, ...] = (
     Job("uncached", N_("Computing without a cache")),
     Job("compare", N_("Comparing")),
     Job("grid", N_("Drawing the heads")),
+    Job("search", N_("Searching the heads")),
     Job("lens", N_("Computing the logit lens")),
     Job("failures", N_("Checking the stages")),
     Job("file", N_("Opening")),

@@ -13,13 +13,14 @@ from PySide6.QtCore import QObject, Slot
 
 from attnviz.compute.scheduler import CancelToken, Scheduler
 from attnviz.gui.failure import is_expected
+from attnviz.model.heads.search import Found, Wanted, search
 from attnviz.model.heads.tiles import Tile, tiles
 
 if TYPE_CHECKING:
     from attnviz.gui.panels.grid.panel import GridPanel
     from attnviz.model.trace import Trace
 
-KEY = "grid"
+KEY, SEARCH_KEY = "grid", "search"
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +32,16 @@ class GridAsked:
     side: int
 
 
+@dataclass(frozen=True, eq=False)
+class SearchAsked:
+    """A requested search through all heads of a trace."""
+
+    trace: Trace
+    wanted: Wanted
+
+
 class GridLive(QObject):
-    """Answers the panel's requests site by site."""
+    """Answers the panel's requests site by site, and its searches."""
 
     def __init__(self, panel: GridPanel, scheduler: Scheduler, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -40,6 +49,7 @@ class GridLive(QObject):
         self._asked: GridAsked | None = None
         self._left: list[str] = []
         panel.asked.connect(self._on_asked)
+        panel.search_asked.connect(self._on_search)
         panel.store.opened.connect(self._on_opened)
 
     @Slot(object)
@@ -72,6 +82,20 @@ class GridLive(QObject):
         if asked is self._asked:
             self._panel.show_tiles(found)
         self._begin()
+
+    @Slot(object)
+    def _on_search(self, asked: SearchAsked) -> None:
+        def job(token: CancelToken) -> tuple[SearchAsked, tuple[Found, ...]]:
+            found = list[Found]()
+            for name in asked.trace.sites:
+                token.check()
+                found += search(asked.trace.site(name), asked.wanted)
+            return asked, tuple(found)
+
+        self._scheduler.submit(job, self._on_found, self._on_failed, key=SEARCH_KEY)
+
+    def _on_found(self, answered: tuple[SearchAsked, tuple[Found, ...]]) -> None:
+        self._panel.show_found(*answered)
 
     def _on_failed(self, error: BaseException) -> None:
         self._asked, self._left = None, []

@@ -95,6 +95,11 @@ class GridCanvas(QWidget):
         return self._pictures
 
     @property
+    def scores(self) -> Mapping[Place, float]:
+        """The scores of the framed tiles."""
+        return self._scores
+
+    @property
     def current(self) -> Place | None:
         """The tile under the pointer or the keyboard cursor."""
         return self._current

@@ -10,21 +10,25 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 from attnviz.core.head_scores import HEAD_SCORE_BY_ID, HEAD_SCORES
 from attnviz.core.levels import levels
 from attnviz.core.text import isolated, number, visible
-from attnviz.gui.live.grid import GridAsked
+from attnviz.gui.live.grid import GridAsked, SearchAsked
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
 from attnviz.gui.panels.grid.canvas import GridCanvas, Picture, Place
 from attnviz.gui.panels.grid.layout import Block
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.control import plain_tooltip
+from attnviz.gui.widgets.document_line import DocumentLine
 from attnviz.gui.widgets.elided import ElidedLabel
 from attnviz.gui.widgets.heat.content import cell_indices, color_kind
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.i18n import N_, _
+from attnviz.model.heads.search import Found, wanted
 from attnviz.model.heads.tiles import Group, Tile, grid_stage, groups
 from attnviz.model.sites.sites import at
 from attnviz.model.sites.titles import site_label
 from attnviz.model.spec.document import Document
+from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import Trace
 
@@ -33,6 +37,7 @@ FEW_HEADS = 64
 LARGE_SIDE, SMALL_SIDE = 256, 128
 """Most cells along a side of a tile."""
 NO_SCORE = "none"
+SEARCH_WIDTH = 280
 
 _GROUP_TITLES = {
     ("layers", "self"): N_("self-attention"),
@@ -44,10 +49,16 @@ _GROUP_TITLES = {
 
 
 class GridPanel(Panel):
-    """Asks for the tiles while it is seen, and draws each attention as its tiles arrive."""
+    """Asks for the tiles while it is seen, and draws each attention as its tiles arrive.
+
+    While two words are searched, the frames are the greatest weight from one to the other.
+    """
 
     asked = Signal(object)
     """A GridAsked, or None when the panel is hidden; the answers come through `show_tiles`."""
+
+    search_asked = Signal(object)
+    """A SearchAsked; the answer comes through `show_found`."""
 
     follows = ("stage", "head", "site", "ranges", "orientation")
 
@@ -68,6 +79,13 @@ class GridPanel(Panel):
         self._score.setObjectName("grid_score")
         self._score.set_value(NO_SCORE)
         self._score.changed.connect(self._on_score)
+        self._search = DocumentLine(is_live=False)
+        self._search.setObjectName("grid_search")
+        self._search.setClearButtonEnabled(True)
+        self._search.setMaximumWidth(SEARCH_WIDTH)
+        self._search.textChanged.connect(self._on_search)
+        self._search.returnPressed.connect(self._on_best)
+        self._found: dict[Place, Found] = {}
         self.canvas.hovered.connect(self._on_hovered)
         self.canvas.chosen.connect(self._on_chosen)
         store.opened.connect(self._on_opened)
@@ -75,12 +93,17 @@ class GridPanel(Panel):
         top.setSpacing(GRID)
         top.addWidget(self._title)
         top.addWidget(self._said, 1)
-        top.addWidget(self._color_by)
-        top.addWidget(self._score)
+        second = QHBoxLayout()
+        second.setSpacing(GRID)
+        second.addWidget(self._color_by)
+        second.addWidget(self._score)
+        second.addStretch(1)
+        second.addWidget(self._search, 2)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(GRID // 2)
         column.addLayout(top)
+        column.addLayout(second)
         column.addWidget(self.canvas, 1)
 
     @property
@@ -131,6 +154,10 @@ class GridPanel(Panel):
         self._color_by.setText(_("frame by"))
         self._score.set_options(_scores())
         self._score.setAccessibleName(_("Score of the frames"))
+        self._search.setPlaceholderText(_("Heads where … attends to …"))
+        self._search.setAccessibleName(_("Heads where one word attends to another"))
+        tip = _("A query and a key, or a key alone: “she Lily”, “Lily”; Enter goes to the greatest weight")
+        self._search.setToolTip(plain_tooltip(tip))
         if self._trace is not None:
             self._show_shape(self._trace)
         self._say(None)
@@ -147,6 +174,14 @@ class GridPanel(Panel):
         self._frame()
         self._say(self.canvas.current)
 
+    def show_found(self, asked: SearchAsked, found: tuple[Found, ...]) -> None:
+        """Frame the heads by what was found, unless another search or another trace came meanwhile."""
+        if asked.trace is self._trace and asked.wanted == wanted(self._search.text()):
+            places = {self._place(one.site, one.head): one for one in found}
+            self._found = {place: one for place, one in places.items() if place is not None}
+            self._frame()
+            self._say(self.canvas.current)
+
     # --- asking and painting
 
     def _ask(self, trace: Trace) -> None:
@@ -159,6 +194,7 @@ class GridPanel(Panel):
         n_heads = sum(at(trace.experiment, name).heads.n_heads for name in trace.sites)
         stages = {name: grid_stage(trace.site(name), self._stage) for name in trace.sites}
         self.asked.emit(GridAsked(trace, stages, LARGE_SIDE if n_heads <= FEW_HEADS else SMALL_SIDE))
+        self._on_search(self._search.text())
 
     def _show_shape(self, trace: Trace) -> None:
         """The groups with their layers and heads, and the line that counts them."""
@@ -194,6 +230,10 @@ class GridPanel(Panel):
         return min(low for low, _high in found), max(high for _low, high in found)
 
     def _frame(self) -> None:
+        self._score.setEnabled(not self._search.text().strip())
+        if not self._score.isEnabled():
+            self.canvas.set_scores({place: max(one.weight, 0.0) for place, one in self._found.items()})
+            return
         id_ = self._score.value()
         scores = {} if id_ == NO_SCORE else {place: tile.scores[id_] for place, tile in self._tiles.items()}
         self.canvas.set_scores({place: score for place, score in scores.items() if not math.isnan(score)})
@@ -226,6 +266,9 @@ class GridPanel(Panel):
     def _say(self, place: Place | None) -> None:
         """The place, the key with most of the weight and the score of one head, or what the grid does."""
         tile = None if place is None else self._tiles.get(place)
+        if self._search.text().strip():
+            self._say_found(place)
+            return
         if tile is None or self._trace is None:
             self._said.set_line(
                 _("Click a head to select it; hover it to see the key that gets most weight.")
@@ -244,6 +287,44 @@ class GridPanel(Panel):
         self._said.set_line(" · ".join(parts))
         self.canvas.setAccessibleDescription(" · ".join(parts))
 
+    def _say_found(self, place: Place | None) -> None:
+        """The searched weight of one head, else the greatest of all."""
+        best = max(self._found, key=lambda one: self._found[one].weight, default=None)
+        place = place if place in self._found else best
+        if place is None or self._trace is None:
+            self._said.set_line(_("The text has no such tokens."))
+            return
+        found = self._found[place]
+        site = self._trace.site(found.site)
+        parts = (
+            site_label(self._trace.experiment, found.site),
+            _("head {head}").format(head=found.head + 1),
+            f"{isolated(visible(site.labels('query')[found.query]))} → "
+            f"{isolated(visible(site.labels('key')[found.key]))} {number(found.weight, 3)}",
+        )
+        self._said.set_line(" · ".join(parts))
+        self.canvas.setAccessibleDescription(" · ".join(parts))
+
+    @Slot(str)
+    def _on_search(self, text: str) -> None:
+        sought = wanted(text)
+        if sought is not None and self._trace is not None:
+            self.search_asked.emit(SearchAsked(self._trace, sought))
+            return
+        self._found = {}
+        self._frame()
+        self._say(self.canvas.current)
+
+    @Slot()
+    def _on_best(self) -> None:
+        """Go to the head with the greatest weight, and lock its cell."""
+        if self._found:
+            best = max(self._found.values(), key=lambda one: one.weight)
+            cell = Cell("weights", best.query, best.key, best.head, best.site)
+            self.store.look(
+                site=best.site, head=best.head, query=best.query, stage="weights", locked=cell
+            )
+
     @Slot(str)
     def _on_score(self, score: str) -> None:
         self._frame()
@@ -251,7 +332,7 @@ class GridPanel(Panel):
     @Slot()
     def _on_opened(self) -> None:
         """Tiles of another document are not shown under this one."""
-        self._trace, self._tiles, self._groups = None, {}, ()
+        self._trace, self._tiles, self._groups, self._found = None, {}, (), {}
         self.canvas.clear()
 
 

@@ -14,7 +14,7 @@ from attnviz.i18n import _
 from attnviz.model.head_orders import HEAD_ORDERS
 from attnviz.model.spec.document import Document
 
-WIDTH = 200
+WIDTH = 190
 
 
 class HeadsSide(QWidget):

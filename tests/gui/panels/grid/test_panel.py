@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QLabel
 
 from attnviz.gui.look.colors import LEVELS, cell_colors
 from attnviz.gui.panels.grid.panel import GridPanel
+from attnviz.gui.widgets.document_line import DocumentLine
 from attnviz.gui.widgets.elided import ElidedLabel
 from attnviz.model.io.presets import load_preset
 
@@ -156,3 +157,30 @@ def test_tiles_arrive_one_attention_at_a_time(make_desk: MakeDesk) -> None:
     desk.qtbot.waitUntil(lambda: len(arrived) >= 2)
     assert all(len(sites) == 1 for sites in arrived)
     assert set().union(*arrived) == {"layers.0.self", "layers.1.self"}
+
+
+def test_a_search_frames_the_heads_and_enter_goes_to_the_greatest(make_desk: MakeDesk) -> None:
+    desk = make_desk("decoder-only")
+    panel = panel_of(desk)
+    trace, tokens = desk.store.trace, desk.store.experiment.tokens
+    assert trace is not None
+    line = desk.find(DocumentLine, "grid_search")
+    line.setText(f"{tokens[3].strip()} {tokens[1].strip()}")
+    desk.settle()
+    weights = {
+        (0, layer, head): float(trace.site(name)["weights"][head, 3, 1])
+        for layer, name in enumerate(trace.sites)
+        for head in range(trace.site(name).experiment.heads.n_heads)
+    }
+    assert panel.canvas.scores == pytest.approx(weights)
+    best = max(weights, key=weights.__getitem__)
+    assert said(desk).endswith(f"{tokens[3]} → {tokens[1]} {weights[best]:.3f}")
+    QTest.keyClick(line, Qt.Key.Key_Return)
+    view = desk.store.document.view
+    assert (desk.store.document.site, view.head) == (f"layers.{best[1]}.self", best[2])
+    assert view.locked is not None and (view.locked.row, view.locked.column) == (3, 1)
+    line.setText("nowhere")
+    desk.settle()
+    assert said(desk) == "The text has no such tokens." and not panel.canvas.scores
+    line.clear()
+    assert said(desk).startswith("Click a head")
