@@ -321,9 +321,7 @@ class GridPanel(Panel):
         if self._found:
             best = max(self._found.values(), key=lambda one: one.weight)
             cell = Cell("weights", best.query, best.key, best.head, best.site)
-            self.store.look(
-                site=best.site, head=best.head, query=best.query, stage="weights", locked=cell
-            )
+            self.store.look(site=best.site, head=best.head, query=best.query, stage="weights", locked=cell)
 
     @Slot(str)
     def _on_score(self, score: str) -> None:
