@@ -35,7 +35,7 @@ class Found:
 
 
 def wanted(text: str) -> Wanted | None:
-    """What a line asks for: "she → Lily", "she Lily", or a key alone; None for an empty line."""
+    """Query and key of a line: "she → Lily", "she Lily", or a key alone; None for an empty line."""
     words = [word for word in _ARROW.split(text.strip()) if word]
     if not words:
         return None
