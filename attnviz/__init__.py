@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from attnviz.checkpoints.importing import import_checkpoint
     from attnviz.checkpoints.reader import CheckpointError
     from attnviz.compute.budget import BudgetError
+    from attnviz.engines.backward.backward import Gradient
     from attnviz.engines.decode.run import Decoding
     from attnviz.engines.decode.step import DecodeStep
     from attnviz.engines.engine import EngineError
@@ -55,11 +56,13 @@ __all__ = [
     "Document",
     "EngineError",
     "Experiment",
+    "Gradient",
     "SiteTrace",
     "Trace",
     "View",
     "__version__",
     "analysis",
+    "backward",
     "decode",
     "document_schema",
     "import_checkpoint",
@@ -80,6 +83,7 @@ _HOMES = {
     "Document": "attnviz.model.spec.document",
     "EngineError": "attnviz.engines.engine",
     "Experiment": "attnviz.model.spec.experiment",
+    "Gradient": "attnviz.engines.backward.backward",
     "SiteTrace": "attnviz.model.trace",
     "Trace": "attnviz.model.trace",
     "View": "attnviz.model.spec.view",
@@ -120,6 +124,26 @@ def run(
     from attnviz.engines.program import never_cancelled
 
     return execute(_experiment(experiment), engine, device, check or never_cancelled, budget)
+
+
+def backward(
+    experiment: Experiment | Document,
+    target: str,
+    engine: str = "numpy",
+    device: str = "auto",
+    *,
+    check: Callable[[], None] | None = None,
+) -> Gradient:
+    """The gradient of `target` by every stage and parameter: a trace of the same sites and stages.
+
+    `target` is a cell, "layers.0.self.weights[0, 2, 1]" in public order, or "loss", the mean cross-entropy of
+    the next token at every position. `gradient.parameters` has the gradients by matrices, biases and gains.
+    Raises `ValueError` with one sentence for a target that does not exist; see `run` for the rest.
+    """
+    from attnviz.compute.execute import execute_backward
+    from attnviz.engines.program import never_cancelled
+
+    return execute_backward(_experiment(experiment), target, engine, device, check or never_cancelled)[1]
 
 
 def decode(

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from attnviz.analysis.passes import Passes, experiment_of, on_engine
 from attnviz.analysis.target import Target
-from attnviz.core.block import layer_norm
 from attnviz.engines.engine import Engine
 from attnviz.engines.operands import Norm, Operands
 from attnviz.engines.program import Check, never_cancelled
@@ -141,7 +140,7 @@ class _Read:
         before = last.features.order[: last.features.order.index("output")]
         x = _row(engine, last, result_of(tuple(before)), position)
         plain = _numbers(engine, norm.function(engine.xp, engine.asarray(x[None]), eps=norm.eps))[0]
-        if norm.function is layer_norm:
+        if norm.kind == "layer":
             self._centre = lambda vector: vector - vector.mean()
         used = self._centre(x)
         largest = int(np.argmax(np.abs(used)))

@@ -17,6 +17,8 @@ from attnviz.compute import budget as budget_
 from attnviz.compute.budget import Estimate
 from attnviz.compute.estimate import estimate, estimate_decoding
 from attnviz.compute.threads import available_cores, limited_threads, parallel_map, threads_for
+from attnviz.engines.backward.backward import Gradient
+from attnviz.engines.backward.backward import backward as backward_
 from attnviz.engines.decode import run as decode_
 from attnviz.engines.decode.decodable import step_count
 from attnviz.engines.decode.run import ITEMSIZE, Decoding
@@ -114,6 +116,25 @@ def execute_job(
     count = partial(estimate, experiment, ITEMSIZE[experiment.dtype])
     terms = _Terms(experiment.dtype, n_bytes * passes, count, budget, threads)
     return _somewhere(lambda made, notices: job(made), engine, device, terms)
+
+
+def execute_backward(
+    experiment: Experiment,
+    target: str,
+    engine: str = "numpy",
+    device: str = "auto",
+    check: Check = never_cancelled,
+    budget: int | None = None,
+) -> tuple[Trace, Gradient]:
+    """A pass and the gradient of `target`; see `engines.backward.backward`, and `execute` for the rest.
+
+    The gradients take as much memory as the pass with all stages of queries and keys.
+    """
+
+    def job(made: Engine) -> tuple[Trace, Gradient]:
+        return backward_(made, experiment, target, check)
+
+    return execute_job(experiment, job, engine, device, passes=6, budget=budget)
 
 
 @WeakMemo

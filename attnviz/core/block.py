@@ -35,6 +35,40 @@ def rms_norm(xp: Any, x: Array, eps: float) -> Array:
     return rounded(xp, _by_root_mean_square(xp, at_least_single(xp, x), eps), x)
 
 
+def pull_layer_norm(xp: Any, x: Array, g: Array, eps: float) -> Array:
+    """The gradient by x (..., d), from that by `layer_norm(x)`: (g − mean g − n · mean(g n)) / σ.
+
+    n are the normalised numbers, σ = √(variance + eps).
+    """
+    centred = x - xp.mean(x, axis=-1, keepdims=True)
+    deviation = xp.sqrt(xp.mean(centred * centred, axis=-1, keepdims=True) + eps)
+    n = centred / deviation
+    along = xp.mean(g * n, axis=-1, keepdims=True)
+    return (g - xp.mean(g, axis=-1, keepdims=True) - n * along) / deviation
+
+
+def pull_rms_norm(xp: Any, x: Array, g: Array, eps: float) -> Array:
+    """The gradient by x (..., d), from that by `rms_norm(x)`: (g − n · mean(g n)) / √(mean x² + eps)."""
+    root = xp.sqrt(xp.mean(x * x, axis=-1, keepdims=True) + eps)
+    n = x / root
+    return (g - n * xp.mean(g * n, axis=-1, keepdims=True)) / root
+
+
+def pull_length(xp: Any, x: Array, g: Array, eps: float) -> Array:
+    """The gradient by x (..., d), from that by n = x / √(Σ x² + eps): (g − n Σ g n) / √(Σ x² + eps)."""
+    length = xp.sqrt(xp.sum(x * x, axis=-1, keepdims=True) + eps)
+    n = x / length
+    return (g - n * xp.sum(g * n, axis=-1, keepdims=True)) / length
+
+
+NORM_PULLS: dict[str, Callable[[Any, Array, Array, float], Array]] = {
+    "layer": pull_layer_norm,
+    "rms": pull_rms_norm,
+    "l2": pull_length,
+}
+"""Vector–Jacobian product of each kind of norm: (xp, x, gradient by the result, eps)."""
+
+
 def _by_root_mean_square(xp: Any, x: Array, eps: float) -> Array:
     # A sum and a division equal NumPy's mean in half the time.
     return x / xp.sqrt(xp.sum(x * x, axis=-1, keepdims=True) / float(x.shape[-1]) + eps)
@@ -45,6 +79,7 @@ class Activation:
     """One elementwise function. `title` and `source` are messages; `formula` is written in z.
 
     `function(xp, z, special)` takes and returns float32 or float64 arrays; `apply` accepts every dtype.
+    `derivative(xp, z, special)` is the derivative by z; at a corner, that of the side of the zeros.
     """
 
     id: str
@@ -52,6 +87,7 @@ class Activation:
     formula: str
     source: str
     function: Callable[[Any, Array, Special], Array]
+    derivative: Callable[[Any, Array, Special], Array]
 
     def apply(self, xp: Any, x: Array, special: Special) -> Array:
         """Apply the function to every element of `x`; the result has its shape and dtype. Identity returns
@@ -90,6 +126,36 @@ def _identity(xp: Any, z: Array, special: Special) -> Array:
     return z
 
 
+def _d_relu(xp: Any, z: Array, special: Special) -> Array:
+    return xp.where(z > 0, xp.ones_like(z), xp.zeros_like(z))
+
+
+def _d_gelu(xp: Any, z: Array, special: Special) -> Array:
+    density = xp.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
+    return 0.5 * (1 + special.erf(z * math.sqrt(0.5))) + z * density
+
+
+def _d_gelu_tanh(xp: Any, z: Array, special: Special) -> Array:
+    near = xp.clip(z, -30.0, 30.0)
+    root = math.sqrt(2 / math.pi)
+    share = special.sigmoid(2 * root * (near + 0.044715 * near * near * near))
+    return share + near * share * (1 - share) * 2 * root * (1 + 3 * 0.044715 * near * near)
+
+
+def _d_silu(xp: Any, z: Array, special: Special) -> Array:
+    share = special.sigmoid(z)
+    return share + z * share * (1 - share)
+
+
+def _d_sigmoid(xp: Any, z: Array, special: Special) -> Array:
+    share = special.sigmoid(z)
+    return share * (1 - share)
+
+
+def _d_identity(xp: Any, z: Array, special: Special) -> Array:
+    return xp.ones_like(z)
+
+
 def _share(special: Special, z: Array, share: Array) -> Array:
     """z · share, and 0 at −∞, where the share is 0: the product would be NaN, and its limit is 0."""
     return special.at_least(z, LOWEST) * share
@@ -97,10 +163,20 @@ def _share(special: Special, z: Array, share: Array) -> Array:
 
 ACTIVATIONS: tuple[Activation, ...] = (
     Activation(
-        "relu", "ReLU", "max(0, z)", N_("Nair and Hinton 2010; Vaswani et al. 2017, equation 2"), _relu
+        "relu",
+        "ReLU",
+        "max(0, z)",
+        N_("Nair and Hinton 2010; Vaswani et al. 2017, equation 2"),
+        _relu,
+        _d_relu,
     ),
     Activation(
-        "gelu", "GELU", "z · (1 + erf(z ÷ √2)) ÷ 2", N_("Hendrycks and Gimpel 2016, exact; BERT, ViT"), _gelu
+        "gelu",
+        "GELU",
+        "z · (1 + erf(z ÷ √2)) ÷ 2",
+        N_("Hendrycks and Gimpel 2016, exact; BERT, ViT"),
+        _gelu,
+        _d_gelu,
     ),
     Activation(
         "gelu_tanh",
@@ -108,6 +184,7 @@ ACTIVATIONS: tuple[Activation, ...] = (
         "z · (1 + tanh(√(2 ÷ π) · (z + 0.044715 · z³))) ÷ 2",
         N_("Hendrycks and Gimpel 2016, approximation; GPT-2, Gemma"),
         _gelu_tanh,
+        _d_gelu_tanh,
     ),
     Activation(
         "silu",
@@ -115,6 +192,7 @@ ACTIVATIONS: tuple[Activation, ...] = (
         "z · σ(z)",
         N_("Hendrycks and Gimpel 2016; Elfwing et al. 2017; as Swish with β = 1: Ramachandran et al. 2017"),
         _silu,
+        _d_silu,
     ),
     Activation(
         "sigmoid",
@@ -122,9 +200,15 @@ ACTIVATIONS: tuple[Activation, ...] = (
         "1 ÷ (1 + exp(−z))",
         N_("the logistic function; as a gate: Dauphin et al. 2016"),
         _sigmoid,
+        _d_sigmoid,
     ),
     Activation(
-        "identity", N_("none (z itself)"), "z", N_("Without a gate, the two matrices act as one"), _identity
+        "identity",
+        N_("none (z itself)"),
+        "z",
+        N_("Without a gate, the two matrices act as one"),
+        _identity,
+        _d_identity,
     ),
 )
 
@@ -142,7 +226,7 @@ class GatedUnit:
     """One way of combining gate = x W_gate and up = x W_up, elementwise.
 
     `title` and `source` are messages; `formula` is written in gate and up. `apply(xp, gate, up, special)`
-    returns an array of their shape and dtype.
+    returns an array of their shape and dtype; `derivatives(xp, gate, up, special)` those by gate and by up.
     """
 
     id: str
@@ -150,6 +234,7 @@ class GatedUnit:
     formula: str
     source: str
     apply: Callable[[Any, Array, Array, Special], Array]
+    derivatives: Callable[[Any, Array, Array, Special], tuple[Array, Array]]
 
 
 def _of_activation(activation: str, title: str, source: str) -> GatedUnit:
@@ -158,7 +243,10 @@ def _of_activation(activation: str, title: str, source: str) -> GatedUnit:
     def apply(xp: Any, gate: Array, up: Array, special: Special) -> Array:
         return row.apply(xp, gate, special) * up
 
-    return GatedUnit(row.id, title, f"{row.formula.replace('z', 'gate')} · up", source, apply)
+    def derivatives(xp: Any, gate: Array, up: Array, special: Special) -> tuple[Array, Array]:
+        return up * row.derivative(xp, gate, special), row.apply(xp, gate, special)
+
+    return GatedUnit(row.id, title, f"{row.formula.replace('z', 'gate')} · up", source, apply, derivatives)
 
 
 def _clamped_swish(xp: Any, gate: Array, up: Array, special: Special) -> Array:
@@ -166,6 +254,15 @@ def _clamped_swish(xp: Any, gate: Array, up: Array, special: Special) -> Array:
     u = xp.clip(at_least_single(xp, up), -CLAMP_LIMIT, CLAMP_LIMIT)
     joined = (u + 1) * _share(special, g, special.sigmoid(CLAMP_ALPHA * g))
     return rounded(xp, joined, gate)
+
+
+def _d_clamped_swish(xp: Any, gate: Array, up: Array, special: Special) -> tuple[Array, Array]:
+    g, u = xp.clip(gate, None, CLAMP_LIMIT), xp.clip(up, -CLAMP_LIMIT, CLAMP_LIMIT)
+    share = special.sigmoid(CLAMP_ALPHA * g)
+    by_gate = (u + 1) * (share + CLAMP_ALPHA * g * share * (1 - share))
+    zeros = xp.zeros_like(gate)
+    inside = (up >= -CLAMP_LIMIT) & (up <= CLAMP_LIMIT)
+    return xp.where(gate <= CLAMP_LIMIT, by_gate, zeros), xp.where(inside, g * share, zeros)
 
 
 GATED_UNITS: tuple[GatedUnit, ...] = (
@@ -181,6 +278,7 @@ GATED_UNITS: tuple[GatedUnit, ...] = (
         "(clip(up, −7, 7) + 1) · g · σ(1.702 · g), g = min(gate, 7)",
         "GPT-OSS (OpenAI 2025)",
         _clamped_swish,
+        _d_clamped_swish,
     ),
 )
 """Every activation has a gated unit with the same id; units that exist only gated follow them."""

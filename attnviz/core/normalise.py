@@ -46,3 +46,18 @@ def relu_squared_(xp: Any, scores: Array, n_visible: Array) -> None:
     scores[...] = xp.where(scores < 0, xp.zeros_like(scores), scores)  # NaN stays NaN
     scores *= scores
     scores /= n_visible
+
+
+def pull_softmax(xp: Any, weights: Array, g: Array, n_visible: Array) -> Array:
+    """w_i (g_i − Σ_j w_j g_j): the Jacobian w_i (δ_ij − w_j) of the softmax, with a sink or without."""
+    return weights * (g - xp.sum(weights * g, axis=-1, keepdims=True))
+
+
+def pull_sigmoid(xp: Any, weights: Array, g: Array, n_visible: Array) -> Array:
+    """g w (1 − w)."""
+    return g * weights * (1 - weights)
+
+
+def pull_relu_squared(xp: Any, weights: Array, g: Array, n_visible: Array) -> Array:
+    """g · 2 max(0, s) / n, where max(0, s) = √(w n)."""
+    return g * 2 * xp.sqrt(weights / n_visible)

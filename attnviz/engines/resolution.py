@@ -108,7 +108,7 @@ def _norm(engine: Engine, norm: Norm | None, features: int) -> operands.Norm | N
     if norm is None:
         return None
     gain, bias = (_row(engine, row, features) for row in (norm.gain, norm.bias))
-    return operands.Norm(NORMS[norm.kind], norm.eps, gain, bias)
+    return operands.Norm(NORMS[norm.kind], norm.kind, norm.eps, gain, bias)
 
 
 def _projection(engine: Engine, site: Site, role: Role) -> Linear:
@@ -122,7 +122,7 @@ def _head_norm(engine: Engine, site: Site, gain: str) -> operands.Norm | None:
     if norm is None:
         return None
     function = partial(qk_normed, kind=norm.kind)
-    return operands.Norm(function, norm.eps, _row(engine, getattr(norm, gain), site.d_qk))
+    return operands.Norm(function, norm.kind, norm.eps, _row(engine, getattr(norm, gain), site.d_qk))
 
 
 def _latent(engine: Engine, site: Site, latent: Latent) -> operands.Latent:
@@ -171,6 +171,7 @@ def scoring_of(site: Site) -> Scoring:
         empty_row=np.nan if is_nan else 0.0,
         spares_keys=bool(site.masks) and is_before and site.mask_bias is None,
         normalise=NORMALISER_BY_ID[site.normaliser].apply,
+        pull=NORMALISER_BY_ID[site.normaliser].pull,
         sinks=None if site.sinks is None else sinks_array(site),
         drop=partial(_dropout_factors, site.dropout) if site.dropout.active else None,
         heads_off=site.heads.off,

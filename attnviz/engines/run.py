@@ -107,7 +107,7 @@ def _site_run(
     encoded = None if memory is None else memory.result
     made = forward(engine, operands, x, encoded, check, SitePatches(engine, patches) if patches else None)
     source = HeldStages(engine, operands.scoring, made)
-    return SiteRun(place, site, made.features, source, _inputs(site, *others))
+    return SiteRun(place, site, made, source, _inputs(site, *others))
 
 
 @dataclass(frozen=True)
@@ -116,9 +116,14 @@ class SiteRun:
 
     place: Place
     site: Site
-    features: Features
+    made: Forward
     source: HeldStages
     given: dict[str, Origin]
+
+    @property
+    def features(self) -> Features:
+        """The stages of tokens and heads."""
+        return self.made.features
 
     @property
     def result(self) -> Array:

@@ -13,7 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.dims import Array
-from attnviz.core.normalise import relu_squared_, sigmoid_
+from attnviz.core.normalise import (
+    pull_relu_squared,
+    pull_sigmoid,
+    pull_softmax,
+    relu_squared_,
+    sigmoid_,
+)
 from attnviz.i18n import N_
 from attnviz.model.spec.parts import Normaliser
 
@@ -24,7 +30,8 @@ class NormaliserRow:
 
     `is_shared`: the weights of a row share one, so that they sum to one and each depends on all scores of the
     row; otherwise each depends on its own score and on how many keys the row sees. `apply(xp, scores,
-    n_visible)` works in place; None is the engine's own softmax.
+    n_visible)` works in place; None is the engine's own softmax. `pull(xp, weights, gradient, n_visible)` is
+    the gradient by the scores, from that by the weights.
     """
 
     id: Normaliser
@@ -34,6 +41,7 @@ class NormaliserRow:
     source: str
     is_shared: bool
     apply: Callable[[Any, Array, Array], None] | None
+    pull: Callable[[Any, Array, Array, Array], Array]
 
 
 NORMALISERS: tuple[NormaliserRow, ...] = (
@@ -45,6 +53,7 @@ NORMALISERS: tuple[NormaliserRow, ...] = (
         "Vaswani et al. 2017, equation 1",
         is_shared=True,
         apply=None,
+        pull=pull_softmax,
     ),
     NormaliserRow(
         "sigmoid",
@@ -57,6 +66,7 @@ NORMALISERS: tuple[NormaliserRow, ...] = (
         "Ramapuram et al. 2024, Sigmoid Self-Attention; n counted for each row",
         is_shared=False,
         apply=sigmoid_,
+        pull=pull_sigmoid,
     ),
     NormaliserRow(
         "relu_squared",
@@ -69,6 +79,7 @@ NORMALISERS: tuple[NormaliserRow, ...] = (
         "So et al. 2021 (Primer); on scores: Hua et al. 2022 (FLASH); n counted for each row",
         is_shared=False,
         apply=relu_squared_,
+        pull=pull_relu_squared,
     ),
 )
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from attnviz.cli.command import Command, Named
 from attnviz.cli.options import add_document, document, execute, sites, stages, written
-from attnviz.core.text import number
+from attnviz.core.text import number, visible
 from attnviz.errors import about, suffix_error
 from attnviz.i18n import N_, _
 
 if TYPE_CHECKING:
+    from attnviz.model.spec.document import Document
     from attnviz.model.trace import Trace
 
 
@@ -22,6 +24,11 @@ def add(command: ArgumentParser) -> None:
     command.add_argument("-o", "--output", metavar="FILE.npz", help=_("arrays named site.stage"))
     command.add_argument("--stages", metavar="A,B", help=_("only these stages (default: all)"))
     command.add_argument("--site", metavar="NAME", help=_("only this attention (default: all)"))
+    command.add_argument(
+        "--backward",
+        metavar="TARGET",
+        help=_("the gradient of a cell, such as weights[0,2,1], or of the loss, instead of the stages"),
+    )
 
 
 def run(options: Namespace) -> int:
@@ -33,14 +40,26 @@ def run(options: Namespace) -> int:
     known = document(options)
     if output is not None and Path(output).suffix.lower() != NPZ_SUFFIX:
         raise Named(about(output, suffix_error(Path(output).suffix, (NPZ_SUFFIX,)).message))
-    trace = execute(known, options)
+    trace, parameters = _computed(known, options)
     of_sites = sites(trace, options.site)
     chosen = stages(trace, of_sites, options.stages)
     if output is None:
         _print_stages(trace, of_sites, chosen)
         return 0
-    written(output, lambda: save_arrays(trace, chosen, output, sites=of_sites))
+    more = parameters if chosen is None and options.site is None else None
+    written(output, lambda: save_arrays(trace, chosen, output, sites=of_sites, more=more))
     return 0
+
+
+def _computed(known: Document, options: Namespace) -> tuple[Trace, dict[str, Any] | None]:
+    """The stages, or the gradients of the target by them and by the parameters."""
+    if options.backward is None:
+        return execute(known, options), None
+    from attnviz.compute.execute import execute_backward
+
+    found = execute_backward(known.experiment, options.backward, options.engine, options.device)[1]
+    print(f"{visible(options.backward)} = {number(found.value, 6)}", file=sys.stderr)
+    return found, found.parameters
 
 
 def _print_stages(trace: Trace, sites: tuple[str, ...], stages: tuple[str, ...] | None) -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import io
 import math
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from attnviz.core.progress import Check, never_cancelled, progress_of
 from attnviz.errors import UnknownName, must_be
@@ -26,8 +29,11 @@ def save_npz(
     path: str | os.PathLike[str],
     sites: tuple[str, ...] | None = None,
     check: Check = never_cancelled,
+    more: Mapping[str, NDArray[Any]] | None = None,
 ) -> Path:
     """Write whole stages in public order, as arrays named `site.stage`, and return the path.
+
+    `more` are further arrays by name, such as the gradients by parameters.
 
     `stages` None: all stages of a site; `sites` None: all sites. A site without any of the stages is left
     out. Raises `KeyError` for a stage that no site has or a site that does not exist, `OSError` if writing
@@ -39,7 +45,7 @@ def save_npz(
         progress.at(index / (len(chosen) + 1))
         arrays[f"{site.name}.{stage}"] = site[stage]
     stream = io.BytesIO()
-    np.savez(stream, **arrays)  # type: ignore[arg-type]
+    np.savez(stream, **arrays, **(more or {}))  # type: ignore[arg-type]
     progress.at(1.0)
     replace_file(file, stream.getvalue())
     return file

@@ -1,0 +1,137 @@
+"""`backward`: a full pass, then the gradients of a number by every stage and parameter, site by site."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.core.dims import Array
+from attnviz.core.progress import Check, never_cancelled, progress_of
+from attnviz.engines.backward.pulls import PULLS
+from attnviz.engines.backward.site import SiteGradients
+from attnviz.engines.backward.target import cell_seed, located, loss_seed, parsed
+from attnviz.engines.engine import Engine
+from attnviz.engines.resolution import operands_of
+from attnviz.engines.run import SiteRun, sites_of
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.trace import SiteTrace, Trace
+
+
+class Gradient(Trace):
+    """The gradient of one number: the sites and stages of a trace, each array that of ∂ target / ∂ stage.
+
+    `parameters` has those by the matrices, biases and gains, named `layers.0.self.projections.query`; a
+    matrix that is tied to another one counts where it is used. `value` is the number itself. A stage that
+    the target does not depend on has zeros, and so have blocked cells. At a corner (ReLU at 0, a clamp) the
+    derivative is that of the side of the zeros.
+    """
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        sites: tuple[SiteTrace, ...],
+        target: str,
+        value: float,
+        parameters: dict[str, NDArray[Any]],
+        **where: Any,
+    ) -> None:
+        super().__init__(experiment, sites, **where)
+        self.target, self.value, self.parameters = target, value, parameters
+
+
+def backward(
+    engine: Engine, experiment: Experiment, target: str, check: Check = never_cancelled
+) -> tuple[Trace, Gradient]:
+    """A pass, and the gradient of `target`: a cell such as "layers.0.self.weights[0, 2, 1]", or "loss".
+
+    Raises `FieldError` for a target that the experiment does not have.
+    """
+    wanted, started = parsed(target), time.perf_counter()
+    with engine.active():
+        made = sites_of(engine, experiment, progress_of(check).part(0.0, 0.3))
+        traces = {site.place.name: site.trace for site in made}
+        pulled = {
+            site.place.name: SiteGradients(engine, operands_of(engine, experiment, site.site), site)
+            for site in made
+        }
+        if wanted is None:
+            value, seed = loss_seed(engine, made[-1])
+            name, stage = made[-1].place.name, "logits"
+        else:
+            name, index = located(wanted, traces)
+            stage = wanted.stage
+            value = float(traces[name][stage][index])
+            seed = cell_seed(engine, next(site for site in made if site.place.name == name), stage, index)
+        pulled[name].add(stage, seed)
+        _flow(made, pulled, progress_of(check).part(0.3, 1.0))
+        parameters = _parameters(engine, made, pulled)
+        engine.synchronise()
+    where = {"engine": engine.name, "device": engine.device, "seconds": time.perf_counter() - started}
+    sites = tuple(
+        SiteTrace(site.place.name, site.site, HeldGradients(pulled[site.place.name]), site.given)
+        for site in made
+    )
+    trace = Trace(experiment, tuple(traces.values()), **where)  # type: ignore[arg-type]
+    return trace, Gradient(experiment, sites, target, value, parameters, **where)
+
+
+def _flow(made: tuple[SiteRun, ...], pulled: dict[str, SiteGradients], check: Check) -> None:
+    """From the last site to the first: through its stages, and on into the sites that it reads."""
+    progress = progress_of(check)
+    for done, run in enumerate(reversed(made)):
+        progress.at(done / len(made))
+        site = pulled[run.place.name]
+        for stage in reversed(site.present):
+            if stage in site.stages:
+                PULLS[stage](site, stage, site.stages[stage])
+        for stage in ("layer_input", "memory", "tokens_embedded"):
+            if stage in site.stages and stage in run.given:
+                origin = run.given[stage]
+                pulled[origin.site].add(origin.stage, site.stages[stage])
+
+
+def _parameters(
+    engine: Engine, made: tuple[SiteRun, ...], pulled: dict[str, SiteGradients]
+) -> dict[str, NDArray[Any]]:
+    """All of them by name; the vectors of the tokens and of the memory are parameters too."""
+    found: dict[str, Array] = {}
+    for run in made:
+        site = pulled[run.place.name]
+        for name, gradient in site.parameters.items():
+            found[f"{run.place.name}.{name}"] = gradient
+        if "tokens_embedded" in site.stages:
+            found["memory.vectors" if run.place.stack == "encoder" else "vectors"] = site.stages[
+                "tokens_embedded"
+            ]
+        if "memory" in site.stages and "memory" not in run.given:
+            known = found.get("memory.vectors")
+            found["memory.vectors"] = (
+                site.stages["memory"] if known is None else known + site.stages["memory"]
+            )
+    return {name: np.array(engine.to_numpy(gradient)) for name, gradient in found.items()}
+
+
+class HeldGradients:
+    """The gradients of a site, read by windows as those of a run."""
+
+    def __init__(self, site: SiteGradients) -> None:
+        self.site, self.stages = site, site.present
+
+    def window(self, stage: str, head: int, rows: slice, columns: slice) -> NDArray[Any]:
+        """Rows and columns of one head; zeros where the target does not depend on the stage."""
+        array = self.site.stages.get(stage)
+        trace = self.site.run.trace
+        if array is None:
+            return np.zeros(trace.shape(stage)[-2:])[rows, columns]
+        if STAGE_BY_ID[stage].per_head:
+            array = self.site.engine.xp.reshape(array, (-1, *array.shape[-2:]))[head]
+        with self.site.engine.active():
+            return self.site.engine.to_numpy(array[rows, columns])
+
+    def blocked(self, rows: slice, columns: slice) -> NDArray[np.bool_] | None:
+        """The cells that the masks block."""
+        return self.site.run.source.blocked(rows, columns)

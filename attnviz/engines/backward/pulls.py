@@ -1,0 +1,277 @@
+"""`PULLS`: the vector–Jacobian product of every stage, from the gradient by it to those by what it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from attnviz.core.block import ACTIVATION_BY_ID, GATED_UNIT_BY_ID
+from attnviz.core.dims import Array, split_query_heads
+from attnviz.core.normalise import pull_softmax
+from attnviz.core.positions import rotate
+from attnviz.engines.backward import scores
+from attnviz.engines.backward.site import SiteGradients
+from attnviz.engines.operands import FeedForward, Latent, Linear, Norm, Operands, Readout
+from attnviz.model.operands.matrices import vocabulary
+
+Pull = Callable[[SiteGradients, str, Array], None]
+
+
+def _given(site: SiteGradients, stage: str, g: Array) -> None:
+    """An input of the site: what flows out of it is the result of another one, or a parameter."""
+
+
+def _same(site: SiteGradients, stage: str, g: Array) -> None:
+    """A constant is added."""
+    (before,) = site.inputs(stage)
+    site.add(before, g)
+
+
+def _sum(site: SiteGradients, stage: str, g: Array) -> None:
+    """A residual connection: both summands get the gradient."""
+    for before in site.inputs(stage):
+        site.add(before, g)
+
+
+# --- norms -----------------------------------------------------------------------------------------
+
+_NORMS: dict[str, tuple[str, Callable[[Operands], Norm | None]]] = {
+    "x_normed": ("embedding_norm", lambda of: of.embedding_norm),
+    "norm_1": ("block.norm_1", lambda of: None if of.block is None else of.block.norm_1),
+    "norm_2": ("block.norm_2", lambda of: None if of.block is None else of.block.norm_2),
+    "attention_normed": ("block.after_1", lambda of: None if of.block is None else of.block.after_1),
+    "ffn_normed": ("block.after_2", lambda of: None if of.block is None else of.block.after_2),
+    "q_latent_normed": ("latent.query_norm", lambda of: None if of.latent is None else of.latent.query_norm),
+    "q_normed": ("qk_norm.query", lambda of: of.query_norm),
+    "k_normed": ("qk_norm.key", lambda of: of.key_norm),
+    "output": ("final_norm", lambda of: of.final_norm),
+    "transform_normed": (
+        "vocabulary.transform.norm",
+        lambda of: None if of.readout is None or of.readout.transform is None else of.readout.transform.norm,
+    ),
+}
+"""The norm that computes a stage: its name and its operand."""
+
+
+def _norm(site: SiteGradients, stage: str, g: Array) -> None:
+    (before,) = site.inputs(stage)
+    name, of = _NORMS[stage]
+    norm = of(site.operands)
+    assert norm is not None
+    site.add(before, site.pull_norm(name, norm, site.value(before), g))
+
+
+# --- queries, keys, values -------------------------------------------------------------------------
+
+
+def _joined(site: SiteGradients, g: Array) -> Array:
+    """(g[, r], token, d) as (token, heads side by side)."""
+    xp = site.engine.xp
+    flat = xp.reshape(g, (-1, *g.shape[-2:]))
+    return xp.reshape(xp.permute_dims(flat, (1, 0, 2)), (flat.shape[1], -1))
+
+
+def _query(site: SiteGradients, stage: str, g: Array) -> None:
+    (before,) = site.inputs(stage)
+    g = _joined(site, g)
+    site.add(before, site.pull_linear("projections.query", site.operands.query, site.value(before), g))
+
+
+def _key(site: SiteGradients, stage: str, g: Array) -> None:
+    if site.operands.latent is not None:
+        _latent_key(site, site.operands.latent, stage, g)
+        return
+    before, *_none = site.inputs(stage)
+    by = site.operands.key
+    assert by is not None
+    site.add(before, site.pull_linear("projections.key", by, site.value(before), _joined(site, g)))
+
+
+def _latent_key(site: SiteGradients, latent: Latent, stage: str, g: Array) -> None:
+    """Keys are the content of the latent, and behind it one rotated part that all heads share."""
+    before, *shared = site.inputs(stage)
+    width = _width(latent.up_key, site) // site.operands.scoring.n_kv_heads
+    if shared:
+        site.add(shared[0], site.engine.xp.sum(g[..., width:], axis=0))
+    content = _joined(site, g[..., :width])
+    site.add(before, site.pull_linear("latent.up_key", latent.up_key, site.value(before), content))
+
+
+def _width(by: Linear, site: SiteGradients) -> int:
+    return int(site.features.tf["latent"].shape[-1] if by.matrix is None else by.matrix.shape[1])
+
+
+def _value(site: SiteGradients, stage: str, g: Array) -> None:
+    (before,) = site.inputs(stage)
+    latent, by = site.operands.latent, site.operands.value
+    name, by = ("projections.value", by) if latent is None else ("latent.up_value", latent.up_value)
+    assert by is not None
+    site.add(before, site.pull_linear(name, by, site.value(before), _joined(site, g)))
+
+
+def _latent(site: SiteGradients, stage: str, g: Array) -> None:
+    """The latent: a product, or the norm of `latent_projected`."""
+    (before,) = site.inputs(stage)
+    latent = site.operands.latent
+    assert latent is not None
+    if before == "latent_projected":
+        assert latent.norm is not None
+        site.add(before, site.pull_norm("latent.norm", latent.norm, site.value(before), g))
+    else:
+        site.add(before, site.pull_linear("latent.down", latent.down, site.value(before), g))
+
+
+def _product(name: str, of: Callable[[Operands], Linear | None]) -> Pull:
+    """The pull of a stage that is x W + b."""
+
+    def pull(site: SiteGradients, stage: str, g: Array) -> None:
+        before, by = site.inputs(stage)[0], of(site.operands)
+        assert by is not None
+        site.add(before, site.pull_linear(name, by, site.value(before), g))
+
+    return pull
+
+
+def _of_latent(role: str) -> Pull:
+    def of(operands: Operands) -> Linear | None:
+        found = getattr(operands.latent, role)
+        assert found is None or isinstance(found, Linear)
+        return found
+
+    return _product(f"latent.{role}", of)
+
+
+def _rotated(site: SiteGradients, stage: str, g: Array) -> None:
+    """A rotation backwards is one by the opposite angle, by the same factor."""
+    (before,) = site.inputs(stage)
+    rotation = site.operands.rotation
+    assert rotation is not None
+    n_tokens = g.shape[-2]
+    cos, sin = (site.engine.asarray(table)[:n_tokens] for table in rotation.turning.up_to(n_tokens))
+    site.add(before, rotate(site.engine.xp, g, (cos, -sin), rotation.pairing, rotation.start))
+
+
+# --- behind the attention --------------------------------------------------------------------------
+
+
+def _concatenated(site: SiteGradients, stage: str, g: Array) -> None:
+    (before,) = site.inputs(stage)
+    scoring = site.operands.scoring
+    site.add(before, split_query_heads(site.engine.xp, g, scoring.n_kv_heads, scoring.group_size))
+
+
+def _feed_forward(site: SiteGradients) -> FeedForward:
+    block = site.operands.block
+    assert block is not None and block.feed_forward is not None
+    return block.feed_forward
+
+
+def _hidden(site: SiteGradients, stage: str, g: Array) -> None:
+    """An activation of up, or a gated unit of gate and up."""
+    ffn, xp, special = _feed_forward(site), site.engine.xp, site.engine.special
+    *gate, up = sorted(site.inputs(stage))  # ffn_gate, ffn_up
+    if not gate:
+        derivative = ACTIVATION_BY_ID[ffn.activation].derivative(xp, site.value(up), special)
+        site.add(up, g * derivative)
+        return
+    unit = GATED_UNIT_BY_ID[ffn.activation]
+    by_gate, by_up = unit.derivatives(xp, site.value(gate[0]), site.value(up), special)
+    site.add(gate[0], g * by_gate)
+    site.add(up, g * by_up)
+
+
+def _of_ffn(role: str) -> Pull:
+    def of(operands: Operands) -> Linear | None:
+        assert operands.block is not None and operands.block.feed_forward is not None
+        found = getattr(operands.block.feed_forward, role)
+        assert found is None or isinstance(found, Linear)
+        return found
+
+    return _product(f"block.feed_forward.{role}", of)
+
+
+# --- read-out --------------------------------------------------------------------------------------
+
+
+def _readout(site: SiteGradients) -> Readout:
+    assert site.operands.readout is not None
+    return site.operands.readout
+
+
+def _transform_hidden(site: SiteGradients, stage: str, g: Array) -> None:
+    (before,) = site.inputs(stage)
+    transform = _readout(site).transform
+    assert transform is not None
+    row = ACTIVATION_BY_ID[transform.activation]
+    site.add(before, g * row.derivative(site.engine.xp, site.value(before), site.engine.special))
+
+
+def _transform(operands: Operands) -> Linear | None:
+    assert operands.readout is not None and operands.readout.transform is not None
+    return operands.readout.transform.linear
+
+
+def _logits(site: SiteGradients, stage: str, g: Array) -> None:
+    """cap · tanh(scale · (x W + b) / cap). By similarity, W are the vectors of the distinct tokens."""
+    before, *_vectors = site.inputs(stage)
+    readout = _readout(site)
+    if readout.cap is not None:
+        share = site.value(stage) / readout.cap
+        g = g * (1 - share * share)
+    g, x = g * readout.scale, site.value(before)
+    if site.run.site.readout == "vocabulary":
+        site.add(before, site.pull_linear("vocabulary.unembedding", readout.logits, x, g))
+        return
+    by_tokens = g.mT @ x
+    by_vectors = site.engine.zeros((site.run.site.n_queries, x.shape[1]))
+    for index, row in enumerate(vocabulary(site.run.site)[1]):
+        by_vectors[row] = by_tokens[index]
+    site.add("tokens_embedded", by_vectors)
+    assert readout.logits.matrix is not None
+    site.add(before, g @ readout.logits.matrix.mT)
+
+
+def _probabilities(site: SiteGradients, stage: str, g: Array) -> None:
+    (before,) = site.inputs(stage)
+    p = site.value(stage)
+    site.add(before, pull_softmax(site.engine.xp, p, g, p))
+
+
+PULLS: dict[str, Pull] = {
+    "tokens_embedded": _given,
+    "layer_input": _given,
+    "memory": _given,
+    "x": _same,
+    **dict.fromkeys(_NORMS, _norm),
+    "q_latent": _of_latent("query_down"),
+    "q": _query,
+    "latent_projected": _of_latent("down"),
+    "latent": _latent,
+    "rope_key": _of_latent("rope_key"),
+    "k": _key,
+    "v": _value,
+    "q_rotated": _rotated,
+    "k_rotated": _rotated,
+    "v_rotated": _rotated,
+    "scores": scores.pull_scores,
+    "relative": scores.pull_relative,
+    "scaled": scores.pull_scaled,
+    "capped": scores.pull_capped,
+    "biased": scores.pull_biased,
+    "masked": scores.pull_masked,
+    "weights": scores.pull_weights,
+    "dropped": scores.pull_dropped,
+    "mixed": scores.pull_mixed,
+    "concatenated": _concatenated,
+    "attention_output": _product("projections.output", lambda of: of.output),
+    "residual_1": _sum,
+    "ffn_gate": _of_ffn("gate"),
+    "ffn_up": _of_ffn("up"),
+    "ffn_hidden": _hidden,
+    "ffn_output": _of_ffn("down"),
+    "residual_2": _sum,
+    "transform": _product("vocabulary.transform", _transform),
+    "transform_hidden": _transform_hidden,
+    "logits": _logits,
+    "probabilities": _probabilities,
+}
+"""Each adds to `SiteGradients` what the gradient by a stage gives to the stages that it reads."""
