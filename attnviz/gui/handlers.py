@@ -23,6 +23,7 @@ from attnviz.model.sites.sites import site_names
 
 if TYPE_CHECKING:
     from attnviz.gui.export.export import Exporter
+    from attnviz.gui.export.programs import Programs
     from attnviz.gui.help.help import WhatIsThis
     from attnviz.gui.palette.palette import Palette
     from attnviz.gui.window import Window
@@ -47,6 +48,17 @@ class Handlers(QObject):
         exporter.failed.connect(self._warn)
         exporter.said.connect(self._say)
         return exporter
+
+    @cached_property
+    def _programs(self) -> Programs:
+        """Created on first use."""
+        from attnviz.gui.export.programs import Programs
+
+        window = self._window
+        programs = Programs(window, window.store, window.scheduler)
+        programs.failed.connect(self._warn)
+        programs.said.connect(self._say)
+        return programs
 
     @cached_property
     def what_is_this(self) -> WhatIsThis:
@@ -386,6 +398,14 @@ class Handlers(QObject):
     @Slot()
     def on_copy_table(self) -> None:
         self._exporter.copy_table()
+
+    @Slot()
+    def on_export_script(self) -> None:
+        self._programs.export()
+
+    @Slot()
+    def on_copy_python(self) -> None:
+        self._programs.copy()
 
     @Slot()
     def on_what_is_this(self) -> None:

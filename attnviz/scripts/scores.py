@@ -8,6 +8,7 @@ import numpy as np
 
 from attnviz.i18n import N_
 from attnviz.model.masks import blocked_by_all
+from attnviz.model.memo import WeakMemo
 from attnviz.model.spec.site import Site
 from attnviz.scripts.code import Asked, Code, note
 from attnviz.scripts.functions import sigmoid, softmax
@@ -122,6 +123,7 @@ def _quietly(asked: Asked, lines: tuple[str, ...]) -> tuple[str, ...]:
     return ('with np.errstate(invalid="ignore"):', *(f"    {line}" for line in lines))
 
 
+@WeakMemo
 def has_empty_rows(site: Site) -> bool:
     """True if a mask before the softmax leaves some query no key."""
     if not site.masks or site.mask_placement == "after_softmax" or site.mask_bias is not None:

@@ -149,11 +149,19 @@ def sinks(asked: Asked, source: Sinks) -> str:
 
 def written(asked: Asked, name: str, array: NDArray[Any]) -> str:
     """Explicit numbers, in the code where they are few, else stored."""
-    rows = [repr(row) for row in np.atleast_2d(array.astype(np.float64)).tolist()]
-    if len(rows) > MOST_ROWS or max(map(len, rows)) > WIDEST:
-        site = asked.site.place.name
-        return asked.library.of_numpy(asked.keep(f"{site}.{name}", array))
+    rows = _rows(array)
+    if not rows:
+        return asked.library.of_numpy(asked.keep(f"{asked.site.place.name}.{name}", array))
     if array.ndim == 1:
         return asked.library.array(rows[0])
     inside = "".join(f"    {row},\n" for row in rows)
     return asked.library.array(f"[\n{inside}]" if len(rows) > 1 else f"[{rows[0]}]")
+
+
+def _rows(array: NDArray[Any]) -> list[str]:
+    """The rows of an array as text; none of one that is too large to be written."""
+    rows = np.atleast_2d(array)
+    if len(rows) > MOST_ROWS or rows.shape[1] > WIDEST // 3:
+        return []
+    texts = [repr(row) for row in rows.astype(np.float64).tolist()]
+    return texts if max(map(len, texts)) <= WIDEST else []

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from attnviz.i18n import N_
+from attnviz.i18n import N_, _
 from attnviz.model.explain.formulas.block import norm_at, transform_of
+from attnviz.model.explain.formulas.stages import stage_axes, stage_formula
 from attnviz.model.operands.latent import PRODUCT_OF_STAGE, latent_of
 from attnviz.model.operands.matrices import vocabulary
-from attnviz.model.sites.stages import site_stages
+from attnviz.model.sites.stages import site_stages, stage_shape
 from attnviz.model.spec.block import FeedForward, Norm
 from attnviz.model.spec.parts import Role
 from attnviz.model.spec.site import Site
+from attnviz.model.stages import STAGE_BY_ID
 from attnviz.scripts import scores
 from attnviz.scripts.code import Asked, Code, Keep, in_a_dictionary, note
 from attnviz.scripts.functions import GATED_CODE, NORM_CODE, activated, softmax
@@ -293,3 +295,13 @@ def stage_code(
     if stage not in stages:
         raise KeyError(stage)
     return STAGE_CODE[stage](Asked(site, stage, stages, library, is_encoded, keep))
+
+
+def stage_text(site: Site, stage: str, library: Library, *, is_encoded: bool = False) -> str:
+    """The code of one stage to read alone: a heading, its definitions, its lines.
+
+    Raises `KeyError` for a stage that the site does not compute.
+    """
+    code = stage_code(site, stage, library, is_encoded=is_encoded)
+    title = f"# {_(STAGE_BY_ID[stage].title)}: {stage_formula(site, stage)}"
+    return "\n".join((title, f"# {stage_axes(stage)} = {stage_shape(site, stage)}", *code.all_lines))

@@ -149,6 +149,10 @@ def _copy_picture(window: Window, target: Target) -> None:
     window.handlers.on_copy_picture()
 
 
+def _copy_python(window: Window, target: Target) -> None:
+    window.handlers.on_copy_python()
+
+
 def _is_picture(window: Window, target: Target) -> bool:
     return bool(target.stage) or target.head >= 0
 
@@ -238,6 +242,7 @@ ROWS: tuple[ContextRow, ...] = (
     ContextRow("switch_head", _head_switch_text, _may_switch, _switch_head),
     ContextRow("export", _says(N_("Export this as a figure…")), _is_picture, _export, separated=True),
     ContextRow("copy_picture", _says(N_("Copy picture")), _is_picture, _copy_picture),
+    ContextRow("copy_python", _says(N_("Copy as Python")), _is_picture, _copy_python),
     ContextRow("help", _says(N_("What is this?")), _is_panel, _explain_target, separated=True),
     ContextRow("enlarge", _enlarge_text, _is_panel, _enlarge),
     ContextRow("export_panel", _panel_text, _is_panel, _export_panel),

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 from attnviz.gui.live.player import Player
 from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.panels.inspector.code import CodeFold
 from attnviz.gui.panels.inspector.page import InspectorPage
 from attnviz.gui.panels.inspector.path import InspectorPath
 from attnviz.gui.panels.inspector.start import InspectorStart
@@ -29,7 +30,7 @@ from attnviz.model.trace import Trace
 class InspectorPanel(Panel):
     """Hovering previews a cell, locking keeps it; a click on a term leads to the cell of its origin."""
 
-    follows = ("locked",)
+    follows = ("locked", "stage")
     follows_player = True
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
@@ -45,6 +46,9 @@ class InspectorPanel(Panel):
         self._path_line.crumb_wanted.connect(self._on_crumb)
         self._empty = InspectorStart(store)
         self._empty.setObjectName("inspector_empty")
+        self._code = CodeFold()
+        self._code.setObjectName("inspector_code")
+        self._code.wanted.connect(self._show_soon)
         self._path: tuple[Cell, ...] = ()
         self._pointed: Cell | None = None
         # A quick mouse crosses many cells between two frames: only the last one is worth explaining.
@@ -63,7 +67,7 @@ class InspectorPanel(Panel):
             self._path = ()
         else:
             self._arrive(locked)
-        if old is None or old.view.locked != locked:
+        if old is None or (old.view.locked, old.view.stage) != (locked, new.view.stage):
             self._show_soon()
 
     def on_trace(self, trace: Trace) -> None:
@@ -79,10 +83,12 @@ class InspectorPanel(Panel):
         self.page.apply_theme(theme)
         self._path_line.apply_theme(theme)
         self._empty.apply_theme(theme)
+        self._code.apply_theme(theme)
 
     def retranslate(self) -> None:
         self.page.setAccessibleName(_("Arithmetic of the cell"))
         self._path_line.retranslate()
+        self._code.retranslate()
         self._timer.start()
 
     def sizeHint(self) -> QSize:
@@ -106,6 +112,7 @@ class InspectorPanel(Panel):
         site = None if self.store.trace is None else self.store.shown_site
         if cell is not None and is_decoded:
             site = self.store.decoded_site(cell)
+        self._code.show_stage(site, self.store.document.view.stage if cell is None else cell.stage)
         if cell is None or site is None:
             self._say(_("Hover a cell to see its arithmetic; click to lock it."))
             return
@@ -175,6 +182,7 @@ class InspectorPanel(Panel):
     def _on_opened(self) -> None:
         if not self.is_seen:
             self.page.forget()
+            self._code.forget()
 
     @Slot(object, object)
     def _on_player(self, old: Player, new: Player) -> None:
@@ -237,7 +245,8 @@ class InspectorPanel(Panel):
         self._stack.addWidget(filled)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._stack)
+        layout.addWidget(self._stack, 1)
+        layout.addWidget(self._code)
 
 
 def _located(cell: Cell, site: str) -> Cell:
