@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QGuiApplication, QTextOption
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QSizePolicy, QVBoxLayout, QWidget
 
@@ -122,8 +122,10 @@ class CodeFold(Control):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(GRID // 2)
-        column.addWidget(self._fold, 0, Qt.AlignmentFlag.AlignLeft)
+        column.addWidget(self._fold)
         column.addLayout(controls)
         column.addWidget(self.text)
-        # Wide lines do not widen the dock.
+        # Neither a long title nor wide lines widen the dock.
+        self._fold.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self._fold.setStyleSheet("text-align: left")
         self.text.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
