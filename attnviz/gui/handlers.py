@@ -206,8 +206,11 @@ class Handlers(QObject):
         self._turn_page(-1)
 
     def _turn_page(self, step: int) -> None:
-        """The next layer; while one panel is enlarged, the next preset, as a remote turns slides."""
-        if self._window.workspaces.enlarged:
+        """The next layer; in a lesson the next step, and while one panel is enlarged the next preset, as a
+        remote turns slides."""
+        if self._window.lesson_live.is_shown:
+            self._window.lesson_live.go_by(step)
+        elif self._window.workspaces.enlarged:
             self._step_preset(step)
         else:
             self._step_site(step)
@@ -264,6 +267,7 @@ class Handlers(QObject):
     @Slot()
     def on_workspace(self) -> None:
         self._window.workspaces.switch(_sender(self).data())
+        self._window.start_page.leave()
 
     def apply_preferences(self) -> None:
         """Take colours, language and engine from the settings."""

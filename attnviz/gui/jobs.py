@@ -42,6 +42,7 @@ JOBS: tuple[Job, ...] = (
     Job("failures", N_("Checking the stages")),
     Job("file", N_("Opening")),
     Job("story", N_("Opening")),
+    Job("lesson", N_("Opening")),
     Job("save", N_("Saving")),
     Job("export", N_("Exporting")),
     Job("copy", N_("Copying")),

@@ -95,6 +95,16 @@ class Settings:
         """Remember the open sections of a panel."""
         self._store.setValue(f"folds/{panel}", text)
 
+    def lesson(self, id_: str) -> tuple[int, int]:
+        """The step of a lesson that was shown last, and how many were seen; (0, 0) at first."""
+        text = str(self._store.value(f"lessons/{id_}", ""))
+        step, _slash, seen = text.partition("/")
+        return (int(step), int(seen)) if step.isdecimal() and seen.isdecimal() else (0, 0)
+
+    def set_lesson(self, id_: str, step: int, seen: int) -> None:
+        """Remember the step of a lesson, and how many were seen."""
+        self._store.setValue(f"lessons/{id_}", f"{step}/{seen}")
+
     def geometry(self) -> bytes:
         """Place and size of the window when it was last closed; empty at first."""
         return self._bytes("window/geometry")

@@ -273,6 +273,10 @@ class Store(QObject):
         """Show or hide the captions of documents."""
         self._point(dataclasses.replace(self.pointer, shows_caption=is_shown))
 
+    def set_spot(self, spot: pointing.Spot | None) -> None:
+        """Let the cells that a lesson speaks of stay bright; None: all of them."""
+        self._point(dataclasses.replace(self.pointer, spot=spot))
+
     def play(self, event: Event) -> None:
         """Let something happen to the player: `store.play(Toggle())`."""
         step = self.document.view.step

@@ -28,6 +28,7 @@ from attnviz.gui.jobs import JobLine
 from attnviz.gui.live.decoding import DecodeLive
 from attnviz.gui.live.follow import FollowLive
 from attnviz.gui.live.grid import GridLive
+from attnviz.gui.live.lesson import LESSON_SUFFIX, LessonLive
 from attnviz.gui.live.trace import Live
 from attnviz.gui.live.uncached import UncachedLive
 from attnviz.gui.look import look
@@ -113,6 +114,7 @@ class Window(QMainWindow):
         self.restoreGeometry(QByteArray(settings.geometry()))
         self.workspaces = Workspaces(self, self.docks, settings)
         self.start_page = Start(self)
+        self.lesson_live = LessonLive(self)
         self.presentation = Presentation(self)
         self._connect()
         self.workspaces.start()
@@ -168,6 +170,7 @@ class Window(QMainWindow):
         self._watch_menus()
         self._watch_comparisons()
         self._watch_grid()
+        self._watch_lessons()
         self._watch_failures()
         self._watch_lens()
         self._watch_mechanism()
@@ -190,6 +193,13 @@ class Window(QMainWindow):
         self.compare_live = CompareLive(panel, self.live, self.decode_scheduler, self)
         self.compare_live.said.connect(self.status.say)
         self.compare_live.failed.connect(self.status.warn)
+
+    def _watch_lessons(self) -> None:
+        from attnviz.gui.panels.lesson.panel import LessonPanel
+
+        panel = self.panels["lesson"]
+        assert isinstance(panel, LessonPanel)
+        self.lesson_live.watch(panel)
 
     def _watch_grid(self) -> None:
         from attnviz.gui.panels.grid.panel import GridPanel
@@ -393,7 +403,10 @@ class Window(QMainWindow):
         path = _dropped(event)
         if path:
             event.acceptProposedAction()
-            self.documents.open(path)
+            if path.suffix.lower() == LESSON_SUFFIX:
+                self.lesson_live.open_file(path)
+            else:
+                self.documents.open(path)
 
     def closeEvent(self, event: QCloseEvent) -> None:
         if not self.keeping.is_session_ending and not self.documents.may_close():
@@ -426,9 +439,9 @@ def dtype_reason(engine: str, dtype: str) -> str:
 
 
 def _dropped(event: QDropEvent) -> Path | None:
-    """The document file in the drop event, if it has exactly one."""
+    """The file of a document or a lesson in the drop event, if it has exactly one."""
     urls = event.mimeData().urls()
     if len(urls) != 1 or not urls[0].isLocalFile():
         return None
     path = Path(urls[0].toLocalFile())
-    return path if path.suffix.lower() in OPENED else None
+    return path if path.suffix.lower() in (*OPENED, LESSON_SUFFIX) else None

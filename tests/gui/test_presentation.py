@@ -77,9 +77,9 @@ def test_another_workspace_ends_the_enlargement_and_stores_nothing(desk: Desk) -
     before = shown(desk)
     desk.map.setFocus()
     desk.press_key(Qt.Key.Key_Return, CONTROL)
-    desk.press_key(Qt.Key.Key_2, CONTROL)
+    desk.press_key(Qt.Key.Key_3, CONTROL)
     assert desk.window.workspaces.enlarged == "" and desk.window.top_bar.isVisible()
-    desk.press_key(Qt.Key.Key_1, CONTROL)
+    desk.press_key(Qt.Key.Key_2, CONTROL)
     assert shown(desk) == before
 
 

@@ -52,6 +52,7 @@ PANEL_HELP: dict[str, Help] = {
     "cache": Help(N_("The positions that a cache holds, evicts or quantises at each step."), "sinks"),
     "counters": Help(N_("Work of this step with and without a cache, counted from the shapes.")),
     "compare": Help(N_("The same stage under A and B, and their difference; the greatest change is named.")),
+    "lesson": Help(N_("A lesson: each step sets the program, and its numbers come from that document.")),
     "grid": Help(N_("One small map for every head of every layer; a click goes there.")),
 }
 

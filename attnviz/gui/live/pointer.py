@@ -16,6 +16,16 @@ Gesture = Literal["none", "begun", "entered"]
 
 
 @dataclass(frozen=True)
+class Spot:
+    """Cells of one stage that stay bright while the others fade; `covered` hides its number."""
+
+    stage: str
+    site: str
+    cells: frozenset[tuple[int, int]]
+    covered: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
 class Pointer:
     """Target of the mouse in some panel, its cell of the decoding, and the modes of editing."""
 
@@ -36,6 +46,8 @@ class Pointer:
     shows_caption: bool = True
     """Whether the caption of the document is shown."""
     gesture: Gesture = "none"
+    spot: Spot | None = None
+    """The cells that a lesson speaks of."""
 
 
 def hover(pointer: Pointer, cell: Cell | None, site: str) -> Pointer:
@@ -55,8 +67,8 @@ def hover_in_decoding(pointer: Pointer, cell: Cell | None, site: str, *, is_in_d
 
 
 def leave_document(pointer: Pointer) -> Pointer:
-    """Another document: no cell of the one before is hovered or held."""
-    return replace(pointer, cell=None, elsewhere=None, decoded=None, held=None)
+    """Another document: no cell of the one before is hovered, held or lit."""
+    return replace(pointer, cell=None, elsewhere=None, decoded=None, held=None, spot=None)
 
 
 def enter_history(pointer: Pointer) -> Pointer:

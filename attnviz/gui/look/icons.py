@@ -38,6 +38,7 @@ ICONS = (
     "help",
     "edit",
     "model",
+    "learn",
     "search",
     "settings",
     "close",

@@ -57,6 +57,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow("caches", N_("Keys and values"), "decoding.caches.panel:CachesPanel"),
     PanelRow("cache", N_("Cache"), "decoding.cache:CachePanel", width=600),
     PanelRow("counters", N_("Counters"), "decoding.counters.panel:CountersPanel", titled=False, framed=False),
+    PanelRow("lesson", N_("Lesson"), "lesson.panel:LessonPanel", titled=False, width=300),
     PanelRow("compare", N_("Compare"), "compare.panel:ComparePanel", titled=False, width=560),
     PanelRow("failures", N_("Failures"), "failures:FailuresPanel", width=240),
     PanelRow("lens", N_("Logit lens"), "lens.panel:LensPanel", width=360),

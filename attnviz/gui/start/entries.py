@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QSizePolicy
 
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.icons import icon
-from attnviz.gui.look.theme import RADIUS
+from attnviz.gui.look.theme import DARK, RADIUS
 from attnviz.gui.widgets.button import PaintedButton
 from attnviz.gui.widgets.control import draw_focus_ring
 from attnviz.i18n import N_, _
@@ -21,15 +21,17 @@ _TEXT_LEFT = 56
 
 @dataclass(frozen=True)
 class Entry:
-    """A way to begin: the command that it runs, its name, and a sentence."""
+    """A way to begin: the command that it runs, its name, and a sentence; the first one is filled."""
 
     action: str
     icon: str
     title: str
     hint: str
+    is_filled: bool = False
 
 
 ENTRIES: tuple[Entry, ...] = (
+    Entry("workspace_learn", "learn", N_("Learn"), N_("Short lessons on the live program"), is_filled=True),
     Entry("import_model", "model", N_("Open a model"), N_("A folder or a file of safetensors")),
     Entry("empty", "new", N_("Empty document"), N_("Your text, random numbers")),
 )
@@ -41,6 +43,7 @@ class EntryButton(PaintedButton):
     def __init__(self, entry: Entry) -> None:
         super().__init__()
         self.entry = entry
+        self._note = ""
         self.setObjectName(f"entry_{entry.action}")
         self.setFixedHeight(_HEIGHT)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -49,8 +52,13 @@ class EntryButton(PaintedButton):
     def retranslate(self) -> None:
         """Update the texts to the active language."""
         self.setAccessibleName(_(self.entry.title))
-        self.setAccessibleDescription(_(self.entry.hint))
+        self.setAccessibleDescription(self._note or _(self.entry.hint))
         self.update()
+
+    def set_note(self, note: str) -> None:
+        """Show a sentence in the place of the hint."""
+        self._note = note
+        self.retranslate()
 
     def sizeHint(self) -> QSize:
         return QSize(240, _HEIGHT)
@@ -58,17 +66,27 @@ class EntryButton(PaintedButton):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        edge = self._theme.accent if self.underMouse() else self._theme.line
+        theme, is_filled = self._theme, self.entry.is_filled
+        edge = theme.accent if self.underMouse() or is_filled else theme.line
+        ground = theme.filled if is_filled else theme.panel
+        first, second = (theme.on_filled,) * 2 if is_filled else (theme.ink, theme.muted)
         painter.setPen(QPen(QColor(edge), 1))
-        painter.setBrush(QColor(self._theme.hover if self.isDown() else self._theme.panel))
+        painter.setBrush(QColor(theme.hover if self.isDown() and not is_filled else ground))
         painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), RADIUS, RADIUS)
-        icon(self.entry.icon, self._theme).paint(painter, 18, 13, 20, 20)
+        icon(self.entry.icon, DARK if is_filled else theme).paint(painter, 18, 13, 20, 20)
         room = QRectF(self.rect()).adjusted(_TEXT_LEFT, 12, -8, -12)
         painter.setFont(ui_font(15, QFont.Weight.DemiBold))
-        painter.setPen(QColor(self._theme.ink))
+        painter.setPen(QColor(first))
         painter.drawText(room, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft, _(self.entry.title))
         painter.setFont(ui_font(12))
-        painter.setPen(QColor(self._theme.muted))
-        painter.drawText(room, Qt.AlignmentFlag.AlignBottom | Qt.AlignmentFlag.AlignLeft, _(self.entry.hint))
+        painter.setPen(QColor(second))
+        painter.drawText(
+            room, Qt.AlignmentFlag.AlignBottom | Qt.AlignmentFlag.AlignLeft, self._note or _(self.entry.hint)
+        )
         if self.hasFocus():
-            draw_focus_ring(painter, QRectF(self.rect()), self._theme)
+            inner = 3 if is_filled else 0
+            draw_focus_ring(
+                painter,
+                QRectF(self.rect()).adjusted(inner, inner, -inner, -inner),
+                DARK if is_filled else theme,
+            )

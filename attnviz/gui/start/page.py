@@ -62,6 +62,12 @@ class StartPage(QWidget):
         self.retranslate()
         self.apply_theme(self._theme)
 
+    def set_note(self, action: str, note: str) -> None:
+        """Show a sentence on the button of an entry."""
+        for entry in self._entries:
+            if entry.entry.action == action:
+                entry.set_note(note)
+
     def begin(self, recent: tuple[Path, ...], is_at_start: bool) -> None:
         """Show the page anew: all presets, the present list of recent documents."""
         self.search.clear()

@@ -45,6 +45,7 @@ class Start(QObject):
         page = self.page or self._made()
         settings = self._window.settings
         page.begin(settings.recent(), settings["start"])
+        page.set_note("workspace_learn", self._window.lesson_live.progress())
         page.setGeometry(self._room())
         page.show()
         page.raise_()

@@ -13,7 +13,7 @@ from attnviz.gui.settings import Settings
 from attnviz.gui.widgets.panel_dock import PanelDock
 from attnviz.gui.workspaces.arrangement import Node, Split, Stack, first_panel, splits, stacks
 from attnviz.gui.workspaces.rails import Rails
-from attnviz.gui.workspaces.table import WORKSPACE_BY_ID, WORKSPACES, WorkspaceRow
+from attnviz.gui.workspaces.table import FIRST, WORKSPACE_BY_ID, WORKSPACES, WorkspaceRow
 
 LAYOUT_VERSION = 2
 _TABS = {"top": QTabWidget.TabPosition.North, "right": QTabWidget.TabPosition.East}
@@ -35,7 +35,7 @@ class Workspaces(QObject):
     def __init__(self, window: QMainWindow, docks: Mapping[str, PanelDock], settings: Settings) -> None:
         super().__init__(window)
         self._window, self._docks, self._settings = window, docks, settings
-        self._row = WORKSPACE_BY_ID.get(settings.workspace(), WORKSPACES[0])
+        self._row = WORKSPACE_BY_ID.get(settings.workspace(), WORKSPACE_BY_ID[FIRST])
         self._node: Node = self._row.arrangement(window.width())
         self._is_arranging = False
         self._is_touched = False
@@ -86,12 +86,30 @@ class Workspaces(QObject):
             self.give_back()
         dock = self._docks[id_]
         if dock.isHidden() and not dock.isFloating() and id_ not in self._panels():
-            home = next((row for row in WORKSPACES if id_ in row.panels), self._row)
+            rows = sorted(WORKSPACES, key=lambda row: not row.is_home)
+            home = next((row for row in rows if id_ in row.panels), self._row)
             self.switch(home.id)
         dock.show()
         dock.raise_()
         if self.rails.unfold(id_):
             self._later.start()
+
+    def show_only(self, panels: tuple[str, ...]) -> None:
+        """Close the panels of this workspace but these; the first one in each place comes to the front.
+
+        A workspace that a person arranged keeps what is open.
+        """
+        if self._is_touched or self.enlarged:
+            return
+        with self._arranging():
+            for stack in stacks(self._node):
+                for panel in stack.panels:
+                    self._docks[panel].setVisible(panel in panels)
+                front = next((panel for panel in panels if panel in stack.panels), None)
+                if front is not None:
+                    self._docks[front].raise_()
+        self._size()
+        self._later.start()
 
     def enlarge(self, id_: str) -> None:
         """Give one panel the place of all others that are not floating."""
@@ -212,10 +230,14 @@ class Workspaces(QObject):
         self._is_arranging = False
 
     def _resize(self, split: Split, lengths: tuple[int, ...]) -> None:
+        fronts = [self._front(part) for part in split.parts]
+        spare = sum(length for front, length in zip(fronts, lengths, strict=True) if front is None)
+        seen = [index for index, front in enumerate(fronts) if front is not None]
+        widest = max(seen, key=lambda index: split.parts[index].grows, default=0)
         pairs = [
-            (self._docks[panel], length)
-            for part, length in zip(split.parts, lengths, strict=True)
-            if (panel := self._front(part)) is not None and not self.rails.is_folded(panel)
+            (self._docks[panel], lengths[index] + spare * (index == widest))
+            for index in seen
+            if (panel := fronts[index] or "") and not self.rails.is_folded(panel)
         ]
         docks, sizes = [dock for dock, _length in pairs], [length for _dock, length in pairs]
         self._window.resizeDocks(docks, sizes, _ORIENTATION[split.direction])

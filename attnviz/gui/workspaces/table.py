@@ -15,7 +15,8 @@ class WorkspaceRow:
 
     `arrangements` are (smallest width of the window, places), the widest first. Panels outside an arrangement
     are closed at first; the View menu opens them as tabs of its `drawer`, named by one of the panels there.
-    `tabs` is the side of a place where its tabs stand.
+    `tabs` is the side of a place where its tabs stand. A panel that another workspace lacks is shown in the
+    first one that has it and `is_home`; in the others only where none is.
     """
 
     id: str
@@ -25,6 +26,7 @@ class WorkspaceRow:
     drawer: str
     arrangements: tuple[tuple[int, Node], ...]
     tabs: Literal["top", "right"] = "top"
+    is_home: bool = True
 
     def arrangement(self, width: int) -> Node:
         """The places for a window of `width` pixels."""
@@ -146,7 +148,25 @@ _MODEL = Split(
     ),
 )
 
+_LEARN = Split(
+    "across",
+    (
+        Stack(("lesson",), 424, 0.2),
+        Stack(("stage",), 584, 0.7),
+        Stack(("inspector", "vectors", "tokens", "mechanism", "heads", "plane"), 264, 0.1),
+    ),
+)
+
 WORKSPACES: tuple[WorkspaceRow, ...] = (
+    WorkspaceRow(
+        "learn",
+        N_("Learn"),
+        N_("Lessons that set the program step by step"),
+        N_("← → go through the steps · Enter reveals"),
+        "inspector",
+        ((0, _LEARN),),
+        is_home=False,
+    ),
     WorkspaceRow(
         "explore",
         N_("Explore"),
@@ -182,4 +202,6 @@ WORKSPACES: tuple[WorkspaceRow, ...] = (
         ((0, _MODEL),),
     ),
 )
+FIRST = "explore"
+"""The workspace of a first start."""
 WORKSPACE_BY_ID = {row.id: row for row in WORKSPACES}

@@ -8,11 +8,13 @@ from typing import Any
 from msgspec.structs import replace
 
 from attnviz.errors import FieldError, among
+from attnviz.model.claims.expression import At, Name, Stretch, at_place
+from attnviz.model.claims.parser import parse
 from attnviz.model.claims.scope import Scope
 from attnviz.model.edit.edits import set_d_model, set_heads, set_n_tokens, set_tokens
 from attnviz.model.edit.layers import set_n_layers
 from attnviz.model.edit.paths import part_at, put_at
-from attnviz.model.lessons.lesson import Scene
+from attnviz.model.lessons.lesson import Scene, Step
 from attnviz.model.lessons.text import place
 from attnviz.model.sites.sites import at, put, shown_site
 from attnviz.model.spec.document import Document
@@ -65,6 +67,20 @@ def _changed(experiment: Experiment, name: str, path: str, value: Any) -> Experi
         known = getattr(part, "__struct_fields__", Site.__struct_fields__)
         raise FieldError("set", path, among(known))
     return put(experiment, put_at(site, path, value))
+
+
+def covered_cell(step: Step, scope: Scope) -> tuple[int, int] | None:
+    """The cell of the shown stage that the step's prediction is; None where it is another number."""
+    node = parse(step.predict) if step.predict else None
+    if not isinstance(node, At) or node.base != Name(scope.view.stage) or len(node.places) != 2:
+        return None
+    rows, columns = scope.site.shape(scope.view.stage)[-2:]
+    site = scope.site.experiment
+    down, across = (None if isinstance(one, Stretch) else one.value(scope) for one in node.places)
+    if down is None or across is None:
+        return None
+    row = at_place(down, site.tokens, rows, is_row=True)
+    return row, at_place(across, site.key_tokens, columns, is_row=False)
 
 
 def lit_cells(scene: Scene, scope: Scope) -> frozenset[tuple[int, int]]:

@@ -100,10 +100,10 @@ def tab_bars(desk: Desk) -> list[QTabBar]:
 
 def test_the_tabs_and_the_keys_switch(desk: Desk) -> None:
     tabs = desk.find(QTabBar, "workspace_tabs")
-    tabs.setCurrentIndex(1)
+    tabs.setCurrentIndex(2)
     assert desk.window.workspaces.present.id == "generate"
-    desk.press_key(Qt.Key.Key_4, Qt.KeyboardModifier.ControlModifier)
-    assert desk.window.workspaces.present.id == "model" and tabs.currentIndex() == 3
+    desk.press_key(Qt.Key.Key_5, Qt.KeyboardModifier.ControlModifier)
+    assert desk.window.workspaces.present.id == "model" and tabs.currentIndex() == 4
 
 
 def test_a_switch_computes_nothing_and_keeps_the_document(desk: Desk) -> None:

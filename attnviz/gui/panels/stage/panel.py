@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from msgspec import structs
 from PySide6.QtCore import QSize, Slot
@@ -166,12 +167,20 @@ class StageViewPanel(Panel):
     def _light(self, site: SiteTrace) -> None:
         view, focus = self.store.shown_view, self.store.focus
         newest = -1 if self.store.followed is None else view.query
-        self.map.set_highlight(replace(highlight(site, view, self._stage(site), focus), newest=newest))
+        spot = {"newest": newest} | self._spotlight(site)
+        self.map.set_highlight(replace(highlight(site, view, self._stage(site), focus), **spot))
         on_weights = focus is not None and STAGE_BY_ID[focus.stage].score_shaped
         lit = (focus.row, focus.column) if focus is not None and on_weights else (view.query, -1)
         self._words.set_chosen(*lit)
         if self._is_side_open:
             self._side.light(site, view, focus, self.theme)
+
+    def _spotlight(self, site: SiteTrace) -> dict[str, Any]:
+        """The cells of this stage that a lesson speaks of."""
+        spot = self.store.pointer.spot
+        if spot is None or (spot.stage, spot.site) != (self._stage(site), site.name):
+            return {}
+        return {"spot": spot.cells, "covered": spot.covered}
 
     def _stage(self, site: SiteTrace) -> str:
         wanted = self.store.document.view.stage
@@ -225,6 +234,8 @@ class StageViewPanel(Panel):
     def _on_pointer(self, old: Pointer, new: Pointer) -> None:
         if old.paints != new.paints:
             self.map.set_paint_mode(new.paints)
+        if old.spot != new.spot and self.store.trace is not None:
+            self._light(self.store.shown_site)
 
     @Slot(int, int)
     def _on_hovered(self, row: int, column: int) -> None:

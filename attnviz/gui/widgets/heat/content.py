@@ -77,7 +77,8 @@ BLOCK_CELLS = 2**16
 @dataclass(frozen=True)
 class Highlight:
     """Highlighted cells, in (row, column) of the values: one cell, whole rows and columns, and
-    source cells; `newest` is the framed row of the newest token (-1: none).
+    source cells; `newest` is the framed row of the newest token (-1: none). Where `spot` has cells, all
+    others fade; the number and the colour of `covered` are hidden.
     """
 
     cell: Cell | None = None
@@ -86,6 +87,8 @@ class Highlight:
     cells: frozenset[Cell] = field(default_factory=frozenset)
     locked: bool = False
     newest: int = -1
+    spot: frozenset[Cell] = field(default_factory=frozenset)
+    covered: Cell | None = None
 
 
 NO_HIGHLIGHT = Highlight()

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from PySide6.QtCore import QRectF, Qt
-from PySide6.QtGui import QColor, QPainter, QPen
+from PySide6.QtGui import QColor, QPainter, QPainterPath, QPen
 
 from attnviz.core.ranges import runs
 from attnviz.gui.look.theme import Theme
 from attnviz.gui.widgets.heat.content import Cell
 from attnviz.gui.widgets.heat.layout import Geometry
+
+FADED = 0.72
+"""Opacity of the colour over the cells that fade."""
 
 Block = tuple[int, int, int, int]
 """First row and column, and the number of rows and columns."""
@@ -58,6 +61,27 @@ def frame(painter: QPainter, geometry: Geometry, block: Block, color: str) -> No
     painter.setPen(QPen(QColor(color), 2.0))
     painter.setBrush(Qt.BrushStyle.NoBrush)
     painter.drawRect(geometry.block_rect(*block).adjusted(-1.0, -1.0, 1.0, 1.0))
+
+
+def fade(painter: QPainter, geometry: Geometry, kept: Iterable[Block], color: str) -> None:
+    """Fade all cells to a colour but some blocks of them."""
+    whole = QPainterPath()
+    whole.addRect(geometry.block_rect(0, 0, geometry.n_down, geometry.n_across))
+    bright = QPainterPath()
+    for block in kept:
+        bright.addRect(geometry.block_rect(*block))
+    wash = QColor(color)
+    wash.setAlphaF(FADED)
+    painter.fillPath(whole.subtracted(bright), wash)
+
+
+def cover(painter: QPainter, geometry: Geometry, cell: Cell, theme: Theme) -> None:
+    """Hide a cell behind a question mark."""
+    rect = geometry.block_rect(*cell, 1, 1)
+    painter.fillRect(rect, QColor(theme.panel))
+    painter.setPen(QPen(QColor(theme.accent), 2.0))
+    painter.drawRect(rect.adjusted(1, 1, -1, -1))
+    painter.drawText(rect, Qt.AlignmentFlag.AlignCenter, "?")
 
 
 def strong_outline(painter: QPainter, geometry: Geometry, cell: Cell, theme: Theme, width: float) -> None:

@@ -29,7 +29,16 @@ from attnviz.gui.widgets.heat.labels import (
 from attnviz.gui.widgets.heat.layout import Geometry, Measures, arrange
 from attnviz.gui.widgets.heat.margins.received import draw_received, received_size, received_strip
 from attnviz.gui.widgets.heat.margins.spread import draw_spread, spread_size, spread_strip
-from attnviz.gui.widgets.heat.overlay import Block, blocks, clip_to_plot, frame, outline, strong_outline
+from attnviz.gui.widgets.heat.overlay import (
+    Block,
+    blocks,
+    clip_to_plot,
+    cover,
+    fade,
+    frame,
+    outline,
+    strong_outline,
+)
 from attnviz.gui.widgets.heat.paint import draw_cells, draw_numbers
 from attnviz.i18n import _
 
@@ -171,6 +180,7 @@ class HeatScene:
             return
         painter.save()
         clip_to_plot(painter, geometry)
+        self._draw_spot(painter, lit)
         for block in blocks(self.turned(cell) for cell in self._inside(lit.cells)):
             outline(painter, geometry, block, self.theme.panel, 3.5, dashed=False)
             outline(painter, geometry, block, self.theme.ink, 1.5, dashed=False)
@@ -186,6 +196,13 @@ class HeatScene:
         painter.restore()
         if self.shows_labels:
             self._draw_lit_labels(painter, lit, current)
+
+    def _draw_spot(self, painter: QPainter, lit: Highlight) -> None:
+        if lit.spot:
+            kept = blocks(self.turned(cell) for cell in self._inside(lit.spot))
+            fade(painter, self.geometry, kept, self.theme.panel)
+        for cell in self._inside(() if lit.covered is None else (lit.covered,)):
+            cover(painter, self.geometry, self.turned(cell), self.theme)
 
     def _draw_chosen(self, painter: QPainter, column: int) -> None:
         """A chosen column has a bold label, and a line between it and its cells."""

@@ -1,0 +1,186 @@
+"""Lessons in the window: opens the document of a step, remembers the place, and asks before a page opens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QUrl, Slot
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QFileDialog, QMessageBox
+
+from attnviz.checkpoints.presets import load_preset
+from attnviz.compute.scheduler import CancelToken
+from attnviz.core.text import visible
+from attnviz.errors import InputError, about, message_of, verbatim
+from attnviz.gui.failure import failure_message, is_expected
+from attnviz.gui.workspaces.arrangement import stacks
+from attnviz.i18n import _
+from attnviz.model.lessons.lesson import Lesson
+from attnviz.model.lessons.reading import load_lesson
+from attnviz.model.lessons.scene import document_of
+from attnviz.model.lessons.table import LESSONS, SUFFIX, shipped_lesson
+
+if TYPE_CHECKING:
+    from attnviz.gui.panels.lesson.panel import LessonPanel
+    from attnviz.gui.window import Window
+    from attnviz.model.spec.document import Document
+
+LESSON_SUFFIX = SUFFIX
+WORKSPACE = "learn"
+ALONE = ("lesson", "stage")
+"""The panels of a step that names none."""
+
+
+class LessonLive(QObject):
+    """Answers the wishes of the lesson panel."""
+
+    def __init__(self, window: Window) -> None:
+        super().__init__(window)
+        self._window = window
+        self._panel: LessonPanel | None = None
+        self._file: Lesson | None = None
+        """A lesson from a file of the reader."""
+
+    def watch(self, panel: LessonPanel) -> None:
+        """Begin with the shelf of all lessons."""
+        self._panel = panel
+        panel.lesson_wanted.connect(self.open)
+        panel.step_wanted.connect(self.go)
+        panel.step_named.connect(self._on_named)
+        panel.shelf_wanted.connect(self.show_shelf)
+        panel.file_wanted.connect(self.ask_file)
+        panel.page_wanted.connect(self._on_page)
+        panel.workspace_wanted.connect(self._window.workspaces.switch)
+        self._window.workspaces.switched.connect(self._arrange)
+        self.show_shelf()
+
+    @property
+    def is_shown(self) -> bool:
+        """True while a step is in sight."""
+        is_here = self._window.workspaces.present.id == WORKSPACE
+        return is_here and self._panel is not None and self._panel.step is not None
+
+    def progress(self) -> str:
+        """A sentence about how many lessons are finished."""
+        seen = [self._window.settings.lesson(id_)[1] for id_ in LESSONS]
+        done = sum(count >= len(shipped_lesson(id_).steps) for id_, count in zip(LESSONS, seen, strict=True))
+        return _("{done} of {count} lessons finished").format(done=done, count=len(LESSONS))
+
+    # --- going
+
+    @Slot()
+    def show_shelf(self) -> None:
+        """Show all lessons, and the document as it is."""
+        from attnviz.gui.panels.lesson.library import Shelved
+
+        if self._panel is None:
+            return
+        lessons = [shipped_lesson(id_) for id_ in LESSONS] + ([self._file] if self._file else [])
+        shelf = tuple(Shelved(lesson, self._seen(lesson)) for lesson in lessons)
+        self._panel.show_shelf(shelf)
+        self._arrange()
+
+    @Slot(str)
+    def open(self, id_: str) -> None:
+        """Open a lesson where the reader left it; a finished one from the beginning."""
+        lesson = self._file if self._file is not None and self._file.id == id_ else shipped_lesson(id_)
+        index, seen = self._window.settings.lesson(id_)
+        is_finished = seen >= len(lesson.steps) and index == len(lesson.steps) - 1
+        self._show(lesson, 0 if is_finished or index >= len(lesson.steps) else index)
+
+    def go_by(self, by: int) -> None:
+        """The step after or before the present one."""
+        if self._panel is not None:
+            self.go(self._panel.index + by)
+
+    @Slot(int)
+    def go(self, index: int) -> None:
+        """Show a step of the present lesson; past the last one the shelf."""
+        lesson = self._panel.lesson if self._panel is not None else None
+        if lesson is None or index < 0:
+            return
+        if index >= len(lesson.steps):
+            self.show_shelf()
+        else:
+            self._show(lesson, index)
+
+    @Slot(str)
+    def _on_named(self, id_: str) -> None:
+        lesson = self._panel.lesson if self._panel is not None else None
+        ids = [step.id for step in lesson.steps] if lesson is not None else []
+        if id_ in ids:
+            self.go(ids.index(id_))
+
+    def _show(self, lesson: Lesson, index: int) -> None:
+        """Have the worker read the document of a step, then open it."""
+        window, scene = self._window, lesson.steps[index].scene
+        if not window.documents.may_leave():
+            return
+
+        def job(token: CancelToken) -> Document:
+            return document_of(scene, load_preset)
+
+        def done(document: Document) -> None:
+            seen = max(self._seen(lesson), index + 1)
+            window.settings.set_lesson(lesson.id, index, seen)
+            assert self._panel is not None
+            window.store.open(document)
+            window.store.stand_in()
+            # What the store holds: it shares matrices with other documents of the history.
+            self._panel.show_step(lesson, index, window.store.document, seen - 1)
+            self._arrange()
+
+        window.scheduler.submit(job, done, self._on_failed, key="lesson")
+
+    def _on_failed(self, error: BaseException) -> None:
+        self._window.status.warn(failure_message(error))
+        if not is_expected(error):
+            raise error
+
+    def _seen(self, lesson: Lesson) -> int:
+        return min(self._window.settings.lesson(lesson.id)[1], len(lesson.steps))
+
+    @Slot()
+    def _arrange(self) -> None:
+        """Show the panels of the step beside the lesson."""
+        if self._panel is None or self._window.workspaces.present.id != WORKSPACE:
+            return
+        step = self._panel.step
+        row = self._window.workspaces.present
+        every = tuple(panel for stack in stacks(row.arrangement(0)) for panel in stack.panels)
+        panels = every if step is None else ("lesson", *step.scene.panels) if step.scene.panels else ALONE
+        self._window.workspaces.show_only(panels)
+
+    # --- files and pages
+
+    @Slot()
+    def ask_file(self) -> None:
+        """Ask for the file of a lesson and open it."""
+        title = _("Open a lesson")
+        name, _kind = QFileDialog.getOpenFileName(self._window, title, "", f"{_('Lessons')} (*{SUFFIX})")
+        if name:
+            self.open_file(Path(name))
+
+    def open_file(self, path: Path) -> None:
+        """Open the lesson in a file."""
+        try:
+            self._file = load_lesson(path)
+        except (OSError, ValueError) as error:
+            self._window.status.warn(InputError(about(verbatim(visible(path.name)), message_of(error))))
+            return
+        self._window.workspaces.switch(WORKSPACE)
+        self._show(self._file, 0)
+
+    @Slot(str)
+    def _on_page(self, address: str) -> None:
+        """Open a page in the browser, if the reader agrees."""
+        if not address.startswith("https://"):
+            return
+        box = QMessageBox(self._window)
+        box.setObjectName("page_question")
+        box.setText(_("Open this page in the browser?"))
+        box.setInformativeText(visible(address))
+        box.setStandardButtons(QMessageBox.StandardButton.Open | QMessageBox.StandardButton.Cancel)
+        if box.exec() == QMessageBox.StandardButton.Open:
+            QDesktopServices.openUrl(QUrl(address))

@@ -1,0 +1,146 @@
+"""All lessons: their titles, a sentence each, and how far the reader came."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent
+from PySide6.QtWidgets import QLabel, QSizePolicy, QVBoxLayout, QWidget
+
+from attnviz.gui.look.fonts import ui_font
+from attnviz.gui.look.theme import GRID, RADIUS, Theme
+from attnviz.gui.widgets.button import Button, PaintedButton
+from attnviz.gui.widgets.control import draw_focus_ring, plain_tooltip
+from attnviz.gui.widgets.scroll import clear_scroll
+from attnviz.i18n import _, current_language
+from attnviz.model.lessons.lesson import Lesson
+
+_HEIGHT = 56
+_BAR = 64.0
+
+
+@dataclass(frozen=True)
+class Shelved:
+    """A lesson, and how many of its steps were seen."""
+
+    lesson: Lesson
+    seen: int
+
+
+class LessonButton(PaintedButton):
+    """A lesson: number, title, sentence, and a bar of its progress."""
+
+    def __init__(self, number: int, shelved: Shelved) -> None:
+        super().__init__()
+        self._number, self.shelved = number, shelved
+        self.setObjectName(f"lesson_{shelved.lesson.id}")
+        self.setFixedHeight(_HEIGHT)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        lesson, language = shelved.lesson, current_language()
+        self.setAccessibleName(lesson.title(language))
+        progress = _("{seen} of {count} steps").format(seen=shelved.seen, count=len(lesson.steps))
+        self.setAccessibleDescription(f"{lesson.about(language)} {progress}")
+        self.setToolTip(progress)
+
+    def sizeHint(self) -> QSize:
+        return QSize(280, _HEIGHT)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        room = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
+        if self.underMouse() or self.isDown():
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(QColor(self._theme.hover))
+            painter.drawRoundedRect(room, RADIUS, RADIUS)
+        self._draw_texts(painter, room)
+        self._draw_progress(painter, room)
+        if self.hasFocus():
+            draw_focus_ring(painter, QRectF(self.rect()), self._theme)
+
+    def _draw_texts(self, painter: QPainter, room: QRectF) -> None:
+        lesson, language = self.shelved.lesson, current_language()
+        left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+        painter.setPen(QColor(self._theme.muted))
+        painter.setFont(ui_font(13))
+        painter.drawText(QRectF(room.left() + 8, room.top() + 8, 24, 20), left, str(self._number))
+        painter.setPen(QColor(self._theme.ink))
+        painter.setFont(ui_font(15, QFont.Weight.DemiBold))
+        width = room.width() - 36 - _BAR - 16
+        self._draw_line(painter, QRectF(room.left() + 36, room.top() + 6, width, 22), lesson.title(language))
+        painter.setPen(QColor(self._theme.muted))
+        painter.setFont(ui_font(12))
+        line = QRectF(room.left() + 36, room.top() + 29, room.width() - 44, 20)
+        self._draw_line(painter, line, lesson.about(language))
+
+    def _draw_line(self, painter: QPainter, line: QRectF, text: str) -> None:
+        shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, int(line.width()))
+        painter.drawText(line, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown)
+
+    def _draw_progress(self, painter: QPainter, room: QRectF) -> None:
+        bar = QRectF(room.right() - _BAR - 8, room.top() + 15, _BAR, 4)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(self._theme.line))
+        painter.drawRoundedRect(bar, 2, 2)
+        share = self.shelved.seen / len(self.shelved.lesson.steps)
+        painter.setBrush(QColor(self._theme.accent))
+        painter.drawRoundedRect(QRectF(bar.left(), bar.top(), bar.width() * share, bar.height()), 2, 2)
+
+
+class Library(QWidget):
+    """`chosen` carries the id of a lesson; `file_wanted` asks for the file of another one."""
+
+    chosen = Signal(str)
+    file_wanted = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._title, self._hint = QLabel(), QLabel()
+        self._title.setFont(ui_font(22, QFont.Weight.DemiBold))
+        self._hint.setFont(ui_font(13))
+        self._hint.setWordWrap(True)
+        self._open = Button()
+        self._open.setObjectName("lesson_open_file")
+        self._open.clicked.connect(self.file_wanted)
+        self._rows = QWidget()
+        self._list = QVBoxLayout(self._rows)
+        self._list.setContentsMargins(0, 0, 0, 0)
+        self._list.setSpacing(2)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(GRID)
+        column.addWidget(self._title)
+        column.addWidget(self._hint)
+        column.addWidget(clear_scroll(self._rows, sideways=False), 1)
+        column.addWidget(self._open, 0, Qt.AlignmentFlag.AlignLeft)
+
+    def set_shelf(self, shelf: tuple[Shelved, ...]) -> None:
+        """Show these lessons."""
+        while (item := self._list.takeAt(0)) is not None:
+            if (widget := item.widget()) is not None:
+                widget.deleteLater()
+        for number, shelved in enumerate(shelf, 1):
+            button = LessonButton(number, shelved)
+            button.clicked.connect(self._on_chosen)
+            self._list.addWidget(button)
+        self._list.addStretch(1)
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Use the colours of `theme`."""
+        self._title.setStyleSheet(f"color: {theme.ink}")
+        self._hint.setStyleSheet(f"color: {theme.muted}")
+
+    def retranslate(self) -> None:
+        """Update the texts to the active language."""
+        self._title.setText(_("Lessons"))
+        self._hint.setText(
+            _("Each step sets the program and says one thing. Change everything; a click returns.")
+        )
+        self._open.setText(_("Open a lesson file…"))
+        self._open.setToolTip(plain_tooltip(_("Opens a lesson that somebody wrote as a text file")))
+
+    def _on_chosen(self) -> None:
+        button = self.sender()
+        assert isinstance(button, LessonButton)
+        self.chosen.emit(button.shelved.lesson.id)

@@ -1,0 +1,307 @@
+"""The lesson: its steps one by one, with the numbers of the live program in their texts."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtGui import QFont, QKeyEvent
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedWidget, QVBoxLayout, QWidget
+
+from attnviz.errors import InputError
+from attnviz.gui.live.pointer import Spot
+from attnviz.gui.look.fonts import section_title_font, ui_font
+from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.panels.lesson.footer import Footer
+from attnviz.gui.panels.lesson.library import Library, Shelved
+from attnviz.gui.panels.lesson.question import Question
+from attnviz.gui.panels.lesson.task import Task
+from attnviz.gui.panels.lesson.text import LessonText, paragraphs, points
+from attnviz.gui.panels.panel import Panel
+from attnviz.gui.store import Store
+from attnviz.gui.widgets.button import Button
+from attnviz.gui.widgets.control import plain_tooltip
+from attnviz.gui.widgets.scroll import clear_scroll
+from attnviz.i18n import _, current_language
+from attnviz.model.claims.scope import Scope, holds
+from attnviz.model.lessons.lesson import Lesson, Step
+from attnviz.model.lessons.markup import markup
+from attnviz.model.lessons.scene import covered_cell, lit_cells
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.view import Cell, shown_head
+from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.trace import Trace
+
+_INSET = 2 * GRID
+
+
+class LessonPanel(Panel):
+    """Shows the shelf of lessons, or one step. The window answers its wishes (see `gui/live/lesson.py`)."""
+
+    lesson_wanted = Signal(str)
+    step_wanted = Signal(int)
+    """The index of a step; past the last one: the shelf."""
+    step_named = Signal(str)
+    page_wanted = Signal(str)
+    file_wanted = Signal()
+    shelf_wanted = Signal()
+    workspace_wanted = Signal(str)
+
+    follows = ("stage", "head", "site", "query")
+
+    def __init__(self, store: Store, parent: QWidget | None = None) -> None:
+        super().__init__(store, parent)
+        self.lesson: Lesson | None = None
+        self.index = 0
+        self._seen = 0
+        self._scene: Document | None = None
+        self._scope: Scope | None = None
+        self._shelf: tuple[Shelved, ...] = ()
+        self._library, self.question, self.task, self.footer = Library(), Question(), Task(), Footer()
+        self._place, self._title = QLabel(), QLabel()
+        self._text = LessonText("lesson_text")
+        self._all, self._return, self._go = Button(), Button(), Button()
+        self._pages = QStackedWidget()
+        self._build()
+        self._connect()
+
+    def _build(self) -> None:
+        self._place.setFont(section_title_font())
+        self._title.setObjectName("lesson_title")
+        self._title.setFont(ui_font(22, QFont.Weight.DemiBold))
+        self._title.setWordWrap(True)
+        for button, name in (
+            (self._all, "all_lessons"),
+            (self._return, "lesson_return"),
+            (self._go, "lesson_workspace"),
+        ):
+            button.setObjectName(name)
+        top = QHBoxLayout()
+        top.addWidget(self._place, 1)
+        top.addWidget(self._return)
+        top.addWidget(self._all)
+        inside = QWidget()
+        column = QVBoxLayout(inside)
+        column.setContentsMargins(0, 0, GRID, 0)
+        column.setSpacing(_INSET)
+        for widget in (self._title, self._text, self.question, self.task):
+            column.addWidget(widget)
+        column.addWidget(self._go, 0, Qt.AlignmentFlag.AlignLeft)
+        column.addStretch(1)
+        page = QWidget()
+        outer = QVBoxLayout(page)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.addLayout(top)
+        outer.addWidget(clear_scroll(inside, sideways=False), 1)
+        outer.addWidget(self.footer)
+        for one in (self._library, page):
+            self._pages.addWidget(one)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(_INSET, GRID, _INSET, GRID)
+        whole.addWidget(self._pages)
+        self.setFocusProxy(self.footer.next)
+
+    def _connect(self) -> None:
+        self._library.chosen.connect(self.lesson_wanted)
+        self._library.file_wanted.connect(self.file_wanted)
+        self._all.clicked.connect(self.shelf_wanted)
+        self._return.clicked.connect(self._on_return)
+        self._go.clicked.connect(self._on_go)
+        self.footer.stepped.connect(self._on_stepped)
+        self.footer.chosen.connect(self.step_wanted)
+        self.question.revealed.connect(self._light)
+        for texts in (self._text, self.question, self.task):
+            texts.pointed.connect(self._on_pointed)
+            texts.chosen.connect(self._on_chosen)
+
+    # --- showing
+
+    @property
+    def step(self) -> Step | None:
+        """The present step; None on the shelf."""
+        return None if self.lesson is None else self.lesson.steps[self.index]
+
+    def show_shelf(self, shelf: tuple[Shelved, ...]) -> None:
+        """Show all lessons."""
+        self._shelf, self.lesson = shelf, None
+        self._scene, self._scope = None, None
+        self.store.set_spot(None)
+        self._library.set_shelf(shelf)
+        self._pages.setCurrentIndex(0)
+
+    def show_step(self, lesson: Lesson, index: int, scene: Document, seen: int) -> None:
+        """Show a step, whose document is about to be computed."""
+        self.lesson, self.index, self._scene, self._seen = lesson, index, scene, seen
+        self._scope = None
+        self.task.set_done(False)
+        self._pages.setCurrentIndex(1)
+        self._show()
+
+    def sizeHint(self) -> QSize:
+        return QSize(424, 640)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(300, 240)
+
+    def apply_theme(self, theme: Theme) -> None:
+        super().apply_theme(theme)
+        self._title.setStyleSheet(f"color: {theme.ink}")
+        self._place.setStyleSheet(f"color: {theme.muted}")
+        self._library.apply_theme(theme)
+
+    def retranslate(self) -> None:
+        self.setAccessibleName(_("Lesson"))
+        self._all.setText(_("All lessons"))
+        self._return.setText(_("Return to the step"))
+        for button, says in (
+            (self._all, _("Shows all lessons and your progress")),
+            (self._return, _("Sets the program as the step does; undo brings your changes back")),
+            (self._go, _("Shows the same document in that workspace")),
+        ):
+            button.setToolTip(plain_tooltip(says))
+        self._library.retranslate()
+        self._library.set_shelf(self._shelf)
+        self.footer.retranslate()
+        self._show()
+
+    def on_document(self, old: Document | None, new: Document) -> None:
+        self._show_way_back()
+        if self._scope is not None:
+            self._light()
+
+    def on_trace(self, trace: Trace) -> None:
+        scene, step = self._scene, self.step
+        if scene is None or step is None:
+            return
+        if self._scope is None and trace.experiment is scene.experiment:
+            self._scope = Scope(trace, scene.view)
+            self._show()
+            self._light()
+        if step.task:
+            self.task.set_done(_is_met(step.task, Scope(trace, scene.view)))
+
+    def set_seen(self, is_seen: bool) -> None:
+        """In another workspace nothing fades."""
+        super().set_seen(is_seen)
+        if not is_seen:
+            self.store.set_spot(None)
+        elif self._scope is not None:
+            self._light()
+
+    def _show(self) -> None:
+        step = self.step
+        if step is None or self.lesson is None:
+            return
+        words = step.words_in(current_language())
+        self._place.setText(self.lesson.title(current_language()))
+        self._title.setText(words.title)
+        body = paragraphs([markup(text, self._scope) for text in words.paragraphs])
+        self._text.set_body(body + points([markup(text, self._scope) for text in words.points]))
+        self.question.setVisible(bool(words.question))
+        if words.question:
+            self.question.set_step(step, words)
+            if self._scope is not None:
+                self.question.set_scope(self._scope)
+        self.task.setVisible(bool(words.task))
+        self.task.set_task(words.task, self._scope)
+        self._show_workspace(step)
+        self.footer.set_place(len(self.lesson.steps), self.index, self._seen)
+        self._show_way_back()
+
+    def _show_workspace(self, step: Step) -> None:
+        from attnviz.gui.workspaces.table import WORKSPACE_BY_ID
+
+        row = WORKSPACE_BY_ID.get(step.scene.workspace)
+        self._go.setVisible(row is not None)
+        if row is not None:
+            self._go.setText(_("Open in {workspace}").format(workspace=_(row.title)))
+
+    def _show_way_back(self) -> None:
+        scene, now = self._scene, self.store.document
+        is_away = scene is not None and (
+            now.experiment is not scene.experiment or now.view.stage != scene.view.stage
+        )
+        self._return.setVisible(is_away)
+
+    @Slot()
+    def _light(self) -> None:
+        """Let the cells of the step stay bright, and cover the one that is to be predicted."""
+        step, scene, scope = self.step, self._scene, self._scope
+        if step is None or scene is None or scope is None or not self.is_seen:
+            return
+        if self.store.experiment is not scene.experiment:
+            self.store.set_spot(None)
+            return
+        cells = lit_cells(step.scene, scope)
+        hides = bool(step.predict) and not self.question.is_revealed
+        covered = covered_cell(step, scope) if hides else None
+        self.store.set_spot(Spot(scene.view.stage, scene.site, cells, covered))
+
+    # --- acting
+
+    @Slot(str)
+    def _on_pointed(self, address: str) -> None:
+        self.store.set_hover(self._cell(address))
+
+    @Slot(str)
+    def _on_chosen(self, address: str) -> None:
+        kind, _colon, rest = address.partition(":")
+        if kind == "step":
+            self.step_named.emit(rest)
+        elif kind == "https":
+            self.page_wanted.emit(address)
+        else:
+            cell = self._cell(address)
+            if cell is not None:
+                self.store.look(
+                    locked=self._locked(cell), query=min(cell.row, self.store.attention.n_queries - 1)
+                )
+
+    def _cell(self, address: str) -> Cell | None:
+        """The cell of a link, of the attention that is shown."""
+        kind, *rest = address.split(":")
+        if self._scope is None or kind not in ("token", "cell"):
+            return None
+        view, site = self.store.document.view, self.store.attention
+        axis = rest[0] if kind == "token" else ""
+        stage = {"query": "q", "key": "k", "": view.stage}[axis]
+        row, column = int(rest[-2]), int(rest[-1])
+        return Cell(stage, row, column, shown_head(site, view, stage))
+
+    def _locked(self, cell: Cell) -> Cell:
+        """A click on a key's word locks the cell of the selected query and that key."""
+        view = self.store.document.view
+        if cell.stage == "k" and STAGE_BY_ID[view.stage].score_shaped:
+            row = min(view.query, self.store.attention.n_queries - 1)
+            return Cell(view.stage, row, cell.row, shown_head(self.store.attention, view, view.stage))
+        return cell
+
+    @Slot(int)
+    def _on_stepped(self, by: int) -> None:
+        self.step_wanted.emit(self.index + by)
+
+    @Slot()
+    def _on_return(self) -> None:
+        self.step_wanted.emit(self.index)
+
+    @Slot()
+    def _on_go(self) -> None:
+        if self.step is not None:
+            self.workspace_wanted.emit(self.step.scene.workspace)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Left and Right go through the steps; Enter reveals."""
+        steps = {Qt.Key.Key_Right: 1, Qt.Key.Key_Left: -1}
+        key = Qt.Key(event.key())
+        if self.step is not None and key in steps and not event.modifiers():
+            self._on_stepped(steps[key])
+        elif self.step is not None and key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.question.reveal()
+        else:
+            super().keyPressEvent(event)
+
+
+def _is_met(task: str, scope: Scope) -> bool:
+    """True if the condition of a task holds; a document without its cells does not meet it."""
+    try:
+        return holds(task, scope)
+    except InputError:
+        return False

@@ -1,0 +1,186 @@
+"""Predict, then reveal: a question, the reader's answer, and the verdict of the live number."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QKeyEvent, QTextDocumentFragment
+from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QLabel, QLineEdit, QRadioButton, QVBoxLayout
+
+from attnviz.core.text import number
+from attnviz.errors import InputError
+from attnviz.gui.look.fonts import number_font, ui_font
+from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.panels.lesson.text import LessonText, paragraphs
+from attnviz.gui.widgets.button import Button
+from attnviz.gui.widgets.card import Card
+from attnviz.gui.widgets.control import plain_tooltip
+from attnviz.i18n import _
+from attnviz.model.claims.scope import Scope, holds, value_of
+from attnviz.model.lessons.answers import answer_of, is_close
+from attnviz.model.lessons.lesson import Step, Words
+from attnviz.model.lessons.markup import markup
+
+_TEXT = 14
+
+
+class Question(Card):
+    """The card of a prediction; `revealed` tells that the reader has answered."""
+
+    revealed = Signal()
+    pointed = Signal(str)
+    chosen = Signal(str)
+
+    def __init__(self) -> None:
+        super().__init__("")
+        self.setObjectName("lesson_question")
+        self._step: Step | None = None
+        self._words: Words | None = None
+        self._scope: Scope | None = None
+        self._said: tuple[bool, str] | None = None
+        self.is_revealed = False
+        self._text = LessonText("question_text", _TEXT)
+        self._answers = QVBoxLayout()
+        self._answers.setSpacing(GRID // 2)
+        self._group = QButtonGroup(self)
+        self.entry = QLineEdit()
+        self.entry.setObjectName("answer_entry")
+        self.entry.setFont(number_font(14))
+        self.entry.setMaximumWidth(112)
+        self.entry.returnPressed.connect(self.reveal)
+        self._tolerance, self._verdict = QLabel(), QLabel()
+        self._tolerance.setObjectName("answer_tolerance")
+        self._verdict.setObjectName("answer_verdict")
+        self._verdict.setWordWrap(True)
+        self._verdict.setFont(ui_font(_TEXT))
+        self.button = Button()
+        self.button.setObjectName("reveal_button")
+        self.button.setProperty("primary", True)
+        self.button.clicked.connect(self.reveal)
+        self._reveal = LessonText("reveal_text", _TEXT)
+        line = QHBoxLayout()
+        line.setSpacing(GRID)
+        line.addWidget(self.entry)
+        line.addWidget(self._tolerance, 1)
+        line.addWidget(self.button, 0, Qt.AlignmentFlag.AlignRight)
+        self.body.addWidget(self._text)
+        self.body.addLayout(self._answers)
+        self.body.addLayout(line)
+        self.body.addWidget(self._verdict)
+        self.body.addWidget(self._reveal)
+        for text in (self._text, self._reveal):
+            text.pointed.connect(self.pointed)
+            text.chosen.connect(self.chosen)
+
+    def set_step(self, step: Step, words: Words) -> None:
+        """Ask the question of a step; it begins without an answer."""
+        is_other = self._step is None or step.id != self._step.id or step != self._step
+        self._step, self._words = step, words
+        if is_other:
+            self._scope, self._said, self.is_revealed = None, None, False
+            self.entry.clear()
+            self._forget_answers()
+        self._make_answers(words.answers)
+        self.retranslate()
+
+    def set_scope(self, scope: Scope) -> None:
+        """The numbers of the step have arrived."""
+        self._scope = scope
+        self._show()
+
+    def retranslate(self) -> None:
+        """Update the texts to the active language."""
+        self.set_title(_("Predict, then reveal"))
+        self.button.setText(_("Reveal"))
+        self.entry.setAccessibleName(_("Your answer"))
+        self.entry.setPlaceholderText(_("a number"))
+        self.entry.setToolTip(plain_tooltip(_("Your answer")))
+        self.button.setToolTip(plain_tooltip(_("Compares your answer with the live number (Enter)")))
+        if self._step is not None:
+            within = number(self._step.tolerance, 3).rstrip("0").rstrip(".")
+            self._tolerance.setText(_("within {tolerance}").format(tolerance=within))
+        self._show()
+
+    def apply_theme(self, theme: Theme) -> None:
+        super().apply_theme(theme)
+        if hasattr(self, "_verdict"):
+            self._tolerance.setStyleSheet(f"color: {theme.muted}")
+            self._show()
+
+    @Slot()
+    def reveal(self) -> None:
+        """Compare the answer with the live number, and show the arithmetic."""
+        if self._step is None or self._scope is None:
+            return
+        try:
+            self._said = self._judged(self._step, self._scope)
+        except InputError as error:
+            self._said = (False, error.message.text())
+        else:
+            self.is_revealed = True
+            self.revealed.emit()
+        self._show()
+
+    def _judged(self, step: Step, scope: Scope) -> tuple[bool, str]:
+        if step.choose:
+            return self._judged_choice(step, scope)
+        value = value_of(step.predict, scope)
+        said, found = self.entry.text(), number(value, 3)
+        if not said.strip():
+            return False, _("It is {value}.").format(value=found)
+        if is_close(answer_of(said), value, step.tolerance):
+            return True, _("Right: it is {value}.").format(value=found)
+        return False, _("Not quite: it is {value}.").format(value=found)
+
+    def _judged_choice(self, step: Step, scope: Scope) -> tuple[bool, str]:
+        right = next((i for i, condition in enumerate(step.choose) if holds(condition, scope)), -1)
+        if self._group.checkedId() == right:
+            return True, _("Right.")
+        return False, _("It is another one: {answer}.").format(answer=self._group.button(right).text())
+
+    def _make_answers(self, answers: tuple[str, ...]) -> None:
+        if len(answers) == len(self._group.buttons()):
+            return
+        self._forget_answers()
+        for index in range(len(answers)):
+            button = QRadioButton()
+            button.setObjectName(f"answer_{index}")
+            button.setFont(ui_font(_TEXT))
+            self._group.addButton(button, index)
+            self._answers.addWidget(button)
+        self.entry.setVisible(not answers)
+        self._tolerance.setVisible(not answers)
+
+    def _forget_answers(self) -> None:
+        for button in self._group.buttons():
+            self._group.removeButton(button)
+            self._answers.removeWidget(button)
+            button.setParent(None)
+            button.deleteLater()
+
+    def _show(self) -> None:
+        words = self._words
+        if words is None:
+            return
+        self._text.set_body(paragraphs([markup(words.question, self._scope)]))
+        for button, answer in zip(self._group.buttons(), words.answers, strict=False):
+            button.setText(_bare(markup(answer, self._scope)))
+        has_said = self._said is not None
+        self._verdict.setVisible(has_said)
+        if self._said is not None:
+            is_right, text = self._said
+            color = self._theme.value if is_right else self._theme.error
+            self._verdict.setStyleSheet(f"color: {color}; font-weight: 600")
+            self._verdict.setText(text)
+        self._reveal.setVisible(self.is_revealed)
+        self._reveal.set_body(paragraphs([markup(words.reveal, self._scope)]) if self.is_revealed else "")
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.reveal()
+        else:
+            super().keyPressEvent(event)
+
+
+def _bare(text: str) -> str:
+    """Markup as plain text, for a button."""
+    return QTextDocumentFragment.fromHtml(text).toPlainText().replace("&", "&&")

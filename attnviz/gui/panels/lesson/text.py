@@ -1,0 +1,116 @@
+"""The text of a step: paragraphs and numbered points, whose words light cells and whose cells are real."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QSize, Qt, QUrl, Signal, Slot
+from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import QFrame, QSizePolicy, QTextBrowser
+
+from attnviz.gui.look.fonts import ui_font
+from attnviz.gui.look.theme import Theme
+from attnviz.gui.widgets.control import active_theme
+
+TEXT_PX = 15
+_LINE = 132
+"""Height of a line in percent of the font's."""
+
+
+class LessonText(QTextBrowser):
+    """Escaped HTML with links, as high as its text. It fetches nothing: links are told by their addresses."""
+
+    pointed = Signal(str)
+    """The address under mouse or keys; empty for none."""
+    chosen = Signal(str)
+
+    def __init__(self, name: str, px: int = TEXT_PX) -> None:
+        super().__init__()
+        self.setObjectName(name)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setFont(ui_font(px))
+        self.setOpenLinks(False)
+        self.setUndoRedoEnabled(False)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setStyleSheet("QTextBrowser { border: 0; padding: 0; background: transparent }")
+        self.document().setDocumentMargin(0)
+        self._body = ""
+        self._theme = active_theme()
+        self.highlighted.connect(self._on_highlighted)
+        self.anchorClicked.connect(self._on_clicked)
+
+    def set_body(self, body: str) -> None:
+        """Show the HTML inside the body."""
+        if body != self._body:
+            self._body = body
+            self._show()
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Use the colours of `theme`."""
+        self._theme = theme
+        self._show()
+
+    def loadResource(self, kind: int, name: QUrl | str) -> None:
+        """No picture and no file, from nowhere."""
+
+    def _show(self) -> None:
+        theme = self._theme
+        self.document().setDefaultStyleSheet(
+            f"p {{ line-height: {_LINE}%; margin: 0 0 10px 0; color: {theme.ink} }}"
+            f"td {{ color: {theme.ink} }} td.n {{ color: {theme.accent}; font-weight: 600 }}"
+            ".strong { font-weight: 600 }"
+            f"a.query {{ color: {theme.query} }} a.key {{ color: {theme.key} }} a {{ color: {theme.accent} }}"
+        )
+        self.setHtml(self._body)
+        has_links = "<a " in self._body
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus if has_links else Qt.FocusPolicy.NoFocus)
+        self.setAccessibleName(self.toPlainText())
+        self._fit()
+
+    def _fit(self) -> None:
+        self.document().setTextWidth(self.viewport().width())
+        self.setFixedHeight(max(1, round(self.document().size().height())))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if event.size().width() != event.oldSize().width():
+            self._fit()
+
+    def sizeHint(self) -> QSize:
+        return QSize(320, self.height())
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(160, 1)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Left and Right belong to the steps of the lesson."""
+        if event.key() in (Qt.Key.Key_Left, Qt.Key.Key_Right):
+            event.ignore()
+        else:
+            super().keyPressEvent(event)
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self.pointed.emit("")
+
+    @Slot(QUrl)
+    def _on_highlighted(self, url: QUrl) -> None:
+        self.pointed.emit(url.toString())
+
+    @Slot(QUrl)
+    def _on_clicked(self, url: QUrl) -> None:
+        self.chosen.emit(url.toString())
+
+
+def paragraphs(texts: list[str]) -> str:
+    """Marked-up texts as paragraphs."""
+    return "".join(f"<p>{text}</p>" for text in texts)
+
+
+def points(texts: list[str]) -> str:
+    """Marked-up texts as numbered points."""
+    rows = "".join(
+        f'<tr><td class="n" width="26"><p>{number}</p></td><td><p>{text}</p></td></tr>'
+        for number, text in enumerate(texts, 1)
+    )
+    return f'<table cellspacing="0" cellpadding="0" width="100%">{rows}</table>' if rows else ""

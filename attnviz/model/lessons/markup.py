@@ -1,0 +1,71 @@
+"""Texts of lessons as HTML, for the window and for pages: everything in them is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html import escape
+
+from attnviz.errors import InputError
+from attnviz.model.claims.scope import Scope
+from attnviz.model.lessons.text import CellLink, Number, PageLink, Piece, Plain, StepLink, TokenLink, pieces
+
+UNKNOWN = "…"
+"""A number before it is computed."""
+
+
+def markup(text: str, scope: Scope | None) -> str:
+    """The text with its numbers, which `scope` computes; links are `token:axis:n`, `cell:r:c`, `step:id`."""
+    try:
+        found = pieces(text)
+    except InputError:
+        return escape(text)
+    return "".join(_MARKUP[type(piece)](piece, scope) for piece in found)
+
+
+def _plain(piece: Plain, scope: Scope | None) -> str:
+    return f'<span class="strong">{escape(piece.text)}</span>' if piece.is_strong else escape(piece.text)
+
+
+def _number(piece: Number, scope: Scope | None) -> str:
+    try:
+        text = UNKNOWN if scope is None else piece.text(scope)
+    except InputError:
+        text = UNKNOWN
+    return f'<span class="number">{escape(text)}</span>'
+
+
+def _token(piece: TokenLink, scope: Scope | None) -> str:
+    axis = piece.anchor.axis
+    return _lit(piece, scope, axis, f"token:{axis}")
+
+
+def _cell(piece: CellLink, scope: Scope | None) -> str:
+    return _lit(piece, scope, "cell", "cell")
+
+
+def _lit(piece: TokenLink | CellLink, scope: Scope | None, kind: str, address: str) -> str:
+    """A link to a place of the document; plain text without it."""
+    text = escape(piece.text)
+    try:
+        cell = None if scope is None else piece.cell(scope)
+    except InputError:
+        cell = None
+    return text if cell is None else f'<a class="{kind}" href="{address}:{cell.row}:{cell.column}">{text}</a>'
+
+
+def _step(piece: StepLink, scope: Scope | None) -> str:
+    return f'<a class="step" href="step:{escape(piece.step)}">{escape(piece.text)}</a>'
+
+
+def _page(piece: PageLink, scope: Scope | None) -> str:
+    return f'<a class="page" href="{escape(piece.address)}">{escape(piece.text)}</a>'
+
+
+_MARKUP: dict[type[Piece], Callable[..., str]] = {
+    Plain: _plain,
+    Number: _number,
+    TokenLink: _token,
+    CellLink: _cell,
+    StepLink: _step,
+    PageLink: _page,
+}

@@ -1,0 +1,220 @@
+"""Lessons in the window: the step sets the program, numbers are live, answers are judged by them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from desk import Answers, Desk, MakeDesk, color_in, picture
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor, QDesktopServices
+from PySide6.QtWidgets import QLabel, QLineEdit, QPushButton, QRadioButton, QTextBrowser
+
+from attnviz.gui.panels.lesson.library import LessonButton
+from attnviz.gui.panels.lesson.panel import LessonPanel
+from attnviz.gui.settings import Settings
+from attnviz.model.edit import edits
+from attnviz.model.edit.paths import put_at
+from attnviz.model.lessons.answers import answer_of
+from attnviz.model.lessons.table import LESSONS, shipped_lesson
+from attnviz.resources import path
+
+
+@pytest.fixture
+def desk(make_desk: MakeDesk) -> Desk:
+    made = make_desk()
+    made.go("learn")
+    return made
+
+
+def panel_of(desk: Desk) -> LessonPanel:
+    panel = desk.window.panels["lesson"]
+    assert isinstance(panel, LessonPanel)
+    return panel
+
+
+def open_step(desk: Desk, lesson: str, step: int = 0) -> LessonPanel:
+    desk.window.lesson_live.open(lesson)
+    desk.window.lesson_live.go(step)
+    desk.settle()
+    return panel_of(desk)
+
+
+def text(desk: Desk, name: str) -> str:
+    return desk.find(QTextBrowser, name).toPlainText()
+
+
+def test_the_shelf_opens_a_lesson(desk: Desk) -> None:
+    buttons = panel_of(desk).findChildren(LessonButton)
+    assert [button.shelved.lesson.id for button in buttons] == list(LESSONS)
+    desk.click(buttons[0])
+    desk.settle()
+    assert desk.store.document.title == "Which word is most like 邀请?"
+    assert "0.24, 0.14 and 0.28" in text(desk, "lesson_text")
+
+
+def test_next_and_back_and_the_keys_go_through_the_steps(desk: Desk) -> None:
+    panel = open_step(desk, "dot-product")
+    desk.click(desk.find(QPushButton, "lesson_next"))
+    assert panel.index == 1
+    panel.setFocus(Qt.FocusReason.OtherFocusReason)
+    desk.press_key(Qt.Key.Key_Right)
+    assert panel.index == 2
+    desk.press_key(Qt.Key.Key_Left)
+    desk.click(desk.find(QPushButton, "lesson_back"))
+    assert panel.index == 0
+    desk.press_key(Qt.Key.Key_PageDown)
+    assert panel.index == 1
+
+
+def test_the_last_step_leads_back_to_the_shelf_and_progress_is_kept(desk: Desk, settings: Settings) -> None:
+    last = len(shipped_lesson("dot-product").steps) - 1
+    panel = open_step(desk, "dot-product", last)
+    desk.click(desk.find(QPushButton, "lesson_next"))
+    assert panel.step is None
+    assert settings.lesson("dot-product") == (last, last + 1)
+    assert desk.window.lesson_live.progress() == f"1 of {len(LESSONS)} lessons finished"
+    desk.window.lesson_live.open("dot-product")  # a finished one begins anew
+    assert panel.index == 0
+
+
+def test_the_cells_of_the_step_stay_bright_and_the_others_fade(desk: Desk) -> None:
+    open_step(desk, "dot-product")
+    spot = desk.store.pointer.spot
+    assert spot is not None and spot.cells == {(3, 1)}
+    corner = desk.map.cell_center(3, 1) - desk.map.cell_center(2, 0)
+    image = picture(desk.map)
+    lit, faded = (color_in(image, desk.map.cell_center(row, 1) + corner * 0.3).saturation() for row in (3, 2))
+    assert faded < lit / 2
+    desk.go("explore")
+    assert desk.store.pointer.spot is None
+
+
+def test_the_number_to_predict_is_covered_until_it_is_revealed(desk: Desk) -> None:
+    open_step(desk, "dot-product", 1)
+    assert desk.store.pointer.spot is not None and desk.store.pointer.spot.covered == (3, 0)
+    assert color_in(picture(desk.map), desk.map.cell_center(3, 0) * 1.0 + _off()) == QColor(desk.theme.panel)
+    desk.click(desk.find(QPushButton, "reveal_button"))
+    assert desk.store.pointer.spot is not None and desk.store.pointer.spot.covered is None
+    assert desk.find(QLabel, "answer_verdict").text() == "It is 0.530."
+
+
+def _off():  # type: ignore[no-untyped-def]
+    from PySide6.QtCore import QPointF
+
+    return QPointF(16, 12)
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("0.53", "Right: it is 0.530."),
+        ("0,54", "Right: it is 0.530."),
+        ("53 %", "Right: it is 0.530."),
+        ("0.6", "Not quite: it is 0.530."),
+        ("much", "The answer must be a number; got 'much'."),
+    ],
+)
+def test_an_answer_is_judged_by_the_live_number(desk: Desk, typed: str, said: str) -> None:
+    panel = open_step(desk, "dot-product", 1)
+    entry = desk.find(QLineEdit, "answer_entry")
+    entry.setText(typed)
+    entry.setFocus(Qt.FocusReason.OtherFocusReason)
+    desk.press_key(Qt.Key.Key_Return)
+    assert desk.find(QLabel, "answer_verdict").text() == said
+    assert panel.question.is_revealed == ("much" not in typed)
+
+
+def test_a_choice_is_judged_by_the_live_conditions(desk: Desk) -> None:
+    open_step(desk, "dot-product", 3)
+    desk.find(QRadioButton, "answer_0").setChecked(True)
+    desk.click(desk.find(QPushButton, "reveal_button"))
+    assert desk.find(QLabel, "answer_verdict").text() == "It is another one: 阳."
+    open_step(desk, "dot-product", 4)
+    open_step(desk, "dot-product", 3)
+    desk.find(QRadioButton, "answer_1").setChecked(True)
+    desk.click(desk.find(QPushButton, "reveal_button"))
+    assert desk.find(QLabel, "answer_verdict").text() == "Right."
+
+
+def test_a_task_is_done_when_the_live_numbers_say_so(desk: Desk) -> None:
+    panel = open_step(desk, "dot-product", 5)
+    assert not panel.task.is_done
+    desk.store.edit(edits.set_vector_cell, 2, 0, 0.9)
+    desk.settle()
+    assert panel.task.is_done
+    desk.click(desk.find(QPushButton, "lesson_return"))
+    desk.settle()
+    assert not panel.task.is_done and desk.find(QPushButton, "lesson_return").isHidden()
+    desk.store.undo()  # the reader's own work is still there
+    assert desk.store.experiment.vectors.values.array[2, 0] == 0.9  # type: ignore[union-attr]
+
+
+def test_a_step_opens_the_panels_that_it_needs(desk: Desk) -> None:
+    docks = desk.window.docks
+    open_step(desk, "dot-product", 0)
+    assert docks["vectors"].isHidden() and not docks["stage"].isHidden()
+    open_step(desk, "dot-product", 5)
+    assert not docks["vectors"].isHidden() and docks["mechanism"].isHidden()
+
+
+def test_words_light_rows_and_columns(desk: Desk) -> None:
+    panel = open_step(desk, "dot-product", 0)
+    panel._on_pointed("token:key:1:0")
+    assert desk.store.hovered is not None and desk.store.hovered.stage == "k"
+    assert 1 in desk.map.highlight.columns
+    panel._on_chosen("cell:3:1")
+    assert desk.store.document.view.locked is not None
+    assert (desk.store.document.view.locked.row, desk.store.document.view.locked.column) == (3, 1)
+
+
+def test_the_language_changes_the_lesson_at_once(desk: Desk) -> None:
+    open_step(desk, "dot-product", 0)
+    desk.window.handlers.on_language()
+    assert "0.24、0.14 和 0.28" in text(desk, "lesson_text")
+
+
+def test_the_scale_of_the_lesson_may_be_changed_in_the_window(desk: Desk) -> None:
+    panel = open_step(desk, "softmax", 4)
+    assert not panel.task.is_done
+    desk.store.edit_attention(put_at, "scale", {"kind": "sqrt_d_head"})
+    desk.settle()
+    assert panel.task.is_done
+
+
+def test_a_file_of_a_teacher_opens(desk: Desk, tmp_path: Path) -> None:
+    source = path("lessons", "softmax.md").read_text(encoding="utf-8")
+    file = tmp_path / "mine.md"
+    file.write_text(source.replace("Scores become shares", "<b>My</b> lesson"), encoding="utf-8")
+    desk.go("explore")
+    desk.window.lesson_live.open_file(file)
+    desk.settle()
+    assert desk.window.workspaces.present.id == "learn"
+    assert desk.find(QLabel, "lesson_title").text() == "<b>My</b> lesson"
+    file.write_text("no lesson", encoding="utf-8")
+    desk.window.lesson_live.open_file(file)
+    assert "mine.md: A lesson must begin with" in desk.said()
+
+
+def test_a_page_opens_only_after_a_question(
+    desk: Desk, answers: Answers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: opened.append(url.toString()))
+    panel = open_step(desk, "dot-product", 0)
+    panel._on_chosen("https://arxiv.org/abs/1706.03762")
+    assert answers.boxes == ["page_question"] and opened == []
+    answers.button = answers.button.__class__.Open
+    panel._on_chosen("https://arxiv.org/abs/1706.03762")
+    assert opened == ["https://arxiv.org/abs/1706.03762"]
+
+
+def test_answers_are_read_as_people_write_them() -> None:
+    assert [answer_of(one) for one in ("0.5", "0,5", "−2", "50 %", "1,000.5", ".3")] == [
+        0.5,
+        0.5,
+        -2,
+        0.5,
+        1000.5,
+        0.3,
+    ]
