@@ -98,7 +98,7 @@ def _sheet(sizes: Sizes, style: Style) -> Sheet | None:
     least = LEAST_MAP / (sizes.n_across * cell[0])
     for count in range(columns, 0, -1):
         tallest = TALLEST * style.room / (math.ceil(sizes.n_maps / count) * sizes.n_down * cell[1])
-        placed = partial(_scaled, sizes, count, cell)
+        placed = partial(_scaled, sizes, count, cell, _least_height(sizes, style, cell[1]))
         factor = fitting(style.room, lambda of: placed(of).width, least, max(least, tallest))  # noqa: B023
         if factor is not None:
             return placed(factor)
@@ -114,11 +114,16 @@ def _natural_cell(sizes: Sizes, style: Style) -> tuple[float, float]:
 def _narrowest(sizes: Sizes, style: Style) -> Sheet:
     """The layout of the smallest width."""
     cell = _natural_cell(sizes, style)
-    return _scaled(sizes, 1, cell, LEAST_MAP / (sizes.n_across * cell[0]))
+    return _scaled(sizes, 1, cell, 0.0, LEAST_MAP / (sizes.n_across * cell[0]))
 
 
-def _scaled(sizes: Sizes, columns: int, cell: tuple[float, float], factor: float) -> Sheet:
-    return arrange(sizes, columns, factor * cell[0], factor * cell[1])
+def _least_height(sizes: Sizes, style: Style, natural: float) -> float:
+    """The height of a cell below which labels would be left out; 0 where they are many, or cells square."""
+    return 0.0 if style.square or sizes.n_maps > 1 else min(natural, sizes.label + 2)
+
+
+def _scaled(sizes: Sizes, columns: int, cell: tuple[float, float], least: float, factor: float) -> Sheet:
+    return arrange(sizes, columns, factor * cell[0], max(least, factor * cell[1]))
 
 
 def draw(axes: Any, content: Content, plan: Plan, shades: Shades) -> None:

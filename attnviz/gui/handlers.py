@@ -44,9 +44,10 @@ class Handlers(QObject):
         from attnviz.gui.export.export import Exporter
 
         window = self._window
-        exporter = Exporter(window, window.store, window.scheduler)
+        exporter = Exporter(window, window.store, window.scheduler, window.settings)
         exporter.failed.connect(self._warn)
         exporter.said.connect(self._say)
+        exporter.pinned = lambda: getattr(window, "compare_live", None) and window.compare_live.pinned
         return exporter
 
     @cached_property
@@ -380,20 +381,19 @@ class Handlers(QObject):
 
     @Slot()
     def on_export_figure(self) -> None:
-        self._exporter.export_figure()
+        self._exporter.export("stage", self._window.panels)
 
     @Slot()
     def on_export_panel(self) -> None:
-        if self._window.panels:
-            self._exporter.export_panel(self._window.panels)
+        self._exporter.export("panel", self._window.panels)
 
     def export_panel(self, id_: str) -> None:
         """Export one panel, which the dialog proposes."""
-        self._exporter.export_panel(self._window.panels, id_)
+        self._exporter.export("panel", self._window.panels, id_)
 
     @Slot()
     def on_export_numbers(self) -> None:
-        self._exporter.export_numbers()
+        self._exporter.export("table", self._window.panels)
 
     @Slot()
     def on_copy_picture(self) -> None:

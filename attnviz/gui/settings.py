@@ -105,6 +105,14 @@ class Settings:
         """Remember the step of a lesson, and how many were seen."""
         self._store.setValue(f"lessons/{id_}", f"{step}/{seen}")
 
+    def export(self) -> str:
+        """The options of the last export, as the dialog writes them; empty at first."""
+        return str(self._store.value("export", ""))
+
+    def set_export(self, text: str) -> None:
+        """Remember the options of an export."""
+        self._store.setValue("export", text)
+
     def geometry(self) -> bytes:
         """Place and size of the window when it was last closed; empty at first."""
         return self._bytes("window/geometry")

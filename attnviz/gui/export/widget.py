@@ -14,11 +14,21 @@ from PySide6.QtWidgets import QLabel, QWidget
 from attnviz.gui.export.outlines import with_outlines
 from attnviz.gui.export.whole import scroll_areas, shown_whole
 from attnviz.gui.look.theme import Theme
+from attnviz.gui.widgets.card import Card
+from attnviz.gui.widgets.panel_dock import PanelDock
 
 SCALE = 2.0
 """Pixels of a picture for each pixel of the widget."""
 PDF_DPI = 96
 """Pixels per inch of a widget's size."""
+
+
+def framed(panel: QWidget) -> QWidget:
+    """The card or dock around a panel, with its title; the panel itself if it has none."""
+    around = panel.parentWidget()
+    while around is not None and not isinstance(around, Card | PanelDock):
+        around = around.parentWidget()
+    return panel if around is None else around
 
 
 def widget_bytes(widget: QWidget, theme: Theme, format_id: str) -> bytes:

@@ -2,45 +2,49 @@
 
 from __future__ import annotations
 
-import csv
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from desk import Desk, MakeDesk, pixels
-from msgspec.structs import replace
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint, Qt, QTimer
 from PySide6.QtGui import QColor, QGuiApplication, QImage, QPainter
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import (
-    QCheckBox,
     QComboBox,
     QFileDialog,
     QLabel,
+    QPlainTextEdit,
     QPushButton,
     QScrollArea,
     QScrollBar,
-    QSpinBox,
     QVBoxLayout,
     QWidget,
 )
 
 import attnviz
 from attnviz.compute.scheduler import Scheduler
-from attnviz.figures import figure_bytes, render
-from attnviz.gui.dialogs.export import FigureChoice, FigureDialog, PanelDialog
+from attnviz.figures import Style, figure_bytes, render
+from attnviz.figures.options import OPTIONS
+from attnviz.gui.dialogs.export import ExportDialog
 from attnviz.gui.export import whole
-from attnviz.gui.export.export import MOST_COPIED, Exporter, _framed, seen_titles
-from attnviz.gui.export.widget import picture
+from attnviz.gui.export.choices import CHOICES
+from attnviz.gui.export.export import MOST_COPIED, Exporter
+from attnviz.gui.export.source import Choice
+from attnviz.gui.export.table import EXPORT_BY_ID, EXPORTS
+from attnviz.gui.export.widget import framed, picture, widget_bytes
 from attnviz.gui.look.fonts import load_fonts
-from attnviz.gui.look.theme import DARK, LIGHT
+from attnviz.gui.look.theme import LIGHT
 from attnviz.gui.panels.stage.panel import StageViewPanel
+from attnviz.gui.settings import Settings
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.card import Card
+from attnviz.gui.widgets.control import active_theme
 from attnviz.i18n import _
 from attnviz.model.io.presets import load_preset
 from attnviz.model.spec.view import Cell, Ranges
@@ -50,10 +54,15 @@ SVG = "{http://www.w3.org/2000/svg}"
 WIDTH, HEIGHT = 700, 420
 
 
+def write_panel(path: Path, panel: QWidget) -> None:
+    """Write a panel as the dialog makes it."""
+    path.write_bytes(widget_bytes(framed(panel), active_theme(), path.suffix[1:]))
+
+
 class Bench:
     """A window with one panel, its store and its exporter; `said` and `failed` hold what was emitted."""
 
-    def __init__(self, preset: str) -> None:
+    def __init__(self, preset: str, settings: Settings) -> None:
         load_fonts()
         document = load_preset(preset)
         self.store = Store(document)
@@ -66,7 +75,8 @@ class Bench:
         for _time in range(2):
             self.panel.grab()  # the caption takes its height when it is first laid out
         self.scheduler = Scheduler(lambda call: call(), inline=True)
-        self.exporter = Exporter(self.window, self.store, self.scheduler)
+        self.exporter = Exporter(self.window, self.store, self.scheduler, settings)
+        self.settings = settings
         self.said: list[str] = []
         failed: list[str] = []
         self.failed = failed
@@ -75,47 +85,44 @@ class Bench:
 
 
 @pytest.fixture
-def bench(qtbot: Any) -> Iterator[Bench]:
-    made = Bench("cross-attention")
+def bench(qtbot: Any, settings: Settings) -> Iterator[Bench]:
+    made = Bench("cross-attention", settings)
     qtbot.addWidget(made.window)
     yield made
 
 
-def choice(**changes: Any) -> FigureChoice:
-    return FigureChoice(
-        **{"stage": "weights", "head": 0, "theme": "light", "format_id": "svg", "dpi": 100, **changes}
-    )
+@pytest.fixture
+def open_dialog(qtbot: Any) -> Iterator[Callable[..., ExportDialog]]:
+    """Opens the dialog on a bench; it is closed at the end."""
+    opened: list[ExportDialog] = []
+
+    def opens(bench: Bench, row: str = "stage", **source: Any) -> ExportDialog:
+        made = replace(bench.exporter.source({}), **source)
+        dialog = ExportDialog(bench.window, made, bench.scheduler, bench.settings, row)
+        qtbot.waitUntil(lambda: dialog._shown is not None)
+        opened.append(dialog)
+        return dialog
+
+    yield opens
+    for dialog in opened:
+        dialog.done(0)
+        dialog.deleteLater()
 
 
-@pytest.mark.parametrize("suffix", ["svg", "pdf", "png"])
-def test_a_figure_is_the_one_that_the_library_draws(bench: Bench, tmp_path: Path, suffix: str) -> None:
-    bench.store.look(orientation="queries_as_columns", ranges=Ranges.of_all("log"))
-    file = tmp_path / f"figure.{suffix}"
-    bench.exporter.write_figure(file, choice(theme="dark"))
-    document = bench.store.document
-    figure = render(attnviz.run(document), document.view, "weights", 0, theme="dark")
-    assert file.read_bytes() == figure_bytes(figure, suffix, dpi=100)
-    assert (bench.said, bench.failed) == ([f"Saved figure.{suffix}"], [])
+def box(dialog: ExportDialog, name: str) -> Any:
+    """The control of an option."""
+    return dialog.findChild(QWidget, f"export_{name}_box")
 
 
-def test_what_cannot_be_written_is_one_sentence(bench: Bench, tmp_path: Path) -> None:
-    bench.exporter.write_figure(tmp_path / "a.gif", choice())
-    bench.exporter.write_figure(tmp_path / "absent" / "a.svg", choice())
-    bench.exporter.write_panel(tmp_path / "a.bmp", bench.panel)
-    bench.exporter.write_panel(tmp_path / "absent" / "a.png", bench.panel)
-    bench.exporter.write_numbers(tmp_path / "a.txt")
-    assert bench.failed == [
-        "a.gif: suffix must be one of '.svg', '.pdf', '.png'; got '.gif'.",
-        "a.svg: No such file or directory",
-        "a.bmp: suffix must be one of '.svg', '.pdf', '.png'; got '.bmp'.",
-        "a.png: No such file or directory",
-        "a.txt: suffix must be one of '.csv', '.npz'; got '.txt'.",
-    ]
-    assert bench.said == [] and [f for f in tmp_path.iterdir() if f.is_file()] == []
+def pick(dialog: ExportDialog, name: str, value: str) -> None:
+    """Choose a value of a drop-down list."""
+    combo = box(dialog, name)
+    assert combo.findData(value) >= 0, [combo.itemData(i) for i in range(combo.count())]
+    combo.setCurrentIndex(combo.findData(value))
 
 
 def test_a_panel_as_png_is_twice_as_large_and_looks_the_same(bench: Bench, tmp_path: Path) -> None:
-    bench.exporter.write_panel(tmp_path / "p.png", bench.panel)
+    write_panel(tmp_path / "p.png", bench.panel)
     image = QImage(str(tmp_path / "p.png"))
     assert (image.width(), image.height()) == (2 * WIDTH, 2 * HEIGHT)
     assert image.pixelColor(1, 1) == QColor(LIGHT.panel)
@@ -125,7 +132,7 @@ def test_a_panel_as_png_is_twice_as_large_and_looks_the_same(bench: Bench, tmp_p
 
 
 def test_a_panel_as_svg_holds_its_text(bench: Bench, tmp_path: Path) -> None:
-    bench.exporter.write_panel(tmp_path / "p.svg", bench.panel)
+    write_panel(tmp_path / "p.svg", bench.panel)
     data = (tmp_path / "p.svg").read_bytes()
     texts = {"".join(text.itertext()).strip() for text in ET.fromstring(data).iter(f"{SVG}text")}
     assert {"猫", "坐在", "垫子", "上", "0.850", "mat"} <= texts
@@ -159,7 +166,7 @@ def test_what_is_too_large_for_a_picture_is_cut_off_in_an_svg(
     panel.resize(200, 100)
     scroll.setMinimumWidth(scroll.sizeHint().width())
     panel.show()
-    bench.exporter.write_panel(tmp_path / "p.svg", panel)
+    write_panel(tmp_path / "p.svg", panel)
     root = ET.fromstring((tmp_path / "p.svg").read_bytes())
     clip = next(root.iter(f"{SVG}clipPath"))
     (rect,) = clip
@@ -178,7 +185,7 @@ def test_what_is_too_large_for_a_picture_is_cut_off_in_an_svg(
 
 def test_letters_of_an_svg_are_outlines_in_any_program(bench: Bench, tmp_path: Path) -> None:
     """A program that knows no font of the program sees what the window shows."""
-    bench.exporter.write_panel(tmp_path / "p.svg", bench.panel)
+    write_panel(tmp_path / "p.svg", bench.panel)
     data = (tmp_path / "p.svg").read_bytes()
     root = ET.fromstring(data)
     texts = list(root.iter(f"{SVG}text"))
@@ -213,17 +220,16 @@ def test_a_panel_is_exported_whole_and_without_what_only_the_mouse_needs(desk: D
     block, inspector = desk.window.panels["block"], desk.window.panels["inspector"]
     desk.bring("block")
     desk.qtbot.waitUntil(lambda: not desk.window.docks["block"].visibleRegion().isEmpty())
-    frames = [_framed(panel) for panel in (block, inspector)]
+    frames = [framed(panel) for panel in (block, inspector)]
     before = [frame.geometry() for frame in frames], desk.window.focusWidget()
     bars = [bar for frame in frames for bar in frame.findChildren(QScrollBar) if bar.isVisible()]
     assert bars  # else there is nothing to be seen here
     texts = []
     for name, panel in (("block", block), ("inspector", inspector)):
-        exporter = desk.window.handlers._exporter
-        exporter.write_panel(tmp_path / f"{name}.svg", panel)
+        write_panel(tmp_path / f"{name}.svg", panel)
         root = ET.parse(tmp_path / f"{name}.svg").getroot()
         texts.append({"".join(text.itertext()).strip() for text in root.iter(f"{SVG}text")})
-        exporter.write_panel(tmp_path / f"{name}.png", panel)
+        write_panel(tmp_path / f"{name}.png", panel)
         image = QImage(str(tmp_path / f"{name}.png"))
         wide, high = (int(float(number)) for number in str(root.get("viewBox")).split()[2:])
         assert (image.width(), image.height()) == (2 * wide, 2 * high)
@@ -238,7 +244,7 @@ def test_a_panel_is_exported_whole_and_without_what_only_the_mouse_needs(desk: D
 
 
 def test_a_panel_as_pdf_is_one_page_of_its_size_with_embedded_chinese(bench: Bench, tmp_path: Path) -> None:
-    bench.exporter.write_panel(tmp_path / "p.pdf", bench.panel)
+    write_panel(tmp_path / "p.pdf", bench.panel)
     data = (tmp_path / "p.pdf").read_bytes()
     box = re.search(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", data)
     assert box is not None
@@ -251,7 +257,7 @@ def test_a_panel_in_a_card_is_exported_with_its_title(bench: Bench, tmp_path: Pa
     card.setParent(bench.window)
     card.body.addWidget(bench.panel)
     card.resize(WIDTH, HEIGHT)
-    bench.exporter.write_panel(tmp_path / "p.svg", bench.panel)
+    write_panel(tmp_path / "p.svg", bench.panel)
     root = ET.fromstring((tmp_path / "p.svg").read_bytes())
     texts = " ".join("".join(text.itertext()).strip() for text in root.iter(f"{SVG}text")).lower()
     assert "weights and more" in texts and "0.850" in texts
@@ -261,25 +267,9 @@ def test_hover_is_not_exported(bench: Bench) -> None:
     plain = picture(bench.panel, LIGHT).toImage()
     bench.store.set_hover(Cell("weights", 2, 2))
     assert picture(bench.panel, LIGHT).toImage() != plain
-    bench.exporter.write_panel(Path("absent/p.png"), bench.panel)
+    bench.exporter.source({})
     assert bench.store.pointer.cell is None
     assert picture(bench.panel, LIGHT).toImage() == plain
-
-
-def test_numbers_as_csv_are_the_shown_stage_and_as_npz_everything(bench: Bench, tmp_path: Path) -> None:
-    bench.store.look(stage="scores")
-    trace = bench.store.trace
-    assert trace is not None
-    bench.exporter.write_numbers(tmp_path / "n.csv")
-    bench.exporter.write_numbers(tmp_path / "n.npz")
-    with (tmp_path / "n.csv").open(encoding="utf-8-sig", newline="") as stream:
-        head, *rows = csv.reader(stream)
-    assert head == ["", "猫", "坐在", "垫子", "上"]
-    read = np.array([row[1:] for row in rows], dtype=np.float64)
-    np.testing.assert_array_equal(read, trace["scores"][0])
-    with np.load(tmp_path / "n.npz") as stages:
-        assert len(stages.files) == len(trace.only.stages)
-    assert bench.said == ["Saved n.csv", "Saved n.npz"]
 
 
 def test_copied_table_has_every_digit(bench: Bench) -> None:
@@ -337,99 +327,168 @@ def test_without_numbers_there_is_a_sentence(bench: Bench) -> None:
     bench.store.trace = None
     bench.exporter.copy_table()
     bench.exporter.copy_picture()
-    bench.exporter.export_figure()
+    bench.exporter.export("stage")
     assert bench.failed == ["An export needs computed numbers; got none yet."] * 3
 
 
-def test_the_caption_is_exported_if_wished(qtbot: Any) -> None:
-    bench = Bench("grouped-query")
+def choice_of(row: str, format_id: str = "png") -> Choice:
+    return Choice(format_id, (("title", "on"), ("bar", "on"), ("panel", "stage")))
+
+
+def test_every_row_makes_every_format_of_a_state(bench: Bench) -> None:
+    other = bench.exporter.source({})
+    subject = Choice("png", ()).subject(other, lambda: None)
+    source = replace(other, other=lambda check: subject, panels={"stage": bench.panel})
+    for row in EXPORTS:
+        if row.why_not(source) is not None:
+            assert row.id == "dials"
+            continue
+        for kind in row.formats:
+            made = row.make(source, choice_of(row.id, kind.id), lambda: None)
+            assert len(made.data) > 100 and made.shown, (row.id, kind.id)
+            names = {one.name for one in CHOICES} | {one.field for one in OPTIONS}
+            assert set(row.options) <= names
+
+
+@pytest.mark.parametrize("suffix", ["svg", "pdf", "png"])
+def test_the_file_of_a_figure_is_the_one_of_the_shell(
+    bench: Bench, open_dialog: Callable[..., ExportDialog], tmp_path: Path, suffix: str, qtbot: Any
+) -> None:
+    bench.store.look(orientation="queries_as_columns", ranges=Ranges.of_all("log"))
+    dialog = open_dialog(bench)
+    pick(dialog, "theme", "dark")
+    pick(dialog, "format", suffix)
+    qtbot.waitUntil(lambda: dialog._shown is not None)
+    dialog._on_save()
+    assert dialog.made is not None
+    bench.exporter.write(tmp_path / f"a.{suffix}", dialog.made)
+    document = bench.store.document
+    style = Style(theme="dark")
+    shown = EXPORT_BY_ID["stage"].make(bench.exporter.source({}), dialog.choice, lambda: None)
+    assert (tmp_path / f"a.{suffix}").read_bytes() == shown.data
+    attnviz.render(document, tmp_path / f"b.{suffix}", stage="weights", head=0, style=style)
+    assert attnviz.load(tmp_path / f"a.{suffix}") == attnviz.load(tmp_path / f"b.{suffix}") == document
+    figure = render(attnviz.run(document), document.view, "weights", 0, style=style)
+    plain = figure_bytes(figure, suffix)
+    made = (tmp_path / f"a.{suffix}").read_bytes()
+    assert len(made) > len(plain) and made[-4:] == plain[-4:]
+    assert bench.said == [f"Saved a.{suffix}"]
+
+
+def test_the_preview_is_the_file(bench: Bench, open_dialog: Callable[..., ExportDialog], qtbot: Any) -> None:
+    dialog = open_dialog(bench)
+    pick(dialog, "format", "png")
+    qtbot.waitUntil(lambda: dialog._shown is not None)
+    preview = dialog.findChild(QLabel, "export_preview").pixmap().toImage()
+    dialog._on_save()
+    assert dialog.made is not None
+    image = QImage.fromData(dialog.made.data)
+    assert preview.width() / preview.height() == pytest.approx(image.width() / image.height(), rel=0.02)
+    assert preview.pixelColor(1, 1) == image.pixelColor(1, 1) == QColor(LIGHT.panel)
+
+
+def test_a_bad_option_is_said_beside_its_field(
+    bench: Bench, open_dialog: Callable[..., ExportDialog], qtbot: Any
+) -> None:
+    dialog = open_dialog(bench)
+    for name, text, sentence in (
+        ("width", "5mm", "must be from 20 mm to 1000 mm; got 5 mm."),
+        ("width", "wide", "must be a length such as 85mm or 3.5in"),
+        ("width", "40mm", "must be at least"),
+        ("font_size", "900", "must be a size from 4 to 48 points"),
+    ):
+        control = box(dialog, name)
+        (control.setEditText if isinstance(control, QComboBox) else control.setText)(text)
+        error = dialog.findChild(QLabel, f"export_{name}_error")
+        qtbot.waitUntil(lambda error=error: bool(error.text()))
+        assert sentence in error.text()
+        assert dialog._shown is None
+        (control.setEditText if isinstance(control, QComboBox) else control.setText)("")
+        qtbot.waitUntil(lambda: dialog._shown is not None)
+        assert error.text() == ""
+
+
+def test_only_the_options_of_a_row_are_offered(
+    bench: Bench, open_dialog: Callable[..., ExportDialog], qtbot: Any
+) -> None:
+    dialog = open_dialog(bench)
+    names = [*(row.name for row in CHOICES), *(row.field for row in OPTIONS)]
+    for row in EXPORTS:
+        if row.why_not(dialog._source) is not None:
+            index = dialog._what.findData(row.id)
+            assert not dialog._what.model().item(index).isEnabled()
+            continue
+        pick(dialog, "what", row.id)
+        offered = {name for name in names if not box(dialog, name).isHidden()}
+        hidden = {"site", "caption"} | ({"dpi"} if dialog.choice.format != "png" else set())
+        assert offered - hidden == set(row.options) - hidden, row.id
+        assert [dialog._format.itemData(i) for i in range(dialog._format.count())] == [
+            kind.id for kind in row.formats
+        ]
+
+
+def test_a_stage_offers_its_heads_and_all_attentions_their_stages(
+    qtbot: Any, settings: Settings, open_dialog: Callable[..., ExportDialog]
+) -> None:
+    bench = Bench("encoder-decoder", settings)
     qtbot.addWidget(bench.window)
-    trace, view = bench.store.trace, bench.store.document.view
+    dialog = open_dialog(bench)
+    trace = bench.store.trace
     assert trace is not None
-    dialog = FigureDialog(
-        bench.window, trace, view, "light", bench.scheduler, "A sentence about [eight] heads"
-    )
-    check = dialog.findChild(QCheckBox, "export_caption_check")
-    preview = dialog.findChild(QLabel, "export_preview")
-    assert dialog.choice.caption == ""
-    without = preview.pixmap().toImage()
-    check.click()
-    assert dialog.choice.caption == "A sentence about [eight] heads"
-    assert preview.pixmap().toImage() != without
-    bare = FigureDialog(bench.window, trace, view, "light", bench.scheduler)
-    assert bare.findChild(QCheckBox, "export_caption_check") is None
-    for one in (dialog, bare):
-        one.done(0)
-
-
-def test_the_dialog_offers_what_the_trace_has_and_previews_it(qtbot: Any) -> None:
-    bench = Bench("grouped-query")
-    qtbot.addWidget(bench.window)
-    trace, view = bench.store.trace, replace(bench.store.document.view, stage="weights", head=5)
-    assert trace is not None
-    dialog = FigureDialog(bench.window, trace, view, "dark", bench.scheduler)
-    stage, head, kind = (dialog.findChild(QComboBox, f"export_{n}_box") for n in ("stage", "head", "format"))
-    preview, dpi = dialog.findChild(QLabel, "export_preview"), dialog.findChild(QSpinBox, "export_dpi_box")
-    assert [stage.itemData(i) for i in range(stage.count())] == list(trace.only.stages)
-    assert dialog.choice == FigureChoice("weights", 5, "dark", "svg", 200)
-    assert head.count() == 9
-    dark = preview.pixmap().toImage()
-    assert dark.pixelColor(1, 1) == QColor(DARK.panel)
-    stage.setCurrentIndex(stage.findData("k"))
-    assert [head.itemData(i) for i in range(head.count())] == [0, 1, "all"]
-    assert dialog.choice.head == 1  # the key/value head that query head 5 reads
-    assert preview.pixmap().toImage() != dark
-    assert not dpi.isEnabled()
-    kind.setCurrentIndex(kind.findData("png"))
-    assert dpi.isEnabled() and dialog.choice.format_id == "png"
-    dialog.reject()
-    dialog.deleteLater()
-
-
-def test_the_dialog_offers_the_attentions_where_there_are_several(qtbot: Any, tmp_path: Path) -> None:
-    bench = Bench("encoder-decoder")
-    qtbot.addWidget(bench.window)
-    trace, view = bench.store.trace, bench.store.document.view
-    assert trace is not None
-    dialog = FigureDialog(bench.window, trace, view, "light", bench.scheduler)
-    site, stage, head = (dialog.findChild(QComboBox, f"export_{n}_box") for n in ("site", "stage", "head"))
-    preview = dialog.findChild(QLabel, "export_preview")
+    site, stage, head = (box(dialog, name) for name in ("site", "stage", "head"))
     assert [site.itemText(i) for i in range(site.count())] == [
         "Encoder layer 1 · self-attention",
         "Decoder layer 1 · masked self-attention",
         "Decoder layer 1 · cross-attention",
-        "all, side by side",
     ]
-    assert dialog.choice.site == "decoder.0.cross"
-    one = preview.pixmap().toImage()
-    stage.setCurrentIndex(stage.findData("memory"))
-    site.setCurrentIndex(0)
-    # The encoder has no memory: back to the weights.
+    assert site.currentData() == "decoder.0.cross"
+    pick(dialog, "stage", "memory")
+    assert head.count() == 1
+    pick(dialog, "site", "encoder.0.self")
     assert [stage.itemData(i) for i in range(stage.count())] == list(trace.site("encoder.0.self").stages)
-    assert (dialog.choice.site, dialog.choice.stage) == ("encoder.0.self", "weights")
-    head.setCurrentIndex(head.findData("all"))
-    site.setCurrentIndex(3)
+    assert stage.currentData() != "memory"
+    pick(dialog, "what", "sites")
     assert [stage.itemData(i) for i in range(stage.count())] == ["scores", "scaled", "weights"]
-    assert [head.itemData(i) for i in range(head.count())] == [0, 1]
-    assert dialog.choice.site == "all" and dialog.choice.head == 0
-    assert preview.pixmap().toImage() != one
-    bench.exporter.write_figure(tmp_path / "all.svg", dialog.choice)
-    expected = render(trace, view, "weights", 0, site="all", theme="light")
-    assert (tmp_path / "all.svg").read_bytes() == figure_bytes(expected, "svg")
-    assert bench.failed == []
-    dialog.reject()
-    dialog.deleteLater()
+    qtbot.waitUntil(lambda: dialog._shown is not None)
 
 
-def test_the_dialog_does_not_ask_which_attention_where_there_is_one(bench: Bench) -> None:
-    trace = bench.store.trace
-    assert trace is not None
-    dialog = FigureDialog(bench.window, trace, bench.store.document.view, "light", bench.scheduler)
-    labels = {label.text() for label in dialog.findChildren(QLabel)}
-    assert "Stage" in labels and "Attention" not in labels
-    assert dialog.choice.site is None
-    dialog.reject()
-    dialog.deleteLater()
+def test_the_last_settings_are_remembered(
+    bench: Bench, open_dialog: Callable[..., ExportDialog], qtbot: Any
+) -> None:
+    first = open_dialog(bench)
+    box(first, "width").setEditText("85mm")
+    box(first, "title").setChecked(False)
+    pick(first, "format", "pdf")
+    qtbot.waitUntil(lambda: first._shown is not None)
+    first._on_save()
+    second = open_dialog(bench)
+    assert box(second, "width").currentText() == "85mm" and not box(second, "title").isChecked()
+    assert second.choice.format == "pdf"
+    bench.settings.set_export("{broken")
+    assert open_dialog(bench).choice.format == "svg"
+
+
+def test_a_table_is_shown_as_it_is_written(
+    bench: Bench, open_dialog: Callable[..., ExportDialog], qtbot: Any
+) -> None:
+    dialog = open_dialog(bench, "table")
+    pick(dialog, "format", "bmatrix")
+    box(dialog, "digits").setText("2")
+    qtbot.waitUntil(lambda: dialog._shown is not None)
+    text = dialog.findChild(QPlainTextEdit, "export_text")
+    assert dialog._shown is not None
+    assert text.toPlainText() == dialog._shown[2].data.decode()
+    dialog._on_copy()
+    assert QGuiApplication.clipboard().text().startswith(r"\begin{bmatrix}")
+    box(dialog, "digits").setText("99")
+    error = dialog.findChild(QLabel, "export_digits_error")
+    qtbot.waitUntil(lambda: "from 0 to 17; got '99'." in error.text())
+
+
+def test_what_cannot_be_written_is_one_sentence(bench: Bench, tmp_path: Path) -> None:
+    made = EXPORT_BY_ID["table"].make(bench.exporter.source({}), Choice("csv", ()), lambda: None)
+    bench.exporter.write(tmp_path / "absent" / "a.csv", made)
+    assert bench.failed == ["a.csv: No such file or directory"] and bench.said == []
 
 
 @pytest.mark.qt_log_ignore("propagateSizeHints")  # the offscreen platform has none
@@ -437,8 +496,6 @@ def test_from_the_command_to_the_file(
     bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, qtbot: Any
 ) -> None:
     """The dialog's own button is clicked; the file dialog answers with a name without a suffix."""
-    from PySide6.QtCore import Qt, QTimer
-
     asked: list[str] = []
 
     def name(_parent: QWidget, _title: str, start: str, kinds: str) -> tuple[str, str]:
@@ -446,14 +503,13 @@ def test_from_the_command_to_the_file(
         return str(tmp_path / "mine"), kinds.split(";;")[0]
 
     def press_save() -> None:
-        dialog = bench.window.findChild(FigureDialog)
-        kind = dialog.findChild(QComboBox, "export_format_box")
-        kind.setCurrentIndex(kind.findData("pdf"))
+        dialog = bench.window.findChild(ExportDialog)
+        pick(dialog, "format", "pdf")
         qtbot.mouseClick(dialog.findChild(QPushButton, "export_save_button"), Qt.MouseButton.LeftButton)
 
     monkeypatch.setattr(QFileDialog, "getSaveFileName", name)
     QTimer.singleShot(0, press_save)
-    bench.exporter.export_figure()
+    bench.exporter.export("stage")
     assert asked == ["weights.pdf"]
     assert (tmp_path / "mine.pdf").read_bytes().startswith(b"%PDF")
     assert bench.said == ["Saved mine.pdf"]
@@ -463,14 +519,7 @@ def test_from_the_command_to_the_file(
 @pytest.mark.qt_log_ignore("propagateSizeHints")
 def test_a_panel_is_offered_while_it_can_be_seen(make_desk: MakeDesk) -> None:
     desk = make_desk("toy-attention")
-    assert {"stage", "heads", "inspector"} <= set(seen_titles(desk.window.panels))
-    assert not {"compare", "cost"} & set(seen_titles(desk.window.panels))
-    desk.bring("compare")
-    desk.qtbot.waitUntil(lambda: "compare" in seen_titles(desk.window.panels))
-    assert "inspector" not in seen_titles(desk.window.panels)
-
-
-def test_the_panel_dialog_starts_with_the_panel_in_focus(bench: Bench) -> None:
-    dialog = PanelDialog(bench.window, {"tokens": "Tokens", "stage": "Stage"}, "stage")
-    assert (dialog.panel_id, dialog.format_id) == ("stage", "svg")
-    dialog.deleteLater()
+    exporter = desk.window.handlers._exporter
+    seen = exporter.source(desk.window.panels).panels
+    assert {"stage", "heads", "inspector"} <= set(seen)
+    assert not {"compare", "cost"} & set(seen)

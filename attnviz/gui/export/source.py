@@ -1,0 +1,110 @@
+"""The state that is exported, what was chosen of it, and the file that is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from attnviz.core.progress import Check
+from attnviz.errors import FieldError, whole_number
+from attnviz.figures.options import OPTIONS
+from attnviz.figures.style import Style
+from attnviz.figures.subject import Subject
+from attnviz.i18n import _
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.view import Ranges, View
+from attnviz.model.trace import Trace
+
+if TYPE_CHECKING:
+    from attnviz.engines.decode.run import Decoding
+    from attnviz.gui.panels.panel import Panel
+
+ALL = "all"
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A document and its trace; what computes its decoding, and the state A of a comparison.
+
+    `panels` are the panels in sight.
+    """
+
+    document: Document
+    trace: Trace
+    decode: Callable[[Check], Decoding]
+    theme: str = "light"
+    other: Callable[[Check], Subject] | None = None
+    panels: Mapping[str, Panel] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was chosen: a format, and the texts of the options, by name. Equal choices make equal files."""
+
+    format: str
+    texts: tuple[tuple[str, str], ...]
+
+    def text(self, name: str) -> str:
+        """The text of an option; empty where it was not offered."""
+        return dict(self.texts).get(name, "")
+
+    @property
+    def style(self) -> Style:
+        """The style. Raises `ValueError` for an option that is no value."""
+        fields: dict[str, Any] = {}
+        for row in OPTIONS:
+            text = self.text(row.field)
+            if row.control == "switch":
+                fields[row.field] = text == "on"
+            elif text:
+                fields[row.field] = row.read(text)
+        return Style(**fields)
+
+    def number(self, name: str, least: int = 0, most: int | None = None) -> int | None:
+        """A whole number; None where the option is empty. Raises `ValueError` for another text."""
+        text = self.text(name)
+        if not text:
+            return None
+        if not text.isascii() or not text.isdigit() or (most is not None and int(text) > most):
+            raise FieldError(name, text, whole_number(least, most))
+        return int(text)
+
+    def view(self, view: View) -> View:
+        """A view with what was chosen."""
+        fields: dict[str, object] = {}
+        if self.text("orientation"):
+            fields["orientation"] = self.text("orientation")
+        if self.text("range"):
+            fields["ranges"] = Ranges.of_all(self.text("range"))  # type: ignore[arg-type]
+        if self.text("query") == ALL:
+            fields["lines"] = replace(view.lines, queries="all")
+        elif self.text("query"):
+            fields |= {"query": self.number("query"), "lines": replace(view.lines, queries="one")}
+            fields["locked"] = None if self.number("query") != view.query else view.locked
+        step = self.number("step")
+        return replace(view, **fields, **({} if step is None else {"step": step}))
+
+    def subject(self, source: Source, check: Check) -> Subject:
+        """The subject of a figure. Raises `ValueError` for an option that is no value."""
+        head = self.text("head")
+        return Subject(
+            source.trace,
+            self.view(source.document.view),
+            self.text("stage") or None,
+            "all" if head == ALL else self.number("head"),
+            self.text("site") or None,
+            title=_(source.document.title),
+            caption=_(source.document.caption),
+            decoding=lambda: source.decode(check),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """The bytes of a file, and how the dialog shows them: as a picture (PNG) or as text."""
+
+    data: bytes
+    shown: bytes | str

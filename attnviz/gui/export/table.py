@@ -1,0 +1,136 @@
+"""`EXPORTS`: everything that the window exports, one row each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+from attnviz.core.progress import Check, never_cancelled
+from attnviz.errors import Message
+from attnviz.figures.figure import figure_of
+from attnviz.figures.files import FORMATS, figure_bytes
+from attnviz.figures.kinds.table import KINDS, Kind
+from attnviz.figures.style import LEAST_DPI
+from attnviz.figures.subject import Subject
+from attnviz.gui.export.source import Choice, Made, Source
+from attnviz.gui.export.widget import framed, widget_bytes
+from attnviz.gui.widgets.control import active_theme
+from attnviz.i18n import N_, _
+from attnviz.model.io.carriers.table import carrying
+from attnviz.model.io.files import record_of
+from attnviz.model.io.tables import MOST_DIGITS, TABLES, Table, table_bytes
+from attnviz.model.spec.view import shown_head
+
+PREVIEW_DPI = 130
+MOST_SHOWN = 20_000
+"""Characters of a table in the preview."""
+
+
+@dataclass(frozen=True)
+class FileKind:
+    """A kind of file: its id, its title and its suffix."""
+
+    id: str
+    title: str
+    suffix: str
+
+
+PICTURES = tuple(FileKind(row.id, row.title, f".{row.id}") for row in FORMATS)
+
+
+def _always(source: Source) -> Message | None:
+    return None
+
+
+@dataclass(frozen=True)
+class Export:
+    """One row: its formats, the options that it has, and what makes the file.
+
+    `make` runs in the worker, or with `in_window` where it may paint; it raises `ValueError` for an option
+    that is no value. `why_not` says why a state has none.
+    """
+
+    id: str
+    title: str
+    formats: tuple[FileKind, ...]
+    options: tuple[str, ...]
+    make: Callable[[Source, Choice, Check], Made]
+    why_not: Callable[[Source], Message | None] = _always
+    in_window: bool = False
+
+    def format(self, id_: str) -> FileKind:
+        """The format of that id, or the first one."""
+        return next((row for row in self.formats if row.id == id_), self.formats[0])
+
+
+def _figure(kind: str, source: Source, choice: Choice, check: Check) -> Made:
+    """A figure that carries its document; the preview is the same drawing as pixels."""
+    style, subject = choice.style, choice.subject(source, check)
+    if kind == "comparison" and source.other is not None:
+        subject = replace(subject, other=source.other(check))
+    figure = figure_of(kind, subject, style)
+    check()
+    plain = figure_bytes(figure, choice.format, dpi=style.dpi)
+    check()
+    is_png = choice.format == "png"
+    shown = plain if is_png else figure_bytes(figure, "png", dpi=max(LEAST_DPI, PREVIEW_DPI))
+    record = record_of(subject.document(source.document))
+    return Made(carrying(plain, f".{choice.format}", record), shown)
+
+
+def _why_not_figure(kind: Kind, source: Source) -> Message | None:
+    subject = Subject(source.trace, source.document.view, decoding=partial(source.decode, never_cancelled))
+    return kind.why_not(subject if source.other is None else replace(subject, other=subject))
+
+
+def _table(source: Source, choice: Choice, check: Check) -> Made:
+    subject = choice.subject(source, check)
+    site, stage = subject.shown_site, subject.checked_stage
+    head = subject.head if isinstance(subject.head, int) else shown_head(site.experiment, subject.view, stage)
+    digits = choice.number("digits", 0, MOST_DIGITS)
+    data = table_bytes(Table.of(site, stage, head), choice.format, digits, check)
+    if choice.format == "npz":
+        return Made(data, _("NumPy arrays: values, rows, columns"))
+    text = data[: 4 * MOST_SHOWN].decode("utf-8-sig", "ignore").replace("\r\n", "\n")
+    return Made(data, text[:MOST_SHOWN] + ("…" if len(text) > MOST_SHOWN else ""))
+
+
+def _panel(source: Source, choice: Choice, check: Check) -> Made:
+    """A panel with all of its content, as the window paints it."""
+    panel = source.panels[choice.text("panel")]
+    data = widget_bytes(framed(panel), active_theme(), choice.format)
+    shown = data if choice.format == "png" else widget_bytes(framed(panel), active_theme(), "png")
+    return Made(carrying(data, f".{choice.format}", record_of(source.document)), shown)
+
+
+def _why_no_panel(source: Source) -> Message | None:
+    return None if source.panels else Message("No panel is in sight.")
+
+
+_AROUND = ("width", "font_size", "theme", "title", "formula", "caption", "dpi")
+
+
+def _of_kind(kind: Kind) -> Export:
+    return Export(
+        kind.id,
+        kind.title,
+        PICTURES,
+        (*kind.options, *_AROUND),
+        partial(_figure, kind.id),
+        partial(_why_not_figure, kind),
+    )
+
+
+EXPORTS: tuple[Export, ...] = (
+    *map(_of_kind, KINDS),
+    Export(
+        "table",
+        N_("Table of numbers"),
+        tuple(FileKind(row.id, row.title, row.suffix) for row in TABLES),
+        ("site", "stage", "head", "digits"),
+        _table,
+    ),
+    Export("panel", N_("Panel as shown"), PICTURES, ("panel",), _panel, _why_no_panel, in_window=True),
+)
+EXPORT_BY_ID = {row.id: row for row in EXPORTS}
