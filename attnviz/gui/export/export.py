@@ -86,7 +86,7 @@ class Exporter(QObject):
         return Source(self._store.document, trace, self._decoding, active_theme().name, self._other(), seen)
 
     def _other(self) -> Callable[[Check], Subject] | None:
-        """What computes the pinned state A; None without one."""
+        """The computation of the pinned state A; None without one."""
         pinned = self.pinned()
         if pinned is None:
             return None
