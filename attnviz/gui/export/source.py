@@ -42,7 +42,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Choice:
-    """What was chosen: a format, and the texts of the options, by name. Equal choices make equal files."""
+    """A chosen format, and the texts of the options by name. Equal choices make equal files."""
 
     format: str
     texts: tuple[tuple[str, str], ...]
