@@ -35,6 +35,7 @@ JOBS: tuple[Job, ...] = (
     Job("decode", N_("Decoding")),
     Job("follow", N_("Computing")),
     Job("uncached", N_("Computing without a cache")),
+    Job("draws", N_("Drawing other texts")),
     Job("compare", N_("Comparing")),
     Job("grid", N_("Drawing the heads")),
     Job("search", N_("Searching the heads")),

@@ -173,6 +173,7 @@ class Window(QMainWindow):
         self._watch_lessons()
         self._watch_failures()
         self._watch_lens()
+        self._watch_draws()
         self._watch_mechanism()
         self._on_history()
         self.handlers.show_caption()
@@ -215,6 +216,14 @@ class Window(QMainWindow):
         panel = self.panels["failures"]
         assert isinstance(panel, FailuresPanel)
         self.failures_live = FailuresLive(panel, self.decode_scheduler, self)
+
+    def _watch_draws(self) -> None:
+        from attnviz.gui.live.draws import DrawsLive
+        from attnviz.gui.panels.decoding.draws.panel import DrawsPanel
+
+        panel = self.panels["draws"]
+        assert isinstance(panel, DrawsPanel)
+        self.draws_live = DrawsLive(panel, self.live, self.decode_scheduler, self)
 
     def _watch_lens(self) -> None:
         from attnviz.gui.live.lens import LensLive

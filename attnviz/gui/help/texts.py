@@ -46,6 +46,9 @@ PANEL_HELP: dict[str, Help] = {
     "text": Help(N_("The text token by token as the player generates it; Space plays.")),
     "next": Help(N_("The probability of each next token; a click forces one and the text goes on from it.")),
     "sampling": Help(N_("The operations that turn logits into the chosen token, in their order."), "nucleus"),
+    "draws": Help(
+        N_("What the document generates with other seeds; a click on a line makes it the text."), "nucleus"
+    ),
     "caches": Help(
         N_("The keys and values kept from earlier steps; the framed row is appended in this step."), "mqa"
     ),

@@ -129,7 +129,8 @@ QPushButton, #top_bar QToolButton, QToolButton[framed="true"] {
     padding: 3px 6px; }
 QPushButton:hover, #top_bar QToolButton:hover, QToolButton[framed="true"]:hover { background: @hover; }
 QPushButton:pressed, #top_bar QToolButton:pressed { background: @line; }
-QPushButton:checked, #top_bar QToolButton:checked { border: 1px solid @accent; color: @accent; }
+QPushButton:checked, #top_bar QToolButton:checked,
+QToolButton[framed="true"]:checked { border: 1px solid @accent; color: @accent; }
 QPushButton:default { border: 1px solid @accent; }
 QPushButton:disabled, #top_bar QToolButton:disabled { color: @faded; background: @ground; }
 QPushButton:focus, QPushButton:checked:focus, #top_bar QToolButton:focus,

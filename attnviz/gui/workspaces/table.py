@@ -92,7 +92,7 @@ _MAPS_NARROW = (Stack(("stage",), 376, 1.0), Stack(_BESIDE_MAP, 256))
 
 _NEXT_AND_CACHES = Split(
     "down",
-    (Stack(("next", "sampling"), 304, 0.5), Stack(("caches", "cache"), 232, 0.5)),
+    (Stack(("next", "sampling", "draws"), 304, 0.5), Stack(("caches", "cache"), 232, 0.5)),
     size=448,
     grows=0.4,
 )
@@ -116,7 +116,7 @@ _GENERATE_NARROW = Split(
             "across",
             (
                 Split("across", _MAPS_NARROW, size=640, grows=0.6),
-                Stack(("next", "caches", "sampling", "cache"), 360, 0.4),
+                Stack(("next", "caches", "sampling", "draws", "cache"), 360, 0.4),
             ),
             size=384,
             grows=1.0,

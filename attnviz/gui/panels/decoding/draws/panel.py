@@ -1,0 +1,163 @@
+"""Several draws side by side: what the document would have generated with other seeds."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Signal, Slot
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+
+from attnviz.compute.decoding import Decoded
+from attnviz.compute.draws import Draw
+from attnviz.gui.live.draws import DrawsAsked
+from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.panels.decoding.counts import plain_label
+from attnviz.gui.panels.decoding.draws.row import DrawRow
+from attnviz.gui.panels.decoding.names import names_of
+from attnviz.gui.panels.decoding.part import DecodingPart
+from attnviz.gui.store import Store
+from attnviz.gui.widgets.button import Button
+from attnviz.gui.widgets.control import plain_tooltip
+from attnviz.gui.widgets.dice import HIGHEST_SEED
+from attnviz.gui.widgets.numbers.drag import DragNumber
+from attnviz.gui.widgets.scroll import clear_scroll
+from attnviz.i18n import _
+from attnviz.model.edit.generation import set_seed, writing_of
+
+COUNT, MOST = 4, 16
+
+
+class DrawsPanel(DecodingPart):
+    """One line for each seed; a click on one makes its text that of the document."""
+
+    asked = Signal(object)
+    """A DrawsAsked, or None when nothing is wanted; `show_draws` takes the answer."""
+
+    def __init__(self, store: Store, parent: QWidget | None = None) -> None:
+        super().__init__(store, parent)
+        self._first = -1
+        """The seed of the first line; -1 before the first draw."""
+        self._request: DrawsAsked | None = None
+        self._draws: tuple[Draw, ...] = ()
+        self._rows: list[DrawRow] = []
+        self._count = DragNumber(COUNT, minimum=2, maximum=MOST, integer=True)
+        self._count.setObjectName("draws_count")
+        self._count.changed.connect(self._on_count)
+        self._count.rejected.connect(store.rejected)
+        self._others = Button()
+        self._others.setObjectName("draws_others")
+        self._others.clicked.connect(self._on_others)
+        self._count_label = QLabel()
+        self._header = QWidget()
+        title = QHBoxLayout(self._header)
+        title.setContentsMargins(0, 0, 0, 0)
+        title.setSpacing(GRID // 2)
+        for widget in (self._count_label, self._count):
+            title.addWidget(widget)
+        title.addStretch(1)
+        title.addWidget(self._others)
+        self._empty = plain_label("draws_empty")
+        self._empty.setWordWrap(True)
+        lines = QWidget()
+        self._column = QVBoxLayout(lines)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(GRID)
+        self._column.addStretch(1)
+        self._scroll = clear_scroll(lines, sideways=False)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self._scroll, 1)
+        column.addWidget(self._empty, 1)
+
+    def header(self) -> QWidget:
+        """The number of draws, and other seeds, for the title."""
+        return self._header
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(240, 92)
+
+    @property
+    def draws(self) -> tuple[Draw, ...]:
+        """The draws that are shown."""
+        return self._draws
+
+    def show_step(self) -> None:
+        decoded = self.decoded
+        if decoded is None:
+            self._request, self._draws = None, ()
+            self.asked.emit(None)
+        elif self._request is None or self._request.decoded is not decoded:
+            self._ask(decoded)
+        self._show()
+
+    def show_draws(self, answered: tuple[DrawsAsked, tuple[Draw, ...]]) -> None:
+        """Show the draws of the latest request; those of an earlier one are dropped."""
+        request, draws = answered
+        if request is self._request:
+            self._draws = draws
+            self._show()
+
+    def apply_theme(self, theme: Theme) -> None:
+        super().apply_theme(theme)
+        for label in (self._empty, self._count_label):
+            label.setStyleSheet(f"color: {theme.muted}")
+
+    def retranslate(self) -> None:
+        self.setAccessibleName(_("Several draws"))
+        self._count_label.setText(_("draws"))
+        self._count.setAccessibleName(_("Number of draws"))
+        self._count.set_tooltip(_("Number of draws"))
+        self._count.retranslate()
+        self._others.setText(_("Other seeds"))
+        self._others.setToolTip(plain_tooltip(_("Draw with the next seeds")))
+        self._show()
+
+    def _ask(self, decoded: Decoded) -> None:
+        """Keep the seeds while the document's is among them, so that a line that was taken stays."""
+        count, seed = int(self._count.value()), writing_of(decoded.given).sampling.seed
+        if not self._first <= seed < self._first + count or self._first < 0:
+            self._first = min(seed, HIGHEST_SEED - count)
+        self._request = DrawsAsked(decoded, tuple(range(self._first, self._first + count)))
+        self.asked.emit(self._request)
+
+    def _show(self) -> None:
+        decoded = self.decoded
+        is_drawn = decoded is not None and bool(self._draws)
+        self._scroll.setVisible(is_drawn)
+        self._empty.setVisible(not is_drawn)
+        self._empty.setText(_("No tokens have been generated yet.") if decoded is None else _("Drawing…"))
+        if decoded is None or not is_drawn:
+            return
+        names, seed = names_of(decoded.decoding), writing_of(decoded.given).sampling.seed
+        for index, draw in enumerate(self._draws):
+            self._row(index).show_draw(draw, names, is_present=draw.seed == seed)
+        for index, row in enumerate(self._rows):
+            row.setVisible(index < len(self._draws))
+
+    def _row(self, index: int) -> DrawRow:
+        while len(self._rows) <= index:
+            row = DrawRow()
+            row.button.setObjectName(f"draw_{len(self._rows)}")
+            row.text.setObjectName(f"draw_text_{len(self._rows)}")
+            row.text.apply_theme(self.theme)
+            row.taken.connect(self._on_taken)
+            self._column.insertWidget(len(self._rows), row)
+            self._rows.append(row)
+        return self._rows[index]
+
+    @Slot(int)
+    def _on_taken(self, seed: int) -> None:
+        self.store.edit(set_seed, seed)
+        self._show()
+
+    @Slot(object)
+    def _on_count(self, count: int) -> None:
+        if self.decoded is not None:
+            self._ask(self.decoded)
+
+    @Slot()
+    def _on_others(self) -> None:
+        """Draw with the next seeds; the text of the document stays."""
+        decoded, count = self.decoded, int(self._count.value())
+        if decoded is not None:
+            self._first = (self._first + count) % (HIGHEST_SEED - count)
+            self._request = DrawsAsked(decoded, tuple(range(self._first, self._first + count)))
+            self.asked.emit(self._request)

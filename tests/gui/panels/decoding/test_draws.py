@@ -1,0 +1,73 @@
+"""Several draws in the window: a line for each seed; a click makes it the text."""
+
+from __future__ import annotations
+
+import pytest
+from desk import WAIT_MS, Desk, MakeDesk
+from PySide6.QtWidgets import QToolButton
+
+from attnviz.checkpoints.presets import load_preset
+from attnviz.gui.panels.decoding.draws.panel import DrawsPanel
+from attnviz.gui.panels.decoding.story.text import StoryText
+from attnviz.gui.widgets.numbers.drag import DragNumber
+from attnviz.model.edit.generation import writing_of
+
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
+
+
+@pytest.fixture
+def desk(make_desk: MakeDesk) -> Desk:
+    made = make_desk(load_preset("stories-en"))
+    made.go("generate")
+    wait_for_text(made)
+    made.bring("draws")
+    made.qtbot.waitUntil(lambda: len(panel_of(made).draws) == 4)
+    return made
+
+
+def panel_of(desk: Desk) -> DrawsPanel:
+    panel = desk.window.panels["draws"]
+    assert isinstance(panel, DrawsPanel)
+    return panel
+
+
+def wait_for_text(desk: Desk) -> None:
+    """Until the text on the screen is the document's."""
+
+    def is_there() -> bool:
+        decoded = desk.store.player.decoded
+        return decoded is not None and decoded.given == desk.store.experiment
+
+    desk.qtbot.waitUntil(is_there, timeout=WAIT_MS)
+
+
+def seed(desk: Desk) -> int:
+    return writing_of(desk.store.experiment).sampling.seed
+
+
+def test_the_first_line_is_the_document_and_a_click_takes_another(desk: Desk) -> None:
+    before, draws = seed(desk), panel_of(desk).draws
+    assert [draw.seed for draw in draws] == [before, before + 1, before + 2, before + 3]
+    assert desk.find(QToolButton, "draw_0").isChecked()
+    text = desk.find(StoryText, "draw_text_2")
+    desk.click(text, text.token_rect(0).center())
+    wait_for_text(desk)
+    assert seed(desk) == before + 2
+    desk.qtbot.waitUntil(lambda: desk.find(QToolButton, "draw_2").isChecked())
+    assert panel_of(desk).draws == draws  # the lines stay where they are
+    decoded = desk.store.player.decoded
+    assert decoded is not None
+    written = tuple(step.token for step in decoded.decoding.steps[len(desk.store.experiment.tokens) :])
+    assert draws[2].tokens[: len(written)] == written
+    desk.window.commands["undo"].trigger()
+    assert seed(desk) == before
+
+
+def test_the_number_of_draws_and_the_next_seeds(desk: Desk) -> None:
+    before = seed(desk)
+    desk.find(DragNumber, "draws_count").set_value(2)
+    panel_of(desk)._on_count(2)
+    desk.qtbot.waitUntil(lambda: len(panel_of(desk).draws) == 2)
+    panel_of(desk)._on_others()
+    desk.qtbot.waitUntil(lambda: panel_of(desk).draws[0].seed == before + 2)
+    assert not desk.find(QToolButton, "draw_0").isChecked() and seed(desk) == before
