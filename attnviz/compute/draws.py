@@ -31,7 +31,7 @@ def draws(
     reserve: int,
     earlier: Decoding | None = None,
 ) -> tuple[Draw, ...]:
-    """One draw for each seed; the prompt, and what `earlier` has in common with a draw, is not computed again.
+    """One draw for each seed; what `earlier` has in common with a draw, its prompt first, is reused.
 
     Raises as `execute_decoding` does.
     """

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from attnviz.checkpoints.presets import load_preset
 from attnviz.compute.draws import draws
 from attnviz.compute.execute import execute_decoding
 from attnviz.core.progress import Progress
 from attnviz.model.edit.generation import set_seed
-from attnviz.checkpoints.presets import load_preset
 
 
 def test_a_draw_is_the_decoding_of_its_seed() -> None:

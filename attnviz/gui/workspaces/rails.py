@@ -28,6 +28,8 @@ class Rails(QObject):
     def watch(self) -> None:
         """Listen to the tabs; Qt makes their bars anew in another arrangement."""
         for bar in self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
+            bar.setUsesScrollButtons(True)  # many tabs scroll: short names with dots say nothing
+            bar.setElideMode(Qt.TextElideMode.ElideNone)
             bar.tabBarClicked.connect(self._on_clicked, Qt.ConnectionType.UniqueConnection)
 
     def is_folded(self, panel: str) -> bool:

@@ -92,19 +92,20 @@ class GridPanel(Panel):
         top = QHBoxLayout()
         top.setSpacing(GRID)
         top.addWidget(self._title)
-        top.addWidget(self._said, 1)
+        top.addStretch(1)
+        top.addWidget(self._search, 2)
         second = QHBoxLayout()
         second.setSpacing(GRID)
         second.addWidget(self._color_by)
         second.addWidget(self._score)
         second.addStretch(1)
-        second.addWidget(self._search, 2)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(GRID // 2)
         column.addLayout(top)
         column.addLayout(second)
         column.addWidget(self.canvas, 1)
+        column.addWidget(self._said)
 
     @property
     def tiles(self) -> dict[Place, Tile]:

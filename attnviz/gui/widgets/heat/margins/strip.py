@@ -10,7 +10,7 @@ from PySide6.QtGui import QColor, QFontMetricsF, QPainter
 
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import Theme
-from attnviz.gui.widgets.heat.layout import Geometry
+from attnviz.gui.widgets.heat.layout import EDGE, Geometry
 
 GAP = 8.0
 THICKNESS = 6.0
@@ -80,7 +80,8 @@ class Strip:
         """Write `text` over the bars, or beside them where they hang below."""
         font, plot = ui_font(HEADING_PX), self.geometry.plot
         metrics = QFontMetricsF(font)
-        at = QPointF(plot.right() + GAP, plot.top() - 5)
+        aside = max(0.0, metrics.horizontalAdvance(text) - self.length - EDGE)  # a long word begins earlier
+        at = QPointF(plot.right() + GAP - aside, plot.top() - 5)
         if self.below:
             left = plot.left() - GAP - metrics.horizontalAdvance(text)
             at = QPointF(left, plot.bottom() + GAP + metrics.ascent())
