@@ -93,6 +93,7 @@ ACTIONS: tuple[ActionRow, ...] = (
     ActionRow("last_step", N_("Last step"), "decoding", ("Alt+End",), "last"),
     ActionRow("follow_player", N_("Follow the player"), "decoding", separated=True, checkable=True),
     ActionRow("export_figure", N_("Export figure…"), "export", ("Ctrl+E",), "export"),
+    ActionRow("export_sequence", N_("Export sequence…"), "export"),
     ActionRow("export_panel", N_("Export panel…"), "export", ("Ctrl+Shift+E",)),
     ActionRow("export_numbers", N_("Export numbers…"), "export"),
     ActionRow("export_script", N_("Export as Python…"), "export"),

@@ -24,6 +24,7 @@ from attnviz.model.sites.sites import site_names
 if TYPE_CHECKING:
     from attnviz.gui.export.export import Exporter
     from attnviz.gui.export.programs import Programs
+    from attnviz.gui.export.sequences import Sequences
     from attnviz.gui.help.help import WhatIsThis
     from attnviz.gui.palette.palette import Palette
     from attnviz.gui.window import Window
@@ -49,6 +50,17 @@ class Handlers(QObject):
         exporter.said.connect(self._say)
         exporter.pinned = lambda: getattr(window, "compare_live", None) and window.compare_live.pinned
         return exporter
+
+    @cached_property
+    def _sequences(self) -> Sequences:
+        """Created on first use."""
+        from attnviz.gui.export.sequences import Sequences
+
+        window = self._window
+        sequences = Sequences(window, window.store, window.scheduler)
+        sequences.failed.connect(self._warn)
+        sequences.said.connect(self._say)
+        return sequences
 
     @cached_property
     def _programs(self) -> Programs:
@@ -402,6 +414,10 @@ class Handlers(QObject):
     @Slot()
     def on_copy_table(self) -> None:
         self._exporter.copy_table()
+
+    @Slot()
+    def on_export_sequence(self) -> None:
+        self._sequences.export()
 
     @Slot()
     def on_export_script(self) -> None:
