@@ -74,7 +74,7 @@ class SequenceDialog(QDialog):
 
     @property
     def over(self) -> str:
-        """What changes: `decode`, `layers`, or a sweep."""
+        """The change from picture to picture: `decode`, `layers`, or a sweep."""
         path = str(self._over.currentData())
         if path not in self._rows:
             return path
