@@ -65,17 +65,19 @@ class _Limits:
 
     def enter(self, n: int, setters: Sequence[ThreadSetter]) -> None:
         with self._lock:
-            for setter in setters:
-                if setter not in self._before:
-                    self._before[setter] = setter[0]()
+            new = [setter for setter in setters if setter not in self._before]
+            self._before.update((setter, setter[0]()) for setter in new)
+            is_lower = n < min(self._active, default=n + 1)
             self._active.append(n)
-            self._apply(setters)
+            # Within another limit nothing is to be set: a run enters hundreds of times.
+            self._apply(setters if is_lower else new)
 
     def leave(self, n: int, setters: Sequence[ThreadSetter]) -> None:
         with self._lock:
             self._active.remove(n)
             if self._active:
-                self._apply(setters)
+                if n < min(self._active):
+                    self._apply(setters)
                 return
             for setter, before in self._before.items():
                 _set(setter, before)

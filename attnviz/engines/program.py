@@ -206,13 +206,18 @@ class Scores:
         heads = _head_numbers(*q.shape[:2])[tile.groups, tile.members]
         return Block(heads, q_positions[tile.rows], k_positions[seen.keys], seen, part)
 
-    def stage(self, engine: Engine, scoring: Scoring, stage: str, tile: Tile, seen: Seen) -> Array:
-        """A stage before the softmax, (g, r, q, k), for some heads and rows and a range of keys."""
+    def products(self, engine: Engine, tile: Tile, seen: Seen) -> Array:
+        """The products of q and k, (g, r, q, k), as the run multiplied them."""
         block = self.block(tile, seen)
         scores = engine.empty((*block.heads.shape, len(block.q_positions), len(block.k_positions)))
         _multiply(engine, self.product, block.qk, scores)
-        _shape_scores(engine, scoring, scores, block, stage, self.product)
         return scores
+
+    def shape_(
+        self, engine: Engine, scoring: Scoring, stage: str, tile: Tile, seen: Seen, products: Array
+    ) -> None:
+        """Transform `products` of some heads and rows into a stage before the softmax, in place."""
+        _shape_scores(engine, scoring, products, self.block(tile, seen), stage, self.product)
 
 
 @lru_cache(maxsize=64)

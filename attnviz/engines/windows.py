@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 from attnviz.core.dims import Array
 from attnviz.engines.engine import Engine
@@ -24,7 +25,7 @@ class ScoreWindows:
 
     def __init__(self, engine: Engine, scoring: Scoring, scores: Scores) -> None:
         self._engine, self._scoring, self._scores = engine, scoring, scores
-        self._kept: tuple[tuple[str, int, int], Array] | None = None
+        self._kept: tuple[tuple[int, int], Array] | None = None
 
     def window(self, stage: str, head: int, rows: slice, columns: slice) -> Array:
         """One head's rows and columns of a stage, (query, key)."""
@@ -45,8 +46,7 @@ class ScoreWindows:
                 to_column, from_column = _meeting(wanted_columns, keys)
                 if _is_empty(to_row) or _is_empty(to_column):
                     continue
-                piece = self._piece(stage, index, keys)
-                piece = piece[group - tile.groups.start, member - tile.members.start]
+                piece = self._piece(stage, index, keys, (group, member))
                 found[to_row, to_column] = piece[from_row, from_column]
         return found
 
@@ -60,17 +60,36 @@ class ScoreWindows:
         if keys.stop < n_keys:
             yield slice(keys.stop, n_keys)
 
-    def _piece(self, stage: str, index: int, keys: slice) -> Array:
-        """A stage of a whole tile in some keys, (g, r, q, k)."""
-        key = stage, index, keys.start
+    def _piece(self, stage: str, index: int, keys: slice, head: tuple[int, int]) -> Array:
+        """A stage of one head (group, member) of a tile in some keys, (q, k)."""
+        scores, tile = self._scores, self._scores.tiles[index]
+        seen = scores.sight.of(tile.rows, keys)
+        part = tuple(slice(at, at + 1) for at in head)
+        products = self._products(index, keys)
+        if self._scoring.relative is None and self._scoring.cap is None:
+            # The other stages transform each cell by itself, so that one head is enough.
+            products = products[_within(part[0], tile.groups), _within(part[1], tile.members)]
+            tile = replace(tile, groups=part[0], members=part[1])
+        made = self._engine.xp.asarray(products, copy=True)
+        scores.shape_(self._engine, self._scoring, stage, tile, seen, made)
+        return made[head[0] - tile.groups.start, head[1] - tile.members.start]
+
+    def _products(self, index: int, keys: slice) -> Array:
+        """The products of a whole tile in some keys, (g, r, q, k)."""
+        key = index, keys.start
         kept = self._kept
         if kept is not None and kept[0] == key:
             return kept[1]
         scores, tile = self._scores, self._scores.tiles[index]
-        made = scores.stage(self._engine, self._scoring, stage, tile, scores.sight.of(tile.rows, keys))
+        made = scores.products(self._engine, tile, scores.sight.of(tile.rows, keys))
         if math.prod(made.shape) <= KEPT_CELLS:
             self._kept = key, made
         return made
+
+
+def _within(part: slice, whole: slice) -> slice:
+    """A part of the same axis as `whole`, counted from its start."""
+    return slice(part.start - whole.start, part.stop - whole.start)
 
 
 def _meeting(wanted: range, part: slice) -> tuple[slice, slice]:

@@ -32,6 +32,7 @@ class Job:
 
 JOBS: tuple[Job, ...] = (
     Job("run", N_("Computing")),
+    Job("warm", N_("Computing")),
     Job("decode", N_("Decoding")),
     Job("follow", N_("Computing")),
     Job("uncached", N_("Computing without a cache")),

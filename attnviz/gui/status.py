@@ -26,6 +26,9 @@ SHOWN_MS = 8000
 WAITING_MS = 300
 """A run longer than this is announced."""
 
+FACTS_STEP = 24
+"""Pixels of which the width of the facts is a multiple: a digit more or less does not change it."""
+
 _COMPUTING = N_("computing…")
 _FAILED = N_("not computed: the numbers are from the previous state")
 
@@ -109,7 +112,7 @@ class StatusLine(QStatusBar):
         if self._store.trace is not None:
             self._show_facts(self._store.trace)
         if self._state:
-            self._facts.setText(_(self._state))
+            self._write_facts(_(self._state))
         if self._error is not None:
             self._write(in_words(self._error))
         elif self._said_in not in ("", current_language()):
@@ -157,7 +160,7 @@ class StatusLine(QStatusBar):
 
     def _show_state(self, state: str) -> None:
         self._state = state
-        self._facts.setText(_(state))
+        self._write_facts(_(state))
 
     @Slot(object)
     def _on_trace(self, trace: Trace) -> None:
@@ -181,9 +184,19 @@ class StatusLine(QStatusBar):
                 )
             ),
         )
-        self._facts.setText("     ".join(parts))
+        self._write_facts("     ".join(parts))
         notices = "\n".join(notice.text() for notice in trace.notices)
         self._facts.setToolTip(plain_tooltip(notices) if notices else "")
+
+    def _write_facts(self, text: str) -> None:
+        """Write at the left end. The label has a fixed size: another time of a run moves nothing, so that the
+        window is not laid out again after every edit.
+        """
+        metrics = self._facts.fontMetrics()
+        width = -(-metrics.horizontalAdvance(text) // FACTS_STEP) * FACTS_STEP
+        if (width, metrics.height()) != (self._facts.width(), self._facts.height()):
+            self._facts.setFixedSize(width, metrics.height())
+        self._facts.setText(text)
 
 
 def _duration(seconds: float) -> str:

@@ -97,11 +97,20 @@ class SiteTrace:
             kept = self._kept.get((stage, head))
             part = kept[rows, columns] if kept is not None else self._read(stage, head, rows, columns)
             return part
-        if (stage, head) not in self._kept:
-            self._kept[stage, head] = self._read(stage, head, ALL, ALL)
-            while len(self._kept) > 1 and sum(kept.nbytes for kept in self._kept.values()) > KEPT_BYTES:
-                self._kept.popitem(last=False)
-        return self._kept[stage, head]
+        whole = self._kept.get((stage, head))
+        return self._keep(stage, head) if whole is None else whole
+
+    def _keep(self, stage: str, head: int) -> Numbers:
+        """Read one head of a stage and keep it; drop the oldest ones past `KEPT_BYTES`."""
+        whole = self._kept[stage, head] = self._read(stage, head, ALL, ALL)
+        kept = list(self._kept.items())  # the window and its worker may both keep what they have read
+        excess = sum(array.nbytes for _key, array in kept) - KEPT_BYTES
+        for key, array in kept[:-1]:
+            if excess <= 0:
+                break
+            self._kept.pop(key, None)
+            excess -= array.nbytes
+        return whole
 
     def __getitem__(self, stage: str) -> Numbers:
         """A whole stage in public order, read-only. Raises `KeyError` naming the existing stages."""

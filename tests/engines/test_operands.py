@@ -50,7 +50,7 @@ def test_a_pass_and_its_windows_need_no_site(name: str) -> None:
         del site, experiment
         gc.collect()
         assert gone() is None
-        held = HeldStages(engine, operands.scoring, *forward(engine, operands, None, None, never_cancelled))
+        held = HeldStages(engine, operands.scoring, forward(engine, operands, None, None, never_cancelled))
     assert held.stages == expected.stages
     for stage in held.stages:
         found = held.window(stage, 0, slice(None), slice(None))

@@ -25,8 +25,8 @@ class Form(QWidget):
     ) -> None:
         super().__init__(parent)
         self.rows: tuple[Row[Any], ...] = tuple(make_row(field, subject, store) for field in fields)
+        self._store, self._is_marked = store, False
         store.rejected.connect(self._on_rejected)
-        store.changed.connect(self._on_changed)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(GRID - 2)
@@ -55,6 +55,15 @@ class Form(QWidget):
         nearest = max(about, key=len, default="")
         for row in self.rows:
             row.mark(message_of(error) if nearest and row.field.path == nearest else None)
+        self._await_edit(bool(nearest))
+
+    def _await_edit(self, is_marked: bool) -> None:
+        """Listen to edits only while a row is marked: the window has many forms."""
+        if is_marked and not self._is_marked:
+            self._store.changed.connect(self._on_changed)
+        elif self._is_marked and not is_marked:
+            self._store.changed.disconnect(self._on_changed)
+        self._is_marked = is_marked
 
     @Slot(object, object)
     def _on_changed(self, old: Document, new: Document) -> None:
@@ -62,6 +71,7 @@ class Form(QWidget):
         if old.experiment is not new.experiment:
             for row in self.rows:
                 row.mark(None)
+            self._await_edit(False)
 
 
 def align_sliders(rows: Sequence[SliderRow[Any]]) -> None:

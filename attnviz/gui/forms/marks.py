@@ -39,8 +39,8 @@ class Mark(QWidget):
             self._watched.append(control.viewport())
         for widget in self._watched:
             widget.installEventFilter(self)
+        self._store = store
         store.rejected.connect(self._on_rejected)
-        store.changed.connect(self._on_changed)
 
     def paths(self) -> tuple[str, ...]:
         """The fields that the control edits now."""
@@ -78,10 +78,15 @@ class Mark(QWidget):
 
     @Slot(object, object)
     def _on_changed(self, old: Document, new: Document) -> None:
-        if old.experiment is not new.experiment and self._error is not None:
+        if old.experiment is not new.experiment:
             self._show_error(None)
 
     def _show_error(self, error: Message | None) -> None:
+        """Listen to edits only while an error is shown: every control of the window has a mark."""
+        if error is not None and self._error is None:
+            self._store.changed.connect(self._on_changed)
+        elif error is None and self._error is not None:
+            self._store.changed.disconnect(self._on_changed)
         self._error = error
         self.setAccessibleDescription("" if error is None else in_words(error))
         self._cover()

@@ -16,7 +16,7 @@ from attnviz.core.progress import Progress
 from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.live.player import Player
 from attnviz.gui.live.pointer import Pointer
-from attnviz.gui.live.trace import GUI_CORES, execute, warm_site
+from attnviz.gui.live.trace import GUI_CORES, execute, warm
 from attnviz.gui.store import Store
 from attnviz.model.edit.generation import differs_in_writing
 from attnviz.model.spec.document import Document
@@ -117,7 +117,7 @@ class FollowLive(QObject):
             self._begin(self._wanted)
 
     def _begin(self, step: Step) -> None:
-        generation, document = self._generation, self._store.document
+        generation, document, pictured = self._generation, self._store.document, self._store.pictured
         self._running = step
 
         def job(token: CancelToken) -> tuple[Document, Trace]:
@@ -129,7 +129,7 @@ class FollowLive(QObject):
             there, decoding = _document_at(step, document), step[0].decoding
             progress = Progress(check, token.report)
             trace = execute(there.experiment, decoding.engine, decoding.device, progress, GUI_CORES)
-            warm_site(trace.shown(there.view.site), there.view, check)
+            warm(trace.shown(there.view.site), there.view, check, pictured)
             return there, trace
 
         def done(found: tuple[Document, Trace]) -> None:

@@ -1,8 +1,8 @@
 """The live loop: the document changes, a run starts, its numbers arrive.
 
 Simultaneous changes start one run, those during a short run start the next one; a newer run cancels a long
-one, and a late result is dropped (see `compute/scheduler.py`). The worker also computes the first views of
-the panels, so that the window only paints.
+one, and a late result is dropped (see `compute/scheduler.py`). The worker also computes what the panels in
+sight paint, so that the window only paints; what the others would paint follows once edits rest.
 """
 
 from __future__ import annotations
@@ -35,6 +35,11 @@ GUI_CORES = 1
 
 KEY = "run"
 
+WARM_KEY = "warm"
+
+REST_MS = 150
+"""So long after the last run the worker computes what no panel in sight shows."""
+
 PATIENCE_SECONDS = 0.25
 """A run longer than this is cancelled for a newer one; a shorter one is shown first."""
 
@@ -61,6 +66,10 @@ class Live(QObject):
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(self._on_rest)
+        self._resting = QTimer(self)
+        self._resting.setSingleShot(True)
+        self._resting.setInterval(REST_MS)
+        self._resting.timeout.connect(self._on_resting)
         store.changed.connect(self._on_changed)
 
     def choose(self, engine: str, device: str) -> None:
@@ -80,15 +89,18 @@ class Live(QObject):
             return
         self._again, self._started = False, time.monotonic()
         document, engine, device = self._store.document, self.engine, self.device
+        pictured = self._store.pictured
         is_chosen_anew, self._is_chosen_anew = self._is_chosen_anew, False
 
         def job(token: CancelToken) -> Trace:
             if is_chosen_anew:
                 try_devices_again()
             trace = execute(document.experiment, engine, device, check=token.progress, reserve=GUI_CORES)
-            warm(trace, document.view, token.check)
+            warm(trace.shown(document.view.site), document.view, token.check, pictured)
             return trace
 
+        self._resting.stop()
+        self._scheduler.stop(WARM_KEY)
         self.running.emit(True)
         self._scheduler.submit(job, self._on_done, self._on_failed, key=KEY)
 
@@ -118,10 +130,25 @@ class Live(QObject):
         self._store.set_trace(trace)
         if self._again:
             self._timer.start(0)
+        else:
+            self._resting.start()
         before, self._said = self._said, trace.notices
         for notice in trace.notices:
             if notice not in before:
                 self.noticed.emit(notice)
+
+    @Slot()
+    def _on_resting(self) -> None:
+        """Compute what panels behind others would paint, and the other attentions, before they are shown."""
+        trace, view = self._store.trace, self._store.document.view
+        if trace is None or self._scheduler.is_busy(KEY):
+            return
+
+        def job(token: CancelToken) -> None:
+            for name in trace.sites:
+                warm(trace.site(name), view, token.check)
+
+        self._scheduler.submit(job, _forget, _forget, key=WARM_KEY)
 
     def _on_failed(self, error: BaseException) -> None:
         self.running.emit(False)
@@ -148,23 +175,27 @@ def try_devices_again() -> None:
     forget_lost_devices()
 
 
-def warm(trace: Trace, view: View, check: Callable[[], None]) -> None:
-    """Compute the first views of the pipeline strip, the stage view and the strip of heads."""
-    for name in trace.sites:
-        warm_site(trace.site(name), view, check)
-    shown = trace.shown(view.site)
-    stage = view.stage if view.stage in shown.stages else "weights"
-    shown.window(stage, shown_head(shown.experiment, view, stage))  # of a long run others took its place
+def warm(
+    site: SiteTrace, view: View, check: Callable[[], None], stages: frozenset[str] | None = None
+) -> None:
+    """Compute the overviews of `stages` of one attention (None: of all), those of the heads of the selected
+    stage, and its map.
+    """
+    from attnviz.compute.threads import limited_threads
 
-
-def warm_site(site: SiteTrace, view: View, check: Callable[[], None]) -> None:
-    """Compute the first views of one attention."""
     experiment = site.experiment
-    for stage in site.stages:
-        check()
-        site.overview(stage, shown_head(experiment, view, stage))
-    site.blocked()
-    if view.stage in site.stages and STAGE_BY_ID[view.stage].per_head:
-        for head in range(site.shape(view.stage)[0]):
+    chosen = view.stage if view.stage in site.stages else "weights"
+    with limited_threads(1):
+        for stage in site.stages if stages is None else stages.intersection(site.stages):
             check()
-            site.overview(view.stage, head)
+            site.overview(stage, shown_head(experiment, view, stage))
+        if STAGE_BY_ID[chosen].per_head:
+            for head in range(site.shape(chosen)[0]):
+                check()
+                site.overview(chosen, head)
+        site.blocked()
+        site.window(chosen, shown_head(experiment, view, chosen))  # of a long run others took its place
+
+
+def _forget(answer: object) -> None:
+    """An answer that nobody waits for: a failure shows again where the window computes the same."""

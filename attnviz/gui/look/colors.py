@@ -57,12 +57,17 @@ def pool(indices: Indices, factors: tuple[int, int], kind: Kind) -> Indices:
     held = np.where(blocked, np.uint8(lowest), indices) if any_blocked else indices
     largest = reduced(np.maximum, held, factors)
     if kind == "diverging":
-        smallest = reduced(np.minimum, held, factors)
-        below = (largest < LEVELS) & (lowest - smallest.astype(np.int16) > largest.astype(np.int16) - lowest)
-        largest = np.where(below, smallest, largest)
+        largest = furthest(largest, reduced(np.minimum, held, factors))
     if any_blocked:
         largest = np.where(reduced(np.logical_and, blocked, factors), np.uint8(BLOCKED), largest)
     return largest
+
+
+def furthest(largest: Indices, smallest: Indices) -> Indices:
+    """Of the largest and the smallest byte of each block, a mark or the one further from the centre."""
+    center = (LEVELS - 1) // 2
+    below = (largest < LEVELS) & (center - smallest.astype(np.int16) > largest.astype(np.int16) - center)
+    return np.where(below, smallest, largest)
 
 
 def indexed_image(indices: Indices, kind: Kind, theme: Theme) -> QImage:

@@ -40,6 +40,7 @@ class Combo(Availability, DropDown):
 
     def __init__(self, options: Sequence[Option], name: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._options: tuple[Option, ...] = ()
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.setMinimumContentsLength(1)
@@ -52,7 +53,10 @@ class Combo(Availability, DropDown):
         return str(self.currentData() or "")
 
     def set_options(self, options: Sequence[Option]) -> None:
-        """Replace the choices; the chosen id stays chosen if it still exists."""
+        """Replace the choices, if they are others; the chosen id stays chosen if it still exists."""
+        if tuple(options) == self._options:
+            return
+        self._options = tuple(options)
         chosen = self.value()
         with QSignalBlocker(self):
             self.clear()

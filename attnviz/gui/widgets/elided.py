@@ -17,7 +17,9 @@ class ElidedLabel(QLabel):
         self.setTextFormat(Qt.TextFormat.PlainText)
 
     def set_line(self, text: str) -> None:
-        """Show `text` on one line."""
+        """Show `text` on one line; called after every edit, and a tooltip costs more than a comparison."""
+        if text == self.text():
+            return
         self.setText(text)
         self.setToolTip(plain_tooltip(text))
 

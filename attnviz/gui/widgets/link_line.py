@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRect, QRectF, QSize, Qt
+from PySide6.QtCore import QEvent, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
@@ -18,20 +18,33 @@ class LinkLine(PaintedButton):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._height = (-1, "", 0)
+        """The last width and text that were measured, and their height: a layout often needs it."""
         policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
 
     def set_text(self, text: str) -> None:
         """Show another sentence; an empty one hides the line."""
+        if text == self.accessibleName() and bool(text) != self.isHidden():
+            return
         self.setText(text.replace("&", "&&"))
         self.setAccessibleName(text)
         self.setVisible(bool(text))
         self.updateGeometry()
 
     def heightForWidth(self, width: int) -> int:
-        room = QRect(0, 0, max(width - 2 * GRID, 1), 10_000)
-        return self.fontMetrics().boundingRect(room, int(_FLAGS), self.accessibleName()).height() + GRID
+        text = self.accessibleName()
+        if self._height[:2] != (width, text):
+            room = QRect(0, 0, max(width - 2 * GRID, 1), 10_000)
+            height = self.fontMetrics().boundingRect(room, int(_FLAGS), text).height() + GRID
+            self._height = (width, text, height)
+        return self._height[2]
+
+    def changeEvent(self, event: QEvent) -> None:
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
+            self._height = (-1, "", 0)
+        super().changeEvent(event)
 
     def sizeHint(self) -> QSize:
         width = max(self.width(), 160)

@@ -40,11 +40,12 @@ class ChangeRow(QAbstractButton):
     def set_change(self, change: Change, most: float) -> None:
         """Show another cell; a full half of the bar is `most`."""
         self._change, self._most = change, most
-        sentence = change_sentence(change)
-        self.setText(sentence)
-        self.setAccessibleName(sentence)
-        self.setToolTip(plain_tooltip(sentence))
         self.update()
+        sentence = change_sentence(change)
+        if sentence != self.text():
+            self.setText(sentence)
+            self.setAccessibleName(sentence)
+            self.setToolTip(plain_tooltip(sentence))
 
     def apply_theme(self, theme: Theme) -> None:
         """Use the colours of `theme`."""

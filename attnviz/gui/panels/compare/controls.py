@@ -68,7 +68,12 @@ class Controls(QWidget):
     @property
     def of_own(self) -> tuple[QWidget, ...]:
         """Widgets that a comparison of one's own has, and a prepared one lacks."""
-        return (self.unpin, self.swap, self.blink, self.align, self.follows, self.site, self.head, self.stage)
+        return (self.unpin, self.swap, self.blink, self.align, self.follows)
+
+    @property
+    def places(self) -> tuple[QWidget, ...]:
+        """Choices of a comparison of one's own, each shown if it has several options."""
+        return (self.site, self.head, self.stage)
 
     def minimumSizeHint(self) -> QSize:
         return QSize(320, super().minimumSizeHint().height())

@@ -322,6 +322,8 @@ class ComparePanel(Panel):
         controls, is_pinned = self.controls, self._pinned is not None
         for widget in controls.of_own:
             widget.setVisible(self.is_own and is_pinned)
+        for choice in controls.places:
+            choice.setVisible(choice.isVisibleTo(controls) and self.is_own and is_pinned)
         compared = self._compared
         controls.shuffle.setVisible(compared is not None and compared.row.how == "permuted")
         controls.export.setVisible(self.is_own and self._answer is not None)

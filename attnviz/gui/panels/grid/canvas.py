@@ -127,13 +127,15 @@ class GridCanvas(QWidget):
 
     def set_scores(self, scores: Mapping[Place, float]) -> None:
         """Frame the tiles by their scores, 0 to 1; none are framed without."""
-        self._scores = scores
-        self.update()
+        if scores != self._scores:
+            self._scores = scores
+            self.update()
 
     def set_chosen(self, place: Place | None) -> None:
         """Mark the selected head."""
-        self._chosen = place
-        self.update()
+        if place != self._chosen:
+            self._chosen = place
+            self.update()
 
     def apply_theme(self, theme: Theme) -> None:
         """Use the colours of `theme`."""

@@ -69,6 +69,11 @@ class PipelinePanel(Panel):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self._scroll, 1)
 
+    def set_seen(self, is_seen: bool) -> None:
+        super().set_seen(is_seen)
+        if self._shown:
+            self._declare()
+
     def on_document(self, old: Document | None, new: Document) -> None:
         if old is None or self.store.trace is None:
             return
@@ -125,7 +130,12 @@ class PipelinePanel(Panel):
             [self._place(run[0]) if run[0] not in folded else self._tile(*next(tiles)) for run in self._runs]
         )
         self._select()
+        self._declare()
         return self._shown != before
+
+    def _declare(self) -> None:
+        """Name the thumbnails in sight, which the next run computes."""
+        self.store.pictured = frozenset(self._shown if self.is_seen else ())
 
     def _folded(self) -> frozenset[str]:
         """The stages behind tiles: never the first, the chosen one, and those that were unfolded last."""

@@ -67,12 +67,21 @@ class StageHeader(QWidget):
         self._proposal.clicked.connect(self._on_proposal)
         self._proposed = ""
         self._titles = ("", "")
+        self._fitted: tuple[object, ...] = ()
+        """State that the line was last fitted to."""
         self._side = QToolButton()
         self._side.setObjectName("side_button")
         self._side.setCheckable(True)
         self._side.setAutoRaise(True)
         self._side.setIconSize(_ICON)
         self._side.clicked.connect(self.side_wanted)
+        self._controls = (
+            self._proposal,
+            self._lined_queries,
+            self._lined_heads,
+            self._range,
+            self._picture,
+        )
         self._row = row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(GRID)
@@ -143,6 +152,7 @@ class StageHeader(QWidget):
         says = _("One token takes nearly all of each row: in this range more of the map can be read")
         self._proposal.setToolTip(plain_tooltip(says))
         self._name_pictures()
+        self._fitted = ()
         says = _("Show the output and the row of the query beside the map")
         self._side.setToolTip(plain_tooltip(says))
         self._side.setAccessibleName(says)
@@ -159,14 +169,24 @@ class StageHeader(QWidget):
         self._fit()
 
     def _fit(self) -> None:
+        """Share the line among its parts, unless nothing has changed since the last time: an edit of numbers
+        changes none of them.
+        """
+        parts = self.name.text(), self.formula.text(), self.flag.text(), self._proposal.text()
+        shown = tuple(control.isHidden() for control in (self.flag, *self._controls))
+        fitted = (self.width(), self._titles, parts, shown, self.fontInfo().pixelSize())
+        if fitted != self._fitted:
+            self._fitted = fitted
+            self._share_out()
+
+    def _share_out(self) -> None:
         """The names come first, in short if they must; the formula if a wide line has room for all of it."""
         for label in (self.name, self.place):
             label.setMinimumWidth(0)  # a label's preferred width is at least its minimum
         is_narrow = self.width() < FORMULA_FROM
         self._range.setMaximumWidth(NARROW_RANGE if is_narrow else QWIDGETSIZE_MAX)
         self.place.set_line(self._titles[0])
-        controls = (self._proposal, self._lined_queries, self._lined_heads, self._range, self._picture)
-        fixed = [w for w in (self.flag, *controls, self._side) if not w.isHidden()]
+        fixed = [w for w in (self.flag, *self._controls, self._side) if not w.isHidden()]
         taken = sum(min(w.sizeHint().width(), w.maximumWidth()) + GRID for w in fixed)
         free = self.width() - taken - 2 * GRID
         name = self.name.sizeHint().width()

@@ -9,7 +9,16 @@ from numpy.typing import NDArray
 
 from attnviz.core.color_maps import Kind
 from attnviz.core.levels import levels, normalise
-from attnviz.gui.look.colors import BLOCKED, MINUS_INF, PLUS_INF, Indices, to_indices
+from attnviz.core.overview import reduced
+from attnviz.gui.look.colors import (
+    BLOCKED,
+    MINUS_INF,
+    PLUS_INF,
+    Indices,
+    furthest,
+    pool,
+    to_indices,
+)
 
 Cell = tuple[int, int]
 
@@ -123,3 +132,49 @@ def cell_indices(
         has_nan = not is_finite and bool(np.isnan(values.max()))
         indices[blocked & ~np.isnan(values) if has_nan else blocked] = BLOCKED
     return indices, used
+
+
+def pooled_indices(
+    values: NDArray[np.floating],
+    signed: bool,
+    range_id: str,
+    factors: tuple[int, int],
+    ends: tuple[float, float] | None = None,
+    blocked: NDArray[np.bool_] | None = None,
+) -> Indices:
+    """The bytes of `cell_indices`, with each block of `factors` (rows, columns) pooled.
+
+    A colour rises with its value, so that the blocks of finite numbers are pooled before they are coloured:
+    few cells are left. Each row of range "row" has colours of its own.
+    """
+    kind = color_kind(signed, range_id)
+    if max(factors) > 1 and values.size and range_id != "row":
+        used = levels(values, range_id, signed, blocked) if ends is None else ends
+        nothing = 0.0 if kind == "diverging" else used[0]
+        held = values if blocked is None else np.where(blocked, values.dtype.type(nothing), values)
+        is_finite = np.isfinite(held.min()) and np.isfinite(held.max())
+        if is_finite and not np.isnan(values.min()):  # a NaN below a mask is shown
+            return _pooled_first(held, kind, range_id, used, signed, factors, blocked)
+    return pool(cell_indices(values, signed, range_id, ends, blocked)[0], factors, kind)
+
+
+def _pooled_first(
+    held: NDArray[np.floating],
+    kind: Kind,
+    range_id: str,
+    ends: tuple[float, float],
+    signed: bool,
+    factors: tuple[int, int],
+    blocked: NDArray[np.bool_] | None,
+) -> Indices:
+    """Bytes of the most salient value of each block; `held` has the least salient value where `blocked`."""
+
+    def colored(combine: np.ufunc) -> Indices:
+        return to_indices(normalise(reduced(combine, held, factors), range_id, ends, signed))
+
+    found = colored(np.maximum)
+    if kind == "diverging":
+        found = furthest(found, colored(np.minimum))
+    if blocked is not None:
+        found[reduced(np.logical_and, blocked, factors)] = BLOCKED
+    return found

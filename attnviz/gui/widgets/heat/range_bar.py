@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import numpy as np
 from PySide6.QtCore import QPointF, QRectF, QSize
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from attnviz.core.color_maps import Kind
 from attnviz.core.text import number
-from attnviz.gui.look.colors import LEVELS, cell_colors
+from attnviz.gui.look.colors import LEVELS, cell_colors, indexed_image
 from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import LIGHT, Theme
+from attnviz.gui.widgets.heat.hatch import is_vector
 from attnviz.i18n import _
 
 _STRIP_HEIGHT, _MOST_STRIP, _GAP = 6.0, 168.0, 8.0
 _TEXT_PX = 11
+_MAP_BYTES = np.arange(LEVELS, dtype=np.uint8).reshape(1, -1)
+"""All colours, the lowest first, as a picture of one row."""
 
 
 def end_text(end: float) -> str:
@@ -64,12 +68,10 @@ class RangeBar(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         strip = self.strip_rect()
-        colors = cell_colors(self._kind, self._theme)
-        step = strip.width() / LEVELS
-        for index, (red, green, blue) in enumerate(colors):
-            # A little overlap hides the seams between neighbours.
-            box = QRectF(strip.left() + index * step, strip.top(), step + 0.5, strip.height())
-            painter.fillRect(box.intersected(strip), QColor(int(red), int(green), int(blue)))
+        if is_vector(painter):
+            self._paint_steps(painter, strip)
+        else:
+            painter.drawImage(strip, indexed_image(_MAP_BYTES, self._kind, self._theme))
         font = number_font(_TEXT_PX)
         metrics = QFontMetricsF(font)
         painter.setFont(font)
@@ -79,3 +81,11 @@ class RangeBar(QWidget):
         painter.drawText(QPointF(strip.left() - _GAP - metrics.horizontalAdvance(low), base), low)
         painter.drawText(QPointF(strip.right() + _GAP, base), high)
         painter.end()
+
+    def _paint_steps(self, painter: QPainter, strip: QRectF) -> None:
+        """Paint one rectangle per colour: an SVG would blur an enlarged image."""
+        step = strip.width() / LEVELS
+        for index, (red, green, blue) in enumerate(cell_colors(self._kind, self._theme)):
+            # A little overlap hides the seams between neighbours.
+            box = QRectF(strip.left() + index * step, strip.top(), step + 0.5, strip.height())
+            painter.fillRect(box.intersected(strip), QColor(int(red), int(green), int(blue)))

@@ -27,7 +27,7 @@ from attnviz.gui.look.colors import BLOCKED, Indices, indexed_image, pool
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import LIGHT, Theme
 from attnviz.gui.widgets.control import draw_focus_ring
-from attnviz.gui.widgets.heat.content import NO_HIGHLIGHT, Highlight, cell_indices, color_kind
+from attnviz.gui.widgets.heat.content import NO_HIGHLIGHT, Highlight, color_kind, pooled_indices
 from attnviz.gui.widgets.heat.hatch import device_scale, draw_blocked, is_vector
 from attnviz.gui.widgets.heat.paint import fill_rectangles
 
@@ -102,10 +102,10 @@ class Thumbnail(QAbstractButton):
         self._kind = color_kind(signed, range_id)
         rows, columns = values.shape if shape is None else shape
         self._shape, self._is_transposed = (rows, columns), transposed
-        indices, _ends = cell_indices(values, signed, range_id, levels, blocked)
         # Pooled once, here: a strip of large stages keeps bytes of the picture, not of the input.
-        turned = indices.T if transposed else indices
-        self._indices = self._pooled(turned, 2.0 * self._side, 2.0 * self._side)
+        factors = _factors(values.shape, 2.0 * self._side, 2.0 * self._side)
+        indices = pooled_indices(values, signed, range_id, factors, levels, blocked)
+        self._indices = indices.T if transposed else indices
         self._has_blocked = blocked is not None and bool((self._indices == BLOCKED).any())
         self.update()
 
@@ -250,8 +250,7 @@ class Thumbnail(QAbstractButton):
 
     def _pooled(self, indices: Indices, height: float, width: float) -> Indices:
         """At most one cell for each of `height` x `width` pixels."""
-        rows, columns = indices.shape
-        return pool(indices, (math.ceil(rows / height) or 1, math.ceil(columns / width) or 1), self._kind)
+        return pool(indices, _factors(indices.shape, height, width), self._kind)
 
     def _paint_lit(self, painter: QPainter, picture: QRectF) -> None:
         lit, (rows, columns) = self._lit, self._shape
@@ -293,3 +292,9 @@ class Thumbnail(QAbstractButton):
 
     def _caption_font(self, bold: bool) -> QFont:
         return ui_font(_CAPTION_PX, QFont.Weight.DemiBold if bold else QFont.Weight.Normal)
+
+
+def _factors(shape: tuple[int, ...], height: float, width: float) -> tuple[int, int]:
+    """Rows and columns of the blocks that leave at most one for each of `height` × `width` pixels."""
+    rows, columns = shape
+    return math.ceil(rows / height) or 1, math.ceil(columns / width) or 1

@@ -62,6 +62,7 @@ class NextRows(Control):
         super().__init__(parent)
         self.rows: tuple[NextRow, ...] = ()
         self._shows_after, self._current = False, -1
+        self._widest, self._full = 0, 1.0
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -71,6 +72,8 @@ class NextRows(Control):
         is_new_height = len(rows) != len(self.rows)
         self.rows, self._shows_after = tuple(rows), shows_after
         self._current = min(self._current, len(rows) - 1)
+        self._widest = self._widest_label()
+        self._full = self._full_bar()
         if is_new_height:
             self.updateGeometry()
         self.update()
@@ -98,18 +101,20 @@ class NextRows(Control):
         """The bar of the model's probability."""
         left = 2 * GRID + self._label_width()
         room = max(self.width() - _BUTTON_PX - left - _NUMBER_PX - GRID, 16.0)
-        length = max(room * min(self.rows[row].probability / self._full(), 1.0), 1.0)
+        length = max(room * min(self.rows[row].probability / self._full, 1.0), 1.0)
         return QRectF(left, row * ROW_PX + (ROW_PX - _BAR_PX) / 2, length, _BAR_PX)
 
-    def _full(self) -> float:
+    def _full_bar(self) -> float:
         """The probability of a full bar: the largest that is shown, of at least a tenth."""
         most = max((max(row.probability, row.after * self._shows_after) for row in self.rows), default=1.0)
         return max(most, 0.1)
 
-    def _label_width(self) -> int:
+    def _widest_label(self) -> int:
         metrics = QFontMetrics(ui_font(TEXT_PX + 2, QFont.Weight.DemiBold))
-        widest = max((metrics.horizontalAdvance(row.label) for row in self.rows), default=0)
-        return int(min(widest + 4, _LABEL_LIMIT, self.width() // 4))
+        return max((metrics.horizontalAdvance(row.label) for row in self.rows), default=0)
+
+    def _label_width(self) -> int:
+        return int(min(self._widest + 4, _LABEL_LIMIT, self.width() // 4))
 
     # --- painting
 

@@ -43,7 +43,7 @@ class Strip:
         """Rectangle of a bar of full length; invalid if its row or column lies outside the visible part."""
         first, least, most = self._ends()
         middle = first + index * self.pitch
-        return self._bar(middle, thickness, self.length) if least <= middle <= most else QRectF()
+        return self._bars([middle], thickness, [self.length])[0] if least <= middle <= most else QRectF()
 
     def _ends(self) -> tuple[float, float, float]:
         """Middle of the first bar, and the least and the most that is visible, along the strip."""
@@ -51,12 +51,6 @@ class Strip:
         if self.below:
             return plot.left() - offset.x() + self.pitch / 2, plot.left(), plot.right()
         return plot.top() - offset.y() + self.pitch / 2, plot.top(), plot.bottom()
-
-    def _bar(self, middle: float, thickness: float, length: float) -> QRectF:
-        plot, side = self.geometry.plot, round(middle - thickness / 2)
-        if self.below:
-            return QRectF(side, plot.bottom() + GAP, thickness, length)
-        return QRectF(plot.right() + GAP, side, length, thickness)
 
     def draw(self, painter: QPainter, shares: list[float], color: str, theme: Theme) -> None:
         """Bars of `shares` 0..1 of the full length, in the order of `indices`; NaN has none."""
@@ -71,10 +65,18 @@ class Strip:
         painter.setPen(Qt.PenStyle.NoPen)
         if apart >= _TRACKS_FROM:
             painter.setBrush(track)
-            painter.drawRects([self._bar(at, thickness, self.length) for at, _share in seen])
+            painter.drawRects(self._bars([at for at, _share in seen], thickness, [self.length] * len(seen)))
         painter.setBrush(QColor(color))
-        lengths = [(at, max(1.0, self.length * min(share, 1.0))) for at, share in seen]
-        painter.drawRects([self._bar(at, thickness, length) for at, length in lengths])
+        lengths = [max(1.0, self.length * min(share, 1.0)) for _at, share in seen]
+        painter.drawRects(self._bars([at for at, _share in seen], thickness, lengths))
+
+    def _bars(self, middles: list[float], thickness: float, lengths: list[float]) -> list[QRectF]:
+        """Rectangles of many bars: the ends of the plot are read once."""
+        right, bottom = self.geometry.plot.right() + GAP, self.geometry.plot.bottom() + GAP
+        bars = zip((round(middle - thickness / 2) for middle in middles), lengths, strict=True)
+        if self.below:
+            return [QRectF(side, bottom, thickness, length) for side, length in bars]
+        return [QRectF(right, side, length, thickness) for side, length in bars]
 
     def draw_heading(self, painter: QPainter, text: str, color: str) -> None:
         """Write `text` over the bars, or beside them where they hang below."""
