@@ -96,13 +96,19 @@ def _sheet(sizes: Sizes, style: Style) -> Sheet | None:
     if style.room is None:
         return arrange(sizes, columns, *cell)
     least = LEAST_MAP / (sizes.n_across * cell[0])
-    for count in range(columns, 0, -1):
+    for count in _column_counts(sizes.n_maps, columns):
         tallest = TALLEST * style.room / (math.ceil(sizes.n_maps / count) * sizes.n_down * cell[1])
         placed = partial(_scaled, sizes, count, cell, _least_height(sizes, style, cell[1]))
         factor = fitting(style.room, lambda of: placed(of).width, least, max(least, tallest))  # noqa: B023
         if factor is not None:
             return placed(factor)
     return None
+
+
+def _column_counts(n_maps: int, most: int) -> list[int]:
+    """Numbers of columns to try, wide ones first: those of full rectangles before others, one at last."""
+    full = [count for count in range(most, 1, -1) if n_maps % count == 0]
+    return [*full, *(count for count in range(most, 1, -1) if count not in full), 1]
 
 
 def _natural_cell(sizes: Sizes, style: Style) -> tuple[float, float]:
