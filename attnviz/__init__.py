@@ -20,7 +20,7 @@ is imported on first use: `import attnviz` itself loads nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -62,6 +62,7 @@ __all__ = [
     "View",
     "__version__",
     "analysis",
+    "animate",
     "backward",
     "decode",
     "document_schema",
@@ -73,6 +74,7 @@ __all__ = [
     "render",
     "run",
     "save",
+    "script",
 ]
 
 _HOMES = {
@@ -214,6 +216,78 @@ def render(
     subject = Subject(trace, whole.view, stage, head, site, title=whole.title, caption=whole.caption)
     figure = figure_of(kind or kind_of(subject, picture), subject, style)
     return save_figure(figure, path, dpi=style.dpi, record=record_of(subject.document(whole)))
+
+
+def animate(
+    given: Experiment | Document,
+    path: str | os.PathLike[str],
+    over: str,
+    stage: str | None = None,
+    head: int | Literal["all"] | None = None,
+    *,
+    site: str | None = None,
+    kind: str | None = None,
+    fps: float = 4.0,
+    dpi: int | None = None,
+    style: Style | None = None,
+    engine: str = "numpy",
+    device: str = "auto",
+    check: Callable[[], None] | None = None,
+) -> Path:
+    """Draw a sequence of pictures into a file: `.gif`, `.mp4`, a page each in `.pdf`; or numbered `.png` or
+    `.svg` files in a folder. Returns its path.
+
+    `over` is "decode", "layers", or a sweep of a number of the document such as "temperature=0.1:2:20". All
+    pictures share the ends of their colours. `fps` are the pictures per second, `dpi` None is what is usual
+    for the kind of file; the rest is as in `render`.
+
+    Raises `ValueError` for a sequence that the document does not have, `OSError` if writing fails, what `run`
+    raises and what `check` raises; nothing is then written.
+    """
+    from attnviz.core.progress import Progress, never_cancelled
+    from attnviz.figures.figure import kind_of
+    from attnviz.figures.sequences import Sequence, frames, save_sequence
+    from attnviz.figures.sequences.frames import Engines
+    from attnviz.figures.style import Style
+    from attnviz.figures.subject import Subject
+    from attnviz.model.io.files import record_of
+    from attnviz.model.spec.document import Document
+
+    document = given if isinstance(given, Document) else Document(_experiment(given))
+    progress = Progress(check or never_cancelled)
+    engines = Engines(
+        lambda experiment, check: run(experiment, engine, device, check=check),
+        lambda experiment, check: decode(experiment, None, engine, device, check=check),
+    )
+    subject = Subject(engines.run(document.experiment, progress), document.view, stage, head, site)
+    made = frames(over, subject, engines, progress)
+    sequence = Sequence(made, kind or kind_of(subject), style or Style())
+    return save_sequence(sequence, path, progress, fps=fps, dpi=dpi, record=record_of(document))
+
+
+def script(
+    given: Experiment | Document,
+    library: Literal["numpy", "torch"] = "numpy",
+    stages: Iterable[str] | None = None,
+    site: str | None = None,
+) -> str:
+    """A Python program that recomputes a document with one array library, without attnviz.
+
+    It prints the `stages` of all attentions or of the `site`; None: the stage that the document shows, and
+    the result. Raises `ValueError` for an unknown library, and for more than 16,384 explicit numbers, which
+    need a file beside the program: see `attnviz script`.
+    """
+    from attnviz.errors import FieldError, among
+    from attnviz.model.spec.document import Document
+    from attnviz.scripts.library import LIBRARY_BY_ID
+    from attnviz.scripts.script import Wanted
+    from attnviz.scripts.script import script as written
+
+    if library not in LIBRARY_BY_ID:
+        raise FieldError("library", library, among(LIBRARY_BY_ID))
+    document = given if isinstance(given, Document) else Document(_experiment(given))
+    wanted = Wanted(None if stages is None else tuple(stages), site)
+    return written(document, LIBRARY_BY_ID[library], wanted)
 
 
 def _experiment(given: Any) -> Experiment:

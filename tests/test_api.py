@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -114,3 +115,17 @@ def test_heavy_packages_wait_until_they_are_needed(program: str, absent: tuple[s
     code = f"import sys; {program}; print([m for m in {absent!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert (done.stdout.strip(), done.stderr) == ("[]", "")
+
+
+def test_script_writes_a_program_that_prints_the_weights(capsys: pytest.CaptureFixture[str]) -> None:
+    text = attnviz.script(toy(dtype="float64"), stages=("weights",))
+    exec(compile(text, "script", "exec"), {})
+    assert "0.4397 0.3321 0.0917 0.1366" in capsys.readouterr().out
+    with pytest.raises(ValueError, match="library must be one of"):
+        attnviz.script(toy(), "jax")  # type: ignore[arg-type]
+
+
+def test_animate_writes_a_sequence_that_carries_its_document(tmp_path: Path) -> None:
+    document = attnviz.Document(toy())
+    file = attnviz.animate(document, tmp_path / "hot.gif", "temperature=1:2:2", dpi=40)
+    assert attnviz.load(file) == document

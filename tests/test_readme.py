@@ -55,7 +55,7 @@ def test_every_command_it_shows_is_one(capsys: pytest.CaptureFixture[str]) -> No
     from attnviz.cli import main
 
     shown = set(re.findall(r"^attnviz ([a-z]+)", "\n".join(blocks("sh")), flags=re.MULTILINE))
-    assert shown == {"presets", "run", "render", "decode", "import", "bench"}
+    assert shown == {"presets", "run", "render", "animate", "script", "decode", "import", "bench"}
     for command in sorted(shown):
         with pytest.raises(SystemExit) as stopped:
             main([command, "--help"])

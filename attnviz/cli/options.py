@@ -33,6 +33,11 @@ def add_document(command: ArgumentParser) -> None:
     command.add_argument("--engine", default="numpy", help=_("numpy or torch (default: numpy)"))
     command.add_argument("--device", default="auto", help=_("auto, cpu, cuda or cuda:N (default: auto)"))
     command.add_argument("--dtype", help=_("the precision, instead of the document's dtype"))
+    add_text(command)
+
+
+def add_text(command: ArgumentParser) -> None:
+    """Add the text in the place of the document's tokens."""
     command.add_argument(
         "--text", help=_("an input text that replaces the document's; needs a model's vocabulary")
     )

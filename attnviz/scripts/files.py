@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 
 from attnviz.errors import InputError, about, suffix_error
-from attnviz.model.io.files import replace_file
+from attnviz.model.io.carriers.table import carrying
+from attnviz.model.io.files import record_of, replace_file
 from attnviz.model.spec.document import Document
 from attnviz.scripts.library import Library
 from attnviz.scripts.notebook import notebook
@@ -20,7 +21,7 @@ def save_script(
 ) -> tuple[Path, ...]:
     """Write the script of a document, `.py`, or its notebook, `.ipynb`; returns the written files.
 
-    More than `MOST_INSIDE` explicit numbers go into an NPZ file of the same name beside it. Raises
+    A notebook carries the document: `load` reads it from there. More than `MOST_INSIDE` explicit numbers go into an NPZ file of the same name beside it. Raises
     `InputError` for another suffix, `OSError` if writing fails; an old file is then unchanged.
     """
     file = Path(path)
@@ -28,12 +29,13 @@ def save_script(
     made, arrays = program(document, library, wanted), file.with_suffix(".npz")
     beside = () if made.storage.fits_inside else (arrays,)
     if file.suffix.lower() == NOTEBOOK:
-        text = notebook(made, repr(arrays.name))
+        record = record_of(document)
+        data = carrying(notebook(made, repr(arrays.name)).encode(), NOTEBOOK, record)
     else:
-        text = made.text('Path(__file__).with_suffix(".npz")')
+        data = made.text('Path(__file__).with_suffix(".npz")').encode()
     for stored in beside:
         replace_file(stored, made.storage.npz())
-    replace_file(file, text.encode("utf-8"))
+    replace_file(file, data)
     return file, *beside
 
 

@@ -102,7 +102,7 @@ def script(document: Document, library: Library, wanted: Wanted = AS_SHOWN, besi
 
 def _about(document: Document) -> Lines:
     experiment = document.experiment
-    title = visible(document.title) or _("Attention")
+    title = visible(_(document.title) if document.title else _("Attention"))
     tokens = visible(" ".join(experiment.tokens[:24])).replace("\\", "\\\\").replace('"""', "'''")
     lines = [
         title.replace("\\", "\\\\").replace('"""', "'''"),

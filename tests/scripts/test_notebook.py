@@ -24,6 +24,7 @@ def test_a_notebook_runs_and_shows_every_stage(tmp_path: Path) -> None:
     assert main(["script", "causal-decode", "--notebook", "-o", str(file)]) == 0
     ran = nbformat.read(file, as_version=4)
     nbformat.validate(ran)
+    assert attnviz.load(file) == load_preset("causal-decode")
     NotebookClient(ran, timeout=60, kernel_name="python3").execute()
     document = load_preset("causal-decode")
     trace = attnviz.run(replace(document.experiment, dtype="float64"))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attnviz.cli.command import Command
-from attnviz.cli.options import DOC_HELP, document, named_stages, written
+from attnviz.cli.options import DOC_HELP, add_text, document, named_stages, written
 from attnviz.errors import FieldError, among
 from attnviz.i18n import N_, _
 
@@ -38,7 +38,8 @@ def add(command: ArgumentParser) -> None:
         help=_("the printed stages, or all (default: the one that the document shows, and the result)"),
     )
     command.add_argument("--site", metavar="NAME", help=_("print only this attention (default: all)"))
-    command.set_defaults(text=None, dtype=None)
+    add_text(command)
+    command.set_defaults(dtype=None)
 
 
 def run(options: Namespace) -> int:
