@@ -21,8 +21,9 @@ def save_script(
 ) -> tuple[Path, ...]:
     """Write the script of a document, `.py`, or its notebook, `.ipynb`; returns the written files.
 
-    A notebook carries the document: `load` reads it from there. More than `MOST_INSIDE` explicit numbers go into an NPZ file of the same name beside it. Raises
-    `InputError` for another suffix, `OSError` if writing fails; an old file is then unchanged.
+    A notebook carries the document: `load` reads it from there. More than `MOST_INSIDE` explicit numbers go
+    into an NPZ file of the same name beside it. Raises `InputError` for another suffix, `OSError` if writing
+    fails; an old file is then unchanged.
     """
     file = Path(path)
     check_suffix(file, (SCRIPT, NOTEBOOK))

@@ -24,6 +24,9 @@ from attnviz.version import __version__
 PRECISION = N_("Computed in float64; the document's own precision is {dtype}, so the last digits differ.")
 MADE = N_("Made by attnviz {version}; it runs without attnviz.")
 
+MOST_TOKENS = 24
+"""Tokens in the text about a script; of a longer sequence, the first."""
+
 
 @dataclass(frozen=True)
 class Wanted:
@@ -76,7 +79,8 @@ class Program:
 
     def text(self, beside: str = "") -> str:
         """The whole script."""
-        lines = ['"""' + self.about[0], *self.about[1:], '"""', "", *self.imports(beside)]
+        first, *others = (line.replace("\\", "\\\\").replace('"', "'") for line in self.about)
+        lines = [f'"""{first}', *others, '"""', "", *self.imports(beside)]
         site = ""
         for part in self.parts:
             if part.site != site:
@@ -103,14 +107,8 @@ def script(document: Document, library: Library, wanted: Wanted = AS_SHOWN, besi
 def _about(document: Document) -> Lines:
     experiment = document.experiment
     title = visible(_(document.title) if document.title else _("Attention"))
-    tokens = visible(" ".join(experiment.tokens[:24])).replace("\\", "\\\\").replace('"""', "'''")
-    lines = [
-        title.replace("\\", "\\\\").replace('"""', "'''"),
-        "",
-        tokens,
-        "",
-        _(MADE).format(version=__version__),
-    ]
+    tokens = visible(" ".join(experiment.tokens[:MOST_TOKENS]))
+    lines = [title, "", tokens, "", _(MADE).format(version=__version__)]
     if experiment.dtype != "float64":
         lines.append(_(PRECISION).format(dtype=experiment.dtype))
     return tuple(lines)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from experiments import SPREAD, STACKS, experiments
+from experiments import SPREAD, STACKS, experiments, small
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -39,7 +39,7 @@ from attnviz.scripts.masks import MASK_CODE
 from attnviz.scripts.positions import POSITION_CODE
 from attnviz.scripts.rotation import SCALING_CODE
 from attnviz.scripts.scores import NORMALISER_CODE
-from attnviz.scripts.script import script
+from attnviz.scripts.script import Wanted, script
 from attnviz.scripts.sources import SOURCE_CODE
 from attnviz.scripts.stages import STAGE_CODE, stage_code
 
@@ -147,6 +147,15 @@ def test_the_command_prints_and_refuses(capsys: pytest.CaptureFixture[str], tmp_
         assert says in capsys.readouterr().err
     assert main(["script", "stories-en"]) == 2
     assert "16,384" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ['"""', "\\", '"', "a\nprint(1)", "\\u0041 \u202e", "'''"])
+def test_no_text_of_a_user_leaves_its_comment(text: str) -> None:
+    experiment = small(tokens=(text,) * 5)
+    found: list[str] = []
+    code = script(Document(experiment, title=text), NUMPY, Wanted(("weights",)))
+    exec(compile(code, "script", "exec"), {"print": lambda name, *others, sep: found.append(name)})
+    assert found == ["weights"]
 
 
 def test_a_script_in_chinese_computes_the_same() -> None:
