@@ -10,6 +10,9 @@ from __future__ import annotations
 import gettext as _gettext
 import locale
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 
@@ -59,8 +62,25 @@ def in_all_languages(message: str) -> tuple[str, ...]:
 _active: tuple[str, _gettext.NullTranslations] | None = None
 
 
+_here: ContextVar[tuple[str, _gettext.NullTranslations] | None] = ContextVar("language", default=None)
+"""The language of a part of the program, such as a page that has all of them; None for the active one."""
+
+
+@contextmanager
+def language(code: str) -> Iterator[None]:
+    """Make `code` the language of every `_` inside, in this thread alone."""
+    token = _here.set((code, _load(code)))
+    try:
+        yield
+    finally:
+        _here.reset(token)
+
+
 def _current() -> tuple[str, _gettext.NullTranslations]:
     global _active
+    here = _here.get()
+    if here is not None:
+        return here
     if _active is None:
         code = system_language()
         _active = code, _load(code)

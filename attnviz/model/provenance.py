@@ -99,7 +99,7 @@ def _source_heads(site: Site, stage: Stage, source: Stage, cell: Cell) -> Indice
 
 def _source_cells(site: Site, stage: Stage, place: int, cell: Cell) -> tuple[Indices, Indices]:
     """(rows, columns) of input number `place` that make `cell`."""
-    row, column, rule = (cell.row,), (cell.column,), _rule(site, stage)
+    row, column, rule = (cell.row,), (cell.column,), rule_of(site, stage)
     if rule == "same_cell":
         return row, column
     if rule in ("projection", "row"):
@@ -121,7 +121,7 @@ def _source_cells(site: Site, stage: Stage, place: int, cell: Cell) -> tuple[Ind
 
 def _consumed(site: Site, target: Stage, place: int, cell: Cell) -> Region | None:
     """The cells of `target` that read `cell` as input number `place`."""
-    row, column, rule = (cell.row,), (cell.column,), _rule(site, target)
+    row, column, rule = (cell.row,), (cell.column,), rule_of(site, target)
     heads = _target_heads(site, target, cell)
     if target.id == "mixed":
         heads = tuple(head for head in heads or () if head not in site.heads.off)
@@ -162,7 +162,7 @@ def _target_heads(site: Site, target: Stage, cell: Cell) -> Indices:
     return (cell.head,)
 
 
-def _rule(site: Site, stage: Stage) -> Rule:
+def rule_of(site: Site, stage: Stage) -> Rule:
     """The stage's rule; weights that do not share a row are made cell by cell."""
     if stage.id == "weights" and not NORMALISER_BY_ID[site.normaliser].is_shared:
         return "same_cell"
