@@ -104,7 +104,7 @@ class Scope:
             array = site.window(stage, shown)
         except IndexError as error:
             raise InputError(str(error)) from None
-        names = [() if axis in ("feature", "vocabulary") else site.labels(axis) for axis in row.axes[-2:]]
+        names = [() if axis == "feature" else site.labels(axis) for axis in row.axes[-2:]]
         return Grid(array, *names)
 
     def _visible(self) -> Grid:

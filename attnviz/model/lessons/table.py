@@ -16,6 +16,19 @@ LESSONS: tuple[str, ...] = (
     "dot-product",
     "softmax",
     "by-hand",
+    "masks",
+    "padding",
+    "projections",
+    "heads",
+    "architectures",
+    "positions",
+    "block",
+    "cache",
+    "sampling",
+    "cost",
+    "training",
+    "recurrent",
+    "history",
 )
 """Their ids: `resources/lessons/<id>.md`."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -11,6 +12,7 @@ from attnviz.compute.execute import execute
 from attnviz.errors import InputError
 from attnviz.i18n import LANGUAGES
 from attnviz.model.captions import Anchor
+from attnviz.model.claims.scope import holds
 from attnviz.model.lessons.checking import problems, scope_of
 from attnviz.model.lessons.reading import read_lesson
 from attnviz.model.lessons.scene import document_of, lit_cells
@@ -25,6 +27,7 @@ from attnviz.model.lessons.text import (
     pieces,
     shown,
 )
+from attnviz.resources import font_files, path
 
 cached_preset = cache(load_preset)
 
@@ -202,3 +205,49 @@ def test_a_lesson_asks_and_gives_something_to_try() -> None:
         steps = shipped_lesson(id_).steps
         assert any(step.predict or step.choose for step in steps), id_
         assert any(step.task for step in steps), id_
+
+
+SOLUTIONS: dict[str, tuple[tuple[str, object], ...]] = {
+    "dot-product": (
+        ("vectors.values", [[0.2, 0.8, 0.3], [0.3, 0.7, 0.4], [0.9, 0.9, 0.2], [0.8, 0.2, 0.7]]),
+    ),
+    "softmax/printed-line": (("scale", {"kind": "none"}),),
+    "softmax/saturated": (("scale", {"kind": "value", "value": 0.01}),),
+    "by-hand": (("vectors", {"kind": "explicit", "values": [[0, 0, 9], [0, 1, 0], [1, 0, 0], [0, 0, 12]]}),),
+    "masks": (("masks", [{"kind": "causal"}]),),
+    "padding": (("masks", [{"kind": "causal"}]),),
+    "projections": (
+        ("vectors.values", [[0.2, 0.1, 0.0], [4.5, 0.5, 0.0], [2.5, -0.5, 0.0], [3.0, 0.0, 1.0]]),
+    ),
+    "heads": (("heads.n_kv_heads", 1),),
+    "architectures": (("masks", []),),
+    "positions": (("tokens", ["man", "bites", "dog"]), ("vectors.values", "reversed")),
+    "block": (("block.residual", False),),
+    "cache": (("heads.n_kv_heads", 1),),
+    "sampling": (("temperature", 20.0),),
+    "cost": (("masks", [{"kind": "causal"}, {"kind": "window", "left": 9, "right": 0}]),),
+    "training": (("dropout.training", False),),
+    "recurrent": (("masks", [{"kind": "causal"}, {"kind": "window", "left": 9, "right": 0}]),),
+}
+"""Changes after which the task of a lesson is done."""
+
+
+@pytest.mark.parametrize("name", SOLUTIONS)
+def test_a_task_can_be_done(name: str) -> None:
+    id_, _slash, wanted = name.partition("/")
+    step = next(one for one in shipped_lesson(id_).steps if one.task and one.id.startswith(wanted))
+    start = document_of(step.scene, cached_preset)
+    changes = tuple(
+        (path, start.experiment.vectors.values.array[::-1].tolist() if value == "reversed" else value)  # type: ignore[union-attr]
+        for path, value in SOLUTIONS[name]
+    )
+    scene = replace(step.scene, changes=step.scene.changes + changes)
+    assert holds(step.task, scope_of(replace(step, scene=scene), cached_preset, execute))
+
+
+def test_the_shipped_fonts_have_every_character_of_a_lesson() -> None:
+    tools = pytest.importorskip("fontTools.ttLib")
+    known = {code for file in font_files() for code in tools.TTFont(file).getBestCmap()}
+    for id_ in LESSONS:
+        text = path("lessons", f"{id_}.md").read_text(encoding="utf-8")
+        assert {one for one in text if ord(one) > 32 and ord(one) not in known} == set(), id_
