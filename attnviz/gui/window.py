@@ -170,6 +170,7 @@ class Window(QMainWindow):
         self._watch_menus()
         self._watch_comparisons()
         self._watch_grid()
+        self._watch_head()
         self._watch_lessons()
         self._watch_failures()
         self._watch_lens()
@@ -201,6 +202,18 @@ class Window(QMainWindow):
         panel = self.panels["lesson"]
         assert isinstance(panel, LessonPanel)
         self.lesson_live.watch(panel)
+
+    def _watch_head(self) -> None:
+        from attnviz.gui.panels.head.panel import HeadPanel
+
+        panel = self.panels["head"]
+        assert isinstance(panel, HeadPanel)
+        panel.explore_wanted.connect(self._on_explore)
+        panel.pin_wanted.connect(self.compare_live.pin)
+
+    @Slot()
+    def _on_explore(self) -> None:
+        self.workspaces.switch("explore")
 
     def _watch_grid(self) -> None:
         from attnviz.gui.panels.grid.panel import GridPanel

@@ -187,3 +187,16 @@ def test_space_makes_the_map_grow(desk: Desk) -> None:
     assert desk.store.player.is_playing
     desk.qtbot.waitUntil(lambda: sizes[:2] == [14, 15], timeout=WAIT_MS)
     desk.store.play(Toggle())
+
+
+def test_a_step_of_the_player_is_pinned_as_a(desk: Desk) -> None:
+    desk.store.play(GoTo(STEP))
+    desk.qtbot.waitUntil(lambda: desk.store.followed is not None, timeout=WAIT_MS)
+    desk.qtbot.waitUntil(lambda: desk.store.shown_view.query == STEP, timeout=WAIT_MS)
+    desk.window.compare_live.pin()
+    pinned = desk.window.compare_live.pinned
+    assert pinned is not None and pinned.experiment.n_queries == STEP + 1
+    assert desk.said() == f"Pinned step {STEP + 1} of the generation as A."
+    decoded = desk.store.player.decoded
+    assert decoded is not None
+    assert pinned.experiment.tokens == tuple(step.token for step in decoded.decoding.steps[: STEP + 1])

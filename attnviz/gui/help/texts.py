@@ -26,6 +26,7 @@ PANEL_HELP: dict[str, Help] = {
     ),
     "heads": Help(N_("The shown stage in every head of the layer; a click chooses a head."), "attention"),
     "mechanism": Help(N_("Everything that changes a number: heads, score, mask, position, weights, block.")),
+    "head": Help(N_("The selected head: where its row attends most, and what can be done with it.")),
     "inspector": Help(N_("The arithmetic of one number, term by term; a click on a term opens its origin.")),
     "plane": Help(N_("Queries and keys, or token vectors, as arrows; drag a tip to change its vector.")),
     "positions": Help(

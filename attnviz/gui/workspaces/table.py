@@ -141,7 +141,7 @@ _MODEL = Split(
         ),
         Split(
             "down",
-            (Stack(("stage",), 544, 0.8), Stack(("heads",), 160, 0.2)),
+            (Stack(("stage",), 520, 0.8), Stack(("head", "heads"), 176, 0.2)),
             size=512,
             grows=0.4,
         ),

@@ -7,6 +7,7 @@ so that a drag has pictures. The trace of A is kept while A is pinned, unless it
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,10 +69,15 @@ class CompareLive(QObject):
 
     @Slot()
     def pin(self) -> None:
-        """Keep the present state as A, with its trace where it is computed."""
-        self._other = None
-        self._set_pinned(self._present(), self._present_trace())
-        self.said.emit(_("Pinned the present state as A."))
+        """Keep what the panels show as A, with its trace where it is computed: also a step of the player."""
+        self._other, step = None, self._store.followed
+        if step is None:
+            self._set_pinned(self._present(), self._present_trace())
+            self.said.emit(_("Pinned the present state as A."))
+            return
+        self._set_pinned(replace(self._present(), document=step), self._store.shown_trace)
+        said = _("Pinned step {step} of the generation as A.")
+        self.said.emit(said.format(step=step.experiment.n_queries))
 
     @Slot()
     def unpin(self) -> None:

@@ -1,0 +1,124 @@
+"""The card of the selected head: where its row attends, and what a user does with a head."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtGui import QFont
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+
+from attnviz.core.text import isolated, number, visible
+from attnviz.gui.look.fonts import ui_font
+from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.panels.panel import Panel
+from attnviz.gui.store import Store
+from attnviz.gui.widgets.button import Button
+from attnviz.gui.widgets.control import plain_tooltip
+from attnviz.gui.widgets.elided import WholeLabel
+from attnviz.i18n import _
+from attnviz.model.edit import edits
+from attnviz.model.looks import look_of, query_in_focus
+from attnviz.model.sites.titles import site_label
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.view import Cell, shown_head
+from attnviz.model.trace import Trace
+
+TITLE_PX, SENTENCE_PX = 15, 13
+
+
+class HeadPanel(Panel):
+    """Follows the selected head of the shown numbers."""
+
+    explore_wanted = Signal()
+    """The head is to be shown in the workspace Explore."""
+    pin_wanted = Signal()
+    """The present state is to be kept as A."""
+
+    follows = ("site", "head", "query", "locked")
+    follows_player = True
+
+    def __init__(self, store: Store, parent: QWidget | None = None) -> None:
+        super().__init__(store, parent)
+        self._title, self._sentence = WholeLabel(), QLabel()
+        self._title.setObjectName("head_title")
+        self._title.setFont(ui_font(TITLE_PX, QFont.Weight.DemiBold))
+        self._sentence.setObjectName("head_sentence")
+        self._sentence.setFont(ui_font(SENTENCE_PX))
+        self._sentence.setTextFormat(Qt.TextFormat.PlainText)
+        self._sentence.setWordWrap(True)
+        self._switch, self._explore, self._pin = Button(), Button(), Button()
+        buttons = (
+            (self._switch, "head_switch", self._on_switch),
+            (self._explore, "head_explore", self.explore_wanted),
+            (self._pin, "head_pin", self.pin_wanted),
+        )
+        row = QHBoxLayout()
+        row.setSpacing(GRID)
+        for button, name, act in buttons:
+            button.setObjectName(name)
+            button.clicked.connect(act)
+            row.addWidget(button)
+        row.addStretch(1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(GRID)
+        column.addWidget(self._title)
+        column.addWidget(self._sentence)
+        column.addStretch(1)
+        column.addLayout(row)
+
+    def sizeHint(self) -> QSize:
+        return QSize(super().sizeHint().width(), 112)
+
+    def on_document(self, old: Document | None, new: Document) -> None:
+        self._show()
+
+    def on_trace(self, trace: Trace) -> None:
+        self._show()
+
+    def on_hover(self, cell: Cell | None) -> None:
+        self._show()
+
+    def apply_theme(self, theme: Theme) -> None:
+        super().apply_theme(theme)
+        self._sentence.setStyleSheet(f"color: {theme.ink}")
+
+    def retranslate(self) -> None:
+        self.setAccessibleName(_("Head"))
+        self._explore.setText(_("Open in Explore"))
+        self._explore.setToolTip(plain_tooltip(_("Shows this head in the workspace Explore")))
+        self._pin.setText(_("Pin as A"))
+        says = _("Keeps the present state as A, to compare it with what follows")
+        self._pin.setToolTip(plain_tooltip(says))
+        self._show()
+
+    def _show(self) -> None:
+        if self.store.trace is None:
+            return
+        site, view = self.store.shown_site, self.store.document.view
+        heads, head = site.experiment.heads, shown_head(site.experiment, view, "weights")
+        assert self.store.shown_trace is not None
+        place = site_label(self.store.shown_trace.experiment, site.name)
+        named = _("head {head}").format(head=head + 1)
+        self._title.set_line(f"{place} · {named}")
+        self._sentence.setText(self._words(head))
+        is_off = head in heads.off
+        says = _("Switch head {head} on") if is_off else _("Switch head {head} off")
+        self._switch.setText(says.format(head=head + 1))
+        self._switch.setEnabled(heads.n_heads > 1)
+
+    def _words(self, head: int) -> str:
+        """Where the query in focus attends most, in this head."""
+        site = self.store.shown_site
+        query = query_in_focus(site, self.store.shown_view, self.store.focus)
+        look = look_of(site, head, query)
+        token = isolated(visible(site.labels("query")[query]))
+        if look is None:
+            return _("“{query}” attends to no token.").format(query=token)
+        key = isolated(visible(site.labels("key")[look.key]))
+        says = _("“{query}” attends most to “{key}”: {weight}.")
+        return says.format(query=token, key=key, weight=number(look.weight, 3))
+
+    @Slot()
+    def _on_switch(self) -> None:
+        view = self.store.document.view
+        self.store.edit_attention(edits.toggle_head, shown_head(self.store.attention, view, "weights"))
