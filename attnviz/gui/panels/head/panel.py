@@ -107,7 +107,7 @@ class HeadPanel(Panel):
         self._switch.setEnabled(heads.n_heads > 1)
 
     def _words(self, head: int) -> str:
-        """Where the query in focus attends most, in this head."""
+        """The key to which the query in focus attends most, in a sentence."""
         site = self.store.shown_site
         query = query_in_focus(site, self.store.shown_view, self.store.focus)
         look = look_of(site, head, query)
