@@ -35,13 +35,14 @@ if TYPE_CHECKING:
     from attnviz.checkpoints import presets
     from attnviz.checkpoints.importing import import_checkpoint
     from attnviz.checkpoints.reader import CheckpointError
+    from attnviz.checkpoints.shipped import load
     from attnviz.compute.budget import BudgetError
     from attnviz.engines.backward.backward import Gradient
     from attnviz.engines.decode.run import Decoding
     from attnviz.engines.decode.step import DecodeStep
     from attnviz.engines.engine import EngineError
     from attnviz.figures.style import Style
-    from attnviz.model.io.files import load, save
+    from attnviz.model.io.files import save
     from attnviz.model.io.schema import document_schema
     from attnviz.model.spec.document import Document
     from attnviz.model.spec.experiment import Experiment, one_layer
@@ -91,7 +92,7 @@ _HOMES = {
     "View": "attnviz.model.spec.view",
     "document_schema": "attnviz.model.io.schema",
     "import_checkpoint": "attnviz.checkpoints.importing",
-    "load": "attnviz.model.io.files",
+    "load": "attnviz.checkpoints.shipped",
     "one_layer": "attnviz.model.spec.experiment",
     "save": "attnviz.model.io.files",
 }
@@ -200,12 +201,12 @@ def render(
     Raises `ValueError` for a suffix, site, stage, head, theme or dpi that does not exist, `OSError` if
     writing fails, and what `run` raises.
     """
+    from attnviz.checkpoints.shipped import record_of
     from attnviz.figures import save_figure
     from attnviz.figures.figure import figure_of, kind_of
     from attnviz.figures.files import format_of
     from attnviz.figures.style import Style
     from attnviz.figures.subject import Subject
-    from attnviz.model.io.files import record_of
     from attnviz.model.spec.document import Document
     from attnviz.model.trace import Trace
 
@@ -244,13 +245,13 @@ def animate(
     Raises `ValueError` for a sequence that the document does not have, `OSError` if writing fails, what `run`
     raises and what `check` raises; nothing is then written.
     """
+    from attnviz.checkpoints.shipped import record_of
     from attnviz.core.progress import Progress, never_cancelled
     from attnviz.figures.figure import kind_of
     from attnviz.figures.sequences import Sequence, frames, save_sequence
     from attnviz.figures.sequences.frames import Engines
     from attnviz.figures.style import Style
     from attnviz.figures.subject import Subject
-    from attnviz.model.io.files import record_of
     from attnviz.model.spec.document import Document
 
     document = given if isinstance(given, Document) else Document(_experiment(given))

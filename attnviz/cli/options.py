@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from attnviz.checkpoints.presets import load_preset, preset_ids
+from attnviz.checkpoints.shipped import load
 from attnviz.cli.command import Named
 from attnviz.core.text import columns, visible
 from attnviz.errors import FieldError, Message, about, among, listed, message_of, must_be, quoted
 from attnviz.i18n import N_, _
 from attnviz.model.edit.edits import set_tokens
-from attnviz.model.io.files import DocumentError, load
+from attnviz.model.io.files import DocumentError
 from attnviz.model.spec.document import Document
 from attnviz.model.text import MODEL, split_text
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 
+from attnviz.checkpoints.shipped import record_of
 from attnviz.cli.command import Command
 from attnviz.cli.options import add_document, command_line, document, execute, head, written
 from attnviz.cli.picture import add_picture, subject_of
 from attnviz.cli.style import style
 from attnviz.core.progress import Progress, never_cancelled
 from attnviz.i18n import N_, _
-from attnviz.model.io.files import record_of
 
 OVER_FORMAT = N_(
     "A sweep is FIELD=a:b:n: n values of a number from a to b, in equal steps, or with :log at its end in "

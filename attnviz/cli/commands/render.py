@@ -6,12 +6,12 @@ from argparse import ArgumentParser, Namespace
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from attnviz.checkpoints.shipped import record_of
 from attnviz.cli.command import Command
 from attnviz.cli.options import add_document, command_line, document, execute, head, written
 from attnviz.cli.picture import add_picture, subject_of
 from attnviz.cli.style import style
 from attnviz.i18n import N_, _
-from attnviz.model.io.files import record_of
 
 if TYPE_CHECKING:
     from attnviz.figures.subject import Subject

@@ -7,6 +7,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QDialog, QFileDialog, QWidget
 
+from attnviz.checkpoints.shipped import record_of
 from attnviz.compute.execute import execute, execute_decoding
 from attnviz.compute.scheduler import CancelToken, Scheduler
 from attnviz.core.progress import Progress
@@ -23,7 +24,6 @@ from attnviz.gui.live.trace import GUI_CORES
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.control import active_theme
 from attnviz.i18n import _
-from attnviz.model.io.files import record_of
 from attnviz.model.sites.sites import places
 from attnviz.model.trace import Trace
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
+from attnviz.checkpoints.shipped import record_of
 from attnviz.core.progress import Check, never_cancelled
 from attnviz.errors import Message
 from attnviz.figures.figure import figure_of
@@ -18,7 +19,6 @@ from attnviz.gui.export.widget import framed, widget_bytes
 from attnviz.gui.widgets.control import active_theme
 from attnviz.i18n import N_, _
 from attnviz.model.io.carriers.table import carrying
-from attnviz.model.io.files import record_of
 from attnviz.model.io.tables import MOST_DIGITS, TABLES, Table, table_bytes
 from attnviz.model.spec.view import shown_head
 

@@ -11,7 +11,7 @@ import math
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -19,7 +19,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from attnviz.errors import InputError, Message, MessageError, about, message_of, suffix_error
-from attnviz.model.io.carriers.record import Record
+from attnviz.model.io.carriers.record import Record, Suppliers
 from attnviz.model.io.carriers.table import CARRIER_BY_SUFFIX, MOST_BYTES, carried
 from attnviz.model.io.json_text import MAX_TEXT, document_from, parse, write
 from attnviz.model.io.tensors import Progress, no_progress, read_tensors, write_tensors
@@ -54,17 +54,20 @@ def dumps(document: Document | Experiment) -> str:
     return write(_document(document), {})
 
 
-def load(path: str | os.PathLike[str], progress: Progress = no_progress) -> Document:
+def load(
+    path: str | os.PathLike[str], progress: Progress = no_progress, shipped: Suppliers = dict
+) -> Document:
     """Read a document: a `.safetensors` file, one that carries the document it was made of (a figure, a page,
     a notebook of this program), or JSON whatever else its name ends in.
 
-    `progress` receives the read share of a large document; an exception from it ends the reading.
+    `progress` receives the read share of a large document; an exception from it ends the reading. `shipped`
+    supplies matrices that a carried document names.
 
     Raises:
         DocumentError: the file is missing, damaged, too large, or invalid.
     """
     file = Path(path)
-    return _named(file.name or str(file), lambda: _read(file, progress))
+    return _named(file.name or str(file), lambda: _read(file, progress, shipped))
 
 
 def save(
@@ -87,7 +90,7 @@ def save(
 
 def number_count(experiment: Experiment) -> int:
     """Count of the numbers in the explicit arrays of an experiment."""
-    return sum(math.prod(matrix.shape) for _name, matrix in _matrices(experiment))
+    return sum(math.prod(matrix.shape) for _name, matrix in matrices(experiment))
 
 
 def _document(document: Document | Experiment) -> Document:
@@ -107,7 +110,7 @@ def _named(name: str, action: Callable[[], _Result]) -> _Result:
 # --- reading ---------------------------------------------------------------------------------------
 
 
-def _read(file: Path, progress: Progress) -> Document:
+def _read(file: Path, progress: Progress, shipped: Suppliers) -> Document:
     if not file.exists():
         raise InputError(Message("The file must exist in {folder}.", folder=file.absolute().parent))
     if not file.is_file():
@@ -116,7 +119,7 @@ def _read(file: Path, progress: Progress) -> Document:
     if suffix == TENSORS_SUFFIX:
         return read_tensors(file, progress)
     if suffix in CARRIER_BY_SUFFIX:
-        return _carried(file, suffix)
+        return _carried(file, suffix, shipped)
     with file.open("rb") as stream:
         data = stream.read(MAX_TEXT + 1)
     if len(data) > MAX_TEXT:
@@ -136,18 +139,23 @@ def _read(file: Path, progress: Progress) -> Document:
     return document_from(parse(text), {})
 
 
-def _carried(file: Path, suffix: str) -> Document:
+def _carried(file: Path, suffix: str, shipped: Suppliers) -> Document:
     """The document in a picture or a page."""
     if file.stat().st_size > MOST_BYTES:
         raise InputError(
             Message("A file with a document must have at most {most:,} bytes; got more.", most=MOST_BYTES)
         )
-    return carried(file.read_bytes(), suffix)
+    return carried(file.read_bytes(), suffix).restored(shipped)
 
 
-def record_of(document: Document, command: str = "") -> Record:
-    """The record of a document for a file that is made of it; `command` is the one that makes it."""
-    return Record.of(document, command, numbers=number_count(document.experiment))
+def record_of(document: Document, command: str = "", shipped: Mapping[Matrix, str] | None = None) -> Record:
+    """The record of a document for a file that is made of it; `command` is the one that makes it.
+
+    `shipped` are matrices that are named instead of written.
+    """
+    names = shipped or {}
+    own = sum(math.prod(one.shape) for _name, one in matrices(document.experiment) if one not in names)
+    return Record.of(document, command, names, own)
 
 
 # --- writing ---------------------------------------------------------------------------------------
@@ -161,8 +169,9 @@ def _write(document: Document, path: Path, progress: Progress) -> Path:
         path = path.with_name(path.name + (JSON_SUFFIX if count <= INLINE_NUMBERS else TENSORS_SUFFIX))
     suffix = path.suffix.lower()
     if suffix == TENSORS_SUFFIX:
-        matrices = _matrices(document.experiment)
-        data = write_tensors(document, matrices, lambda share: progress(WRITTEN_SHARE * share))
+        data = write_tensors(
+            document, matrices(document.experiment), lambda share: progress(WRITTEN_SHARE * share)
+        )
     elif suffix != JSON_SUFFIX:
         raise suffix_error(path.suffix, (JSON_SUFFIX, TENSORS_SUFFIX))
     elif count > INLINE_NUMBERS:
@@ -181,17 +190,17 @@ def _write(document: Document, path: Path, progress: Progress) -> Path:
     return path
 
 
-def _matrices(part: Struct, path: str = "") -> Iterator[tuple[str, Matrix]]:
+def matrices(part: Struct, path: str = "") -> Iterator[tuple[str, Matrix]]:
     """Every explicit array of a part and of its parts, by the name of its tensor: the path of its source."""
     for field in part.__struct_fields__:
         value = getattr(part, field)
         if isinstance(value, Matrix):
             yield path.removesuffix(".") if field == "values" else f"{path}{field}", value
         elif isinstance(value, Struct):
-            yield from _matrices(value, f"{path}{field}.")
+            yield from matrices(value, f"{path}{field}.")
         elif isinstance(value, tuple) and value and isinstance(value[0], Struct):
             for index, item in enumerate(value):
-                yield from _matrices(item, f"{path}{field}[{index}].")
+                yield from matrices(item, f"{path}{field}[{index}].")
 
 
 WRITTEN_SHARE = 0.9

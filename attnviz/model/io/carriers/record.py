@@ -10,11 +10,13 @@ import base64
 import binascii
 import json
 import zlib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from attnviz.errors import InputError, Message, quoted
 from attnviz.model.io.json_text import MAX_TEXT, document_from, parse, write
+from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.document import Document
 from attnviz.version import __version__
 
@@ -24,6 +26,10 @@ MOST_INLINE = 2**16
 """Numbers in the arrays of a document up to which it is written into a record."""
 
 FORMAT = "attnviz-made"
+
+
+Suppliers = Callable[[], Mapping[str, Callable[[], Matrix]]]
+"""The matrices that a record may refer to by name, read when they are needed."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +42,13 @@ class Record:
     command: str
 
     @staticmethod
-    def of(document: Document, command: str = "", *, numbers: int = 0) -> Record:
-        """The record of a document that has `numbers` numbers in its arrays, or of its command."""
-        small = Record(write(document, {}) if numbers <= MOST_INLINE else "", document.title, __version__, "")
+    def of(document: Document, command: str, names: Mapping[Matrix, str], numbers: int) -> Record:
+        """The record of a document, or of its command where the document is too large.
+
+        Matrices in `names` are written by name; the others have `numbers` numbers.
+        """
+        text = write(document, names) if numbers <= MOST_INLINE else ""
+        small = Record(text, document.title, __version__, "")
         if small.document and len(small.packed()) <= MOST_CARRIED:
             return small
         return Record("", document.title, __version__, command)
@@ -49,10 +59,14 @@ class Record:
         whole = json.dumps({**fields, "document": self.document}).encode()
         return base64.b64encode(zlib.compress(whole, 9)).decode("ascii")
 
-    def restored(self) -> Document:
-        """The document. Raises `InputError` where the file has its name alone, or where it is invalid."""
+    def restored(self, shipped: Suppliers) -> Document:
+        """The document; `shipped` supplies the matrices that it names.
+
+        Raises `InputError` where the file has its title alone, and where the document is invalid.
+        """
         if self.document:
-            return document_from(parse(self.document), {})
+            has_names = '"tensor"' in self.document
+            return document_from(parse(self.document), shipped() if has_names else {})
         raise InputError(
             Message(
                 "The document of this file must be at most {most:,} characters long to be in it; of {title} "

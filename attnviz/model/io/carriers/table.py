@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from attnviz.errors import InputError, Message
 from attnviz.model.io.carriers import gif, markup, notebook, pdf, png
 from attnviz.model.io.carriers.record import Record, unpacked
-from attnviz.model.spec.document import Document
 
 MOST_BYTES = 256 * 2**20
 """Largest file that is searched for a document."""
@@ -40,12 +39,12 @@ def carrying(data: bytes, suffix: str, record: Record) -> bytes:
     return data if row is None else row.put(data, record.packed())
 
 
-def carried(data: bytes, suffix: str) -> Document:
-    """The document in a file's bytes, of one of the suffixes of `CARRIERS`.
+def carried(data: bytes, suffix: str) -> Record:
+    """The record in a file's bytes, of one of the suffixes of `CARRIERS`.
 
-    Raises `InputError` if it has none, if it was too large for the file, and if it is damaged or invalid.
+    Raises `InputError` if it has none, and if it is damaged.
     """
     text = CARRIER_BY_SUFFIX[suffix].find(data)
     if text is None:
         raise InputError(Message("The file must carry a document, as files of attnviz do; got none in it."))
-    return unpacked(text).restored()
+    return unpacked(text)

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from PIL import Image
 
 import attnviz
+from attnviz.checkpoints.presets import load_preset as load_any
 from attnviz.model.io.carriers.record import FORMAT, MOST_CARRIED, Record, unpacked
 from attnviz.model.io.carriers.table import CARRIERS, carried, carrying
 from attnviz.model.io.files import DocumentError, load, record_of
@@ -90,9 +91,9 @@ def test_a_large_document_leaves_its_command(tmp_path: Path) -> None:
     record = record_of(large, "attnviz render large.safetensors -o a.png")
     assert record.document == "" and len(record.packed()) < 1000
     with pytest.raises(ValueError, match="attnviz render large.safetensors -o a.png"):
-        record.restored()
+        record.restored(dict)
     small = Document(attnviz.Experiment(tokens, SeededVectors(300, 300)))
-    assert record_of(small).restored() == small
+    assert record_of(small).restored(dict) == small
 
 
 def packed(whole: bytes) -> bytes:
@@ -125,7 +126,7 @@ def test_a_crafted_record_is_refused_in_a_sentence(tmp_path: Path, text: bytes) 
 def test_the_document_of_a_record_is_checked_like_any_other() -> None:
     fields = {"format": FORMAT, "version": "1", "title": "", "command": "", "document": '{"format": "x"}'}
     with pytest.raises(ValueError):
-        unpacked(packed(json.dumps(fields).encode())).restored()
+        unpacked(packed(json.dumps(fields).encode())).restored(dict)
 
 
 @pytest.mark.parametrize("length", [0, 1, 2**31 - 1])
@@ -137,5 +138,15 @@ def test_a_picture_that_ends_early_is_refused(length: int) -> None:
 
 def test_the_version_and_the_title_are_in_the_record() -> None:
     record = unpacked(record_of(DOCUMENT, "attnviz x").packed().encode())
-    assert record == Record.of(DOCUMENT)
+    assert record == Record.of(DOCUMENT, "", {}, 0)
     assert (record.version, record.title) == (attnviz.__version__, DOCUMENT.title)
+
+
+def test_a_document_of_the_model_that_ships_comes_back(tmp_path: Path) -> None:
+    document = load_any("stories-name")
+    picture = attnviz.render(document, tmp_path / "a.png", stage="weights", dpi=50)
+    assert picture.stat().st_size < 600_000
+    found = attnviz.load(picture)
+    assert found.experiment == document.experiment and found.title == document.title
+    with pytest.raises(DocumentError, match="tensor"):
+        load(picture)  # without the model
