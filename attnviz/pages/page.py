@@ -121,9 +121,14 @@ def save_page(
     """Write the page of a document, which carries it, and return the path. Raises `OSError`."""
     file = Path(path)
     check_suffix(file)
-    data = page_html(document, trace, decoding).encode("utf-8", "backslashreplace")
-    replace_file(file, carrying(data, SUFFIX, record_of(document)))
+    replace_file(file, page_bytes(document, trace, decoding))
     return file
+
+
+def page_bytes(document: Document, trace: Trace, decoding: Decoding | None = None) -> bytes:
+    """The file of a page, which carries its document."""
+    data = page_html(document, trace, decoding).encode("utf-8", "backslashreplace")
+    return carrying(data, SUFFIX, record_of(document))
 
 
 def check_suffix(path: str | os.PathLike[str]) -> None:

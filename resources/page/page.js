@@ -6,7 +6,8 @@
   const $ = (id) => document.getElementById(id);
   const bytes = await unpacked(document.getElementById("numbers").textContent.trim());
   const state = { site: data.site, stage: data.stage, head: data.head, range: "head", language: data.language,
-    dark: matchMedia("(prefers-color-scheme: dark)").matches, row: data.row, column: null, locked: false, step: 0 };
+    dark: matchMedia("(prefers-color-scheme: dark)").matches, row: data.row, column: null, locked: false,
+    step: Math.max(0, data.steps.findLastIndex((step) => step.p === null)) };
   const say = (name) => data.words[state.language][name];
   const site = () => data.sites[state.site];
   const stage = (id = state.stage) => site().stages.find((row) => row.id === id);
@@ -60,7 +61,8 @@
   // As in a cell: four places, so small numbers have one digit and an exponent.
   function brief(value) {
     const size = Math.abs(value);
-    return size !== 0 && size < 5e-4 ? value.toExponential(0).replaceAll("-", "−") : shown(value);
+    if (size === 0 || size >= 1e-3 || !Number.isFinite(value)) return shown(value);
+    return (size < 5e-4 ? value.toExponential(0) : value.toFixed(3)).replaceAll("-", "−");
   }
   const exact = (value) => (Number.isFinite(value) ? String(value).replace("-", "−") : shown(value));
 

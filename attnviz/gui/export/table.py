@@ -96,6 +96,18 @@ def _table(source: Source, choice: Choice, check: Check) -> Made:
     return Made(data, text[:MOST_SHOWN] + ("…" if len(text) > MOST_SHOWN else ""))
 
 
+def _page(source: Source, choice: Choice, check: Check) -> Made:
+    """The page of the document, with the steps of its generation."""
+    from attnviz.pages.page import page_bytes
+
+    document = source.document
+    decoding = None if document.experiment.writing is None else source.decode(check)
+    data = page_bytes(document, source.trace, decoding)
+    stages = sum(len(source.trace.site(name).stages) for name in source.trace.sites)
+    said = _("One HTML file of {size} kB with {n} stages. It opens in any browser, without a network.")
+    return Made(data, said.format(size=f"{len(data) / 1000:,.0f}", n=stages))
+
+
 def _panel(source: Source, choice: Choice, check: Check) -> Made:
     """A panel with all of its content, as the window paints it."""
     panel = source.panels[choice.text("panel")]
@@ -131,6 +143,7 @@ EXPORTS: tuple[Export, ...] = (
         ("site", "stage", "head", "digits"),
         _table,
     ),
+    Export("page", N_("Page for a browser"), (FileKind("html", "HTML", ".html"),), (), _page),
     Export("panel", N_("Panel as shown"), PICTURES, ("panel",), _panel, _why_no_panel, in_window=True),
 )
 EXPORT_BY_ID = {row.id: row for row in EXPORTS}
