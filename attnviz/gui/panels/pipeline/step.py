@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QWidget
 
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import LIGHT, Theme
+from attnviz.gui.widgets.heat.kept_picture import KeptPicture
 
 NARROWEST = 18
 
@@ -19,6 +20,7 @@ class Step(QWidget):
         super().__init__(parent)
         self._text, self._side, self._theme = "", side, LIGHT
         self._font = ui_font(9)
+        self._kept = KeptPicture()
         self.setFont(self._font)
 
     @property
@@ -46,6 +48,10 @@ class Step(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
+        self._kept.draw(painter, self.size(), (self._text, self._theme), self._paint)
+        painter.end()
+
+    def _paint(self, painter: QPainter) -> None:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(QColor(self._theme.muted))
         painter.setFont(self._font)

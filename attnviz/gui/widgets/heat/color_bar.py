@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -17,6 +18,7 @@ from attnviz.gui.look.colors import LEVELS, cell_colors, indexed_image
 from attnviz.gui.look.fonts import number_font, ui_font
 from attnviz.gui.look.theme import LIGHT, Theme
 from attnviz.gui.widgets.heat.hatch import is_vector
+from attnviz.gui.widgets.heat.kept_picture import KeptPicture
 from attnviz.i18n import _
 
 _STRIP = 8.0
@@ -82,6 +84,7 @@ class ColorBar(QWidget):
         self.setObjectName("color_bar")
         self._theme = LIGHT
         self._scale = ColorScale("sequential", 0.0, 1.0)
+        self._kept = KeptPicture()
         self.retranslate()
 
     @property
@@ -152,13 +155,20 @@ class ColorBar(QWidget):
         for i, (note, shade) in enumerate(notes):
             painter.setPen(QColor(getattr(self._theme, shade)))
             painter.drawText(QPointF(0, strip.bottom() + 4 + metrics.ascent() + i * metrics.height()), note)
-        self._paint_strip(painter, strip)
+        left, line = _STRIP + _GAP, metrics.height()
+        key = (self._scale.kind, self._scale.name, self._theme, strip.height(), line)
+        self._kept.draw(painter, self.size(), key, partial(self._paint_named_strip, strip, line))
+        painter.setFont(number_font(_TEXT_PX))
         painter.setPen(QColor(self._theme.muted))
         low, high = self._scale.tick_texts()
-        left, line = _STRIP + _GAP, metrics.height()
         for text, top in ((low, strip.bottom() - line), (high, strip.top())):
             box = QRectF(left, top, self.width() - left, line)
             painter.drawText(box, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
+
+    def _paint_named_strip(self, strip: QRectF, line: float, painter: QPainter) -> None:
+        """The colours and the name of the range: the ends between them are painted with each edit."""
+        self._paint_strip(painter, strip)
+        painter.setPen(QColor(self._theme.muted))
         self._paint_name(painter, strip.adjusted(0, line + 4, 0, -line - 4))
 
     def _paint_strip(self, painter: QPainter, strip: QRectF) -> None:

@@ -168,13 +168,11 @@ def _pooled_first(
     blocked: NDArray[np.bool_] | None,
 ) -> Indices:
     """Bytes of the most salient value of each block; `held` has the least salient value where `blocked`."""
-
-    def colored(combine: np.ufunc) -> Indices:
-        return to_indices(normalise(reduced(combine, held, factors), range_id, ends, signed))
-
-    found = colored(np.maximum)
+    both = (np.maximum, np.minimum) if kind == "diverging" else (np.maximum,)
+    kept = np.concatenate([reduced(combine, held, factors) for combine in both])
+    found = to_indices(normalise(kept, range_id, ends, signed))
     if kind == "diverging":
-        found = furthest(found, colored(np.minimum))
+        found = furthest(*np.split(found, 2))
     if blocked is not None:
         found[reduced(np.logical_and, blocked, factors)] = BLOCKED
     return found

@@ -31,6 +31,7 @@ from attnviz.gui.widgets.control import RING_PX
 from attnviz.gui.widgets.heat.color_bar import ColorBar
 from attnviz.gui.widgets.heat.content import NO_HIGHLIGHT, Cell, HeatContent, Highlight
 from attnviz.gui.widgets.heat.hatch import device_scale, is_vector
+from attnviz.gui.widgets.heat.kept_picture import KeptPicture
 from attnviz.gui.widgets.heat.layout import Geometry, cells_between
 from attnviz.gui.widgets.heat.minimap import Minimap
 from attnviz.gui.widgets.heat.scene import HeatScene
@@ -99,6 +100,7 @@ class HeatMap(QWidget):
         self._label_help = ("", "")
         self._base: QPixmap | None = None
         self._spare = QPixmap()
+        self._frame = KeptPicture()
         self._bar = ColorBar(self)
         self._bar.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self._minimap = Minimap(self)
@@ -171,12 +173,13 @@ class HeatMap(QWidget):
 
     def apply_theme(self, theme: Theme) -> None:
         """Use the colours of `theme`."""
-        self._scene.theme = theme
+        self._scene.theme, self._frame = theme, KeptPicture()
         self._bar.apply_theme(theme)
         self._arrange()
 
     def retranslate(self) -> None:
         """Update the texts to the active language."""
+        self._frame = KeptPicture()
         self._arrange()
         self._bar.retranslate()
         self._describe()
@@ -281,7 +284,8 @@ class HeatMap(QWidget):
         base.fill(Qt.GlobalColor.transparent)
         painter = QPainter(base)
         painter.setRenderHint(QPainter.RenderHint.TextAntialiasing)
-        self._scene.draw_base(painter)
+        self._frame.draw(painter, self.size(), self._scene.frame_key(), self._scene.draw_frame)
+        self._scene.draw_numbers(painter)
         painter.end()
         self._base = self._spare = base
         return base

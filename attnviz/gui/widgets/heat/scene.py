@@ -151,10 +151,19 @@ class HeatScene:
 
     def draw_base(self, painter: QPainter) -> None:
         """Cells, numbers, labels, and the strips of bars."""
-        content, geometry, theme = self.content, self.geometry, self.theme
-        draw_cells(painter, geometry, self.indices, content.kind, theme)
-        values = content.values.T if content.transposed else content.values
-        draw_numbers(painter, geometry, values, self.indices, content.kind, theme, _number_font(geometry))
+        self.draw_frame(painter)
+        self.draw_numbers(painter)
+
+    def frame_key(self) -> tuple[object, ...]:
+        """State that `draw_frame` depends on: it lasts while the numbers change."""
+        content = self.content
+        labels = self._axis("down"), self._axis("across")
+        names = content.row_axis, content.column_axis, content.row_color, content.column_color
+        return (self.geometry, self.theme, self.shows_labels, *labels, *names, content.chosen)
+
+    def draw_frame(self, painter: QPainter) -> None:
+        """Labels and names of the axes, and the marks of the chosen columns."""
+        content, geometry = self.content, self.geometry
         if self.shows_labels:
             down_color, across_color = self._colors()
             draw_down(painter, geometry, self._axis("down"), down_color)
@@ -166,6 +175,13 @@ class HeatScene:
             draw_axis_names(painter, geometry, (names[0], down_color), (names[1], across_color), small, first)
         for column in content.chosen:
             self._draw_chosen(painter, column)
+
+    def draw_numbers(self, painter: QPainter) -> None:
+        """Cells, the numbers in them, and the strips of bars."""
+        content, geometry, theme = self.content, self.geometry, self.theme
+        draw_cells(painter, geometry, self.indices, content.kind, theme)
+        values = content.values.T if content.transposed else content.values
+        draw_numbers(painter, geometry, values, self.indices, content.kind, theme, _number_font(geometry))
         if self._has_spread and not self.is_compact:
             draw_spread(painter, geometry, content, theme)
         if self._has_received and not self.is_compact:
