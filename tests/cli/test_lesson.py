@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from attnviz.cli.shell import main
-from attnviz.model.lessons.table import LESSONS
+from attnviz.model.lessons.table import LESSONS, shipped_lesson
 from attnviz.resources import path
 
 Capture = pytest.CaptureFixture[str]
@@ -39,6 +39,8 @@ def test_problems_are_named_by_step(tmp_path: Path, capsys: Capture) -> None:
         (["check"], "lesson check needs a file or the name of a lesson"),
         (["check", "nothing.md"], "nothing.md: No such file or directory"),
         (["mend", "x.md"], "invalid choice"),
+        (["export", "softmax"], "lesson export needs --output with the suffix .html, .pdf"),
+        (["export", "softmax", "-o", "x.docx"], "lesson export needs --output"),
     ],
 )
 def test_a_refusal_is_one_sentence(arguments: list[str], said: str, capsys: Capture) -> None:
@@ -50,3 +52,31 @@ def test_a_wrong_file_is_named_with_its_line(tmp_path: Path, capsys: Capture) ->
     (tmp_path / "mine.md").write_text("---\nlesson 1\n---\n", encoding="utf-8")
     assert main(["--language", "en", "lesson", "check", str(tmp_path / "mine.md")]) == 2
     assert "mine.md: Line 2 must be key: value" in capsys.readouterr().err
+
+
+def test_a_lesson_becomes_a_page_with_its_numbers_and_figures(tmp_path: Path) -> None:
+    out = tmp_path / "softmax.html"
+    assert main(["--language", "zh_CN", "lesson", "export", "softmax", "-o", str(out)]) == 0
+    page = out.read_text(encoding="utf-8")
+    steps = shipped_lesson("softmax").steps
+    assert page.count("<section>") == page.count("data:image/svg+xml;base64,") == len(steps)
+    assert "分数变成份额" in page and '<span class="number">0.9943</span>' in page
+    assert page.count("<details>") == sum(bool(step.predict or step.choose) for step in steps)
+    assert "<script" not in page and "http" not in page.replace("https://arxiv", "") and "token:" not in page
+
+
+def test_slides_and_paper_have_a_page_for_each_step(tmp_path: Path) -> None:
+    for options, least in ((["--slides"], 7), ([], 6)):
+        out = tmp_path / "lesson.pdf"
+        assert main(["--language", "en", "lesson", "export", "dot-product", "-o", str(out), *options]) == 0
+        data = out.read_bytes()
+        assert data.startswith(b"%PDF") and data.count(b"/Type /Page\n") >= least
+
+
+def test_what_a_teacher_wrote_is_text_on_the_page(tmp_path: Path) -> None:
+    text = path("lessons", "dot-product.md").read_text(encoding="utf-8")
+    file, out = tmp_path / "mine.md", tmp_path / "mine.html"
+    file.write_text(text.replace("One number for two vectors", "<script>alert(1)</script>"), encoding="utf-8")
+    assert main(["--language", "en", "lesson", "export", str(file), "-o", str(out)]) == 0
+    assert "&lt;script&gt;" in out.read_text(encoding="utf-8")
+    assert "<script>" not in out.read_text(encoding="utf-8")

@@ -1,16 +1,22 @@
-"""`attnviz lesson`: list the lessons, and check one."""
+"""`attnviz lesson`: list the lessons, check one, and export one."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from attnviz.checkpoints.presets import load_preset
 from attnviz.cli.command import Command, Named, Refused
+from attnviz.cli.options import written
 from attnviz.errors import about, message_of, verbatim
 from attnviz.i18n import N_, _, current_language
 from attnviz.model.lessons.lesson import Lesson
 from attnviz.model.lessons.table import LESSONS, lesson_named, shipped_lesson
+
+if TYPE_CHECKING:
+    from attnviz.figures.lesson import Sheet
 
 PROBLEMS = 1
 """Exit code of a lesson with problems."""
@@ -18,8 +24,11 @@ PROBLEMS = 1
 
 def add(command: ArgumentParser) -> None:
     """Add the action and the lesson."""
-    command.add_argument("action", choices=tuple(ACTIONS), help=_("list the lessons, or check one"))
+    actions = ("list", *ACTIONS)
+    command.add_argument("action", choices=actions, help=_("list the lessons, check one, or export one"))
     command.add_argument("lesson", nargs="?", help=_("a lesson file, or the name of a lesson (see list)"))
+    command.add_argument("-o", "--output", metavar="FILE", help=_("export: .html or .pdf"))
+    command.add_argument("--slides", action="store_true", help=_("export: each step on a sheet of 16:9"))
 
 
 def run(options: Namespace) -> int:
@@ -28,7 +37,7 @@ def run(options: Namespace) -> int:
         return list_lessons()
     if options.lesson is None:
         raise Refused(_("lesson {action} needs a file or the name of a lesson").format(action=options.action))
-    return ACTIONS[options.action](_read(options.lesson))
+    return ACTIONS[options.action](_read(options.lesson), options)
 
 
 def _read(name: str) -> Lesson:
@@ -40,7 +49,7 @@ def _read(name: str) -> Lesson:
         raise Named(message_of(error)) from None
 
 
-def list_lessons(lesson: Lesson | None = None) -> int:
+def list_lessons() -> int:
     """Print the id, the title and the number of steps of each lesson."""
     language, longest = current_language(), max(map(len, LESSONS))
     for id_ in LESSONS:
@@ -49,7 +58,7 @@ def list_lessons(lesson: Lesson | None = None) -> int:
     return 0
 
 
-def check(lesson: Lesson) -> int:
+def check(lesson: Lesson, options: Namespace) -> int:
     """Set up and compute every step; print what is wrong."""
     from attnviz.compute.execute import execute
     from attnviz.model.lessons.checking import problems
@@ -63,6 +72,41 @@ def check(lesson: Lesson) -> int:
     return PROBLEMS if count else 0
 
 
-ACTIONS: dict[str, Callable[[Lesson], int]] = {"list": list_lessons, "check": check}
+def export(lesson: Lesson, options: Namespace) -> int:
+    """Write a lesson with its figures, in the language of the shell."""
+    from attnviz.compute.execute import execute
+    from attnviz.figures.lesson import sheets
 
-COMMAND = Command("lesson", N_("list the lessons, and check the file of one"), add, run)
+    suffix = Path(options.output or "").suffix.lower()
+    if suffix not in WRITERS:
+        raise Refused(
+            _("lesson export needs --output with the suffix {suffixes}").format(suffixes=", ".join(WRITERS))
+        )
+    made = sheets(lesson, current_language(), load_preset, execute)
+    written(options.output, lambda: WRITERS[suffix](lesson, made, Path(options.output), options.slides))
+    return 0
+
+
+def _write_html(lesson: Lesson, made: tuple[Sheet, ...], path: Path, is_slides: bool) -> None:
+    from attnviz.figures.lesson import lesson_page
+    from attnviz.model.io.files import replace_file
+
+    page = lesson_page(lesson, current_language(), made, is_slides=is_slides)
+    replace_file(path, page.encode("utf-8"))
+
+
+def _write_pdf(lesson: Lesson, made: tuple[Sheet, ...], path: Path, is_slides: bool) -> None:
+    from attnviz.gui.export.lesson_pdf import save_lesson_pdf
+
+    save_lesson_pdf(lesson, current_language(), made, path, is_slides=is_slides)
+
+
+WRITERS: dict[str, Callable[[Lesson, tuple[Sheet, ...], Path, bool], None]] = {
+    ".html": _write_html,
+    ".pdf": _write_pdf,
+}
+"""The writers of an exported lesson, by suffix."""
+
+ACTIONS: dict[str, Callable[[Lesson, Namespace], int]] = {"check": check, "export": export}
+
+COMMAND = Command("lesson", N_("list the lessons, check one, or export one"), add, run)

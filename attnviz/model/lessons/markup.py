@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from html import escape
 
@@ -9,17 +10,22 @@ from attnviz.errors import InputError
 from attnviz.model.claims.scope import Scope
 from attnviz.model.lessons.text import CellLink, Number, PageLink, Piece, Plain, StepLink, TokenLink, pieces
 
+_INSIDE = re.compile(r'<a class="(\w+)" href="(?:token|cell|step):[^"]*">(.*?)</a>')
 UNKNOWN = "…"
 """A number before it is computed."""
 
 
-def markup(text: str, scope: Scope | None) -> str:
-    """The text with its numbers, which `scope` computes; links are `token:axis:n`, `cell:r:c`, `step:id`."""
+def markup(text: str, scope: Scope | None, *, is_live: bool = True) -> str:
+    """The text with its numbers, which `scope` computes; links are `token:axis:n`, `cell:r:c`, `step:id`.
+
+    In a text that is not live, on paper, words that light cells keep their colour only.
+    """
     try:
         found = pieces(text)
     except InputError:
         return escape(text)
-    return "".join(_MARKUP[type(piece)](piece, scope) for piece in found)
+    marked = "".join(_MARKUP[type(piece)](piece, scope) for piece in found)
+    return marked if is_live else _INSIDE.sub(r'<span class="\1">\2</span>', marked)
 
 
 def _plain(piece: Plain, scope: Scope | None) -> str:

@@ -96,8 +96,9 @@ class Question(Card):
         self.entry.setToolTip(plain_tooltip(_("Your answer")))
         self.button.setToolTip(plain_tooltip(_("Compares your answer with the live number (Enter)")))
         if self._step is not None:
-            within = number(self._step.tolerance, 3).rstrip("0").rstrip(".")
-            self._tolerance.setText(_("within {tolerance}").format(tolerance=within))
+            within = f"{self._step.tolerance:g}"
+            text = _("within {tolerance}").format(tolerance=within) if self._step.tolerance else _("exactly")
+            self._tolerance.setText(text)
         self._show()
 
     def apply_theme(self, theme: Theme) -> None:
@@ -124,7 +125,7 @@ class Question(Card):
         if step.choose:
             return self._judged_choice(step, scope)
         value = value_of(step.predict, scope)
-        said, found = self.entry.text(), number(value, 3)
+        said, found = self.entry.text(), f"{value:,.0f}" if value.is_integer() else number(value, 3)
         if not said.strip():
             return False, _("It is {value}.").format(value=found)
         if is_close(answer_of(said), value, step.tolerance):

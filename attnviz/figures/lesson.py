@@ -1,0 +1,98 @@
+"""A lesson on paper: its steps with their figures as one page of HTML, without scripts and addresses."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from dataclasses import dataclass
+from html import escape
+
+from attnviz.figures.figure import render
+from attnviz.figures.files import figure_bytes
+from attnviz.i18n import _
+from attnviz.model.claims.scope import Scope
+from attnviz.model.lessons.checking import Run, scope_of
+from attnviz.model.lessons.lesson import Lesson, Step, Words
+from attnviz.model.lessons.markup import markup
+from attnviz.model.lessons.scene import Preset
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A step with its numbers: what a page of it is made from."""
+
+    step: Step
+    words: Words
+    scope: Scope
+
+    def figure(self, format_id: str, *, dpi: int = 150) -> bytes:
+        """The stage of the step as a file."""
+        made = render(self.scope.trace, self.scope.view)
+        return figure_bytes(made, format_id, dpi=dpi)
+
+    def marked(self, text: str) -> str:
+        """A text with its numbers."""
+        return markup(text, self.scope, is_live=False)
+
+
+def sheets(lesson: Lesson, language: str, preset: Preset, run: Run) -> tuple[Sheet, ...]:
+    """The steps of a lesson, computed. Raises `InputError` where a step cannot be set up."""
+    return tuple(Sheet(step, step.words_in(language), scope_of(step, preset, run)) for step in lesson.steps)
+
+
+def lesson_page(lesson: Lesson, language: str, made: tuple[Sheet, ...], *, is_slides: bool = False) -> str:
+    """A whole page of HTML; on slides each step has a sheet of 16 : 9."""
+    title = escape(lesson.title(language))
+    about = escape(lesson.about(language))
+    body = "".join(section(sheet, number, _as_data) for number, sheet in enumerate(made, 1))
+    return (
+        f'<!doctype html>\n<html lang="{language.replace("_", "-")}"><head><meta charset="utf-8">'
+        f"<title>{title}</title><style>{_STYLE}{_SLIDES if is_slides else ''}</style></head>"
+        f"<body><header><h1>{title}</h1><p>{about}</p></header>{body}</body></html>\n"
+    )
+
+
+def section(sheet: Sheet, number: int, picture: Callable[[Sheet], str], *, is_folded: bool = True) -> str:
+    """A step as HTML; `picture` supplies its figure. A folded answer opens by a click."""
+    words = sheet.words
+    parts = [f"<h2>{number}. {escape(words.title)}</h2>"]
+    parts += [f"<p>{sheet.marked(text)}</p>" for text in words.paragraphs]
+    if words.points:
+        parts.append(f"<ol>{''.join(f'<li>{sheet.marked(text)}</li>' for text in words.points)}</ol>")
+    parts.append(picture(sheet))
+    parts += _question(sheet, is_folded)
+    if words.task:
+        parts.append(f'<p class="task"><b>{escape(_("Try it"))}:</b> {sheet.marked(words.task)}</p>')
+    return f"<section>{''.join(parts)}</section>\n"
+
+
+def _question(sheet: Sheet, is_folded: bool) -> list[str]:
+    words = sheet.words
+    if not words.question:
+        return []
+    asked = f'<p class="task"><b>{escape(_("Predict, then reveal"))}:</b> {sheet.marked(words.question)}</p>'
+    answers = "".join(f"<li>{sheet.marked(answer)}</li>" for answer in words.answers)
+    reveal = f"<p>{sheet.marked(words.reveal)}</p>"
+    shown = f"<details><summary>{escape(_('Reveal'))}</summary>{reveal}</details>" if is_folded else reveal
+    return [asked, f"<ul>{answers}</ul>" if answers else "", shown]
+
+
+def _as_data(sheet: Sheet) -> str:
+    """The figure inside the page itself."""
+    data = base64.b64encode(sheet.figure("svg")).decode("ascii")
+    return f'<figure><img alt="" src="data:image/svg+xml;base64,{data}"></figure>'
+
+
+_STYLE = """
+body { font: 17px/1.6 Inter, "Noto Sans SC", system-ui, sans-serif; color: #1c1d20; max-width: 46rem;
+  margin: 2rem auto; padding: 0 1rem } h1 { font-size: 1.9rem } h2 { font-size: 1.35rem; margin-top: 2.4rem }
+figure { margin: 1rem 0; text-align: center } img { max-width: 100% } .strong { font-weight: 600 }
+.query { color: #2562c4 } .key { color: #a3560c } .cell, .step { color: #2a67c9 }
+.task { border-left: 3px solid #2a67c9; padding-left: .8rem } details { margin-bottom: 1rem }
+summary { color: #2a67c9; cursor: pointer } section { break-inside: avoid-page }
+"""
+_SLIDES = """
+@page { size: 320mm 180mm; margin: 12mm } body { max-width: none }
+header, section { break-after: page; min-height: 88vh } section { columns: 2; column-gap: 2rem }
+h2 { column-span: all; margin-top: 0 } figure img { max-height: 62vh }
+"""
