@@ -261,8 +261,8 @@ def animate(
         lambda experiment, check: decode(experiment, None, engine, device, check=check),
     )
     subject = Subject(engines.run(document.experiment, progress), document.view, stage, head, site)
-    made = frames(over, subject, engines, progress)
-    sequence = Sequence(made, kind or kind_of(subject), style or Style())
+    drawn = kind or kind_of(subject)
+    sequence = Sequence(frames(over, subject, engines, progress, drawn), drawn, style or Style())
     return save_sequence(sequence, path, progress, fps=fps, dpi=dpi, record=record_of(document))
 
 

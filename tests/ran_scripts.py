@@ -42,4 +42,5 @@ def judge(experiment: Experiment, trace: Trace, library: Library) -> None:
     for site, stage in names:
         array = found[f"{site}.{stage}" if several else stage]
         expected = trace.site(site)[stage]
-        np.testing.assert_allclose(array, expected, 1e-12, 1e-12, err_msg=f"{site}.{stage}")
+        if not np.allclose(array, expected, 1e-12, 1e-12, equal_nan=True):  # a tenth of the time
+            np.testing.assert_allclose(array, expected, 1e-12, 1e-12, err_msg=f"{site}.{stage}")

@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 
 from attnviz.compute.execute import execute, execute_decoding
 from attnviz.core.progress import progress_of
-from attnviz.engines.decode.decodable import at_length
+from attnviz.engines.decode.decodable import up_to
 from attnviz.engines.decode.run import Decoding
 from attnviz.engines.program import Check
-from attnviz.model.edit.edits import permute_tokens
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.trace import SiteTrace
 
@@ -65,12 +64,6 @@ def _cached_seconds(decoding: Decoding, experiment: Experiment, check: Check, re
     where = decoding.engine, decoding.device
     made = execute_decoding(experiment, count, *where, check=check, reserve=reserve, earlier=earlier)
     return sum(step.seconds for step in made.steps[before:]) if made.reused == before else math.nan
-
-
-def up_to(experiment: Experiment, length: int) -> Experiment:
-    """The first `length` tokens alone, rotated as in the whole text."""
-    shorter = permute_tokens(experiment, tuple(range(length)))
-    return at_length(shorter, experiment.n_queries)
 
 
 def _last_row(site: SiteTrace) -> Numbers:

@@ -65,7 +65,7 @@ def run(options: Namespace) -> int:
         lambda experiment, check: execute_decoding(experiment, None, *where, check),
     )
     progress = Progress(never_cancelled, _report)
-    made = frames(options.over, subject, engines, progress.part(0.0, 0.3))
+    made = frames(options.over, subject, engines, progress.part(0.0, 0.3), kind)
     sequence, record = Sequence(made, kind, look), record_of(subject.document(known), command_line())
     written(
         options.output,

@@ -9,6 +9,7 @@ import numpy as np
 
 from attnviz.errors import FieldError, Message, must_be, whole_number
 from attnviz.model import positions
+from attnviz.model.edit.edits import permute_tokens
 from attnviz.model.masks import looks_ahead
 from attnviz.model.sites.sites import at, places, record_at, with_records
 from attnviz.model.spec.attention import Attention
@@ -83,6 +84,12 @@ def at_length(experiment: Experiment, steps: int) -> Experiment:
         if position != site.position:
             fields[place] = {"position": position}
     return with_records(experiment, fields, {}) if fields else experiment
+
+
+def up_to(experiment: Experiment, length: int) -> Experiment:
+    """The first `length` tokens alone, rotated as in the whole text."""
+    shorter = permute_tokens(experiment, tuple(range(length)))
+    return at_length(shorter, experiment.n_queries)
 
 
 def step_count(experiment: Experiment, steps: int | None) -> int:

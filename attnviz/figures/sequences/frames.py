@@ -7,8 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from attnviz.core.progress import Progress
 from attnviz.core.text import visible
+from attnviz.engines.decode.decodable import up_to
 from attnviz.errors import InputError, Message
 from attnviz.figures.content import SharedEnds
 from attnviz.figures.sequences.growing import grown
@@ -29,6 +32,9 @@ Run = Callable[[Experiment, Progress], Trace]
 Decode = Callable[[Experiment, Progress], "Decoding"]
 
 ONE_LAYER = Message("A sequence over layers needs two layers or more with this stage.")
+GROWING = ("stage", "heads", "sites", "layers", "pipeline")
+"""Kinds of pictures that hide the cells of later tokens."""
+
 STEP = N_("step {step} of {count}: {token}")
 
 
@@ -56,42 +62,57 @@ class Engines:
     decode: Decode
 
 
-def frames(over: str, subject: Subject, engines: Engines, progress: Progress) -> tuple[Frame, ...]:
+def frames(
+    over: str, subject: Subject, engines: Engines, progress: Progress, kind: str = "stage"
+) -> tuple[Frame, ...]:
     """The frames over `decode`, `layers`, or a sweep such as `temperature=0.1:2:20`.
 
-    `subject` selects what is drawn of each trace; its own trace is the document's. All frames share the ends
-    of their colours. Raises `ValueError` for a sequence that the document does not have, and what
-    `progress` raises.
+    `subject` selects what is drawn of each trace, as a picture of `kind`; its own trace is the document's.
+    All frames share the ends of their colours. Raises `ValueError` for a sequence that the document does not
+    have, and what `progress` raises.
     """
     subject = dataclasses.replace(subject, shared=SharedEnds())
-    row = OVER.get(over)
-    return (
-        _swept(Sweep.parsed(over), subject, engines, progress)
-        if row is None
-        else row(subject, engines, progress)
-    )
+    if over in OVER:
+        return OVER[over](subject, engines, progress, kind)
+    return _swept(Sweep.parsed(over), subject, engines, progress)
 
 
-def _decoded(subject: Subject, engines: Engines, progress: Progress) -> tuple[Frame, ...]:
+def _decoded(subject: Subject, engines: Engines, progress: Progress, kind: str) -> tuple[Frame, ...]:
     """A frame for each token: those of the prompt one by one, or at once where tokens were generated."""
     given = subject.trace.experiment
     decoding = engines.decode(given, progress.part(0.0, 0.5))
-    whole = engines.run(decoding.experiment, progress.part(0.5, 1.0))
     tokens = decoding.experiment.tokens
     first = given.n_queries if len(tokens) > given.n_queries else 1
+    counts = range(first, len(tokens) + 1)
+    steps = _grown if kind in GROWING else _passes
+    traces = steps(decoding.experiment, counts, engines, progress.part(0.5, 1.0))
     return tuple(
         Frame(
-            dataclasses.replace(subject, trace=grown(whole, count)),
+            dataclasses.replace(subject, trace=trace, view=replace(subject.view, query=count - 1)),
             _(STEP).format(
                 step=count, count=len(tokens), token=visible(shown_token(given.vocabulary, tokens[count - 1]))
             ),
             grows=True,
         )
-        for count in range(first, len(tokens) + 1)
+        for count, trace in zip(counts, traces, strict=True)
     )
 
 
-def _layers(subject: Subject, engines: Engines, progress: Progress) -> tuple[Frame, ...]:
+def _grown(experiment: Experiment, counts: range, engines: Engines, progress: Progress) -> list[Trace]:
+    """One pass, of which later tokens are hidden: the picture keeps its places."""
+    whole = engines.run(experiment, progress)
+    return [grown(whole, count) for count in counts]
+
+
+def _passes(experiment: Experiment, counts: range, engines: Engines, progress: Progress) -> list[Trace]:
+    """A pass over the tokens of each step."""
+    return [
+        engines.run(up_to(experiment, count), progress.step(index, len(counts)))
+        for index, count in enumerate(counts)
+    ]
+
+
+def _layers(subject: Subject, engines: Engines, progress: Progress, kind: str) -> tuple[Frame, ...]:
     """A frame for each attention of the same kind in the same stack."""
     trace = subject.trace
     here = place_of(trace.experiment, subject.shown_site.name)
@@ -107,7 +128,7 @@ def _layers(subject: Subject, engines: Engines, progress: Progress) -> tuple[Fra
     return tuple(Frame(dataclasses.replace(subject, site=name), "") for name in alike)
 
 
-OVER: dict[str, Callable[[Subject, Engines, Progress], tuple[Frame, ...]]] = {
+OVER: dict[str, Callable[[Subject, Engines, Progress, str], tuple[Frame, ...]]] = {
     "decode": _decoded,
     "layers": _layers,
 }

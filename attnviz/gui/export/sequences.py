@@ -70,8 +70,9 @@ class Sequences(QObject):
         def job(token: CancelToken) -> Path:
             progress = Progress(token.check, token.report)
             subject = Subject(trace, document.view, title=texts[0], caption=texts[1])
-            made = frames(over, subject, engines, progress.part(0.0, FRAMES_SHARE))
-            sequence, record = Sequence(made, kind_of(subject), style), record_of(document)
+            kind = kind_of(subject)
+            made = frames(over, subject, engines, progress.part(0.0, FRAMES_SHARE), kind)
+            sequence, record = Sequence(made, kind, style), record_of(document)
             return save_sequence(sequence, path, progress.part(FRAMES_SHARE, 1.0), fps=fps, record=record)
 
         def done(written: Path) -> None:

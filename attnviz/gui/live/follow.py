@@ -57,7 +57,7 @@ def followed(player: Player, document: Document) -> Document | None:
 
 def _document_at(step: Step, document: Document) -> Document:
     """The document with the tokens up to a step."""
-    from attnviz.compute.uncached import up_to  # imported with the first decoding
+    from attnviz.engines.decode.decodable import up_to  # imported with the first decoding
 
     decoded, index = step
     experiment = up_to(decoded.decoding.experiment, index + 1)

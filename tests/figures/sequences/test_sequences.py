@@ -69,6 +69,15 @@ def test_generated_tokens_come_after_the_whole_prompt() -> None:
     assert [frame.label.split(":")[0] for frame in shown] == ["step 5 of 7", "step 6 of 7", "step 7 of 7"]
 
 
+def test_pictures_without_cells_show_the_tokens_of_each_step() -> None:
+    shown = frames("decode", Subject(attnviz.run(WORDS)), ENGINES, FREE, "lines")
+    whole = frames("decode", Subject(attnviz.run(WORDS)), ENGINES, FREE, "stage")[-1].subject.trace
+    for count, frame in enumerate(shown, start=1):
+        trace = frame.subject.trace
+        assert (trace.experiment.tokens, frame.subject.view.query) == (WORDS.tokens[:count], count - 1)
+        np.testing.assert_allclose(trace["weights"], whole["weights"][:, :count, :count], atol=1e-15)
+
+
 def test_a_sequence_over_layers_has_the_attentions_of_one_kind() -> None:
     shown = made("layers", STACKS["encoder and decoder"], site="decoder.0.cross")
     assert [frame.subject.shown_site.name for frame in shown] == ["decoder.0.cross", "decoder.1.cross"]
