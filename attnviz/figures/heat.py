@@ -45,6 +45,12 @@ PICTURE_PPI = 200
 SQUARE_EM = 0.6
 """Width of a character of the number font, in ems."""
 LEAST_NUMBER, MOST_NUMBER = 5.0, 9.0
+MOST_ROWS = 16
+"""Rows up to which each row has its label."""
+SLIVER = 1.6
+"""Largest height of a cell, in widths of it, that makes room for a label."""
+LEAST_SHARE = 0.3
+"""Share of the figure's width below which a map has no sums beside it."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +69,7 @@ def measure(content: Content, style: Style) -> Plan:
     sums = _sums_of(content) if style.sums else ()
     sizes = _sizes(content, style, label, sums)
     sheet = _sheet(sizes, style)
-    if sums and (sheet is None or not _has_room(content, sheet, sums)):
+    if sums and (sheet is None or not _has_room(content, sheet, sums, style.room)):
         sizes, sums = replace(sizes, sum_width=0.0), ()
         sheet = _sheet(sizes, style)
     if sheet is None:
@@ -125,11 +131,14 @@ def _narrowest(sizes: Sizes, style: Style) -> Sheet:
 
 def _least_height(sizes: Sizes, style: Style, natural: float) -> float:
     """The height of a cell below which labels would be left out; 0 where they are many, or cells square."""
-    return 0.0 if style.square or sizes.n_maps > 1 else min(natural, sizes.label + 2)
+    is_many = sizes.n_maps > 1 or sizes.n_down > MOST_ROWS
+    return 0.0 if style.square or is_many else min(natural, sizes.label + 2)
 
 
 def _scaled(sizes: Sizes, columns: int, cell: tuple[float, float], least: float, factor: float) -> Sheet:
-    return arrange(sizes, columns, factor * cell[0], max(least, factor * cell[1]))
+    """The layout with cells of a multiple of `cell`, `least` points high unless that makes them slivers."""
+    wide, high = factor * cell[0], factor * cell[1]
+    return arrange(sizes, columns, wide, max(high, least if least <= SLIVER * wide else 0.0))
 
 
 def draw(axes: Any, content: Content, plan: Plan, shades: Shades) -> None:
@@ -149,7 +158,7 @@ def draw(axes: Any, content: Content, plan: Plan, shades: Shades) -> None:
     left, top = sheet.corners[0]
     right, bottom = max(x for x, _y in sheet.corners) + plot_w, max(y for _x, y in sheet.corners) + plot_h
     axis_name(axes, content.across, (left + right) / 2, 0, 0, shades)
-    axis_name(axes, content.down, MARGIN + NAME / 2, (top + bottom) / 2, 90, shades)
+    axis_name(axes, content.down, MARGIN + NAME / 4, (top + bottom) / 2, 90, shades)
     if sheet.bar is not None:
         bar.draw_bar(axes, content.scale, sheet.bar, shades)
         bar.draw_name(axes, content.scale, content.quantity, sheet.bar, shades)
@@ -348,8 +357,11 @@ def _sums_of(content: Content) -> tuple[str, ...]:
     return tuple(f"{sign}{number(float(value))}" for value in one.sums)
 
 
-def _has_room(content: Content, sheet: Sheet, sums: tuple[str, ...]) -> bool:
-    """True if the sums fit beside or below the cells of `sheet`."""
+def _has_room(content: Content, sheet: Sheet, sums: tuple[str, ...], room: float | None) -> bool:
+    """True if the sums fit beside or below the cells of `sheet`, and leave the map its share of the width."""
+    plot_w, _plot_h = sheet.plot_size(*content.maps[0].values.shape)
+    if room is not None and plot_w < LEAST_SHARE * room:
+        return False
     if content.maps[0].sums_below:
         return sheet.cell_w >= widest(sums, number_font(SUM_SIZE)) + 2
     return sheet.cell_h >= SUM_SIZE + 1

@@ -42,12 +42,14 @@ class Record:
     command: str
 
     @staticmethod
-    def of(document: Document, command: str, names: Mapping[Matrix, str], numbers: int) -> Record:
+    def of(
+        document: Document, command: str = "", names: Mapping[Matrix, str] | None = None, numbers: int = 0
+    ) -> Record:
         """The record of a document, or of its command where the document is too large.
 
         Matrices in `names` are written by name; the others have `numbers` numbers.
         """
-        text = write(document, names) if numbers <= MOST_INLINE else ""
+        text = write(document, names or {}) if numbers <= MOST_INLINE else ""
         small = Record(text, document.title, __version__, "")
         if small.document and len(small.packed()) <= MOST_CARRIED:
             return small
