@@ -13,9 +13,10 @@ from PySide6.QtGui import QAction
 
 from attnviz.checkpoints.presets import PRESETS
 from attnviz.gui.documents import name_of
-from attnviz.gui.live.player import END, Event, GoBy, GoTo, Player, Toggle
+from attnviz.gui.live.player import END, Event, GoBy, GoTo, Player, Toggle, Watch
 from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.look import look
+from attnviz.gui.presentation import ENLARGED
 from attnviz.gui.widgets.control import active_theme
 from attnviz.i18n import _
 from attnviz.model.edit import edits
@@ -385,8 +386,10 @@ class Handlers(QObject):
         self._window.store.play(event)
 
     def _bring_player(self) -> None:
-        """Show the player, in the workspace where it stands."""
-        if not self._window.workspaces.enlarged:
+        """Show the player, in the workspace where it stands; an enlarged panel follows it in its place."""
+        if self._window.workspaces.enlarged:
+            self._window.store.play(Watch(ENLARGED, is_seen=True))
+        else:
             self._window.workspaces.show_panel("text")
 
     # --- export, help

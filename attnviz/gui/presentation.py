@@ -8,11 +8,16 @@ from PySide6.QtCore import QObject, Slot
 from PySide6.QtGui import QCursor
 from PySide6.QtWidgets import QWidget
 
+from attnviz.gui.live.player import Watch
 from attnviz.gui.look.scale import largest_scale, next_scale, rescale
 from attnviz.i18n import N_, _
 
 if TYPE_CHECKING:
     from attnviz.gui.window import Window
+
+
+ENLARGED = "enlarged"
+"""Name under which an enlarged panel is a viewer of the player."""
 
 
 class Presentation(QObject):
@@ -52,6 +57,8 @@ class Presentation(QObject):
         for action in window.commands.all():
             (window.addAction if panel else window.removeAction)(action)
         window.top_bar.setVisible(not panel)
+        if not panel:
+            window.store.play(Watch(ENLARGED, is_seen=False))
         keys = N_("Esc returns · PgUp, PgDn: presets · Ctrl+plus: larger")
         window.status.hint(_(keys if panel else window.workspaces.present.keys))
         if panel:

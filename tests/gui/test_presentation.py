@@ -6,12 +6,12 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from desk import Desk, MakeDesk
+from desk import WAIT_MS, Desk, MakeDesk
 from PySide6.QtCore import QPoint, QSize, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
-from attnviz.checkpoints.presets import PRESETS
+from attnviz.checkpoints.presets import PRESETS, load_preset
 from attnviz.gui.look import scale
 from attnviz.gui.panels.table import PANELS
 from attnviz.gui.settings import SCALES, Settings
@@ -146,3 +146,16 @@ def test_the_stored_scale_is_that_of_the_next_start(
     settings["scale"] = 150
     scale.prepare(settings)
     assert float(os.environ["QT_SCALE_FACTOR"]) == 1.5
+
+
+def test_space_plays_the_story_in_the_enlarged_map_which_grows(make_desk: MakeDesk) -> None:
+    desk = make_desk(load_preset("stories-en"))
+    n_given = desk.store.experiment.n_queries
+    desk.window.presentation.toggle("stage")
+    QApplication.processEvents()
+    desk.press_key(Qt.Key.Key_Space)
+    desk.qtbot.waitUntil(lambda: desk.store.followed is not None, timeout=2 * WAIT_MS)
+    assert len(desk.map.content.row_labels) > n_given
+    desk.window.workspaces.give_back()
+    QApplication.processEvents()
+    assert not desk.store.player.viewers and desk.store.followed is None

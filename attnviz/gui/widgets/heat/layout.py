@@ -14,7 +14,7 @@ from attnviz.core.thinning import nice_step
 
 MARGIN, EDGE = 8.0, 4.0
 """Distances between the parts, and to the upper and lower edge."""
-MAX_CELL = 96.0
+MAX_CELL = 132.0
 WIDEST = 1.25
 """Largest ratio of a cell's width to its height: numbers and horizontal labels need width more
 than height.
@@ -24,12 +24,12 @@ STRETCHED_UP_TO = 32
 LEAST_SLAB = 20.0
 WHOLE_PIXELS_FROM = 4.0
 """Cells at least this large are a whole number of pixels, so that all look the same."""
-MAX_ZOOMED_CELL = 120.0
+MAX_ZOOMED_CELL = 160.0
 LABEL_LINE, SLANTED_LINE = 14.0, 10.0
 DENSEST = 12.0
 """Distance of two labels below which they are thinned out."""
 LABEL_MAX = 110.0
-SLANTED_FROM = 20.0
+SLANTED_FROM = 18.0
 BAR_LINE, LEAST_LYING = 14.0, 200.0
 WORTH_LYING = 1.1
 """Gain in the area of a cell from which the colour bar lies under the matrix."""

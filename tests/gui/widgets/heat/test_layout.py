@@ -60,7 +60,7 @@ def test_the_map_fills_a_card_of_the_smallest_window(n: int) -> None:
 
 def test_zoom_is_bounded_by_the_largest_cell() -> None:
     geometry = fitted(64, 64, zoom=4096.0)
-    assert geometry.cell_h == 120
+    assert geometry.cell_h == 160
     top, bottom, left, right = geometry.visible()
     assert bottom - top < 6
     assert right - left < 8
