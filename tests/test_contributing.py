@@ -63,12 +63,17 @@ def checkerboard(mask: object, query: int, key: int) -> str:
 """,
     ),
     "attnviz/parts.py": ('    "Strided",\n', '    "Checkerboard",\n'),
+    "attnviz/scripts/masks.py": (
+        "    Strided: _strided,\n",
+        '    Checkerboard: lambda mask, asked: f"(i - j) % {mask.step} != 0",\n',
+    ),
 }
 """By file: what the new lines stand before, and the lines."""
 NAMES = {
     "attnviz/model/spec/parts.py": ("| Strided |", "| Strided | Checkerboard |"),
     "attnviz/model/masks.py": ("    Causal,\n", "    Causal,\n    Checkerboard,\n"),
     "attnviz/parts.py": ("    Causal,\n", "    Causal,\n    Checkerboard,\n"),
+    "attnviz/scripts/masks.py": ("    Causal,\n", "    Causal,\n    Checkerboard,\n"),
 }
 """By file: a list of names, and the same with the new one."""
 
@@ -85,6 +90,9 @@ i = np.arange(5)
 assert ((weights == 0) == ((i[:, None] - i) % 2 == 1)).all(), weights
 assert loads(dumps(Document(experiment))).experiment == experiment
 assert attnviz.decode(experiment).steps
+names = {}
+exec(attnviz.script(experiment), names)
+np.testing.assert_allclose(names["weights"][0], weights, atol=1e-6)
 from attnviz.model.masks import MASKS
 family = next(family for family in MASKS if family.tag == "checkerboard")
 assert "away from query 3" in family.reason(parts.Checkerboard(), 3, 2)
@@ -164,6 +172,18 @@ DAMPED = {
         ),
     ),
     "attnviz/parts.py": (("    DynamicNtk,\n", "    Damped,\n"), ('    "DynamicNtk",\n', '    "Damped",\n')),
+    "attnviz/scripts/rotation.py": (
+        (
+            "SCALING_CODE: dict",
+            """def _damped(turned: Rotation, asked: Asked) -> Lines:
+    return (f"frequency = frequency / (1 + {turned.scaling.strength!r})",)
+
+
+""",
+        ),
+        ("    LongRope: _longrope,", "    Damped: _damped,\n"),
+        ("    DynamicNtk,\n", "    Damped,\n"),
+    ),
 }
 """By file: what new lines stand before, and the lines."""
 
@@ -189,6 +209,9 @@ halved = with_rope(parts.Rope(scaling=parts.LinearScaling(2.0)))
 np.testing.assert_array_equal(attnviz.run(damped)["weights"], attnviz.run(halved)["weights"])
 assert loads(dumps(Document(damped))).experiment == damped
 assert attnviz.decode(damped).steps
+names = {}
+exec(attnviz.script(damped), names)
+np.testing.assert_allclose(names["weights"], attnviz.run(damped)["weights"], atol=1e-12)
 site = attnviz.run(damped).only
 for line in explain(site, Cell("q_rotated", 3, 2, 0)).lines:
     np.testing.assert_allclose(line.value, line.recomputed, rtol=1e-9)
@@ -247,7 +270,7 @@ def works(folder: Path, program: str) -> None:
 
 
 def test_a_mask_is_added_by_its_recipe(tmp_path: Path) -> None:
-    required = [file for file in files_of("A mask") if file.startswith("attnviz/")][:5]
+    required = [file for file in files_of("A mask") if file.startswith("attnviz/")][:6]
     assert sorted(required) == sorted(CHECKERBOARD), "the recipe names other files than it takes"
     copied(tmp_path)
     for name, (anchor, lines) in CHECKERBOARD.items():
@@ -257,9 +280,9 @@ def test_a_mask_is_added_by_its_recipe(tmp_path: Path) -> None:
     works(tmp_path, USE)
 
 
-def test_a_scaling_is_added_by_its_recipe_in_five_files(tmp_path: Path) -> None:
+def test_a_scaling_is_added_by_its_recipe_in_six_files(tmp_path: Path) -> None:
     required = [file for file in files_of("A RoPE scaling") if file.startswith("attnviz/")]
-    assert sorted(required) == sorted(DAMPED) and len(DAMPED) == 5
+    assert sorted(required) == sorted(DAMPED) and len(DAMPED) == 6
     copied(tmp_path)
     for name, changes in DAMPED.items():
         for anchor, lines in changes:
