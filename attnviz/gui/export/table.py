@@ -19,8 +19,13 @@ from attnviz.gui.export.widget import framed, widget_bytes
 from attnviz.gui.widgets.control import active_theme
 from attnviz.i18n import N_, _
 from attnviz.model.io.carriers.table import carrying
+from attnviz.model.io.files import number_count
 from attnviz.model.io.tables import MOST_DIGITS, TABLES, Table, table_bytes
 from attnviz.model.spec.view import shown_head
+from attnviz.scripts.library import LIBRARIES, Library
+from attnviz.scripts.notebook import notebook
+from attnviz.scripts.script import program, script
+from attnviz.scripts.storage import MOST_INSIDE
 
 PREVIEW_DPI = 130
 MOST_SHOWN = 20_000
@@ -108,6 +113,32 @@ def _page(source: Source, choice: Choice, check: Check) -> Made:
     return Made(data, said.format(size=f"{len(data) / 1000:,.0f}", n=stages))
 
 
+def _library(choice: Choice) -> Library:
+    """The array library that is the format of a script."""
+    return next(row for row in LIBRARIES if row.id == choice.format)
+
+
+def _script(source: Source, choice: Choice, check: Check) -> Made:
+    """The script that recomputes the document, as text."""
+    text = script(source.document, _library(choice))
+    return Made(text.encode(), text[:MOST_SHOWN])
+
+
+def _notebook(source: Source, choice: Choice, check: Check) -> Made:
+    """The script as a notebook, which carries the document; the preview is its script."""
+    library = _library(choice)
+    made = program(source.document, library)
+    data = carrying(notebook(made).encode(), ".ipynb", record_of(source.document))
+    return Made(data, made.text()[:MOST_SHOWN])
+
+
+def _why_no_script(source: Source) -> Message | None:
+    """A script of one file has room for few explicit numbers."""
+    if number_count(source.document.experiment) <= MOST_INSIDE:
+        return None
+    return Message("A script of this document needs a file of arrays beside it: use Export as Python.")
+
+
 def _panel(source: Source, choice: Choice, check: Check) -> Made:
     """A panel with all of its content, as the window paints it."""
     panel = source.panels[choice.text("panel")]
@@ -134,6 +165,10 @@ def _of_kind(kind: Kind) -> Export:
     )
 
 
+def _of_libraries(suffix: str) -> tuple[FileKind, ...]:
+    return tuple(FileKind(row.id, row.title, suffix) for row in LIBRARIES)
+
+
 EXPORTS: tuple[Export, ...] = (
     *map(_of_kind, KINDS),
     Export(
@@ -144,6 +179,8 @@ EXPORTS: tuple[Export, ...] = (
         _table,
     ),
     Export("page", N_("Page for a browser"), (FileKind("html", "HTML", ".html"),), (), _page),
+    Export("script", N_("Python script"), _of_libraries(".py"), (), _script, _why_no_script),
+    Export("notebook", N_("Notebook"), _of_libraries(".ipynb"), (), _notebook, _why_no_script),
     Export("panel", N_("Panel as shown"), PICTURES, ("panel",), _panel, _why_no_panel, in_window=True),
 )
 EXPORT_BY_ID = {row.id: row for row in EXPORTS}
