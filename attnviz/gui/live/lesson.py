@@ -148,9 +148,9 @@ class LessonLive(QObject):
             return
         step = self._panel.step
         row = self._window.workspaces.present
-        every = tuple(panel for stack in stacks(row.arrangement(0)) for panel in stack.panels)
-        panels = every if step is None else ("lesson", *step.scene.panels) if step.scene.panels else ALONE
-        self._window.workspaces.show_only(panels)
+        first = tuple(stack.panels[0] for stack in stacks(row.arrangement(0)))
+        wanted = ("lesson", *step.scene.panels) if step is not None and step.scene.panels else ALONE
+        self._window.workspaces.show_only(first if step is None else wanted)
 
     # --- files and pages
 

@@ -148,12 +148,14 @@ _MODEL = Split(
     ),
 )
 
+_OF_STEPS = ("plane", "positions", "matrices", "block", "architecture")
+
 _LEARN = Split(
     "across",
     (
         Stack(("lesson",), 424, 0.2),
         Stack(("stage",), 584, 0.7),
-        Stack(("inspector", "vectors", "tokens", "mechanism", "heads", "plane"), 264, 0.1),
+        Stack(("inspector", "vectors", "tokens", "mechanism", "heads", *_OF_STEPS), 264, 0.1),
     ),
 )
 

@@ -139,6 +139,8 @@ class Question(Card):
         return False, _("It is another one: {answer}.").format(answer=self._group.button(right).text())
 
     def _make_answers(self, answers: tuple[str, ...]) -> None:
+        self.entry.setVisible(not answers)
+        self._tolerance.setVisible(not answers)
         if len(answers) == len(self._group.buttons()):
             return
         self._forget_answers()
@@ -148,8 +150,6 @@ class Question(Card):
             button.setFont(ui_font(_TEXT))
             self._group.addButton(button, index)
             self._answers.addWidget(button)
-        self.entry.setVisible(not answers)
-        self._tolerance.setVisible(not answers)
 
     def _forget_answers(self) -> None:
         for button in self._group.buttons():

@@ -57,7 +57,8 @@ class LessonText(QTextBrowser):
         theme = self._theme
         self.document().setDefaultStyleSheet(
             f"p {{ line-height: {_LINE}%; margin: 0 0 10px 0; color: {theme.ink} }}"
-            f"td {{ color: {theme.ink} }} td.n {{ color: {theme.accent}; font-weight: 600 }}"
+            f"table.points {{ margin-top: 10px }} td {{ color: {theme.ink} }}"
+            f"td.n {{ color: {theme.accent}; font-weight: 600 }}"
             ".strong { font-weight: 600 }"
             f"a.query {{ color: {theme.query} }} a.key {{ color: {theme.key} }} a {{ color: {theme.accent} }}"
         )
@@ -113,4 +114,5 @@ def points(texts: list[str]) -> str:
         f'<tr><td class="n" width="26"><p>{number}</p></td><td><p>{text}</p></td></tr>'
         for number, text in enumerate(texts, 1)
     )
-    return f'<table cellspacing="0" cellpadding="0" width="100%">{rows}</table>' if rows else ""
+    table = f'<table class="points" cellspacing="0" cellpadding="0" width="100%">{rows}</table>'
+    return table if rows else ""

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QLabel, QLineEdit, QPushButton, QRadioButton, QTex
 from attnviz.gui.panels.lesson.library import LessonButton
 from attnviz.gui.panels.lesson.panel import LessonPanel
 from attnviz.gui.settings import Settings
+from attnviz.gui.workspaces.table import WORKSPACE_BY_ID
 from attnviz.model.edit import edits
 from attnviz.model.edit.paths import put_at
 from attnviz.model.lessons.answers import answer_of
@@ -123,6 +124,21 @@ def test_an_answer_is_judged_by_the_live_number(desk: Desk, typed: str, said: st
     desk.press_key(Qt.Key.Key_Return)
     assert desk.find(QLabel, "answer_verdict").text() == said
     assert panel.question.is_revealed == ("much" not in typed)
+
+
+def test_a_number_is_typed_after_a_step_with_a_choice(desk: Desk) -> None:
+    panel = open_step(desk, "dot-product", 3)
+    assert panel.question.entry.isHidden()
+    open_step(desk, "dot-product", 1)
+    assert not panel.question.entry.isHidden()
+
+
+def test_every_panel_that_a_step_names_stands_in_the_workspace() -> None:
+    known = WORKSPACE_BY_ID["learn"].panels
+    for id_ in LESSONS:
+        for step in shipped_lesson(id_).steps:
+            assert set(step.scene.panels) <= known, (id_, step.id)
+            assert step.scene.workspace in ("", *WORKSPACE_BY_ID), (id_, step.id)
 
 
 def test_a_choice_is_judged_by_the_live_conditions(desk: Desk) -> None:
