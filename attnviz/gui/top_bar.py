@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, Signal, Slot
-from PySide6.QtGui import QActionGroup
+from PySide6.QtGui import QActionGroup, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QMenuBar, QTabBar, QToolButton, QWidget
 
 from attnviz.engines.table import ENGINES
@@ -17,12 +17,14 @@ from attnviz.i18n import _
 from attnviz.model.spec.document import Document
 
 HEIGHT = 40
+NARROW_BELOW = 1160
+"""Width below which the bar leaves out what it can, so that every menu and every tab stays in sight."""
 
 
 class TopBar(QWidget):
     """The menus, one tab for each workspace, and what is used all the time.
 
-    The engine button shows engine and dtype of the run.
+    The engine button shows engine and dtype of the run; a narrow one leaves the dtype to the status line.
     """
 
     chosen = Signal(str)
@@ -35,6 +37,7 @@ class TopBar(QWidget):
         self.setObjectName("top_bar")
         self.setFixedHeight(HEIGHT)
         self._store, self._live = store, live
+        self._is_narrow = False
         self.menus = QMenuBar()
         self.menus.setNativeMenuBar(False)
         self.menus.setObjectName("menu_bar")
@@ -72,6 +75,19 @@ class TopBar(QWidget):
         for button, name in ((self._layout, _("Layout")), (self._engine, _("Engine"))):
             button.setAccessibleName(name)
             button.setToolTip(name)
+        self._show_engine()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """In a narrow window menus and tabs stand closer, and the button names the engine alone."""
+        super().resizeEvent(event)
+        is_narrow = self.width() < NARROW_BELOW
+        if is_narrow == self._is_narrow:
+            return
+        self._is_narrow = is_narrow
+        for widget in (self.menus, self._tabs):
+            widget.setProperty("narrow", "true" if is_narrow else "false")
+            widget.style().polish(widget)
+            widget.updateGeometry()
         self._show_engine()
 
     @Slot(str)
@@ -116,7 +132,8 @@ class TopBar(QWidget):
         engine = trace.engine if trace else self._live.engine
         label = next(row.label for row in ENGINES if row.id == engine)
         device = "" if trace is None or trace.device == "cpu" else f" {trace.device}"
-        self._engine.setText(f"{label}{device} · {self._store.experiment.dtype}")
+        dtype = "" if self._is_narrow else f" · {self._store.experiment.dtype}"
+        self._engine.setText(f"{label}{device}{dtype}")
 
     @Slot(int)
     def _on_tab(self, index: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from desk import MakeDesk
-from PySide6.QtWidgets import QApplication, QLabel
+from PySide6.QtWidgets import QApplication, QLabel, QTabBar
 
 from attnviz.gui.panels.heads.panel import SMALLEST_SIDE
 from attnviz.gui.settings import Settings
@@ -43,3 +43,19 @@ def test_in_a_small_window_numbers_and_captions_are_whole(make_desk: MakeDesk) -
     desk.window.resize(1280, 1000)
     QApplication.processEvents()
     assert head.sizeHint().height() > before
+
+
+@pytest.mark.parametrize("language", ["en", "zh_CN"])
+def test_a_narrow_bar_has_every_menu_and_every_tab(
+    make_desk: MakeDesk, settings: Settings, language: str
+) -> None:
+    settings["language"] = language
+    desk = make_desk("toy-attention")
+    desk.window.resize(1024, 640)
+    desk.qtbot.wait(50)
+    bar = desk.window.top_bar
+    last = bar.menus.actions()[-1]
+    assert bar.menus.actionGeometry(last).right() <= bar.menus.width()
+    tabs = desk.find(QTabBar, "workspace_tabs")
+    assert tabs.tabRect(tabs.count() - 1).right() <= tabs.width()
+    assert tabs.mapTo(bar, tabs.rect().topRight()).x() < bar.width()

@@ -104,6 +104,7 @@ QToolTip { background: @panel; color: @ink; border: 1px solid @line; padding: 4p
 
 QMenuBar { background: @ground; border: none; padding: 2px 0px; }
 QMenuBar::item { background: transparent; padding: 4px 8px; border-radius: 4px; }
+QMenuBar[narrow="true"]::item { padding: 4px 5px; }
 QMenuBar::item:selected { background: @hover; }
 QMenu { background: @panel; border: 1px solid @line; padding: 4px; }
 QMenu::item { padding: 5px 28px 5px 24px; border-radius: 4px; }
@@ -113,6 +114,7 @@ QMenu::separator { height: 1px; background: @line; margin: 4px 6px; }
 
 #layout_button::menu-indicator { width: 0px; }
 #workspace_tabs::tab { padding: 8px 10px 8px 10px; margin: 0px; min-height: 20px; }
+#workspace_tabs[narrow="true"]::tab { padding: 8px 6px 8px 6px; }
 #workspace_tabs::tab:selected { background: @hover; color: @accent; }
 QStatusBar { background: @ground; border: none; color: @muted; }
 QStatusBar::item { border: none; }

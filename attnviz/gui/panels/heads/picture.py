@@ -20,6 +20,8 @@ WIDE_TEXT = 100
 LEAST_BELOW = 66
 """Width of a picture with its lines below it."""
 _LINE = 14
+LINES = 4
+"""Lines beside a picture: the name, and where the head looks."""
 _FRAME, _SCROLL_BAR = 4, 10
 
 Line = tuple[tuple[str, str], ...]
@@ -95,7 +97,7 @@ class HeadPicture(Thumbnail):
     def sizeHint(self) -> QSize:
         whole = self._side + 2 * _FRAME
         if self._is_beside:
-            return QSize(whole + GRID // 2 + self._text, max(whole, 5 * _LINE))
+            return QSize(whole + GRID // 2 + self._text, max(whole, LINES * _LINE + 2))
         return QSize(max(whole, LEAST_BELOW), whole + 2 * _LINE)
 
     def picture_rect(self) -> QRectF:
@@ -110,7 +112,7 @@ class HeadPicture(Thumbnail):
         """Rectangle of the lines."""
         whole = self._side + 2 * _FRAME
         if self._is_beside:
-            return QRectF(whole + GRID / 2, 2, self.width() - whole - GRID / 2, 5 * _LINE)
+            return QRectF(whole + GRID / 2, 2, self.width() - whole - GRID / 2, LINES * _LINE)
         return QRectF(0, whole, self.width(), 2 * _LINE)
 
     def _paint_caption(self, painter: QPainter) -> None:
@@ -138,11 +140,16 @@ class HeadPicture(Thumbnail):
             lines = (
                 ((query, theme.query), (" →", theme.muted)),
                 ((key, theme.key),),
-                (("", ""), (value, theme.ink)),
+                (
+                    ("", ""),
+                    (value, theme.ink),
+                    ("", ""),
+                    (f" · {self._note}" if self._note else "", theme.muted),
+                ),
             )
         for place, line in enumerate(lines, 1):
             self._write_parts(painter, room, place, line)
-        if self._text:
+        if self._text and len(lines) < LINES - 1:
             painter.setPen(QColor(theme.muted))
             self._write(painter, room, len(lines) + 1, self._note)
 
