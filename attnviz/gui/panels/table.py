@@ -43,7 +43,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow("pipeline", N_("Pipeline"), "pipeline.panel:PipelinePanel", titled=False),
     PanelRow("stage", N_("Stage"), "stage.panel:StageViewPanel", titled=False),
     PanelRow("heads", N_("Heads"), "heads.panel:HeadsPanel", titled=False),
-    PanelRow("head", N_("Head"), "head.panel:HeadPanel"),
+    PanelRow("head", N_("Selected head"), "head.panel:HeadPanel"),
     PanelRow("mechanism", N_("Mechanism"), "mechanism.panel:MechanismPanel", titled=False, framed=False),
     PanelRow("inspector", N_("Inspector"), "inspector.panel:InspectorPanel"),
     PanelRow("plane", N_("Plane"), "plane:PlanePanel"),

@@ -83,7 +83,7 @@ class HeadPanel(Panel):
         self._sentence.setStyleSheet(f"color: {theme.ink}")
 
     def retranslate(self) -> None:
-        self.setAccessibleName(_("Head"))
+        self.setAccessibleName(_("Selected head"))
         self._explore.setText(_("Open in Explore"))
         self._explore.setToolTip(plain_tooltip(_("Shows this head in the workspace Explore")))
         self._pin.setText(_("Pin as A"))
