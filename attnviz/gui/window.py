@@ -163,7 +163,7 @@ class Window(QMainWindow):
         look.apply(look.application(), self.settings)
         for panel in self.panels.values():
             panel.start()
-        self.retranslate()
+        self._retranslate_around()
         for id_, dock in self.docks.items():
             is_painted = not self.isVisible() or not dock.visibleRegion().isEmpty()
             self.panels[id_].set_seen(is_painted and not dock.isHidden())
@@ -263,12 +263,16 @@ class Window(QMainWindow):
 
     def retranslate(self) -> None:
         """Set every text of the window again, in the present language."""
+        for panel in self.panels.values():
+            panel.retranslate()
+        self._retranslate_around()
+
+    def _retranslate_around(self) -> None:
+        """Set the texts around the panels."""
         self.commands.retranslate()
         self._panel_menu.setTitle(_("Panels"))
         for row in PANELS:
             self.docks[row.id].set_title(_(row.title))
-        for panel in self.panels.values():
-            panel.retranslate()
         self.start_page.retranslate()
         self.handlers.retranslate()
         self.top_bar.retranslate()
