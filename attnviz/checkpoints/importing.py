@@ -39,8 +39,9 @@ NO_NUMBERS = frozenset(
     "return_dict_in_generate "
     # Training: initialisation, dropout, terms of the loss:
     "attention_dropout attention_probs_dropout_prob attn_pdrop classifier_dropout dropout dropout_rate "
-    "embd_pdrop gradient_checkpointing hidden_dropout hidden_dropout_prob initializer_factor "
-    "initializer_range resid_pdrop router_aux_loss_coef "
+    "embd_pdrop embed_dropout gradient_checkpointing hidden_dropout hidden_dropout_prob init_std "
+    "initializer_factor initializer_range layerdrop qa_dropout resid_dropout resid_pdrop "
+    "router_aux_loss_coef seq_classif_dropout "
     # Heads for classes and summaries, which are not imported:
     "id2label label2id num_labels predict_special_tokens problem_type summary_activation "
     "summary_first_dropout summary_proj_to_labels summary_type summary_use_proj "
@@ -80,6 +81,7 @@ def import_checkpoint(
     memory_ids: Sequence[int] | None = None,
     dtype: DType = "float32",
     attention_only: bool = False,
+    ignore_keys: Sequence[str] = (),
     progress: Progress = no_progress,
 ) -> Document:
     """Import a model with a text: one experiment with all its layers, and its vocabulary.
@@ -87,7 +89,8 @@ def import_checkpoint(
     `path` is a folder as `transformers` saves it (config.json, model.safetensors, tokenizer.json), or a file
     in it. The text is a string, which needs the package `tokenizers` and a tokenizer.json, or token ids;
     `memory_text` or `memory_ids` are the input of the encoder, for encoder-decoder models.
-    With `attention_only` the document has the first layer's norm and attention alone.
+    With `attention_only` the document has the first layer's norm and attention alone. `ignore_keys` are keys
+    of the configuration that are passed over although this program does not know what they change.
 
     Weights keep the precision of the files; `dtype` is the precision of the engines. `progress` receives the
     read share of the weights, 0 to 1; an exception from it ends the import.
@@ -99,7 +102,7 @@ def import_checkpoint(
     given = text, id_list(ids, "ids")
     memory = memory_text, id_list(memory_ids, "memory_ids")
     checkpoint = read_checkpoint(path)
-    found = _read(checkpoint, attention_only)
+    found = _read(checkpoint, attention_only, ignore_keys)
     try:
         experiment = _experiment(found, given, memory, attention_only, progress)
         return Document(replace(experiment, dtype=dtype), title=_title(found))
@@ -150,13 +153,17 @@ def family_of(config: Mapping[str, Any]) -> Family:
     raise CheckpointError(about(CONFIG, FieldError("model_type", wanted, known).message))
 
 
-def read_config(family: Family, values: Mapping[str, Any]) -> Config:
-    """Every key of the family's table with its value. Raises `CheckpointError` for one it does not know."""
+def read_config(family: Family, values: Mapping[str, Any], ignored: Sequence[str] = ()) -> Config:
+    """Every key of the family's table with its value. Raises `CheckpointError` for one it does not know.
+
+    Keys that the family does not know are passed over if they are `ignored`.
+    """
     try:
         read = {key.name: key.read(values) for key in family.keys}
         for name, value in values.items():
             is_empty = value is None or value in ({}, [], "")
-            if name not in read and name not in NO_NUMBERS and not is_empty and (name, value) not in UNUSED:
+            is_known = name in read or name in NO_NUMBERS or name in ignored
+            if not is_known and not is_empty and (name, value) not in UNUSED:
                 unknown = must_be("a key of {family}, since it may change numbers", family=family.title)
                 raise FieldError(name, value, unknown)
     except FieldError as error:
@@ -164,9 +171,9 @@ def read_config(family: Family, values: Mapping[str, Any]) -> Config:
     return read
 
 
-def _read(checkpoint: Checkpoint, attention_only: bool) -> _Import:
+def _read(checkpoint: Checkpoint, attention_only: bool, ignored: Sequence[str] = ()) -> _Import:
     family = family_of(checkpoint.config)
-    config = read_config(family, checkpoint.config)
+    config = read_config(family, checkpoint.config, ignored)
     try:
         if family.refuse is not None and not attention_only:
             family.refuse(config)

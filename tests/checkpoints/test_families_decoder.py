@@ -30,11 +30,15 @@ from checkpoints.reference_models import (  # noqa: E402  (skipped without it)
 from transformers import (  # noqa: E402
     Gemma2Config,
     Gemma2ForCausalLM,
+    GemmaConfig,
+    GemmaForCausalLM,
     GPT2Config,
     GPT2LMHeadModel,
     GPT2Model,
     GPTJConfig,
     GPTJForCausalLM,
+    GPTNeoConfig,
+    GPTNeoForCausalLM,
     GPTNeoXConfig,
     GPTNeoXForCausalLM,
     GptOssConfig,
@@ -44,6 +48,12 @@ from transformers import (  # noqa: E402
     LlamaModel,
     MistralConfig,
     MistralForCausalLM,
+    OPTConfig,
+    OPTForCausalLM,
+    Qwen2Config,
+    Qwen2ForCausalLM,
+    Qwen3Config,
+    Qwen3ForCausalLM,
 )
 
 from attnviz.checkpoints import CheckpointError, import_checkpoint  # noqa: E402
@@ -79,6 +89,25 @@ NEOX = {
     "num_attention_heads": 4,
     "max_position_embeddings": 64,
     "rope_parameters": {"rope_type": "default", "rope_theta": 500.0, "partial_rotary_factor": 0.5},
+}
+QWEN = {key: value for key, value in LLAMA.items() if key != "head_dim"}
+GPT_NEO = {
+    "vocab_size": 13,
+    "hidden_size": 24,
+    "num_layers": 3,
+    "num_heads": 4,
+    "max_position_embeddings": 20,
+    "window_size": 3,
+    "attention_types": [[["global", "local"], 1], [["global"], 1]],
+}
+OPT = {
+    "vocab_size": 13,
+    "hidden_size": 24,
+    "word_embed_proj_dim": 24,
+    "ffn_dim": 40,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "max_position_embeddings": 20,
 }
 OSS = {**LLAMA, "head_dim": 16, "num_local_experts": 1, "num_experts_per_tok": 1, "sliding_window": 4}
 
@@ -202,6 +231,19 @@ CASES: dict[str, tuple[type[Any], type[Any], dict[str, Any]]] = {
     ),
     "gpt-j": (GPTJForCausalLM, GPTJConfig, {**GPT2, "rotary_dim": 4}),
     "gpt-j, all features turn": (GPTJForCausalLM, GPTJConfig, {**GPT2, "rotary_dim": 6, "n_inner": 31}),
+    "qwen2": (Qwen2ForCausalLM, Qwen2Config, QWEN),
+    "qwen2, windows": (
+        Qwen2ForCausalLM,
+        Qwen2Config,
+        {**QWEN, "use_sliding_window": True, "sliding_window": 3, "max_window_layers": 1},
+    ),
+    "qwen3": (Qwen3ForCausalLM, Qwen3Config, LLAMA),
+    "qwen3 biases": (Qwen3ForCausalLM, Qwen3Config, {**LLAMA, "attention_bias": True}),
+    "gemma": (GemmaForCausalLM, GemmaConfig, LLAMA),
+    "gpt-neo": (GPTNeoForCausalLM, GPTNeoConfig, GPT_NEO),
+    "gpt-neo untied": (GPTNeoForCausalLM, GPTNeoConfig, {**GPT_NEO, "tie_word_embeddings": False}),
+    "opt": (OPTForCausalLM, OPTConfig, OPT),
+    "opt untied": (OPTForCausalLM, OPTConfig, {**OPT, "tie_word_embeddings": False}),
     "gpt-oss": (GptOssForCausalLM, GptOssConfig, OSS),
     "gpt-oss, no biases": (
         GptOssForCausalLM,
@@ -245,6 +287,10 @@ ONE_OF_EACH = (
     "gpt-neox",
     "gpt-j",
     "gpt-oss",
+    "qwen2",
+    "qwen3 biases",
+    "gemma",
+    "gpt-neo untied",
 )
 
 
@@ -283,7 +329,15 @@ def test_every_tensor_is_needed_in_its_shape(name: str, tmp_path: Path) -> None:
 
 # --- configurations --------------------------------------------------------------------------------
 
-OWN = {"layer_types", "head_dim", "num_key_value_heads", "rope_parameters", "rope_scaling"}
+OWN = {
+    "attention_layers",
+    "attention_types",
+    "layer_types",
+    "head_dim",
+    "num_key_value_heads",
+    "rope_parameters",
+    "rope_scaling",
+}
 """Keys that the library fills in from others; every case above reads them."""
 
 

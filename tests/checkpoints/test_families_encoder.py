@@ -46,9 +46,17 @@ from transformers import (  # noqa: E402
     DebertaV2Config,
     DebertaV2ForMaskedLM,
     DebertaV2Model,
+    DistilBertConfig,
+    DistilBertForMaskedLM,
+    DistilBertModel,
+    RobertaConfig,
+    RobertaForMaskedLM,
+    RobertaModel,
     T5Config,
     T5ForConditionalGeneration,
     T5Model,
+    XLMRobertaConfig,
+    XLMRobertaForMaskedLM,
 )
 from transformers.models.bloom import modeling_bloom  # noqa: E402
 
@@ -80,6 +88,16 @@ BERT = {
     "intermediate_size": 40,
     "max_position_embeddings": 20,
     "layer_norm_eps": 1e-3,
+}
+# The padding token, which no text has: positions pass over it.
+ROBERTA = {**BERT, "pad_token_id": 4}
+DISTILBERT = {
+    "vocab_size": 13,
+    "dim": 24,
+    "n_layers": 3,
+    "n_heads": 4,
+    "hidden_dim": 40,
+    "max_position_embeddings": 20,
 }
 DEBERTA = {
     **BERT,
@@ -118,6 +136,15 @@ CASES: dict[str, Case] = {
     ),
     "bert, causal": (BertLMHeadModel, BertConfig, {**BERT, "is_decoder": True}),
     "bert without a head": (BertModel, BertConfig, BERT),
+    "roberta": (RobertaForMaskedLM, RobertaConfig, ROBERTA),
+    "xlm-roberta": (
+        XLMRobertaForMaskedLM,
+        XLMRobertaConfig,
+        {**ROBERTA, "type_vocab_size": 1},
+    ),
+    "roberta without a head": (RobertaModel, RobertaConfig, ROBERTA),
+    "distilbert": (DistilBertForMaskedLM, DistilBertConfig, DISTILBERT),
+    "distilbert without a head": (DistilBertModel, DistilBertConfig, DISTILBERT),
     "deberta": (DebertaV2ForMaskedLM, DebertaV2Config, DEBERTA),
     "deberta, keys of their own": (
         DebertaV2ForMaskedLM,

@@ -101,3 +101,13 @@ def test_an_import_reports_the_share_of_the_weights_and_can_be_stopped(folder: P
 
     with pytest.raises(KeyError):
         attnviz.import_checkpoint(folder, ids=[1], progress=stop)
+
+
+def test_a_key_that_is_not_known_is_passed_over_when_asked(
+    folder: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    (folder / "config.json").write_text(json.dumps({**LLAMA_CONFIG, "frobnicate": 3}))
+    command = ["import", str(folder), "--ids", "1,0", "-o", str(tmp_path / "made.json")]
+    assert main(command) == 2
+    assert "frobnicate must be a key of Llama" in capsys.readouterr().err
+    assert main([*command, "--ignore-key", "frobnicate"]) == 0

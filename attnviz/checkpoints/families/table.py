@@ -6,20 +6,31 @@ from attnviz.checkpoints.families.bert import BERT
 from attnviz.checkpoints.families.bloom import BLOOM
 from attnviz.checkpoints.families.deberta_v2 import DEBERTA_V2
 from attnviz.checkpoints.families.deepseek import DEEPSEEK_V2, DEEPSEEK_V3
+from attnviz.checkpoints.families.distilbert import DISTILBERT
 from attnviz.checkpoints.families.family import Family
+from attnviz.checkpoints.families.gemma import GEMMA
 from attnviz.checkpoints.families.gemma2 import GEMMA2
 from attnviz.checkpoints.families.gpt2 import GPT2
+from attnviz.checkpoints.families.gpt_neo import GPT_NEO
 from attnviz.checkpoints.families.gpt_neox import GPT_NEOX
 from attnviz.checkpoints.families.gpt_oss import GPT_OSS
 from attnviz.checkpoints.families.gptj import GPTJ
 from attnviz.checkpoints.families.llama import LLAMA, MISTRAL
+from attnviz.checkpoints.families.opt import OPT
+from attnviz.checkpoints.families.qwen import QWEN2, QWEN3
+from attnviz.checkpoints.families.roberta import ROBERTA
 from attnviz.checkpoints.families.t5 import T5
 
 FAMILIES: tuple[Family, ...] = (
     GPT2,
     LLAMA,
     MISTRAL,
+    QWEN2,
+    QWEN3,
+    GEMMA,
     GEMMA2,
+    GPT_NEO,
+    OPT,
     GPT_NEOX,
     GPTJ,
     GPT_OSS,
@@ -27,6 +38,8 @@ FAMILIES: tuple[Family, ...] = (
     DEEPSEEK_V2,
     DEEPSEEK_V3,
     BERT,
+    ROBERTA,
+    DISTILBERT,
     DEBERTA_V2,
     T5,
 )

@@ -25,6 +25,13 @@ def add(command: ArgumentParser) -> None:
     command.add_argument("--memory-ids", metavar="1,2,3", help=_("token ids instead of that text"))
     command.add_argument("--dtype", default="float32", help=_("the precision (default: float32)"))
     command.add_argument(
+        "--ignore-key",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help=_("pass over a key of config.json that the program does not know; may be given several times"),
+    )
+    command.add_argument(
         "--attention-only", action="store_true", help=_("only the attention of the first layer")
     )
 
@@ -42,6 +49,7 @@ def run(options: Namespace) -> int:
             memory_ids=_ids("memory_ids", options.memory_ids),
             dtype=options.dtype,
             attention_only=options.attention_only,
+            ignore_keys=tuple(options.ignore_key),
         )
     except CheckpointError as error:
         raise Named(error.message) from None
