@@ -159,7 +159,8 @@ class HeatScene:
         content = self.content
         labels = self._axis("down"), self._axis("across")
         names = content.row_axis, content.column_axis, content.row_color, content.column_color
-        return (self.geometry, self.theme, self.shows_labels, *labels, *names, content.chosen)
+        shape = self.geometry, content.transposed, self.shows_labels
+        return (*shape, self.theme, *labels, *names, content.chosen)
 
     def draw_frame(self, painter: QPainter) -> None:
         """Labels and names of the axes, and the marks of the chosen columns."""
