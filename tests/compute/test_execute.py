@@ -191,7 +191,8 @@ def kept_arrays(given: Experiment, monkeypatch: pytest.MonkeyPatch) -> int:
         patch.setattr(run_module, "forward", forward)
         run(NumpyEngine("float64"), given)
     arrays = {}
-    for features, attended, _scores in made:
+    for one in made:
+        features, attended = one.features, one.attended
         for array in (*features.tf.values(), *features.heads.values(), attended.weights, attended.mixed):
             owner = array if array.base is None else array.base
             arrays[id(owner)] = owner

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from pathlib import Path
 
 import pytest
 from desk import WAIT_MS, Desk, MakeDesk, count_color, picture
@@ -13,6 +12,9 @@ from PySide6.QtWidgets import QToolButton
 
 import attnviz
 from attnviz.checkpoints.presets import load_preset
+from attnviz.core.progress import never_cancelled
+from attnviz.gui.export.source import Choice
+from attnviz.gui.export.table import EXPORT_BY_ID
 from attnviz.gui.live.player import GoTo, Toggle
 from attnviz.gui.panels.block import BlockPanel
 from attnviz.gui.panels.inspector.panel import InspectorPanel
@@ -150,12 +152,11 @@ def test_the_bar_of_a_generated_key_changes_no_mask(desk: Desk) -> None:
     assert desk.store.attention.masks != STORY.attention.masks
 
 
-def test_figures_and_numbers_are_those_on_the_screen(desk: Desk, tmp_path: Path) -> None:
+def test_exported_numbers_are_those_on_the_screen(desk: Desk) -> None:
     go_to(desk, STEP)
-    path = tmp_path / "weights.csv"
-    desk.window.handlers._exporter.write_numbers(path)
-    with path.open(encoding="utf-8-sig") as file:
-        rows = list(csv.reader(file))
+    source = desk.window.handlers._exporter.source({})
+    made = EXPORT_BY_ID["table"].make(source, Choice("csv", ()), never_cancelled)
+    rows = list(csv.reader(made.data.decode("utf-8-sig").splitlines()))
     assert len(rows) == STEP + 2 and len(rows[-1]) == STEP + 2
     assert float(rows[-1][-1]) == pytest.approx(float(desk.map.content.values[-1, -1]))
 

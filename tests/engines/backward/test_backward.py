@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from experiments import SPREAD, STACKS, experiments
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from msgspec.structs import replace
 from stacks import stacks
 
@@ -75,9 +74,17 @@ def test_every_kind_of_document(name: str, engine: str) -> None:
     judge((SPREAD | STACKS)[name], engine)
 
 
-@given(st.one_of(stacks(), experiments()))
-@settings(max_examples=500, deadline=None)
-def test_any_document(experiment: Experiment) -> None:
+@given(experiments())
+@settings(max_examples=250, deadline=None)
+def test_any_layer(experiment: Experiment) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        judge(experiment)
+
+
+@given(stacks())
+@settings(max_examples=250, deadline=None)
+def test_any_stack(experiment: Experiment) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         judge(experiment)
