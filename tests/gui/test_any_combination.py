@@ -18,7 +18,15 @@ from experiments import STACKS, small
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QStandardItemModel
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QComboBox, QLineEdit, QTabBar, QWidget
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QComboBox,
+    QFileDialog,
+    QLineEdit,
+    QMessageBox,
+    QTabBar,
+    QWidget,
+)
 
 from attnviz.checkpoints.presets import PRESETS, load_preset
 from attnviz.core.levels import RANGES
@@ -56,6 +64,14 @@ MOST = {
     "n_encoder_layers_field": 2,
 }
 """What would only make the walk slow is kept small; whole numbers of other kinds up to 12."""
+
+
+@pytest.fixture(autouse=True)
+def nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Questions about files and pages are cancelled at once."""
+    for name in ("getOpenFileName", "getSaveFileName"):
+        monkeypatch.setattr(QFileDialog, name, lambda *_given, **_named: ("", ""))
+    monkeypatch.setattr(QMessageBox, "exec", lambda _box: QMessageBox.StandardButton.Cancel)
 
 
 class Walk:
@@ -407,4 +423,6 @@ def test_every_panel_can_be_used_on_every_site_of_every_preset(make_desk: MakeDe
                 with desk.qtbot.captureExceptions() as raised:
                     walk.visit(row.id)
                 assert raised == []
-            walk.check(site)
+            # A lesson opens another document, and a failure may leave one attention alone.
+            if site in site_names(desk.store.experiment):
+                walk.check(site)

@@ -231,8 +231,9 @@ class GridPanel(Panel):
         return min(low for low, _high in found), max(high for _low, high in found)
 
     def _frame(self) -> None:
-        self._score.setEnabled(not self._search.text().strip())
-        if not self._score.isEnabled():
+        is_searched = bool(self._search.text().strip())
+        self._score.set_unavailable(_("The search sets the frames") if is_searched else None)
+        if is_searched:
             self.canvas.set_scores({place: max(one.weight, 0.0) for place, one in self._found.items()})
             return
         id_ = self._score.value()

@@ -104,7 +104,11 @@ class HeadPanel(Panel):
         is_off = head in heads.off
         says = _("Switch head {head} on") if is_off else _("Switch head {head} off")
         self._switch.setText(says.format(head=head + 1))
-        self._switch.setEnabled(heads.n_heads > 1)
+        is_only = heads.n_heads == 1
+        self._switch.setEnabled(not is_only)
+        self._switch.setToolTip(
+            _("The only head stays on") if is_only else _("Leaves this head out of the sum")
+        )
 
     def _words(self, head: int) -> str:
         """The key to which the query in focus attends most, in a sentence."""
