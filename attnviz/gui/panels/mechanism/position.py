@@ -213,12 +213,16 @@ class PositionSection(Section):
         return set_position(site, self._positions.last(record, record()))
 
     def _set_scaling(self, site: Site, kind: str) -> Site:
+        if not _is_rope(site):  # another layer, edited alike
+            return site
         record = SCALING_KINDS[kind]
         fresh = SCALING_BY_RECORD[record].fresh(rotation(site))
         scaling = self._scalings.last(record, fresh)
         return put_at(site, "position.scaling", scaling)
 
     def _set_table_kind(self, site: Site, kind: str) -> Site:
+        if not _has_table(site):
+            return site
         return set_table_kind(site, kind, self._tables.last(DrawnTable, DrawnTable()))
 
     @Slot(object)
