@@ -130,6 +130,7 @@ class LessonLive(QObject):
             # What the store holds: it shares matrices with other documents of the history.
             self._panel.show_step(lesson, index, window.store.document, seen - 1)
             self._arrange()
+            self._panel.take_keys()
 
         window.scheduler.submit(job, done, self._on_failed, key="lesson")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtGui import QFont, QKeyEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QHBoxLayout, QLabel, QStackedWidget, QVBoxLayout, QWidget
 
 from attnviz.errors import InputError
 from attnviz.gui.live.pointer import Spot
@@ -286,6 +286,12 @@ class LessonPanel(Panel):
     def _on_go(self) -> None:
         if self.step is not None:
             self.workspace_wanted.emit(self.step.scene.workspace)
+
+    def take_keys(self) -> None:
+        """Get the keys of the steps, unless a control of the panel has the focus; Space still plays."""
+        focus = QApplication.focusWidget()
+        if focus is None or not self.isAncestorOf(focus):
+            self._pages.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Left and Right go through the steps; Enter reveals."""

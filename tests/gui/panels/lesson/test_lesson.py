@@ -68,6 +68,18 @@ def test_next_and_back_and_the_keys_go_through_the_steps(desk: Desk) -> None:
     assert panel.index == 1
 
 
+def test_the_arrows_go_through_the_steps_of_a_lesson_that_opens_over_a_focused_map(desk: Desk) -> None:
+    """The keys that the status line names work at once; Space plays, and does not press Next."""
+    desk.map.setFocus(Qt.FocusReason.OtherFocusReason)
+    panel = open_step(desk, "dot-product")
+    desk.press_key(Qt.Key.Key_Right)
+    desk.settle()
+    assert panel.index == 1
+    desk.press_key(Qt.Key.Key_Space)
+    desk.settle()
+    assert panel.index == 1
+
+
 def test_the_last_step_leads_back_to_the_shelf_and_progress_is_kept(desk: Desk, settings: Settings) -> None:
     last = len(shipped_lesson("dot-product").steps) - 1
     panel = open_step(desk, "dot-product", last)
