@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from attnviz.model.spec.experiment import Experiment, one_layer
     from attnviz.model.spec.view import View
     from attnviz.model.trace import SiteTrace, Trace
+    from attnviz.pages.show import show
 
 __all__ = [
     "BudgetError",
@@ -75,6 +76,7 @@ __all__ = [
     "render",
     "run",
     "save",
+    "show",
     "script",
 ]
 
@@ -95,6 +97,7 @@ _HOMES = {
     "load": "attnviz.checkpoints.shipped",
     "one_layer": "attnviz.model.spec.experiment",
     "save": "attnviz.model.io.files",
+    "show": "attnviz.pages.show",
 }
 """Module of each public name that is imported on first use."""
 

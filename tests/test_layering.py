@@ -25,7 +25,7 @@ MAY_IMPORT = {
     "model": {"core", "model"},
     "engines": {"core", "model", "engines"},
     "compute": {"core", "model", "engines", "compute"},
-    "pages": {"core", "model", "engines", "pages"},
+    "pages": {"core", "model", "engines", "compute", "pages"},
     "analysis": {"core", "model", "engines", "compute", "analysis"},
     "figures": {"core", "model", "engines", "figures"},
     "scripts": {"core", "model", "scripts"},

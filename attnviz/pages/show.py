@@ -1,0 +1,75 @@
+"""`show`: a page inside a notebook cell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+from msgspec.structs import replace
+
+from attnviz.errors import FieldError, among
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.trace import Trace
+from attnviz.pages.arrays import trace_of_weights
+from attnviz.pages.page import page_html
+
+HEIGHT = 760
+"""Pixels of a cell's output."""
+
+
+class Shown:
+    """A page for Jupyter: `html` is the file's text, which a cell shows in a frame of its own."""
+
+    def __init__(self, html: str, height: int) -> None:
+        self.html, self.height = html, height
+
+    def _repr_html_(self) -> str:
+        # A frame keeps the notebook's styles and scripts apart from the page's.
+        source = escape(self.html, quote=True)
+        style = f"width: 100%; height: {self.height}px; border: 0"
+        return f'<iframe srcdoc="{source}" style="{style}" sandbox="allow-scripts"></iframe>'
+
+
+def show(
+    given: Any,
+    tokens: Sequence[str] | None = None,
+    *,
+    stage: str | None = None,
+    head: int | None = None,
+    height: int = HEIGHT,
+) -> Shown:
+    """Show a document, an experiment, a trace, or attention weights in a notebook.
+
+    `given` may be the attention weights of another program: arrays or tensors (head, query, key), or the
+    `attentions` of an output of `transformers`, with the texts of the `tokens`: where BertViz is called as
+    `head_view(attentions, tokens)`, `attnviz.show(attentions, tokens)` takes the same. `stage` and `head`,
+    from 0, are shown first. Raises `FieldError` for weights of another shape, and an unknown stage or head.
+    """
+    document, trace = _computed(given, tokens)
+    site = trace.shown(document.view.site)
+    fields: dict[str, Any] = {}
+    if stage is not None:
+        if stage not in site.stages:
+            raise FieldError("stage", stage, among(site.stages))
+        fields["stage"] = stage
+    if head is not None:
+        if not 0 <= head < site.experiment.heads.n_heads:
+            raise FieldError("head", head, among(range(site.experiment.heads.n_heads)))
+        fields["head"] = head
+    shown = replace(document, view=replace(document.view, **fields))
+    return Shown(page_html(shown, trace), height)
+
+
+def _computed(given: Any, tokens: Sequence[str] | None) -> tuple[Document, Trace]:
+    """The document and its trace, computed where it is none."""
+    if isinstance(given, Trace):
+        return Document(given.experiment), given
+    if isinstance(given, (Document, Experiment)):
+        from attnviz.compute.execute import execute
+
+        document = given if isinstance(given, Document) else Document(given)
+        return document, execute(document.experiment)
+    attentions = getattr(given, "attentions", None)
+    return trace_of_weights(given if attentions is None else attentions, tokens)
