@@ -64,7 +64,13 @@
     if (size === 0 || size >= 1e-3 || !Number.isFinite(value)) return shown(value);
     return (size < 5e-4 ? value.toExponential(0) : value.toFixed(3)).replaceAll("-", "−");
   }
-  const exact = (value) => (Number.isFinite(value) ? String(value).replace("-", "−") : shown(value));
+  // The fewest digits that give the stored number back.
+  function exact(value, type) {
+    if (!Number.isFinite(value) || type === "f8") return Number.isFinite(value) ? String(value).replaceAll("-", "−") : shown(value);
+    let digits = type === "f2" ? 4 : 1;
+    while (type === "f4" && Math.fround(Number(value.toPrecision(digits))) !== value) digits += 1;
+    return String(Number(value.toPrecision(digits))).replaceAll("-", "−");
+  }
 
   // --- colours
 
@@ -240,7 +246,8 @@
     }
     const [i, j] = [state.row, state.column], [down, across] = row.axes.slice(-2);
     $("where").textContent = `${title(row)} [${labels(down, m.rows)[i]}, ${labels(across, m.columns)[j]}]`;
-    $("value").textContent = hidden(row, i, j) ? `${exact(m.value(i, j))} · ${say("blocked")}` : exact(m.value(i, j));
+    const value = exact(m.value(i, j), row.type);
+    $("value").textContent = hidden(row, i, j) ? `${value} · ${say("blocked")}` : value;
     const found = regions(row, i, j);
     const sums = { "qd,kd->qk": products, "qk,kd->qd": mixture, "qd,wd->qw": null }[row.rule];
     if (sums && found.length > 1) box.append(sums(found, i, j, m.value(i, j), row));
