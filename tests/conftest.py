@@ -104,7 +104,7 @@ def _no_leftovers(request: pytest.FixtureRequest, _own_user_folders: Path) -> It
     uses_qt = bool({"qtbot", "qapp"} & set(request.fixturenames)) or "gui" in Path(request.path).parts
     if not uses_qt:
         yield
-        left = _threads_left(threads_before)
+        left = _applications_left() + _threads_left(threads_before)
     else:
         # Asked for here, so that it is set up before, and torn down after, what this fixture looks at.
         request.getfixturevalue("qapp")
@@ -116,6 +116,15 @@ def _no_leftovers(request: pytest.FixtureRequest, _own_user_folders: Path) -> It
             left = _qt_left(started, widgets_before) + _threads_left(threads_before)
     if left:
         pytest.fail("left behind by this test:\n" + "\n".join(f"- {what}" for what in left), pytrace=False)
+
+
+def _applications_left() -> list[str]:
+    """An application without widgets. A process has one application: every later test of a window fails."""
+    core = sys.modules.get("PySide6.QtCore")
+    application = core and core.QCoreApplication.instance()
+    if application is None or application.inherits("QApplication"):
+        return []
+    return [f"a {type(application).__name__}; take the fixture `qapp`, or run it in a process of its own"]
 
 
 def _threads_left(before: set[threading.Thread]) -> list[str]:
