@@ -121,10 +121,10 @@ class _Read:
         assert operands.readout is not None
         signs = (1.0, -1.0)[: len(columns)]
         logits = operands.readout.logits
-        assert logits.matrix is not None
+        matrix = logits.matrix
+        assert matrix is not None
         self._direction = operands.readout.scale * sum(
-            sign * _numbers(engine, logits.matrix[:, column])
-            for sign, column in zip(signs, columns, strict=True)
+            sign * _numbers(engine, matrix[:, column]) for sign, column in zip(signs, columns, strict=True)
         )
         self.bias = 0.0
         if logits.bias is not None:

@@ -11,19 +11,20 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from attnviz.checkpoints.families.family import Around, Array, Arrays, Config, Family, Sizes
+from attnviz.checkpoints.families.family import Around, Config, Family, Sizes
 from attnviz.checkpoints.families.table import FAMILIES
-from attnviz.checkpoints.filling import filled, filled_fields
+from attnviz.checkpoints.filling import Numbers, filled, filled_fields, in_memory, matrix_of
 from attnviz.checkpoints.plan import Planned, has_head, plan
 from attnviz.checkpoints.reader import CONFIG, Checkpoint, CheckpointError, read_checkpoint
 from attnviz.checkpoints.texts import Tokens, id_list, read_tokens, token_ids
-from attnviz.errors import FieldError, Message, about, among, message_of, must_be
-from attnviz.model.io.tensors import MAX_NUMBERS, Progress, no_progress
+from attnviz.errors import FieldError, about, among, message_of, must_be
+from attnviz.model.io.tensors import Progress, no_progress
 from attnviz.model.spec.arrays import Matrix, in_float64
 from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.block import Vocabulary
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.mapped import Made
 from attnviz.model.spec.parts import DType, ExplicitVectors, Memory
 
 NO_NUMBERS = frozenset(
@@ -189,22 +190,7 @@ def _read(checkpoint: Checkpoint, attention_only: bool, ignored: Sequence[str] =
     except ValueError as error:
         raise CheckpointError(about(CONFIG, message_of(error))) from error
     planned = plan(family, config, sizes, checkpoint)
-    _check_count(planned, checkpoint, layers, attention_only)
     return _Import(checkpoint, family, config, sizes, layers, encoder, around, planned)
-
-
-def _check_count(
-    planned: tuple[Planned, ...], checkpoint: Checkpoint, layers: tuple[Layer, ...], attention_only: bool
-) -> None:
-    """Refuse more weights than a document can hold, counting the tensors to read."""
-    outside = _outside(layers[0])
-    read = [one for one in planned if not attention_only or _is_in_first_attention(one, outside)]
-    count = sum(math.prod(one.stored.shape) for one in read)
-    if count > MAX_NUMBERS:
-        too_many = Message(
-            "The model must have at most {most:,} weights; got {n:,}.", most=MAX_NUMBERS, n=count
-        )
-        raise CheckpointError(about(checkpoint.name, too_many))
 
 
 def _check_layers(sizes: Sizes, checkpoint: Checkpoint) -> None:
@@ -226,20 +212,20 @@ def _experiment(
     found: _Import, given: _Text, memory: _Text, attention_only: bool, progress: Progress
 ) -> Experiment:
     """The whole experiment, in the default dtype."""
-    family, config, sizes = found.family, found.config, found.sizes
+    family, config = found.family, found.config
     known = _tokens(found)
     texts = known.texts
     ids = token_ids(known, *given, name="ids")
     by_place = _arrays(found, attention_only, progress)
-    if family.prepare is not None:
-        family.prepare(config, sizes, by_place)
     common = by_place.pop(("layers", None), {})
-    around, embedding = found.around, common.pop("vocabulary.embedding")
-    added = common.pop("vectors", 0.0)
+    around, embedding = found.around, matrix_of(common.pop("vocabulary.embedding"))
+    added = in_memory(common.pop("vectors", np.zeros(())))
     head = {name: common.pop(name) for name in tuple(common) if name.startswith("vocabulary.")}
 
     def vectors(chosen: Sequence[int]) -> ExplicitVectors:
-        return ExplicitVectors(Matrix(in_float64(embedding[list(chosen)]) * around.embedding_scale + added))
+        return ExplicitVectors(
+            Matrix(in_float64(embedding.rows(list(chosen))) * around.embedding_scale + added)
+        )
 
     entry = {name: common.pop(name) for name in tuple(common) if name.partition(".")[0] in OF_A_LAYER}
 
@@ -283,20 +269,29 @@ def _attention_alone(layer: Layer) -> Layer:
     return replace(layer, block=alone)
 
 
-def _arrays(found: _Import, attention_only: bool, progress: Progress) -> Arrays:
-    """The arrays of each layer by path, and under None those in no layer."""
-    arrays: Arrays = {}
+def _arrays(found: _Import, attention_only: bool, progress: Progress) -> ArraysOrMade:
+    """The numbers of each layer by path, and under None those in no layer."""
+    arrays: ArraysOrMade = {}
     outside = _outside(found.layers[0])
     read = [one for one in found.planned if not attention_only or _is_in_first_attention(one, outside)]
-    done, whole = 0, sum(math.prod(one.stored.shape) for one in read)
+    done, whole = 0, sum(one.stored.size for one in read)
     for planned in read:
         for place, array in planned.arrays(found.sizes):
-            # In an array of its own: a slice or a transposed view would keep the whole tensor alive.
-            own = array if array.base is None and array.flags.c_contiguous else np.array(array, order="C")
-            arrays.setdefault((place.stack, place.layer), {})[place.path] = own
-        done += math.prod(planned.stored.shape)
+            arrays.setdefault((place.stack, place.layer), {})[place.path] = array
+        done += planned.stored.size
         progress(done / whole)
-    return arrays
+    if found.family.prepare is None:
+        return arrays
+    made = {
+        key: {path: one.numbers() if isinstance(one, Made) else one for path, one in below.items()}
+        for key, below in arrays.items()
+    }
+    found.family.prepare(found.config, found.sizes, made)
+    return {key: dict(below) for key, below in made.items()}
+
+
+ArraysOrMade = dict[tuple[str, int | None], dict[str, Numbers]]
+"""As `Arrays`, with numbers that are made of a file's at each use."""
 
 
 def _outside(layer: Layer) -> tuple[str, ...]:
@@ -316,11 +311,11 @@ def _is_in_first_attention(planned: Planned, outside: tuple[str, ...]) -> bool:
     return not planned.row.is_head and not planned.row.places[0].startswith(("final_norm", "encoder"))
 
 
-def _vocabulary(around: Around, tokens: Tokens, embedding: Array, head: Mapping[str, Array]) -> Vocabulary:
+def _vocabulary(around: Around, tokens: Tokens, embedding: Matrix, head: Mapping[str, Numbers]) -> Vocabulary:
     """The vocabulary with its embedding and read-out."""
     made = Vocabulary(
         tokens.texts,
-        Matrix.taken(embedding),
+        embedding,
         around.embedding_scale,
         transform=around.transform if head else None,
         logit_scale=around.logit_scale,

@@ -14,10 +14,19 @@ from pathlib import Path
 
 import numpy as np
 
-from attnviz.checkpoints.families.family import Array, Config, Family, Ignored, Sizes, Tensor
+from attnviz.checkpoints.families.family import (
+    Array,
+    Config,
+    Family,
+    Ignored,
+    Sizes,
+    Tensor,
+    as_stored,
+)
 from attnviz.checkpoints.reader import Checkpoint, StoredTensor, shape_text, tensor_error
 from attnviz.errors import Message, must_be, quoted
-from attnviz.model.spec.arrays import widened
+from attnviz.model.spec.arrays import MAPPED_NUMBERS, PART_NUMBERS, widened
+from attnviz.model.spec.mapped import Made, file_of
 
 
 @dataclass(frozen=True)
@@ -39,11 +48,37 @@ class Planned:
     row: Tensor
     layer: int | None
 
-    def arrays(self, sizes: Sizes) -> Iterator[tuple[Place, Array]]:
-        """Its numbers, in the layout of an experiment, for each place that it fills."""
-        split = self.row.split(self.stored.array(), sizes)
-        for path, array in zip(self.row.places, split, strict=True):
+    def arrays(self, sizes: Sizes) -> Iterator[tuple[Place, Array | Made]]:
+        """Its numbers, in the layout of an experiment, for each place that it fills.
+
+        Those that lie in the file are views of it; many that have to be made are `Made`, at each use.
+        """
+        for path, array in zip(self.row.places, self._parts(sizes), strict=True):
             yield from ((place, array) for place in self._places(path, sizes))
+
+    def _parts(self, sizes: Sizes) -> list[Array | Made]:
+        stored, is_large = self.stored, self.stored.size >= MAPPED_NUMBERS
+        if stored.is_made and is_large:
+            # Zeros that are not written to take no memory: they tell the shapes.
+            found = self.row.split(np.zeros(stored.shape, np.float32), sizes)
+        else:
+            found = self.row.split(stored.array(), sizes)
+        return [self._part(index, part, sizes) for index, part in enumerate(found)]
+
+    def _part(self, index: int, part: Array, sizes: Sizes) -> Array | Made:
+        """A part of the tensor: as it is if it lies in the file or is small."""
+        stored, split = self.stored, self.row.split
+        if part.size < MAPPED_NUMBERS or part.ndim != 2:
+            return split(stored.array(), sizes)[index] if stored.is_made else part
+        if file_of(part) is not None:
+            return part
+        is_plain = stored.is_made and split is as_stored
+        return Made(
+            part.shape,
+            part.dtype,
+            lambda: split(stored.array(), sizes)[index],
+            stored.rows if is_plain else None,
+        )
 
     def _places(self, path: str, sizes: Sizes) -> Iterator[Place]:
         stack, _, rest = path.partition(".")
@@ -156,7 +191,7 @@ def _check_ignored(family: Family, config: Config, prefix: str, checkpoint: Chec
         if ignored.same_as is None:
             return
         other = checkpoint.tensors.get(prefix + ignored.same_as.removeprefix(family.prefix))
-        if other is not None and np.array_equal(widened(found.array()), widened(other.array())):
+        if other is not None and _are_equal(found, other):
             return
         tied = Message(
             "must equal {other}, to which this configuration ties it", other=quoted(ignored.same_as)
@@ -164,6 +199,15 @@ def _check_ignored(family: Family, config: Config, prefix: str, checkpoint: Chec
         raise tensor_error(found.file, name, Message("other numbers"), tied)
     unused = must_be("a tensor of this configuration")
     raise tensor_error(found.file, name, shape_text(found.shape), unused)
+
+
+def _are_equal(first: StoredTensor, second: StoredTensor) -> bool:
+    """True if two tensors have the same shape and numbers."""
+    if first.shape != second.shape:
+        return False
+    mine, theirs = first.array().reshape(-1), second.array().reshape(-1)
+    parts = (slice(start, start + PART_NUMBERS) for start in range(0, mine.size, PART_NUMBERS))
+    return all(np.array_equal(widened(mine[part]), widened(theirs[part])) for part in parts)
 
 
 def _pattern(ignored: Ignored, prefix: str, there: str) -> str:

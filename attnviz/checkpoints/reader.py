@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from attnviz.errors import FieldError, InputError, Message, about, message_of, must_be, quoted, verbatim
 from attnviz.errors import size as size_of
 from attnviz.model.io.json_text import parse
-from attnviz.model.io.tensors import LONGEST_AXIS, MOST_AXES, read_array, read_header
+from attnviz.model.io.tensors import LONGEST_AXIS, MOST_AXES, read_header
 from attnviz.model.spec.arrays import PART_NUMBERS, STORED_DTYPES, widened
+from attnviz.model.spec.mapped import file_of, mapped
 
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 
@@ -39,22 +40,57 @@ class StoredTensor:
     shape: tuple[int, ...]
     begin: int
 
+    @property
+    def size(self) -> int:
+        """Count of its numbers."""
+        return math.prod(self.shape)
+
+    @property
+    def is_made(self) -> bool:
+        """True if its numbers are made of stored ones, such as quantised ones, at every use."""
+        return False
+
     def array(self) -> NDArray[Any]:
-        """The stored numbers, in an array of their own; for 16 bits, see `arrays.widened`.
+        """The stored numbers where they lie in the file, read-only; for 16 bits, see `arrays.widened`.
 
         Raises `CheckpointError` if the file ends early, or a number is NaN or an infinity.
         """
-        array = read_array(self.file, STORED_DTYPES[self.dtype], self.shape, self.begin)
-        if array is None:
-            whole = Message("must have {n:,} numbers", n=math.prod(self.shape))
-            raise tensor_error(self.file, self.name, Message("fewer"), whole)
-        flat = array.reshape(-1)
-        for start in range(0, flat.size, PART_NUMBERS):
-            part = widened(flat[start : start + PART_NUMBERS])
-            if not np.isfinite(part).all():
-                first = float(part[~np.isfinite(part)][0])
-                raise tensor_error(self.file, self.name, first, Message("must hold finite numbers only"))
+        try:
+            file = mapped(self.file)
+            array = file.array(STORED_DTYPES[self.dtype], self.shape, self.begin)
+        except (OSError, ValueError, TypeError):
+            whole = Message("must have {n:,} numbers", n=self.size)
+            raise tensor_error(self.file, self.name, Message("fewer"), whole) from None
+        check_finite(self, array)
         return array
+
+    def rows(self, chosen: Any) -> NDArray[Any]:
+        """Some rows of a tensor that is made."""
+        return self.array()[chosen]
+
+
+def check_finite(tensor: StoredTensor, array: NDArray[Any]) -> None:
+    """Raise `CheckpointError` for NaN and infinities: numbers whose bits of the exponent are all set."""
+    integer, exponent = EXPONENTS[array.dtype]
+    bits = array.reshape(-1).view(integer)
+    for start in range(0, bits.size, PART_NUMBERS):
+        part = bits[start : start + PART_NUMBERS]
+        if (part & exponent).max() == exponent:
+            numbers = widened(array.reshape(-1)[start : start + PART_NUMBERS])
+            first = float(numbers[~np.isfinite(numbers)][0])
+            raise tensor_error(tensor.file, tensor.name, first, Message("must hold finite numbers only"))
+        file = file_of(part)
+        if file is not None:
+            file.let_go(part)
+
+
+EXPONENTS = {
+    STORED_DTYPES["F16"]: (np.uint16, np.uint16(0x7C00)),
+    STORED_DTYPES["BF16"]: (np.uint16, np.uint16(0x7F80)),
+    STORED_DTYPES["F32"]: (np.uint32, np.uint32(0x7F80_0000)),
+    STORED_DTYPES["F64"]: (np.uint64, np.uint64(0x7FF0_0000_0000_0000)),
+}
+"""Of each precision, the whole numbers with its bits, and the bits of the exponent."""
 
 
 @dataclass(frozen=True)

@@ -22,10 +22,18 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Linear:
-    """x W + b: `matrix` (in, out), None for an identity; `bias` (out,) or (1, out), or None."""
+    """x W + b: `matrix` (in, out), None for an identity; `bias` (out,) or (1, out), or None.
 
-    matrix: Array | None
+    A matrix that lies in a file is not held: `converted` brings it in where it is used.
+    """
+
+    held: Array | None
     bias: Array | None = None
+    converted: Callable[[], Array] | None = None
+
+    @property
+    def matrix(self) -> Array | None:
+        return self.held if self.converted is None else self.converted()
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,8 @@ from attnviz.engines.operands import Linear
 
 def linear(engine: Engine, x_tf: Array, by: Linear) -> Array:
     """x W + b, (token, in) -> (token, out); an identity without a bias returns its input."""
-    y = x_tf if by.matrix is None else product(engine, x_tf, by.matrix)
+    matrix = by.matrix
+    y = x_tf if matrix is None else product(engine, x_tf, matrix)
     return y if by.bias is None else y + by.bias
 
 

@@ -38,6 +38,7 @@ from attnviz.model.spec.latent import Latent, LatentRole
 from attnviz.model.spec.parts import Dropout, Identity, Role
 from attnviz.model.spec.rows import Row, held_row
 from attnviz.model.spec.site import Site
+from attnviz.model.spec.source import Source
 
 NORMS: dict[str, Callable[..., Array]] = {"layer": layer_norm, "rms": rms_norm}
 
@@ -90,14 +91,25 @@ def resolve(engine: Engine, site: Site) -> Operands:
 
 def _linear(
     engine: Engine,
-    source: object,
+    source: Source,
     shape: tuple[int, int],
     matrix: Callable[[], NDArray[Any]],
     bias: Row | None = None,
 ) -> Linear:
     """x W + b; an identity of equal sides returns its input, and has no matrix."""
-    passes = isinstance(source, Identity) and shape[0] == shape[1]
-    return Linear(None if passes else engine.asarray(matrix()), _row(engine, bias, shape[1]))
+    row = _row(engine, bias, shape[1])
+    if isinstance(source, Identity) and shape[0] == shape[1]:
+        return Linear(None, row)
+    return _matrix(engine, source.lies_in_file, matrix, row)
+
+
+def _matrix(
+    engine: Engine, lies_in_file: bool, matrix: Callable[[], NDArray[Any]], row: Array | None = None
+) -> Linear:
+    """x W + b, holding W unless it lies in a file."""
+    if lies_in_file:
+        return Linear(None, row, lambda: engine.asarray(matrix()))
+    return Linear(engine.asarray(matrix()), row)
 
 
 def _row(engine: Engine, row: Row | None, features: int) -> Array | None:
@@ -113,7 +125,8 @@ def _norm(engine: Engine, norm: Norm | None, features: int) -> operands.Norm | N
 
 def _projection(engine: Engine, site: Site, role: Role) -> Linear:
     source, bias = getattr(site.projections, role), getattr(site.projections, f"{role}_bias")
-    matrix = partial(projection_array, site, role)
+    matrix, to = partial(projection_array, site, role), site.projections.tied_to(role)
+    source = source if to is None else getattr(site.projections, to)
     return _linear(engine, source, site.projection_shape(role), matrix, bias)
 
 
@@ -215,9 +228,10 @@ def _readout(engine: Engine, site: Site) -> operands.Readout | None:
     if site.readout == "similarity" or known is None:
         vectors = engine.asarray(vectors_array(site.vectors)[list(vocabulary(site)[1])])
         return operands.Readout(None, Linear(engine.xp.matrix_transpose(vectors)))
-    matrix, given = unembedding_array(known), known.transform
+    given, own = known.transform, known.embedding if known.unembedding is None else known.unembedding
     transform = None if given is None else _transform(engine, given, site.d_model)
-    logits = Linear(engine.asarray(matrix), _row(engine, known.bias, matrix.shape[1]))
+    row = _row(engine, known.bias, len(known.tokens))
+    logits = _matrix(engine, own.lies_in_file, partial(unembedding_array, known), row)
     return operands.Readout(transform, logits, known.logit_scale, known.cap)
 
 

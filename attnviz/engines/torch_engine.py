@@ -36,6 +36,9 @@ CPU_BYTES = 512 * 1024
 CPU_ROWS = 256
 """Rows of a product with a weight matrix that are worth handing over to another thread."""
 
+SHARED_FROM = 2**12
+"""Numbers of a constant from which on Torch reads them where NumPy has them, on the CPU."""
+
 ALONE = Workers()
 
 _CUDA_TROUBLE = re.compile(r"cuda|cublas|cudnn|nvrtc|nvidia", re.IGNORECASE)
@@ -136,7 +139,15 @@ class TorchEngine:
             torch.set_float32_matmul_precision(before)
 
     def asarray(self, values: NDArray[Any]) -> Any:
+        if self._is_shared(values):
+            return self._torch.from_numpy(np.asarray(_Writable(values)))
         return self.constants(values)
+
+    def _is_shared(self, values: NDArray[Any]) -> bool:
+        """True for a large constant that Torch can read where it lies."""
+        is_alike = self._copied_in is not None and values.dtype == self._copied_in
+        is_here = self.device == "cpu" and is_alike and values.size >= SHARED_FROM
+        return is_here and not values.flags.writeable and min(values.strides) > 0
 
     def _converted(self, values: NDArray[Any]) -> Any:
         # A copy, as torch warns of arrays that must not change; torch.tensor takes thrice as long for it.
@@ -214,6 +225,19 @@ class TorchEngine:
         if self.device != "cpu" and (lost or _CUDA_TROUBLE.search(text)):
             return DeviceLost(Message("{device} failed: {reason}", device=self.device, reason=text))
         return None
+
+
+class _Writable:
+    """The memory of an array that must not change, as Torch takes it without a warning.
+
+    No step writes to its operands; the NumPy engine shares the same arrays and could not.
+    """
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self._array = array  # kept alive by whoever has the interface
+        interface = dict(array.__array_interface__)
+        interface["data"] = (interface["data"][0], False)
+        self.__array_interface__ = interface
 
 
 class TorchSpecial:

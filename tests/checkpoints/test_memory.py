@@ -1,4 +1,4 @@
-"""What an import holds: the file's numbers once, in the precision of the file."""
+"""What an import and its runs hold: no more than was computed with, and none of it when it is closed."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ print(peak() - before)
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not tell the peak")
 @pytest.mark.parametrize("stored", ["F16", "BF16"])
-def test_an_import_never_holds_much_more_than_its_file(tmp_path: Path, stored: str) -> None:
+def test_an_import_leaves_the_numbers_in_their_file(tmp_path: Path, stored: str) -> None:
     small, large = tmp_path / "small", tmp_path / "large"
     small.mkdir(), large.mkdir()
     write_folder(small, llama_arrays())
     size = write_large(large, stored)
     command = [sys.executable, "-c", MEASURE, str(small), str(large)]
     taken = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    assert 0.9 * size < taken < 1.5 * size, f"{taken / size:.2f} times the file"
+    assert taken < 0.2 * size, f"{taken / size:.2f} times the file"

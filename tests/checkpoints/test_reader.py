@@ -588,14 +588,6 @@ def test_a_text_without_the_package(folder: Path, monkeypatch: pytest.MonkeyPatc
     assert "pip install attnviz[models]" in refusal(folder, ids=None, text="cat")
 
 
-def test_a_checkpoint_past_what_a_document_holds(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    count = sum(array.size for array in llama_arrays().values())
-    monkeypatch.setattr("attnviz.checkpoints.importing.MAX_NUMBERS", count)
-    assert len(imported(folder).layers) > 1
-    monkeypatch.setattr("attnviz.checkpoints.importing.MAX_NUMBERS", count - 1)
-    assert refusal(folder).endswith(f"The model must have at most {count - 1:,} weights; got {count:,}.")
-
-
 def test_what_is_saved_can_be_read_again(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -141,7 +141,7 @@ def _of_length(given: Experiment, ids: Sequence[int]) -> Experiment:
     """The model over a text, for a pass without a cache."""
     vocabulary = given.vocabulary
     assert vocabulary is not None
-    vectors = Matrix(in_float64(vocabulary.embedding.array[list(ids)]) * vocabulary.embedding_scale)
+    vectors = Matrix(in_float64(vocabulary.embedding.rows(list(ids))) * vocabulary.embedding_scale)
     tokens = tuple(vocabulary.tokens[id_] for id_ in ids)
     return replace(given, tokens=tokens, vectors=ExplicitVectors(vectors))
 

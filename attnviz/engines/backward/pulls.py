@@ -97,7 +97,8 @@ def _latent_key(site: SiteGradients, latent: Latent, stage: str, g: Array) -> No
 
 
 def _width(by: Linear, site: SiteGradients) -> int:
-    return int(site.features.tf["latent"].shape[-1] if by.matrix is None else by.matrix.shape[1])
+    matrix = by.matrix
+    return int(site.features.tf["latent"].shape[-1] if matrix is None else matrix.shape[1])
 
 
 def _value(site: SiteGradients, stage: str, g: Array) -> None:
@@ -226,8 +227,9 @@ def _logits(site: SiteGradients, stage: str, g: Array) -> None:
     for index, row in enumerate(vocabulary(site.run.site)[1]):
         by_vectors[row] = by_tokens[index]
     site.add("tokens_embedded", by_vectors)
-    assert readout.logits.matrix is not None
-    site.add(before, g @ readout.logits.matrix.mT)
+    matrix = readout.logits.matrix
+    assert matrix is not None
+    site.add(before, g @ matrix.mT)
 
 
 def _probabilities(site: SiteGradients, stage: str, g: Array) -> None:

@@ -46,10 +46,11 @@ class SiteGradients:
         """The gradient by x of x W + b, (token, in); adds those by W, xᵀ g, and by b, the sum of the rows."""
         if by.bias is not None:
             self.add_parameter(f"{name}_bias", self.engine.xp.sum(g, axis=0))
-        if by.matrix is None:
+        matrix = by.matrix
+        if matrix is None:
             return g
         self.add_parameter(name, x.mT @ g)
-        return g @ by.matrix.mT
+        return g @ matrix.mT
 
     def pull_norm(self, name: str, norm: Norm, x: Array, g: Array) -> Array:
         """The gradient by x (..., d) of norm(x) · gain + bias; adds those by gain and bias."""

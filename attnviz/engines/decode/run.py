@@ -374,8 +374,8 @@ def _known_vectors(experiment: Experiment) -> Callable[[int], Numbers]:
     """The vector of a token that can be written, (1, d_model), by its number."""
     known = experiment.vocabulary
     if experiment.readout == "vocabulary" and known is not None:
-        embedding, scale = known.embedding.array, known.embedding_scale
-        return lambda token: in_float64(embedding[token : token + 1]) * scale
+        embedding, scale = known.embedding, known.embedding_scale
+        return lambda token: in_float64(embedding.rows(slice(token, token + 1))) * scale
     vectors, rows = vectors_array(experiment.vectors), vocabulary(experiment)[1]
     return lambda token: vectors[rows[token] : rows[token] + 1] + 0.0
 

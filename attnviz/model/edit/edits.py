@@ -217,8 +217,9 @@ def _embeddings(experiment: Experiment, sequence: Sequence, tokens: tuple[str, .
     if vocabulary is None:
         return {}
     ids = token_ids(vocabulary)
-    rows, scale = vocabulary.embedding.array, vocabulary.embedding_scale
-    return {token: in_float64(rows[ids[token]]) * scale for token in tokens if token in ids}
+    known = list(dict.fromkeys(token for token in tokens if token in ids))
+    rows = in_float64(vocabulary.embedding.rows([ids[token] for token in known]))
+    return dict(zip(known, rows * vocabulary.embedding_scale, strict=True))
 
 
 def _carried_over(

@@ -23,8 +23,8 @@ from attnviz.model.io.json_text import MAX_TEXT, document_from, parse, write
 from attnviz.model.spec.arrays import STORED_DTYPES, Matrix
 from attnviz.model.spec.document import Document
 
-MAX_NUMBERS = 2**28
-"""Largest number of entries that all arrays of a document may have together (2 GB in float64)."""
+MAX_NUMBERS = 2**34
+"""Largest number of entries that all arrays of a document may have together; its file has them all."""
 
 MOST_AXES = 8
 """Largest number of axes of a tensor; those of published checkpoints have four at most."""

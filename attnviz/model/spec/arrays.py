@@ -10,15 +10,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attnviz.errors import FINITE, FieldError, Message, must_be, of_length
+from attnviz.model.spec.conversions import CONVERSIONS
+from attnviz.model.spec.mapped import Lasting, View, file_of
 
-MAX_NUMBERS = 2**28
-"""Largest number of entries that a document's matrix may have (512 MB in 16 bits)."""
+MAX_NUMBERS = 2**31
+"""Largest number of entries that a document's matrix may have (4 GiB in 16 bits)."""
+
+MAPPED_NUMBERS = 2**14
+"""Numbers of a matrix from which on it stays in its file; smaller ones are held in memory."""
 
 MAX_DRAWN = 2**28
 """Largest number of entries of a seeded matrix (2 GB in float64)."""
 
 COMPARED_AT_ONCE = 2**15
 """Numbers of two matrices that are compared before it is asked whether some differ."""
+
+SAMPLES = 8
+"""Rows and columns, about, whose numbers make the hash of a matrix."""
 
 WHERE = "matrix"
 """Name of a matrix in errors until its field is known."""
@@ -51,17 +59,19 @@ class Matrix:
     """An immutable (rows, columns) matrix of finite numbers, compared by value.
 
     It keeps the precision of its source, `stored`: F16, BF16, F32 or F64, as safetensors names them. `array`
-    has them as NumPy floats; numbers of 16 bits become float32 on first use, and stay so: an opened model
-    that was not yet computed needs the memory of its file. All conversions are exact.
+    has them as NumPy floats; numbers of 16 bits become float32 on first use. The conversion of a matrix of a
+    document stays; that of one which lies in a file (`lies_in_file`) stays as `CONVERSIONS` has room. All
+    conversions are exact.
 
     Raises `ValueError` with one sentence when the input is not rectangular, is empty, is not
     numeric, has more than `MAX_NUMBERS` entries, or holds NaN or an infinity.
     """
 
-    __slots__ = ("__weakref__", "_hash", "_held", "stored")
+    __slots__ = ("__weakref__", "_hash", "_held", "_lasting", "stored")
 
     stored: str
-    _held: NDArray[Any]
+    _held: NDArray[Any] | None
+    _lasting: Lasting | None
 
     def __init__(self, values: ArrayLike) -> None:
         self._check_and_take(_as_array(values))
@@ -73,6 +83,8 @@ class Matrix:
         Raises as the constructor does.
         """
         made = cls.__new__(cls)
+        if file_of(array) is not None:
+            array = np.array(array)
         is_own = (
             type(array) is np.ndarray
             and array.base is None
@@ -82,15 +94,21 @@ class Matrix:
         made._check_and_take(array if is_own else _as_array(array))
         return made
 
+    @classmethod
+    def lasting(cls, numbers: Lasting) -> Matrix:
+        """The matrix of numbers that stay where they are; whoever opened them has checked that they are
+        finite.
+
+        Raises as the constructor does for a shape that a matrix cannot have.
+        """
+        made = cls.__new__(cls)
+        _check_shape(numbers.shape)
+        made._held, made._lasting, made._hash = None, numbers, None
+        made.stored = STORED_NAMES[numbers.dtype]
+        return made
+
     def _check_and_take(self, array: NDArray[Any]) -> None:
-        if array.ndim != 2 or array.size == 0:
-            raise _refused(
-                Message("shape {shape}", shape=list(array.shape)),
-                must_be("a matrix of at least one row and one column"),
-            )
-        if array.size > MAX_NUMBERS:
-            most = must_be("a matrix of at most {most:,} numbers", most=MAX_NUMBERS)
-            raise _refused(Message("{n:,} numbers", n=array.size), most)
+        _check_shape(array.shape)
         for start in range(0, len(array), _step(array.shape)):
             part = widened(array[start : start + _step(array.shape)])
             if not np.isfinite(part).all():
@@ -100,35 +118,72 @@ class Matrix:
 
     def _take(self, array: NDArray[Any]) -> None:
         array.setflags(write=False)
-        self._held, self.stored = array, STORED_NAMES[array.dtype]
+        self._held, self._lasting, self.stored = array, None, STORED_NAMES[array.dtype]
         self._hash: int | None = None
 
     @property
+    def lies_in_file(self) -> bool:
+        """True if the numbers stay in a file: `array` may be another one at each use."""
+        return self._lasting is not None
+
+    @property
     def array(self) -> NDArray[Any]:
-        """The numbers in float32 or float64, read-only."""
+        """The numbers in float32 or float64, read-only. Raises `FileChanged`."""
         held = self._held
+        if held is None:
+            return self._converted()
         if held.dtype.itemsize == 2:
             held = widened(held)
             held.setflags(write=False)
             self._held = held
         return held
 
+    def _converted(self) -> NDArray[Any]:
+        """Numbers of a file: where they lie if an engine can compute with them there, else converted."""
+        lasting = self._lasting
+        assert lasting is not None
+        if isinstance(lasting, View) and lasting.dtype.itemsize > 2 and lasting.view.flags.aligned:
+            return lasting.numbers()
+
+        def make() -> NDArray[Any]:
+            made = widened(lasting.numbers())
+            lasting.let_go()
+            made = np.array(made) if file_of(made) is not None else made
+            made.setflags(write=False)
+            return made
+
+        return CONVERSIONS.of(self, make)
+
+    def _numbers(self) -> NDArray[Any]:
+        """The numbers as they are stored, or as they were converted."""
+        if self._lasting is None:
+            assert self._held is not None
+            return self._held
+        return self._lasting.numbers()
+
+    def rows(self, chosen: slice | Sequence[int]) -> NDArray[Any]:
+        """Some rows in float32 or float64; of a matrix in a file, others are not read. Raises as `array`."""
+        if self._lasting is None:
+            found: NDArray[Any] = self.array[chosen]
+            return found
+        return widened(self._lasting.rows(chosen))
+
     @property
     def shape(self) -> tuple[int, int]:
         """(rows, columns)."""
-        rows, columns = self._held.shape
+        rows, columns = self._held.shape if self._lasting is None else self._lasting.shape  # type: ignore[union-attr]
         return rows, columns
 
     @property
     def nbytes(self) -> int:
         """Bytes that the numbers take in the precision they came in."""
-        return self._held.size * STORED_DTYPES[self.stored].itemsize
+        return math.prod(self.shape) * STORED_DTYPES[self.stored].itemsize
 
     def parts(self) -> Iterator[NDArray[Any]]:
         """The numbers in the precision they came in, a few rows at a time."""
-        step = _step(self.shape)
+        step, numbers = _step(self.shape), self._numbers()
         for start in range(0, self.shape[0], step):
-            yield _narrowed(self._held[start : start + step], self.stored)
+            yield _narrowed(numbers[start : start + step], self.stored)
 
     def replaced(self, row: int, column: int, value: float) -> Matrix:
         """This matrix with one entry changed; in float64 where its own precision does not have the number."""
@@ -154,21 +209,40 @@ class Matrix:
             return self is other
         # Part by part: two that differ mostly do so early, and are compared several times for one edit.
         step = max(1, COMPARED_AT_ONCE // self.shape[1])
-        starts = range(0, self.shape[0], step)
-        return all(np.array_equal(self._rows(i, i + step), other._rows(i, i + step)) for i in starts)
-
-    def _rows(self, start: int, end: int) -> NDArray[Any]:
-        return widened(self._held[start:end])
+        mine, theirs = self._numbers(), other._numbers()
+        if _is_same_place(mine, theirs):
+            return True
+        parts = (slice(start, start + step) for start in range(0, self.shape[0], step))
+        return all(np.array_equal(widened(mine[part]), widened(theirs[part])) for part in parts)
 
     def __hash__(self) -> int:
         if self._hash is None:
-            # A few rows tell matrices apart. -0.0 must hash as 0.0 does: adding 0.0 removes the sign.
-            rows = widened(self._held[:: max(1, len(self._held) // 8)]).astype(np.float64) + 0.0
-            self._hash = hash((self.shape, rows.tobytes()))
+            # A few numbers tell matrices apart. -0.0 must hash as 0.0 does: adding 0.0 removes the sign.
+            rows, columns = (max(1, n // SAMPLES) for n in self.shape)
+            sample = widened(self._numbers()[::rows, ::columns]).astype(np.float64) + 0.0
+            self._hash = hash((self.shape, sample.tobytes()))
         return self._hash
 
     def __repr__(self) -> str:
         return f"Matrix({self.shape[0]}x{self.shape[1]})"
+
+
+def _check_shape(shape: tuple[int, ...]) -> None:
+    """Refuse what is no matrix, and too large a one."""
+    if len(shape) != 2 or 0 in shape:
+        raise _refused(
+            Message("shape {shape}", shape=list(shape)),
+            must_be("a matrix of at least one row and one column"),
+        )
+    if math.prod(shape) > MAX_NUMBERS:
+        most = must_be("a matrix of at most {most:,} numbers", most=MAX_NUMBERS)
+        raise _refused(Message("{n:,} numbers", n=math.prod(shape)), most)
+
+
+def _is_same_place(first: NDArray[Any], second: NDArray[Any]) -> bool:
+    """True if two arrays of one shape are the same numbers of a file."""
+    is_alike = first.strides == second.strides and first.dtype == second.dtype
+    return is_alike and first.ctypes.data == second.ctypes.data
 
 
 def cut_or_filled(values: NDArray[Any], shape: tuple[int, int]) -> NDArray[np.float64]:
@@ -182,7 +256,8 @@ def cut_or_filled(values: NDArray[Any], shape: tuple[int, int]) -> NDArray[np.fl
 def widened(array: NDArray[Any]) -> NDArray[Any]:
     """Numbers of 16 bits in float32, in an array of their own; others as they are."""
     if array.dtype == BFLOAT16:
-        made: NDArray[Any] = np.empty(array.shape, np.float32)
+        # In the order of its memory: across it, the conversion takes several times as long.
+        made: NDArray[Any] = np.empty_like(array["bfloat16"], np.float32)
         np.left_shift(array["bfloat16"], 16, out=made.view(np.uint32), dtype=np.uint32)
         return made
     return array.astype(np.float32) if array.dtype == np.float16 else array

@@ -28,6 +28,11 @@ class Source(Value, frozen=True):
         return None
 
     @property
+    def lies_in_file(self) -> bool:
+        """True if the numbers stay in a file, and are converted as they are used."""
+        return self.written is not None and self.written.lies_in_file
+
+    @property
     def tied_to(self) -> Any:
         """The role of the projection that has this matrix; None if it is its own."""
         return None

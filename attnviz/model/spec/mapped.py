@@ -1,0 +1,170 @@
+"""Numbers that stay in their file: a mapping that notices changes, and the matrices that lie in it.
+
+A checkpoint is read where it lies. Its pages are the system's, which drops them when memory is short, and
+what a conversion has read is given back at once: a model takes the memory of what was computed with, not of
+its file.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+from weakref import WeakValueDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.errors import InputError, Message, about
+
+_WILL_NOT_NEED = getattr(mmap, "MADV_DONTNEED", None)
+"""Advice that the system lacks outside POSIX."""
+
+
+class FileChanged(InputError):
+    """A file was written to after it was opened: its numbers are no longer those of the document."""
+
+
+class MappedFile(mmap.mmap):
+    """A whole file, read-only, in memory that the system fills on demand.
+
+    A file that is replaced keeps its old numbers here. One that is written to in place raises `FileChanged`
+    at the next use: a shortened one would otherwise end the process.
+    """
+
+    path: Path
+    _descriptor: int
+    _state: tuple[int, int]
+
+    def __new__(cls, path: Path) -> MappedFile:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        try:
+            made = super().__new__(cls, descriptor, 0, access=mmap.ACCESS_READ)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        made.path, made._descriptor, made._state = path, descriptor, _state(os.fstat(descriptor))
+        return made
+
+    def __del__(self) -> None:
+        os.close(self._descriptor)
+
+    def check(self) -> None:
+        """Raise `FileChanged` if the file is no longer the one that was opened."""
+        if _state(os.fstat(self._descriptor)) != self._state:
+            changed = Message(
+                "The file must stay as it was when it was opened; open it again, as it changed."
+            )
+            raise FileChanged(about(self.path.name, changed))
+
+    def array(self, dtype: np.dtype[Any], shape: tuple[int, ...], begin: int) -> NDArray[Any]:
+        """The numbers from the byte `begin` on, read-only, where they lie."""
+        return np.ndarray(shape, dtype, self, begin)
+
+    def let_go(self, view: NDArray[Any]) -> None:
+        """Give back the memory of a part that was read; it is read again where it is needed."""
+        if _WILL_NOT_NEED is None or not view.size:
+            return
+        whole = np.ndarray((), np.uint8, self).ctypes.data
+        low, high = np.lib.array_utils.byte_bounds(view)
+        begin = -(-(low - whole) // mmap.PAGESIZE) * mmap.PAGESIZE
+        if high - whole > begin:
+            self.madvise(_WILL_NOT_NEED, begin, high - whole - begin)
+
+
+def _state(found: os.stat_result) -> tuple[int, int]:
+    return found.st_size, found.st_mtime_ns
+
+
+_OPEN: WeakValueDictionary[tuple[Any, ...], MappedFile] = WeakValueDictionary()
+
+
+def mapped(path: Path) -> MappedFile:
+    """The file's mapping, one for all documents that use it. Raises `OSError` and, if it is empty,
+    `ValueError`.
+    """
+    found = path.stat()
+    key = found.st_dev, found.st_ino, *_state(found)
+    known = _OPEN.get(key)
+    if known is None:
+        known = _OPEN[key] = MappedFile(path)
+    return known
+
+
+def file_of(array: NDArray[Any]) -> MappedFile | None:
+    """The file in which an array lies; None if it lies in memory."""
+    owner: Any = array
+    while isinstance(owner, np.ndarray):
+        owner = owner.base
+    return owner if isinstance(owner, MappedFile) else None
+
+
+class Lasting(Protocol):
+    """Numbers of a matrix outside the memory, in `shape`, stored as `dtype`."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+
+    def numbers(self) -> NDArray[Any]:
+        """All numbers, as they are stored. Raises `FileChanged`."""
+
+    def rows(self, chosen: Any) -> NDArray[Any]:
+        """Some rows, by a slice or a list, in an array of their own."""
+
+    def let_go(self) -> None:
+        """Give back what `numbers` has brought into memory."""
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """Numbers that lie in a file as they are, perhaps transposed or as a part of a tensor."""
+
+    file: MappedFile
+    view: NDArray[Any]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.view.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.view.dtype
+
+    def numbers(self) -> NDArray[Any]:
+        self.file.check()
+        return self.view
+
+    def rows(self, chosen: Any) -> NDArray[Any]:
+        self.file.check()
+        return np.array(self.view[chosen])
+
+    def let_go(self) -> None:
+        self.file.let_go(self.view)
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """Numbers that are made of a file's each time: those of a quantised or a rearranged tensor.
+
+    `make` returns all of them; `make_rows`, where it is cheaper, some rows.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    make: Callable[[], NDArray[Any]]
+    make_rows: Callable[[Any], NDArray[Any]] | None = field(default=None)
+
+    def numbers(self) -> NDArray[Any]:
+        return self.make()
+
+    def rows(self, chosen: Any) -> NDArray[Any]:
+        return self.make()[chosen] if self.make_rows is None else self.make_rows(chosen)
+
+    def let_go(self) -> None:
+        return None

@@ -1,0 +1,115 @@
+"""Weights that stay in their file: the same numbers, noticed changes, memory that is given back."""
+
+from __future__ import annotations
+
+import gc
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from checkpoints.written import LLAMA_CONFIG, llama_arrays, write_folder
+
+import attnviz
+from attnviz.checkpoints.importing import import_checkpoint
+from attnviz.compute.execute import execute, execute_decoding
+from attnviz.model.io.files import matrices
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.conversions import CONVERSIONS
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.mapped import FileChanged
+
+IDS = [1, 2, 3]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_folder(tmp_path, llama_arrays(), LLAMA_CONFIG)
+    return tmp_path
+
+
+@pytest.fixture
+def everything_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also the matrices of a small model stay in their file."""
+    for module in ("plan", "filling"):
+        monkeypatch.setattr(f"attnviz.checkpoints.{module}.MAPPED_NUMBERS", 1)
+
+
+def in_file(document: Document) -> list[Matrix]:
+    return [matrix for _name, matrix in matrices(document.experiment) if matrix.lies_in_file]
+
+
+@pytest.mark.parametrize("engine", ["numpy", "torch"])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_numbers_in_a_file_are_those_in_memory(
+    tmp_path: Path, engine: str, dtype: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arrays = {name: array.astype(dtype) for name, array in llama_arrays().items()}
+    write_folder(tmp_path, arrays, LLAMA_CONFIG)
+    held = import_checkpoint(tmp_path, ids=IDS)
+    assert not in_file(held)
+    monkeypatch.setattr("attnviz.checkpoints.plan.MAPPED_NUMBERS", 1)
+    monkeypatch.setattr("attnviz.checkpoints.filling.MAPPED_NUMBERS", 1)
+    mapped = import_checkpoint(tmp_path, ids=IDS)
+    assert len(in_file(mapped)) > 7
+    assert mapped == held and hash(mapped.experiment.layers) == hash(held.experiment.layers)
+    for _again in range(2):
+        first, second = (execute(one.experiment, engine) for one in (held, mapped))
+        for stage in ("weights", "logits"):
+            last = first.sites[-1]
+            # A product with a transposed matrix sums in another order.
+            assert np.allclose(first.site(last)[stage], second.site(last)[stage], rtol=1e-5, atol=1e-5)
+    theirs, ours = (execute_decoding(one.experiment, engine=engine) for one in (held, mapped))
+    assert np.allclose(theirs.steps[-1].logits, ours.steps[-1].logits, rtol=1e-5, atol=1e-5)
+
+
+def test_a_saved_document_has_the_numbers_of_the_file(
+    folder: Path, tmp_path: Path, everything_stays: None
+) -> None:
+    document = import_checkpoint(folder, ids=IDS)
+    assert attnviz.load(attnviz.save(document, tmp_path / "made.safetensors")) == document
+
+
+def test_an_edited_matrix_leaves_the_file_and_the_others_stay(folder: Path, everything_stays: None) -> None:
+    document = import_checkpoint(folder, ids=IDS)
+    assert document.experiment.vocabulary is not None
+    matrix = document.experiment.vocabulary.embedding
+    changed = matrix.replaced(0, 0, 0.5)
+    assert matrix.lies_in_file and not changed.lies_in_file
+    assert changed != matrix and changed.array[0, 0] == 0.5
+    assert np.array_equal(changed.array[1:], matrix.array[1:])
+
+
+def test_a_file_that_is_written_to_is_noticed(folder: Path, everything_stays: None) -> None:
+    document = import_checkpoint(folder, ids=IDS)
+    file = folder / "model.safetensors"
+    os.truncate(file, file.stat().st_size // 2)
+    with pytest.raises(FileChanged, match=r"^model\.safetensors: The file must stay as it was when"):
+        execute(document.experiment)
+
+
+def test_a_file_that_is_replaced_leaves_the_document_as_it_was(folder: Path, everything_stays: None) -> None:
+    document = import_checkpoint(folder, ids=IDS)
+    before = execute(document.experiment)
+    other = folder / "other"
+    other.mkdir()
+    write_folder(other, {name: 2 * array for name, array in llama_arrays().items()}, LLAMA_CONFIG)
+    (other / "model.safetensors").replace(folder / "model.safetensors")
+    after = execute(document.experiment)
+    last = after.sites[-1]
+    assert np.array_equal(before.site(last)["logits"], after.site(last)["logits"])
+    assert import_checkpoint(folder, ids=IDS) != document
+
+
+def test_conversions_of_a_closed_document_are_given_back(tmp_path: Path, everything_stays: None) -> None:
+    write_folder(
+        tmp_path, {name: array.astype(np.float16) for name, array in llama_arrays().items()}, LLAMA_CONFIG
+    )
+    gc.collect()
+    before = CONVERSIONS.nbytes
+    document = import_checkpoint(tmp_path, ids=IDS)
+    trace = execute(document.experiment)
+    assert CONVERSIONS.nbytes > before
+    del document, trace
+    gc.collect()
+    assert CONVERSIONS.nbytes == before
