@@ -102,7 +102,7 @@ def fill(window: Window, path: Path | None) -> None:
 
 def _start(window: Window) -> None:
     """Fill the window, and show over it what a person has to see first."""
-    window.start()
+    window.begin()
     window.keeping.restoring.start()
 
 

@@ -172,17 +172,18 @@ class Handlers(QObject):
 
     @Slot()
     def on_find_setting(self) -> None:
+        self._window.complete()
         self._window.workspaces.show_panel("mechanism")
         self._window.mechanism.focus_search()
 
     @Slot()
     def on_pin(self) -> None:
-        if self._window.panels:
+        if self._window.complete():
             self._window.compare_live.pin()
 
     @Slot()
     def on_swap(self) -> None:
-        if self._window.panels:
+        if self._window.complete():
             self._window.compare_live.swap()
 
     # --- view
@@ -394,21 +395,25 @@ class Handlers(QObject):
 
     # --- export, help
 
+    def _export(self, row: str, panel: str = "") -> None:
+        self._window.complete()
+        self._exporter.export(row, self._window.panels, panel)
+
     @Slot()
     def on_export_figure(self) -> None:
-        self._exporter.export("stage", self._window.panels)
+        self._export("stage")
 
     @Slot()
     def on_export_panel(self) -> None:
-        self._exporter.export("panel", self._window.panels)
+        self._export("panel")
 
     def export_panel(self, id_: str) -> None:
         """Export one panel, which the dialog proposes."""
-        self._exporter.export("panel", self._window.panels, id_)
+        self._export("panel", id_)
 
     @Slot()
     def on_export_numbers(self) -> None:
-        self._exporter.export("table", self._window.panels)
+        self._export("table")
 
     @Slot()
     def on_copy_picture(self) -> None:

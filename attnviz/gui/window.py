@@ -31,10 +31,9 @@ from attnviz.gui.live.grid import GridLive
 from attnviz.gui.live.lesson import LESSON_SUFFIX, LessonLive
 from attnviz.gui.live.trace import Live
 from attnviz.gui.live.uncached import UncachedLive
-from attnviz.gui.look import look
 from attnviz.gui.look.icons import app_icon
-from attnviz.gui.look.style import color_plots
 from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.making import Making
 from attnviz.gui.menus import Commands
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.panels.table import PANELS
@@ -46,7 +45,7 @@ from attnviz.gui.start.start import Start
 from attnviz.gui.status import StatusLine
 from attnviz.gui.store import Store
 from attnviz.gui.top_bar import TopBar
-from attnviz.gui.widgets.control import active_theme, plain_tooltip
+from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.document_line import DocumentLine
 from attnviz.gui.widgets.document_text import DocumentText
 from attnviz.gui.widgets.panel_dock import PanelDock
@@ -96,9 +95,11 @@ class Window(QMainWindow):
         self.handlers = Handlers(self)
         self.commands = Commands(self, self.handlers)
         self._focus = Focus(self, self.leave)
-        self.panels: dict[str, Panel] = {}
         self.docks: dict[str, PanelDock] = {}
         self._make_docks()
+        self._making = Making(self, self.store, self.docks)
+        self._making.finished.connect(self.complete)
+        self._is_complete = False
         self.top_bar = TopBar(self.store, self.live, self.commands)
         self.commands.fill(self.top_bar.menus, self._extend_menu)
         self.top_bar.layout_menu.aboutToShow.connect(self._fill_layout_menu)
@@ -122,19 +123,16 @@ class Window(QMainWindow):
         self.retranslate()
         self.setFocus()  # not the first control of the bar
 
+    @property
+    def panels(self) -> dict[str, Panel]:
+        """The panels that exist, by id; see `begin` and `complete`."""
+        return self._making.panels
+
     # --- building
 
     def _make_docks(self) -> None:
         for row in PANELS:
             self.docks[row.id] = PanelDock(row.id, has_frame=row.framed, may_scroll=bool(row.width))
-
-    def _make_panels(self) -> None:
-        for row in PANELS:
-            panel = row.make(self.store)
-            panel.setObjectName(f"{row.id}_panel")
-            self.panels[row.id] = panel
-            self.docks[row.id].put(panel, panel.header())
-            self.docks[row.id].visibilityChanged.connect(panel.set_seen)
 
     def _connect(self) -> None:
         self.top_bar.chosen.connect(self.workspaces.switch)
@@ -154,20 +152,44 @@ class Window(QMainWindow):
         self.documents.said.connect(self.status.say)
 
     def start(self) -> None:
-        """Make the panels, show the document in them, and run it for the first time.
+        """Make all panels, show the document in them, and run it for the first time."""
+        self.begin()
+        self.complete()
+
+    def begin(self) -> None:
+        """Make the panels in sight, and run the document for the first time.
 
         Apart from the constructor, so that the window can be on the screen before its panels are imported.
+        Once the first numbers are shown the other panels follow one by one, or at once with `complete`.
         """
-        color_plots(active_theme())
-        self._make_panels()
-        look.apply(look.application(), self.settings)
-        for panel in self.panels.values():
-            panel.start()
+        self._making.make_seen()
+        for dock in self.docks.values():
+            dock.visibilityChanged.connect(self._on_dock)
         self._retranslate_around()
-        for id_, dock in self.docks.items():
-            is_painted = not self.isVisible() or not dock.visibleRegion().isEmpty()
-            self.panels[id_].set_seen(is_painted and not dock.isHidden())
         self._watch_menus()
+        self._on_history()
+        self.handlers.show_caption()
+        self.setFocus()
+        self.store.traced.connect(self._on_first_trace)
+        self.live.choose(self.settings["engine"], self.settings["device"])
+
+    @Slot(bool)
+    def _on_dock(self, is_visible: bool) -> None:
+        if is_visible:
+            self.complete()
+
+    @Slot(object)
+    def _on_first_trace(self, trace: object) -> None:
+        self.store.traced.disconnect(self._on_first_trace)
+        self._making.make_in_pauses()
+
+    @Slot()
+    def complete(self) -> bool:
+        """Make what is missing, and connect it; False before the window has begun."""
+        if not self.panels or self._is_complete:
+            return self._is_complete
+        self._is_complete = True
+        self._making.make_rest()
         self._watch_comparisons()
         self._watch_grid()
         self._watch_head()
@@ -176,10 +198,8 @@ class Window(QMainWindow):
         self._watch_lens()
         self._watch_draws()
         self._watch_mechanism()
-        self._on_history()
-        self.handlers.show_caption()
-        self.setFocus()
-        self.live.choose(self.settings["engine"], self.settings["device"])
+        self.handlers.what_is_this.dress()
+        return True
 
     def _watch_menus(self) -> None:
         from attnviz.gui.context.menu import ContextMenus
@@ -252,6 +272,7 @@ class Window(QMainWindow):
         panel = self.panels["mechanism"]
         assert isinstance(panel, MechanismPanel)
         self.mechanism = panel
+        panel.dtype_reason = partial(dtype_reason, self.live.engine)
         panel.fold(self.settings.folds("mechanism"))
         panel.folded.connect(self._on_folded)
 
@@ -361,7 +382,8 @@ class Window(QMainWindow):
     @Slot(str, str)
     def _on_engine(self, engine: str, device: str) -> None:
         self.settings["engine"], self.settings["device"] = engine, device
-        self.mechanism.dtype_reason = partial(dtype_reason, engine)
+        if self._is_complete:
+            self.mechanism.dtype_reason = partial(dtype_reason, engine)
 
     @Slot(object)
     def _on_failed(self, error: BaseException) -> None:
@@ -430,6 +452,7 @@ class Window(QMainWindow):
         if path:
             event.acceptProposedAction()
             if path.suffix.lower() == LESSON_SUFFIX:
+                self.complete()
                 self.lesson_live.open_file(path)
             else:
                 self.documents.open(path)
@@ -441,6 +464,7 @@ class Window(QMainWindow):
         self.workspaces.keep()
         self.settings.set_geometry(bytes(self.saveGeometry().data()))
         self.settings.sync()
+        self._making.stop()
         self.bridge.close()
         closed = [scheduler.close() for scheduler in (self.scheduler, self.decode_scheduler)]
         self.ended_cleanly = all((*closed, self.keeping.close()))

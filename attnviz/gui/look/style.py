@@ -38,10 +38,7 @@ def apply_style(app: QApplication, theme: Theme) -> None:
 
 
 def color_plots(theme: Theme) -> None:
-    """Import pyqtgraph, and let its later plots have the colours of `theme`.
-
-    The import takes half as long as all others together: the window's first frame does not wait for it.
-    """
+    """Let later plots of pyqtgraph have the colours of `theme`."""
     import pyqtgraph as pg
 
     pg.setConfigOptions(background=theme.panel, foreground=theme.muted, antialias=True)

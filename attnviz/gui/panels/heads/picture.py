@@ -108,7 +108,7 @@ class HeadPicture(Thumbnail):
         """Pixels from the middle of the widget to that of the picture."""
         return -float(math.floor((self.width() - self._side) / 2 - _FRAME)) if self._is_beside else 0.0
 
-    def text_rect(self) -> QRectF:
+    def caption_rect(self) -> QRectF:
         """Rectangle of the lines."""
         whole = self._side + 2 * _FRAME
         if self._is_beside:
@@ -116,7 +116,7 @@ class HeadPicture(Thumbnail):
         return QRectF(0, whole, self.width(), 2 * _LINE)
 
     def _paint_caption(self, painter: QPainter) -> None:
-        theme, room = self._theme, self.text_rect()
+        theme, room = self._theme, self.caption_rect()
         is_marked = self.isChecked() or self._is_pointed
         font = ui_font(TEXT_PX - 1)
         font.setBold(self.isChecked())

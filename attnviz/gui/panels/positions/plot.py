@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-import pyqtgraph as pg
+from attnviz.gui.look.plots import pg
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QPen
 

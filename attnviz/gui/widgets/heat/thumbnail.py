@@ -34,6 +34,8 @@ from attnviz.gui.widgets.heat.paint import fill_rectangles
 _CAPTION_PX = 11
 _MOST_LIT = 64
 _FRAME = 4
+_EDGE = 3
+"""Pixels that the frame of the chosen picture takes around it."""
 _HATCH = 5.0
 _FAINT = 0.3
 _STEPS = {Qt.Key.Key_Left: -1, Qt.Key.Key_Up: -1, Qt.Key.Key_Right: 1, Qt.Key.Key_Down: 1}
@@ -99,15 +101,27 @@ class Thumbnail(QAbstractButton):
 
         `shape` is that of the whole matrix if `values` are an overview of it.
         """
+        before = self._indices, self._kind, self._shape, self._is_transposed
         self._kind = color_kind(signed, range_id)
         rows, columns = values.shape if shape is None else shape
         self._shape, self._is_transposed = (rows, columns), transposed
-        # Pooled once, here: a strip of large stages keeps bytes of the picture, not of the input.
-        factors = _factors(values.shape, 2.0 * self._side, 2.0 * self._side)
-        indices = pooled_indices(values, signed, range_id, factors, levels, blocked)
+        # Pooled once, here, to the pixels of the screen: a strip of large stages keeps bytes of the picture.
+        pixels = self._side * self.devicePixelRatioF()
+        indices = pooled_indices(
+            values, signed, range_id, _factors(values.shape, pixels, pixels), levels, blocked
+        )
         self._indices = indices.T if transposed else indices
         self._has_blocked = blocked is not None and bool((self._indices == BLOCKED).any())
-        self.update()
+        self._update_changed(*before)
+
+    def _update_changed(
+        self, indices: Indices, kind: Kind, shape: tuple[int, int], is_transposed: bool
+    ) -> None:
+        """Paint again what differs from the picture before: often nothing but cells."""
+        if (indices.shape, shape, is_transposed) != (self._indices.shape, self._shape, self._is_transposed):
+            self.update()
+        elif kind != self._kind or not np.array_equal(indices, self._indices):
+            self.update(self.picture_rect().adjusted(-_EDGE, -_EDGE, _EDGE, _EDGE).toAlignedRect())
 
     def set_selected(self, selected: bool) -> None:
         """Mark this one as chosen."""
@@ -151,6 +165,7 @@ class Thumbnail(QAbstractButton):
         if side != self._side:
             self._side = side
             self.updateGeometry()
+            self.update()
 
     def apply_theme(self, theme: Theme) -> None:
         """Use the colours of `theme`."""
@@ -187,6 +202,11 @@ class Thumbnail(QAbstractButton):
         left = math.floor((self.width() - width) / 2)
         return QRectF(left, _FRAME + math.floor((self._side - height) / 2), width, height)
 
+    def caption_rect(self) -> QRectF:
+        """Rectangle of the caption on the widget."""
+        top = self._side + 2 * _FRAME
+        return QRectF(0, top, self.width(), self.height() - top)
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Enter clicks as Space does."""
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
@@ -211,7 +231,8 @@ class Thumbnail(QAbstractButton):
         self._paint_picture(painter, picture)
         self._paint_lit(painter, picture)
         self._paint_frame(painter, picture)
-        self._paint_caption(painter)
+        if self.caption_rect().intersects(QRectF(event.rect())):
+            self._paint_caption(painter)
         if self.hasFocus():
             draw_focus_ring(painter, self.ring_rect(), self._theme)
         painter.end()

@@ -105,7 +105,7 @@ def test_the_sentence_is_painted_beside_or_below(qtbot: QtBot, bench: PanelBench
         without = picture.grab().toImage()
         picture.set_look("she", "Lily", "0.949")
         image = picture.grab().toImage()
-        area = picture.text_rect().toRect().intersected(picture.rect())
+        area = picture.caption_rect().toRect().intersected(picture.rect())
         changed = [
             (x, y)
             for x in range(image.width())

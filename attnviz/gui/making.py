@@ -1,0 +1,87 @@
+"""The panels of a window in the order in which they are needed: those in sight first, the others in pauses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtWidgets import QWidget
+
+from attnviz.gui.panels.panel import Panel
+from attnviz.gui.panels.table import PANELS, PanelRow
+from attnviz.gui.store import Store
+from attnviz.gui.widgets.control import active_theme
+from attnviz.gui.widgets.panel_dock import PanelDock
+
+
+REST_MS, PAUSE_MS = 300, 20
+"""From the first numbers to the first further panel, and from each to the next: what a person does comes first."""
+
+
+class Making(QObject):
+    """Fills the docks of a window with panels. `panels` has those that exist, by id."""
+
+    finished = Signal()
+    """The pauses have made the last panel."""
+
+    def __init__(self, window: QWidget, store: Store, docks: Mapping[str, PanelDock]) -> None:
+        super().__init__(window)
+        self._window, self._store, self._docks = window, store, docks
+        self.panels: dict[str, Panel] = {}
+        self._pause = QTimer(self)
+        self._pause.timeout.connect(self._make_next)
+
+    def make_seen(self) -> None:
+        """Make the panels that a person sees now."""
+        for row in PANELS:
+            if self._is_seen(row.id):
+                self._make(row)
+
+    def make_rest(self) -> None:
+        """Make all missing panels at once."""
+        self._pause.stop()
+        for row in PANELS:
+            if row.id not in self.panels:
+                self._make(row)
+
+    def make_in_pauses(self) -> None:
+        """Make the missing panels one by one."""
+        self._pause.start(REST_MS)
+
+    def stop(self) -> None:
+        """Make no more panels."""
+        self._pause.stop()
+
+    @Slot()
+    def _make_next(self) -> None:
+        self._pause.setInterval(PAUSE_MS)
+        missing = [row for row in PANELS if row.id not in self.panels]
+        if missing:
+            self._make(missing[0])
+        if len(missing) <= 1:
+            self._pause.stop()
+            self.finished.emit()
+
+    def _is_seen(self, id_: str) -> bool:
+        dock = self._docks[id_]
+        is_painted = not self._window.isVisible() or not dock.visibleRegion().isEmpty()
+        return is_painted and not dock.isHidden()
+
+    def _make(self, row: PanelRow) -> None:
+        panel, dock = row.make(self._store), self._docks[row.id]
+        panel.setObjectName(f"{row.id}_panel")
+        self.panels[row.id] = panel
+        dock.put(panel, panel.header())
+        dock.visibilityChanged.connect(panel.set_seen)
+        _color(dock)
+        panel.start()
+        panel.set_seen(self._is_seen(row.id))
+
+
+def _color(dock: PanelDock) -> None:
+    """Give a new panel the colours that the rest of the window has already."""
+    theme = active_theme()
+    for widget in dock.findChildren(QWidget):
+        renew = getattr(widget, "apply_theme", None)
+        if renew is not None:
+            renew(theme)
