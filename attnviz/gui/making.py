@@ -1,4 +1,4 @@
-"""The panels of a window in the order in which they are needed: those in sight first, the others in pauses."""
+"""Making the panels of a window: those in sight first, the others in pauses."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from attnviz.gui.store import Store
 from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.widgets.panel_dock import PanelDock
 
-
 REST_MS, PAUSE_MS = 300, 20
-"""From the first numbers to the first further panel, and from each to the next: what a person does comes first."""
+"""From the first numbers to the next panel, and from each to the one after: a person comes first."""
 
 
 class Making(QObject):

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from attnviz.gui.look.plots import pg
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor, QResizeEvent
 
@@ -17,6 +16,7 @@ from attnviz.core.cost.curves import Counts, counts
 from attnviz.core.cost.lines import rounded, total
 from attnviz.core.cost.stack import Stack
 from attnviz.gui.look.fonts import ui_font
+from attnviz.gui.look.plots import pg
 from attnviz.gui.look.theme import LIGHT, Theme, head_color
 from attnviz.gui.panels.cost.question import EXPERIMENT, QUANTITY_BY_ID, Question
 from attnviz.i18n import _

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from attnviz.gui.look.plots import pg
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QPen
 
 from attnviz.gui.look.fonts import ui_font
+from attnviz.gui.look.plots import pg
 from attnviz.gui.look.theme import LIGHT, Theme, head_color
 from attnviz.model.explain.position_curves import DASHES, HUES, Curve
 

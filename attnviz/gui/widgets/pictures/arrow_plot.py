@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from attnviz.gui.look.plots import pg
 from numpy.typing import NDArray
 from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
@@ -14,6 +13,7 @@ from PySide6.QtWidgets import QWidget
 
 from attnviz.core.text import elide, visible
 from attnviz.gui.look.fonts import ui_font
+from attnviz.gui.look.plots import pg
 from attnviz.gui.look.theme import Theme
 from attnviz.gui.widgets.control import active_theme, draw_focus_ring, plain_tooltip
 from attnviz.gui.widgets.pictures.arrow_item import ArrowItem
