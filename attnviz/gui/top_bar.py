@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QActionGroup, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QMenuBar, QTabBar, QToolButton, QWidget
+from PySide6.QtWidgets import QApplication, QHBoxLayout, QMenu, QMenuBar, QTabBar, QToolButton, QWidget
 
 from attnviz.engines.table import ENGINES
 from attnviz.gui.live.trace import Live
@@ -87,6 +87,7 @@ class TopBar(QWidget):
         for widget in (self.menus, self._tabs):
             widget.setProperty("narrow", "true" if is_narrow else "false")
             widget.style().polish(widget)
+            QApplication.sendEvent(widget, QEvent(QEvent.Type.StyleChange))  # tabs are measured again
             widget.updateGeometry()
         self._show_engine()
 

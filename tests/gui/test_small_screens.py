@@ -46,16 +46,20 @@ def test_in_a_small_window_numbers_and_captions_are_whole(make_desk: MakeDesk) -
 
 
 @pytest.mark.parametrize("language", ["en", "zh_CN"])
-def test_a_narrow_bar_has_every_menu_and_every_tab(
+def test_every_menu_and_every_tab_is_whole_at_each_width(
     make_desk: MakeDesk, settings: Settings, language: str
 ) -> None:
     settings["language"] = language
     desk = make_desk("toy-attention")
-    desk.window.resize(1024, 640)
-    desk.qtbot.wait(50)
-    bar = desk.window.top_bar
-    last = bar.menus.actions()[-1]
-    assert bar.menus.actionGeometry(last).right() <= bar.menus.width()
-    tabs = desk.find(QTabBar, "workspace_tabs")
-    assert tabs.tabRect(tabs.count() - 1).right() <= tabs.width()
-    assert tabs.mapTo(bar, tabs.rect().topRight()).x() < bar.width()
+    bar, tabs = desk.window.top_bar, desk.find(QTabBar, "workspace_tabs")
+    widths = []
+    for width, height in ((1024, 640), (1280, 800), (1024, 640), (1600, 900)):
+        desk.window.resize(width, height)
+        desk.qtbot.wait(50)
+        last = bar.menus.actions()[-1]
+        assert bar.menus.actionGeometry(last).right() <= bar.menus.width()
+        assert tabs.tabRect(0).left() >= 0
+        assert tabs.tabRect(tabs.count() - 1).right() <= tabs.width()
+        assert tabs.mapTo(bar, tabs.rect().topRight()).x() < bar.width()
+        widths.append(tabs.width())
+    assert widths[0] == widths[2] < widths[1] == widths[3]  # a wide bar gives the tabs their room again

@@ -68,6 +68,25 @@ _EXPLORE = Split(
     ),
 )
 
+_EXPLORE_FIVE = Split(
+    "across",
+    (
+        Stack(("tokens", "vectors", "mechanism"), 276, 0.15),
+        Split(
+            "down",
+            (
+                Stack(("pipeline",), 68),
+                Stack(("stage",), 552, 0.8),
+                Stack(("heads",), 76, 0.2),
+            ),
+            size=704,
+            grows=0.7,
+        ),
+        Stack(("inspector", *_DETAILS), 268, 0.15),
+    ),
+)
+"""Set at the left, read at the right: the panels of the wide arrangement, five of them in view."""
+
 _EXPLORE_NARROW = Split(
     "across",
     (
@@ -175,7 +194,7 @@ WORKSPACES: tuple[WorkspaceRow, ...] = (
         N_("One attention, from the token vectors to the output"),
         N_("Space plays · click locks a cell · Esc unlocks"),
         "inspector",
-        ((1180, _EXPLORE), (0, _EXPLORE_NARROW)),
+        ((1440, _EXPLORE), (1180, _EXPLORE_FIVE), (0, _EXPLORE_NARROW)),
         tabs="right",
     ),
     WorkspaceRow(

@@ -13,7 +13,9 @@ from attnviz.gui.workspaces.arrangement import stacks
 from attnviz.gui.workspaces.table import WORKSPACES, WorkspaceRow
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-MOST_IN_VIEW = 7
+MOST_IN_VIEW = 5
+FOOTER = "counters"
+"""A line of text below the panels."""
 
 
 @pytest.fixture
@@ -33,7 +35,7 @@ def in_view(desk: Desk) -> set[str]:
 def test_a_workspace_shows_the_first_panel_of_each_of_its_places(desk: Desk, row: WorkspaceRow) -> None:
     desk.go(row.id)
     wanted = {stack.panels[0] for stack in stacks(row.arrangement(1280)) if not stack.folded}
-    assert in_view(desk) == wanted and len(wanted) <= MOST_IN_VIEW
+    assert in_view(desk) == wanted and len(wanted - {FOOTER}) <= MOST_IN_VIEW
     tabs = desk.find(QTabBar, "workspace_tabs")
     assert tabs.currentIndex() == list(WORKSPACES).index(row)
 

@@ -191,12 +191,12 @@ class Fit:
 
     @classmethod
     def of(cls, count: int, width: int, height: int, largest: int, smallest: int) -> Fit:
-        """The layout of `count` heads in a strip of that size."""
-        side = max(smallest, min(largest, height - 2 * _FRAME))
-        room = (width + GRID) // max(count, 1) - GRID - side - 2 * _FRAME - GRID // 2
-        if room >= LEAST_TEXT:
-            return cls(side, min(room, MOST_TEXT))
+        """The layout of `count` heads in a strip of that size: the one with the larger pictures."""
         below = max(smallest, min(largest, height - 2 * _FRAME - 2 * _LINE))
+        room = (width + GRID) // max(count, 1) - GRID - 2 * _FRAME - GRID // 2
+        beside = min(max(smallest, min(largest, height - 2 * _FRAME)), room - LEAST_TEXT)
+        if beside >= below:
+            return cls(beside, min(room - beside, MOST_TEXT))
         scrolls = count * (max(below + 2 * _FRAME, LEAST_BELOW) + GRID) - GRID > width
         return cls(max(smallest, below - (_SCROLL_BAR if scrolls else 0)), 0)
 
