@@ -99,6 +99,22 @@ def rope(
     )
 
 
+def of_kind(config: Config, kind: str, key: str, base: float, is_scaled: bool) -> Config:
+    """The configuration as the layers of one kind read it, whose RoPE differs from the others'.
+
+    `rope_parameters` has an object for each kind; older versions have the base under a `key` of its own, and
+    `rope_scaling` only for the kind that `is_scaled`.
+    """
+    nested = config["rope_parameters"]
+    if not nested:
+        scaling = config["rope_scaling"] if is_scaled else None
+        return {**config, "rope_theta": config[key] or base, "rope_scaling": scaling}
+    if not isinstance(nested.get(kind), dict):
+        raise FieldError("rope_parameters", nested, must_be("an object with {field}", field=kind))
+    base = nested[kind].get("rope_theta", base)
+    return {**config, "rope_parameters": {**nested[kind], "rope_theta": base}}
+
+
 def scaling_values(config: Config) -> dict[str, Any]:
     """`rope_parameters` or `rope_scaling`, each key with its value or default; `written` is which."""
     if config.get("rope_parameters") and config.get("rope_scaling"):

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from attnviz.checkpoints.families.common import ACTIVATIONS, is_tied, norm_after_layers
+from attnviz.checkpoints.families.decoder import BEFORE_EACH_HALF, EMBEDDINGS, IGNORED, gains
 from attnviz.checkpoints.families.family import (
     Array,
     Config,
@@ -29,9 +30,9 @@ from attnviz.checkpoints.families.family import (
     one_of,
     positive,
     transposed,
+    unread,
     whole,
 )
-from attnviz.checkpoints.families.llama import EMBEDDINGS, IGNORED, NORMS
 from attnviz.checkpoints.rotary import ROPE_KEYS, rope, scaling_values
 from attnviz.core.positions import yarn_attention_factor
 from attnviz.errors import FieldError, missing, must_be, whole_number
@@ -41,11 +42,6 @@ from attnviz.model.spec.latent import Latent
 from attnviz.model.spec.parts import Causal, Heads, Scale, ScaleValue, SqrtDHead
 
 LATENT_EPS = 1e-6
-
-
-def _of_experts(name: str) -> Key:
-    """A key that only layers of experts read, which are not computed here."""
-    return Key(name, None, lambda value: True, must_be("any value"))
 
 
 def _count(name: str, default: Any) -> Key:
@@ -98,7 +94,7 @@ def _keys(n_dense: int) -> tuple[Key, ...]:
         # Keys that repeat the widths above.
         whole("head_dim", None),
         whole("qk_head_dim", None),
-        *map(_of_experts, EXPERT_KEYS),
+        *map(unread, EXPERT_KEYS),
     )
 
 
@@ -145,7 +141,7 @@ _MLP = _LAYER + "mlp."
 
 TENSORS = (
     *EMBEDDINGS,
-    *NORMS,
+    *gains(*BEFORE_EACH_HALF),
     Tensor(_ATTENTION + "q_proj.weight", "projections.query", ("q", "d"), transposed, _has_no_query_latent),
     Tensor(_ATTENTION + "q_a_proj.weight", "latent.query_down", ("d_q", "d"), transposed, _has_query_latent),
     Tensor(

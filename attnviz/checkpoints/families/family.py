@@ -110,6 +110,11 @@ def group(name: str) -> Key:
     return Key(name, None, lambda value: isinstance(value, dict), must_be("an object, or null"))
 
 
+def unread(name: str) -> Key:
+    """A key that changes no number here, whatever its value."""
+    return Key(name, None, lambda value: True, must_be("any value"))
+
+
 # --- tensors ---------------------------------------------------------------------------------------
 
 

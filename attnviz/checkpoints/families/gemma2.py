@@ -1,127 +1,175 @@
-"""Gemma 2: a norm before and after each half of a block, capped scores and logits, every other layer
-windowed.
+"""Gemma 2 and 3: a norm before and after each half of a block, windows in most layers.
 
-Gains are stored as their difference from 1; token vectors are the embedding times the root of d_model. Gemma
-Team 2024, arXiv:2408.00118; keys and names as in `transformers`, models/gemma2.
+Gemma 2 caps scores and logits, and every other layer slides; Gemma 3 normalises each head's q and k, five of
+six layers slide, and sliding layers have a RoPE base of their own. Gains are stored as their difference from
+1; token vectors are the embedding times the root of d_model. Gemma Team 2024, arXiv:2408.00118, and 2025,
+arXiv:2503.19786; keys and names as in `transformers`, models/gemma2 and models/gemma3.
 """
 
 from __future__ import annotations
 
-from attnviz.checkpoints.families.common import ACTIVATIONS, is_tied
+from dataclasses import replace
+
+from attnviz.checkpoints.families.common import ACTIVATIONS, has_attention_bias, is_tied
+from attnviz.checkpoints.families.decoder import (
+    ATTENTION,
+    EMBEDDINGS,
+    FULL,
+    IGNORED,
+    LAYER,
+    MLP,
+    SLIDING,
+    Decoder,
+    activation_key,
+    attention,
+    by_kind,
+    every,
+    gains,
+    heads,
+    kind_of,
+    rms,
+    rms_of_heads,
+    size_keys,
+    sizes,
+    three_maps,
+)
 from attnviz.checkpoints.families.family import (
     Around,
     Config,
     Family,
+    Key,
     Tensor,
     flag,
     one_of,
     plus_one,
     positive,
     texts,
+    unread,
     whole,
 )
-from attnviz.checkpoints.families.llama import (
-    ATTENTION_BIASES,
-    EMBEDDINGS,
-    IGNORED,
-    MATRICES,
-    SIZE_KEYS,
-    heads,
-    sizes,
-    window,
-)
-from attnviz.checkpoints.rotary import ROPE_KEYS, rope
-from attnviz.errors import FieldError, Message, must_be, of_length
-from attnviz.model.spec.attention import Layer
-from attnviz.model.spec.block import Block, FeedForward, Norm
-from attnviz.model.spec.parts import Causal, Mask, ScaleValue
+from attnviz.checkpoints.rotary import ROPE_KEYS, of_kind, rope
+from attnviz.model.spec.parts import Scale, ScaleValue
+from attnviz.model.spec.positions import Position
 
-SLIDING, FULL = "sliding_attention", "full_attention"
+
+def _keys(max_positions: int, logit_cap: float | None) -> tuple[Key, ...]:
+    """Keys of both, with the default lengths and caps of one."""
+    return (
+        *size_keys(n_kv_heads=4, d_head=256),
+        *ROPE_KEYS,
+        whole("max_position_embeddings", max_positions),
+        activation_key("gelu_pytorch_tanh", "hidden_activation"),
+        # Written beside hidden_activation in published configurations, and read by nobody.
+        one_of("hidden_act", tuple(ACTIVATIONS), None),
+        positive("rms_norm_eps", 1e-6),
+        flag("attention_bias", False),
+        positive("query_pre_attn_scalar", 256),
+        whole("sliding_window", 4096, null=None),
+        texts("layer_types", (SLIDING, FULL)),
+        positive("final_logit_softcapping", logit_cap, null=None),
+        flag("tie_word_embeddings", True),
+    )
+
 
 KEYS = (
-    *(key for key in SIZE_KEYS if key.name not in ("head_dim", "num_key_value_heads")),
-    whole("head_dim", 256),
-    whole("num_key_value_heads", 4),
-    *ROPE_KEYS,
-    whole("max_position_embeddings", 8192),
-    one_of("hidden_activation", tuple(ACTIVATIONS), "gelu_pytorch_tanh"),
-    # Written beside hidden_activation in published configurations, and read by nobody.
-    one_of("hidden_act", tuple(ACTIVATIONS), None),
-    positive("rms_norm_eps", 1e-6),
-    flag("attention_bias", False),
-    positive("query_pre_attn_scalar", 256),
-    whole("sliding_window", 4096, null=None),
-    texts("layer_types", (SLIDING, FULL)),
-    positive("final_logit_softcapping", 30.0, null=None),
+    *_keys(8192, 30.0),
     positive("attn_logit_softcapping", 50.0, null=None),
     one_of("use_bidirectional_attention", (False,), None),
-    flag("tie_word_embeddings", True),
 )
 
-_LAYER = "model.layers.{layer}."
+GEMMA3_KEYS = (
+    *_keys(131_072, None),
+    # A cap that the reference keeps and never applies.
+    unread("attn_logit_softcapping"),
+    one_of("use_bidirectional_attention", (False,), False),
+    # The base of sliding layers, and how many layers repeat, before layer_types listed them.
+    positive("rope_local_base_freq", None),
+    whole("sliding_window_pattern", None),
+    whole("_sliding_window_pattern", 6),
+)
 
-NORMS = (
-    Tensor(_LAYER + "input_layernorm.weight", "block.norm_1.gain", ("d",), plus_one),
-    Tensor(_LAYER + "post_attention_layernorm.weight", "block.after_1.gain", ("d",), plus_one),
-    Tensor(_LAYER + "pre_feedforward_layernorm.weight", "block.norm_2.gain", ("d",), plus_one),
-    Tensor(_LAYER + "post_feedforward_layernorm.weight", "block.after_2.gain", ("d",), plus_one),
-    Tensor("model.norm.weight", "final_norm.gain", ("d",), plus_one),
+TENSORS = (
+    *EMBEDDINGS,
+    *attention(ATTENTION, has_attention_bias),
+    *three_maps(MLP),
+    *gains(
+        (LAYER + "input_layernorm", "block.norm_1"),
+        (LAYER + "post_attention_layernorm", "block.after_1"),
+        (LAYER + "pre_feedforward_layernorm", "block.norm_2"),
+        (LAYER + "post_feedforward_layernorm", "block.after_2"),
+        ("model.norm", "final_norm"),
+        split=plus_one,
+    ),
+)
+
+_HEAD_GAINS = (
+    Tensor(ATTENTION + "q_norm.weight", "qk_norm.query_gain", ("head",), plus_one),
+    Tensor(ATTENTION + "k_norm.weight", "qk_norm.key_gain", ("head",), plus_one),
 )
 
 
-def masks(config: Config, index: int) -> tuple[Mask, ...]:
-    """Causal, and a window in the sliding layers: by default the first, the third, …"""
-    given = config["layer_types"]
-    if given is not None and len(given) != config["num_hidden_layers"]:
-        one_each = Message("must have length {n}, one entry for each layer", n=config["num_hidden_layers"])
-        raise FieldError("layer_types", of_length(len(given)), one_each)
-    kind = (SLIDING if index % 2 == 0 else FULL) if given is None else given[index]
-    if kind == FULL:
-        return (Causal(),)
-    if config["sliding_window"] is None:
-        raise FieldError("sliding_window", None, must_be("a whole number with a sliding layer"))
-    return Causal(), window(config["sliding_window"])
+def scale(config: Config) -> Scale:
+    """1 over the root of a number of the configuration's own."""
+    return ScaleValue(config["query_pre_attn_scalar"] ** -0.5)
 
 
-def layer(config: Config, index: int) -> Layer:
-    """One layer without its weights."""
-    layout, norm = heads(config), Norm("rms", config["rms_norm_eps"])
-    return Layer(
-        heads=layout,
-        position=rope(config, layout.d_head),
-        scale=ScaleValue(config["query_pre_attn_scalar"] ** -0.5),
-        cap=config["attn_logit_softcapping"],
-        masks=masks(config, index),
-        block=Block(
-            "sandwich",
-            norm_1=norm,
-            feed_forward=FeedForward(
-                config["intermediate_size"], ACTIVATIONS[config["hidden_activation"]], gated=True
-            ),
-            norm_2=norm,
-            after_1=norm,
-            after_2=norm,
-        ),
-    )
+def _default_kind(config: Config, index: int) -> str:
+    return every(config["sliding_window_pattern"] or config["_sliding_window_pattern"])(index)
+
+
+def _position(config: Config, index: int) -> Position:
+    """RoPE; sliding layers have a base of their own, and no scaling."""
+    kind = kind_of(config, index, lambda layer: _default_kind(config, layer))
+    bases = {SLIDING: ("rope_local_base_freq", 10_000.0), FULL: ("rope_theta", 1_000_000.0)}
+    is_scaled = kind == FULL
+    return rope(of_kind(config, kind, *bases[kind], is_scaled), heads(config).d_head)
 
 
 def around(config: Config) -> Around:
     """Scaled token vectors, a norm after the last layer, capped logits."""
     return Around(
-        final_norm=Norm("rms", config["rms_norm_eps"]),
+        final_norm=rms(config),
         embedding_scale=config["hidden_size"] ** 0.5,
         logit_cap=config["final_logit_softcapping"],
     )
 
+
+_SANDWICH = Decoder(
+    masks=by_kind(every(2)),
+    scale=scale,
+    cap=lambda config: config["attn_logit_softcapping"],
+    placement=lambda config: "sandwich",
+    norms=lambda config: ("norm_1", "norm_2", "after_1", "after_2"),
+    activation="hidden_activation",
+)
 
 GEMMA2 = Family(
     "Gemma 2",
     ("gemma2",),
     "model.",
     KEYS,
-    (*EMBEDDINGS, *MATRICES, *NORMS, *ATTENTION_BIASES),
+    TENSORS,
     sizes,
-    layer,
+    _SANDWICH.layer,
+    around,
+    is_tied,
+    IGNORED,
+)
+
+GEMMA3 = Family(
+    "Gemma 3",
+    ("gemma3_text",),
+    "model.",
+    GEMMA3_KEYS,
+    (*TENSORS, *_HEAD_GAINS),
+    sizes,
+    replace(
+        _SANDWICH,
+        position=_position,
+        masks=lambda config, index: by_kind(lambda layer: _default_kind(config, layer))(config, index),
+        qk_norm=rms_of_heads,
+        cap=lambda config: None,
+    ).layer,
     around,
     is_tied,
     IGNORED,

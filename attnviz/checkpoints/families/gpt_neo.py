@@ -10,6 +10,7 @@ from typing import Any
 
 from attnviz.checkpoints.families.bert import linear, norm
 from attnviz.checkpoints.families.common import ACTIVATIONS, is_tied, is_untied, share_of_each_head
+from attnviz.checkpoints.families.decoder import window
 from attnviz.checkpoints.families.family import (
     Around,
     Config,
@@ -25,7 +26,6 @@ from attnviz.checkpoints.families.family import (
     transposed,
     whole,
 )
-from attnviz.checkpoints.families.llama import window
 from attnviz.errors import must_be
 from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.block import Block, FeedForward, Norm

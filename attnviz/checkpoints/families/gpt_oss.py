@@ -7,7 +7,23 @@ as in `transformers`, models/gpt_oss.
 
 from __future__ import annotations
 
-from attnviz.checkpoints.families.common import is_tied, norm_after_layers
+from attnviz.checkpoints.families.common import has_attention_bias, is_tied, norm_after_layers
+from attnviz.checkpoints.families.decoder import (
+    ATTENTION,
+    BEFORE_EACH_HALF,
+    EMBEDDINGS,
+    FULL,
+    IGNORED,
+    LAYER,
+    SLIDING,
+    attention,
+    by_kind,
+    every,
+    gains,
+    heads,
+    size_keys,
+)
+from attnviz.checkpoints.families.decoder import sizes as _sizes
 from attnviz.checkpoints.families.family import (
     Array,
     Config,
@@ -21,17 +37,6 @@ from attnviz.checkpoints.families.family import (
     texts,
     whole,
 )
-from attnviz.checkpoints.families.gemma2 import FULL, SLIDING, masks
-from attnviz.checkpoints.families.llama import (
-    ATTENTION_BIASES,
-    EMBEDDINGS,
-    IGNORED,
-    MATRICES,
-    NORMS,
-    SIZE_KEYS,
-    heads,
-)
-from attnviz.checkpoints.families.llama import sizes as _sizes
 from attnviz.checkpoints.rotary import ROPE_KEYS, rope
 from attnviz.core.block import CLAMP_ALPHA, CLAMP_LIMIT
 from attnviz.errors import FieldError, must_be
@@ -42,9 +47,7 @@ YARN = {"rope_type": "yarn", "factor": 32.0, "truncate": False, "original_max_po
 """The scaling of a configuration that names none."""
 
 KEYS = (
-    *(key for key in SIZE_KEYS if key.name not in ("head_dim", "num_key_value_heads")),
-    whole("head_dim", 64, null=None),
-    whole("num_key_value_heads", 8, null=None),
+    *size_keys(n_kv_heads=8, d_head=64),
     *ROPE_KEYS,
     whole("max_position_embeddings", 131_072),
     # Said beside the sizes; the experts' unit is the clamped one whatever it says.
@@ -60,8 +63,7 @@ KEYS = (
     flag("tie_word_embeddings", False),
 )
 
-_LAYER = "model.layers.{layer}."
-_EXPERTS = _LAYER + "mlp.experts."
+_EXPERTS = LAYER + "mlp.experts."
 
 
 def _pairs(array: Array, sizes: Sizes) -> tuple[Array, ...]:
@@ -79,10 +81,9 @@ _GATE_UP_BIAS = ("block.feed_forward.gate_bias", "block.feed_forward.up_bias")
 
 TENSORS = (
     *EMBEDDINGS,
-    *(tensor for tensor in MATRICES if ".mlp." not in tensor.name),
-    *NORMS,
-    *ATTENTION_BIASES,
-    Tensor(_LAYER + "self_attn.sinks", "sinks", ("heads",)),
+    *attention(ATTENTION, has_attention_bias),
+    *gains(*BEFORE_EACH_HALF),
+    Tensor(ATTENTION + "sinks", "sinks", ("heads",)),
     Tensor(_EXPERTS + "gate_up_proj", _GATE_UP, ("experts", "d", "2hidden"), _pairs),
     Tensor(_EXPERTS + "gate_up_proj_bias", _GATE_UP_BIAS, ("experts", "2hidden"), _pairs),
     Tensor(_EXPERTS + "down_proj", "block.feed_forward.down", ("experts", "hidden", "d"), _only),
@@ -94,8 +95,7 @@ ROUTER = "the choice among experts: one alone has the whole share whatever it sa
 
 def sizes(config: Config) -> Sizes:
     """The sizes in the shapes."""
-    found = dict(_sizes(config))
-    return {**found, "experts": config["num_local_experts"], "2hidden": 2 * found["hidden"]}
+    return {**_sizes(config), "experts": config["num_local_experts"]}
 
 
 def refuse(config: Config) -> None:
@@ -115,7 +115,7 @@ def layer(config: Config, index: int) -> Layer:
         position=rope(
             config if has_rope else {**config, "rope_parameters": YARN}, layout.d_head, base=150_000.0
         ),
-        masks=masks(config, index),
+        masks=by_kind(every(2))(config, index),
         block=Block(
             "pre",
             norm_1=norm,
@@ -135,6 +135,6 @@ GPT_OSS = Family(
     layer,
     norm_after_layers("rms", "rms_norm_eps"),
     is_tied,
-    (*IGNORED, Ignored(_LAYER + "mlp.router.weight", ROUTER), Ignored(_LAYER + "mlp.router.bias", ROUTER)),
+    (*IGNORED, Ignored(LAYER + "mlp.router.weight", ROUTER), Ignored(LAYER + "mlp.router.bias", ROUTER)),
     refuse=refuse,
 )

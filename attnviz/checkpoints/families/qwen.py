@@ -6,43 +6,36 @@ models/qwen2 and models/qwen3.
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
-from attnviz.checkpoints.families.common import ACTIVATIONS, is_tied, norm_after_layers
-from attnviz.checkpoints.families.family import (
-    Config,
-    Family,
-    Sizes,
-    Tensor,
-    flag,
-    one_of,
-    positive,
-    texts,
-    whole,
-)
-from attnviz.checkpoints.families.gemma2 import FULL, SLIDING
-from attnviz.checkpoints.families.llama import (
-    ATTENTION_BIASES,
+from attnviz.checkpoints.families.common import has_attention_bias, is_tied, norm_after_layers
+from attnviz.checkpoints.families.decoder import (
+    ATTENTION,
+    BEFORE_EACH_HALF,
     EMBEDDINGS,
+    FULL,
+    HEAD_GAINS,
     IGNORED,
-    MATRICES,
-    NORMS,
-    SIZE_KEYS,
-    heads,
+    MLP,
+    SLIDING,
+    Decoder,
+    activation_key,
+    attention,
+    by_kind,
+    gains,
+    never,
+    rms_of_heads,
+    size_keys,
     sizes,
-    window,
+    three_maps,
 )
-from attnviz.checkpoints.families.llama import layer as llama_layer
+from attnviz.checkpoints.families.family import Config, Family, always, flag, positive, texts, whole
 from attnviz.checkpoints.rotary import ROPE_KEYS
-from attnviz.errors import FieldError, must_be
-from attnviz.model.spec.attention import Layer
-from attnviz.model.spec.parts import Causal, Mask, QKNorm
+from attnviz.model.spec.parts import Causal, Mask
 
 KEYS = (
-    *SIZE_KEYS,
+    *size_keys(),
     *ROPE_KEYS,
     whole("max_position_embeddings", 32_768),
-    one_of("hidden_act", tuple(ACTIVATIONS), "silu"),
+    activation_key("silu"),
     positive("rms_norm_eps", 1e-6),
     flag("use_sliding_window", False),
     whole("sliding_window", None),
@@ -51,58 +44,26 @@ KEYS = (
     flag("tie_word_embeddings", False),
 )
 
-_LAYER = "model.layers.{layer}.self_attn."
-
-BIASES = tuple(
-    Tensor(_LAYER + f"{name}_proj.bias", f"projections.{role}_bias", (size,))
-    for name, role, size in (("q", "query", "q"), ("k", "key", "kv"), ("v", "value", "kv"))
-)
-
-GAINS = tuple(
-    Tensor(_LAYER + f"{name}_norm.weight", f"qk_norm.{role}_gain", ("head",))
-    for name, role in (("q", "query"), ("k", "key"))
-)
-
 
 def masks(config: Config, index: int) -> tuple[Mask, ...]:
     """Causal, and a window in the layers that slide: from `max_window_layers` on, unless they are listed."""
     if not config["use_sliding_window"]:
         return (Causal(),)
-    given = config["layer_types"]
-    slides = index >= config["max_window_layers"] if given is None else given[index] == SLIDING
-    if not slides:
-        return (Causal(),)
-    if config["sliding_window"] is None:
-        raise FieldError("sliding_window", None, must_be("a whole number with a sliding layer"))
-    return Causal(), window(config["sliding_window"])
-
-
-def layer(config: Config, index: int) -> Layer:
-    """One layer of Qwen2 without its weights."""
-    plain = {name: value for name, value in config.items() if name != "sliding_window"}
-    return replace(llama_layer(plain, index), masks=masks(config, index))
-
-
-def normed_layer(config: Config, index: int) -> Layer:
-    """One layer of Qwen3: each head's q and k are normalised."""
-    return replace(layer(config, index), qk_norm=QKNorm("rms", config["rms_norm_eps"]))
-
-
-def sizes_with_head(config: Config) -> Sizes:
-    """The sizes of Llama, and that of one head."""
-    return {**sizes(config), "head": heads(config).d_head}
+    first = config["max_window_layers"]
+    return by_kind(lambda layer: SLIDING if layer >= first else FULL)(config, index)
 
 
 _AROUND = norm_after_layers("rms", "rms_norm_eps")
+_REST = (*three_maps(MLP), *gains(*BEFORE_EACH_HALF))
 
 QWEN2 = Family(
     "Qwen2",
     ("qwen2",),
     "model.",
     KEYS,
-    (*EMBEDDINGS, *MATRICES, *NORMS, *BIASES),
+    (*EMBEDDINGS, *attention(ATTENTION, always, has_output_bias=never), *_REST),
     sizes,
-    layer,
+    Decoder(masks=masks).layer,
     _AROUND,
     is_tied,
     IGNORED,
@@ -113,9 +74,9 @@ QWEN3 = Family(
     ("qwen3",),
     "model.",
     (*KEYS, flag("attention_bias", False)),
-    (*EMBEDDINGS, *MATRICES, *NORMS, *ATTENTION_BIASES, *GAINS),
-    sizes_with_head,
-    normed_layer,
+    (*EMBEDDINGS, *attention(ATTENTION, has_attention_bias), *HEAD_GAINS, *_REST),
+    sizes,
+    Decoder(masks=masks, qk_norm=rms_of_heads).layer,
     _AROUND,
     is_tied,
     IGNORED,

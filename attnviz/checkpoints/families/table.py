@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from attnviz.checkpoints.families.bert import BERT
 from attnviz.checkpoints.families.bloom import BLOOM
+from attnviz.checkpoints.families.cohere import COHERE, COHERE2
 from attnviz.checkpoints.families.deberta_v2 import DEBERTA_V2
 from attnviz.checkpoints.families.deepseek import DEEPSEEK_V2, DEEPSEEK_V3
 from attnviz.checkpoints.families.distilbert import DISTILBERT
 from attnviz.checkpoints.families.family import Family
 from attnviz.checkpoints.families.gemma import GEMMA
-from attnviz.checkpoints.families.gemma2 import GEMMA2
+from attnviz.checkpoints.families.gemma2 import GEMMA2, GEMMA3
+from attnviz.checkpoints.families.glm import GLM, GLM4
 from attnviz.checkpoints.families.gpt2 import GPT2
 from attnviz.checkpoints.families.gpt_neo import GPT_NEO
 from attnviz.checkpoints.families.gpt_neox import GPT_NEOX
@@ -17,8 +19,12 @@ from attnviz.checkpoints.families.gpt_oss import GPT_OSS
 from attnviz.checkpoints.families.gptj import GPTJ
 from attnviz.checkpoints.families.llama import LLAMA, MISTRAL
 from attnviz.checkpoints.families.opt import OPT
+from attnviz.checkpoints.families.phi import PHI, PHI3
 from attnviz.checkpoints.families.qwen import QWEN2, QWEN3
 from attnviz.checkpoints.families.roberta import ROBERTA
+from attnviz.checkpoints.families.smollm3 import SMOLLM3
+from attnviz.checkpoints.families.stablelm import STABLELM
+from attnviz.checkpoints.families.starcoder2 import STARCODER2
 from attnviz.checkpoints.families.t5 import T5
 
 FAMILIES: tuple[Family, ...] = (
@@ -29,6 +35,16 @@ FAMILIES: tuple[Family, ...] = (
     QWEN3,
     GEMMA,
     GEMMA2,
+    GEMMA3,
+    PHI,
+    PHI3,
+    STABLELM,
+    STARCODER2,
+    SMOLLM3,
+    COHERE,
+    COHERE2,
+    GLM,
+    GLM4,
     GPT_NEO,
     OPT,
     GPT_NEOX,

@@ -1,0 +1,82 @@
+"""Tiny configurations of the families that are rows of `checkpoints/families/decoder.py`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import transformers
+
+LLAMA = {
+    "vocab_size": 13,
+    "hidden_size": 24,
+    "intermediate_size": 40,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 64,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+}
+WIDE = {**LLAMA, "head_dim": 8}
+LISTED = {"layer_types": ["full_attention", "sliding_attention", "sliding_attention"], "sliding_window": 3}
+
+
+def rope(kind: str = "default", **values: Any) -> dict[str, Any]:
+    return {"rope_parameters": {"rope_type": kind, "rope_theta": 500.0, **values}}
+
+
+HALF = rope(partial_rotary_factor=2 / 3)
+LONG = {
+    "max_position_embeddings": 64,
+    "original_max_position_embeddings": 4,
+    **rope(
+        "longrope",
+        short_factor=[1.0, 1.25, 1.5],
+        long_factor=[1.0, 2.0, 6.0],
+        original_max_position_embeddings=4,
+        partial_rotary_factor=1.0,
+    ),
+}
+
+ROWS: dict[str, tuple[str, dict[str, Any]]] = {
+    "phi": ("Phi", {**LLAMA, **HALF}),
+    "phi3": ("Phi3", LLAMA),
+    "phi3, a window and a share": ("Phi3", {**LLAMA, **HALF, "sliding_window": 3}),
+    "phi3, longrope": ("Phi3", {**LLAMA, **LONG}),
+    "gemma3": ("Gemma3", {**WIDE, **LISTED, "query_pre_attn_scalar": 5}),
+    "gemma3, caps": (
+        "Gemma3",
+        {**WIDE, "attn_logit_softcapping": 2.0, "final_logit_softcapping": 3.0, "num_hidden_layers": 7},
+    ),
+    "stablelm": ("StableLm", {**LLAMA, **HALF}),
+    "stablelm, parallel": (
+        "StableLm",
+        {**LLAMA, **HALF, "use_parallel_residual": True, "use_qkv_bias": True},
+    ),
+    "starcoder2": ("Starcoder2", {**LLAMA, "sliding_window": 3}),
+    "starcoder2, no biases": ("Starcoder2", {**LLAMA, "use_bias": False, "tie_word_embeddings": False}),
+    "smollm3": ("SmolLM3", {**LLAMA, "num_hidden_layers": 5}),
+    "smollm3, own layers": (
+        "SmolLM3",
+        {**LLAMA, "no_rope_layers": [0, 1, 0], "attention_bias": True, "mlp_bias": True},
+    ),
+    "cohere": ("Cohere", LLAMA),
+    "cohere, biases": ("Cohere", {**LLAMA, "attention_bias": True, "logit_scale": 3.0}),
+    "cohere2": ("Cohere2", {**WIDE, **LISTED}),
+    "glm": ("Glm", {**WIDE, **rope(partial_rotary_factor=0.5)}),
+    "glm4": ("Glm4", {**WIDE, **rope(partial_rotary_factor=0.5), "attention_bias": False}),
+}
+"""The name in `transformers` before `ForCausalLM`, and the values of its configuration."""
+
+NEEDED = ("phi", "phi3", "gemma3", "stablelm", "starcoder2", "cohere2", "glm4")
+"""Cases with three layers whose every tensor is left out in turn."""
+
+
+def model_and_config(name: str) -> tuple[type[Any], type[Any]]:
+    """The model with a head and its configuration."""
+    config = f"{name}TextConfig" if name == "Gemma3" else f"{name}Config"
+    return getattr(transformers, f"{name}ForCausalLM"), getattr(transformers, config)
+
+
+CASES = {name: (*model_and_config(family), values) for name, (family, values) in ROWS.items()}
