@@ -73,8 +73,10 @@ class FormulaLine(QLabel):
         for part in self._parts:
             width = metrics.horizontalAdvance(part.text)
             if x + width > self.width() + 1.0:
-                room = max(self.width() - x, metrics.horizontalAdvance(_ELLIPSIS))
-                rects.append((Part(_ELLIPSIS), QRectF(x, top, room, metrics.height())))
+                dots = metrics.horizontalAdvance(_ELLIPSIS)
+                while rects and x + dots > self.width():
+                    x = rects.pop()[1].left()
+                rects.append((Part(_ELLIPSIS), QRectF(x, top, max(self.width() - x, dots), metrics.height())))
                 break
             rects.append((part, QRectF(x, top, width, metrics.height())))
             x += width
