@@ -69,7 +69,7 @@ class FormulaLine(QLabel):
         """Rectangle of each part on the widget; if it is too narrow for all, dots stand for the rest."""
         metrics = QFontMetricsF(self.font())
         x, top = 0.0, (self.height() - metrics.height()) / 2
-        rects = []
+        rects: list[tuple[Part, QRectF]] = []
         for part in self._parts:
             width = metrics.horizontalAdvance(part.text)
             if x + width > self.width() + 1.0:
