@@ -14,8 +14,9 @@ from msgspec.structs import replace
 from attnviz.checkpoints.families.family import Around, Config, Family, Sizes
 from attnviz.checkpoints.families.table import FAMILIES
 from attnviz.checkpoints.filling import Numbers, filled, filled_fields, in_memory, matrix_of
+from attnviz.checkpoints.opening import open_checkpoint
 from attnviz.checkpoints.plan import Planned, has_head, plan
-from attnviz.checkpoints.reader import CONFIG, Checkpoint, CheckpointError, read_checkpoint
+from attnviz.checkpoints.reader import CONFIG, Checkpoint, CheckpointError
 from attnviz.checkpoints.texts import Tokens, id_list, read_tokens, token_ids
 from attnviz.errors import FieldError, about, among, message_of, must_be
 from attnviz.model.io.tensors import Progress, no_progress
@@ -102,7 +103,7 @@ def import_checkpoint(
     """
     given = text, id_list(ids, "ids")
     memory = memory_text, id_list(memory_ids, "memory_ids")
-    checkpoint = read_checkpoint(path)
+    checkpoint = open_checkpoint(path)
     found = _read(checkpoint, attention_only, ignore_keys)
     try:
         experiment = _experiment(found, given, memory, attention_only, progress)
@@ -133,7 +134,7 @@ def describe(path: str | os.PathLike[str], attention_only: bool = False) -> Desc
 
     Raises the same `CheckpointError`, except for the numbers and the tokens.
     """
-    found = _read(read_checkpoint(path), attention_only)
+    found = _read(open_checkpoint(path), attention_only)
     tensors = found.checkpoint.tensors.values()
     return Described(
         found.family.title,
@@ -154,7 +155,9 @@ def family_of(config: Mapping[str, Any]) -> Family:
     raise CheckpointError(about(CONFIG, FieldError("model_type", wanted, known).message))
 
 
-def read_config(family: Family, values: Mapping[str, Any], ignored: Sequence[str] = ()) -> Config:
+def read_config(
+    family: Family, values: Mapping[str, Any], ignored: Sequence[str] = (), file: str = CONFIG
+) -> Config:
     """Every key of the family's table with its value. Raises `CheckpointError` for one it does not know.
 
     Keys that the family does not know are passed over if they are `ignored`.
@@ -168,13 +171,13 @@ def read_config(family: Family, values: Mapping[str, Any], ignored: Sequence[str
                 unknown = must_be("a key of {family}, since it may change numbers", family=family.title)
                 raise FieldError(name, value, unknown)
     except FieldError as error:
-        raise CheckpointError(about(CONFIG, error.message)) from error
+        raise CheckpointError(about(file, error.message)) from error
     return read
 
 
 def _read(checkpoint: Checkpoint, attention_only: bool, ignored: Sequence[str] = ()) -> _Import:
     family = family_of(checkpoint.config)
-    config = read_config(family, checkpoint.config, ignored)
+    config = read_config(family, checkpoint.config, ignored, checkpoint.config_name)
     try:
         if family.refuse is not None and not attention_only:
             family.refuse(config)
@@ -188,7 +191,7 @@ def _read(checkpoint: Checkpoint, attention_only: bool, ignored: Sequence[str] =
     except CheckpointError:
         raise
     except ValueError as error:
-        raise CheckpointError(about(CONFIG, message_of(error))) from error
+        raise CheckpointError(about(checkpoint.config_name, message_of(error))) from error
     planned = plan(family, config, sizes, checkpoint)
     return _Import(checkpoint, family, config, sizes, layers, encoder, around, planned)
 
@@ -329,8 +332,8 @@ def _vocabulary(around: Around, tokens: Tokens, embedding: Matrix, head: Mapping
 
 
 def _tokens(found: _Import) -> Tokens:
-    return read_tokens(found.checkpoint.folder, found.sizes["vocabulary"], found.checkpoint.config)
+    return read_tokens(found.checkpoint, found.sizes["vocabulary"])
 
 
 def _title(found: _Import) -> str:
-    return found.checkpoint.folder.resolve().name
+    return found.checkpoint.name

@@ -28,7 +28,7 @@ def read_pieces(data: Json, tokens: tuple[str, ...]) -> Pieces | None:
     """
     model = data["model"]
     found = _way(data)
-    if found is None or not _is_plain(model):
+    if found is None or not _is_plain(model) or _puts_after(data):
         return None
     kind, leading = found
     merges = tuple(_pair(merge) for merge in model["merges"])
@@ -51,6 +51,15 @@ def read_begin(data: Json) -> str | None:
         if step.get("type") == "TemplateProcessing" and "SpecialToken" in step["single"][0]:
             return str(step["single"][0]["SpecialToken"]["id"])
     return None
+
+
+def _puts_after(data: Json) -> bool:
+    """True if a tokenizer.json puts tokens behind a text, which `Pieces` do not."""
+    after = data.get("post_processor") or {}
+    steps = after["processors"] if after.get("type") == "Sequence" else [after]
+    templates = [step["single"] for step in steps if step.get("type") == "TemplateProcessing"]
+    is_fixed = any(step.get("type") in ("RobertaProcessing", "BertProcessing") for step in steps)
+    return is_fixed or any("SpecialToken" in single[-1] for single in templates)
 
 
 def _way(data: Json) -> tuple[PieceName, LeadingSpace] | None:

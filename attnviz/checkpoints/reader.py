@@ -95,16 +95,22 @@ EXPONENTS = {
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Contents of a folder: the configuration's keys, and its tensors by name."""
+    """Contents of a folder: the configuration's keys, and its tensors by name.
+
+    A file that has it all has a `title` and a `tokenizer` of its own; `config_name` is where the keys stand.
+    """
 
     folder: Path
     config: dict[str, Any]
     tensors: dict[str, StoredTensor]
+    title: str = ""
+    config_name: str = CONFIG
+    tokenizer: dict[str, Any] | None = None
 
     @property
     def name(self) -> str:
-        """Name of the folder, also if its path was a dot."""
-        return self.folder.resolve().name
+        """Its title, or the name of the folder, also if its path was a dot."""
+        return self.title or self.folder.resolve().name
 
     @property
     def weights_name(self) -> str:
@@ -119,9 +125,6 @@ def read_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
     Raises `CheckpointError`: one sentence that names the file and its fault.
     """
     given = Path(path)
-    if not given.exists():
-        missing = Message("The path must be a file or a folder; got neither{hint}.", hint=_hub_hint(given))
-        raise CheckpointError(about(given, missing))
     if given.is_file() and given.suffix.lower() in OTHER_FORMATS:
         raise CheckpointError(_other_format(given))
     folder = given if given.is_dir() else given.parent
@@ -148,8 +151,15 @@ def tensor_error(file: Path, name: str, value: object, requirement: Message) -> 
     return CheckpointError(about(file.name, FieldError(f"tensor {name!r:.200}", value, requirement).message))
 
 
-OTHER_FORMATS = {".gguf": "GGUF", ".onnx": "ONNX", ".h5": "HDF5", ".msgpack": "Flax", ".tflite": "TFLite"}
+OTHER_FORMATS = {".onnx": "ONNX", ".h5": "HDF5", ".msgpack": "Flax", ".tflite": "TFLite"}
 """Unsupported weight files, by suffix."""
+
+
+CONVERSION = (
+    "python -c \"import torch, safetensors.torch as s; t = torch.load('{file}', weights_only=True); "
+    "s.save_file({{k: v.clone() for k, v in t.items()}}, 'model.safetensors')\""
+)
+"""The line that rewrites weights; it loads numbers and nothing else of the pickle."""
 
 
 def _other_format(file: Path) -> Message:
@@ -161,21 +171,8 @@ def _other_format(file: Path) -> Message:
     )
 
 
-def _hub_hint(given: Path) -> Message:
-    """A hint for a path that looks like a name of the model hub."""
-    if given.is_absolute() or len(given.parts) != 2 or given.parts[0].startswith("."):
-        return verbatim("")
-    return Message("; for a model of the hub, give the folder snapshots/… of its download")
-
-
 def _refuse_without_config(folder: Path) -> None:
     """Raise a message with a hint from the folder's contents instead of a mere missing file."""
-    if (folder / "snapshots").is_dir():
-        cached = Message(
-            "{folder}: this is the cache of a download; give the folder in it that is named snapshots/…",
-            folder=folder.resolve().name,
-        )
-        raise CheckpointError(cached)
     other = next((file for file in sorted(folder.iterdir()) if file.suffix.lower() in OTHER_FORMATS), None)
     if other is not None:
         raise CheckpointError(_other_format(other))
@@ -189,9 +186,11 @@ def _nothing_to_read(folder: Path) -> Message:
     pickled = [file.name for pattern in ("*.bin", "*.pt", "*.pth") for file in sorted(folder.glob(pattern))]
     if pickled:
         unsafe = Message(
-            "The weights must be in {file}; got {pickled}, which can run code when it is opened.",
+            "The weights must be in {file}; got {pickled}, which can run code when it is opened; in its "
+            "folder, {command} converts it.",
             file=WEIGHTS,
             pickled=pickled[0],
+            command=verbatim(CONVERSION.format(file=pickled[0])),
         )
         return about(folder.resolve().name, unsafe)
     return about(

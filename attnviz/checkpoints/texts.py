@@ -1,4 +1,4 @@
-"""The tokens of a model from `tokenizer.json`: their texts, the tokenisation of a text, and its ids.
+"""The tokens of a model from its tokenizer: their texts, the tokenisation of a text, and its ids.
 
 A token's text is the exact string in the tokenizer's vocabulary ("Ġthe", "▁the", "<0x0A>"): two tokens may
 look alike once decoded, and each needs a text of its own. Ids without a text, such as padding rows of an
@@ -16,24 +16,20 @@ from typing import Any
 import numpy as np
 
 from attnviz.checkpoints.pieces import FORM_FAULTS, read_begin, read_pieces
-from attnviz.checkpoints.reader import CheckpointError
+from attnviz.checkpoints.reader import CONFIG, Checkpoint, CheckpointError
+from attnviz.checkpoints.tokenizers.files import find_tokenizer
 from attnviz.core.bpe import BytePairs
 from attnviz.errors import A_TOKEN, FieldError, Message, about, message_of, must_be, quoted, whole_number
 from attnviz.model.spec.pieces import Pieces
-from attnviz.model.spec.tokenizer_file import can_encode, kept_text, library_tokenizer
-
-TOKENIZER = "tokenizer.json"
-
-MAX_BYTES = 64 * 2**20
-"""Largest tokenizer.json that is read: those of vocabularies of 256,000 tokens have about 34 MB."""
+from attnviz.model.spec.tokenizer_file import NO_FORM, can_encode, kept_text, library_tokenizer
 
 
 @dataclass(frozen=True)
 class Tokens:
     """A distinct text for each id; the tokenisation, if it is known; the tokens that begin and end a text.
 
-    `file` is the tokenizer.json, if any; `tokenizer` is its text, which a document stores if it has no
-    `pieces`.
+    `file` is that of the tokenizer, `data` its tokenizer.json, if any; `tokenizer` is the text of it that a
+    document stores if it has no `pieces`.
     """
 
     file: Path
@@ -42,22 +38,28 @@ class Tokens:
     tokenizer: str | None = None
     begin: str | None = None
     end: str | None = None
+    data: Mapping[str, Any] | None = None
 
     @property
     def reads_text(self) -> bool:
         """True if the model can read a text in place of ids."""
-        return self.pieces is not None or (can_encode() and self.file.is_file())
+        return self.pieces is not None or (can_encode() and self.data is not None)
 
 
-def read_tokens(folder: Path, size: int, config: Mapping[str, Any]) -> Tokens:
-    """The tokens of `size` ids. Raises `CheckpointError` for a broken tokenizer.json.
+def read_tokens(checkpoint: Checkpoint, size: int) -> Tokens:
+    """The tokens of `size` ids. Raises `CheckpointError` for a broken tokenizer.
 
-    A text ends with the first `eos_token_id` of the configuration. It begins with the token that
-    tokenizer.json prepends, or `bos_token_id` for a tokenizer that cuts texts into words, as the bundled
-    model's does.
+    A text ends with the first `eos_token_id` of the configuration. It begins with the token that the
+    tokenizer prepends, or `bos_token_id` for a tokenizer that cuts texts into words, as the bundled model's
+    does.
     """
-    file = folder / TOKENIZER
-    data = _read(file) if file.is_file() else {}
+    config = checkpoint.config
+    if checkpoint.tokenizer is not None:
+        file, data = checkpoint.folder / checkpoint.config_name, checkpoint.tokenizer
+    elif checkpoint.config_name != CONFIG:
+        file, data = checkpoint.folder / checkpoint.config_name, None
+    else:
+        file, data = find_tokenizer(checkpoint.folder, config)
     known = _vocabulary(file, data) if data else {}
     texts = [known.get(one, f"‹{one}›") for one in range(size)]
     seen: set[str] = set()
@@ -67,14 +69,14 @@ def read_tokens(folder: Path, size: int, config: Mapping[str, Any]) -> Tokens:
     names = tuple(texts)
     try:
         pieces = read_pieces(data, names) if data else None
-        begin = read_begin(data)
+        begin = read_begin(data or {})
     except FORM_FAULTS:
         raise _no_form(file) from None
     if begin is None and pieces is not None and pieces.kind == "words":
         begin = _named(names, config.get("bos_token_id"))
     end = _named(names, config.get("eos_token_id"))
     own = kept_text(data) if data and pieces is None else None
-    return Tokens(file, names, pieces, own, begin if begin in seen else None, end)
+    return Tokens(file, names, pieces, own, begin if begin in seen else None, end, data)
 
 
 def id_list(ids: Any, name: str) -> tuple[Any, ...] | None:
@@ -115,9 +117,9 @@ def _ids_error(name: str, value: object, requirement: Message) -> CheckpointErro
 def _encoded(tokens: Tokens, text: str) -> tuple[int, ...]:
     """The ids of a text, with the tokens that the tokenizer prepends and appends."""
     file, pieces = tokens.file, tokens.pieces
-    if not file.is_file():
+    if tokens.data is None:
         needed = Message(
-            "The file must exist in {folder}, or ids must be given instead of a text.",
+            "The tokenizer in {folder} must be of a known kind, or ids must be given instead of a text.",
             folder=file.parent.name,
         )
         raise CheckpointError(about(file.name, needed))
@@ -129,19 +131,9 @@ def _encoded(tokens: Tokens, text: str) -> tuple[int, ...]:
         begin = () if tokens.begin is None else (tokens.texts.index(tokens.begin),)
         return (*begin, *pairs.encode(text))
     try:
-        return tuple(library_tokenizer(file.read_text(encoding="utf-8")).encode(text).ids)
+        return tuple(library_tokenizer(json.dumps(tokens.data)).encode(text).ids)
     except ValueError as error:
         raise CheckpointError(about(file.name, message_of(error))) from None
-
-
-def _read(file: Path) -> Any:
-    if (n_bytes := file.stat().st_size) > MAX_BYTES:
-        too_long = Message("The file must have at most {most:,} bytes; got {n:,}.", most=MAX_BYTES, n=n_bytes)
-        raise CheckpointError(about(file.name, too_long))
-    try:
-        return json.loads(file.read_text(encoding="utf-8"))
-    except FORM_FAULTS:
-        raise _no_form(file) from None
 
 
 def _vocabulary(file: Path, data: Any) -> dict[int, str]:
@@ -170,5 +162,4 @@ def _named(texts: tuple[str, ...], ids: Any) -> str | None:
 
 
 def _no_form(file: Path) -> CheckpointError:
-    other = Message("The file must be a tokenizer as the package tokenizers writes it; got something else.")
-    return CheckpointError(about(file.name, other))
+    return CheckpointError(about(file.name, NO_FORM))

@@ -10,7 +10,7 @@ import pytest
 
 from attnviz import resources
 from attnviz.checkpoints.pieces import FORM_FAULTS, read_begin, read_pieces
-from attnviz.checkpoints.reader import CheckpointError
+from attnviz.checkpoints.reader import Checkpoint, CheckpointError
 from attnviz.checkpoints.texts import read_tokens, token_ids
 from attnviz.core.bpe import byte_token
 
@@ -87,7 +87,7 @@ FORMS = (
 def test_the_library_reads_the_same_file_alike(tmp_path: Path, form: str) -> None:
     folder = written(tmp_path, **forms()[form])
     library = pytest.importorskip("tokenizers").Tokenizer.from_file(str(folder / "tokenizer.json"))
-    tokens = read_tokens(folder, library.get_vocab_size(), {"eos_token_id": [1, 0]})
+    tokens = read_tokens(Checkpoint(folder, {"eos_token_id": [1, 0]}, {}), library.get_vocab_size())
     assert tokens.pieces is not None and tokens.pieces.special == ("<s>", "</s>")
     assert tokens.end == "</s>" and tokens.begin == ("<s>" if "post_processor" in forms()[form] else None)
     for text in TEXTS:
@@ -98,9 +98,9 @@ def test_the_library_reads_the_same_file_alike(tmp_path: Path, form: str) -> Non
 
 
 def test_the_tokenizer_in_the_box_begins_with_what_the_configuration_says() -> None:
-    tokens = read_tokens(BOX.parent, len(json.loads(BOX.read_text(encoding="utf-8"))["model"]["vocab"]), {
-        "bos_token_id": 0, "eos_token_id": 1,
-    })  # fmt: skip
+    config = {"bos_token_id": 0, "eos_token_id": 1}
+    size = len(json.loads(BOX.read_text(encoding="utf-8"))["model"]["vocab"])
+    tokens = read_tokens(Checkpoint(BOX.parent, config, {}), size)
     assert tokens.pieces is not None and tokens.pieces.kind == "words" and tokens.pieces.whole_words
     assert (tokens.begin, tokens.end) == ("<|begin|>", "<|end|>")
     ids = token_ids(tokens, "Anna saw", None, "ids")
@@ -142,11 +142,11 @@ def test_a_file_of_another_form_is_refused_in_a_sentence(tmp_path: Path, key: st
         match=r"tokenizer\.json: The file must be a tokenizer as the package tokenizers writes it; "
         r"got something else\.",
     ):
-        read_tokens(tmp_path, 10, {})
+        read_tokens(Checkpoint(tmp_path, {}, {}), 10)
     assert issubclass(ValueError, FORM_FAULTS)
 
 
 @pytest.mark.parametrize("ids", [True, "1", -1, 10, [], [None], None])
 def test_an_end_that_is_no_id_is_none(tmp_path: Path, ids: Any) -> None:
-    assert read_tokens(tmp_path, 10, {"eos_token_id": ids, "bos_token_id": ids}).end is None
+    assert read_tokens(Checkpoint(tmp_path, {"eos_token_id": ids, "bos_token_id": ids}, {}), 10).end is None
     assert read_begin({}) is None

@@ -1,0 +1,247 @@
+"""A GGUF file as a checkpoint: its configuration and its tensors under the names of `transformers`."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.checkpoints.gguf.architectures import (
+    ARCHITECTURE_BY_ID,
+    IDLE,
+    Architecture,
+    Change,
+    Config,
+    as_stored,
+    transposed,
+)
+from attnviz.checkpoints.gguf.header import Entry, Header, read_header
+from attnviz.checkpoints.gguf.vocabulary import read_tokenizer
+from attnviz.checkpoints.reader import Checkpoint, CheckpointError, StoredTensor, check_finite, tensor_error
+from attnviz.errors import FieldError, Message, about, among, message_of, must_be
+from attnviz.model.spec.arrays import STORED_DTYPES
+from attnviz.model.spec.mapped import mapped
+
+PLAIN = {0: "F32", 1: "F16", 30: "BF16", 28: "F64"}
+"""Types that engines compute with as they are, by the number that the format gives them."""
+
+ROPE_FACTORS = "rope_freqs.weight"
+"""The divisor of each pair's frequency, in place of a scaling by name."""
+
+
+@dataclass(frozen=True)
+class GgufTensor(StoredTensor):
+    """A tensor of a GGUF file: `kind` is the number of its type; `change` undoes what the conversion did.
+
+    `stored_shape` is that before the change. `block` are the numbers of a block of the type, and its bytes.
+    """
+
+    stored_shape: tuple[int, ...] = ()
+    kind: int = 0
+    block: tuple[int, int] = (1, 4)
+    change: Callable[[NDArray[Any]], NDArray[Any]] | None = None
+
+    @property
+    def is_made(self) -> bool:
+        return self.kind not in PLAIN
+
+    def array(self) -> NDArray[Any]:
+        plain = replace(self, shape=self.stored_shape, change=None)
+        array = self._dequantised(slice(None)) if self.is_made else StoredTensor.array(plain)
+        return array if self.change is None else self.change(array)
+
+    def rows(self, chosen: Any) -> NDArray[Any]:
+        return self._dequantised(chosen) if self.change is None else self.array()[chosen]
+
+    def _dequantised(self, chosen: Any) -> NDArray[Any]:
+        """Rows of a quantised tensor, in float32. Raises `CheckpointError` where one is not finite."""
+        from gguf import GGMLQuantizationType
+        from gguf.quants import dequantize
+
+        file = mapped(self.file)
+        numbers, n_bytes = self.block
+        *rows, last = self.stored_shape
+        raw = file.array(np.dtype(np.uint8), (math.prod(rows), last // numbers * n_bytes), self.begin)
+        with np.errstate(all="ignore"):
+            made: NDArray[Any] = dequantize(raw[chosen], GGMLQuantizationType(self.kind))
+        file.let_go(raw)
+        made = made.astype(np.float32, copy=False)
+        check_finite(self, made)
+        return made if len(self.stored_shape) == 2 else made.reshape(self.stored_shape)
+
+
+def read_gguf(path: Path) -> Checkpoint:
+    """The checkpoint in a GGUF file.
+
+    Raises `CheckpointError`: one sentence that names the file and its fault.
+    """
+    try:
+        header = read_header(path)
+        architecture = _architecture(header.metadata)
+        config = _config(architecture, header)
+        tensors = _tensors(path, architecture, header, config)
+        tokenizer = read_tokenizer(header.metadata)
+    except CheckpointError:
+        raise
+    except (OSError, ValueError) as error:
+        raise CheckpointError(about(path.name, message_of(error))) from error
+    return Checkpoint(path.parent, config, tensors, path.stem, path.name, tokenizer)
+
+
+def _architecture(metadata: Mapping[str, Any]) -> Architecture:
+    name = metadata.get("general.architecture")
+    if name not in ARCHITECTURE_BY_ID:
+        raise FieldError("general.architecture", name, among(ARCHITECTURE_BY_ID))
+    return ARCHITECTURE_BY_ID[name]
+
+
+# --- the configuration -----------------------------------------------------------------------------
+
+
+def _config(architecture: Architecture, header: Header) -> Config:
+    """The configuration as `transformers` writes it; keys without a counterpart keep their names."""
+    metadata, stem = header.metadata, architecture.id + "."
+    own = {key.removeprefix(stem): value for key, value in metadata.items() if key.startswith(stem)}
+    config: Config = {"model_type": architecture.model_type, **architecture.fixed}
+    for key, value in own.items():
+        if key in architecture.keys:
+            config[architecture.keys[key]] = _plain(value)
+        elif key not in IDLE and not key.startswith("rope.scaling.") and value:
+            config[stem + key] = value
+    known = frozenset(architecture.keys.values())
+    if "head_dim" in known and "rope.dimension_count" in own:
+        config.setdefault("head_dim", own["rope.dimension_count"])
+    if "num_key_value_heads" in known:
+        config.setdefault("num_key_value_heads", config.get("num_attention_heads"))
+    shapes = {entry.name: entry.shape for entry in header.tensors}
+    rows = shapes.get("token_embd.weight", (None,))[0]
+    config["vocab_size"] = rows
+    config["tie_word_embeddings"] = "output.weight" not in shapes
+    if (types := shapes.get("token_types.weight")) is not None:
+        config["type_vocab_size"] = types[0]
+    scaling = _scaling(own, header)
+    if scaling is not None:
+        config["rope_scaling"] = scaling
+    for name in ("bos_token_id", "eos_token_id"):
+        config[name] = metadata.get(f"tokenizer.ggml.{name}")
+    architecture.finish(config)
+    return config
+
+
+def _plain(value: Any) -> Any:
+    """A number as a person would write it: float32 has 1e-05 as 9.999999747378752e-06.
+
+    A list of equal numbers, one for each layer, is that number.
+    """
+    if isinstance(value, list) and value and all(one == value[0] for one in value):
+        value = value[0]
+    return float(np.format_float_scientific(np.float32(value))) if isinstance(value, float) else value
+
+
+def _scaling(own: Mapping[str, Any], header: Header) -> dict[str, Any] | None:
+    """The scaling of RoPE: by name, or as the divisors of a tensor."""
+    entry = next((one for one in header.tensors if one.name == ROPE_FACTORS), None)
+    if entry is not None:
+        file = header.file
+        divisors = file.array(np.dtype("<f4"), entry.shape, entry.begin).tolist()
+        length = own.get("context_length")
+        return {
+            "rope_type": "longrope",
+            "short_factor": divisors,
+            "long_factor": divisors,
+            "factor": 1.0,
+            "attention_factor": 1.0,
+            "original_max_position_embeddings": length,
+        }
+    kind = own.get("rope.scaling.type", "none")
+    if kind == "none":
+        return None
+    length = own.get("rope.scaling.original_context_length")
+    scaling = {"rope_type": kind, "factor": own.get("rope.scaling.factor")}
+    return scaling if length is None else {**scaling, "original_max_position_embeddings": length}
+
+
+# --- tensors ---------------------------------------------------------------------------------------
+
+
+def _tensors(
+    path: Path, architecture: Architecture, header: Header, config: Config
+) -> dict[str, StoredTensor]:
+    found: dict[str, StoredTensor] = {}
+    for entry in header.tensors:
+        if entry.name == ROPE_FACTORS:
+            continue
+        name, change = _named(architecture, entry.name)
+        if name in found:
+            raise tensor_error(path, entry.name, Message("two names"), must_be("a tensor of its own"))
+        found[name] = _tensor(path, header, entry, name, change, config)
+    return found
+
+
+def _named(architecture: Architecture, name: str) -> tuple[str, Change]:
+    """A tensor's name in `transformers`, and what undoes its conversion; an unknown name stays."""
+    match = re.fullmatch(r"(.+)\.(weight|bias)", name)
+    stem, ending = match.groups() if match else (name, "")
+    layer = re.fullmatch(r"blk\.(\d{1,6})\.(.+)", stem)
+    row = stem if layer is None else f"blk.{{}}.{layer[2]}"
+    if row not in architecture.names:
+        return name, as_stored
+    number = "" if layer is None else layer[1]
+    change = architecture.changes.get(row, as_stored)
+    return f"{architecture.names[row].replace('{}', number)}.{ending}", change
+
+
+def _tensor(
+    path: Path,
+    header: Header,
+    entry: Entry,
+    name: str,
+    change: Change,
+    config: Config,
+) -> StoredTensor:
+    """One tensor, checked against the file's size and the blocks of its type."""
+    numbers, n_bytes = _block(path, entry)
+    count = math.prod(entry.shape)
+    is_whole = bool(entry.shape) and entry.shape[-1] % numbers == 0
+    if not is_whole or entry.begin + count // numbers * n_bytes > len(header.file):
+        needs = Message("must have {n} bytes inside the file, as its shape needs", n=f"{count:,}"[:60])
+        raise tensor_error(path, entry.name, entry.begin, needs)
+    if change is transposed and len(entry.shape) == 1:
+        change = as_stored
+    shape = entry.shape[::-1] if change is transposed else entry.shape
+    undone = None if change is as_stored else partial(_undone, change, config)
+    dtype, block = PLAIN.get(entry.kind, "F32"), (numbers, n_bytes)
+    return GgufTensor(path, name, dtype, shape, entry.begin, entry.shape, entry.kind, block, undone)
+
+
+def _undone(change: Change, config: Config, array: NDArray[Any]) -> NDArray[Any]:
+    return change(array, config)
+
+
+def _block(path: Path, entry: Entry) -> tuple[int, int]:
+    """The numbers of a block of a type, and its bytes."""
+    if entry.kind in PLAIN:
+        return 1, STORED_DTYPES[PLAIN[entry.kind]].itemsize
+    if importlib.util.find_spec("gguf") is None:
+        needed = Message("must be F32, F16 or BF16 without the package gguf (pip install attnviz[models])")
+        raise tensor_error(path, entry.name, entry.kind, needed)
+    from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
+    from gguf.quants import _type_traits as known
+
+    try:
+        kind = GGMLQuantizationType(entry.kind)
+    except ValueError:
+        raise tensor_error(path, entry.name, entry.kind, must_be("a type of GGUF")) from None
+    if kind not in known:
+        legal = among(sorted(one.name for one in known))
+        raise tensor_error(path, entry.name, kind.name, legal)
+    numbers, n_bytes = GGML_QUANT_SIZES[kind]
+    return int(numbers), int(n_bytes)

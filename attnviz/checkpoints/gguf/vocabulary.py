@@ -1,0 +1,154 @@
+"""The tokenizer in a GGUF file's metadata, as a tokenizer.json."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from attnviz.checkpoints.tokenizers.made import (
+    DIGITS,
+    LLAMA_3_SPLIT,
+    NFC,
+    QWEN_2_SPLIT,
+    Added,
+    Json,
+    byte_level,
+    spaced_pairs,
+    split,
+    with_added,
+    with_ends,
+    word_piece,
+)
+from attnviz.core.bpe import SPACE
+from attnviz.errors import FieldError, must_be
+
+_STEM = "tokenizer.ggml."
+_CONTROL, _USERS, _UNUSED = 3, 4, 5
+"""Kinds of tokens: special ones, those of a user, padding."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The rule by which byte-level tokenizers of one name cut a text; `begins` if a token comes before it."""
+
+    before: Json | None = None
+    normalizer: Json | None = None
+    whole_words: bool = False
+    begins: bool = False
+
+
+CUTS: dict[str, Cut] = {
+    "gpt-2": Cut(),
+    "default": Cut(),
+    "olmo": Cut(),
+    "smollm": Cut(DIGITS),
+    "starcoder": Cut(DIGITS),
+    "refact": Cut(DIGITS),
+    "command-r": Cut(DIGITS),
+    "llama-bpe": Cut(split(LLAMA_3_SPLIT), whole_words=True, begins=True),
+    "qwen2": Cut(split(QWEN_2_SPLIT), NFC),
+}
+"""By `tokenizer.ggml.pre`."""
+
+
+def read_tokenizer(metadata: Mapping[str, Any]) -> Json | None:
+    """The tokenizer as a tokenizer.json; None if the file has none or one of another kind.
+
+    Raises `FieldError` for metadata that contradict each other.
+    """
+    make, tokens = MODELS.get(metadata.get(_STEM + "model", "")), metadata.get(_STEM + "tokens")
+    if make is None or tokens is None:
+        return None
+    if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
+        raise FieldError(_STEM + "tokens", tokens, must_be("a list of texts"))
+    made = make(metadata, tokens)
+    if made is None:
+        return None
+    kinds = _numbers(metadata, "token_type", len(tokens))
+    added = [
+        Added(one, text, kind == _CONTROL)
+        for one, (text, kind) in enumerate(zip(tokens, kinds, strict=True))
+        if kind in (_CONTROL, _USERS)
+    ]
+    return with_added(made, added)
+
+
+def _byte_level(metadata: Mapping[str, Any], tokens: list[str]) -> Json | None:
+    cut = CUTS.get(metadata.get(_STEM + "pre", "default"))
+    merges = metadata.get(_STEM + "merges")
+    if cut is None or not isinstance(merges, list):
+        return None
+    pairs = [merge.split(" ", 1) for merge in merges if isinstance(merge, str)]
+    made = byte_level(_ids(tokens), pairs, cut.before, cut.normalizer, cut.whole_words)
+    return with_ends(made, *_ends(metadata, tokens, begins=cut.begins))
+
+
+def _sentence_piece(metadata: Mapping[str, Any], tokens: list[str]) -> Json:
+    scores = _numbers(metadata, "scores", len(tokens))
+    plain = [(text, float(score)) for text, score in zip(tokens, scores, strict=True)]
+    unknown = _token(metadata, "unknown_token_id", tokens)
+    leads = bool(metadata.get(_STEM + "add_space_prefix", True))
+    made = spaced_pairs(plain, unknown and unknown[0], "<0x0A>" in tokens, leads)
+    return with_ends(made, *_ends(metadata, tokens, begins=True))
+
+
+def _word_piece(metadata: Mapping[str, Any], tokens: list[str]) -> Json:
+    """llama.cpp marks the beginnings of words and not, as BERT does, their insides."""
+    names = ("cls_token_id", "seperator_token_id", "mask_token_id", "padding_token_id", "unknown_token_id")
+    special = {found[0] for name in names if (found := _token(metadata, name, tokens)) is not None}
+    kinds = _numbers(metadata, "token_type", len(tokens))
+    texts = [
+        text if text in special or kind in (_CONTROL, _UNUSED) else _inside(text)
+        for text, kind in zip(tokens, kinds, strict=True)
+    ]
+    tokens[:] = texts
+    made = word_piece(
+        _ids(texts), is_lower=not any(text != text.lower() for text in texts if text not in special)
+    )
+    first = _token(metadata, "cls_token_id", texts) or _token(metadata, "bos_token_id", texts)
+    last = _token(metadata, "seperator_token_id", texts) or _token(metadata, "eos_token_id", texts)
+    made = with_added(made, [Added(texts.index(text), text) for text in special])
+    return with_ends(made, first, last)
+
+
+def _inside(text: str) -> str:
+    return text.removeprefix(SPACE) if text.startswith(SPACE) else f"##{text}"
+
+
+MODELS: dict[str, Callable[[Mapping[str, Any], list[str]], Json | None]] = {
+    "gpt2": _byte_level,
+    "llama": _sentence_piece,
+    "bert": _word_piece,
+}
+"""By `tokenizer.ggml.model`."""
+
+
+def _ids(tokens: Sequence[str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for one, text in enumerate(tokens):
+        found.setdefault(text, one)
+    return found
+
+
+def _ends(
+    metadata: Mapping[str, Any], tokens: Sequence[str], *, begins: bool
+) -> tuple[tuple[str, int] | None, tuple[str, int] | None]:
+    """The tokens that are put before and after a text, with their ids."""
+    first = _token(metadata, "bos_token_id", tokens)
+    last = _token(metadata, "eos_token_id", tokens)
+    is_begun = metadata.get(_STEM + "add_bos_token", begins)
+    return first if is_begun else None, last if metadata.get(_STEM + "add_eos_token", False) else None
+
+
+def _token(metadata: Mapping[str, Any], name: str, tokens: Sequence[str]) -> tuple[str, int] | None:
+    one = metadata.get(_STEM + name)
+    return (tokens[one], one) if type(one) is int and 0 <= one < len(tokens) else None
+
+
+def _numbers(metadata: Mapping[str, Any], name: str, count: int) -> list[Any]:
+    """A list with one number for each token; ordinary tokens if it is missing."""
+    found = metadata.get(_STEM + name, [1] * count)
+    if not isinstance(found, list) or len(found) != count:
+        raise FieldError(_STEM + name, found, must_be("a list with a number for each token"))
+    return found

@@ -1,0 +1,31 @@
+"""From what a person gives, a folder, a file or a name of the hub, to the checkpoint that it means."""
+
+from __future__ import annotations
+
+import os
+
+from attnviz.checkpoints.gguf.reader import read_gguf
+from attnviz.checkpoints.hub import located
+from attnviz.checkpoints.reader import CONFIG, Checkpoint, CheckpointError, read_checkpoint
+from attnviz.errors import FieldError, about, must_be, verbatim
+
+GGUF = ".gguf"
+
+
+def open_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
+    """The checkpoint of a folder, of a file in it, of a GGUF file, or of a name whose download is cached.
+
+    Raises `CheckpointError`: one sentence that names the file and its fault.
+    """
+    given = located(path)
+    if given.is_file() and given.suffix.lower() == GGUF:
+        return read_gguf(given)
+    if given.is_dir() and not (given / CONFIG).exists():
+        files = sorted(file for file in given.iterdir() if file.suffix.lower() == GGUF)
+        if len(files) > 1:
+            listed = ", ".join(file.name for file in files)
+            alone = FieldError("*.gguf", verbatim(listed), must_be("one file, by its path"))
+            raise CheckpointError(about(given.resolve().name, alone.message))
+        if files:
+            return read_gguf(files[0])
+    return read_checkpoint(given)

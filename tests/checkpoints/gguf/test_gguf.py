@@ -1,0 +1,240 @@
+"""GGUF files: the same weights as `transformers` reads of them, and the same ids of a text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from checkpoints.reference_models import IDS
+
+from attnviz.checkpoints import CheckpointError, import_checkpoint
+from attnviz.checkpoints.gguf.architectures import ARCHITECTURE_BY_ID, ARCHITECTURES, as_stored, minus_one
+from attnviz.checkpoints.gguf.reader import PLAIN, GgufTensor
+from attnviz.checkpoints.importing import describe
+from attnviz.compute.execute import execute
+from attnviz.model.io.files import matrices
+from attnviz.model.spec.arrays import widened
+
+gguf = pytest.importorskip("gguf")
+pytest.importorskip("accelerate")
+import tqdm  # noqa: E402
+
+tqdm.tqdm.monitor_interval = 0  # its thread would outlive the test
+
+TYPES = ("F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q4_K", "Q5_K", "Q6_K")
+D, HIDDEN, LAYERS, WORDS, HEADS, KV = 64, 256, 2, 12, 4, 2
+
+NUMBERS = {
+    "context_length": 1024,
+    "block_count": LAYERS,
+    "embedding_length": D,
+    "feed_forward_length": HIDDEN,
+    "attention.head_count": HEADS,
+    "attention.head_count_kv": KV,
+    "rope.freq_base": 500.0,
+    "attention.layer_norm_rms_epsilon": 1e-5,
+    "attention.layer_norm_epsilon": 1e-5,
+    "attn_logit_softcapping": 50.0,
+    "final_logit_softcapping": 30.0,
+    "attention.sliding_window": 4,
+}
+
+
+def width(name: str) -> int:
+    """Of a head; transformers does not read it of Qwen3, whose default it has."""
+    return 128 if name == "qwen3" else D // HEADS
+
+
+def shapes(name: str) -> dict[str, tuple[int, ...]]:
+    """The tensors of an architecture in the order of NumPy, (out, in)."""
+    d_head = width(name)
+    kv = KV * d_head if "num_key_value_heads" in ARCHITECTURE_BY_ID[name].keys.values() else D
+    matrices = {
+        "token_embd": (WORDS, D), "position_embd": (1024, D), "token_types": (2, D), "output": (WORDS, D),
+        "attn_q": (HEADS * d_head, D), "attn_k": (kv, D), "attn_v": (kv, D),
+        "attn_output": (D, HEADS * d_head),
+        "attn_qkv": (3 * D, D), "ffn_gate": (HIDDEN, D), "ffn_up": (HIDDEN, D), "ffn_down": (D, HIDDEN),
+        "attn_q_norm": (d_head,), "attn_k_norm": (d_head,),
+    }  # fmt: skip
+    has_bias = name in ("gpt2", "bert")
+    found: dict[str, tuple[int, ...]] = {}
+    for row in ARCHITECTURE_BY_ID[name].names:
+        if row == "output" and name in ("gemma", "gemma2"):
+            continue
+        shape = matrices.get(row.removeprefix("blk.{}."), (D,))
+        stems = [row.replace("{}", str(layer)) for layer in range(LAYERS)] if "{}" in row else [row]
+        for stem in stems:
+            found[stem + ".weight"] = shape
+            is_table = stem in ("token_embd", "position_embd", "token_types", "output")
+            is_qwen = name == "qwen2" and row.endswith(("attn_q", "attn_k", "attn_v"))
+            if (has_bias and not is_table) or is_qwen:
+                found[stem + ".bias"] = shape[:1]
+    return found
+
+
+def write(path: Path, name: str, kind: str = "F32", **more: Any) -> dict[str, np.ndarray]:
+    """A file of random weights; those whose rows are long enough are of the type `kind`."""
+    writer, numbers = gguf.GGUFWriter(path, name), np.random.default_rng(0)
+    known = {*ARCHITECTURE_BY_ID[name].keys, "rope.dimension_count"}
+    widths = dict.fromkeys(("attention.key_length", "rope.dimension_count"), width(name))
+    for key, value in ((key, value) for key, value in {**NUMBERS, **widths}.items() if key in known):
+        add = writer.add_float32 if isinstance(value, float) else writer.add_uint32
+        add(f"{name}.{key}", value)
+    for key, value in more.items():
+        writer.add_uint32(f"{name}.{key}", value)
+    add_tokenizer(writer, WORDS)
+    arrays = {}
+    for tensor, shape in shapes(name).items():
+        array = numbers.standard_normal(shape).astype(np.float32)
+        array = np.abs(array) if tensor == "rope_freqs.weight" else array
+        arrays[tensor] = array
+        if len(shape) == 2:
+            to = gguf.GGMLQuantizationType[kind]
+            writer.add_tensor(tensor, gguf.quantize(array, to), raw_dtype=to)
+        else:
+            writer.add_tensor(tensor, array)
+    for step in (writer.write_header_to_file, writer.write_kv_data_to_file, writer.write_tensors_to_file):
+        step()
+    writer.close()
+    return arrays
+
+
+def add_tokenizer(writer: Any, count: int) -> None:
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("gpt-2")
+    tokens = ["<s>", "a", "b", "c", "ab", "Ġ", "Ġa", "abc", "Ġab", "é", "x", "y"][:count]
+    writer.add_token_list(tokens)
+    writer.add_token_types([3] + [1] * (count - 1))
+    writer.add_token_merges(["a b", "Ġ a", "ab c", "Ġ ab"])
+    writer.add_bos_token_id(0)
+    writer.add_eos_token_id(0)
+
+
+REFERENCED = ("llama", "qwen2", "qwen3", "gemma2", "gpt2")
+"""Architectures that `transformers` reads from GGUF as well."""
+
+
+@pytest.mark.parametrize("name", REFERENCED)
+@pytest.mark.parametrize("kind", ["F32", "F16", "Q8_0"])
+def test_weights_are_those_that_transformers_reads(tmp_path: Path, name: str, kind: str) -> None:
+    write(tmp_path / "model.gguf", name, kind)
+    model = transformers.AutoModelForCausalLM.from_pretrained(
+        tmp_path, gguf_file="model.gguf", dtype=torch.float32
+    )
+    other, config = tmp_path / "other", model.config
+    if hasattr(config, "quantization_config"):
+        del config.quantization_config
+    full = type(model)(config)
+    full.load_state_dict(model.state_dict())
+    full.save_pretrained(other)
+    theirs = import_checkpoint(other, ids=IDS, ignore_keys=["feed_forward_length"]).experiment
+    ours = import_checkpoint(tmp_path / "model.gguf", ids=IDS).experiment
+    wanted, found = dict(matrices(theirs)), dict(matrices(ours))
+    assert found.keys() == wanted.keys()
+    assert [path for path in wanted if found[path] != wanted[path]] == []
+    assert [layer.masks for layer in ours.layers] == [layer.masks for layer in theirs.layers]
+    if name == "gemma2":
+        return  # its scale is not in the file; llama.cpp has that of the head's width
+    first, second = (execute(one) for one in (ours, theirs))
+    last = first.sites[-1]
+    # It keeps 1e-05 as the nearest float32.
+    assert np.allclose(first.site(last)["logits"], second.site(last)["logits"], rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("row", ARCHITECTURES, ids=lambda row: row.id)
+def test_every_architecture_reads_every_tensor(tmp_path: Path, row: Any) -> None:
+    write(tmp_path / "model.gguf", row.id)
+    found = describe(tmp_path)
+    assert (found.n_layers, found.n_weights) == (LAYERS, sum(map(np.prod, shapes(row.id).values())))
+    assert import_checkpoint(tmp_path, ids=IDS).experiment.layers
+    assert set(row.changes) <= set(row.names)
+    assert as_stored not in row.changes.values()
+    assert (minus_one in row.changes.values()) == row.id.startswith("gemma")
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_numbers_of_every_type_are_those_of_the_package(tmp_path: Path, kind: str) -> None:
+    to = gguf.GGMLQuantizationType[kind]
+    numbers, n_bytes = gguf.GGML_QUANT_SIZES[to]
+    raw = np.random.default_rng(1).integers(0, 0x40, (5, 512 // numbers * n_bytes), dtype=np.uint8)
+    file = tmp_path / "numbers"
+    file.write_bytes(bytes(32) + raw.tobytes())
+    dtype = PLAIN.get(to.value, "F32")
+    tensor = GgufTensor(file, "x", dtype, (5, 512), 32, (5, 512), to.value, (numbers, n_bytes))
+    with np.errstate(all="ignore"):
+        wanted = gguf.dequantize(raw, to)
+    assert np.isfinite(wanted).all() and wanted.any()
+    assert np.array_equal(widened(tensor.array()), wanted)
+    assert np.array_equal(widened(tensor.rows([3, 1])), wanted[[3, 1]])
+
+
+def test_a_quantised_model_computes_the_same_as_its_numbers_in_full(tmp_path: Path, monkeypatch: Any) -> None:
+    write(tmp_path / "model.gguf", "llama", "Q8_0")
+    held = import_checkpoint(tmp_path, ids=IDS)
+    for module in ("plan", "filling"):
+        monkeypatch.setattr(f"attnviz.checkpoints.{module}.MAPPED_NUMBERS", 1)
+    made = import_checkpoint(tmp_path, ids=IDS)
+    assert made.experiment.layers[0].projections.query.lies_in_file
+    first, second = (execute(one.experiment) for one in (held, made))
+    last = first.sites[-1]
+    assert np.allclose(first.site(last)["logits"], second.site(last)["logits"], rtol=1e-5, atol=1e-4)
+
+
+def test_numbers_that_are_not_finite_are_refused(tmp_path: Path) -> None:
+    raw = np.full((5, 64 // 32 * 34), 0xFF, np.uint8)
+    (tmp_path / "numbers").write_bytes(raw.tobytes())
+    tensor = GgufTensor(tmp_path / "numbers", "x", "F32", (5, 64), 0, (5, 64), 8, (32, 34))
+    with pytest.raises(
+        CheckpointError, match=r"^numbers: tensor 'x' must hold finite numbers only; got nan\.$"
+    ):
+        tensor.array()
+
+
+def test_a_text_is_cut_as_the_file_says(tmp_path: Path) -> None:
+    write(tmp_path / "model.gguf", "llama")
+    document = import_checkpoint(tmp_path, text="ab abc")
+    assert document.experiment.tokens == ("ab", "Ġ", "abc")
+    assert document.title == "model"
+
+
+def test_what_the_metadata_say_and_nobody_knows_is_refused(tmp_path: Path) -> None:
+    write(tmp_path / "model.gguf", "llama", expert_count=8)
+    words = r"^model\.gguf: llama\.expert_count must be a key of Llama, since it may change numbers; got 8\.$"
+    with pytest.raises(CheckpointError, match=words):
+        import_checkpoint(tmp_path, ids=IDS)
+    assert import_checkpoint(tmp_path, ids=IDS, ignore_keys=["llama.expert_count"])
+
+
+def test_llama_3s_divisors_are_a_scaling(tmp_path: Path) -> None:
+    write(tmp_path / "model.gguf", "llama")
+    plain = import_checkpoint(tmp_path, ids=IDS).experiment.layers[0].position
+    divisors = np.linspace(1, 8, D // HEADS // 2).astype(np.float32)
+    known = dict(shapes("llama"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gguf, "quantize", lambda array, to: array)
+        patch.setitem(globals(), "shapes", lambda name: {**known, "rope_freqs.weight": divisors.shape})
+        write(tmp_path / "model.gguf", "llama")
+    position = import_checkpoint(tmp_path, ids=IDS).experiment.layers[0].position
+    assert position != plain and len(position.scaling.short_factor) == len(divisors)
+
+
+@pytest.mark.parametrize("cut", [3, 11, 40, 200, 0.5, 0.99])
+def test_a_file_that_ends_early_is_refused_in_a_sentence(tmp_path: Path, cut: float) -> None:
+    file = tmp_path / "model.gguf"
+    write(file, "llama")
+    whole = file.read_bytes()
+    file.write_bytes(whole[: int(cut if cut > 1 else cut * len(whole))])
+    with pytest.raises(CheckpointError, match=r"^model\.gguf: .*\.$"):
+        import_checkpoint(file, ids=IDS)
+
+
+def test_several_files_need_a_choice(tmp_path: Path) -> None:
+    for name in ("a.gguf", "b.gguf"):
+        write(tmp_path / name, "llama")
+    with pytest.raises(CheckpointError, match=r"must be one file, by its path; got a\.gguf, b\.gguf\.$"):
+        import_checkpoint(tmp_path, ids=IDS)
+    assert import_checkpoint(tmp_path / "b.gguf", ids=IDS).title == "b"
