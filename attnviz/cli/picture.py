@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from msgspec.structs import replace
 
@@ -12,14 +12,13 @@ from attnviz.cli.style import add_style
 from attnviz.errors import FieldError, must_be, whole_number
 from attnviz.i18n import _
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.view import Ranges, View
+from attnviz.model.spec.view import Picture, Ranges, View
 
 if TYPE_CHECKING:
     from attnviz.figures.subject import Subject
     from attnviz.model.trace import Trace
 
 ORIENTATIONS = ("queries_as_rows", "queries_as_columns")
-PICTURES = ("map", "lines")
 
 
 def add_picture(command: ArgumentParser) -> None:
@@ -42,8 +41,8 @@ def add_picture(command: ArgumentParser) -> None:
     command.add_argument(
         "--as",
         dest="picture",
-        choices=PICTURES,
-        help=_("a map, or lines from words to words, of weights"),
+        choices=get_args(Picture),
+        help=_("a map, the mean of the heads as a map, or lines from words to words, of weights"),
     )
     query = _("one query, 0 the first; with lines also all (default: the view's)")
     command.add_argument("--query", metavar="N|all", help=query)
@@ -61,6 +60,8 @@ def subject_of(known: Document, trace: Trace, options: Namespace) -> Subject:
         view = replace(view, orientation=options.orientation)
     if options.range is not None:
         view = replace(view, ranges=Ranges.of_all(options.range))
+    if options.picture is not None:
+        view = replace(view, picture=options.picture)
     if options.query is not None:
         view = _with_query(view, options.query)
     if options.step is not None:

@@ -5,7 +5,7 @@ Without drawing and without matplotlib, so that it can be used and tested alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -18,6 +18,7 @@ from attnviz.core.text import elide, visible
 from attnviz.errors import FieldError, among, must_be
 from attnviz.i18n import _
 from attnviz.model.explain.formulas.stages import stage_formula
+from attnviz.model.heads.mean import mean_ends, mean_range_name
 from attnviz.model.ranges import range_ends
 from attnviz.model.spec.view import View, shown_head
 from attnviz.model.stages import AXIS_NAMES, STAGE_BY_ID, Axis, Stage
@@ -68,6 +69,8 @@ class Scale:
     low: float
     high: float
     signed: bool
+    range_name: str = ""
+    """Name of the range where that of its row does not apply."""
 
     def positions(
         self, values: NDArray[Any], blocked: NDArray[np.bool_] | None = None
@@ -77,7 +80,7 @@ class Scale:
 
     def named(self, quantity: str) -> str:
         """Name of the colour bar: the quantity and the range."""
-        return f"{quantity} · {_(RANGE_BY_ID[self.range_id].label)}"
+        return f"{quantity} · {self.range_name or _(RANGE_BY_ID[self.range_id].label)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,9 +148,26 @@ def content(
         title=figure_title(site, row, heads),
         quantity=_(row.title),
         formula=stage_formula(site.experiment, stage),
-        maps=tuple(_map(site, row, one, scale, blocked, turned) for one in heads),
+        maps=tuple(_map(site.window(stage, one), row, one, scale, blocked, turned) for one in heads),
         down=on_columns if turned else on_rows,
         across=on_rows if turned else on_columns,
+        scale=scale,
+    )
+
+
+def mean_content(
+    site: SiteTrace, view: View, stage: str, shades: Shades, shared: SharedEnds | None = None
+) -> Content:
+    """Content of the figure of the mean of the heads of `stage`."""
+    row, turned = STAGE_BY_ID[stage], view.orientation == "queries_as_columns"
+    ends = mean_ends(site, stage, view.range_of(stage))
+    low, high = ends if shared is None else shared.widened(stage, ends)
+    one = content(site, view, stage, None, shades)
+    scale = replace(one.scale, low=low, high=high, range_name=mean_range_name(view.range_of(stage)))
+    return replace(
+        one,
+        title=_("{stage} · mean of {count} heads").format(stage=_(row.title), count=site.shape(stage)[0]),
+        maps=(_map(site.mean(stage), row, 0, scale, site.hatched(stage), turned),),
         scale=scale,
     )
 
@@ -178,9 +198,13 @@ def _scale(
 
 
 def _map(
-    site: SiteTrace, stage: Stage, head: int, scale: Scale, blocked: NDArray[np.bool_] | None, turned: bool
+    values: NDArray[np.floating],
+    stage: Stage,
+    head: int,
+    scale: Scale,
+    blocked: NDArray[np.bool_] | None,
+    turned: bool,
 ) -> Map:
-    values = site.window(stage.id, head)
     positions = scale.positions(values, blocked)
     return Map(
         title=_head_title(stage, head),

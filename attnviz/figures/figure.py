@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, get_args
 
-from attnviz.errors import FieldError, InputError, among, must_be
+from msgspec.structs import replace
+
+from attnviz.errors import FieldError, InputError, among, listed, must_be
 from attnviz.figures.content import Head
 from attnviz.figures.fonts import drawing
 from attnviz.figures.kinds.table import KIND_BY_ID
@@ -36,8 +38,9 @@ def render(
     `view` determines colour range and orientation, and the site, stage and head where they are None. `head`
     counts from 0 (key/value heads for their stages); "all" draws every head, small, on one colour scale.
     `site` is the name of one attention; "all" draws one head of all of them side by side, with their numbers
-    of pairs, for a stage of queries and keys. `theme` is "light" or "dark". `picture` is "map" or "lines"
-    between words, which weights of one attention have; None: the one of the view, where the stage has it.
+    of pairs, for a stage of queries and keys. `theme` is "light" or "dark". `picture` is "map", "mean" (the
+    mean of the heads as a map) or "lines" between words, which weights of one attention have; None: the one
+    of the view, where the stage has it.
     `caption` is written below, without its links. `style` has all further options, its theme included.
 
     Returns a `matplotlib.figure.Figure` of one axes, whose unit is a point. Write it with
@@ -45,7 +48,10 @@ def render(
     exist, and for a width that is too small.
     """
     style = style or Style(theme=theme, caption=bool(caption))
-    subject = Subject(trace, view or View(), stage, head, site, caption=caption)
+    view = view or View()
+    if picture in get_args(Picture):
+        view = replace(view, picture=picture)
+    subject = Subject(trace, view, stage, head, site, caption=caption)
     return figure_of(kind_of(subject, picture), subject, style)
 
 
@@ -85,4 +91,8 @@ def _as_lines(subject: Subject, picture: str | None) -> bool:
         return subject.view.picture == "lines" and subject.shown_stage in LINED
     if picture not in get_args(Picture):
         raise FieldError("picture", picture, among(get_args(Picture)))
+    if picture == "mean" and subject.shown_stage not in LINED:
+        raise FieldError(
+            "picture", picture, must_be("map for a stage other than {stages}", stages=listed(LINED))
+        )
     return picture == "lines"

@@ -15,6 +15,7 @@ from attnviz.gui.widgets.heat.content import NO_HIGHLIGHT, Highlight
 from attnviz.gui.widgets.heat.map import HeatContent
 from attnviz.i18n import _
 from attnviz.model.explain.arithmetic.cell import exists
+from attnviz.model.heads.mean import mean_ends, mean_range_name, shows_mean
 from attnviz.model.provenance import Region, consumers, sources, tokens_of
 from attnviz.model.ranges import range_ends
 from attnviz.model.spec.experiment import Experiment
@@ -33,10 +34,11 @@ LIT_CELLS = 4096
 def stage_content(
     site: SiteTrace, view: View, stage: str, theme: Theme, head: int | None = None
 ) -> HeatContent:
-    """One head of a stage, ready to be drawn. `head` None: the one that the view shows."""
+    """One head of a stage, ready to be drawn. `head` None: what the view shows, one head or their mean."""
     row = STAGE_BY_ID[stage]
+    is_mean = head is None and shows_mean(site, view, stage)
     head = shown_head(site.experiment, view, stage) if head is None else head
-    values = site.window(stage, head)
+    values = site.mean(stage) if is_mean else site.window(stage, head)
     on_rows, on_columns = row.axes[-2:]
     range_id = view.range_of(stage)
     is_shared = stage in SUMMED and row.score_shaped
@@ -49,7 +51,8 @@ def stage_content(
         blocked=site.hatched(stage),
         signed=row.signed,
         range_id=range_id,
-        levels=range_ends(site, stage, range_id, (head,)),
+        range_name=mean_range_name(range_id) if is_mean else "",
+        levels=mean_ends(site, stage, range_id) if is_mean else range_ends(site, stage, range_id, (head,)),
         row_sums=values.sum(axis=1) if stage in SUMMED else None,
         column_means=_column_means(values) if is_shared else None,
         chosen=tuple(key for key in view.keys if key < values.shape[1]) if is_shared else (),
@@ -77,6 +80,8 @@ def stage_title(site: SiteTrace, view: View, stage: str) -> str:
     if not row.per_head:
         return title
     head, count = shown_head(site.experiment, view, stage) + 1, site.shape(stage)[0]
+    if shows_mean(site, view, stage):
+        return _("{stage} · mean of {count} heads").format(stage=title, count=count)
     if row.axes[0] == "kv_head":
         return _("{stage} · KV head {head} of {count}").format(stage=title, head=head, count=count)
     return _("{stage} · head {head} of {count}").format(stage=title, head=head, count=count)
@@ -87,6 +92,8 @@ def short_title(site: SiteTrace, view: View, stage: str) -> str:
     row = STAGE_BY_ID[stage]
     if not row.per_head:
         return _(row.title)
+    if shows_mean(site, view, stage):
+        return _("{stage} · mean").format(stage=_(row.title))
     head = shown_head(site.experiment, view, stage) + 1
     text = _("{stage} · KV head {head}") if row.axes[0] == "kv_head" else _("{stage} · head {head}")
     return text.format(stage=_(row.title), head=head)

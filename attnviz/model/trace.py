@@ -76,6 +76,7 @@ class SiteTrace:
         self._source = source
         self._kept: OrderedDict[tuple[str, int], Numbers] = OrderedDict()
         self._overviews: dict[tuple[str, int], tuple[Numbers, Bools | None]] = {}
+        self._means: dict[str, Numbers] = {}
         self._hidden: Bools | None = None
         self.stages = source.stages
         """Ids of the stages that this site has, in data-flow order."""
@@ -134,6 +135,18 @@ class SiteTrace:
             hidden = self.hatched(stage)
             self._overviews[stage, head] = overview(self.window(stage, head), hidden)
         return self._overviews[stage, head]
+
+    def mean(self, stage: str) -> Numbers:
+        """Mean of a stage over its heads, (rows, columns), float64, read-only; cached."""
+        if stage not in self._means:
+            count = self.shape(stage)[0]
+            total = np.zeros(self.shape(stage)[1:])
+            for head in range(count):
+                total += self.window(stage, head)
+            total /= count
+            total.setflags(write=False)
+            self._means[stage] = total
+        return self._means[stage]
 
     def hatched(self, stage: str) -> NDArray[np.bool_] | None:
         """Cells of a stage that are drawn as blocked; None if all of them count.

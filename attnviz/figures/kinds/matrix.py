@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from attnviz.figures import heat
-from attnviz.figures.content import Head, content
+from attnviz.figures.content import Head, content, mean_content
 from attnviz.figures.sheet import Drawing
 from attnviz.figures.style import Style
 from attnviz.figures.subject import Subject
+from attnviz.model.heads.mean import shows_mean
 from attnviz.model.sites.titles import site_title
 
 
 def draw_stage(subject: Subject, style: Style) -> Drawing:
-    """One head of a stage, with its numbers where they fit."""
+    """One head of a stage, or the mean of all, with its numbers where they fit."""
     return _drawn(subject, subject.head, style)
 
 
@@ -25,7 +26,10 @@ def draw_heads(subject: Subject, style: Style) -> Drawing:
 def _drawn(subject: Subject, head: Head, style: Style) -> Drawing:
     site = subject.shown_site
     stage, shared = subject.shown_stage, subject.shared
-    shown = content(site, subject.view, stage, head, style.shades, shared=shared)
+    if head is None and shows_mean(site, subject.view, stage):
+        shown = mean_content(site, subject.view, stage, style.shades, shared)
+    else:
+        shown = content(site, subject.view, stage, head, style.shades, shared=shared)
     plan = heat.measure(shown, style)
 
     def draw(axes: Any) -> None:

@@ -14,7 +14,7 @@ from attnviz.model.stages import STAGE_BY_ID
 
 Count = Annotated[int, Meta(ge=0)]
 Orientation = Literal["queries_as_rows", "queries_as_columns"]
-Picture = Literal["map", "lines"]
+Picture = Literal["map", "mean", "lines"]
 Projection = Literal["features", "principal", "pair"]
 Range = Literal["row", "head", "global", "log", "symmetric", "percentile", "without_first"]
 
@@ -56,8 +56,8 @@ class View(Value, frozen=True):
     """Display of a trace: stage, head, query, decoding step, colour ranges, orientation.
 
     `plane` are the two features drawn as the axes of the plane, unless `projection` is the principal plane or
-    that of the pair in focus; `keys` the keys whose share of each row of
-    weights is summed; `picture` draws weights as a map or as `lines` between words; `locked` is the
+    that of the pair in focus; `keys` the keys whose share of each row of weights is summed; `picture` draws
+    weights as a map, as the map of their `mean` over the heads, or as `lines` between words; `locked` is the
     cell under inspection, `site` the selected attention (empty: the main one). A value past the end of the
     experiment (a head it does not have) is shown as the last one.
     """

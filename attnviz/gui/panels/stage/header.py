@@ -66,6 +66,7 @@ class StageHeader(QWidget):
         self._proposal.setCursor(Qt.CursorShape.PointingHandCursor)
         self._proposal.clicked.connect(self._on_proposal)
         self._proposed = ""
+        self._can_be_mean = False
         self._titles = ("", "")
         self._fitted: tuple[object, ...] = ()
         """State that the line was last fitted to."""
@@ -112,11 +113,15 @@ class StageHeader(QWidget):
         if proposed:
             self._proposal.setText(_("Try: {range}").format(range=_(RANGE_BY_ID[proposed].label)))
 
-    def show_picture(self, view: View, *, can_be_lines: bool) -> None:
+    def show_picture(self, view: View, *, can_be_lines: bool, can_be_mean: bool) -> None:
         """The picture of the stage, and what belongs to it: the range of a map, the choice of lines."""
         is_lines = can_be_lines and view.picture == "lines"
         self._picture.setVisible(can_be_lines)
-        self._picture.set_value("lines" if is_lines else "map")
+        if can_be_mean != self._can_be_mean:
+            self._can_be_mean = can_be_mean
+            self._name_pictures()
+        is_mean = can_be_mean and view.picture == "mean"
+        self._picture.set_value("lines" if is_lines else "mean" if is_mean else "map")
         self._lined_queries.set_value(view.lines.queries)
         self._lined_heads.set_value(view.lines.heads)
         self._lined_queries.setVisible(is_lines)
@@ -206,9 +211,15 @@ class StageHeader(QWidget):
 
     def _name_pictures(self) -> None:
         self._picture.setAccessibleName(_("Picture"))
+        mean = (
+            "mean",
+            _("Mean"),
+            _("Mean of all heads as a map; a click opens the head with the largest weight"),
+        )
         self._picture.set_options(
             [
                 ("map", _("Map"), _("Weights as a map of queries and keys")),
+                *([mean] if self._can_be_mean else []),
                 ("lines", _("Lines"), _("Weights as lines from words to words")),
             ]
         )

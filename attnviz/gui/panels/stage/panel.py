@@ -25,6 +25,7 @@ from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.i18n import _
 from attnviz.model.edit import edits
 from attnviz.model.explain.formulas.symbols import stage_parts
+from attnviz.model.heads.mean import has_mean, largest_head, shows_mean
 from attnviz.model.links import LINED, word_lines
 from attnviz.model.masks import mask_of
 from attnviz.model.ranges import proposed_range
@@ -140,7 +141,7 @@ class StageViewPanel(Panel):
         self._header.show_place(titles, parts, _flags(site, stage))
         range_id, head = view.range_of(stage), shown_head(site.experiment, view, stage)
         self._header.show_range(range_id, proposed_range(site, stage, range_id, head))
-        self._header.show_picture(view, can_be_lines=stage in LINED)
+        self._header.show_picture(view, can_be_lines=stage in LINED, can_be_mean=has_mean(site, stage))
         self._show_lines(site, stage)
         if self._is_side_open:
             self._side.show_output(site, view)
@@ -168,7 +169,9 @@ class StageViewPanel(Panel):
         view, focus = self.store.shown_view, self.store.focus
         newest = -1 if self.store.followed is None else view.query
         spot = {"newest": newest} | self._spotlight(site)
-        self.map.set_highlight(replace(highlight(site, view, self._stage(site), focus), **spot))
+        stage = self._stage(site)
+        head = focus.head if focus is not None and shows_mean(site, view, stage) else None
+        self.map.set_highlight(replace(highlight(site, view, stage, focus, head), **spot))
         on_weights = focus is not None and STAGE_BY_ID[focus.stage].score_shaped
         lit = (focus.row, focus.column) if focus is not None and on_weights else (view.query, -1)
         self._words.set_chosen(*lit)
@@ -196,7 +199,10 @@ class StageViewPanel(Panel):
             return None
         site = self.store.shown_site
         stage = self._stage(site)
-        return Cell(stage, row, column, shown_head(site.experiment, self.store.document.view, stage))
+        view = self.store.document.view
+        if shows_mean(site, view, stage):  # a number of the mean belongs to no head: show the head behind it
+            return Cell(stage, row, column, largest_head(site, stage, row, column))
+        return Cell(stage, row, column, shown_head(site.experiment, view, stage))
 
     # --- folding
 

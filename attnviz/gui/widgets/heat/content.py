@@ -31,8 +31,9 @@ class HeatContent:
     and sums together, while every index of the widget's interface stays (row, column) of `values`. `blocked`
     cells are hatched. `row_sums` is (rows,), if the rows are distributions; then `column_means` may be
     (columns,), and `chosen` columns whose share of each row is shown. `levels` are the ends of the
-    colour map if they cover more than this matrix (range "global"); None measures `values`. `row_axis` and
-    `column_axis` name the axes; `title` is read by screen readers.
+    colour map if they cover more than this matrix (range "global"); None measures `values`. `range_name` is
+    the name of the range where that of its row does not apply. `row_axis` and `column_axis` name the axes;
+    `title` is read by screen readers.
     """
 
     values: NDArray[np.floating]
@@ -43,6 +44,7 @@ class HeatContent:
     blocked: NDArray[np.bool_] | None = None
     signed: bool = False
     range_id: str = "head"
+    range_name: str = ""
     levels: tuple[float, float] | None = None
     row_sums: NDArray[np.floating] | None = None
     column_means: NDArray[np.floating] | None = None

@@ -146,7 +146,7 @@ class HeatScene:
             blocked = None if content.blocked is None else content.blocked[row : row + 1]
             lows, highs = row_levels(content.values[row : row + 1], content.signed, blocked)
             low, high, of_row = float(lows[0]), float(highs[0]), visible(content.row_labels[row])
-        name = _(RANGE_BY_ID[content.range_id].label)
+        name = content.range_name or _(RANGE_BY_ID[content.range_id].label)
         return ColorScale(content.kind, low, high, name, self._beyond, per_row, of_row, self._lacking)
 
     def draw_base(self, painter: QPainter) -> None:

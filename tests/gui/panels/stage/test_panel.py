@@ -341,7 +341,7 @@ def test_a_long_map_proposes_a_range_in_which_it_can_be_read(qtbot: QtBot) -> No
 
 
 def test_weights_are_drawn_as_lines_by_a_switch_and_other_stages_as_maps(qtbot: QtBot) -> None:
-    bench = PanelBench(qtbot, StageViewPanel, "fluffy-blue-creature", 720, 420)
+    bench = PanelBench(qtbot, StageViewPanel, "fluffy-blue-creature", 900, 420)
     bench.store.look(locked=None, stage="weights", query=3)
     words, switch = bench.find(WordLinesView, "word_lines"), bench.find(Segmented, "picture_switch")
     assert bench.panel.map.isVisible() and not words.isVisible()
@@ -359,6 +359,27 @@ def test_weights_are_drawn_as_lines_by_a_switch_and_other_stages_as_maps(qtbot: 
     assert bench.panel.map.isVisible() and not words.isVisible() and not switch.isVisible()
     bench.store.look(stage="weights")
     assert words.isVisible() and bench.panel.focusProxy() is words
+
+
+def test_the_mean_of_the_heads_is_a_map_whose_cells_open_the_head_behind_them(qtbot: QtBot) -> None:
+    bench = PanelBench(qtbot, StageViewPanel, "fluffy-blue-creature", 900, 420)
+    bench.store.look(locked=None, stage="weights", head=0)
+    bench.find(QAbstractButton, "segment_mean").click()
+    assert bench.store.document.view.picture == "mean" and bench.panel.map.isVisible()
+    weights = bench.store.trace["weights"]
+    np.testing.assert_allclose(bench.panel.map.content.values, weights.mean(axis=0), rtol=1e-6)
+    assert text(bench, "stage_title") == f"weights · mean of {len(weights)} heads"
+    click(bench, 3, 1)
+    assert bench.store.document.view.locked == Cell("weights", 3, 1, int(weights[:, 3, 1].argmax()))
+    assert bench.panel.map.highlight.cell == (3, 1) and bench.panel.map.highlight.locked
+    bench.store.edit(edits.set_vector_cell, 0, 0, 2.0)
+    np.testing.assert_allclose(
+        bench.panel.map.content.values, bench.store.trace["weights"].mean(axis=0), rtol=1e-6
+    )
+    bench.store.look(stage="scores")
+    assert bench.panel.map.content.values.shape == weights.shape[1:] and "mean" not in text(
+        bench, "stage_title"
+    )
 
 
 def test_words_point_at_cells_and_select_queries(qtbot: QtBot) -> None:
