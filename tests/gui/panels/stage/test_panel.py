@@ -341,7 +341,7 @@ def test_a_long_map_proposes_a_range_in_which_it_can_be_read(qtbot: QtBot) -> No
 
 
 def test_weights_are_drawn_as_lines_by_a_switch_and_other_stages_as_maps(qtbot: QtBot) -> None:
-    bench = PanelBench(qtbot, StageViewPanel, "fluffy-blue-creature", 900, 420)
+    bench = PanelBench(qtbot, StageViewPanel, "fluffy-blue-creature", 720, 420)
     bench.store.look(locked=None, stage="weights", query=3)
     words, switch = bench.find(WordLinesView, "word_lines"), bench.find(Segmented, "picture_switch")
     assert bench.panel.map.isVisible() and not words.isVisible()
@@ -349,7 +349,7 @@ def test_weights_are_drawn_as_lines_by_a_switch_and_other_stages_as_maps(qtbot: 
     assert bench.store.document.view.picture == "lines"
     assert words.isVisible() and not bench.panel.map.isVisible()
     assert not bench.find(QComboBox, "range_box").isVisible()
-    assert (words.query, words.accessibleName()) == (3, text(bench, "stage_title"))
+    assert words.query == 3 and words.accessibleName().startswith(text(bench, "stage_title"))
     for kind in ("queries", "heads"):
         chooser = bench.find(Segmented, f"lined_{kind}")
         chooser.findChild(QAbstractButton, "segment_all").click()
@@ -362,13 +362,14 @@ def test_weights_are_drawn_as_lines_by_a_switch_and_other_stages_as_maps(qtbot: 
 
 
 def test_the_mean_of_the_heads_is_a_map_whose_cells_open_the_head_behind_them(qtbot: QtBot) -> None:
-    bench = PanelBench(qtbot, StageViewPanel, "fluffy-blue-creature", 900, 420)
+    bench = PanelBench(qtbot, StageViewPanel, "fluffy-blue-creature", 720, 420)
     bench.store.look(locked=None, stage="weights", head=0)
     bench.find(QAbstractButton, "segment_mean").click()
     assert bench.store.document.view.picture == "mean" and bench.panel.map.isVisible()
     weights = bench.store.trace["weights"]
     np.testing.assert_allclose(bench.panel.map.content.values, weights.mean(axis=0), rtol=1e-6)
-    assert text(bench, "stage_title") == f"weights · mean of {len(weights)} heads"
+    assert text(bench, "stage_title").startswith("weights · mean")
+    assert bench.panel.map.content.title == f"weights · mean of {len(weights)} heads"
     click(bench, 3, 1)
     assert bench.store.document.view.locked == Cell("weights", 3, 1, int(weights[:, 3, 1].argmax()))
     assert bench.panel.map.highlight.cell == (3, 1) and bench.panel.map.highlight.locked
