@@ -318,6 +318,7 @@ STACKS: dict[str, Experiment] = {
             Layer(heads=Heads(2, 2, 2), projections=ALL_SEEDED, block=ENCODER_BLOCK),
         ),
         encoder_norm=Norm("layer", bias=DrawnRow(2)),
+        encoder_embedding_norm=Norm("rms", gain=DrawnRow(7, 1.0, 0.1)),
         masks=(Causal(),),
         block=Block(),
         cross=Attention(heads=Heads(2, 1, 3), projections=ALL_SEEDED, block=block("pre")),

@@ -205,6 +205,7 @@ def stacks(draw: st.DrawFn) -> Experiment:
         final_norm=draw(MAYBE_NORM),
         encoder=encoder,
         encoder_norm=draw(MAYBE_NORM) if encoder else None,
+        encoder_embedding_norm=draw(MAYBE_NORM) if encoder else None,
         vocabulary=vocabulary,
         readout=draw(st.sampled_from(readouts)),
         dtype="float64",

@@ -245,7 +245,7 @@ def _experiment(
         fields["embedding_norm"] = around.embedding_norm
         return Experiment(tokens, vectors(ids), **filled_fields(fields, common))
     fields = {"layers": main_layers(*found.layers)}
-    for name in ("embedding_norm", "final_norm", "encoder_norm"):
+    for name in ("embedding_norm", "final_norm", "encoder_norm", "encoder_embedding_norm"):
         fields[name] = getattr(around, name)
     if found.encoder:
         memory_ids = token_ids(known, *memory, name="memory_ids")

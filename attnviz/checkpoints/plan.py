@@ -85,6 +85,8 @@ class Planned:
         if self.layer is not None:
             inner = stack == "encoder"
             yield Place("encoder" if inner else "layers", self.layer, rest if inner else path)
+        elif path.startswith("encoder.0."):
+            yield Place("encoder", 0, path.removeprefix("encoder.0."))
         elif stack in ("layers", "encoder"):
             count = sizes["layers" if stack == "layers" else "encoder_layers"]
             yield from (Place(stack, layer, rest) for layer in range(count))
@@ -131,17 +133,25 @@ def has_head(checkpoint: Checkpoint) -> bool:
     """True if the checkpoint has an output head: `architectures` names such a model, or is missing."""
     architectures = checkpoint.config.get("architectures")
     named = architectures[0] if isinstance(architectures, list) and architectures else None
-    if not isinstance(named, str) or "LM" in named:
+    if not isinstance(named, str) or "LM" in named or named.endswith("MTModel"):
         return True
     return named.endswith("DoubleHeadsModel") or not (named.endswith("Model") or _CLASSES.search(named))
 
 
 _CLASSES = re.compile(
-    r"For(Sequence|Token)Classification$|ForQuestionAnswering$|ForMultipleChoice$|DoubleHeads"
+    r"For(Sequence|Token)Classification$|ForQuestionAnswering$|ForMultipleChoice$|DoubleHeads|"
+    r"ElectraForPreTraining$"
 )
 """Architectures that end in class scores; the model below the head is imported."""
 
-_CLASS_HEADS = ("classifier.", "score.", "qa_outputs.", "multiple_choice_head.", "pooler.dense.")
+_CLASS_HEADS = (
+    "classifier.",
+    "score.",
+    "qa_outputs.",
+    "multiple_choice_head.",
+    "pooler.dense.",
+    "discriminator_predictions.",
+)
 
 
 def _is_of_classes(checkpoint: Checkpoint, name: str) -> bool:
@@ -158,7 +168,7 @@ def _names(row: Tensor, prefix: str, there: str, sizes: Sizes) -> Iterator[tuple
         yield name, None
         return
     stack = "encoder_layers" if row.places[0].startswith("encoder.") else "layers"
-    for layer in range(sizes[row.first or stack]):
+    for layer in range(row.without, sizes[row.first or stack]):
         yield name.replace("{layer}", str(layer)), layer
 
 

@@ -26,6 +26,15 @@ def rope(kind: str = "default", **values: Any) -> dict[str, Any]:
     return {"rope_parameters": {"rope_type": kind, "rope_theta": 500.0, **values}}
 
 
+FALCON = {
+    "vocab_size": 13,
+    "hidden_size": 32,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "ffn_hidden_size": 40,
+}
+MPT = {"vocab_size": 13, "d_model": 24, "n_layers": 3, "n_heads": 4, "max_seq_len": 20}
+BIGCODE = {"vocab_size": 13, "n_positions": 20, "n_embd": 24, "n_layer": 3, "n_head": 4}
 HALF = rope(partial_rotary_factor=2 / 3)
 LONG = {
     "max_position_embeddings": 64,
@@ -64,12 +73,37 @@ ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "cohere": ("Cohere", LLAMA),
     "cohere, biases": ("Cohere", {**LLAMA, "attention_bias": True, "logit_scale": 3.0}),
     "cohere2": ("Cohere2", {**WIDE, **LISTED}),
+    "falcon": ("Falcon", FALCON),
+    "falcon, two norms": (
+        "Falcon",
+        {**FALCON, "new_decoder_architecture": True, "num_kv_heads": 2, "bias": True},
+    ),
+    "falcon, one norm": (
+        "Falcon",
+        {**FALCON, "new_decoder_architecture": True, "num_kv_heads": 2, "num_ln_in_parallel_attn": 1},
+    ),
+    "falcon, one after the other": ("Falcon", {**FALCON, "multi_query": False, "parallel_attn": False}),
+    "mpt": ("Mpt", MPT),
+    "mpt, six heads": ("Mpt", {**MPT, "n_heads": 6, "attn_config": {"softmax_scale": 0.3}}),
+    "bigcode": ("GPTBigCode", BIGCODE),
+    "bigcode, own keys": ("GPTBigCode", {**BIGCODE, "multi_query": False, "n_inner": 31}),
     "glm": ("Glm", {**WIDE, **rope(partial_rotary_factor=0.5)}),
     "glm4": ("Glm4", {**WIDE, **rope(partial_rotary_factor=0.5), "attention_bias": False}),
 }
 """The name in `transformers` before `ForCausalLM`, and the values of its configuration."""
 
-NEEDED = ("phi", "phi3", "gemma3", "stablelm", "starcoder2", "cohere2", "glm4")
+NEEDED = (
+    "phi",
+    "phi3",
+    "gemma3",
+    "stablelm",
+    "starcoder2",
+    "cohere2",
+    "glm4",
+    "falcon, two norms",
+    "mpt",
+    "bigcode",
+)
 """Cases with three layers whose every tensor is left out in turn."""
 
 

@@ -69,6 +69,8 @@ def random_model(model: type[Any], config: Any, seed: int = 0) -> Any:
     with torch.no_grad():
         for name, parameter in made.named_parameters():
             is_gain = "norm" in name.lower() or ".ln_" in name
+            if not parameter.requires_grad:
+                continue  # computed, not learned
             torch.nn.init.normal_(parameter, mean=0.0, std=0.3 if parameter.dim() > 1 else 0.5)
             if is_gain and name.endswith("weight") and "gemma" not in config.model_type:
                 parameter += 1.0
@@ -104,7 +106,7 @@ def differences(trace: Trace, wanted: Expected) -> dict[str, float]:
     sites = [trace.site(name) for name in trace.sites]
     assert len(sites) == len(wanted.weights)
     assert len(wanted.hidden) == len(sites) + 1
-    came_in = [site["layer_input" if "layer_input" in site.stages else _first(site)] for site in sites]
+    came_in = [site["layer_input" if "layer_input" in site.stages else first_of(site)] for site in sites]
     out = sites[-1][result_of(sites[-1].stages)]
     found = {
         "weights": max(
@@ -119,7 +121,7 @@ def differences(trace: Trace, wanted: Expected) -> dict[str, float]:
     return found
 
 
-def _first(site: Any) -> str:
+def first_of(site: Any) -> str:
     """The stage that `transformers` counts as what the first layer reads: vectors with positions, normed."""
     return next(stage for stage in ("x_normed", "x", "tokens_embedded") if stage in site.stages)
 

@@ -28,6 +28,7 @@ from checkpoints.reference_models import (  # noqa: E402  (skipped without it)
     IDS,
     Expected,
     expected,
+    first_of,
     imported,
     promoted,
     random_model,
@@ -91,6 +92,7 @@ BERT = {
 }
 # The padding token, which no text has: positions pass over it.
 ROBERTA = {**BERT, "pad_token_id": 4}
+ELECTRA = {**BERT, "embedding_size": 24}
 DISTILBERT = {
     "vocab_size": 13,
     "dim": 24,
@@ -108,6 +110,30 @@ DEBERTA = {
     "position_biased_input": False,
     "norm_rel_ebd": "layer_norm",
     "share_att_key": True,
+}
+BART = {
+    "vocab_size": 13,
+    "d_model": 24,
+    "encoder_layers": 2,
+    "decoder_layers": 3,
+    "encoder_ffn_dim": 30,
+    "decoder_ffn_dim": 40,
+    "encoder_attention_heads": 2,
+    "decoder_attention_heads": 4,
+    "max_position_embeddings": 20,
+    "pad_token_id": 1,
+    "decoder_start_token_id": 0,
+    "forced_eos_token_id": None,
+}
+MODERN = {
+    **{key: value for key, value in BERT.items() if key != "layer_norm_eps"},
+    "local_attention": 4,
+    "num_hidden_layers": 4,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+    "cls_token_id": 1,
+    "sep_token_id": 2,
 }
 T5 = {
     "vocab_size": 13,
@@ -145,6 +171,14 @@ CASES: dict[str, Case] = {
     "roberta without a head": (RobertaModel, RobertaConfig, ROBERTA),
     "distilbert": (DistilBertForMaskedLM, DistilBertConfig, DISTILBERT),
     "distilbert without a head": (DistilBertModel, DistilBertConfig, DISTILBERT),
+    "electra": (transformers.ElectraForMaskedLM, transformers.ElectraConfig, ELECTRA),
+    "electra without a head": (transformers.ElectraModel, transformers.ElectraConfig, ELECTRA),
+    "modernbert": (transformers.ModernBertForMaskedLM, transformers.ModernBertConfig, MODERN),
+    "modernbert, biases": (
+        transformers.ModernBertForMaskedLM,
+        transformers.ModernBertConfig,
+        {**MODERN, "attention_bias": True, "mlp_bias": True, "classifier_bias": True, "decoder_bias": False},
+    ),
     "deberta": (DebertaV2ForMaskedLM, DebertaV2Config, DEBERTA),
     "deberta, keys of their own": (
         DebertaV2ForMaskedLM,
@@ -203,6 +237,17 @@ T5_CASES: dict[str, Case] = {
         },
     ),
     "t5 without a head": (T5Model, T5Config, T5),
+    "bart": (transformers.BartForConditionalGeneration, transformers.BartConfig, BART),
+    "bart without a head": (
+        transformers.BartModel,
+        transformers.BartConfig,
+        {**BART, "scale_embedding": True, "activation_function": "relu"},
+    ),
+    "marian": (
+        transformers.MarianMTModel,
+        transformers.MarianConfig,
+        {**BART, "scale_embedding": True, "decoder_vocab_size": 13},
+    ),
 }
 
 
@@ -322,9 +367,7 @@ def t5_differences(trace: Trace, wanted: Any) -> dict[str, float]:
             states = getattr(wanted, f"{kind}_hidden_states")
             last = sites[-1] if kind == "encoder" else trace.site(trace.sites[-1])
             out = last[result_of(last.stages)]
-            came_in = [
-                site["layer_input" if layer else "tokens_embedded"] for layer, site in enumerate(sites)
-            ]
+            came_in = [site["layer_input" if layer else first_of(site)] for layer, site in enumerate(sites)]
             found[f"{kind} states"] = largest([*came_in, out], states)
     if hasattr(wanted, "logits"):
         found["logits"] = largest([trace.site(trace.sites[-1])["logits"]], [wanted.logits])
@@ -382,6 +425,8 @@ ONE_OF_EACH = (
     "bloom untied",
     "t5",
     "t5 gated",
+    "electra",
+    "modernbert, biases",
     "bert",
     "bert untied",
     "deberta",

@@ -110,6 +110,11 @@ def group(name: str) -> Key:
     return Key(name, None, lambda value: isinstance(value, dict), must_be("an object, or null"))
 
 
+def absent(name: str) -> Key:
+    """A key without a value that can be computed here: null, or missing."""
+    return Key(name, None, lambda value: False, must_be("null"))
+
+
 def unread(name: str) -> Key:
     """A key that changes no number here, whatever its value."""
     return Key(name, None, lambda value: True, must_be("any value"))
@@ -147,11 +152,13 @@ class Tensor:
     `{layer}`, in the experiment (`vocabulary.embedding`, `final_norm.gain`, or, of the first layer,
     `position.table`). A place that begins with `encoder.` belongs to the encoder's layer
     of that number; with `layers.` or `encoder.` and without `{layer}` in the name, to every layer of that
-    stack. A tensor for several places lists them all, and `split` returns as many arrays.
+    stack, with `encoder.0.` to its first layer. A tensor for several places lists them all, and `split`
+    returns as many arrays.
 
     `shape` consists of numbers and names of sizes. `is_there(config)` is true if a model of that
     configuration has the tensor: otherwise a tensor of this name is as unexpected as one of an unknown name.
-    `first` names the size that counts the layers, from the first on, that have it; null: all.
+    `first` names the size that counts the layers, from the first on, that have it; null: all. The first
+    `without` layers have none.
     """
 
     name: str
@@ -160,6 +167,7 @@ class Tensor:
     split: Callable[[Array, Sizes], tuple[Array, ...]] = as_stored
     is_there: Callable[[Config], bool] = always
     first: str | None = None
+    without: int = 0
 
     @property
     def places(self) -> tuple[str, ...]:
@@ -205,6 +213,7 @@ class Around:
     logit_scale: float = 1.0
     logit_cap: float | None = None
     transform: Transform | None = None
+    encoder_embedding_norm: Norm | None = None
 
 
 @dataclass(frozen=True)

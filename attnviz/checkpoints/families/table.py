@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from attnviz.checkpoints.families.bart import BART, MARIAN
 from attnviz.checkpoints.families.bert import BERT
 from attnviz.checkpoints.families.bloom import BLOOM
 from attnviz.checkpoints.families.cohere import COHERE, COHERE2
 from attnviz.checkpoints.families.deberta_v2 import DEBERTA_V2
 from attnviz.checkpoints.families.deepseek import DEEPSEEK_V2, DEEPSEEK_V3
 from attnviz.checkpoints.families.distilbert import DISTILBERT
+from attnviz.checkpoints.families.electra import ELECTRA
+from attnviz.checkpoints.families.falcon import FALCON
 from attnviz.checkpoints.families.family import Family
 from attnviz.checkpoints.families.gemma import GEMMA
 from attnviz.checkpoints.families.gemma2 import GEMMA2, GEMMA3
 from attnviz.checkpoints.families.glm import GLM, GLM4
 from attnviz.checkpoints.families.gpt2 import GPT2
+from attnviz.checkpoints.families.gpt_bigcode import GPT_BIGCODE
 from attnviz.checkpoints.families.gpt_neo import GPT_NEO
 from attnviz.checkpoints.families.gpt_neox import GPT_NEOX
 from attnviz.checkpoints.families.gpt_oss import GPT_OSS
 from attnviz.checkpoints.families.gptj import GPTJ
 from attnviz.checkpoints.families.llama import LLAMA, MISTRAL
+from attnviz.checkpoints.families.modernbert import MODERNBERT
+from attnviz.checkpoints.families.mpt import MPT
 from attnviz.checkpoints.families.opt import OPT
 from attnviz.checkpoints.families.phi import PHI, PHI3
 from attnviz.checkpoints.families.qwen import QWEN2, QWEN3
@@ -45,6 +51,9 @@ FAMILIES: tuple[Family, ...] = (
     COHERE2,
     GLM,
     GLM4,
+    FALCON,
+    MPT,
+    GPT_BIGCODE,
     GPT_NEO,
     OPT,
     GPT_NEOX,
@@ -56,6 +65,10 @@ FAMILIES: tuple[Family, ...] = (
     BERT,
     ROBERTA,
     DISTILBERT,
+    ELECTRA,
+    MODERNBERT,
     DEBERTA_V2,
     T5,
+    BART,
+    MARIAN,
 )

@@ -132,6 +132,7 @@ def encoder_of(experiment: Experiment) -> Experiment | None:
     return Experiment(
         memory.tokens,
         memory.vectors,
+        embedding_norm=experiment.encoder_embedding_norm,
         layers=experiment.encoder,
         final_norm=experiment.encoder_norm,
         dtype=experiment.dtype,

@@ -150,7 +150,7 @@ def set_norm(site: Site, name: NormName, norm: Norm | None) -> Site:
 def drawn_gain(name: str, last: LastSeen) -> Row:
     """The gain that a switch adds: the remembered one, or a random one around 1."""
     others = "embedding_norm", "final_norm", "encoder_norm", "latent_norm", "query_latent_norm"
-    places = (*NORMS, "query_gain", "key_gain", *others)
+    places = (*NORMS, "query_gain", "key_gain", *others, "encoder_embedding_norm")
     default = DrawnRow(places.index(name), 1.0, GAIN_SPREAD)
     key = name if name.endswith("gain") else f"{name}.gain"
     return _row(last, key, default)

@@ -346,8 +346,10 @@ def _fitted(experiment: Experiment, changes: dict[str, Any]) -> Experiment:
         if is_alone:
             fields[place]["cross"] = None
     if is_alone:
-        changes |= {"encoder": (), "encoder_norm": None}
-    for name, features in (("embedding_norm", d_model), ("final_norm", d_model), ("encoder_norm", d_memory)):
+        changes |= {"encoder": (), "encoder_norm": None, "encoder_embedding_norm": None}
+    around = {"embedding_norm": d_model, "final_norm": d_model}
+    around |= {"encoder_norm": d_memory, "encoder_embedding_norm": d_memory}
+    for name, features in around.items():
         changes.setdefault(name, fitted_norm(getattr(experiment, name), features))
     changes["vocabulary"] = fitted_vocabulary(experiment.vocabulary, d_model)
     return with_records(experiment, fields, changes)

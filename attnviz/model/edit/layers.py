@@ -131,7 +131,7 @@ def set_n_encoder_layers(experiment: Experiment, n: int) -> Experiment:
     if experiment.memory is None:
         raise FieldError("encoder", None, NEEDS_MEMORY)
     if n == 0:
-        return replace(experiment, encoder=(), encoder_norm=None)
+        return replace(experiment, encoder=(), encoder_norm=None, encoder_embedding_norm=None)
     layers = experiment.encoder or (_first_encoder_layer(experiment),)
     return replace(experiment, encoder=_counted(layers, n))
 

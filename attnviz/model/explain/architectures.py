@@ -107,6 +107,7 @@ def _once(experiment: Experiment) -> dict[str, Any]:
         *_of_norm(experiment.embedding_norm, d_model),
         *_of_norm(experiment.final_norm, d_model),
         *_of_norm(experiment.encoder_norm, d_memory),
+        *_of_norm(experiment.encoder_embedding_norm, d_memory),
     )
     tables = tuple(count for name in site_names(experiment) for count in _tables(at(experiment, name)))
     learned = [(N_("tables of positions"), tables), (N_("norms before and after the layers"), around)]

@@ -105,8 +105,9 @@ def _derived(experiment: Experiment, place: Place) -> Site:
             fields["final_norm"] = experiment.encoder_norm
     elif place.kind == "cross":
         memory = experiment.memory
-    if place.layer == 0 and place.stack != "encoder" and not place.is_second:
-        fields["embedding_norm"] = experiment.embedding_norm
+    if place.layer == 0 and not place.is_second:
+        name = "encoder_embedding_norm" if place.stack == "encoder" else "embedding_norm"
+        fields["embedding_norm"] = getattr(experiment, name)
     if place is places(experiment)[-1]:
         for field in ("final_norm", "vocabulary", "readout", "writing"):
             fields[field] = getattr(experiment, field)
@@ -148,7 +149,7 @@ def other_changes(before: Site, after: Site) -> dict[str, Any]:
     return changes
 
 
-_IN_ENCODER = {"final_norm": "encoder_norm"}
+_IN_ENCODER = {"final_norm": "encoder_norm", "embedding_norm": "encoder_embedding_norm"}
 
 
 def with_records(

@@ -43,6 +43,7 @@ class Experiment(Value, frozen=True):
         final_norm: None, or a norm after the last layer.
         encoder: Layers that the memory passes through before it is read; none if it is read unchanged.
         encoder_norm: None, or a norm after the encoder's last layer.
+        encoder_embedding_norm: None, or a norm of the memory's vectors and their position before the encoder.
         vocabulary: None, or the tokens that a model can write, and how it embeds them.
         readout: `similarity` adds logits, o · eᵀ over the distinct tokens, and their softmax; `vocabulary`
             the logits of the vocabulary.
@@ -86,6 +87,13 @@ class Experiment(Value, frozen=True):
         Writing | None, Field(N_("Generation"), N_("How the text continues after the prompt"))
     ] = None
     dtype: Annotated[DType, Field(N_("Precision"), N_("Number format of the engine"))] = "float32"
+    encoder_embedding_norm: Annotated[
+        Norm | None,
+        Field(
+            N_("Norm before the encoder"),
+            N_("Normalises the vectors of the second sequence before the encoder's first layer"),
+        ),
+    ] = None
 
     def check(self) -> None:
         require(bool(self.layers), "layers", of_length(0), must_be("a list of one layer or more"))
@@ -115,16 +123,18 @@ class Experiment(Value, frozen=True):
             ("embedding_norm", self.d_model),
             ("final_norm", self.d_model),
             ("encoder_norm", d_memory),
+            ("encoder_embedding_norm", d_memory),
         ):
             norm = getattr(self, name)
             if norm is not None:
                 norm.check_size(name, features)
         if self.memory is None:
             require(not self.has_cross, "layers[0].cross", None, NEEDS_MEMORY)
-            for name in ("encoder", "encoder_norm"):
+            for name in ("encoder", "encoder_norm", "encoder_embedding_norm"):
                 require(not getattr(self, name), name, None, NEEDS_MEMORY)
         if not self.encoder:
-            require(self.encoder_norm is None, "encoder_norm", [], Message("needs encoder layers"))
+            for name in ("encoder_norm", "encoder_embedding_norm"):
+                require(getattr(self, name) is None, name, [], Message("needs encoder layers"))
         for index, layer in enumerate(self.layers):
             same = (layer.cross is None) == (not self.has_cross)
             alike = must_be("null in all layers or in none")

@@ -91,7 +91,7 @@ def bare(experiment: Experiment, **changes: object) -> Experiment:
 
 
 FFN = FeedForward(5, "silu", gated=True)
-CROSSED = bare(STACKS["encoder and decoder"], final_norm=None, encoder_norm=None)
+CROSSED = bare(STACKS["encoder and decoder"], final_norm=None, encoder_norm=None, encoder_embedding_norm=None)
 COUNTED = {
     "one": bare(small(block=Block(residual=False, norm_1=None, feed_forward=FFN))),
     "seven": set_n_layers(bare(small(block=Block(residual=False, norm_1=None, feed_forward=FFN))), 7),

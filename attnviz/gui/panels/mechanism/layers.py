@@ -39,12 +39,17 @@ from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import vectors_shape
 
-NormField = Literal["embedding_norm", "final_norm", "encoder_norm"]
+NormField = Literal["embedding_norm", "final_norm", "encoder_norm", "encoder_embedding_norm"]
 
 NORM_SLOTS: tuple[tuple[NormField, str, str], ...] = (
     ("embedding_norm", N_("first norm"), N_("Normalises the token vectors with their positions")),
     ("final_norm", N_("final norm"), N_("Adds a norm after the last layer")),
     ("encoder_norm", N_("encoder"), N_("Adds a norm after the encoder's last layer")),
+    (
+        "encoder_embedding_norm",
+        N_("encoder's first"),
+        N_("Normalises the vectors of the second sequence with their positions"),
+    ),
 )
 
 
@@ -55,7 +60,7 @@ def _has_encoder(experiment: Experiment) -> bool:
 def set_stack_norm(experiment: Experiment, name: NormField, norm: Norm | None) -> Experiment:
     """Set a norm before or after the layers, fitted to its input."""
     features = experiment.d_model
-    if name == "encoder_norm" and experiment.memory is not None:
+    if name.startswith("encoder") and experiment.memory is not None:
         features = vectors_shape(experiment.memory.vectors)[1]
     return replace(experiment, **{name: fitted_norm(norm, features)})
 
@@ -185,7 +190,7 @@ class LayersSection(Section):
             hint=hint,
             read=lambda e: getattr(e, name),
             edit=lambda e, norm: set_stack_norm(e, name, norm),
-            shown=_has_encoder if name == "encoder_norm" else lambda e: True,
+            shown=_has_encoder if name.startswith("encoder") else lambda e: True,
         )
         line = NormLine(whole_experiment(self.store), slot, self.store, lambda: self._seen)
         self.body.addWidget(line)

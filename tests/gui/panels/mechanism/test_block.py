@@ -184,6 +184,8 @@ def test_an_encoder_and_a_second_attention(qtbot: QtBot, panel: MechanismPanel) 
     assert site_names(panel.store.experiment) == names
     choose(qtbot, panel, "encoder_norm_kind", "rms")
     assert panel.store.experiment.encoder_norm == Norm("rms")
+    choose(qtbot, panel, "encoder_embedding_norm_kind", "layer")
+    assert panel.store.experiment.encoder_embedding_norm == Norm("layer")
     panel.store.look(site="decoder.0.self")
     ffn = find(panel, Toggle, "ffn_toggle")
     assert not ffn.isEnabled()
