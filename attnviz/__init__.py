@@ -68,6 +68,7 @@ __all__ = [
     "backward",
     "decode",
     "document_schema",
+    "holds",
     "import_checkpoint",
     "load",
     "one_layer",
@@ -292,6 +293,25 @@ def script(
     document = given if isinstance(given, Document) else Document(_experiment(given))
     wanted = Wanted(None if stages is None else tuple(stages), site)
     return written(document, LIBRARY_BY_ID[library], wanted)
+
+
+def holds(
+    claim: str, given: Experiment | Document | Trace, engine: str = "numpy", device: str = "auto"
+) -> bool:
+    """True if a claim holds, such as `weights[2].sum() == 1` or `max(scores) < 20`; see docs/lessons.md.
+
+    A claim is parsed, never run as code. Stages are those of the selected attention and head.
+
+    Raises `ValueError` for a text that is no condition over the stages, and what `run` raises.
+    """
+    from attnviz.model.claims.scope import Scope
+    from attnviz.model.claims.scope import holds as is_true
+    from attnviz.model.spec.document import Document
+    from attnviz.model.spec.view import View
+    from attnviz.model.trace import Trace
+
+    trace = given if isinstance(given, Trace) else run(given, engine, device)
+    return is_true(claim, Scope(trace, given.view if isinstance(given, Document) else View()))
 
 
 def _experiment(given: Any) -> Experiment:

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 DOC_HELP = N_("a document file, the name of a preset (see attnviz presets), or a model's folder with --text")
 
 
-def add_document(command: ArgumentParser) -> None:
+def add_document(command: ArgumentParser, *, is_needed: bool = True) -> None:
     """Add the document, the engine, the precision and the text."""
-    command.add_argument("document", metavar="DOC", help=_(DOC_HELP))
+    command.add_argument("document", metavar="DOC", nargs=None if is_needed else "?", help=_(DOC_HELP))
     command.add_argument("--engine", default="numpy", help=_("numpy or torch (default: numpy)"))
     command.add_argument("--device", default="auto", help=_("auto, cpu, cuda or cuda:N (default: auto)"))
     command.add_argument("--dtype", help=_("the precision, instead of the document's dtype"))

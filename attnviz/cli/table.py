@@ -5,6 +5,7 @@ from attnviz.cli.commands import (
     ablate,
     animate,
     bench,
+    claims,
     decode,
     gui,
     heads,
@@ -36,5 +37,6 @@ COMMANDS: tuple[Command, ...] = (
     ablate.COMMAND,
     patch.COMMAND,
     lesson.COMMAND,
+    claims.COMMAND,
     bench.COMMAND,
 )

@@ -37,7 +37,9 @@ class Sheet:
 
 def sheets(lesson: Lesson, language: str, preset: Preset, run: Run) -> tuple[Sheet, ...]:
     """The steps of a lesson, computed. Raises `InputError` where a step cannot be set up."""
-    return tuple(Sheet(step, step.words_in(language), scope_of(step, preset, run)) for step in lesson.steps)
+    return tuple(
+        Sheet(step, step.words_in(language), scope_of(step.scene, preset, run)) for step in lesson.steps
+    )
 
 
 def lesson_page(lesson: Lesson, language: str, made: tuple[Sheet, ...], *, is_slides: bool = False) -> str:

@@ -42,6 +42,8 @@ JOBS: tuple[Job, ...] = (
     Job("search", N_("Searching the heads")),
     Job("lens", N_("Computing the logit lens")),
     Job("failures", N_("Checking the stages")),
+    Job("claims", N_("Checking the claims")),
+    Job("own_claims", N_("Checking the claims")),
     Job("file", N_("Opening")),
     Job("story", N_("Opening")),
     Job("lesson", N_("Opening")),

@@ -201,6 +201,18 @@ class Store(QObject):
         if caption != self.document.caption:
             self._put(replace(self.document, caption=caption))
 
+    def claim(self, claims: tuple[str, ...]) -> bool:
+        """Replace the claims of the document; ones that are no expression are sent through `rejected`."""
+        if claims == self.document.claims:
+            return True
+        try:
+            document = replace(self.document, claims=claims)
+        except ValueError as error:
+            self.rejected.emit(error)
+            return False
+        self._put(document)
+        return True
+
     @property
     def edited_attentions(self) -> tuple[Site, ...]:
         """The attentions that an edit changes: the selected one, then those that are edited alike."""

@@ -195,6 +195,7 @@ class Window(QMainWindow):
         self._watch_head()
         self._watch_lessons()
         self._watch_failures()
+        self._watch_claims()
         self._watch_lens()
         self._watch_draws()
         self._watch_mechanism()
@@ -249,6 +250,14 @@ class Window(QMainWindow):
         panel = self.panels["failures"]
         assert isinstance(panel, FailuresPanel)
         self.failures_live = FailuresLive(panel, self.decode_scheduler, self)
+
+    def _watch_claims(self) -> None:
+        from attnviz.gui.live.claims import ClaimsLive
+        from attnviz.gui.panels.claims.panel import ClaimsPanel
+
+        panel = self.panels["claims"]
+        assert isinstance(panel, ClaimsPanel)
+        self.claims_live = ClaimsLive(panel, self.decode_scheduler, self)
 
     def _watch_draws(self) -> None:
         from attnviz.gui.live.draws import DrawsLive

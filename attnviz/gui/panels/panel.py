@@ -100,7 +100,7 @@ class Panel(QWidget):
         (old, old_trace), new = self._told, store.document
         self._told = new, trace
         moved = old is not None and old.site != new.site
-        if old is None or moved or old.experiment is not new.experiment or self._looks_anew(old, new):
+        if old is None or moved or old.experiment is not new.experiment or self.looks_anew(old, new):
             self.on_document(old, new)
         if trace is not None and (moved or trace is not old_trace):
             self.on_trace(trace)
@@ -108,7 +108,8 @@ class Panel(QWidget):
     def _hovered(self) -> Cell | None:
         return self.store.pointer.cell if self.follows_player else self.store.hovered
 
-    def _looks_anew(self, old: Document, new: Document) -> bool:
+    def looks_anew(self, old: Document, new: Document) -> bool:
+        """True if a document of the same experiment looks different in the panel."""
         return any(getattr(old.view, name) != getattr(new.view, name) for name in self.follows)
 
     @Slot()

@@ -62,6 +62,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow("lesson", N_("Lesson"), "lesson.panel:LessonPanel", titled=False, width=300),
     PanelRow("compare", N_("Compare"), "compare.panel:ComparePanel", titled=False, width=560),
     PanelRow("failures", N_("Failures"), "failures:FailuresPanel", width=240),
+    PanelRow("claims", N_("Claims"), "claims.panel:ClaimsPanel"),
     PanelRow("lens", N_("Logit lens"), "lens.panel:LensPanel", width=360),
     PanelRow("grid", N_("All heads"), "grid.panel:GridPanel", titled=False, width=400),
 )

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from attnviz.errors import InputError, Message, quoted
 from attnviz.model.captions import Anchor
 
+ROUNDING = 1e-6
+"""Relative difference of numbers that `==` calls equal: rounding of sums in float32."""
 Value = Any
 """A float, a bool, a text, an array, or a `Grid`."""
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from attnviz.errors import InputError, Message, quoted, verbatim
 from attnviz.model.claims.expression import (
+    ROUNDING,
     At,
     Binary,
     Call,
@@ -46,13 +47,25 @@ _TOKEN = re.compile(
 _SAME = {"−": "-", "×": "*", "÷": "/", "≤": "<=", "≥": ">=", "≠": "!="}
 _SUMS: dict[str, Callable[[Any, Any], Any]] = {"+": np.add, "-": np.subtract}
 _PRODUCTS: dict[str, Callable[[Any, Any], Any]] = {"*": np.multiply, "/": np.divide, "@": np.matmul}
+
+
+def equal(a: Any, b: Any) -> Any:
+    """Numbers that are equal but for rounding: |a − b| ≤ `ROUNDING` · max(|a|, |b|). Only 0 equals 0."""
+    a, b = np.asarray(a), np.asarray(b)
+    if a.dtype.kind in "UO" or b.dtype.kind in "UO":
+        return np.asarray(a == b)
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        return (a == b) | (np.abs(a - b) <= ROUNDING * np.maximum(np.abs(a), np.abs(b)))
+
+
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt,
     "<=": operator.le,
     ">": operator.gt,
     ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
+    "==": equal,
+    "!=": lambda a, b: ~equal(a, b),
 }
 _WORDS = ("and", "or", "not")
 

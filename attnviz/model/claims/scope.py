@@ -50,6 +50,8 @@ class Scope:
             return CONSTANTS[name]
         if name in SIZES:
             return float(SIZES[name](self.site))
+        if name == "n_layers":
+            return float(len(self.trace.experiment.layers))
         if name == "visible":
             return self._visible()
         if name in STAGE_BY_ID:
@@ -57,7 +59,7 @@ class Scope:
         site = self.site.experiment
         if name in site.__struct_fields__:
             return _plain(getattr(site, name))
-        known = (*self.site.stages, *SIZES, "visible")
+        known = (*self.site.stages, *SIZES, "n_layers", "visible")
         raise InputError(Message("The name {name} {rule}.", name=quoted(name), rule=among(known)))
 
     def call(self, name: str, arguments: tuple[Value, ...]) -> Value:

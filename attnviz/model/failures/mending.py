@@ -11,8 +11,14 @@ from attnviz.model.spec.experiment import Experiment
 
 
 def mended(present: Experiment, before: Experiment, broken: Experiment) -> Experiment:
-    """`present`, in which everything that differs between `before` and `broken` is as it was before."""
-    made = _mended(present, before, broken)
+    """`present`, in which everything that differs between `before` and `broken` is as it was before.
+
+    Where undo has led to a state that has no place for it, such as one with other stacks, `present` itself.
+    """
+    try:
+        made = _mended(present, before, broken)
+    except ValueError:
+        return present
     assert isinstance(made, Experiment)
     return made
 

@@ -59,6 +59,7 @@ class File(Struct, frozen=True, forbid_unknown_fields=True):
     view: View = View()
     title: str = ""
     caption: str = ""
+    claims: tuple[str, ...] = ()
 
 
 # --- reading ---------------------------------------------------------------------------------------
@@ -127,7 +128,7 @@ def document_from(data: Any, tensors: Mapping[str, Callable[[], Matrix]]) -> Doc
         raise FieldError("key", half, Message("must consist of whole characters")) from None
     except (msgspec.ValidationError, ValueError) as error:
         raise path_in_file(field_error(error, File, data, "$")) from None
-    return Document(file.experiment, file.view, file.title, file.caption)
+    return Document(file.experiment, file.view, file.title, file.caption, file.claims)
 
 
 def _tensor(tensors: Mapping[str, Callable[[], Matrix]], name: object) -> Matrix:
@@ -184,6 +185,7 @@ def write(document: Document, names: Mapping[Matrix, str]) -> str:
         "version": VERSION,
         "title": document.title,
         **({"caption": document.caption} if document.caption else {}),
+        **({"claims": document.claims} if document.claims else {}),
         "experiment": plain(document.experiment),
         "view": plain(document.view),
     }

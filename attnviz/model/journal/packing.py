@@ -128,6 +128,7 @@ class Packer:
             "version": VERSION,
             "title": document.title,
             "caption": document.caption,
+            "claims": document.claims,
             "experiment": {name: shared(getattr(experiment, name)) for name in experiment.__struct_fields__},
             "view": msgspec.to_builtins(document.view),
         }

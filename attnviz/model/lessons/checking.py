@@ -9,7 +9,8 @@ from functools import partial
 
 from attnviz.errors import InputError, Message, message_of, quoted
 from attnviz.model.claims.scope import Scope, holds, value_of
-from attnviz.model.lessons.lesson import Lesson, Step, Words
+from attnviz.model.claims.verdict import verdict_of
+from attnviz.model.lessons.lesson import Lesson, Scene, Step, Words
 from attnviz.model.lessons.scene import Preset, document_of, lit_cells
 from attnviz.model.lessons.text import pieces
 from attnviz.model.spec.experiment import Experiment
@@ -33,17 +34,20 @@ def problems(lesson: Lesson, preset: Preset, run: Run) -> Iterator[Problem]:
     ids = {step.id for step in lesson.steps}
     for step in lesson.steps:
         try:
-            scope = scope_of(step, preset, run)
+            scope = scope_of(step.scene, preset, run)
+            cured = scope_of(step.cured, preset, run) if step.cures else None
         except (ValueError, KeyError) as error:
             yield Problem(step.id, message_of(error))
             continue
         for problem in _in_step(step, scope, ids, lesson.languages):
             yield Problem(step.id, problem)
+        for problem in _claim(step, scope, cured, ids):
+            yield Problem(step.id, problem)
 
 
-def scope_of(step: Step, preset: Preset, run: Run) -> Scope:
-    """The names of the expressions of a step."""
-    document = document_of(step.scene, preset)
+def scope_of(scene: Scene, preset: Preset, run: Run) -> Scope:
+    """The names of the expressions of a scene."""
+    document = document_of(scene, preset)
     return Scope(run(document.experiment), document.view)
 
 
@@ -64,6 +68,23 @@ def _in_step(step: Step, scope: Scope, ids: set[str], languages: tuple[str, ...]
             yield Message("The step must have texts in {language}.", language=language)
     for code, words in step.words.items():
         yield from _in_words(code, words, scope, ids)
+
+
+def _claim(step: Step, scope: Scope, cured: Scope | None, ids: set[str]) -> Iterator[Message]:
+    """A claim has a verdict; one with a cure is wrong before it and right after it."""
+    if not step.claim:
+        return
+    try:
+        verdict = verdict_of(step.claim, scope, cured)
+    except InputError as error:
+        yield error.message
+        return
+    if cured is None:
+        return
+    if verdict != "setting":
+        yield Message("The claim {claim} must hold with its cure, and only then.", claim=quoted(step.claim))
+    for code, words in step.words.items():
+        yield from _in_text(code, words.cure, cured, ids)
 
 
 def _question(step: Step, scope: Scope) -> Iterator[Message]:
@@ -99,20 +120,24 @@ def _must_hold(condition: str, scope: Scope) -> Iterator[Message]:
 
 def _in_words(code: str, words: Words, scope: Scope, ids: set[str]) -> Iterator[Message]:
     for text in words.all:
-        bare = _DECIMAL.search(_PIECE_OF_NUMBER.sub("", text))
-        if bare is not None:
-            yield Message(
-                "A number in {language} must be an expression in braces; got {number}.",
-                language=code,
-                number=bare[0],
-            )
-        try:
-            found = pieces(text)
-        except InputError as error:
-            yield error.message
-            continue
-        for piece in found:
-            yield from _tried(partial(piece.check, scope, ids))
+        yield from _in_text(code, text, scope, ids)
+
+
+def _in_text(code: str, text: str, scope: Scope, ids: set[str]) -> Iterator[Message]:
+    bare = _DECIMAL.search(_PIECE_OF_NUMBER.sub("", text))
+    if bare is not None:
+        yield Message(
+            "A number in {language} must be an expression in braces; got {number}.",
+            language=code,
+            number=bare[0],
+        )
+    try:
+        found = pieces(text)
+    except InputError as error:
+        yield error.message
+        return
+    for piece in found:
+        yield from _tried(partial(piece.check, scope, ids))
 
 
 def _tried(job: Callable[[], object]) -> Iterator[Message]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True)
@@ -11,7 +11,7 @@ class Words:
     """The texts of a step in one language; see `text.py` for links and numbers in them.
 
     `question` belongs to a prediction, `answers` are its choices, `reveal` is shown after it; `task` is
-    something to try.
+    something to try. `claim` is a sentence to check, `cure` says under which setting it holds.
     """
 
     title: str
@@ -21,11 +21,16 @@ class Words:
     answers: tuple[str, ...] = ()
     reveal: str = ""
     task: str = ""
+    claim: str = ""
+    cure: str = ""
 
     @property
     def all(self) -> tuple[str, ...]:
-        """Every text, in the order in which it is read."""
-        later = (self.question, *self.answers, self.reveal, self.task)
+        """Every text, in the order in which it is read; its numbers are those of the scene.
+
+        Without `cure`, whose numbers are those of the scene that is cured.
+        """
+        later = (self.question, *self.answers, self.reveal, self.task, self.claim)
         return tuple(text for text in (self.title, *self.paragraphs, *self.points, *later) if text)
 
 
@@ -52,7 +57,8 @@ class Step:
 
     `predict` is an expression whose value the reader predicts within `tolerance`; `choose` are conditions,
     one for each answer, of which one holds; `task` is a condition that the reader makes true; `holds` are
-    conditions that are true of the scene, for the checker.
+    conditions that are true of the scene, for the checker. `claim` is the condition of a sentence that may be
+    right or wrong, and `cures` are changes of the scene under which a wrong one holds.
     """
 
     id: str
@@ -63,6 +69,13 @@ class Step:
     choose: tuple[str, ...] = ()
     task: str = ""
     holds: tuple[str, ...] = ()
+    claim: str = ""
+    cures: tuple[tuple[str, object], ...] = ()
+
+    @property
+    def cured(self) -> Scene:
+        """The scene under the setting in which the claim holds."""
+        return replace(self.scene, changes=(*self.scene.changes, *self.cures))
 
     def words_in(self, language: str) -> Words:
         """The texts in a language, or in the first one that the step has."""

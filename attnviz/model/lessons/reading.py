@@ -127,7 +127,7 @@ def _step(lines: Lines, common: dict[str, str]) -> Step:
         rule = must_be("a name of small letters, digits and hyphens")
         raise InputError(_at(number, FieldError("step", id_, rule).message))
     first = next((i for i, (_n, line) in enumerate(rest) if line.startswith("## ")), len(rest))
-    draft: dict[str, Any] = {"changes": [], "look": {}, "light": [], "choose": [], "holds": []}
+    draft: dict[str, Any] = {"changes": [], "look": {}, "light": [], "choose": [], "holds": [], "cures": []}
     for key, value in common.items():
         KEYS[key](draft, value)
     for number, line in rest[:first]:
@@ -171,8 +171,11 @@ def _made(id_: str, draft: dict[str, Any], words: dict[str, Words], number: int)
         draft.get("workspace", ""),
         draft.get("panels", ()),
     )
-    asked = {key: draft[key] for key in ("predict", "tolerance", "task") if key in draft}
-    step = Step(id_, scene, words, choose=tuple(draft["choose"]), holds=tuple(draft["holds"]), **asked)
+    asked: dict[str, Any] = {
+        key: draft[key] for key in ("predict", "tolerance", "task", "claim") if key in draft
+    }
+    lists: dict[str, Any] = {key: tuple(draft[key]) for key in ("choose", "holds", "cures")}
+    step = Step(id_, scene, words, **asked, **lists)
     for code, text in words.items():
         if len(text.answers) != len(step.choose):
             rule = must_be("{n} answers, one for each line choose", n=len(step.choose))
@@ -184,6 +187,12 @@ def _made(id_: str, draft: dict[str, Any], words: dict[str, Words], number: int)
             )
         if bool(text.task) != bool(step.task):
             raise InputError(_at(number, Message("A step must have a text > with a task, and only then.")))
+        if bool(text.claim) != bool(step.claim):
+            raise InputError(_at(number, Message("A step must have a text = with a claim, and only then.")))
+        if bool(text.cure) != bool(step.cures) or (step.cures and not step.claim):
+            raise InputError(
+                _at(number, Message("A step must have a text + with a claim and its cure, and only then."))
+            )
     return step
 
 
@@ -199,11 +208,14 @@ def _look(key: str, read: Callable[[str], Any]) -> Callable[[dict[str, Any], str
     return lambda draft, value: draft["look"].__setitem__(key, read(value))
 
 
-def _change(draft: dict[str, Any], value: str) -> None:
-    path, equals, written = value.partition("=")
-    if not equals:
-        raise InputError(Message("A change must be path = value; got {value}.", value=quoted(value)))
-    draft["changes"].append((path.strip(), _json(written.strip())))
+def _change(key: str) -> Callable[[dict[str, Any], str], None]:
+    def change(draft: dict[str, Any], value: str) -> None:
+        path, equals, written = value.partition("=")
+        if not equals:
+            raise InputError(Message("A change must be path = value; got {value}.", value=quoted(value)))
+        draft[key].append((path.strip(), _json(written.strip())))
+
+    return change
 
 
 def _json(text: str) -> Any:
@@ -229,7 +241,7 @@ def _names(key: str) -> Callable[[dict[str, Any], str], None]:
 KEYS: dict[str, Callable[[dict[str, Any], str], None]] = {
     "preset": _put("preset"),
     "text": _put("text"),
-    "set": _change,
+    "set": _change("changes"),
     "site": _look("site", str),
     "stage": _look("stage", str),
     "head": _look("head", int),
@@ -245,6 +257,8 @@ KEYS: dict[str, Callable[[dict[str, Any], str], None]] = {
     "choose": _add("choose"),
     "task": _put("task"),
     "holds": _add("holds"),
+    "claim": _put("claim"),
+    "cure": _change("cures"),
 }
 """The keys of a step, and how each is read into its draft."""
 
@@ -267,7 +281,7 @@ def _words(lines: Lines) -> tuple[str, Words]:
     return code, Words(title, **texts, **lists)
 
 
-_MARKS = {"? ": "question", "! ": "reveal", "> ": "task"}
+_MARKS = {"? ": "question", "! ": "reveal", "> ": "task", "= ": "claim", "+ ": "cure"}
 _LISTS = ("paragraphs", "points", "answers")
 
 

@@ -1,4 +1,4 @@
-"""`LESSONS`: the lessons that ship with the program, in the order in which they are taught."""
+"""`LESSONS` and `CLAIMS`: what ships with the program, in the order in which it is taught."""
 
 from __future__ import annotations
 
@@ -31,6 +31,25 @@ LESSONS: tuple[str, ...] = (
     "history",
 )
 """Their ids: `resources/lessons/<id>.md`."""
+
+
+CLAIMS: tuple[str, ...] = (
+    "similarity",
+    "softmax",
+    "scale",
+    "masks",
+    "heads",
+    "positions",
+    "block",
+    "cost",
+)
+"""Groups of claims of textbooks, right and wrong: `resources/claims/<id>.md`, a claim in each step."""
+
+
+@cache
+def shipped_claims(id_: str) -> Lesson:
+    """A group of claims of the program."""
+    return load_lesson(resources.path("claims", f"{id_}{SUFFIX}"))
 
 
 @cache

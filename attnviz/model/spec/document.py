@@ -6,23 +6,39 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from attnviz.errors import FieldError, InputError, about, must_be, verbatim
+from attnviz.model.claims.parser import parse
 from attnviz.model.sites.sites import at, shown_site
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.value import Value
 from attnviz.model.spec.view import Cell, View, shown_head
 
+MOST_CLAIMS = 32
+"""Claims of a document: each is computed with every run."""
+
 
 class Document(Value, frozen=True):
     """An experiment and its view. `title` names it in the window and in figures.
 
     `caption` says in a sentence what to see in it; its words may refer to tokens (see `model/captions.py`).
+    `claims` are conditions over its stages, such as `weights[2].sum() == 1` (see `model/claims/`).
     """
 
     experiment: Experiment
     view: View = View()
     title: str = ""
     caption: str = ""
+    claims: tuple[str, ...] = ()
+
+    def check(self) -> None:
+        if len(self.claims) > MOST_CLAIMS:
+            raise FieldError("claims", len(self.claims), must_be("at most {most} claims", most=MOST_CLAIMS))
+        for number, claim in enumerate(self.claims):
+            try:
+                parse(claim)
+            except InputError as error:
+                raise InputError(about(verbatim(f"claims[{number}]"), error.message)) from None
 
     @property
     def site(self) -> str:
@@ -31,8 +47,8 @@ class Document(Value, frozen=True):
 
     def has_work_of(self, other: Document) -> bool:
         """True if two documents differ in their views alone, so that neither has unsaved work of its own."""
-        is_named_alike = self.title == other.title and self.caption == other.caption
-        return is_named_alike and self.experiment == other.experiment
+        own, others = ((one.title, one.caption, one.claims) for one in (self, other))
+        return own == others and self.experiment == other.experiment
 
     @property
     def attention(self) -> Site:

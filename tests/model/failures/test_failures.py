@@ -68,3 +68,18 @@ def test_what_was_edited_meanwhile_stays() -> None:
 
 def test_every_check_is_the_one_of_a_failure() -> None:
     assert {row.check for row in FAILURES} == {row.id for row in CHECKS}
+
+
+def test_a_state_without_a_place_for_a_failure_stays_as_it_is() -> None:
+    """Undo may lead behind the state that was broken, to one with other stacks of layers."""
+    stacked = load_preset("encoder-decoder").experiment
+    states = [stacked]
+    for failure in FAILURES:
+        for state in (stacked, states[-1]):
+            broken = failure.breaks(state, shown_site(state, "decoder.0.self"))
+            states += [] if broken is None else [broken]
+    kept = 0
+    for before, broken in zip(states, states[1:], strict=False):
+        for present in states:
+            kept += mended(present, before, broken) is present and present != before
+    assert kept

@@ -91,7 +91,7 @@ def test_a_step_sets_the_program() -> None:
     document = document_of(step.scene, load_preset)
     assert document.attention.temperature == 2
     assert (document.view.stage, document.view.query, document.view.locked) == ("weights", 3, None)
-    assert lit_cells(step.scene, scope_of(step, load_preset, execute)) == {(3, c) for c in range(4)}
+    assert lit_cells(step.scene, scope_of(step.scene, load_preset, execute)) == {(3, c) for c in range(4)}
 
 
 def test_pieces_of_a_text() -> None:
@@ -242,7 +242,7 @@ def test_a_task_can_be_done(name: str) -> None:
         for path, value in SOLUTIONS[name]
     )
     scene = replace(step.scene, changes=step.scene.changes + changes)
-    assert holds(step.task, scope_of(replace(step, scene=scene), cached_preset, execute))
+    assert holds(step.task, scope_of(scene, cached_preset, execute))
 
 
 def test_the_shipped_fonts_have_every_character_of_a_lesson() -> None:

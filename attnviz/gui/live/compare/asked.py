@@ -10,6 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
+from attnviz.model.claims.own import Answer, answers
+from attnviz.model.claims.scope import Scope
 from attnviz.model.contrast.contrast import Contrast, Shown, contrast
 from attnviz.model.contrast.differences import Difference, differences
 from attnviz.model.contrast.next_tokens import NextToken, next_tokens
@@ -107,7 +111,17 @@ class OwnAsked:
             contrast=contrast(*shown, self.stage, self.alignment),
             differences=differences(self.pinned.experiment, self.document.experiment),
             next_tokens=next_tokens(first, self.trace, NEXT_TOKENS),
+            claims=self._claims(first),
         )
+
+    def _claims(self, first: Trace) -> tuple[tuple[Answer, Answer], ...]:
+        """The claims of both documents, answered in A and in B."""
+        claims = dict.fromkeys((*self.pinned.document.claims, *self.document.claims))
+        sides = [
+            answers(claims, Scope(trace, replace(self.document.view, site=where.site, head=where.head)))
+            for trace, where in zip((first, self.trace), self.where, strict=True)
+        ]
+        return tuple(zip(*sides, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,3 +135,4 @@ class OwnAnswer:
     contrast: Contrast
     differences: tuple[Difference, ...]
     next_tokens: tuple[NextToken, ...]
+    claims: tuple[tuple[Answer, Answer], ...] = ()

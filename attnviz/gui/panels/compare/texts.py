@@ -7,6 +7,7 @@ from attnviz.engines.table import ENGINE_BY_ID
 from attnviz.gui.live.compare.asked import OwnAnswer, Where
 from attnviz.gui.panels.compare.differs import Line
 from attnviz.i18n import _
+from attnviz.model.claims.own import Answer
 from attnviz.model.sites.titles import label_among_several
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
@@ -50,9 +51,16 @@ def differing(answer: OwnAnswer) -> tuple[list[Line], str]:
     if answer.engines[0] != answer.engines[1]:
         lines.append((_("Engine"), _engine(answer.engines[0]), _engine(answer.engines[1])))
     lines += [(one.title(), *one.texts()) for one in answer.differences]
+    lines += [(visible(a.claim), _held(a), _held(b)) for a, b in answer.claims if a.is_true != b.is_true]
     if not lines:
         return lines, _("A and B are the same state. Change anything in the window.")
     return lines, _("Everything else is equal.")
+
+
+def _held(answer: Answer) -> str:
+    """The answer to a claim in words."""
+    words = {True: _("holds"), False: _("does not hold"), None: answer.problem_text()}
+    return words[answer.is_true]
 
 
 def _place(experiment: Experiment, where: Where, head: int, answer: OwnAnswer) -> str:

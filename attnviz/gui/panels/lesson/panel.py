@@ -14,11 +14,11 @@ from attnviz.gui.panels.lesson.footer import Footer
 from attnviz.gui.panels.lesson.library import Library, Shelved
 from attnviz.gui.panels.lesson.question import Question
 from attnviz.gui.panels.lesson.task import Task
-from attnviz.gui.panels.lesson.text import LessonText, paragraphs, points
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.control import plain_tooltip
+from attnviz.gui.widgets.linked_text import LinkedText, paragraphs, points
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.i18n import _, current_language
 from attnviz.model.claims.scope import Scope, holds
@@ -57,7 +57,7 @@ class LessonPanel(Panel):
         self._shelf: tuple[Shelved, ...] = ()
         self._library, self.question, self.task, self.footer = Library(), Question(), Task(), Footer()
         self._place, self._title = QLabel(), QLabel()
-        self._text = LessonText("lesson_text")
+        self._text = LinkedText("lesson_text")
         self._all, self._return, self._go = Button(), Button(), Button()
         self._pages = QStackedWidget()
         self._build()

@@ -10,10 +10,10 @@ from attnviz.core.text import number
 from attnviz.errors import InputError
 from attnviz.gui.look.fonts import number_font, ui_font
 from attnviz.gui.look.theme import GRID, Theme
-from attnviz.gui.panels.lesson.text import LessonText, paragraphs
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.card import Card
 from attnviz.gui.widgets.control import plain_tooltip
+from attnviz.gui.widgets.linked_text import LinkedText, paragraphs
 from attnviz.i18n import _
 from attnviz.model.claims.scope import Scope, holds, value_of
 from attnviz.model.lessons.answers import answer_of, is_close
@@ -38,7 +38,7 @@ class Question(Card):
         self._scope: Scope | None = None
         self._said: tuple[bool, str] | None = None
         self.is_revealed = False
-        self._text = LessonText("question_text", _TEXT)
+        self._text = LinkedText("question_text", _TEXT)
         self._answers = QVBoxLayout()
         self._answers.setSpacing(GRID // 2)
         self._group = QButtonGroup(self)
@@ -56,7 +56,7 @@ class Question(Card):
         self.button.setObjectName("reveal_button")
         self.button.setProperty("primary", True)
         self.button.clicked.connect(self.reveal)
-        self._reveal = LessonText("reveal_text", _TEXT)
+        self._reveal = LinkedText("reveal_text", _TEXT)
         line = QHBoxLayout()
         line.setSpacing(GRID)
         line.addWidget(self.entry)

@@ -7,8 +7,8 @@ from PySide6.QtWidgets import QLabel
 
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import Theme
-from attnviz.gui.panels.lesson.text import LessonText, paragraphs
 from attnviz.gui.widgets.card import Card
+from attnviz.gui.widgets.linked_text import LinkedText, paragraphs
 from attnviz.i18n import _
 from attnviz.model.claims.scope import Scope
 from attnviz.model.lessons.markup import markup
@@ -26,7 +26,7 @@ class Task(Card):
         self._source = ""
         self._scope: Scope | None = None
         self.is_done = False
-        self._text = LessonText("task_text", 14)
+        self._text = LinkedText("task_text", 14)
         self._text.pointed.connect(self.pointed)
         self._text.chosen.connect(self.chosen)
         self._verdict = QLabel()

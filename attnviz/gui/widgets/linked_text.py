@@ -1,4 +1,4 @@
-"""The text of a step: paragraphs and numbered points, whose words light cells and whose cells are real."""
+"""Text with links: paragraphs and numbered points, whose words light cells and whose cells are real."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LINE = 132
 """Height of a line in percent of the font's."""
 
 
-class LessonText(QTextBrowser):
+class LinkedText(QTextBrowser):
     """Escaped HTML with links, as high as its text. It fetches nothing: links are told by their addresses."""
 
     pointed = Signal(str)

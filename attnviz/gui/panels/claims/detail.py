@@ -1,0 +1,83 @@
+"""The open claim: its verdict, its arithmetic, its cure, and buttons that set the program."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+
+from attnviz.gui.look.fonts import ui_font
+from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
+from attnviz.gui.panels.claims.line import color_of
+from attnviz.gui.widgets.button import Button
+from attnviz.gui.widgets.linked_text import LinkedText, paragraphs
+from attnviz.i18n import _
+from attnviz.model.claims.verdict import VERDICT_BY_ID
+from attnviz.model.lessons.judging import Card, Judged
+
+
+class Detail(QWidget):
+    """Stands below the line of the open claim."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._judged: Judged | None = None
+        self._theme: Theme | None = None
+        self._verdict = QLabel()
+        self._verdict.setObjectName("claim_verdict")
+        self._verdict.setFont(ui_font(TEXT_PX))
+        self._verdict.setWordWrap(True)
+        self.text = LinkedText("claim_text", TEXT_PX)
+        self.show_it, self.mend, self.back = Button(), Button(), Button()
+        buttons = QHBoxLayout()
+        buttons.setSpacing(GRID // 2)
+        buttons.addWidget(self.show_it)
+        buttons.addWidget(self.mend)
+        buttons.addStretch(1)
+        named = {"claim_show": self.show_it, "claim_mend": self.mend, "claim_back": self.back}
+        for name, button in named.items():
+            button.setObjectName(name)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(2 * GRID, 0, 0, GRID)
+        column.setSpacing(GRID // 2)
+        column.addWidget(self._verdict)
+        column.addWidget(self.text)
+        column.addLayout(buttons)
+        column.addWidget(self.back, 0, Qt.AlignmentFlag.AlignLeft)
+
+    @property
+    def judged(self) -> Judged | None:
+        """The open claim."""
+        return self._judged
+
+    def show_claim(self, judged: Judged, card: Card) -> None:
+        """Show another claim in a language."""
+        self._judged = judged
+        row = VERDICT_BY_ID[judged.verdict]
+        self._verdict.setText(f"{row.sign}  {_(row.title)}")
+        self.text.set_body(paragraphs([*card.says, *([card.cure] if card.cure else [])]))
+        self.mend.setVisible(bool(judged.step.cures))
+        self._paint()
+
+    def set_left(self, has_left: bool) -> None:
+        """Offer the way back, if a claim was shown in the program."""
+        self.back.setVisible(has_left)
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Use the colours of `theme`."""
+        self._theme = theme
+        self.text.apply_theme(theme)
+        self._paint()
+
+    def retranslate(self) -> None:
+        """Set the texts of the buttons again."""
+        self.show_it.setText(_("Show"))
+        self.show_it.setToolTip(_("Opens the document of this claim, at its stage"))
+        self.mend.setText(_("Make it true"))
+        self.mend.setToolTip(_("Opens it with the setting in which the sentence holds"))
+        self.back.setText(_("Return"))
+        self.back.setToolTip(_("Goes back to the document before the claims"))
+
+    def _paint(self) -> None:
+        if self._theme is not None and self._judged is not None:
+            color = color_of(self._judged.verdict, self._theme)
+            self._verdict.setStyleSheet(f"color: {color}; font-weight: 600")

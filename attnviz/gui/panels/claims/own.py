@@ -1,0 +1,146 @@
+"""The claims of the document: each with its live verdict, and a line for another one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
+
+from attnviz.core.text import elide, visible
+from attnviz.gui.look.fonts import number_font, section_title_font
+from attnviz.gui.look.icons import icon
+from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
+from attnviz.gui.panels.claims.line import ClaimLine
+from attnviz.gui.widgets.button import Button
+from attnviz.gui.widgets.control import active_theme
+from attnviz.i18n import _
+from attnviz.model.claims.own import Answer
+from attnviz.model.claims.parser import LONGEST
+from attnviz.model.spec.document import MOST_CLAIMS
+
+SHOWN = 60
+"""Characters of a problem below its claim; the tooltip has the whole."""
+
+
+class OwnClaims(QWidget):
+    """Emits the claims that the document shall have."""
+
+    changed = Signal(object)
+    """The wanted claims, a tuple of texts."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._claims: tuple[str, ...] = ()
+        self._rows: list[_Row] = []
+        self._theme = active_theme()
+        self._title = QLabel()
+        self._title.setFont(section_title_font())
+        self.edit = QLineEdit()
+        self.edit.setObjectName("own_claim")
+        self.edit.setFont(number_font(TEXT_PX))
+        self.edit.setMaxLength(LONGEST)
+        self.edit.returnPressed.connect(self._on_add)
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(2)
+        self._column.addWidget(self._title)
+        self._column.addWidget(self.edit)
+
+    def set_claims(self, claims: Sequence[str]) -> None:
+        """Show these claims, without verdicts until they are computed."""
+        if tuple(claims) == self._claims:
+            return
+        self._claims = tuple(claims)
+        while len(self._rows) > len(claims):
+            row = self._rows.pop()
+            self._column.removeWidget(row)
+            row.setParent(None)
+            row.deleteLater()
+        while len(self._rows) < len(claims):
+            row = _Row(len(self._rows))
+            row.remove.clicked.connect(partial(self._on_remove, row.number))
+            row.line.clicked.connect(partial(self._on_edit, row.number))
+            row.apply_theme(self._theme)
+            self._column.insertWidget(1 + len(self._rows), row)
+            self._rows.append(row)
+        for row, claim in zip(self._rows, claims, strict=True):
+            row.line.set_claim(visible(claim), None)
+        self.edit.setEnabled(len(claims) < MOST_CLAIMS)
+        self.retranslate()
+
+    def set_answers(self, answers: Sequence[Answer]) -> None:
+        """Show the verdicts on the shown claims; those of others are dropped."""
+        if tuple(answer.claim for answer in answers) != self._claims:
+            return
+        for row, answer in zip(self._rows, answers, strict=True):
+            problem = answer.problem_text()
+            text = f"{visible(answer.claim)}\n{elide(problem, SHOWN)}" if problem else visible(answer.claim)
+            row.line.set_claim(text, answer.verdict, problem)
+
+    def lines(self) -> list[ClaimLine]:
+        """The lines in order."""
+        return [row.line for row in self._rows]
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Use the colours of `theme`."""
+        self._title.setStyleSheet(f"color: {theme.muted}")
+        self._theme = theme
+        for row in self._rows:
+            row.apply_theme(theme)
+
+    def retranslate(self) -> None:
+        """Set the texts again."""
+        self._title.setText(_("Of this document"))
+        self.edit.setPlaceholderText("weights[2].sum() == 1")
+        self.edit.setAccessibleName(_("New claim"))
+        full = _("A document has at most {most} claims.").format(most=MOST_CLAIMS)
+        hint = _("A condition over the stages, checked with every run; Enter adds it")
+        self.edit.setToolTip(hint if self.edit.isEnabled() else full)
+        for row in self._rows:
+            row.retranslate()
+
+    @Slot()
+    def _on_add(self) -> None:
+        claim = self.edit.text().strip()
+        if claim and claim not in self._claims:
+            self.changed.emit((*self._claims, claim))
+            if claim in self._claims:
+                self.edit.clear()
+
+    def _on_remove(self, number: int) -> None:
+        self.changed.emit(tuple(one for index, one in enumerate(self._claims) if index != number))
+
+    def _on_edit(self, number: int) -> None:
+        """Take a claim back into the line."""
+        self._rows[number].line.setChecked(False)
+        self.edit.setText(self._claims[number])
+        self.edit.setFocus(Qt.FocusReason.OtherFocusReason)
+
+
+class _Row(QWidget):
+    """One claim, and the button that removes it."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+        self.line, self.remove = ClaimLine(), Button()
+        self.line.setObjectName(f"own_claim_{number}")
+        self.line.setFont(number_font(TEXT_PX))
+        self.remove.setObjectName(f"own_claim_{number}_remove")
+        self.remove.setFixedWidth(3 * GRID)
+        self.remove.setFlat(True)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(2)
+        row.addWidget(self.line, 1)
+        row.addWidget(self.remove, 0, Qt.AlignmentFlag.AlignTop)
+
+    def apply_theme(self, theme: Theme) -> None:
+        self.line.apply_theme(theme)
+        self.remove.setIcon(icon("close", theme))
+
+    def retranslate(self) -> None:
+        self.remove.setToolTip(_("Remove this claim"))
+        self.remove.setAccessibleName(_("Remove {claim}").format(claim=self.line.sentence))

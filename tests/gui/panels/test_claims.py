@@ -1,0 +1,113 @@
+"""The claim checker on the screen: verdicts, what makes a line true, the way back, and own claims."""
+
+from __future__ import annotations
+
+import pytest
+from desk import Desk, MakeDesk
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLineEdit, QPushButton
+from pytestqt.qtbot import QtBot
+
+from attnviz.gui.panels.claims.line import ClaimLine
+from attnviz.gui.panels.claims.panel import ClaimsPanel
+from attnviz.gui.widgets.linked_text import LinkedText
+from attnviz.i18n import set_language
+from attnviz.model.claims.scope import Scope, holds
+from attnviz.model.lessons.table import CLAIMS, shipped_claims
+
+COUNT = sum(len(shipped_claims(id_).steps) for id_ in CLAIMS)
+
+
+def panel(desk: Desk) -> ClaimsPanel:
+    found = desk.window.panels["claims"]
+    assert isinstance(found, ClaimsPanel)
+    return found
+
+
+def click(desk: Desk, widget: ClaimLine | QPushButton) -> None:
+    desk.qtbot.mouseClick(widget, Qt.MouseButton.LeftButton, pos=widget.rect().center())
+    desk.settle()
+
+
+@pytest.fixture
+def checker(make_desk: MakeDesk, qtbot: QtBot) -> Desk:
+    desk = make_desk("toy-attention")
+    desk.bring("claims")
+    qtbot.waitUntil(lambda: len(panel(desk).lines()) == COUNT, timeout=20_000)
+    return desk
+
+
+def test_a_claim_is_shown_made_true_and_left(checker: Desk) -> None:
+    before = checker.store.document
+    click(checker, checker.find(ClaimLine, "claim_printed-line"))
+    text = checker.find(LinkedText, "claim_text")
+    assert text.isVisible() and "0.9943" in text.toPlainText() and "÷√3" in text.toPlainText()
+    click(checker, checker.find(QPushButton, "claim_mend"))
+    document, step = checker.store.document, panel(checker).detail.judged
+    assert step is not None and checker.store.trace is not None
+    assert holds(step.step.claim, Scope(checker.store.trace, document.view))
+    assert document.attention.scale.value == pytest.approx(3**-0.5)  # type: ignore[union-attr]
+    click(checker, checker.find(QPushButton, "claim_show"))
+    assert not holds(step.step.claim, Scope(checker.store.trace, checker.store.document.view))
+    click(checker, checker.find(QPushButton, "claim_back"))
+    assert checker.store.document == before
+    assert not checker.find(QPushButton, "claim_back").isVisible()
+
+
+def test_one_claim_is_open_at_a_time_and_a_second_click_closes_it(checker: Desk) -> None:
+    first, second = (checker.find(ClaimLine, f"claim_{id_}") for id_ in ("diagonal", "one-length"))
+    click(checker, first)
+    click(checker, second)
+    assert not first.isChecked() and second.isChecked()
+    click(checker, second)
+    assert not checker.find(LinkedText, "claim_text").isVisible()
+
+
+def test_the_search_keeps_the_claims_with_the_words(checker: Desk, qtbot: QtBot) -> None:
+    search = checker.find(QLineEdit, "claims_search")
+    qtbot.keyClicks(search, "causal mask")
+    shown = [line for _judged, line in panel(checker).lines() if line.isVisible()]
+    assert 0 < len(shown) < 10 and all("causal mask" in line.sentence.casefold() for line in shown)
+
+
+def test_the_sentences_follow_the_language(checker: Desk) -> None:
+    line = checker.find(ClaimLine, "claim_size-of-gpt3")
+    assert line.sentence == "GPT-3 has 17.5 billion parameters." and line.verdict == "wrong"
+    set_language("zh_CN")
+    panel(checker).retranslate()
+    assert line.sentence == "GPT-3 有 175 亿个参数。"
+
+
+def test_an_own_claim_is_typed_kept_followed_and_undone(checker: Desk, qtbot: QtBot) -> None:
+    edit = checker.find(QLineEdit, "own_claim")
+    qtbot.keyClicks(edit, "max(weights) < 0.6")
+    qtbot.keyClick(edit, Qt.Key.Key_Return)
+    assert checker.store.document.claims == ("max(weights) < 0.6",) and not edit.text()
+    line = checker.find(ClaimLine, "own_claim_0")
+    qtbot.waitUntil(lambda: line.verdict == "wrong")
+    checker.store.edit_attention(lambda site: type(site)(**{**_fields(site), "temperature": 20.0}))
+    checker.settle()
+    qtbot.waitUntil(lambda: line.verdict == "right")
+    click(checker, checker.find(QPushButton, "own_claim_0_remove"))
+    assert checker.store.document.claims == ()
+    checker.store.undo()
+    assert checker.store.document.claims == ("max(weights) < 0.6",)
+
+
+def test_a_bad_claim_stays_in_the_line_and_is_said(checker: Desk, qtbot: QtBot) -> None:
+    edit = checker.find(QLineEdit, "own_claim")
+    qtbot.keyClicks(edit, "weights[2")
+    qtbot.keyClick(edit, Qt.Key.Key_Return)
+    assert checker.store.document.claims == () and edit.text() == "weights[2"
+    assert "at its sign" in checker.window.status.message()
+
+
+def test_a_claim_about_an_unknown_name_says_so(checker: Desk, qtbot: QtBot) -> None:
+    checker.store.claim(("foo > 2",))
+    line = checker.find(ClaimLine, "own_claim_0")
+    qtbot.waitUntil(lambda: "'foo'" in line.sentence)
+    assert line.verdict is None and "must be one of" in line.toolTip()
+
+
+def _fields(site: object) -> dict[str, object]:
+    return {name: getattr(site, name) for name in site.__struct_fields__}  # type: ignore[attr-defined]
