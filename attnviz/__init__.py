@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     from attnviz.checkpoints.reader import CheckpointError
     from attnviz.checkpoints.shipped import load
     from attnviz.compute.budget import BudgetError
-    from attnviz.engines.backward.backward import Gradient
     from attnviz.engines.decode.run import Decoding
     from attnviz.engines.decode.step import DecodeStep
     from attnviz.engines.engine import EngineError
     from attnviz.figures.style import Style
+    from attnviz.model.gradients.gradient import Gradient
     from attnviz.model.io.files import save
     from attnviz.model.io.schema import document_schema
     from attnviz.model.spec.document import Document
@@ -89,7 +89,7 @@ _HOMES = {
     "Document": "attnviz.model.spec.document",
     "EngineError": "attnviz.engines.engine",
     "Experiment": "attnviz.model.spec.experiment",
-    "Gradient": "attnviz.engines.backward.backward",
+    "Gradient": "attnviz.model.gradients.gradient",
     "SiteTrace": "attnviz.model.trace",
     "Trace": "attnviz.model.trace",
     "View": "attnviz.model.spec.view",

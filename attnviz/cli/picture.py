@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, get_args
 
 from msgspec.structs import replace
 
-from attnviz.cli.options import head
+from attnviz.cli.options import execute, head
 from attnviz.cli.style import add_style
 from attnviz.errors import FieldError, must_be, whole_number
 from attnviz.i18n import _
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.view import Picture, Ranges, View
+from attnviz.model.spec.view import Picture, Quantity, Ranges, View
 
 if TYPE_CHECKING:
     from attnviz.figures.subject import Subject
@@ -49,6 +49,32 @@ def add_picture(command: ArgumentParser) -> None:
     step = _("the step of a decoding, 0 the first (default: the view's)")
     command.add_argument("--step", metavar="N", help=step)
     add_style(command)
+
+
+def add_gradient(command: ArgumentParser) -> None:
+    """Add the choice between the values of the stages and the gradients of a target."""
+    of_cell = _("a cell, such as weights[0,2,1], or loss: the number whose gradient is drawn")
+    command.add_argument("--target", metavar="TARGET", help=of_cell)
+    shown = _("the stages' values, their gradients, or both multiplied (default: the view's)")
+    command.add_argument("--show", choices=get_args(Quantity), help=shown)
+
+
+def computed(known: Document, options: Namespace) -> tuple[Document, Trace]:
+    """The document with the chosen quantity in its view, and its values or gradients.
+
+    A target without `--show` means its gradient. Raises `FieldError` for gradients without a target.
+    """
+    target = options.target or known.view.target
+    quantity = options.show or ("gradient" if options.target else known.view.quantity)
+    known = replace(known, view=replace(known.view, target=target, quantity=quantity))
+    if quantity == "value":
+        return known, execute(known, options)
+    if target is None:
+        raise FieldError("target", None, must_be("a cell or 'loss' where gradients are shown"))
+    from attnviz.compute.execute import execute_backward
+
+    found = execute_backward(known.experiment, target, options.engine, options.device)[1]
+    return known, found if quantity == "gradient" else found.product
 
 
 def subject_of(known: Document, trace: Trace, options: Namespace) -> Subject:

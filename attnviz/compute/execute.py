@@ -17,7 +17,6 @@ from attnviz.compute import budget as budget_
 from attnviz.compute.budget import Estimate
 from attnviz.compute.estimate import estimate, estimate_decoding
 from attnviz.compute.threads import available_cores, limited_threads, parallel_map, threads_for
-from attnviz.engines.backward.backward import Gradient
 from attnviz.engines.backward.backward import backward as backward_
 from attnviz.engines.decode import run as decode_
 from attnviz.engines.decode.decodable import step_count
@@ -27,6 +26,7 @@ from attnviz.engines.program import Check, never_cancelled
 from attnviz.engines.run import run
 from attnviz.engines.table import ENGINE_BY_ID, EngineKind
 from attnviz.errors import FieldError, Message, among
+from attnviz.model.gradients.gradient import Gradient
 from attnviz.model.memo import WeakMemo
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.trace import Trace

@@ -22,7 +22,7 @@ from attnviz.model.heads.mean import mean_ends, mean_range_name
 from attnviz.model.ranges import range_ends
 from attnviz.model.spec.view import View, shown_head
 from attnviz.model.stages import AXIS_NAMES, STAGE_BY_ID, Axis, Stage
-from attnviz.model.trace import SiteTrace
+from attnviz.model.trace import SUMMED, SiteTrace
 
 
 class SharedEnds:
@@ -40,9 +40,6 @@ class SharedEnds:
 
 Head = int | Literal["all"] | None
 """A head counted from 0, all of them, or the one that the view selects."""
-
-SUMMED = ("weights", "dropped", "probabilities")
-"""Stages whose rows are distributions, so that their sums are informative."""
 
 LONGEST_LABEL = 24
 
@@ -146,8 +143,8 @@ def content(
     on_rows, on_columns = (_side(site, row, axis, shades) for axis in (-2, -1))
     return Content(
         title=figure_title(site, row, heads),
-        quantity=_(row.title),
-        formula=stage_formula(site.experiment, stage),
+        quantity=site.called(stage),
+        formula=stage_formula(site.experiment, stage) if site.quantity == "value" else "",
         maps=tuple(_map(site.window(stage, one), row, one, scale, blocked, turned) for one in heads),
         down=on_columns if turned else on_rows,
         across=on_rows if turned else on_columns,
@@ -193,8 +190,8 @@ def _scale(
         range_id = "global"  # one colour bar for all
     ends = range_ends(site, stage.id, range_id, heads)
     low, high = ends if shared is None else shared.widened(stage.id, ends)
-    kind: Kind = "diverging" if stage.signed or range_id == "symmetric" else "sequential"
-    return Scale(kind, range_id, low, high, stage.signed)
+    kind: Kind = "diverging" if site.is_signed(stage.id) or range_id == "symmetric" else "sequential"
+    return Scale(kind, range_id, low, high, site.is_signed(stage.id))
 
 
 def _map(
@@ -212,7 +209,7 @@ def _map(
         values=values.T if turned else values,
         positions=positions.T if turned else positions,
         blocked=blocked.T if turned and blocked is not None else blocked,
-        sums=values.sum(axis=1) if stage.id in SUMMED else None,
+        sums=values.sum(axis=1) if stage.id in SUMMED and not scale.signed else None,
         sums_below=turned,
     )
 
@@ -239,8 +236,8 @@ def side_color(axis: Axis, hue: str, shades: Shades) -> str:
 
 
 def figure_title(site: SiteTrace, stage: Stage, heads: tuple[int, ...]) -> str:
-    """The stage's name and the shown head, or their number."""
-    title = _(stage.title)
+    """The name of the numbers and the shown head, or their number."""
+    title = site.called(stage.id)
     if not stage.per_head:
         return title
     count = site.shape(stage.id)[0]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, get_args
 
 from msgspec.structs import replace
 
-from attnviz.errors import FieldError, InputError, among, listed, must_be
+from attnviz.errors import FieldError, InputError, Message, among, listed, must_be
 from attnviz.figures.content import Head
 from attnviz.figures.fonts import drawing
 from attnviz.figures.kinds.table import KIND_BY_ID
@@ -64,6 +64,8 @@ def figure_of(kind: str, subject: Subject, style: Style) -> Figure:
     if kind not in KIND_BY_ID:
         raise FieldError("kind", kind, among(KIND_BY_ID))
     row = KIND_BY_ID[kind]
+    if row.of_values and subject.shown_site.quantity != "value":
+        raise InputError(Message("The picture “{kind}” shows values; it has no gradients.", kind=row.id))
     reason = row.why_not(subject)
     if reason is not None:
         raise InputError(reason)
@@ -88,7 +90,8 @@ def kind_of(subject: Subject, picture: str | None = None) -> str:
 def _as_lines(subject: Subject, picture: str | None) -> bool:
     """True if `picture`, or else the view, asks for lines. Raises `ValueError` for another picture."""
     if picture is None:
-        return subject.view.picture == "lines" and subject.shown_stage in LINED
+        is_value = subject.shown_site.quantity == "value"
+        return is_value and subject.view.picture == "lines" and subject.shown_stage in LINED
     if picture not in get_args(Picture):
         raise FieldError("picture", picture, among(get_args(Picture)))
     if picture == "mean" and subject.shown_stage not in LINED:

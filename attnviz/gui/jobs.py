@@ -34,6 +34,7 @@ JOBS: tuple[Job, ...] = (
     Job("run", N_("Computing")),
     Job("warm", N_("Computing")),
     Job("decode", N_("Decoding")),
+    Job("gradient", N_("Computing the gradient")),
     Job("follow", N_("Computing")),
     Job("uncached", N_("Computing without a cache")),
     Job("draws", N_("Drawing other texts")),

@@ -24,9 +24,6 @@ from attnviz.model.spec.view import Cell, View, shown_head
 from attnviz.model.stages import AXIS_NAMES, STAGE_BY_ID, Axis
 from attnviz.model.trace import SiteTrace
 
-SUMMED = ("weights", "dropped", "probabilities")
-"""Stages whose rows are distributions, so that their sums are worth a look."""
-
 LIT_CELLS = 4096
 """Source cells outlined one by one; more than these are outlined as whole rows and columns."""
 
@@ -41,7 +38,7 @@ def stage_content(
     values = site.mean(stage) if is_mean else site.window(stage, head)
     on_rows, on_columns = row.axes[-2:]
     range_id = view.range_of(stage)
-    is_shared = stage in SUMMED and row.score_shaped
+    is_shared = site.has_shares(stage) and row.score_shaped
     return HeatContent(
         values=values,
         row_labels=axis_labels(site, on_rows, values.shape[0]),
@@ -49,14 +46,15 @@ def stage_content(
         row_color=axis_color(on_rows, theme, row.hue),
         column_color=axis_color(on_columns, theme, row.hue),
         blocked=site.hatched(stage),
-        signed=row.signed,
+        signed=site.is_signed(stage),
         range_id=range_id,
         range_name=mean_range_name(range_id) if is_mean else "",
         levels=mean_ends(site, stage, range_id) if is_mean else range_ends(site, stage, range_id, (head,)),
-        row_sums=values.sum(axis=1) if stage in SUMMED else None,
+        row_sums=values.sum(axis=1) if site.has_shares(stage) else None,
         column_means=_column_means(values) if is_shared else None,
         chosen=tuple(key for key in view.keys if key < values.shape[1]) if is_shared else (),
         title=stage_title(site, view, stage),
+        quantity="" if site.quantity == "value" else site.called(stage),
         transposed=view.orientation == "queries_as_columns",
         row_axis=_(AXIS_NAMES[on_rows]),
         column_axis=_(AXIS_NAMES[on_columns]),
@@ -76,7 +74,7 @@ def _whole_rows(values: NDArray[np.floating]) -> int:
 def stage_title(site: SiteTrace, view: View, stage: str) -> str:
     """The stage's name, and which head of how many it shows."""
     row = STAGE_BY_ID[stage]
-    title = _(row.title)
+    title = site.called(stage)
     if not row.per_head:
         return title
     head, count = shown_head(site.experiment, view, stage) + 1, site.shape(stage)[0]
@@ -91,12 +89,12 @@ def short_title(site: SiteTrace, view: View, stage: str) -> str:
     """The stage's name and its head alone, for a narrow place."""
     row = STAGE_BY_ID[stage]
     if not row.per_head:
-        return _(row.title)
+        return site.called(stage)
     if shows_mean(site, view, stage):
-        return _("{stage} · mean").format(stage=_(row.title))
+        return _("{stage} · mean").format(stage=site.called(stage))
     head = shown_head(site.experiment, view, stage) + 1
     text = _("{stage} · KV head {head}") if row.axes[0] == "kv_head" else _("{stage} · head {head}")
-    return text.format(stage=_(row.title), head=head)
+    return text.format(stage=site.called(stage), head=head)
 
 
 def axis_labels(site: SiteTrace, axis: Axis, length: int) -> tuple[str, ...]:

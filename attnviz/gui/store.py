@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 from msgspec.structs import replace
 from PySide6.QtCore import QObject, Signal
 
+from attnviz.errors import Message
 from attnviz.gui.live import pointer as pointing
 from attnviz.gui.live.player import Arrive, Event, Follow, Player
 from attnviz.gui.live.pointer import Pointer
@@ -33,6 +34,7 @@ from attnviz.model.spec.view import Cell, View
 
 if TYPE_CHECKING:
     from attnviz.compute.decoding import Decoded
+    from attnviz.model.gradients.gradient import Gradient
     from attnviz.model.trace import SiteTrace, Trace
 
 P = ParamSpec("P")
@@ -57,6 +59,8 @@ class Store(QObject):
     """(old Player, new Player): the decoding, whether it plays, and its speed."""
     followed_changed = Signal()
     """`shown_trace` has other tokens: those up to the step of the player, or the document's again."""
+    drawn_changed = Signal()
+    """`gradient` is another one, or none."""
     rejected = Signal(object)
     """The error of an edit that was rejected."""
     history_changed = Signal()
@@ -66,6 +70,10 @@ class Store(QObject):
         super().__init__(parent)
         self._chapters = Chapters.of(document)
         self.trace: Trace | None = None
+        self.gradient: Gradient | None = None
+        """The gradients of the view's target, once computed; `drawn_changed` announces others."""
+        self.why_no_gradient: Message | None = None
+        """Why the view's target has none."""
         self.pointer = Pointer()
         self.player = Player()
         self._followed: tuple[Document, Trace] | None = None
@@ -122,6 +130,23 @@ class Store(QObject):
         """The selected site of `shown_trace`."""
         assert self.shown_trace is not None
         return self.shown_trace.shown(self.document.view.site)
+
+    @property
+    def drawn_trace(self) -> Trace | None:
+        """The numbers that pictures draw: `shown_trace`, or its gradient where the view shows that.
+
+        While a gradient is on its way, and for tokens that only the player has, these are the values.
+        """
+        quantity = self.document.view.quantity
+        if quantity == "value" or self.gradient is None or self._followed is not None:
+            return self.shown_trace
+        return self.gradient if quantity == "gradient" else self.gradient.product
+
+    @property
+    def drawn_site(self) -> SiteTrace:
+        """The selected site of `drawn_trace`."""
+        assert self.drawn_trace is not None
+        return self.drawn_trace.shown(self.document.view.site)
 
     @property
     def shown_view(self) -> View:
@@ -312,6 +337,12 @@ class Store(QObject):
         """Take the numbers of a finished run."""
         self.trace = trace
         self.traced.emit(trace)
+
+    def set_gradient(self, gradient: Gradient | None, why: Message | None = None) -> None:
+        """Take the gradients of a target; None: it has none, and `why`, or its document is closed."""
+        if gradient is not self.gradient or why != self.why_no_gradient:
+            self.gradient, self.why_no_gradient = gradient, why
+            self.drawn_changed.emit()
 
     def set_decoded(self, decoded: Decoded | None) -> None:
         """Accept a finished decoding, or None."""

@@ -27,6 +27,7 @@ from attnviz.gui.handlers import Handlers
 from attnviz.gui.jobs import JobLine
 from attnviz.gui.live.decoding import DecodeLive
 from attnviz.gui.live.follow import FollowLive
+from attnviz.gui.live.gradient import GradientLive
 from attnviz.gui.live.grid import GridLive
 from attnviz.gui.live.lesson import LESSON_SUFFIX, LessonLive
 from attnviz.gui.live.trace import Live
@@ -90,6 +91,7 @@ class Window(QMainWindow):
         self.live = Live(self.store, self.scheduler, self)
         self.decode_live = DecodeLive(self.store, self.live, self.decode_scheduler, self)
         self.uncached_live = UncachedLive(self.store, self.decode_scheduler, self)
+        self.gradient_live = GradientLive(self.store, self.live, self.decode_scheduler, self)
         self.follow_live = FollowLive(self.store, self.decode_scheduler, self)
         self.documents = Documents(self.store, self.scheduler, settings, self)
         self.handlers = Handlers(self)

@@ -10,24 +10,24 @@ from attnviz.model.trace import SiteTrace
 
 def range_ends(site: SiteTrace, stage: str, range_id: str, heads: tuple[int, ...]) -> Ends:
     """The (low, high) of `range_id` over `heads` of a stage, or over all of its heads for "global"."""
-    row = STAGE_BY_ID[stage]
+    row, signed = STAGE_BY_ID[stage], site.is_signed(stage)
     if range_id == "global" and row.per_head:
         # an overview keeps the outermost values, and costs no window of every head
         matrices = [site.overview(stage, head) for head in range(site.shape(stage)[0])]
     else:
         matrices = [(site.window(stage, head), site.hatched(stage)) for head in heads]
-    ends = [levels(values, range_id, row.signed, hidden, row.token_axis) for values, hidden in matrices]
+    ends = [levels(values, range_id, signed, hidden, row.token_axis) for values, hidden in matrices]
     return min(low for low, _high in ends), max(high for _low, high in ends)
 
 
 def overview_ends(site: SiteTrace, stage: str, range_id: str, head: int) -> Ends:
     """The (low, high) for a thumbnail, which asks the engine for nothing that its overview does not hold."""
     row, (values, hidden) = STAGE_BY_ID[stage], site.overview(stage, head)
-    return levels(values, range_id, row.signed, hidden, row.token_axis)
+    return levels(values, range_id, site.is_signed(stage), hidden, row.token_axis)
 
 
 def proposed_range(site: SiteTrace, stage: str, range_id: str, head: int) -> str:
     """Id of a range in which a long map can be read where it cannot in `range_id`; else empty."""
-    if not STAGE_BY_ID[stage].score_shaped or STAGE_BY_ID[stage].signed or range_id not in ("head", "global"):
+    if not STAGE_BY_ID[stage].score_shaped or site.is_signed(stage) or range_id not in ("head", "global"):
         return ""
     return better_range(site.window(stage, head), site.hatched(stage))

@@ -17,17 +17,22 @@ from numpy.typing import NDArray
 
 from attnviz.core.overview import overview
 from attnviz.errors import FieldError, Message, UnknownName, among, whole_number
+from attnviz.i18n import _
 from attnviz.model.operands.matrices import output_tokens
 from attnviz.model.sites.sites import shown_site
 from attnviz.model.sites.stages import stage_shape
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Site
+from attnviz.model.spec.view import Quantity
 from attnviz.model.stages import STAGE_BY_ID
 
 Numbers = NDArray[Any]
 Bools = NDArray[np.bool_]
 MASKED_STAGES = ("masked", "weights", "dropped")
 """Stages in which blocked cells have no number of their own."""
+
+SUMMED = ("weights", "dropped", "probabilities")
+"""Stages whose rows are distributions, so that their sums are worth a look."""
 
 ALL = slice(None)
 
@@ -60,8 +65,11 @@ class SiteTrace:
     """The stages of one attention.
 
     `given` says where a site has its `layer_input` and its encoded `memory` from, and which site begins with
-    the token vectors (`tokens_embedded`) where this one does not.
+    the token vectors (`tokens_embedded`) where this one does not. `quantity` says which numbers these are:
+    the values of the stages, their gradients, or both multiplied.
     """
+
+    quantity: Quantity = "value"
 
     def __init__(
         self,
@@ -80,6 +88,18 @@ class SiteTrace:
         self._hidden: Bools | None = None
         self.stages = source.stages
         """Ids of the stages that this site has, in data-flow order."""
+
+    def is_signed(self, stage: str) -> bool:
+        """True if numbers of a stage may have either sign: zero is the middle of their colours."""
+        return STAGE_BY_ID[stage].signed
+
+    def called(self, stage: str) -> str:
+        """Name of the numbers of a stage."""
+        return _(STAGE_BY_ID[stage].title)
+
+    def has_shares(self, stage: str) -> bool:
+        """True if the rows of a stage are shares of one, so that their sums inform."""
+        return self.quantity == "value" and stage in SUMMED
 
     def shape(self, stage: str) -> tuple[int, ...]:
         """Public shape of a stage. Raises `KeyError` naming the existing stages."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from attnviz.checkpoints.shipped import record_of
 from attnviz.cli.command import Command
-from attnviz.cli.options import add_document, command_line, document, execute, head, written
-from attnviz.cli.picture import add_picture, subject_of
+from attnviz.cli.options import add_document, command_line, document, head, written
+from attnviz.cli.picture import add_gradient, add_picture, computed, subject_of
 from attnviz.cli.style import style
 from attnviz.i18n import N_, _
 
@@ -22,6 +22,7 @@ def add(command: ArgumentParser) -> None:
     add_document(command)
     command.add_argument("-o", "--output", metavar="FILE", required=True, help=_(".svg, .pdf or .png"))
     add_picture(command)
+    add_gradient(command)
     command.add_argument("--against", metavar="DOC", help=_("the state A of a comparison; DOC is B"))
 
 
@@ -35,8 +36,9 @@ def run(options: Namespace) -> int:
     known, look = document(options), style(options)
     head(options.head)
     written(options.output, lambda: format_of(options.output))
+    known, trace = computed(known, options)
     subject = replace(
-        subject_of(known, execute(known, options), options),
+        subject_of(known, trace, options),
         decoding=lambda: execute_decoding(known.experiment, None, options.engine, options.device),
         other=_other(options),
     )
@@ -52,7 +54,7 @@ def _other(options: Namespace) -> Subject | None:
         return None
     named = Namespace(**{**vars(options), "document": options.against, "text": None})
     known = document(named)
-    return subject_of(known, execute(known, named), named)
+    return subject_of(*computed(known, named), named)
 
 
 COMMAND = Command("render", N_("save a picture of a document"), add, run)

@@ -7,8 +7,9 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from attnviz.cli.command import Command
-from attnviz.cli.options import add_document, document, execute, written
+from attnviz.cli.options import add_document, document, written
 from attnviz.cli.options import head as parse_head
+from attnviz.cli.picture import add_gradient, computed
 from attnviz.errors import FieldError, InputError, Message, about, must_be, suffix_error, whole_number
 from attnviz.i18n import N_, _
 from attnviz.model.io.tables import MOST_DIGITS, TABLE_BY_ID, TABLES, TableFormat
@@ -21,6 +22,7 @@ def add(command: ArgumentParser) -> None:
     command.add_argument("--stage", help=_("the stage (default: the one the document shows)"))
     command.add_argument("--site", metavar="NAME", help=_("the attention (default: the selected one)"))
     command.add_argument("--head", metavar="N", help=_("a head, 0 the first (default: the selected one)"))
+    add_gradient(command)
     command.add_argument("--digits", metavar="N", help=_("decimals (default: every digit)"))
     of_suffix = _("the format (default: that of the file's suffix, or csv)")
     command.add_argument("--format", choices=list(TABLE_BY_ID), help=of_suffix)
@@ -36,7 +38,8 @@ def run(options: Namespace) -> int:
 
     row, digits, chosen = _format(options), _digits(options.digits), parse_head(options.head)
     known = document(options)
-    subject = Subject(execute(known, options), known.view, options.stage, chosen, options.site)
+    known, trace = computed(known, options)
+    subject = Subject(trace, known.view, options.stage, chosen, options.site)
     site, stage = subject.shown_site, subject.checked_stage
     if chosen == "all":
         raise FieldError("head", chosen, must_be("one head"))

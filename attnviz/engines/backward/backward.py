@@ -12,35 +12,16 @@ from attnviz.core.dims import Array
 from attnviz.core.progress import Check, never_cancelled, progress_of
 from attnviz.engines.backward.pulls import PULLS
 from attnviz.engines.backward.site import SiteGradients
-from attnviz.engines.backward.target import cell_seed, located, loss_seed, parsed
+from attnviz.engines.backward.target import cell_seed, loss_seed
 from attnviz.engines.engine import Engine
 from attnviz.engines.resolution import operands_of
 from attnviz.engines.run import SiteRun, sites_of
+from attnviz.model.gradients.gradient import Gradient, GradientSite, Target, located
 from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.target import parsed
+from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID
-from attnviz.model.trace import SiteTrace, Trace
-
-
-class Gradient(Trace):
-    """The gradient of one number: the sites and stages of a trace, each array that of ∂ target / ∂ stage.
-
-    `parameters` has those by the matrices, biases and gains, named `layers.0.self.projections.query`; a
-    matrix that is tied to another one counts where it is used. `value` is the number itself. A stage that
-    the target does not depend on has zeros, and so have blocked cells. At a corner (ReLU at 0, a clamp) the
-    derivative is that of the side of the zeros.
-    """
-
-    def __init__(
-        self,
-        experiment: Experiment,
-        sites: tuple[SiteTrace, ...],
-        target: str,
-        value: float,
-        parameters: dict[str, NDArray[Any]],
-        **where: Any,
-    ) -> None:
-        super().__init__(experiment, sites, **where)
-        self.target, self.value, self.parameters = target, value, parameters
+from attnviz.model.trace import Trace
 
 
 def backward(
@@ -60,10 +41,11 @@ def backward(
         }
         if wanted is None:
             value, seed = loss_seed(engine, made[-1])
-            name, stage = made[-1].place.name, "logits"
+            name, stage, cell = made[-1].place.name, "logits", None
         else:
             name, index = located(wanted, traces)
             stage = wanted.stage
+            cell = Cell(stage, index[-2], index[-1], index[0] if len(index) == 3 else 0)
             value = float(traces[name][stage][index])
             seed = cell_seed(engine, next(site for site in made if site.place.name == name), stage, index)
         pulled[name].add(stage, seed)
@@ -71,12 +53,13 @@ def backward(
         parameters = _parameters(engine, made, pulled)
         engine.synchronise()
     where = {"engine": engine.name, "device": engine.device, "seconds": time.perf_counter() - started}
+    of = Target(target, value, traces[name], cell)
     sites = tuple(
-        SiteTrace(site.place.name, site.site, HeldGradients(pulled[site.place.name]), site.given)
+        GradientSite(traces[site.place.name], HeldGradients(pulled[site.place.name]), of, site.given)
         for site in made
     )
     trace = Trace(experiment, tuple(traces.values()), **where)  # type: ignore[arg-type]
-    return trace, Gradient(experiment, sites, target, value, parameters, **where)
+    return trace, Gradient(experiment, sites, of, parameters, **where)
 
 
 def _flow(made: tuple[SiteRun, ...], pulled: dict[str, SiteGradients], check: Check) -> None:
@@ -131,6 +114,10 @@ class HeldGradients:
             array = self.site.engine.xp.reshape(array, (-1, *array.shape[-2:]))[head]
         with self.site.engine.active():
             return self.site.engine.to_numpy(array[rows, columns])
+
+    def depends(self, stage: str) -> bool:
+        """True if the target is computed from the stage."""
+        return stage in self.site.stages
 
     def blocked(self, rows: slice, columns: slice) -> NDArray[np.bool_] | None:
         """The cells that the masks block."""

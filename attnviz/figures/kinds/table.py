@@ -31,6 +31,7 @@ def _always(subject: Subject) -> Message | None:
 class Kind:
     """One kind of picture. `options` are the choices that change it, beside width, type and theme.
 
+    `of_values`: the picture has no gradients.
     `why_not` says why a subject has no such picture, or None; `draw` raises `ValueError` for a choice that
     the subject lacks.
     """
@@ -40,6 +41,7 @@ class Kind:
     options: tuple[str, ...]
     draw: Callable[[Subject, Style], Drawing]
     why_not: Callable[[Subject], Message | None] = _always
+    of_values: bool = False
 
 
 _MAP = ("orientation", "range", "grey", "bar", "square")
@@ -52,14 +54,21 @@ KINDS = (
     Kind("sites", N_("All attentions"), ("stage", "head", *_MAP), draw_sites),
     Kind("layers", N_("Layers × heads"), ("stage", "range", "grey", "bar"), draw_layers),
     Kind("pipeline", N_("Whole pipeline"), ("site", "head", "range", "grey"), draw_pipeline),
-    Kind("lines", N_("Lines over words"), ("stage", *_PLACE), draw_lines),
+    Kind("lines", N_("Lines over words"), ("stage", *_PLACE), draw_lines, of_values=True),
     Kind("plane", N_("Plane"), _PLACE, draw_plane),
-    Kind("positions", N_("Positions"), (*_PLACE, "grey"), draw_positions),
-    Kind("dials", N_("RoPE dials"), (*_PLACE, "grey"), draw_dials, why_no_dials),
-    Kind("cost", N_("Cost curves"), ("grey",), draw_cost),
+    Kind("positions", N_("Positions"), (*_PLACE, "grey"), draw_positions, of_values=True),
+    Kind("dials", N_("RoPE dials"), (*_PLACE, "grey"), draw_dials, why_no_dials, of_values=True),
+    Kind("cost", N_("Cost curves"), ("grey",), draw_cost, of_values=True),
     Kind(
-        "comparison", N_("Comparison"), ("site", "stage", "head", *_MAP), draw_comparison, why_no_comparison
+        "comparison",
+        N_("Comparison"),
+        ("site", "stage", "head", *_MAP),
+        draw_comparison,
+        why_no_comparison,
+        of_values=True,
     ),
-    Kind("step", N_("Decoding step"), ("site", "head", "step", "grey"), draw_step, why_no_step),
+    Kind(
+        "step", N_("Decoding step"), ("site", "head", "step", "grey"), draw_step, why_no_step, of_values=True
+    ),
 )
 KIND_BY_ID = {row.id: row for row in KINDS}

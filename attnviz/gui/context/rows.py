@@ -11,6 +11,7 @@ from PySide6.QtGui import QGuiApplication
 
 from attnviz.core.text import visible
 from attnviz.gui.context.target import Target
+from attnviz.gui.panels.stage.gradients import target_of
 from attnviz.gui.panels.table import PANEL_BY_ID
 from attnviz.gui.widgets.numbers.text import full_precision
 from attnviz.i18n import N_, _
@@ -38,7 +39,7 @@ class ContextRow:
 
 def value_of(window: Window, cell: Cell) -> float | None:
     """The number in a cell; None where the shown trace does not have the cell."""
-    trace = window.store.shown_trace
+    trace = window.store.drawn_trace
     if trace is None or (cell.site and cell.site not in trace.sites):
         return None
     site = trace.shown(cell.site or window.store.document.view.site)
@@ -75,6 +76,12 @@ def _digits(window: Window, target: Target) -> str:
 def _explain(window: Window, target: Target) -> None:
     _lock(window, target.cell)
     window.workspaces.show_panel("inspector")
+
+
+def _differentiate(window: Window, target: Target) -> None:
+    assert target.cell is not None
+    site = target.cell.site or window.store.document.site
+    window.store.look(target=target_of(replace(target.cell, site=site)), quantity="gradient")
 
 
 def _is_locked(window: Window, target: Target) -> bool:
@@ -233,6 +240,7 @@ def _says(message: str) -> Callable[[Window, Target], str]:
 ROWS: tuple[ContextRow, ...] = (
     ContextRow("copy_value", _copy_text, _has_value, _copy),
     ContextRow("explain", _says(N_("Explain in the inspector")), _has_value, _explain),
+    ContextRow("gradient", _says(N_("Gradient of this cell")), _has_value, _differentiate),
     ContextRow("lock", _lock_text, _has_value, _toggle_lock),
     ContextRow("copy_token", _copy_token_text, _is_token, _copy_token),
     ContextRow("select_query", _says(N_("Select as query")), _is_token, _select),

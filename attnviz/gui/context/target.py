@@ -67,7 +67,7 @@ def _in_map(window: Window, widget: HeatMap, at: QPointF | None) -> Target:
     place = widget.current_cell if at is None else widget.cell_at(at)
     if widget.objectName() != "stage_map":
         return Target()
-    site, view = window.store.shown_site, window.store.document.view
+    site, view = window.store.drawn_site, window.store.document.view
     stage = view.stage if view.stage in site.stages else "weights"
     head = shown_head(site.experiment, view, stage)
     return Target(stage=stage) if place is None else of_cell(Cell(stage, *place, head))

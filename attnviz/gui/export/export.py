@@ -83,7 +83,10 @@ class Exporter(QObject):
         trace = self._store.shown_trace
         assert trace is not None
         seen = {id_: panel for id_, panel in panels.items() if panel.is_seen}
-        return Source(self._store.document, trace, self._decoding, active_theme().name, self._other(), seen)
+        drawn = self._store.drawn_trace
+        return Source(
+            self._store.document, trace, self._decoding, active_theme().name, self._other(), seen, drawn
+        )
 
     def _other(self) -> Callable[[Check], Subject] | None:
         """The computation of the pinned state A; None without one."""
@@ -198,7 +201,7 @@ class Exporter(QObject):
         trace = self._trace()
         theme: Theme = active_theme()
         view = self._store.document.view
-        return None if trace is None else stage_content(self._store.shown_site, view, self._stage(), theme)
+        return None if trace is None else stage_content(self._store.drawn_site, view, self._stage(), theme)
 
 
 def name_of(row: Export, choice: Choice, stage: str) -> str:

@@ -29,7 +29,7 @@ ALL = "all"
 class Source:
     """A document and its trace; what computes its decoding, and the state A of a comparison.
 
-    `panels` are the panels in sight.
+    `panels` are the panels in sight; `drawn` are the gradients that pictures show in place of the trace.
     """
 
     document: Document
@@ -38,6 +38,7 @@ class Source:
     theme: str = "light"
     other: Callable[[Check], Subject] | None = None
     panels: Mapping[str, Panel] = field(default_factory=dict)
+    drawn: Trace | None = None
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ class Choice:
         """The subject of a figure. Raises `ValueError` for an option that is no value."""
         head = self.text("head")
         return Subject(
-            source.trace,
+            source.drawn or source.trace,
             self.view(source.document.view),
             self.text("stage") or None,
             "all" if head == ALL else self.number("head"),

@@ -11,7 +11,7 @@ from attnviz.core.progress import Check, never_cancelled
 from attnviz.errors import Message
 from attnviz.figures.figure import figure_of
 from attnviz.figures.files import FORMATS, figure_bytes
-from attnviz.figures.kinds.table import KINDS, Kind
+from attnviz.figures.kinds.table import KIND_BY_ID, KINDS, Kind
 from attnviz.figures.style import LEAST_DPI
 from attnviz.figures.subject import Subject
 from attnviz.gui.export.source import Choice, Made, Source
@@ -72,6 +72,8 @@ class Export:
 def _figure(kind: str, source: Source, choice: Choice, check: Check) -> Made:
     """A figure that carries its document; the preview is the same drawing as pixels."""
     style, subject = choice.style, choice.subject(source, check)
+    if KIND_BY_ID[kind].of_values:
+        subject = replace(subject, trace=source.trace)
     if kind == "comparison" and source.other is not None:
         subject = replace(subject, other=source.other(check))
     figure = figure_of(kind, subject, style)
@@ -85,7 +87,9 @@ def _figure(kind: str, source: Source, choice: Choice, check: Check) -> Made:
 
 
 def _why_not_figure(kind: Kind, source: Source) -> Message | None:
-    subject = Subject(source.trace, source.document.view, decoding=partial(source.decode, never_cancelled))
+    subject = Subject(
+        source.drawn or source.trace, source.document.view, decoding=partial(source.decode, never_cancelled)
+    )
     return kind.why_not(subject if source.other is None else replace(subject, other=subject))
 
 

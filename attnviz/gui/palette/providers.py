@@ -18,6 +18,7 @@ from attnviz.core.text import visible
 from attnviz.engines.table import ENGINES
 from attnviz.gui.actions import ACTIONS
 from attnviz.gui.palette.entry import Entry
+from attnviz.gui.panels.stage.gradients import QUANTITIES, targets
 from attnviz.gui.panels.table import PANELS
 from attnviz.gui.settings import SETTINGS, Setting
 from attnviz.i18n import N_, _, in_every_language
@@ -136,6 +137,25 @@ def _choose_range(window: Window, range_id: str) -> None:
     window.store.look(ranges=view.with_range(view.stage, range_id))  # type: ignore[arg-type]
 
 
+def _gradients(window: Window) -> Iterator[Entry]:
+    """The loss, the locked cell and the present target; and no gradient."""
+    title, store = N_("Gradient"), window.store
+    for text, name, _hint in targets(store) if store.trace is not None else ():
+        yield Entry(
+            f"gradient:{text}",
+            f"{_(title)}: {name}",
+            partial(store.look, target=text, quantity="gradient"),
+            (text, *in_every_language(title)),
+        )
+    for id_, label, _hint in QUANTITIES if store.document.view.target is not None else ():
+        yield Entry(
+            f"quantity:{id_}",
+            f"{_(N_('Shown numbers'))}: {_(label)}",
+            partial(store.look, quantity=id_),
+            in_every_language(label),
+        )
+
+
 def _settings(window: Window) -> Iterator[Entry]:
     for row in SETTINGS:
         for value, title in _choices(row):
@@ -179,6 +199,7 @@ PROVIDERS: tuple[Provider, ...] = (
     Provider("stages", N_("Stage"), _stages),
     Provider("heads", N_("Head"), _heads),
     Provider("sites", N_("Layer"), _sites),
+    Provider("gradients", N_("Gradient"), _gradients),
     Provider("panels", N_("Panel"), _panels),
     Provider("ranges", N_("Setting"), _ranges),
     Provider("settings", N_("Setting"), _settings),

@@ -35,6 +35,7 @@ class BlockPanel(Panel):
 
     follows = ("stage", "head", "orientation", "locked")
     follows_player = True
+    draws_gradients = True
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
@@ -121,7 +122,7 @@ class BlockPanel(Panel):
 
     def _show(self) -> None:
         """Fill the boxes with the site's numbers."""
-        site = self.store.shown_site
+        site = self.store.drawn_site
         if site.stages != self.diagram.stages:
             hues: dict[str, str] = {stage: STAGE_BY_ID[stage].hue for stage in site.stages}
             self.diagram.set_stages(site.stages, hues)
@@ -135,10 +136,10 @@ class BlockPanel(Panel):
         view = self.store.document.view
         transposed = view.orientation == "queries_as_columns"
         for stage in site.stages:
-            row, box = STAGE_BY_ID[stage], self.diagram.box(stage)
+            box = self.diagram.box(stage)
             shape = site.shape(stage)
             values, hidden = site.overview(stage, shown_head(site.experiment, view, stage))
-            box.set_values(values, row.signed, hidden, transposed=transposed, shape=shape[-2:])
+            box.set_values(values, site.is_signed(stage), hidden, transposed=transposed, shape=shape[-2:])
             box.set_shape(shape_text(shape))
 
     def _say(self, site: SiteTrace) -> None:
@@ -156,7 +157,7 @@ class BlockPanel(Panel):
             formula_line.setMinimumWidth(formula_line.fontMetrics().horizontalAdvance(formula_line.text()))
 
     def _light(self) -> None:
-        site, view, focus = self.store.shown_site, self.store.document.view, self.store.focus
+        site, view, focus = self.store.drawn_site, self.store.document.view, self.store.focus
         for stage in self.diagram.stages:
             if stage in site.stages:
                 self.diagram.box(stage).set_lit(highlight(site, view, stage, focus))

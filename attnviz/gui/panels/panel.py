@@ -28,6 +28,9 @@ class Panel(QWidget):
     follows_player: ClassVar[bool] = False
     """Whether the panel shows the tokens up to the step of the player (`store.shown_trace`)."""
 
+    draws_gradients: ClassVar[bool] = False
+    """Whether the panel shows gradients in place of values (`store.drawn_trace`); it follows the player."""
+
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.store = store
@@ -45,6 +48,8 @@ class Panel(QWidget):
         self.store.traced.connect(self._trace_arrived)
         if self.follows_player:
             self.store.followed_changed.connect(self._followed_changed)
+        if self.draws_gradients:
+            self.store.drawn_changed.connect(self._followed_changed)
         self.store.pointer_changed.connect(self._pointer_moved)
         self.retranslate()
         self._tell()
@@ -96,7 +101,7 @@ class Panel(QWidget):
     def _tell(self) -> None:
         """Forward the changes since the last time that concern the panel."""
         store = self.store
-        trace = store.shown_trace if self.follows_player else store.trace
+        trace = self._own_trace()
         (old, old_trace), new = self._told, store.document
         self._told = new, trace
         moved = old is not None and old.site != new.site
@@ -104,6 +109,11 @@ class Panel(QWidget):
             self.on_document(old, new)
         if trace is not None and (moved or trace is not old_trace):
             self.on_trace(trace)
+
+    def _own_trace(self) -> Trace | None:
+        if self.draws_gradients:
+            return self.store.drawn_trace
+        return self.store.shown_trace if self.follows_player else self.store.trace
 
     def _hovered(self) -> Cell | None:
         return self.store.pointer.cell if self.follows_player else self.store.hovered

@@ -51,6 +51,7 @@ class PlanePanel(Panel):
 
     follows = ("head", "query", "plane", "projection", "locked")
     follows_player = True
+    draws_gradients = True
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
@@ -93,28 +94,28 @@ class PlanePanel(Panel):
     def on_document(self, old: Document | None, new: Document) -> None:
         is_here = old is not None and old.site == new.site  # another attention also sends its trace
         if old is not None and is_here and self.store.trace is not None and old.view != new.view:
-            self._show(self.store.shown_site)
+            self._show(self.store.drawn_site)
 
     def on_trace(self, trace: Trace) -> None:
         if trace.experiment.n_queries > MANY:
             self._later.start()
         else:
-            self._show(self.store.shown_site)
+            self._show(self.store.drawn_site)
 
     @Slot()
     def _show_present(self) -> None:
         if self.store.trace is not None:
-            self._show(self.store.shown_site)
+            self._show(self.store.drawn_site)
 
     def on_hover(self, cell: Cell | None) -> None:
         if self.store.trace is not None:
-            self._show(self.store.shown_site)
+            self._show(self.store.drawn_site)
 
     def apply_theme(self, theme: Theme) -> None:
         super().apply_theme(theme)
         self._says.apply_theme(theme)
         if self.store.trace is not None:
-            self._show(self.store.shown_site)
+            self._show(self.store.drawn_site)
 
     def retranslate(self) -> None:
         self._projection.set_options([(row.id, _(row.title), _(row.hint)) for row in PROJECTIONS])
@@ -125,7 +126,7 @@ class PlanePanel(Panel):
             field.setAccessibleName(name)
             field.set_tooltip(name)
         if self.store.trace is not None:
-            self._show(self.store.shown_site)
+            self._show(self.store.drawn_site)
 
     # --- showing
 
@@ -226,6 +227,8 @@ class PlanePanel(Panel):
 
     def _why_fixed(self, site: SiteTrace, name: str) -> str:
         assert self.store.trace is not None
+        if site.quantity != "value":
+            return _("The arrows are gradients: show the values to drag a tip.")
         if self.store.document.view.projection != "features":
             return _("Select two features to drag a tip.")
         if self.store.followed is not None:
@@ -253,6 +256,10 @@ class PlanePanel(Panel):
         dot = float(q @ k)
         tokens = experiment.tokens[query], experiment.key_tokens[key]
         names = [isolated(elide(visible(token), 8)) for token in tokens]
+        if site.quantity != "value":
+            return f"|{site.called(as_read('q', site.stages))}| {names[0]} = {number(lengths[0], 4)}\n" + (
+                f"|{site.called(as_read('k', site.stages))}| {names[1]} = {number(lengths[1], 4)}"
+            )
         first = f"q {names[0]} · k {names[1]} = {number(dot, 4)}"
         second = f"= |q| {number(lengths[0])} · |k| {number(lengths[1])}"
         if not lengths[0] * lengths[1] > 0:
@@ -266,7 +273,8 @@ class PlanePanel(Panel):
     @Slot(str, int, float, float)
     def _on_moved(self, name: str, index: int, x: float, y: float) -> None:
         place = self.store.document.site
-        if self.store.trace is None or index >= n_tips(self.store.experiment, place, name):
+        is_value = self.store.document.view.quantity == "value"
+        if self.store.trace is None or not is_value or index >= n_tips(self.store.experiment, place, name):
             return
         self.store.edit(with_tip, place, name, index, self._head(name), self._dims_now(name), (x, y))
 
@@ -284,7 +292,7 @@ class PlanePanel(Panel):
         if not name or self.store.trace is None:
             self.store.set_hover(None)
             return
-        stages = self.store.shown_site.stages
+        stages = self.store.drawn_site.stages
         stage = x_stage(stages) if name == "x" else as_read(name, stages)
         head = 0 if name == "x" else self._head(name)
         self.store.set_hover(Cell(stage, index, self._dims_now(name)[0], head))
@@ -297,7 +305,7 @@ class PlanePanel(Panel):
     @Slot(str)
     def _on_what(self, what: str) -> None:
         if self.store.trace is not None:
-            self._show(self.store.shown_site)
+            self._show(self.store.drawn_site)
             self.plot.fit()
 
     @Slot(str)

@@ -17,8 +17,9 @@ MOST_CELLS = 1 << 24
 
 
 def has_mean(site: SiteTrace, stage: str) -> bool:
-    """True for shares of several heads."""
-    return stage in LINED and 1 < site.shape(stage)[0] and int(np.prod(site.shape(stage))) <= MOST_CELLS
+    """True for the weights of several heads, if these are values."""
+    is_shared = stage in LINED and site.has_shares(stage)
+    return is_shared and 1 < site.shape(stage)[0] and int(np.prod(site.shape(stage))) <= MOST_CELLS
 
 
 def shows_mean(site: SiteTrace, view: View, stage: str) -> bool:

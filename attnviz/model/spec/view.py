@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from attnviz.errors import among
 from attnviz.model.spec.site import Site
+from attnviz.model.spec.target import parsed
 from attnviz.model.spec.value import Value, require
 from attnviz.model.stages import STAGE_BY_ID
 
@@ -16,6 +17,7 @@ Count = Annotated[int, Meta(ge=0)]
 Orientation = Literal["queries_as_rows", "queries_as_columns"]
 Picture = Literal["map", "mean", "lines"]
 Projection = Literal["features", "principal", "pair"]
+Quantity = Literal["value", "gradient", "product"]
 Range = Literal["row", "head", "global", "log", "symmetric", "percentile", "without_first"]
 
 
@@ -33,16 +35,19 @@ class Cell(Value, frozen=True):
 
 
 class Ranges(Value, frozen=True):
-    """The colour range of each kind of stage: scores and logits, weights and probabilities, features."""
+    """The colour range of each kind of stage: scores and logits, weights and probabilities, features; and of
+    their gradients.
+    """
 
     scores: Range = "head"
     weights: Range = "head"
     features: Range = "head"
+    gradients: Range = "head"
 
     @staticmethod
     def of_all(range_id: Range) -> Ranges:
         """One range for every kind."""
-        return Ranges(range_id, range_id, range_id)
+        return Ranges(range_id, range_id, range_id, range_id)
 
 
 class Lines(Value, frozen=True):
@@ -59,7 +64,8 @@ class View(Value, frozen=True):
     that of the pair in focus; `keys` the keys whose share of each row of weights is summed; `picture` draws
     weights as a map, as the map of their `mean` over the heads, or as `lines` between words; `locked` is the
     cell under inspection, `site` the selected attention (empty: the main one). A value past the end of the
-    experiment (a head it does not have) is shown as the last one.
+    experiment (a head it does not have) is shown as the last one. `target` is the number whose gradient
+    `quantity` shows in place of the values: a cell such as "layers.0.self.weights[0, 2, 1]", or "loss".
     """
 
     stage: str = "weights"
@@ -75,21 +81,29 @@ class View(Value, frozen=True):
     keys: tuple[Count, ...] = ()
     picture: Picture = "map"
     lines: Lines = Lines()
+    target: str | None = None
+    quantity: Quantity = "value"
 
     def check(self) -> None:
         known = among(STAGE_BY_ID)
         require(self.stage in STAGE_BY_ID, "view.stage", self.stage, known)
         if self.locked is not None:
             require(self.locked.stage in STAGE_BY_ID, "view.locked.stage", self.locked.stage, known)
+        if self.target is not None:
+            parsed(self.target, "view.target")
 
     def range_of(self, stage: str) -> Range:
         """The colour range of a stage: that of its kind."""
-        found: Range = getattr(self.ranges, STAGE_BY_ID[stage].kind)
+        found: Range = getattr(self.ranges, self._ranged(stage))
         return found
 
     def with_range(self, stage: str, range_id: Range) -> Ranges:
         """The colour ranges in which the kind of a stage has another one."""
-        return replace(self.ranges, **{STAGE_BY_ID[stage].kind: range_id})
+        return replace(self.ranges, **{self._ranged(stage): range_id})
+
+    def _ranged(self, stage: str) -> str:
+        """The field of `ranges` for the shown numbers of a stage."""
+        return STAGE_BY_ID[stage].kind if self.quantity == "value" else "gradients"
 
 
 def shown_head(site: Site, view: View, stage: str) -> int:

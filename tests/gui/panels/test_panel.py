@@ -46,6 +46,8 @@ LOOKS: dict[str, Any] = {
     "lines": Lines("all", "all"),
     "locked": Cell("weights", 2, 1, 1),
     "site": "layers.1.self",
+    "target": "layers.1.self.weights[0, 2, 1]",
+    "quantity": "gradient",
 }
 """Another value of every field of the view."""
 

@@ -39,6 +39,7 @@ class HeadsPanel(Panel):
 
     follows = ("stage", "head", "query", "ranges", "orientation", "locked")
     follows_player = True
+    draws_gradients = True
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
@@ -76,7 +77,7 @@ class HeadsPanel(Panel):
         """Pictures as large as the height allows, with their lines where they fit."""
         super().resizeEvent(event)
         if self._fit(len(self._shown)) and self.store.trace is not None:
-            self._paint(self.store.shown_site)
+            self._paint(self.store.drawn_site)
 
     def _fit(self, count: int) -> bool:
         """Choose the side of the pictures, and the place of their lines; True if something changed."""
@@ -112,25 +113,25 @@ class HeadsPanel(Panel):
             return
         before, after = old.view, new.view
         if any(getattr(before, name) != getattr(after, name) for name in ("stage", "orientation", "ranges")):
-            self._paint(self.store.shown_site)
+            self._paint(self.store.drawn_site)
         elif before.head != after.head:
-            self._arrange(self.store.shown_site)
-            self._select(self.store.shown_site)
+            self._arrange(self.store.drawn_site)
+            self._select(self.store.drawn_site)
         if (before.locked, before.query) != (after.locked, after.query):
-            self._light(self.store.shown_site)
+            self._light(self.store.drawn_site)
 
     def on_trace(self, trace: Trace) -> None:
-        self._paint(self.store.shown_site)
+        self._paint(self.store.drawn_site)
 
     def on_hover(self, cell: Cell | None) -> None:
         if self.store.trace is not None:
-            self._light(self.store.shown_site)
+            self._light(self.store.drawn_site)
 
     def retranslate(self) -> None:
         self.setAccessibleName(_("Heads"))
         self.side.retranslate()
         if self.store.trace is not None:
-            self._paint(self.store.shown_site)
+            self._paint(self.store.drawn_site)
 
     def _stage(self, site: SiteTrace) -> str:
         stage = self.store.document.view.stage
@@ -155,7 +156,7 @@ class HeadsPanel(Panel):
                 values, hidden = site.overview(stage, head)
                 ends = of_all or overview_ends(site, stage, range_id, head)
                 shape = site.shape(stage)[-2:]
-                picture.set_values(values, row.signed, hidden, range_id, ends, transposed, shape)
+                picture.set_values(values, site.is_signed(stage), hidden, range_id, ends, transposed, shape)
                 picture.set_short(_("head {head}").format(head=head + 1))
                 picture.set_caption(self._caption(site, row.axes[0], head))
         self._select(site)
@@ -178,7 +179,7 @@ class HeadsPanel(Panel):
         count = self._count(site)
         order = self._order if self._axis(site) == "head" else HEAD_ORDERS[0]
         chosen = min(self.store.document.view.head, site.experiment.heads.n_heads - 1)
-        self._values = measured(site, order, chosen)
+        self._values = measured(self.store.shown_site, order, chosen)
         shown = tuple(head for head in ordered(self._values, order, count))
         for head, picture in enumerate(self._pictures[:count]):
             value = self._values[head] if self._values else None
@@ -213,7 +214,8 @@ class HeadsPanel(Panel):
             self._say_look(site, head, query)
 
     def _say_look(self, site: SiteTrace, head: int, query: int) -> None:
-        look = look_of(site, head, query) if self._axis(site) == "head" else None
+        is_weighed = self._axis(site) == "head" and site.quantity == "value"
+        look = look_of(site, head, query) if is_weighed else None
         if look is None:
             self._pictures[head].set_look("", "", "")
             return
@@ -237,7 +239,7 @@ class HeadsPanel(Panel):
     def _on_order(self, order: str) -> None:
         self._order = HEAD_ORDER_BY_ID[order]
         if self.store.trace is not None:
-            self._paint(self.store.shown_site)
+            self._paint(self.store.drawn_site)
 
     @Slot(int)
     def _on_walked(self, step: int) -> None:
@@ -257,6 +259,6 @@ class HeadsPanel(Panel):
 
     def _choose(self, head: int) -> None:
         """Choose the head, or the first head of the key/value head, that a picture shows."""
-        if self.store.trace is not None and self._axis(self.store.shown_site) == "kv_head":
-            head *= self.store.shown_site.experiment.heads.group_size
+        if self.store.trace is not None and self._axis(self.store.drawn_site) == "kv_head":
+            head *= self.store.drawn_site.experiment.heads.group_size
         self.store.look(head=head)

@@ -32,6 +32,7 @@ class InspectorPanel(Panel):
 
     follows = ("locked", "stage")
     follows_player = True
+    draws_gradients = True
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
@@ -160,7 +161,7 @@ class InspectorPanel(Panel):
     def _crumb(self, step: Cell) -> str:
         """A cell passed on the way: its stage, and of another attention that one's name too."""
         symbol = stage_symbol(step.stage)
-        return symbol if step.site == self.store.shown_site.name else f"{step.site} · {symbol}"
+        return symbol if step.site == self.store.drawn_site.name else f"{step.site} · {symbol}"
 
     def _say(self, text: str) -> None:
         self._empty.set_text(text)

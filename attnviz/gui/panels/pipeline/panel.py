@@ -35,6 +35,7 @@ class PipelinePanel(Panel):
 
     follows = ("stage", "head", "orientation", "locked")
     follows_player = True
+    draws_gradients = True
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
@@ -81,16 +82,16 @@ class PipelinePanel(Panel):
             self._fold_anew()
             self._select()
         if old.view.locked != new.view.locked:
-            self._light(self.store.shown_site)
+            self._light(self.store.drawn_site)
         if (old.view.head, old.view.orientation) != (new.view.head, new.view.orientation):
-            self._paint(self.store.shown_site)
+            self._paint(self.store.drawn_site)
 
     def on_trace(self, trace: Trace) -> None:
-        self._paint(self.store.shown_site)
+        self._paint(self.store.drawn_site)
 
     def on_hover(self, cell: Cell | None) -> None:
         if self.store.trace is not None:
-            self._light(self.store.shown_site)
+            self._light(self.store.drawn_site)
 
     def on_stage_hover(self, stage: str) -> None:
         for name, thumbnail in self._thumbnails.items():
@@ -100,7 +101,7 @@ class PipelinePanel(Panel):
 
     def retranslate(self) -> None:
         if self.store.trace is not None and self._stages:
-            self._say(self.store.shown_site)
+            self._say(self.store.drawn_site)
             self._arrange()
         self.setAccessibleName(_("Pipeline"))
 
@@ -191,10 +192,11 @@ class PipelinePanel(Panel):
         self._say(site)
         self._arrange()
         for stage in self._shown:
-            row = STAGE_BY_ID[stage]
             values, hidden = site.overview(stage, shown_head(site.experiment, view, stage))
             shape = site.shape(stage)[-2:]
-            self._thumbnails[stage].set_values(values, row.signed, hidden, transposed=transposed, shape=shape)
+            self._thumbnails[stage].set_values(
+                values, site.is_signed(stage), hidden, transposed=transposed, shape=shape
+            )
         self._light(site)
 
     def _say(self, site: SiteTrace) -> None:
@@ -216,7 +218,9 @@ class PipelinePanel(Panel):
         title = _(STAGE_BY_ID[stage].title)
         shape = " × ".join(map(str, site.shape(stage)))
         formula = stage_formula(self.store.attention, stage)
-        self._thumbnails[stage].set_caption(title, f"{title}\n{formula}\n{stage_axes(stage)} = {shape}")
+        self._thumbnails[stage].set_caption(
+            title, f"{site.called(stage)}\n{formula}\n{stage_axes(stage)} = {shape}"
+        )
 
     def _select(self) -> None:
         chosen = self.store.document.view.stage
@@ -235,7 +239,7 @@ class PipelinePanel(Panel):
     def _fold_anew(self) -> None:
         """Another width, or another chosen stage: thumbnails that come into sight are painted."""
         if self._stages and self.store.trace is not None and self._arrange():
-            self._paint(self.store.shown_site)
+            self._paint(self.store.drawn_site)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

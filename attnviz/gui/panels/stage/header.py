@@ -35,6 +35,7 @@ class StageHeader(QWidget):
 
     range_chosen = Signal(str)
     side_wanted = Signal(bool)
+    gradient_wanted = Signal(bool)
     picture_chosen = Signal(str)
     lines_chosen = Signal(str, str)
     """(field of the view's `lines`, its value)."""
@@ -76,7 +77,14 @@ class StageHeader(QWidget):
         self._side.setAutoRaise(True)
         self._side.setIconSize(_ICON)
         self._side.clicked.connect(self.side_wanted)
+        self._gradient = QToolButton()
+        self._gradient.setObjectName("gradient_button")
+        self._gradient.setText("∂")
+        self._gradient.setCheckable(True)
+        self._gradient.setAutoRaise(True)
+        self._gradient.clicked.connect(self.gradient_wanted)
         self._controls = (
+            self._gradient,
             self._proposal,
             self._lined_queries,
             self._lined_heads,
@@ -94,6 +102,7 @@ class StageHeader(QWidget):
         row.addWidget(self._lined_heads)
         row.addWidget(self._range)
         row.addWidget(self._picture)
+        row.addWidget(self._gradient)
         row.addWidget(self._side)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
@@ -130,6 +139,10 @@ class StageHeader(QWidget):
         self._proposal.setVisible(not is_lines and bool(self._proposed))
         self._fit()
 
+    def show_gradient(self, is_shown: bool) -> None:
+        """Say by the button whether the view has a target."""
+        self._gradient.setChecked(is_shown)
+
     def show_side(self, is_open: bool) -> None:
         """Say by the button whether the side is open."""
         self._side.setChecked(is_open)
@@ -161,6 +174,9 @@ class StageHeader(QWidget):
         says = _("Show the output and the row of the query beside the map")
         self._side.setToolTip(plain_tooltip(says))
         self._side.setAccessibleName(says)
+        says = _("Show gradients: how a number or the loss depends on every other number")
+        self._gradient.setToolTip(plain_tooltip(says))
+        self._gradient.setAccessibleName(says)
 
     def show_place(self, titles: tuple[str, str], formula: Parts, warning: str) -> None:
         """Layer, stage and head, in full and in short; the formula; what is unusual about the rows."""

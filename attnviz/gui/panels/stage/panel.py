@@ -15,6 +15,7 @@ from attnviz.gui.caption import DocumentCaption
 from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.panel import Panel
+from attnviz.gui.panels.stage.gradients import GradientBar, likely_target
 from attnviz.gui.panels.stage.header import StageHeader
 from attnviz.gui.panels.stage.side import Side
 from attnviz.gui.stage_heat import highlight, short_title, stage_content, stage_title
@@ -25,6 +26,7 @@ from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.i18n import _
 from attnviz.model.edit import edits
 from attnviz.model.explain.formulas.symbols import stage_parts
+from attnviz.model.gradients.gradient import GradientSite
 from attnviz.model.heads.mean import has_mean, largest_head, shows_mean
 from attnviz.model.links import LINED, word_lines
 from attnviz.model.masks import mask_of
@@ -43,8 +45,12 @@ SIDE_FROM = 900
 class StageViewPanel(Panel):
     """The stage that the view names: hover lights, click locks, painting blocks cells by hand."""
 
-    follows = ("stage", "head", "query", "ranges", "orientation", "locked", "keys", "picture", "lines")
+    follows = (
+        *("stage", "head", "query", "ranges", "orientation", "locked", "keys", "picture", "lines"),
+        *("target", "quantity"),
+    )
     follows_player = True
+    draws_gradients = True
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
@@ -62,6 +68,10 @@ class StageViewPanel(Panel):
         self._header.picture_chosen.connect(self._on_picture)
         self._header.lines_chosen.connect(self._on_lines)
         self._header.side_wanted.connect(self._on_side)
+        self._header.gradient_wanted.connect(self._on_gradient)
+        self._gradients = GradientBar()
+        self._gradients.quantity_chosen.connect(self._on_quantity)
+        self._gradients.target_chosen.connect(self._on_target)
         self._side = Side()
         self._side.bar_clicked.connect(self._on_bar)
         self._side.output_clicked.connect(self._on_output)
@@ -74,6 +84,7 @@ class StageViewPanel(Panel):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addWidget(self._caption)
+        column.addWidget(self._gradients)
         row = QHBoxLayout()
         row.setSpacing(2 * GRID)
         column.addLayout(row, 1)
@@ -98,14 +109,14 @@ class StageViewPanel(Panel):
         if self.store.trace is None or old is None or old.site != new.site:
             return  # another attention also sends its trace
         if old.view != new.view:
-            self._show(self.store.shown_site)
+            self._show(self.store.drawn_site)
 
     def on_trace(self, trace: Trace) -> None:
-        self._show(self.store.shown_site)
+        self._show(self.store.drawn_site)
 
     def on_hover(self, cell: Cell | None) -> None:
         if self.store.trace is not None:
-            self._light(self.store.shown_site)
+            self._light(self.store.drawn_site)
 
     def on_stage_hover(self, stage: str) -> None:
         self._header.formula.set_lit(stage)
@@ -114,17 +125,19 @@ class StageViewPanel(Panel):
     def apply_theme(self, theme: Theme) -> None:
         super().apply_theme(theme)
         self._header.apply_theme(theme)
+        self._gradients.apply_theme(theme)
         self._side.apply_theme(theme)
         if self.store.trace is not None:
-            self._show(self.store.shown_site)
+            self._show(self.store.drawn_site)
 
     def retranslate(self) -> None:
         self.map.retranslate()
         self._caption.retranslate()
         self._header.retranslate()
+        self._gradients.retranslate()
         self._side.retranslate()
         if self.store.trace is not None:
-            self._show(self.store.shown_site)
+            self._show(self.store.drawn_site)
 
     # --- showing
 
@@ -138,19 +151,23 @@ class StageViewPanel(Panel):
         parts = stage_parts(site.experiment, stage, site.stages)
         title = stage_title(site, view, stage)
         titles = self._titled(title), short_title(site, view, stage)
+        parts = parts if site.quantity == "value" else ()
         self._header.show_place(titles, parts, _flags(site, stage))
+        self._gradients.show_choice(self.store)
         range_id, head = view.range_of(stage), shown_head(site.experiment, view, stage)
         self._header.show_range(range_id, proposed_range(site, stage, range_id, head))
-        self._header.show_picture(view, can_be_lines=stage in LINED, can_be_mean=has_mean(site, stage))
+        self._header.show_gradient(view.target is not None)
+        can_be_mean = has_mean(site, stage)
+        self._header.show_picture(view, can_be_lines=_has_lines(site, stage), can_be_mean=can_be_mean)
         self._show_lines(site, stage)
         if self._is_side_open:
-            self._side.show_output(site, view)
+            self._side.show_output(self.store.shown_site, view)
         self._light(site)
 
     def _show_lines(self, site: SiteTrace, stage: str) -> None:
         """Show the lines in place of the map if the view draws this stage so."""
         view = self.store.shown_view
-        is_lines = view.picture == "lines" and stage in LINED
+        is_lines = view.picture == "lines" and _has_lines(site, stage)
         if is_lines:
             self._words.set_lines(word_lines(site, view, stage), self._titled(stage_title(site, view, stage)))
         if self._words_scroll.isHidden() == is_lines:
@@ -176,7 +193,7 @@ class StageViewPanel(Panel):
         lit = (focus.row, focus.column) if focus is not None and on_weights else (view.query, -1)
         self._words.set_chosen(*lit)
         if self._is_side_open:
-            self._side.light(site, view, focus, self.theme)
+            self._side.light(self.store.shown_site, view, focus, self.theme)
 
     def _spotlight(self, site: SiteTrace) -> dict[str, Any]:
         """The cells of this stage that a lesson speaks of."""
@@ -197,7 +214,7 @@ class StageViewPanel(Panel):
     def _cell(self, row: int, column: int) -> Cell | None:
         if self.store.trace is None or row < 0:
             return None
-        site = self.store.shown_site
+        site = self.store.drawn_site
         stage = self._stage(site)
         view = self.store.document.view
         if shows_mean(site, view, stage):  # a number of the mean belongs to no head: show the head behind it
@@ -216,7 +233,7 @@ class StageViewPanel(Panel):
         if is_open != self._is_side_open:
             self._side.setVisible(is_open)
             if is_open and self.store.trace is not None:
-                self._show(self.store.shown_site)
+                self._show(self.store.drawn_site)
         self._header.show_side(is_open)
 
     @Slot(bool)
@@ -241,7 +258,7 @@ class StageViewPanel(Panel):
         if old.paints != new.paints:
             self.map.set_paint_mode(new.paints)
         if old.spot != new.spot and self.store.trace is not None:
-            self._light(self.store.shown_site)
+            self._light(self.store.drawn_site)
 
     @Slot(int, int)
     def _on_hovered(self, row: int, column: int) -> None:
@@ -271,7 +288,7 @@ class StageViewPanel(Panel):
     def _on_stroked(self, row: int, column: int, start: bool) -> None:
         """The first cell of a stroke decides whether it blocks or frees; all of it is one entry."""
         experiment = self.store.attention
-        if self.store.trace is None or not STAGE_BY_ID[self._stage(self.store.shown_site)].score_shaped:
+        if self.store.trace is None or not STAGE_BY_ID[self._stage(self.store.drawn_site)].score_shaped:
             return
         if start:
             painted = mask_of(experiment, Painted)
@@ -282,7 +299,7 @@ class StageViewPanel(Panel):
     @Slot(str)
     def _on_range(self, range_id: str) -> None:
         if self.store.trace is not None:
-            stage, view = self._stage(self.store.shown_site), self.store.document.view
+            stage, view = self._stage(self.store.drawn_site), self.store.document.view
             self.store.look(ranges=view.with_range(stage, range_id))  # type: ignore[arg-type]
 
     @Slot(int)
@@ -296,6 +313,19 @@ class StageViewPanel(Panel):
     @Slot(str, str)
     def _on_lines(self, field: str, value: str) -> None:
         self.store.look(lines=structs.replace(self.store.document.view.lines, **{field: value}))
+
+    @Slot(bool)
+    def _on_gradient(self, is_wanted: bool) -> None:
+        """The gradient of the locked cell, else of the loss where the document has one, else of a number."""
+        self._on_target(likely_target(self.store) if is_wanted else None)
+
+    @Slot(str)
+    def _on_quantity(self, quantity: str) -> None:
+        self.store.look(quantity=quantity)
+
+    @Slot(object)
+    def _on_target(self, target: str | None) -> None:
+        self.store.look(target=target, quantity="value" if target is None else "gradient")
 
     @Slot()
     def _on_output(self) -> None:
@@ -318,8 +348,15 @@ class StageViewPanel(Panel):
         self.store.edit_attention(edits.set_padding, key, padding is None or key not in padding.tokens)
 
 
+def _has_lines(site: SiteTrace, stage: str) -> bool:
+    """True if the numbers can be widths of lines between words: weights, not their gradients."""
+    return stage in LINED and site.quantity == "value"
+
+
 def _flags(site: SiteTrace, stage: str) -> str:
-    """Warnings about this stage's rows."""
+    """Warnings about this stage's rows, or why its gradient is zero everywhere."""
+    if isinstance(site, GradientSite) and not site.depends(stage):
+        return _("0: the target does not depend on this stage")
     if stage not in MASKED_STAGES:
         return ""
     experiment = site.experiment

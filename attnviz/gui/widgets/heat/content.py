@@ -32,8 +32,8 @@ class HeatContent:
     cells are hatched. `row_sums` is (rows,), if the rows are distributions; then `column_means` may be
     (columns,), and `chosen` columns whose share of each row is shown. `levels` are the ends of the
     colour map if they cover more than this matrix (range "global"); None measures `values`. `range_name` is
-    the name of the range where that of its row does not apply. `row_axis` and `column_axis` name the axes;
-    `title` is read by screen readers.
+    the name of the range where that of its row does not apply; `quantity` names the numbers before it.
+    `row_axis` and `column_axis` name the axes; `title` is read by screen readers.
     """
 
     values: NDArray[np.floating]
@@ -53,6 +53,7 @@ class HeatContent:
     transposed: bool = False
     row_axis: str = ""
     column_axis: str = ""
+    quantity: str = ""
 
     def __post_init__(self) -> None:
         if self.values.ndim != 2 or self.values.dtype.kind != "f":

@@ -146,7 +146,8 @@ class HeatScene:
             blocked = None if content.blocked is None else content.blocked[row : row + 1]
             lows, highs = row_levels(content.values[row : row + 1], content.signed, blocked)
             low, high, of_row = float(lows[0]), float(highs[0]), visible(content.row_labels[row])
-        name = content.range_name or _(RANGE_BY_ID[content.range_id].label)
+        of_range = content.range_name or _(RANGE_BY_ID[content.range_id].label)
+        name = " · ".join(filter(None, (content.quantity, of_range)))
         return ColorScale(content.kind, low, high, name, self._beyond, per_row, of_row, self._lacking)
 
     def draw_base(self, painter: QPainter) -> None:

@@ -1,0 +1,169 @@
+"""The line over the map that chooses between a stage's values and their gradients, and of which number."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QWidget
+
+from attnviz.core.text import number
+from attnviz.errors import FieldError
+from attnviz.gui.look.icons import icon
+from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.store import Store
+from attnviz.gui.widgets.combo import Combo
+from attnviz.gui.widgets.control import plain_tooltip
+from attnviz.gui.widgets.elided import WholeLabel
+from attnviz.gui.widgets.segmented import Segmented
+from attnviz.i18n import N_, _
+from attnviz.model.gradients.gradient import Target, located
+from attnviz.model.spec.target import LOSS, TargetCell, parsed
+from attnviz.model.spec.view import Cell, shown_head
+from attnviz.model.stages import STAGE_BY_ID
+
+QUANTITIES: tuple[tuple[str, str, str], ...] = (
+    ("value", N_("Value"), N_("The numbers of each stage")),
+    ("gradient", N_("Gradient"), N_("The derivative of the target by each number, in its place")),
+    (
+        "product",
+        N_("Value × gradient"),
+        N_("To first order, how much of the target depends on each number"),
+    ),
+)
+"""What pictures draw: the id in the view, its label and its hint."""
+
+
+class GradientBar(QWidget):
+    """Hidden without a target. `target_chosen` carries its text, or None."""
+
+    quantity_chosen = Signal(str)
+    target_chosen = Signal(object)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._of = QLabel()
+        self._of.setObjectName("gradient_of")
+        self._target = Combo(())
+        self._target.setObjectName("gradient_target")
+        self._target.setMinimumContentsLength(18)
+        self._target.changed.connect(self._on_target)
+        self._says = WholeLabel()
+        self._says.setObjectName("gradient_says")
+        self._says.setTextFormat(Qt.TextFormat.PlainText)
+        self._quantity = Segmented(())
+        self._quantity.setObjectName("gradient_quantity")
+        self._quantity.changed.connect(self.quantity_chosen)
+        self._close = QToolButton()
+        self._close.setObjectName("gradient_close")
+        self._close.setAutoRaise(True)
+        self._close.clicked.connect(self._on_close)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, GRID // 2)
+        row.setSpacing(GRID)
+        row.addWidget(self._of)
+        row.addWidget(self._target)
+        row.addWidget(self._says, 1)
+        row.addWidget(self._quantity)
+        row.addWidget(self._close)
+        self.hide()
+
+    def show_choice(self, store: Store) -> None:
+        """The target and the quantity of the view, and the value of the target or why it has no gradient."""
+        view = store.document.view
+        self.setVisible(view.target is not None)
+        if view.target is None:
+            return
+        self._target.set_options(targets(store))
+        self._target.set_value(view.target)
+        self._quantity.set_value(view.quantity)
+        self._says.set_line(_answer(store))
+
+    def retranslate(self) -> None:
+        """Update the texts to the active language."""
+        self._of.setText(_("Gradient of"))
+        self._target.setAccessibleName(_("Target of the gradient"))
+        self._target.setToolTip(plain_tooltip(_("The number whose gradient is shown; right-click any cell")))
+        self._quantity.setAccessibleName(_("Shown numbers"))
+        self._quantity.set_options([(id_, _(label), _(hint)) for id_, label, hint in QUANTITIES])
+        says = _("Show the values, without a target")
+        self._close.setAccessibleName(says)
+        self._close.setToolTip(plain_tooltip(says))
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Use the colours of `theme`."""
+        self._quantity.apply_theme(theme)
+        self._close.setIcon(icon("close", theme))
+        for label in (self._of, self._says):
+            label.setStyleSheet(f"color: {theme.muted}")
+
+    @Slot(str)
+    def _on_target(self, target: str) -> None:
+        self.target_chosen.emit(target)
+
+    @Slot()
+    def _on_close(self) -> None:
+        self.target_chosen.emit(None)
+
+
+def targets(store: Store) -> list[tuple[str, str, str]]:
+    """The loss, the present target and the locked cell: each id is the text of a target."""
+    present, locked = store.document.view.target, store.document.locked_here
+    texts = [LOSS, present or LOSS]
+    if locked is not None:
+        texts.append(target_of(replace(locked, site=locked.site or store.document.site)))
+    return [(text, target_name(store, text), "") for text in dict.fromkeys(texts)]
+
+
+def likely_target(store: Store) -> str:
+    """The locked cell, else the loss if the document has logits, else a number of the shown stage."""
+    locked, site = store.document.locked_here, store.document.site
+    if locked is not None:
+        return target_of(replace(locked, site=locked.site or site))
+    if store.trace is not None and "logits" in store.trace.site(store.trace.sites[-1]).stages:
+        return LOSS
+    view, here = store.document.view, store.shown_site
+    stage = view.stage if view.stage in here.stages else "weights"
+    return target_of(
+        Cell(
+            stage,
+            min(view.query, here.shape(stage)[-2] - 1),
+            0,
+            shown_head(here.experiment, view, stage),
+            site,
+        )
+    )
+
+
+def target_of(cell: Cell) -> str:
+    """A cell as the text of a target."""
+    heads = (cell.head,) if STAGE_BY_ID[cell.stage].per_head else ()
+    return str(TargetCell(cell.site, cell.stage, (*heads, cell.row, cell.column)))
+
+
+def target_name(store: Store, text: str) -> str:
+    """The target as a reader knows it: `weights[creature, fluffy], head 2`."""
+    cell = parsed(text)
+    if cell is None:
+        return _("loss of the next token")
+    trace = store.trace
+    try:
+        if trace is not None:
+            name, index = located(cell, {name: trace.site(name) for name in trace.sites})
+            head = index[0] if len(index) == 3 else 0
+            at = Cell(cell.stage, index[-2], index[-1], head)
+            return Target(text, 0.0, trace.site(name), at).name(store.document.site)
+    except FieldError:
+        pass  # the document has no such cell: its text says which
+    return text
+
+
+def _answer(store: Store) -> str:
+    """`= 2.303`, or in words why the target has no gradient here."""
+    if store.why_no_gradient is not None:
+        return store.why_no_gradient.text()
+    if store.followed is not None:
+        return _("no gradient of generated tokens: the player shows them")
+    gradient = store.gradient
+    if gradient is None or gradient.target != store.document.view.target:
+        return _("computing…")
+    return f"= {number(gradient.value, 4)}"

@@ -1,0 +1,155 @@
+"""Gradients in the shape of a trace: the same sites and stages, each array that of ∂ target / ∂ stage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.errors import FieldError, among, listed, must_be, whole_number
+from attnviz.i18n import _
+from attnviz.model.explain.arithmetic.reading import Reading
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.target import TargetCell
+from attnviz.model.spec.view import Cell, Quantity
+from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.trace import Numbers, Origin, SiteTrace, StageSource, Trace
+
+
+def located(cell: TargetCell, sites: Mapping[str, SiteTrace]) -> tuple[str, tuple[int, ...]]:
+    """The site and the index from 0 of a cell. Raises `FieldError` that says what exists."""
+    if cell.site and cell.site not in sites:
+        raise FieldError("target", cell.site, among(sites))
+    having = [name for name, site in sites.items() if cell.stage in site.stages]
+    if not having or (cell.site and cell.site not in having):
+        known = (
+            sites[cell.site].stages
+            if cell.site
+            else tuple(dict.fromkeys(s for of in sites.values() for s in of.stages))
+        )
+        raise FieldError("target", cell.stage, among(known))
+    name = cell.site or having[-1]
+    shape = sites[name].shape(cell.stage)
+    if len(cell.index) != len(shape):
+        axes = must_be("{n} numbers: {axes}", n=len(shape), axes=listed(STAGE_BY_ID[cell.stage].axes))
+        raise FieldError("target", list(cell.index), axes)
+    for number, size in zip(cell.index, shape, strict=True):
+        if not -size <= number < size:
+            raise FieldError("target", number, whole_number(0, size - 1))
+    return name, tuple(number % size for number, size in zip(cell.index, shape, strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """The number whose gradient is taken: its text, its value, and its cell of a site; no cell for the loss.
+
+    The loss is computed from the logits of `site`.
+    """
+
+    text: str
+    value: float
+    site: SiteTrace
+    cell: Cell | None
+
+    def name(self, seen_from: str = "") -> str:
+        """`loss`, `weights[creature, fluffy], head 2`, or with its site, seen from another one."""
+        if self.cell is None:
+            return _("loss")
+        name = Reading(self.site).full_name(self.cell)
+        return name if seen_from in ("", self.site.name) else f"{self.site.name} · {name}"
+
+
+class GradientSource(StageSource, Protocol):
+    """Source of the gradients of a site."""
+
+    def depends(self, stage: str) -> bool:
+        """True if the target is computed from the stage."""
+
+
+class GradientSite(SiteTrace):
+    """The gradients of one attention. `values` are its stages."""
+
+    quantity: Quantity = "gradient"
+
+    def __init__(
+        self, values: SiteTrace, source: GradientSource, target: Target, given: Mapping[str, Origin] | None
+    ) -> None:
+        super().__init__(values.name, values.experiment, source, given)
+        self.values, self.target, self._gradients = values, target, source
+
+    def is_signed(self, stage: str) -> bool:
+        """True: a derivative of either sign."""
+        return True
+
+    def called(self, stage: str) -> str:
+        """`∂ loss / ∂ weights`."""
+        return f"∂ {self.target.name(self.name)} / ∂ {_(STAGE_BY_ID[stage].title)}"
+
+    def depends(self, stage: str) -> bool:
+        """True if the target is computed from the stage; its gradient is zero everywhere if not."""
+        return self._gradients.depends(stage)
+
+
+class ProductSite(GradientSite):
+    """Value × gradient, cell by cell: to first order, the change of the target when a number is set to 0."""
+
+    quantity: Quantity = "product"
+
+    def called(self, stage: str) -> str:
+        """`weights × ∂ loss / ∂ weights`."""
+        return f"{_(STAGE_BY_ID[stage].title)} × {super().called(stage)}"
+
+    def _read(self, stage: str, head: int, rows: slice, columns: slice) -> Numbers:
+        gradient = self._source.window(stage, head, rows, columns)
+        value = self.values.window(stage, head, rows, columns)
+        # Where the gradient is 0 so is the product, of −∞ too: the target does not depend on that cell.
+        found = np.multiply(value, gradient, out=np.zeros_like(gradient), where=gradient != 0)
+        found.setflags(write=False)
+        return found
+
+
+class Gradient(Trace):
+    """The gradient of one number: the sites and stages of a trace, each array that of ∂ target / ∂ stage.
+
+    `parameters` has those by the matrices, biases and gains, named `layers.0.self.projections.query`; a
+    matrix that is tied to another one counts where it is used. `value` is the number itself. A stage that
+    the target does not depend on has zeros, and so have blocked cells. At a corner (ReLU at 0, a clamp) the
+    derivative is that of the side of the zeros.
+    """
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        sites: tuple[GradientSite, ...],
+        of: Target,
+        parameters: dict[str, NDArray[Any]],
+        **where: Any,
+    ) -> None:
+        super().__init__(experiment, sites, **where)
+        self.of, self.parameters = of, parameters
+        self._where = where
+
+    @property
+    def target(self) -> str:
+        """The target as it was given."""
+        return self.of.text
+
+    @property
+    def value(self) -> float:
+        """The number whose gradient this is."""
+        return self.of.value
+
+    @cached_property
+    def product(self) -> Trace:
+        """Value × gradient of every stage."""
+        sites = (self.site(name) for name in self.sites)
+        made = tuple(
+            ProductSite(site.values, site._gradients, site.target, site.given)
+            for site in sites
+            if isinstance(site, GradientSite)
+        )
+        return Trace(self.experiment, made, **self._where)

@@ -1,0 +1,114 @@
+"""A target is chosen, and every picture shows its gradient in the place of the values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from desk import Desk, MakeDesk
+from PySide6.QtWidgets import QToolButton, QWidget
+
+import attnviz
+from attnviz.checkpoints.presets import load_preset
+from attnviz.cli import main
+from attnviz.core.progress import never_cancelled
+from attnviz.gui.context.rows import ROWS
+from attnviz.gui.context.target import of_cell
+from attnviz.gui.export.source import Choice
+from attnviz.gui.export.table import EXPORT_BY_ID
+from attnviz.gui.palette.providers import all_entries
+from attnviz.gui.widgets.elided import WholeLabel
+from attnviz.gui.widgets.heat.thumbnail import Thumbnail
+from attnviz.gui.widgets.segmented import Segmented
+from attnviz.model.edit import edits
+from attnviz.model.spec.view import Cell
+
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints", r"does not support raise\(\)")
+
+DOCUMENT = load_preset("decoder-only")
+SITE = DOCUMENT.site
+
+
+@pytest.fixture
+def desk(make_desk: MakeDesk) -> Desk:
+    made = make_desk(DOCUMENT)
+    made.window.workspaces.switch("explore")
+    made.store.look(stage="weights", head=0)
+    return made
+
+
+def shown(desk: Desk) -> np.ndarray:
+    return desk.map.content.values
+
+
+def test_the_button_shows_the_gradient_of_the_loss_and_takes_it_back(desk: Desk) -> None:
+    wanted = attnviz.backward(DOCUMENT, "loss")
+    bar = desk.find(QWidget, "gradient_quantity").parentWidget()
+    assert bar is not None and bar.isHidden()
+    desk.find(QToolButton, "gradient_button").click()
+    assert not bar.isHidden()
+    np.testing.assert_allclose(shown(desk), wanted.site(SITE)["weights"][0], atol=1e-14)
+    assert desk.map.content.signed and desk.map.content.row_sums is None
+    assert desk.map.content.quantity == "∂ loss / ∂ weights"
+    assert desk.find(WholeLabel, "gradient_says").text() == f"= {wanted.value:.4f}"
+    desk.find(QToolButton, "gradient_close").click()
+    assert bar.isHidden()
+    np.testing.assert_array_equal(shown(desk), attnviz.run(DOCUMENT).site(SITE)["weights"][0])
+
+
+def test_the_switch_shows_values_gradients_and_their_product_in_map_strip_and_heads(desk: Desk) -> None:
+    desk.store.look(target="loss", quantity="gradient")
+    found = attnviz.backward(DOCUMENT, "loss")
+    switch = desk.find(Segmented, "gradient_quantity")
+    traces = {"value": attnviz.run(DOCUMENT), "product": found.product, "gradient": found}
+    for quantity, trace in traces.items():
+        switch.changed.emit(quantity)
+        site = trace.site(SITE)
+        np.testing.assert_allclose(shown(desk), site["weights"][0], atol=1e-14)
+        assert f">{site.called('scores')}\n" in desk.find(Thumbnail, "stage_scores").toolTip()
+
+
+def test_an_edit_computes_the_gradient_anew(desk: Desk) -> None:
+    desk.store.look(target="loss", quantity="gradient")
+    desk.store.edit(edits.set_tokens, ("the", "cat", "sat", "on", "a", "mat"))
+    desk.settle()
+    wanted = attnviz.backward(desk.store.experiment, "loss").site(SITE)["weights"][0]
+    np.testing.assert_allclose(shown(desk), wanted, atol=1e-14)
+
+
+def test_the_menu_of_a_cell_and_the_palette_choose_a_target(desk: Desk) -> None:
+    row = next(row for row in ROWS if row.id == "gradient")
+    row.run(desk.window, of_cell(Cell("scores", 3, 1, 1)))
+    assert desk.store.document.view.target == f"{SITE}.scores[1, 3, 1]"
+    wanted = attnviz.backward(DOCUMENT, f"{SITE}.scores[1, 3, 1]").site(SITE)["q"][1]
+    desk.store.look(stage="q", head=1)
+    np.testing.assert_allclose(shown(desk), wanted, atol=1e-14)
+    entry = next(entry for entry in all_entries(desk.window) if entry.key == "gradient:loss")
+    entry.run()
+    assert desk.store.document.view.target == "loss"
+
+
+def test_a_stage_behind_the_target_says_why_it_is_zero(desk: Desk) -> None:
+    desk.store.look(target=f"{SITE}.scores[0, 1, 0]", quantity="gradient", stage="weights")
+    assert not shown(desk).any()
+    flag = desk.find(QWidget, "stage_flag")
+    assert flag.text() == "0: the target does not depend on this stage"  # type: ignore[attr-defined]
+
+
+def test_a_target_that_the_document_lacks_says_so_and_shows_values(desk: Desk) -> None:
+    desk.store.look(target=f"{SITE}.weights[0, 9, 0]", quantity="gradient")
+    assert "from 0 to 5" in desk.find(WholeLabel, "gradient_says").text()
+    assert desk.map.content.quantity == ""
+    np.testing.assert_array_equal(shown(desk), attnviz.run(DOCUMENT).site(SITE)["weights"][0])
+
+
+def test_the_table_of_the_window_and_of_the_shell_have_the_gradient(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desk.store.look(target="loss", quantity="gradient")
+    source = desk.window.handlers._exporter.source({})
+    made = EXPORT_BY_ID["table"].make(source, Choice("csv", ()), never_cancelled)
+    assert main(["table", "decoder-only", "--target", "loss", "--stage", "weights", "--site", SITE]) == 0
+    printed = capsys.readouterr().out
+    assert made.data.decode("utf-8-sig").replace("\r\n", "\n") == printed
+    first = float(printed.splitlines()[1].split(",")[1])
+    assert first == attnviz.backward(DOCUMENT, "loss").site(SITE)["weights"][0, 0, 0]
