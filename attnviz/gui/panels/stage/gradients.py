@@ -30,7 +30,7 @@ QUANTITIES: tuple[tuple[str, str, str], ...] = (
         N_("To first order, how much of the target depends on each number"),
     ),
 )
-"""What pictures draw: the id in the view, its label and its hint."""
+"""The numbers that pictures draw: the id in the view, its label and its hint."""
 
 
 class GradientBar(QWidget):
