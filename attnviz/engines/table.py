@@ -15,6 +15,7 @@ from attnviz.engines.torch_engine import (
     is_torch_device,
     torch_status,
 )
+from attnviz.i18n import _
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,12 @@ class EngineKind:
     unavailable: Callable[[], str]
     is_device: Callable[[str], bool]
     make: Callable[[str, str, Workers], Engine]
+
+    def why_not(self, dtype: str) -> str:
+        """Why the engine cannot compute in a dtype, "" where it can."""
+        if dtype in self.dtypes:
+            return ""
+        return _("{engine} supports {dtypes}").format(engine=self.label, dtypes=", ".join(self.dtypes))
 
 
 def _always_there() -> str:

@@ -65,6 +65,8 @@ ACTIONS: tuple[ActionRow, ...] = (
     ActionRow("next_preset", N_("Next preset"), "view", ("Ctrl+PgDown",)),
     ActionRow("previous_preset", N_("Previous preset"), "view", ("Ctrl+PgUp",)),
     ActionRow("free", N_("Unlock the cell"), "view", ("Esc",)),
+    ActionRow("next_word", N_("Next word of the caption"), "view", ("Alt+PgDown",)),
+    ActionRow("previous_word", N_("Previous word of the caption"), "view", ("Alt+PgUp",)),
     ActionRow("caption", N_("Caption"), "view", separated=True, checkable=True),
     ActionRow("dark", N_("Dark theme"), "view", ("Ctrl+D",), "theme", checkable=True),
     ActionRow("language", N_("中文"), "view", ("Ctrl+L",), "language"),

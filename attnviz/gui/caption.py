@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from PySide6.QtCore import QSize, Qt, Slot
 from PySide6.QtWidgets import QToolButton, QWidget
 
@@ -30,6 +32,8 @@ class DocumentCaption(Caption):
         self._store = store
         self._cells: dict[int, tuple[str, int]] = {}
         """Axis and position of the token of each phrase that is a link."""
+        self._place = -1
+        """The place of the chosen one among them; -1 before the first choice."""
         self.opener = QToolButton()
         self.opener.setObjectName("caption_button")
         self.opener.setAutoRaise(True)
@@ -58,7 +62,7 @@ class DocumentCaption(Caption):
         source = " ".join(_(self._store.document.caption).split())
         shown = visible(source)[:MOST_CHARACTERS]
         phrases = []
-        self._cells = {}
+        self._cells, self._place = {}, -1
         for index, piece in enumerate(pieces(shown)):
             position = None if piece.anchor is None else self._position(piece.anchor)
             axis = piece.anchor.axis if piece.anchor is not None and position is not None else ""
@@ -106,17 +110,38 @@ class DocumentCaption(Caption):
         site, view = self._store.attention, self._store.document.view
         self._store.set_hover(Cell(stage, position, 0, shown_head(site, view, stage)))
 
+    def step(self, by: int) -> bool:
+        """Lock the cell of the word after or before the present one; False without such a word in sight."""
+        links = sorted(self._cells)
+        place = self._place + by
+        if self.isHidden() or not 0 <= place < len(links):
+            return False
+        self._place = place
+        self.text.show_chosen(links[place])
+        self._store.look(**self._locking(links[place]))
+        return True
+
     @Slot(int)
     def _on_clicked(self, link: int) -> None:
+        """Lock the cell of a word; a second click unlocks it."""
+        look = self._locking(link)
+        is_locked = look["locked"] == self._store.document.view.locked
+        self._place = sorted(self._cells).index(link)
+        self._store.look(**{**look, "locked": None if is_locked else look["locked"]})
+        self._store.set_hover(None)  # the locked cell is in sight, no longer the word
+
+    def _locking(self, link: int) -> dict[str, Any]:
         """Lock the cell of a query and its greatest weight, or of the selected query and a key."""
         axis, position = self._cells[link]
         view, site = self._store.document.view, self._store.attention
         stage = view.stage if STAGE_BY_ID[view.stage].score_shaped else STAGE_BY_ID["weights"].id
         row = position if axis == "query" else min(view.query, site.n_queries - 1)
         column = self._greatest(row) if axis == "query" else position
-        cell = Cell(stage, row, column, shown_head(site, view, stage))
-        self._store.look(locked=None if cell == view.locked else cell, query=row, stage=stage)
-        self._store.set_hover(None)  # the locked cell is in sight, no longer the word
+        return {
+            "locked": Cell(stage, row, column, shown_head(site, view, stage)),
+            "query": row,
+            "stage": stage,
+        }
 
     def _greatest(self, query: int) -> int:
         """The key with the greatest weight of a query."""

@@ -221,14 +221,29 @@ class Handlers(QObject):
         self._turn_page(-1)
 
     def _turn_page(self, step: int) -> None:
-        """The next layer; in a lesson the next step, and while one panel is enlarged the next preset, as a
-        remote turns slides."""
+        """The next layer; in a lesson the next step, and while one panel is enlarged the next word of the
+        caption, then the next preset, as a remote turns slides."""
         if self._window.lesson_live.is_shown:
             self._window.lesson_live.go_by(step)
-        elif self._window.workspaces.enlarged:
-            self._step_preset(step)
-        else:
+        elif not self._window.workspaces.enlarged:
             self._step_site(step)
+        elif not self._step_word(step):
+            self._step_preset(step)
+
+    @Slot()
+    def on_next_word(self) -> None:
+        self._step_word(1)
+
+    @Slot()
+    def on_previous_word(self) -> None:
+        self._step_word(-1)
+
+    def _step_word(self, step: int) -> bool:
+        """Lock what the next word of the caption, or the one before, refers to; False without one."""
+        from attnviz.gui.panels.stage.panel import StageViewPanel
+
+        stage = self._window.panels.get("stage")
+        return isinstance(stage, StageViewPanel) and stage.step_caption(step)
 
     @Slot()
     def on_free(self) -> None:

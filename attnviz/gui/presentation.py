@@ -59,7 +59,7 @@ class Presentation(QObject):
         window.top_bar.setVisible(not panel)
         if not panel:
             window.store.play(Watch(ENLARGED, is_seen=False))
-        keys = N_("Esc returns · PgUp, PgDn: presets · Ctrl+plus: larger")
+        keys = N_("Esc returns · PgUp, PgDn: words, then presets · Ctrl+plus: larger")
         window.status.hint(_(keys if panel else window.workspaces.present.keys))
         if panel:
             window.panels[panel].setFocus()

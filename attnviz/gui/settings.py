@@ -105,6 +105,14 @@ class Settings:
         """Remember the step of a lesson, and how many were seen."""
         self._store.setValue(f"lessons/{id_}", f"{step}/{seen}")
 
+    def choice(self, name: str, default: str) -> str:
+        """The choice that a control of this name had last."""
+        return str(self._store.value(f"choices/{name}", default))
+
+    def set_choice(self, name: str, value: str) -> None:
+        """Remember the choice of a control."""
+        self._store.setValue(f"choices/{name}", value)
+
     def export(self) -> str:
         """The options of the last export, as the dialog writes them; empty at first."""
         return str(self._store.value("export", ""))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
+from msgspec.structs import replace
 from PySide6.QtCore import QEvent, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QActionGroup, QResizeEvent
+from PySide6.QtGui import QAction, QActionGroup, QResizeEvent
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QMenu, QMenuBar, QTabBar, QToolButton, QWidget
 
-from attnviz.engines.table import ENGINES
-from attnviz.gui.live.trace import Live
+from attnviz.engines.table import ENGINE_BY_ID, ENGINES
+from attnviz.gui.live.trace import AUTO, Live
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.menus import Commands
 from attnviz.gui.store import Store
@@ -15,6 +18,7 @@ from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.workspaces.table import WORKSPACES
 from attnviz.i18n import _
 from attnviz.model.spec.document import Document
+from attnviz.model.spec.parts import DType
 
 HEIGHT = 40
 NARROW_BELOW = 1160
@@ -154,18 +158,36 @@ class TopBar(QWidget):
         self._engine_menu.clear()
         group = QActionGroup(self._engine_menu)
         for row in ENGINES:
-            reason = row.unavailable()
-            for device in row.devices:
-                action = self._engine_menu.addAction(f"{row.label} · {device}")
-                action.setCheckable(True)
-                action.setChecked((row.id, device) == (self._live.engine, self._live.device))
-                action.setEnabled(not reason)
-                action.setToolTip(reason)
+            is_only = len(set(row.devices) - {AUTO}) == 1  # choosing its only device by itself is no choice
+            for device in row.devices[: 1 if is_only else None]:
+                text = row.label if is_only else f"{row.label} · {device}"
+                action = self._choice(group, text, row.unavailable())
+                is_chosen = is_only or device == self._live.device
+                action.setChecked(row.id == self._live.engine and is_chosen)
                 action.setData((row.id, device))
                 action.triggered.connect(self._on_engine)
-                group.addAction(action)
+        self._engine_menu.addSection(_("Precision"))
+        group = QActionGroup(self._engine_menu)
+        for dtype in get_args(DType):
+            action = self._choice(group, dtype, ENGINE_BY_ID[self._live.engine].why_not(dtype))
+            action.setChecked(dtype == self._store.experiment.dtype)
+            action.setData(dtype)
+            action.triggered.connect(self._on_dtype)
+
+    def _choice(self, group: QActionGroup, text: str, reason: str) -> QAction:
+        """An entry of the engine menu; `reason` says why it cannot be chosen."""
+        action = self._engine_menu.addAction(text)
+        action.setCheckable(True)
+        action.setEnabled(not reason)
+        action.setToolTip(reason)
+        group.addAction(action)
+        return action
 
     @Slot()
     def _on_engine(self) -> None:
         engine, device = self.sender().data()  # type: ignore[attr-defined]
         self._live.choose(engine, device)
+
+    @Slot()
+    def _on_dtype(self) -> None:
+        self._store.edit(replace, dtype=self.sender().data())  # type: ignore[attr-defined]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QByteArray, QSize, Qt, Slot
@@ -201,6 +200,7 @@ class Window(QMainWindow):
         self._watch_lens()
         self._watch_draws()
         self._watch_mechanism()
+        self._watch_text()
         self.handlers.what_is_this.dress()
         return True
 
@@ -283,9 +283,17 @@ class Window(QMainWindow):
         panel = self.panels["mechanism"]
         assert isinstance(panel, MechanismPanel)
         self.mechanism = panel
-        panel.dtype_reason = partial(dtype_reason, self.live.engine)
+        panel.dtype_reason = ENGINE_BY_ID[self.live.engine].why_not
         panel.fold(self.settings.folds("mechanism"))
         panel.folded.connect(self._on_folded)
+
+    def _watch_text(self) -> None:
+        from attnviz.gui.panels.decoding.story.panel import TextPanel
+
+        panel = self.panels["text"]
+        assert isinstance(panel, TextPanel)
+        panel.restore(self.settings.choice)
+        panel.choice_changed.connect(self.settings.set_choice)
 
     @Slot(str)
     def _on_folded(self, text: str) -> None:
@@ -394,7 +402,7 @@ class Window(QMainWindow):
     def _on_engine(self, engine: str, device: str) -> None:
         self.settings["engine"], self.settings["device"] = engine, device
         if self._is_complete:
-            self.mechanism.dtype_reason = partial(dtype_reason, engine)
+            self.mechanism.dtype_reason = ENGINE_BY_ID[engine].why_not
 
     @Slot(object)
     def _on_failed(self, error: BaseException) -> None:
@@ -489,14 +497,6 @@ def first_size(room: QSize) -> QSize:
     """
     usual = QSize(round(room.width() * SHARE), round(room.height() * SHARE)).expandedTo(FIRST_SIZE)
     return usual.boundedTo(QSize(room.width(), room.height() - TITLE_BAR)).expandedTo(SMALLEST_SIZE)
-
-
-def dtype_reason(engine: str, dtype: str) -> str:
-    """Why an engine cannot compute in a dtype; empty where it can."""
-    kind = ENGINE_BY_ID[engine]
-    if dtype in kind.dtypes:
-        return ""
-    return _("{engine} supports {dtypes}").format(engine=kind.label, dtypes=", ".join(kind.dtypes))
 
 
 def _dropped(event: QDropEvent) -> Path | None:

@@ -8,7 +8,7 @@ import pytest
 from desk import Desk
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QDialog, QMenu
+from PySide6.QtWidgets import QDialog, QMenu, QToolButton
 
 from attnviz.gui.actions import ACTIONS, MENUS
 from attnviz.gui.handlers import Handlers
@@ -90,6 +90,21 @@ def test_the_engine_menu_says_why_an_engine_is_not_there(desk: Desk) -> None:
         candidate.aboutToShow.emit()
         if any("NumPy" in action.text() for action in candidate.actions()):
             menu = candidate
-    assert [a.isChecked() for a in menu.actions() if "NumPy" in a.text()].count(True) == 1
+    assert [a.isChecked() for a in menu.actions() if "NumPy" in a.text()] == [True], "one device, one entry"
     for action in menu.actions():
-        assert action.isEnabled() or action.toolTip() != ""
+        assert action.isEnabled() or action.toolTip() != "" or action.isSeparator()
+
+
+def test_the_engine_menu_chooses_the_precision_that_the_button_names(desk: Desk) -> None:
+    button = desk.find(QToolButton, "engine_button")
+
+    def entry(dtype: str) -> QAction:
+        button.menu().aboutToShow.emit()
+        return next(action for action in button.menu().actions() if action.text() == dtype)
+
+    assert entry(desk.store.experiment.dtype).isChecked() and not entry("float16").isEnabled()
+    assert "NumPy" in entry("float16").toolTip()
+    other = "float64" if desk.store.experiment.dtype == "float32" else "float32"
+    entry(other).trigger()
+    desk.settle()
+    assert desk.store.experiment.dtype == other and entry(other).isChecked() and other in button.text()

@@ -15,6 +15,7 @@ from attnviz.checkpoints.presets import PRESETS, load_preset
 from attnviz.gui.look import scale
 from attnviz.gui.panels.table import PANELS
 from attnviz.gui.settings import SCALES, Settings
+from attnviz.model.captions import pieces
 
 pytestmark = pytest.mark.qt_log_ignore(
     "propagateSizeHints", r"raise\(\)", "grabbing the keyboard", "setFactor"
@@ -94,6 +95,13 @@ def test_keys_step_through_the_presets_and_a_remote_while_one_panel_is_enlarged(
     assert desk.store.document.title == titles[place]
     desk.map.setFocus()
     desk.press_key(Qt.Key.Key_Return, CONTROL)
+    desk.store.look(locked=None)
+    words = sum(piece.anchor is not None for piece in pieces(desk.store.document.caption))
+    assert words > 0
+    for _word in range(words):
+        desk.press_key(Qt.Key.Key_PageDown)
+        assert desk.store.document.title == titles[place], "each word of the caption is a step"
+        assert desk.store.document.view.locked is not None
     desk.press_key(Qt.Key.Key_PageDown)
     desk.settle()
     assert desk.store.document.title == titles[place + 1] and shown(desk) == {"stage"}

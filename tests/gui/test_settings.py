@@ -5,13 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from desk import MakeDesk
 from PySide6.QtCore import QSettings, Qt
 from PySide6.QtWidgets import QComboBox, QWidget
 from pytestqt.qtbot import QtBot
 
 from attnviz.engines.table import ENGINES
 from attnviz.gui.dialogs.preferences import PreferencesDialog
+from attnviz.gui.panels.decoding.story.text import StoryText
 from attnviz.gui.settings import RECENT_LIMIT, SETTINGS, Settings
+from attnviz.gui.widgets.segmented import Segmented
+from attnviz.gui.widgets.toggle import Toggle
 
 
 @pytest.fixture
@@ -103,3 +107,18 @@ def test_preferences_offer_the_devices_of_the_chosen_engine(qtbot: QtBot, file: 
     engine.setCurrentIndex(engine.findData("numpy"))
     dialog.store()
     assert (settings["engine"], settings["device"]) == ("numpy", "auto")
+
+
+def test_the_shading_and_the_rest_of_the_text_are_remembered(make_desk: MakeDesk) -> None:
+    first = make_desk("causal-decode")
+    first.settle_decoding()
+    first.go("generate")
+    first.choose("decode_shading", "weight")
+    first.switch("decode_rest")
+    first.window.close()
+    second = make_desk("causal-decode")
+    second.settle_decoding()
+    second.go("generate")
+    assert second.find(Segmented, "decode_shading").value() == "weight"
+    assert second.find(Toggle, "decode_rest").isChecked()
+    assert second.find(StoryText, "decode_text")._shows_rest

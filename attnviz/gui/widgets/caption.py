@@ -181,6 +181,11 @@ class CaptionText(Control):
         super().focusOutEvent(event)
         self._point(-1)
 
+    def show_chosen(self, link: int) -> None:
+        """Mark a phrase as the mouse on it does, without a word to others."""
+        self._pointed = link
+        self.update()
+
     def _point(self, link: int) -> None:
         if link == self._pointed:
             return

@@ -16,6 +16,8 @@ from attnviz.gui.workspaces.rails import Rails
 from attnviz.gui.workspaces.table import FIRST, WORKSPACE_BY_ID, WORKSPACES, WorkspaceRow
 
 LAYOUT_VERSION = 2
+TAB_PX = 40
+"""Pixels of a place that its tabs and its frame take."""
 _TABS = {"top": QTabWidget.TabPosition.North, "right": QTabWidget.TabPosition.East}
 _ORIENTATION = {"across": Qt.Orientation.Horizontal, "down": Qt.Orientation.Vertical}
 
@@ -240,7 +242,27 @@ class Workspaces(QObject):
             if (panel := fronts[index] or "") and not self.rails.is_folded(panel)
         ]
         docks, sizes = [dock for dock, _length in pairs], [length for _dock, length in pairs]
+        if split.direction == "across" and len(docks) == len(split.parts):
+            sizes = self._widened(split, sizes, widest)
         self._window.resizeDocks(docks, sizes, _ORIENTATION[split.direction])
+
+    def _widened(self, split: Split, lengths: list[int], widest: int) -> list[int]:
+        """Lengths at which a wide panel in front of its tabs has its pixels; the widest place gives them."""
+        missing = [
+            max(0, self._needed(part) - length) for part, length in zip(split.parts, lengths, strict=True)
+        ]
+        wanted = [length + more for length, more in zip(lengths, missing, strict=True)]
+        wanted[widest] -= sum(missing)
+        return wanted
+
+    def _needed(self, node: Node) -> int:
+        """The least width of the panel in front of a place of tabs; 0 for other places."""
+        if not isinstance(node, Stack) or len(node.panels) == 1:
+            return 0
+        seen = [panel for panel in node.panels if not self._docks[panel].visibleRegion().isEmpty()]
+        return max(
+            (PANEL_BY_ID[panel].width + TAB_PX for panel in seen if PANEL_BY_ID[panel].width), default=0
+        )
 
     def _front(self, node: Node) -> str | None:
         """A panel of the place that is in front; None if all its panels are closed."""
@@ -290,19 +312,13 @@ class Workspaces(QObject):
 
     @Slot(bool)
     def _on_visible(self, is_visible: bool) -> None:
-        """A wide panel that comes to the front of a narrow drawer widens it."""
+        """A wide panel that comes to the front of a narrow drawer widens it; another one narrows it again."""
         dock = self.sender()
         if not is_visible or self._is_arranging or not isinstance(dock, PanelDock) or dock.isFloating():
             return
-        least = PANEL_BY_ID[dock.panel_id].width
         if self._is_touched or not dock.isVisible() or not self._window.tabifiedDockWidgets(dock):
             return
-        if dock.width() < least:
-            self._is_arranging = True
-            self._window.resizeDocks([dock], [least], Qt.Orientation.Horizontal)
-            self._is_arranging = False
-        elif not least:
-            self._later.start()
+        self._later.start()
 
 
 def _rail_key(row: WorkspaceRow, stack: Stack) -> str:

@@ -293,3 +293,16 @@ def test_it_speaks_the_language_and_wears_the_theme(panel: CostPanel) -> None:
     panel.retranslate()
     QApplication.processEvents()
     assert said(panel) == english
+
+
+def test_the_total_stands_above_what_scrolls(panel: CostPanel) -> None:
+    total = panel.findChild(QLabel, "cost_total")
+    value = cache_bytes_of_lines(panel)
+    assert total is not None and total.isVisible() and f"{value:,} B" in total.text()
+    assert total.geometry().bottom() < panel.lines.mapTo(panel, QPoint()).y()
+
+
+def cache_bytes_of_lines(panel: CostPanel) -> int:
+    """The last total of the bill."""
+    rows = [line.split("\t") for line in panel.lines.plain_lines().splitlines()]
+    return int(next(row for row in reversed(rows) if row[0].startswith("cache of"))[3])

@@ -153,3 +153,14 @@ def test_play_goes_where_the_player_is(desk: Desk) -> None:
     desk.store.open(desk.store.document)
     desk.press_key(Qt.Key.Key_Space)
     assert desk.window.workspaces.present.id == "generate" and "text" in in_view(desk)
+
+
+def test_a_wide_panel_that_is_called_from_another_workspace_has_its_width(desk: Desk) -> None:
+    desk.go("compare")
+    desk.window.workspaces.show_panel("cost")
+    desk.qtbot.wait(20)
+    dock = desk.window.docks["cost"]
+    assert desk.window.workspaces.present.id != "compare" and not dock.visibleRegion().isEmpty()
+    desk.go("explore")
+    desk.window.workspaces.show_panel("cost")
+    desk.qtbot.waitUntil(lambda: dock.width() >= 440)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QColor, QResizeEvent
+from PySide6.QtGui import QColor, QFontMetricsF, QResizeEvent
 
 from attnviz.core.cost import stack as cost_stack
 from attnviz.core.cost.curves import Counts, counts
@@ -23,7 +23,7 @@ from attnviz.i18n import _
 
 _DECADES = {0: "1", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E", 21: "Z", 24: "Y"}
 _TAG_PX = 12
-_TAGS_PX = 52
+_TAGS_PX, _TAG_FONT_PX, _TAG_MARGIN = 52.0, 10, 12.0
 
 
 @dataclass(frozen=True)
@@ -183,8 +183,10 @@ class CostCurve(pg.GraphicsLayoutWidget):  # type: ignore[misc]
         right = max(float(x[-1]) for x, _y in values)
         low = min(float(y.min()) for _x, y in values)
         high = max(float(y.max()) for _x, y in values)
-        width = max(self.view.width(), 2.0 * _TAGS_PX)
-        right *= width / (width - _TAGS_PX)
+        metrics = QFontMetricsF(ui_font(_TAG_FONT_PX))
+        tags = max(_TAGS_PX, _TAG_MARGIN + max(metrics.horizontalAdvance(one.tag) for one in self._series))
+        width = max(self.view.width(), 2.0 * tags)
+        right *= width / (width - tags)
         self.view.setRange(xRange=(0, right), yRange=(low, high + 0.05 * (high - low)), padding=0)
 
     def _place_tags(self) -> None:
@@ -203,7 +205,7 @@ class CostCurve(pg.GraphicsLayoutWidget):  # type: ignore[misc]
             at = max(min(y, lowest), bottom + left_below + 0.5 * step)
             lowest = at - step
             tag = self._tags[index]
-            tag.setFont(ui_font(10))
+            tag.setFont(ui_font(_TAG_FONT_PX))
             tag.setPlainText(self._series[index].tag)
             tag.setColor(self._color(index))
             tag.setPos(float(_logs(self._series[index].counts)[0][-1]), at)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from weakref import ref
 
 from PySide6.QtCore import QSize, Qt, QTimer, Slot
-from PySide6.QtGui import QGuiApplication, QResizeEvent
+from PySide6.QtGui import QFont, QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QLayout, QSizePolicy, QVBoxLayout, QWidget
 
+from attnviz.core.cost.lines import Line, rounded
 from attnviz.core.cost.stack import Stack
-from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.look.fonts import ui_font
+from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
 from attnviz.gui.panels.cost.curve import CostCurve, Measured
 from attnviz.gui.panels.cost.fields import CostFields
 from attnviz.gui.panels.cost.lines import CostLines
@@ -20,6 +23,7 @@ from attnviz.gui.stage_heat import differ_in_vectors_alone
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.combo import Combo
+from attnviz.gui.widgets.elided import WholeLabel
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.i18n import _
@@ -73,6 +77,9 @@ class CostPanel(Panel):
         self._noted: ref[Experiment] | None = None
         """The experiment of the last run, whose shapes are `_key`."""
         self._key: object = None
+        self._total = WholeLabel()
+        self._total.setObjectName("cost_total")
+        self._total.setFont(ui_font(TEXT_PX, QFont.Weight.DemiBold))
         self._lay_out()
         store.traced.connect(self._note_run)
 
@@ -175,6 +182,7 @@ class CostPanel(Panel):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(GRID - 2)
         column.addLayout(top)
+        column.addWidget(self._total)
         column.addLayout(body, 1)
 
     @Slot()
@@ -217,7 +225,9 @@ class CostPanel(Panel):
         bar = self._fields_scroll.verticalScrollBar().sizeHint().width()
         self._fields_scroll.setFixedWidth(max(self.fields.minimumSizeHint().width() + bar, FIELDS_PX))
         trace = self.store.trace
-        self.lines.set_lines((*bill(q, trace), *origin(q)))
+        lines = bill(q, trace)
+        self.lines.set_lines((*lines, *origin(q)))
+        self._total.set_line(_sentence(lines))
         key = _shapes(q.stack) if q.source == EXPERIMENT else None
         self.curve.set_question(q, [run for shapes, run in self._runs if shapes == key])
         self._caption.setText(self.curve.caption())
@@ -264,6 +274,15 @@ def _of_experiment(question: Question, store: Store) -> Question:
         kv=experiment.dtype,
         is_edited=False,
     )
+
+
+def _sentence(lines: Sequence[Line]) -> str:
+    """The last total of a bill, exact and rounded: it stands above what scrolls."""
+    line = next((line for line in reversed(lines) if line.kind == "total"), None)
+    if line is None:
+        return ""
+    exact = f"{line.value:,} {line.unit}".replace("-", "\N{MINUS SIGN}").strip()
+    return " = ".join(part for part in (f"{line.label}: {exact}", rounded(line.value, line.unit)) if part)
 
 
 def _shapes(stack: Stack) -> Stack:

@@ -23,6 +23,8 @@ from attnviz.model.spec.view import View
 FORMULA_FROM = 640
 """Width from which the formula fits beside the names."""
 LEAST_PLACE = 48
+LEAST_NAME = 6
+"""Divisor of the line: the part of it that the name keeps beside the place."""
 NARROW_RANGE = 104
 """Width of the range's box in a narrower line; the colour bar names the range in full."""
 QWIDGETSIZE_MAX = 2**24 - 1
@@ -217,7 +219,7 @@ class StageHeader(QWidget):
             self.place.setToolTip(plain_tooltip(self._titles[0]))
         self.formula.setVisible(not is_narrow and rest >= self.formula.sizeHint().width() + GRID)
         place = self.place.sizeHint().width()
-        self.name.setMinimumWidth(min(name, max(free - place, self.width() // 4)))
+        self.name.setMinimumWidth(min(name, max(free - place, self.width() // LEAST_NAME)))
         left = free - self.name.minimumWidth()
         self.place.setVisible(left >= LEAST_PLACE)
         self.place.setMinimumWidth(max(0, min(place, left)))

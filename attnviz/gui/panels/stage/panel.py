@@ -101,6 +101,10 @@ class StageViewPanel(Panel):
         self.setFocusProxy(self.map)
         store.pointer_changed.connect(self._on_pointer)
 
+    def step_caption(self, by: int) -> bool:
+        """Lock the cell of the next word of the caption, or of the one before; False without one."""
+        return self._caption.step(by)
+
     def header(self) -> QWidget:
         """Document, place, formula and colour range, in the line of the card's title."""
         return self._header

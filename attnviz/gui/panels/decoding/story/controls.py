@@ -112,6 +112,10 @@ class PlayerControls(QWidget):
         site = label_among_several(experiment, shown_step_site(decoded, self._store.document.view.site))
         return f"{where} · {site}" if site else where
 
+    def show_rest(self, shows: bool) -> None:
+        """Show whether the text behind the step is shown."""
+        self._rest.set_value(shows)
+
     def show_player(self) -> None:
         """Show whether steps follow by themselves, and whether the panels follow them."""
         self._follow.set_value(self._store.player.follows)

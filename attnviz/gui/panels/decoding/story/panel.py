@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
-from PySide6.QtCore import QPoint, QSize, Slot
+from PySide6.QtCore import QPoint, QSize, Signal, Slot
 from PySide6.QtGui import QHideEvent, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QWidget
 
@@ -38,12 +40,20 @@ BESIDE_PX = 620
 """Width from which the controls stand beside the text; in a narrower panel they stand below it."""
 
 
+SHADING, REST = "shading", "rest"
+"""Names of the choices that are remembered."""
+
 LARGE = QSize(1500, 120)
 """Size of the panel from which the letters are large."""
 
 
 class TextPanel(DecodingPart):
-    """The text as far as it was played. A click goes to a token's step, a double click rewrites it."""
+    """The text as far as it was played. A click goes to a token's step, a double click rewrites it.
+
+    `choice_changed` carries the name and the value of a control, which `restore` takes back at a start.
+    """
+
+    choice_changed = Signal(str, str)
 
     def __init__(self, store: Store, parent: QWidget | None = None, clock: Clock | None = None) -> None:
         super().__init__(store, parent)
@@ -57,14 +67,14 @@ class TextPanel(DecodingPart):
         self._scroll = clear_scroll(self._text, sideways=False)
         self._scroll.setMinimumHeight(LINE_PX + 4)
         self._controls = PlayerControls(store)
-        self._controls.rest_changed.connect(self._text.set_shows_rest)
+        self._controls.rest_changed.connect(self._on_rest)
         self._alternatives = Alternatives(self)
         self._empty = plain_label("decode_empty")
         self._notice, self._shading_title = WholeLabel(), plain_label("decode_shading_title")
         self._notice.setObjectName("decode_notice")
         self._shading = Segmented([(row.id, row.id, "") for row in SHADINGS], SHADINGS[0].id)
         self._shading.setObjectName("decode_shading")
-        self._shading.changed.connect(self._show_shades)
+        self._shading.changed.connect(self._on_shading)
         self._scale = ShadeScale()
         self._lay_out()
 
@@ -156,7 +166,6 @@ class TextPanel(DecodingPart):
         p = probability_then(decoded, index)
         return said if p is None else f"{said} · p {number(p, 4)}"
 
-    @Slot()
     def _show_shades(self) -> None:
         row = SHADING_BY_ID[self._shading.value()]
         self._scale.set_hue(row.hue)
@@ -172,6 +181,25 @@ class TextPanel(DecodingPart):
             bar.setValue(max(rect.bottom() + 1 - room // line * line, 0))  # no line is cut at the top
 
     # --- acting
+
+    def restore(self, choice: Callable[[str, str], str]) -> None:
+        """Take the choices of an earlier start: `choice` of a name and a default returns the last value."""
+        shading = choice(SHADING, self._shading.value())
+        self._shading.set_value(shading if shading in SHADING_BY_ID else self._shading.value())
+        shows_rest = choice(REST, "") == REST
+        self._controls.show_rest(shows_rest)
+        self._text.set_shows_rest(shows_rest)
+        self._show_shades()
+
+    @Slot(str)
+    def _on_shading(self, shading: str) -> None:
+        self._show_shades()
+        self.choice_changed.emit(SHADING, shading)
+
+    @Slot(bool)
+    def _on_rest(self, shows: bool) -> None:
+        self._text.set_shows_rest(shows)
+        self.choice_changed.emit(REST, REST if shows else "")
 
     @Slot(int)
     def _on_chosen(self, index: int) -> None:
