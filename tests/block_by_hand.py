@@ -140,6 +140,8 @@ def activated(activation: str, z: float) -> float:
         return z / (1 + math.exp(-z))
     if activation == "sigmoid":
         return 1 / (1 + math.exp(-z))
+    if activation == "quick_gelu":
+        return z / (1 + math.exp(-1.702 * z))
     assert activation == "identity"
     return z
 

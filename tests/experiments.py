@@ -183,6 +183,17 @@ SPREAD: dict[str, Experiment] = {
     "relu, gated": small(
         block=Block("parallel", norm_1=None, feed_forward=FeedForward(4, "relu", gated=True))
     ),
+    "quick gelu, scaled": small(
+        block=Block(feed_forward=FeedForward(4, "quick_gelu"), after_1=None, residual_scale=0.3)
+    ),
+    "quick gelu, gated and scaled": small(
+        block=Block(
+            "parallel",
+            norm_1=None,
+            feed_forward=FeedForward(4, "quick_gelu", gated=True),
+            residual_scale=-1.5,
+        )
+    ),
     "clamped": small(block=Block(feed_forward=FeedForward(4, "clamped_swish", gated=True))),
     "qk gains": small(
         qk_norm=QKNorm("rms", query_gain=DrawnRow(1), key_gain=DrawnRow(2)), heads=Heads(2, 1, 4)

@@ -67,6 +67,7 @@ def feed_forwards(draw: st.DrawFn) -> FeedForward:
         "silu",
         "sigmoid",
         "identity",
+        "quick_gelu",
         *(["clamped_swish"] if gated else []),
     ]
     weights = st.builds(Seeded, _SEEDS)
@@ -93,6 +94,7 @@ def blocks(draw: st.DrawFn, with_feed_forward: bool = True) -> Block:
         None if ffn is None else draw(MAYBE_NORM),
         draw(MAYBE_NORM) if is_sandwich else None,
         draw(MAYBE_NORM) if is_sandwich and ffn is not None else None,
+        draw(st.sampled_from([1.0, 1.0, 0.4])),
     )
 
 

@@ -110,6 +110,8 @@ def _check(passes: Passes, operands: dict[str, Operands]) -> None:
         if block is None or not block.residual or block.placement not in ("pre", "parallel"):
             wanted = must_be("pre or parallel, with residual connections")
             raise FieldError(f"{site.place.name}.block", block and block.placement, wanted)
+        if block.residual_scale != 1.0:
+            raise FieldError(f"{site.place.name}.block.residual_scale", block.residual_scale, must_be("1"))
 
 
 class _Read:

@@ -16,6 +16,9 @@ from attnviz.core.precision import at_least_single, rounded
 from attnviz.core.special import Special
 from attnviz.i18n import N_
 
+CLAMP_ALPHA = 1.702
+"""β of the clamped unit's Swish; z · σ(1.702 z) is an approximation of GELU (Hendrycks and Gimpel 2016)."""
+
 LOWEST = -3e38
 """Nearly the smallest number of float32: 0 times it is 0, whereas 0 times −∞ is NaN."""
 
@@ -126,6 +129,10 @@ def _identity(xp: Any, z: Array, special: Special) -> Array:
     return z
 
 
+def _quick_gelu(xp: Any, z: Array, special: Special) -> Array:
+    return _share(special, z, special.sigmoid(CLAMP_ALPHA * xp.clip(z, -1e3, 1e3)))
+
+
 def _d_relu(xp: Any, z: Array, special: Special) -> Array:
     return xp.where(z > 0, xp.ones_like(z), xp.zeros_like(z))
 
@@ -145,6 +152,11 @@ def _d_gelu_tanh(xp: Any, z: Array, special: Special) -> Array:
 def _d_silu(xp: Any, z: Array, special: Special) -> Array:
     share = special.sigmoid(z)
     return share + z * share * (1 - share)
+
+
+def _d_quick_gelu(xp: Any, z: Array, special: Special) -> Array:
+    share = special.sigmoid(CLAMP_ALPHA * z)
+    return share + CLAMP_ALPHA * z * share * (1 - share)
 
 
 def _d_sigmoid(xp: Any, z: Array, special: Special) -> Array:
@@ -210,15 +222,20 @@ ACTIVATIONS: tuple[Activation, ...] = (
         _identity,
         _d_identity,
     ),
+    Activation(
+        "quick_gelu",
+        N_("quick GELU"),
+        "z · σ(1.702 · z)",
+        N_("Hendrycks and Gimpel 2016, approximation by a sigmoid; CLIP"),
+        _quick_gelu,
+        _d_quick_gelu,
+    ),
 )
 
 ACTIVATION_BY_ID = {row.id: row for row in ACTIVATIONS}
 
 CLAMP_LIMIT = 7.0
 """Limit at which the clamped unit of GPT-OSS cuts its gate (from above) and its up (on both sides)."""
-
-CLAMP_ALPHA = 1.702
-"""Its β of Swish; z · σ(1.702 z) is also an approximation of GELU (Hendrycks and Gimpel 2016)."""
 
 
 @dataclass(frozen=True)
@@ -272,6 +289,7 @@ GATED_UNITS: tuple[GatedUnit, ...] = (
     _of_activation("silu", "SwiGLU", "Shazeer 2020; Llama, Qwen, Mistral, DeepSeek"),
     _of_activation("sigmoid", "GLU", "Dauphin et al. 2016"),
     _of_activation("identity", N_("bilinear"), "Mnih and Hinton 2007; Shazeer 2020"),
+    _of_activation("quick_gelu", N_("GEGLU (sigmoid)"), "Shazeer 2020"),
     GatedUnit(
         "clamped_swish",
         N_("SwiGLU, clamped"),

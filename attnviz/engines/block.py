@@ -50,11 +50,17 @@ def after_attention(engine: Engine, block: Block | None, final_norm: Norm | None
         add_norm(engine, features, "output", final_norm, result_of(tuple(features.order)))
 
 
+def _scaled(block: Block, made: Array) -> Array:
+    """The part that a residual connection adds."""
+    return made if block.residual_scale == 1.0 else block.residual_scale * made
+
+
 def _close_attention(engine: Engine, features: Features, block: Block) -> None:
     if block.placement == "sandwich":
         add_norm(engine, features, "attention_normed", block.after_1, "attention_output")
     if block.residual:
-        features.add("residual_1", features.tf[features.came_in()] + features.tf[features.order[-1]])
+        made = _scaled(block, features.tf[features.order[-1]])
+        features.add("residual_1", features.tf[features.came_in()] + made)
     if block.placement == "post":
         add_norm(engine, features, "norm_1", block.norm_1, features.order[-1])
 
@@ -64,7 +70,7 @@ def _close_feed_forward(engine: Engine, features: Features, block: Block, entere
         add_norm(engine, features, "ffn_normed", block.after_2, "ffn_output")
     made = "ffn_normed" if "ffn_normed" in features.tf else "ffn_output"
     if block.residual:
-        features.add("residual_2", features.tf[entered] + features.tf[made])
+        features.add("residual_2", features.tf[entered] + _scaled(block, features.tf[made]))
     if block.placement == "post":
         add_norm(engine, features, "norm_2", block.norm_2, features.order[-1])
 

@@ -84,7 +84,8 @@ def around(site: Site) -> int:
         norms += [getattr(site.block, name) for name in NORMS]
         ffn = site.block.feed_forward
         flops += 0 if ffn is None else feed_forward(ffn, site.d_model)
-        flops += site.block.residual * (1 if ffn is None else 2) * site.d_model
+        per_feature = 1 if site.block.residual_scale == 1.0 else 2
+        flops += site.block.residual * (1 if ffn is None else 2) * per_feature * site.d_model
     return flops + sum(_norm(norm, site.d_model) for norm in norms if norm is not None)
 
 

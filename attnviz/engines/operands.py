@@ -91,6 +91,7 @@ class Block:
     after_1: Norm | None
     after_2: Norm | None
     feed_forward: FeedForward | None
+    residual_scale: float
 
 
 @dataclass(frozen=True, eq=False)

@@ -208,7 +208,9 @@ def _block(engine: Engine, block: Block, d_model: int) -> operands.Block:
     }
     ffn = block.feed_forward
     made = None if ffn is None else _feed_forward(engine, ffn, d_model)
-    return operands.Block(block.placement, block.residual, **norms, feed_forward=made)
+    return operands.Block(
+        block.placement, block.residual, **norms, feed_forward=made, residual_scale=block.residual_scale
+    )
 
 
 def _feed_forward(engine: Engine, ffn: FeedForward, d_model: int) -> operands.FeedForward:

@@ -87,6 +87,13 @@ ACTIVATION_CODE: dict[str, Row] = {
     ),
     "sigmoid": sigmoid,
     "identity": lambda asked: "",
+    "quick_gelu": _defined(
+        "quick_gelu",
+        "def quick_gelu(z):",
+        "    return z * sigmoid(1.702 * z)",
+        torch=("def quick_gelu(z):", "    return z * torch.sigmoid(1.702 * z)"),
+        needs=(sigmoid,),
+    ),
 }
 
 

@@ -160,7 +160,10 @@ def _attention_output(asked: Asked) -> Code:
 
 
 def _sum(asked: Asked) -> Code:
-    return asked.done(f"{asked.stage} = {' + '.join(asked.reads)}")
+    block, (past, made) = asked.site.block, asked.reads
+    assert block is not None
+    factor = "" if block.residual_scale == 1.0 else f"{block.residual_scale!r} * "
+    return asked.done(f"{asked.stage} = {past} + {factor}{made}")
 
 
 def _ffn(asked: Asked) -> FeedForward:

@@ -70,6 +70,17 @@ ROWS: dict[str, tuple[str, dict[str, Any]]] = {
         "SmolLM3",
         {**LLAMA, "no_rope_layers": [0, 1, 0], "attention_bias": True, "mlp_bias": True},
     ),
+    "granite": (
+        "Granite",
+        {
+            **LLAMA,
+            "attention_multiplier": 0.3,
+            "embedding_multiplier": 3.0,
+            "logits_scaling": 4.0,
+            "residual_multiplier": 0.22,
+            "hidden_act": "quick_gelu",
+        },
+    ),
     "cohere": ("Cohere", LLAMA),
     "cohere, biases": ("Cohere", {**LLAMA, "attention_bias": True, "logit_scale": 3.0}),
     "cohere2": ("Cohere2", {**WIDE, **LISTED}),

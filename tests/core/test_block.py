@@ -41,6 +41,7 @@ TORCHS: dict[str, Any] = {
     "silu": F.silu,
     "sigmoid": torch.sigmoid,
     "identity": lambda x: x,
+    "quick_gelu": lambda x: x * torch.sigmoid(1.702 * x),
 }
 LIMITS = {
     "relu": (0.0, math.inf),
@@ -49,6 +50,7 @@ LIMITS = {
     "silu": (0.0, math.inf),
     "sigmoid": (0.0, 1.0),
     "identity": (-math.inf, math.inf),
+    "quick_gelu": (0.0, math.inf),
 }
 """Left and right of everything."""
 
@@ -68,6 +70,7 @@ EXACT: dict[str, Callable[[float], float]] = {
     "silu": lambda z: z * _sigmoid(z),
     "sigmoid": _sigmoid,
     "identity": lambda z: z,
+    "quick_gelu": lambda z: z * _sigmoid(1.702 * z),
 }
 """Of one finite number, in float64 and in forms that lose no digits in the tails."""
 
@@ -255,7 +258,7 @@ def test_gelu_by_tanh_keeps_its_digits_in_the_left_tail() -> None:
     np.testing.assert_allclose(on_numpy("gelu_tanh", z.astype(np.float32)), expected, rtol=2e-5)
 
 
-@pytest.mark.parametrize("activation", ["relu", "gelu", "gelu_tanh", "silu"])
+@pytest.mark.parametrize("activation", ["relu", "gelu", "gelu_tanh", "silu", "quick_gelu"])
 @given(z=vectors(-1e3, 1e3))
 def test_a_share_of_z_and_what_is_left_of_it_make_z(activation: str, z: NDArray[np.float64]) -> None:
     """z·s(z) with s(z) + s(−z) = 1, so f(z) − f(−z) = z."""
@@ -325,7 +328,15 @@ def test_an_up_of_zero_lets_the_clamped_units_swish_through() -> None:
 
 
 def test_every_activation_can_be_a_gate() -> None:
-    assert list(ACTIVATION_BY_ID) == ["relu", "gelu", "gelu_tanh", "silu", "sigmoid", "identity"]
+    assert list(ACTIVATION_BY_ID) == [
+        "relu",
+        "gelu",
+        "gelu_tanh",
+        "silu",
+        "sigmoid",
+        "identity",
+        "quick_gelu",
+    ]
     assert list(GATED_UNIT_BY_ID) == [*ACTIVATION_BY_ID, "clamped_swish"]
     assert all(row.title and row.formula and row.source for row in (*ACTIVATIONS, *GATED_UNITS))
     assert GATED_UNIT_BY_ID["silu"].formula == "gate · σ(gate) · up"

@@ -130,7 +130,9 @@ def recomputed(experiment: Site, cell: Cell, read: Reader) -> float:
     if stage in ("transform", "transform_hidden"):
         return before_vocabulary(experiment, cell, read)
     if stage in ("residual_1", "residual_2"):
-        return math.fsum(read(one, 0, cell.row, cell.column) for one in read.stages)
+        past, made = (read(one, 0, cell.row, cell.column) for one in read.stages)
+        assert experiment.block is not None
+        return float(past + experiment.block.residual_scale * made)
     if stage.endswith("_rotated"):
         return rotated(experiment, cell, read)
     if STAGE_BY_ID[stage].rule == "row":

@@ -15,6 +15,7 @@ ACTIVATIONS: dict[str, ActivationKind] = {
     "gelu_pytorch_tanh": "gelu_tanh",
     "gelu_new": "gelu_tanh",
     "relu": "relu",
+    "quick_gelu": "quick_gelu",
 }
 """The activations of `transformers` by their ids here."""
 

@@ -161,6 +161,7 @@ class Decoder:
     placement: Callable[[Config], NormPlacement] = in_turn
     norms: Callable[[Config], tuple[str, ...]] = lambda config: ("norm_1", "norm_2")
     cap: Callable[[Config], float | None] = lambda config: None
+    residual_scale: Callable[[Config], float] = lambda config: 1.0
     activation: str = "hidden_act"
     is_gated: bool = True
 
@@ -183,6 +184,7 @@ class Decoder:
                 norm_2=norms.get("norm_2"),
                 after_1=norms.get("after_1"),
                 after_2=norms.get("after_2"),
+                residual_scale=self.residual_scale(config),
             ),
         )
 

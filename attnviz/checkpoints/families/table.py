@@ -21,6 +21,7 @@ from attnviz.checkpoints.families.gpt_neo import GPT_NEO
 from attnviz.checkpoints.families.gpt_neox import GPT_NEOX
 from attnviz.checkpoints.families.gpt_oss import GPT_OSS
 from attnviz.checkpoints.families.gptj import GPTJ
+from attnviz.checkpoints.families.granite import GRANITE
 from attnviz.checkpoints.families.llama import LLAMA, MISTRAL
 from attnviz.checkpoints.families.modernbert import MODERNBERT
 from attnviz.checkpoints.families.mpt import MPT
@@ -47,6 +48,7 @@ FAMILIES: tuple[Family, ...] = (
     STABLELM,
     STARCODER2,
     SMOLLM3,
+    GRANITE,
     COHERE,
     COHERE2,
     GLM,

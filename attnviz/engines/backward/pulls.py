@@ -27,9 +27,12 @@ def _same(site: SiteGradients, stage: str, g: Array) -> None:
 
 
 def _sum(site: SiteGradients, stage: str, g: Array) -> None:
-    """A residual connection: both summands get the gradient."""
-    for before in site.inputs(stage):
-        site.add(before, g)
+    """A residual connection: both summands get the gradient, the second one times its factor."""
+    past, made = site.inputs(stage)
+    block = site.operands.block
+    assert block is not None
+    site.add(past, g)
+    site.add(made, g if block.residual_scale == 1.0 else block.residual_scale * g)
 
 
 # --- norms -----------------------------------------------------------------------------------------

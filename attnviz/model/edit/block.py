@@ -125,6 +125,11 @@ def set_residual(site: Site, is_on: bool) -> Site:
     return replace(site, block=replace(block_of(site), residual=is_on))
 
 
+def set_residual_scale(site: Site, factor: float) -> Site:
+    """Set the factor of what the residual connections add."""
+    return replace(site, block=replace(block_of(site), residual_scale=factor))
+
+
 # --- norms ----------------------------------------------------------------------------------------
 
 

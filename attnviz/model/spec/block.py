@@ -18,7 +18,16 @@ from attnviz.model.spec.value import Value, check_drawn, require
 
 NormKind = Literal["layer", "rms"]
 NormPlacement = Literal["pre", "post", "sandwich", "parallel"]
-ActivationKind = Literal["relu", "gelu", "gelu_tanh", "silu", "sigmoid", "identity", "clamped_swish"]
+ActivationKind = Literal[
+    "relu",
+    "gelu",
+    "gelu_tanh",
+    "silu",
+    "sigmoid",
+    "identity",
+    "clamped_swish",
+    "quick_gelu",
+]
 FeedForwardRole = Literal["gate", "up", "down"]
 Weights = Identity | Seeded | Explicit
 
@@ -123,7 +132,8 @@ class Block(Value, frozen=True):
         sandwich:  y = x + after_1(A(norm_1(x)))    z = y + after_2(F(norm_2(y))) (Ding et al. 2021, Gemma 2)
         parallel:  z = x + A(norm_1(x)) + F(norm_2(x)), F of norm_1(x) where norm_2 is null (GPT-J, GPT-NeoX)
 
-    Without `residual`: y = A(…), z = F(…).
+    Without `residual`: y = A(…), z = F(…). What is added to the input of each half is multiplied by
+    `residual_scale` before (Granite).
     """
 
     where: ClassVar[str] = "block."
@@ -172,6 +182,18 @@ class Block(Value, frozen=True):
         Norm | None,
         Field(N_("after 2"), N_("The norm of the feed-forward layer's output, before the residual sum")),
     ] = None
+    residual_scale: Annotated[
+        float,
+        Field(
+            N_("Residual factor"),
+            N_("Multiplies the outputs of attention and feed-forward layer before they are added"),
+            usual=(0, 2),
+            typed=(-100, 100),
+            digits=3,
+            step=0.01,
+            normal=1,
+        ),
+    ] = 1.0
 
     def check(self) -> None:
         if self.feed_forward is None:

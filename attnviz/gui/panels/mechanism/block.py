@@ -31,6 +31,7 @@ from attnviz.model.edit.block import (
     set_norm,
     set_placement,
     set_residual,
+    set_residual_scale,
 )
 from attnviz.model.edit.switching import refusal
 from attnviz.model.sites.sites import put
@@ -173,6 +174,11 @@ class BlockSection(Section):
                 name="residual_toggle",
                 edit=set_residual,
                 reason=lambda e: refusal(set_residual, e, not e.block.residual),
+            ),
+            row(
+                "block.residual_scale",
+                edit=set_residual_scale,
+                shown=lambda e: e.block is not None and e.block.residual,
             ),
         )
 

@@ -18,14 +18,17 @@ from attnviz.model.spec.view import Cell
 
 
 def residual_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
-    """The residual stream plus the sublayer's output."""
+    """The residual stream plus the sublayer's output, times the factor."""
     past, made = (Cell(region.stage, cell.row, cell.column) for region in sources(reading.site, cell))
     first, second = reading.term(past), reading.term(made)
-    letters = words(f"{stage_symbol(past.stage)} + {stage_symbol(made.stage)}")
-    numbers = (first, Text(" + "), *guarded(second))
-    return (
-        Line((reading.link(cell),), (letters, numbers), reading.number(cell), first.value + second.value),
-    )
+    block = reading.experiment.block
+    assert block is not None
+    factor = block.residual_scale
+    sign = " + " if factor == 1.0 else f" + {factor:g} × "
+    letters = words(f"{stage_symbol(past.stage)}{sign}{stage_symbol(made.stage)}")
+    numbers = (first, Text(sign), *guarded(second))
+    result = first.value + factor * second.value
+    return (Line((reading.link(cell),), (letters, numbers), reading.number(cell), result),)
 
 
 def hidden_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
@@ -104,6 +107,10 @@ def _sigmoid(z: Term) -> Pieces:
     return (Text("1 ÷ (1 + exp(−"), *guarded(z), Text("))"))
 
 
+def _quick_gelu(z: Term) -> Pieces:
+    return (z, Text(" ÷ (1 + exp(−1.702 × "), *guarded(z), Text("))"))
+
+
 def _identity(z: Term) -> Pieces:
     return (z,)
 
@@ -115,6 +122,7 @@ _ACTIVATED: dict[str, Callable[[Term], Pieces]] = {
     "silu": _silu,
     "sigmoid": _sigmoid,
     "identity": _identity,
+    "quick_gelu": _quick_gelu,
 }
 """Each activation with a number in it."""
 

@@ -72,12 +72,18 @@ def letter_of_norm(site: Site, stage: str) -> str:
     return (y if is_post else "x") if stage == "norm_1" else (z if is_post else y)
 
 
+def residual_factor(block: Block) -> str:
+    """The factor of what a residual connection adds, and a dot; empty for 1."""
+    return "" if block.residual_scale == 1.0 else f"{block.residual_scale:g} · "
+
+
 def residual_letters(block: Block, stage: str) -> str:
-    """y = x + o, or z = y + f, with the norms that stand between."""
+    """y = x + o, or z = y + f, with the norms that stand between, and the factor."""
+    factor = residual_factor(block)
     if stage == "residual_1":
-        return "y = x + " + ("norm(o)" if block.after_1 is not None else "o")
+        return f"y = x + {factor}" + ("norm(o)" if block.after_1 is not None else "o")
     y = "norm(y)" if block.placement == "post" and block.norm_1 is not None else "y"
-    return f"z = {y} + " + ("norm(f)" if block.after_2 is not None else "f")
+    return f"z = {y} + {factor}" + ("norm(f)" if block.after_2 is not None else "f")
 
 
 def activation_letters(ffn: FeedForward) -> str:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from attnviz.i18n import _
-from attnviz.model.explain.formulas.block import activation_title
+from attnviz.model.explain.formulas.block import activation_title, residual_factor
 from attnviz.model.explain.formulas.stages import stage_formula
 from attnviz.model.normalisers import NORMALISER_BY_ID
 from attnviz.model.spec.site import Site
@@ -151,7 +151,7 @@ def _attention_line(site: Site, present: tuple[str, ...]) -> Parts:
             parts = (*_texts(before, stage), *parts, *_texts(after, stage))
     values = as_read("v", present)
     parts = (*parts, Part(" ", "mixed"), Part("v", values), Part(" W_O", "attention_output"))
-    return _closed(parts, present, ("attention_normed", "residual_1", "norm_1"), "attention_output")
+    return _closed(site, parts, present, ("attention_normed", "residual_1", "norm_1"), "attention_output")
 
 
 def _wrapping(site: Site, stage: str, present: tuple[str, ...]) -> tuple[str, str]:
@@ -188,7 +188,7 @@ def _ffn_line(site: Site, present: tuple[str, ...]) -> Parts:
         Part(")", "ffn_hidden"),
         Part(" W_down", "ffn_output"),
     )
-    return _closed(parts, present, ("ffn_normed", "residual_2", "norm_2"), "ffn_output")
+    return _closed(site, parts, present, ("ffn_normed", "residual_2", "norm_2"), "ffn_output")
 
 
 def _entered(read: str, placement: str, present: tuple[str, ...]) -> Parts:
@@ -199,7 +199,7 @@ def _entered(read: str, placement: str, present: tuple[str, ...]) -> Parts:
     return (Part("norm(", read), Part(letter, inputs(read, present)[0]), Part(")", read))
 
 
-def _closed(parts: Parts, present: tuple[str, ...], after: tuple[str, ...], made: str) -> Parts:
+def _closed(site: Site, parts: Parts, present: tuple[str, ...], after: tuple[str, ...], made: str) -> Parts:
     """A formula with the norm and the residual connection that follow the stage `made`, in their order."""
     for stage in present[present.index(made) + 1 :]:
         if stage not in after or made not in _reads_through(stage, present):
@@ -207,7 +207,8 @@ def _closed(parts: Parts, present: tuple[str, ...], after: tuple[str, ...], made
         if stage in ("residual_1", "residual_2"):
             source = inputs(stage, present)[0]
             letter = "x" if stage == "residual_1" else "y"
-            parts = (Part(letter, source), Part(" + ", stage), *parts)
+            factor = "" if site.block is None else residual_factor(site.block)
+            parts = (Part(letter, source), Part(f" + {factor}", stage), *parts)
         else:
             parts = (Part("norm(", stage), *parts, Part(")", stage))
     return parts
