@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
 
+from attnviz import resources
 from attnviz.checkpoints.families.family import Around, Config, Family, Sizes
 from attnviz.checkpoints.families.table import FAMILIES
 from attnviz.checkpoints.filling import Numbers, filled, filled_fields, in_memory, matrix_of
+from attnviz.checkpoints.hub import located
+from attnviz.checkpoints.linked import link_of
 from attnviz.checkpoints.opening import open_checkpoint
 from attnviz.checkpoints.plan import Planned, has_head, plan
 from attnviz.checkpoints.reader import CONFIG, Checkpoint, CheckpointError
 from attnviz.checkpoints.texts import Tokens, id_list, read_tokens, token_ids
 from attnviz.errors import FieldError, about, among, message_of, must_be
+from attnviz.model.io.files import matrices
 from attnviz.model.io.tensors import Progress, no_progress
 from attnviz.model.spec.arrays import Matrix, in_float64
 from attnviz.model.spec.attention import Layer
@@ -26,6 +31,7 @@ from attnviz.model.spec.block import Vocabulary
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.mapped import Made
+from attnviz.model.spec.origin import Link, Origin
 from attnviz.model.spec.parts import DType, ExplicitVectors, Memory
 
 NO_NUMBERS = frozenset(
@@ -107,11 +113,44 @@ def import_checkpoint(
     found = _read(checkpoint, attention_only, ignore_keys)
     try:
         experiment = _experiment(found, given, memory, attention_only, progress)
+        if resources.root() not in located(path).resolve().parents:  # every program has what it ships
+            _mark(experiment, link_of(checkpoint, located(path), attention_only, ignore_keys))
         return Document(replace(experiment, dtype=dtype), title=_title(found))
     except CheckpointError:
         raise
     except ValueError as error:
         raise CheckpointError(about(checkpoint.name, message_of(error))) from error
+
+
+def weights(link: Link) -> Mapping[str, Matrix] | None:
+    """The matrices of a linked checkpoint by name; None if the path of the link has another one.
+
+    Raises `CheckpointError` if it cannot be read.
+    """
+    checkpoint = open_checkpoint(link.path)
+    path = Path(link.path)
+    if link_of(checkpoint, path, link.attention_only, link.ignored_keys).digest != link.digest:
+        return None
+    found = _read(checkpoint, link.attention_only, link.ignored_keys)
+    memory = (None, [0]) if found.encoder and not link.attention_only else (None, None)
+    experiment = _experiment(found, (None, [0]), memory, link.attention_only, no_progress)
+    _mark(experiment, link)
+    return {matrix.origin.name: matrix for matrix in _of_model(experiment) if matrix.origin is not None}
+
+
+def _mark(experiment: Experiment, link: Link) -> None:
+    """Set the origin of every matrix of a new experiment that is one of the checkpoint."""
+    for name, matrix in matrices(experiment):
+        if name not in OF_THE_TEXT:
+            matrix.origin = Origin(link, name)
+
+
+def _of_model(experiment: Experiment) -> Iterator[Matrix]:
+    return (matrix for name, matrix in matrices(experiment) if name not in OF_THE_TEXT)
+
+
+OF_THE_TEXT = ("vectors", "memory.vectors")
+"""Matrices of an imported experiment that depend on its text."""
 
 
 @dataclass(frozen=True)

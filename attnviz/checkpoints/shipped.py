@@ -10,7 +10,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import lru_cache, partial
+from pathlib import Path
 
+from attnviz.checkpoints.linked import matrices_of
 from attnviz.checkpoints.presets import MODEL_PRESETS, load_preset
 from attnviz.model.io import files
 from attnviz.model.io.carriers.record import MOST_INLINE, Record
@@ -34,16 +36,25 @@ def record_of(document: Document, command: str = "") -> Record:
     return files.record_of(document, command, {matrix: name for name, matrix in matrices().items()})
 
 
-def load(path: str | os.PathLike[str], progress: Progress = no_progress) -> Document:
+def load(
+    path: str | os.PathLike[str],
+    progress: Progress = no_progress,
+    *,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> Document:
     """Read a document: a `.safetensors` file, one that carries the document it was made of (a figure, a page,
     a notebook of this program), or JSON whatever else its name ends in.
 
-    `progress` receives the read share of a large document; an exception from it ends the reading.
+    `progress` receives the read share of a large document; an exception from it ends the reading. A document
+    that points at its checkpoint finds it where it was or beside itself, or else in `checkpoint`.
 
     Raises:
-        DocumentError: the file is missing, damaged, too large, or invalid.
+        DocumentError: the file is missing, damaged, too large, or invalid, or its checkpoint is not found;
+            the cause of the latter is a `CheckpointMissing`.
     """
-    return files.load(path, progress, _suppliers)
+    chosen = None if checkpoint is None else Path(checkpoint)
+    linked = partial(matrices_of, folder=Path(path).absolute().parent, chosen=chosen)
+    return files.load(path, progress, _suppliers, linked)
 
 
 def _suppliers() -> dict[str, Callable[[], Matrix]]:

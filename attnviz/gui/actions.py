@@ -46,6 +46,7 @@ ACTIONS: tuple[ActionRow, ...] = (
     ActionRow("import_model", N_("Import model…"), "file", ("Ctrl+Shift+O",)),
     ActionRow("save", N_("Save"), "file", ("Ctrl+S",), "save", separated=True),
     ActionRow("save_as", N_("Save as…"), "file", ("Ctrl+Shift+S",)),
+    ActionRow("save_with_weights", N_("Save with weights…"), "file"),
     ActionRow("preferences", N_("Preferences…"), "file", ("Ctrl+,",), "settings", separated=True),
     ActionRow("quit", N_("Quit"), "file", ("Ctrl+Q",), separated=True),
     ActionRow("undo", N_("Undo"), "edit", ("Ctrl+Z",), "undo"),

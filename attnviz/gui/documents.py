@@ -32,6 +32,7 @@ from attnviz.model.io.stamp import Stamp
 from attnviz.model.io.turns import ChangedOnDisk
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.origin import CheckpointMissing
 from attnviz.model.spec.parts import SeededVectors
 
 FIRST_PRESET = "fluffy-blue-creature"
@@ -71,6 +72,8 @@ class Documents(QObject):
         self._store, self._scheduler = store, scheduler
         self._settings, self._window = settings, window
         self._model_folder = ""
+        self._packed: set[Path] = set()
+        """Files that have the weights of their model, and keep them when they are saved again."""
 
     def new(self) -> None:
         """Start with the story of this language, without a file."""
@@ -174,14 +177,44 @@ class Documents(QObject):
 
         self._load(path, done)
 
-    def _load(self, path: Path, done: Callable[[tuple[Document, Stamp | None]], None]) -> None:
-        """Have the worker read a file, and its stamp before it: a later change is noticed."""
+    def _load(
+        self,
+        path: Path,
+        done: Callable[[tuple[Document, Stamp | None]], None],
+        checkpoint: Path | None = None,
+    ) -> None:
+        """Have the worker read a file, and its stamp before it: a later change is noticed.
+
+        A model that is no longer in its place is asked about.
+        """
 
         def job(token: CancelToken) -> tuple[Document, Stamp | None]:
             stamp = Stamp.of(path) if path.is_file() else None
-            return load(path, token.progress.at), stamp
+            return load(path, token.progress.at, checkpoint=checkpoint), stamp
 
-        self._scheduler.submit(job, done, self._on_failed, key="file")
+        def failed(error: BaseException) -> None:
+            missing = error.__cause__
+            if not isinstance(missing, CheckpointMissing):
+                self._on_failed(error)
+                return
+            found = self._ask_checkpoint(missing)
+            if found is not None:
+                self._load(path, done, found)
+
+        self._scheduler.submit(job, done, failed, key="file")
+
+    def _ask_checkpoint(self, missing: CheckpointMissing) -> Path | None:
+        """Path of the model of a document, from the user; None if nobody knows."""
+        box = self._box("checkpoint_box", _("Find the model"), in_words(missing.message))
+        box.setInformativeText(_("The document has its edits, and its model lies in files of its own."))
+        if self._ask(box, _("Find the model…")) != QMessageBox.StandardButton.Save:
+            return None
+        was = Path(missing.link.path)
+        if was.suffix.lower() == ".gguf":
+            name, _kind = QFileDialog.getOpenFileName(self._window, _("Find the model"), "", "*.gguf")
+        else:
+            name = QFileDialog.getExistingDirectory(self._window, _("Find the model"))
+        return Path(name) if name else None
 
     def save(self) -> bool:
         """Write to the document's file, or ask for one. Returns whether the document is on the disk."""
@@ -203,6 +236,18 @@ class Documents(QObject):
             if path.exists() and not self._may_replace(path):
                 return False
         return bool(name) and self._write(path)
+
+    def save_with_weights(self) -> bool:
+        """Ask for a file, and write the document with all weights of its model: it needs no checkpoint."""
+        start = (self._store.path or Path(self._name())).with_suffix(TENSORS_SUFFIX)
+        name, _kind = QFileDialog.getSaveFileName(
+            self._window, _("Save with weights"), str(start), _documents_filter((TENSORS_SUFFIX,))
+        )
+        if not name:
+            return False
+        path = Path(name) if Path(name).suffix else Path(name).with_suffix(TENSORS_SUFFIX)
+        self._packed.add(path)
+        return self._write(path)
 
     def _name(self) -> str:
         """A file name from the document's title: of a preset, of a model; without what no file may have."""
@@ -280,7 +325,7 @@ class Documents(QObject):
         chapter = self._store.chapters.present
         document = chapter.document
         expected = chapter.stamp if path == chapter.path and not overwrites else None
-        saving = Saving(self._window, self._scheduler, document, path, expected)
+        saving = Saving(self._window, self._scheduler, document, path, expected, path in self._packed)
         saving.run()
         written, stamp, error = saving.written, saving.stamp, saving.error
         saving.deleteLater()

@@ -137,6 +137,10 @@ class Handlers(QObject):
         self._window.documents.save_as()
 
     @Slot()
+    def on_save_with_weights(self) -> None:
+        self._window.documents.save_with_weights()
+
+    @Slot()
     def on_preferences(self) -> None:
         from attnviz.gui.dialogs.preferences import show_preferences
 

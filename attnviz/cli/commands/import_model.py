@@ -14,7 +14,9 @@ from attnviz.model.io.files import save
 def add(command: ArgumentParser) -> None:
     """Add the options."""
     command.add_argument(
-        "folder", metavar="FOLDER", help=_("a checkpoint: config.json, model.safetensors, tokenizer.json")
+        "folder",
+        metavar="MODEL",
+        help=_("a folder with config.json and model.safetensors, a .gguf file, or a name of the hub"),
     )
     command.add_argument("-o", "--output", metavar="FILE", required=True, help=_(".safetensors or .json"))
     command.add_argument("--text", help=_("the input text; needs the package tokenizers"))
@@ -32,6 +34,16 @@ def add(command: ArgumentParser) -> None:
         help=_("pass over a key of config.json that the program does not know; may be given several times"),
     )
     command.add_argument(
+        "--with-weights",
+        action="store_true",
+        help=_("pack the weights into the document; without it, the document points at them"),
+    )
+    command.add_argument(
+        "--download",
+        action="store_true",
+        help=_("download a model of the hub that is not in the cache; needs huggingface_hub"),
+    )
+    command.add_argument(
         "--attention-only", action="store_true", help=_("only the attention of the first layer")
     )
 
@@ -39,8 +51,11 @@ def add(command: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Import a checkpoint and a text as a document, and save it."""
     from attnviz.checkpoints import CheckpointError, import_checkpoint
+    from attnviz.checkpoints.hub import download, is_missing
 
     try:
+        if options.download and is_missing(options.folder):
+            download(options.folder)
         document = import_checkpoint(
             options.folder,
             options.text,
@@ -53,7 +68,7 @@ def run(options: Namespace) -> int:
         )
     except CheckpointError as error:
         raise Named(error.message) from None
-    written(options.output, lambda: save(document, options.output))
+    written(options.output, lambda: save(document, options.output, with_weights=options.with_weights))
     return 0
 
 

@@ -42,6 +42,7 @@ class Saving(QDialog):
         document: Document,
         path: Path,
         expected: Stamp | None = None,
+        with_weights: bool = False,
     ) -> None:
         super().__init__(window)
         self.setObjectName("saving_dialog")
@@ -49,7 +50,7 @@ class Saving(QDialog):
         self.setMinimumWidth(WIDTH)
         self.setWindowModality(Qt.WindowModality.ApplicationModal)
         self._scheduler, self._document, self._path = scheduler, document, path
-        self._expected = expected
+        self._expected, self._with_weights = expected, with_weights
         self._share = 0.0
         self._decision = [True]
         """Whoever takes it decides: the worker puts the new file in its place, or the user cancels."""
@@ -102,7 +103,7 @@ class Saving(QDialog):
                 raise Cancelled
 
         locks = state_folder() / "locks"
-        return save_in_turn(self._document, self._path, self._expected, locks, progress)
+        return save_in_turn(self._document, self._path, self._expected, locks, progress, self._with_weights)
 
     def _decides(self) -> bool:
         """True for the first who asks, of any thread: taking an element from a list is one step."""

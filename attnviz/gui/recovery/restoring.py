@@ -7,6 +7,7 @@ from functools import partial
 
 from PySide6.QtCore import QObject, Signal
 
+from attnviz.checkpoints.linked import matrices_of
 from attnviz.compute.scheduler import CancelToken
 from attnviz.core.text import visible
 from attnviz.errors import Message, verbatim
@@ -63,7 +64,7 @@ class Restoring(QObject):
 
     def _restore(self, journal: Abandoned) -> None:
         def job(token: CancelToken) -> Chapters:
-            return journal.read()
+            return journal.read(matrices_of)
 
         def done(chapters: Chapters) -> None:
             self._offered.remove(journal)

@@ -26,6 +26,7 @@ from attnviz.model.io.tensors import Progress, no_progress, read_tensors, write_
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.origin import Link, Linked, nothing_linked
 
 INLINE_NUMBERS = 16_384
 """Largest number of entries that a saved JSON file holds in all its explicit arrays together."""
@@ -55,25 +56,36 @@ def dumps(document: Document | Experiment) -> str:
 
 
 def load(
-    path: str | os.PathLike[str], progress: Progress = no_progress, shipped: Suppliers = dict
+    path: str | os.PathLike[str],
+    progress: Progress = no_progress,
+    shipped: Suppliers = dict,
+    linked: Linked = nothing_linked,
 ) -> Document:
     """Read a document: a `.safetensors` file, one that carries the document it was made of (a figure, a page,
     a notebook of this program), or JSON whatever else its name ends in.
 
     `progress` receives the read share of a large document; an exception from it ends the reading. `shipped`
-    supplies matrices that a carried document names.
+    supplies matrices that a carried document names, `linked` those of the checkpoint that a document points
+    at.
 
     Raises:
         DocumentError: the file is missing, damaged, too large, or invalid.
     """
     file = Path(path)
-    return _named(file.name or str(file), lambda: _read(file, progress, shipped))
+    return _named(file.name or str(file), lambda: _read(file, progress, shipped, linked))
 
 
 def save(
-    document: Document | Experiment, path: str | os.PathLike[str], progress: Progress = no_progress
+    document: Document | Experiment,
+    path: str | os.PathLike[str],
+    progress: Progress = no_progress,
+    *,
+    with_weights: bool = False,
 ) -> Path:
     """Write a document and return its path.
+
+    A document of an imported model points at the checkpoint, and has the numbers that are not in it;
+    `with_weights` packs all of them.
 
     The suffix selects the format. Without one, `.json` is appended if the arrays fit, else `.safetensors`.
     The old file stays unchanged until the new one is complete on the disk. `progress` receives the written
@@ -85,12 +97,26 @@ def save(
     """
     file = Path(path)
     whole = _document(document)
-    return _named(file.name or str(file), lambda: _write(whole, file, progress))
+    return _named(file.name or str(file), lambda: _write(whole, file, progress, with_weights))
 
 
-def number_count(experiment: Experiment) -> int:
-    """Count of the numbers in the explicit arrays of an experiment."""
-    return sum(math.prod(matrix.shape) for _name, matrix in matrices(experiment))
+def number_count(experiment: Experiment, *, with_weights: bool = False) -> int:
+    """Count of the numbers that the file of an experiment has, without those in its checkpoint."""
+    link = None if with_weights else link_of(experiment)
+    return sum(math.prod(matrix.shape) for _name, matrix in _own(experiment, link))
+
+
+def link_of(experiment: Experiment) -> Link | None:
+    """The checkpoint that the weights of an experiment are in; None where they are its own."""
+    origins = (matrix.origin for _name, matrix in matrices(experiment))
+    return next((origin.link for origin in origins if origin is not None), None)
+
+
+def _own(experiment: Experiment, link: Link | None) -> Iterator[tuple[str, Matrix]]:
+    """The matrices that are not in a checkpoint, by name."""
+    for name, matrix in matrices(experiment):
+        if link is None or matrix.origin is None or matrix.origin.link != link:
+            yield name, matrix
 
 
 def _document(document: Document | Experiment) -> Document:
@@ -110,16 +136,16 @@ def _named(name: str, action: Callable[[], _Result]) -> _Result:
 # --- reading ---------------------------------------------------------------------------------------
 
 
-def _read(file: Path, progress: Progress, shipped: Suppliers) -> Document:
+def _read(file: Path, progress: Progress, shipped: Suppliers, linked: Linked) -> Document:
     if not file.exists():
         raise InputError(Message("The file must exist in {folder}.", folder=file.absolute().parent))
     if not file.is_file():
         raise InputError(Message("The path must name a file; got a folder or a device."))
     suffix = file.suffix.lower()
     if suffix == TENSORS_SUFFIX:
-        return read_tensors(file, progress)
+        return read_tensors(file, progress, linked)
     if suffix in CARRIER_BY_SUFFIX:
-        return _carried(file, suffix, shipped)
+        return _carried(file, suffix, shipped, linked)
     with file.open("rb") as stream:
         data = stream.read(MAX_TEXT + 1)
     if len(data) > MAX_TEXT:
@@ -136,16 +162,16 @@ def _read(file: Path, progress: Progress, shipped: Suppliers) -> Document:
         raise InputError(
             Message("The text must be UTF-8; byte {place:,} is not.", place=error.start)
         ) from None
-    return document_from(parse(text), {})
+    return document_from(parse(text), {}, linked)
 
 
-def _carried(file: Path, suffix: str, shipped: Suppliers) -> Document:
+def _carried(file: Path, suffix: str, shipped: Suppliers, linked: Linked) -> Document:
     """The document in a picture or a page."""
     if file.stat().st_size > MOST_BYTES:
         raise InputError(
             Message("A file with a document must have at most {most:,} bytes; got more.", most=MOST_BYTES)
         )
-    return carried(file.read_bytes(), suffix).restored(shipped)
+    return carried(file.read_bytes(), suffix).restored(shipped, linked)
 
 
 def record_of(document: Document, command: str = "", shipped: Mapping[Matrix, str] | None = None) -> Record:
@@ -153,16 +179,17 @@ def record_of(document: Document, command: str = "", shipped: Mapping[Matrix, st
 
     `shipped` are matrices that are named instead of written.
     """
-    names = shipped or {}
-    own = sum(math.prod(one.shape) for _name, one in matrices(document.experiment) if one not in names)
-    return Record.of(document, command, names, own)
+    names, link = shipped or {}, link_of(document.experiment)
+    own = sum(math.prod(one.shape) for _name, one in _own(document.experiment, link) if one not in names)
+    return Record.of(document, command, names, own, link)
 
 
 # --- writing ---------------------------------------------------------------------------------------
 
 
-def _write(document: Document, path: Path, progress: Progress) -> Path:
-    count = number_count(document.experiment)
+def _write(document: Document, path: Path, progress: Progress, with_weights: bool) -> Path:
+    count = number_count(document.experiment, with_weights=with_weights)
+    link = None if with_weights else link_of(document.experiment)
     if path.name in ("", ".."):
         raise InputError(Message("A document must have a file name; got a folder."))
     if not path.suffix:
@@ -170,7 +197,10 @@ def _write(document: Document, path: Path, progress: Progress) -> Path:
     suffix = path.suffix.lower()
     if suffix == TENSORS_SUFFIX:
         data = write_tensors(
-            document, matrices(document.experiment), lambda share: progress(WRITTEN_SHARE * share)
+            document,
+            _own(document.experiment, link),
+            lambda share: progress(WRITTEN_SHARE * share),
+            link,
         )
     elif suffix != JSON_SUFFIX:
         raise suffix_error(path.suffix, (JSON_SUFFIX, TENSORS_SUFFIX))
@@ -185,7 +215,7 @@ def _write(document: Document, path: Path, progress: Progress) -> Path:
             )
         )
     else:
-        data = iter([write(document, {}).encode("utf-8")])
+        data = iter([write(document, {}, link).encode("utf-8")])
     replace_file(path, data, before=partial(progress, 1.0))
     return path
 

@@ -23,6 +23,7 @@ from attnviz.model.io.migrations import MIGRATIONS, migrated, path_before
 from attnviz.model.spec.arrays import WHERE, Matrix
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.origin import Link, Linked, nothing_linked
 from attnviz.model.spec.value import as_matrix
 from attnviz.model.spec.view import View
 
@@ -60,6 +61,7 @@ class File(Struct, frozen=True, forbid_unknown_fields=True):
     title: str = ""
     caption: str = ""
     claims: tuple[str, ...] = ()
+    checkpoint: Link | None = None
 
 
 # --- reading ---------------------------------------------------------------------------------------
@@ -90,8 +92,11 @@ def parse(text: str) -> Any:
         ) from None
 
 
-def document_from(data: Any, tensors: Mapping[str, Callable[[], Matrix]]) -> Document:
-    """The document in parsed JSON; `tensors` supplies the matrices that it may refer to by name.
+def document_from(
+    data: Any, tensors: Mapping[str, Callable[[], Matrix]], linked: Linked = nothing_linked
+) -> Document:
+    """The document in parsed JSON; `tensors` supplies the matrices that it may refer to by name, `linked`
+    those of the checkpoint that it points at.
 
     Raises `ValueError`: one sentence with the JSON path, the value and the requirement.
     """
@@ -115,9 +120,13 @@ def document_from(data: Any, tensors: Mapping[str, Callable[[], Matrix]]) -> Doc
         path = path_before(version, error.path)
         return error if path == error.path else FieldError(path, error.value, error.requirement)
 
+    weights = _weights(data.get("checkpoint"), linked)
+
     def decode(expected: type, value: Any) -> Any:
         if isinstance(value, dict) and value.keys() == {"tensor"}:
             return _tensor(tensors, value["tensor"])
+        if isinstance(value, dict) and value.keys() == {"checkpoint"}:
+            return _weight(weights, value["checkpoint"])
         return as_matrix(expected, value)
 
     try:
@@ -129,6 +138,22 @@ def document_from(data: Any, tensors: Mapping[str, Callable[[], Matrix]]) -> Doc
     except (msgspec.ValidationError, ValueError) as error:
         raise path_in_file(field_error(error, File, data, "$")) from None
     return Document(file.experiment, file.view, file.title, file.caption, file.claims)
+
+
+def _weights(link: Any, linked: Linked) -> Mapping[str, Matrix]:
+    """The matrices of the checkpoint that a document points at; none without a link."""
+    if link is None:
+        return {}
+    try:
+        return linked(msgspec.convert(link, Link))
+    except msgspec.ValidationError as error:
+        raise field_error(error, Link, link, "$.checkpoint") from None
+
+
+def _weight(weights: Mapping[str, Matrix], name: object) -> Matrix:
+    if not isinstance(name, str) or name not in weights:
+        raise FieldError(WHERE + ".checkpoint", name, must_be("a matrix of the checkpoint"))
+    return weights[name]
 
 
 def _tensor(tensors: Mapping[str, Callable[[], Matrix]], name: object) -> Matrix:
@@ -170,11 +195,15 @@ def _refuse_constant(constant: str) -> Any:
 # --- writing ---------------------------------------------------------------------------------------
 
 
-def write(document: Document, names: Mapping[Matrix, str]) -> str:
-    """The JSON text of a document; matrices in `names` become references to tensors of that name."""
+def write(document: Document, names: Mapping[Matrix, str], link: Link | None = None) -> str:
+    """The JSON text of a document; matrices in `names` become references to tensors of that name, those of
+    the checkpoint `link` to it.
+    """
 
     def encode(value: Any) -> Any:
         assert isinstance(value, Matrix)
+        if link is not None and value.origin is not None and value.origin.link == link:
+            return {"checkpoint": value.origin.name}
         return {"tensor": names[value]} if value in names else value.array.tolist()
 
     def plain(value: Struct) -> Any:
@@ -186,6 +215,7 @@ def write(document: Document, names: Mapping[Matrix, str]) -> str:
         "title": document.title,
         **({"caption": document.caption} if document.caption else {}),
         **({"claims": document.claims} if document.claims else {}),
+        **({} if link is None else {"checkpoint": msgspec.to_builtins(link)}),
         "experiment": plain(document.experiment),
         "view": plain(document.view),
     }

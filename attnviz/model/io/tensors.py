@@ -22,6 +22,7 @@ from attnviz.errors import FieldError, InputError, Message, must_be, quoted
 from attnviz.model.io.json_text import MAX_TEXT, document_from, parse, write
 from attnviz.model.spec.arrays import STORED_DTYPES, Matrix
 from attnviz.model.spec.document import Document
+from attnviz.model.spec.origin import Link, Linked, nothing_linked
 
 MAX_NUMBERS = 2**34
 """Largest number of entries that all arrays of a document may have together; its file has them all."""
@@ -42,9 +43,13 @@ def no_progress(share: float) -> None:
 
 
 def write_tensors(
-    document: Document, matrices: Iterable[tuple[str, Matrix]], progress: Progress = no_progress
+    document: Document,
+    matrices: Iterable[tuple[str, Matrix]],
+    progress: Progress = no_progress,
+    link: Link | None = None,
 ) -> Iterator[bytes]:
-    """The bytes of a safetensors file, part by part; `matrices` names the document's arrays.
+    """The bytes of a safetensors file, part by part; `matrices` names the document's arrays, without those of
+    the checkpoint `link`.
 
     Arrays keep their precision. The metadata has a CRC-32 of each, which reveals a damaged file. Raises
     `ValueError` for more numbers than can be read, before the first part.
@@ -68,7 +73,7 @@ def write_tensors(
             done += part.nbytes
             progress(done / steps)
         checksums[name] = f"{checksum:08x}"
-    yield _header({name: matrix for matrix, name in ordered}, checksums, write(document, names))
+    yield _header({name: matrix for matrix, name in ordered}, checksums, write(document, names, link))
     for matrix, _name in ordered:
         for part in matrix.parts():
             yield part.tobytes()
@@ -88,8 +93,11 @@ def _header(matrices: dict[str, Matrix], checksums: dict[str, str], text: str) -
     return len(data).to_bytes(8, "little") + data
 
 
-def read_tensors(path: Path, progress: Progress = no_progress) -> Document:
-    """The document in a safetensors file. Raises `ValueError` (one sentence) and `OSError`."""
+def read_tensors(path: Path, progress: Progress = no_progress, linked: Linked = nothing_linked) -> Document:
+    """The document in a safetensors file; `linked` supplies the matrices of its checkpoint.
+
+    Raises `ValueError` (one sentence) and `OSError`.
+    """
     with path.open("rb") as file:
         size = path.stat().st_size
         header, start = read_header(file, size)
@@ -122,7 +130,7 @@ def read_tensors(path: Path, progress: Progress = no_progress) -> Document:
         return Matrix.taken(array)
 
     tensors: dict[str, Callable[[], Matrix]] = {name: partial(read, name) for name in places}
-    document = document_from(parse(text), tensors)
+    document = document_from(parse(text), tensors, linked)
     unused = [name for name in places if name not in used]
     if unused:
         raise InputError(

@@ -23,7 +23,12 @@ class ChangedOnDisk(Exception):
 
 
 def save_in_turn(
-    document: Document, path: Path, expected: Stamp | None, folder: Path, progress: Progress
+    document: Document,
+    path: Path,
+    expected: Stamp | None,
+    folder: Path,
+    progress: Progress,
+    with_weights: bool = False,
 ) -> tuple[Path, Stamp | None]:
     """Write a document as `save` does; the path and the stamp of its file.
 
@@ -48,5 +53,5 @@ def save_in_turn(
             if lock is not None:
                 stack.callback(lock.release)
         check()
-        written = save(document, path, checked)
+        written = save(document, path, checked, with_weights=with_weights)
         return written, Stamp.of(written)

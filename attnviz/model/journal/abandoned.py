@@ -20,6 +20,7 @@ from attnviz.model.journal.journal import LOCK_SUFFIX, SUFFIX, State, StoredChap
 from attnviz.model.journal.packing import Unpacker
 from attnviz.model.journal.records import STATE, Entry, JournalError, Key, altered, content_at, scan
 from attnviz.model.spec.document import Document
+from attnviz.model.spec.origin import Linked, nothing_linked
 
 MOST_TRIED = 8
 """Number of states that are tried, from the newest, in a damaged journal."""
@@ -58,8 +59,10 @@ class Abandoned:
         """When the journal was written last, in seconds since 1970."""
         return self.path.stat().st_mtime if self._state is None else self._state.time
 
-    def read(self) -> Chapters:
+    def read(self, linked: Linked = nothing_linked) -> Chapters:
         """The session. Of a damaged journal: the newest state that can be read, and the steps around it.
+
+        `linked` supplies the matrices of checkpoints that its documents point at.
 
         Raises `JournalError`, one sentence, and `OSError`.
         """
@@ -67,7 +70,7 @@ class Abandoned:
             problem: ValueError = altered()
             try:
                 entries = list(scan(file))
-                unpacker = Unpacker(_getter(file, entries))
+                unpacker = Unpacker(_getter(file, entries), linked)
                 for state in islice(_states(file, entries), MOST_TRIED):
                     try:
                         return _session(state, unpacker)

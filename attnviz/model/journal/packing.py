@@ -21,6 +21,7 @@ from attnviz.model.journal.records import JournalError, Key, Records, altered
 from attnviz.model.spec.arrays import MAX_NUMBERS, STORED_DTYPES, Matrix
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.origin import Link, Linked, nothing_linked
 
 CHUNK_BYTES = 2**16
 """Bytes of a chunk of a matrix of up to `MOST_CHUNKS` chunks."""
@@ -145,6 +146,8 @@ class Packer:
         return self._put_json(part, children, reference)
 
     def _write_matrix(self, matrix: Matrix) -> Key:
+        if matrix.origin is not None:
+            return self._put_json({"link": matrix.origin.link, "name": matrix.origin.name}, [])
         chunks = [self._put(chunk) for chunk in _chunks(matrix)]
         return self._put_json({"stored": matrix.stored, "shape": matrix.shape, "chunks": chunks}, chunks)
 
@@ -152,12 +155,14 @@ class Packer:
 class Unpacker:
     """Documents from records; parts that several documents share are one object, as they were."""
 
-    def __init__(self, get: Callable[[Key], bytes]) -> None:
-        """`get` returns the content of a record; it raises `ValueError`."""
+    def __init__(self, get: Callable[[Key], bytes], linked: Linked = nothing_linked) -> None:
+        """`get` returns the content of a record, `linked` the matrices of a checkpoint; both raise
+        `ValueError`.
+        """
         self._get = get
         self._parts: dict[Key, Any] = {}
         self._documents: dict[Key, Document] = {}
-        self._matrices = _Matrices(get)
+        self._matrices = _Matrices(get, linked)
 
     def document(self, key: Key) -> Document:
         """The document of a key. Raises `ValueError`: one sentence."""
@@ -209,9 +214,10 @@ class Unpacker:
 class _Matrices(Mapping[str, Callable[[], Matrix]]):
     """The matrices by their keys, read where they are needed, each once."""
 
-    def __init__(self, get: Callable[[Key], bytes]) -> None:
-        self._get = get
+    def __init__(self, get: Callable[[Key], bytes], linked: Linked) -> None:
+        self._get, self._linked = get, linked
         self._found: dict[Key, Matrix] = {}
+        self._opened: dict[Link, Mapping[str, Matrix]] = {}
 
     def __getitem__(self, key: str) -> Callable[[], Matrix]:
         return lambda: self._matrix(key)
@@ -224,8 +230,18 @@ class _Matrices(Mapping[str, Callable[[], Matrix]]):
 
     def _matrix(self, key: Key) -> Matrix:
         if key not in self._found:
-            self._found[key] = _matrix(_json(self._get(key)), self._get)
+            data = _json(self._get(key))
+            self._found[key] = self._of_checkpoint(data) if "link" in data else _matrix(data, self._get)
         return self._found[key]
+
+    def _of_checkpoint(self, data: dict[str, Any]) -> Matrix:
+        try:
+            link = msgspec.convert(data["link"], Link)
+            if link not in self._opened:
+                self._opened[link] = self._linked(link)
+            return self._opened[link][data["name"]]
+        except (KeyError, TypeError, msgspec.ValidationError) as error:
+            raise altered() from error
 
 
 def _held(value: Any) -> Callable[[], object]:

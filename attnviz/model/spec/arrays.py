@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from attnviz.errors import FINITE, FieldError, Message, must_be, of_length
 from attnviz.model.spec.conversions import CONVERSIONS
 from attnviz.model.spec.mapped import Lasting, View, file_of
+
+if TYPE_CHECKING:
+    from attnviz.model.spec.origin import Origin
 
 MAX_NUMBERS = 2**31
 """Largest number of entries that a document's matrix may have (4 GiB in 16 bits)."""
@@ -67,9 +70,11 @@ class Matrix:
     numeric, has more than `MAX_NUMBERS` entries, or holds NaN or an infinity.
     """
 
-    __slots__ = ("__weakref__", "_hash", "_held", "_lasting", "stored")
+    __slots__ = ("__weakref__", "_hash", "_held", "_lasting", "origin", "stored")
 
     stored: str
+    origin: Origin | None
+    """The checkpoint that the matrix was read from, set by the import; None of one that was made here."""
     _held: NDArray[Any] | None
     _lasting: Lasting | None
 
@@ -103,7 +108,7 @@ class Matrix:
         """
         made = cls.__new__(cls)
         _check_shape(numbers.shape)
-        made._held, made._lasting, made._hash = None, numbers, None
+        made._held, made._lasting, made._hash, made.origin = None, numbers, None, None
         made.stored = STORED_NAMES[numbers.dtype]
         return made
 
@@ -120,6 +125,7 @@ class Matrix:
         array.setflags(write=False)
         self._held, self._lasting, self.stored = array, None, STORED_NAMES[array.dtype]
         self._hash: int | None = None
+        self.origin = None
 
     @property
     def lies_in_file(self) -> bool:

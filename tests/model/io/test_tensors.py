@@ -153,7 +153,7 @@ def raw_file(path: Path, entry: dict[str, Any], payload: bytes = bytes(48)) -> P
         ({"dtype": "F64", "shape": [2, 3], "data_offsets": [0, 48]}, ""),
         (
             {"dtype": "F64", "shape": [10**9, 10**9], "data_offsets": [0, 8 * 10**18]},
-            "h.safetensors: The arrays must have at most 268,435,456 numbers; got 1,000,000,000,000,000,000.",
+            "The arrays must have at most 17,179,869,184 numbers; got 1,000,000,000,000,000,000.",
         ),
         (
             {"dtype": "F64", "shape": [1000, 1000], "data_offsets": [0, 8_000_000]},

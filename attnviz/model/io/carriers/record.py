@@ -18,6 +18,7 @@ from attnviz.errors import InputError, Message, quoted
 from attnviz.model.io.json_text import MAX_TEXT, document_from, parse, write
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.document import Document
+from attnviz.model.spec.origin import Link, Linked, nothing_linked
 from attnviz.version import __version__
 
 MOST_CARRIED = 2**20
@@ -43,13 +44,18 @@ class Record:
 
     @staticmethod
     def of(
-        document: Document, command: str = "", names: Mapping[Matrix, str] | None = None, numbers: int = 0
+        document: Document,
+        command: str = "",
+        names: Mapping[Matrix, str] | None = None,
+        numbers: int = 0,
+        link: Link | None = None,
     ) -> Record:
         """The record of a document, or of its command where the document is too large.
 
-        Matrices in `names` are written by name; the others have `numbers` numbers.
+        Matrices in `names` and those of the checkpoint `link` are written by name; the others have `numbers`
+        numbers.
         """
-        text = write(document, names or {}) if numbers <= MOST_INLINE else ""
+        text = write(document, names or {}, link) if numbers <= MOST_INLINE else ""
         small = Record(text, document.title, __version__, "")
         if small.document and len(small.packed()) <= MOST_CARRIED:
             return small
@@ -61,14 +67,14 @@ class Record:
         whole = json.dumps({**fields, "document": self.document}).encode()
         return base64.b64encode(zlib.compress(whole, 9)).decode("ascii")
 
-    def restored(self, shipped: Suppliers) -> Document:
-        """The document; `shipped` supplies the matrices that it names.
+    def restored(self, shipped: Suppliers, linked: Linked = nothing_linked) -> Document:
+        """The document; `shipped` supplies the matrices that it names, `linked` those of its checkpoint.
 
         Raises `InputError` where the file has its title alone, and where the document is invalid.
         """
         if self.document:
             has_names = '"tensor"' in self.document
-            return document_from(parse(self.document), shipped() if has_names else {})
+            return document_from(parse(self.document), shipped() if has_names else {}, linked)
         raise InputError(
             Message(
                 "The document of this file must be at most {most:,} characters long to be in it; of {title} "

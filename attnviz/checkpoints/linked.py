@@ -1,0 +1,72 @@
+"""The link from a document to its checkpoint: made at import, followed when the document is opened."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from attnviz.checkpoints.reader import Checkpoint
+from attnviz.errors import Message
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.mapped import mapped
+from attnviz.model.spec.origin import CheckpointMissing, Link
+
+SAMPLES, SAMPLE_BYTES = 64, 4096
+"""Parts of each file that the digest covers, besides its beginning."""
+
+HEADER_BYTES = 2**20
+"""Bytes from the beginning of each file that the digest covers."""
+
+
+def link_of(
+    checkpoint: Checkpoint, path: Path, attention_only: bool = False, ignored: Sequence[str] = ()
+) -> Link:
+    """The link to a checkpoint that was opened by `path`."""
+    files = sorted({tensor.file for tensor in checkpoint.tensors.values()})
+    found, size = hashlib.sha256(), 0
+    for file in files:
+        data = mapped(file)
+        size += len(data)
+        found.update(f"{file.name} {len(data)}\n".encode())
+        found.update(data[:HEADER_BYTES])
+        for number in range(SAMPLES):
+            at = len(data) * number // SAMPLES
+            found.update(data[at : at + SAMPLE_BYTES])
+    found.update(repr(sorted(checkpoint.config.items(), key=str)).encode())
+    return Link(os.path.abspath(path), size, found.hexdigest(), attention_only, tuple(ignored))
+
+
+def places(link: Link, folder: Path | None, chosen: Path | None) -> tuple[Path, ...]:
+    """Paths of a checkpoint: where it was, and beside the document; or the one that somebody has chosen."""
+    if chosen is not None:
+        return (chosen,)
+    was = Path(link.path)
+    beside = () if folder is None else (folder / was.name, folder.parent / was.name)
+    return tuple(path for path in (was, *beside) if path.exists())
+
+
+def matrices_of(link: Link, folder: Path | None = None, chosen: Path | None = None) -> Mapping[str, Matrix]:
+    """The matrices of a checkpoint by name, found again: `folder` is the document's, `chosen` a path to look
+    at instead.
+
+    Raises `CheckpointMissing` where no such checkpoint is, and `CheckpointError` where it cannot be read.
+    """
+    from attnviz.checkpoints.importing import weights
+
+    found = places(link, folder, chosen)
+    for path in found:
+        made = weights(replace(link, path=os.path.abspath(path)))
+        if made is not None:
+            return made
+    if not found:
+        gone = Message("The checkpoint of the document must be in {path}; nothing is there.", path=link.path)
+        raise CheckpointMissing(gone, link)
+    other = Message(
+        "The checkpoint in {path} must be the one that the document was made of; it is another one.",
+        path=str(found[0]),
+    )
+    raise CheckpointMissing(other, link)
