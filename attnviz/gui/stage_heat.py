@@ -118,6 +118,8 @@ def highlight(
 ) -> Highlight:
     """Highlight for `focus` in a picture of `stage`: itself, its sources, its consumers, its tokens.
 
+    A gradient is computed from those of its consumers alone.
+
     `head` None: the picture shows the head that the view has selected.
     """
     if focus is None or not exists(site, focus):
@@ -127,7 +129,9 @@ def highlight(
     queries, keys = tokens_of(focus)
     rows, columns = set(_along(row_axis, queries, keys)), set(_along(column_axis, queries, keys))
     cells: set[tuple[int, int]] = set()
-    for region in (*sources(site, focus), *consumers(site, focus)):
+    read_by = consumers(site, focus)
+    regions = (*sources(site, focus), *read_by) if site.quantity == "value" else read_by
+    for region in regions:
         if region.stage == stage and (region.heads is None or head in region.heads):
             _light(region, site, rows, columns, cells)
     is_here = focus.stage == stage and (focus.head == head or not STAGE_BY_ID[stage].per_head)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from desk import Desk, MakeDesk
+from desk import WAIT_MS, Desk, MakeDesk
 from PySide6.QtWidgets import QToolButton, QWidget
 
 import attnviz
@@ -16,10 +16,12 @@ from attnviz.gui.context.target import of_cell
 from attnviz.gui.export.source import Choice
 from attnviz.gui.export.table import EXPORT_BY_ID
 from attnviz.gui.palette.providers import all_entries
+from attnviz.gui.panels.inspector.panel import InspectorPanel
 from attnviz.gui.widgets.elided import WholeLabel
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.model.edit import edits
+from attnviz.model.explain.arithmetic.terms import VALUE_DIGITS, digits
 from attnviz.model.spec.view import Cell
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints", r"does not support raise\(\)")
@@ -112,3 +114,16 @@ def test_the_table_of_the_window_and_of_the_shell_have_the_gradient(
     assert made.data.decode("utf-8-sig").replace("\r\n", "\n") == printed
     first = float(printed.splitlines()[1].split(",")[1])
     assert first == attnviz.backward(DOCUMENT, "loss").site(SITE)["weights"][0, 0, 0]
+
+
+def test_the_inspector_opens_a_gradient_and_a_click_leads_towards_the_target(desk: Desk) -> None:
+    desk.store.look(target="loss", quantity="gradient", locked=Cell("masked", 3, 1))
+    desk.window.workspaces.show_panel("inspector")
+    panel = desk.window.panels["inspector"]
+    assert isinstance(panel, InspectorPanel)
+    desk.qtbot.waitUntil(lambda: "w_i (δ_ij − w_j)" in panel.page.toPlainText(), timeout=WAIT_MS)
+    number = attnviz.backward(DOCUMENT, "loss").site(SITE)["masked"][0, 3, 1]
+    assert digits(number, VALUE_DIGITS) in panel.page.toPlainText()
+    panel.page.followed.emit(Cell("weights", 3, 1))
+    assert desk.store.document.view.locked == Cell("weights", 3, 1)
+    desk.qtbot.waitUntil(lambda: "∂/∂mixed" in panel.page.toPlainText(), timeout=WAIT_MS)

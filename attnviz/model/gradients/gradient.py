@@ -8,8 +8,10 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from attnviz.core.text import visible
 from attnviz.errors import FieldError, among, listed, must_be, whole_number
 from attnviz.i18n import _
 from attnviz.model.explain.arithmetic.reading import Reading
@@ -80,6 +82,8 @@ class GradientSite(SiteTrace):
     ) -> None:
         super().__init__(values.name, values.experiment, source, given)
         self.values, self.target, self._gradients = values, target, source
+        self.readers: tuple[tuple[GradientSite, str], ...] = ()
+        """The attentions that read a stage of this one, and the name that it has there."""
 
     def is_signed(self, stage: str) -> bool:
         """True: a derivative of either sign."""
@@ -93,11 +97,44 @@ class GradientSite(SiteTrace):
         """True if the target is computed from the stage; its gradient is zero everywhere if not."""
         return self._gradients.depends(stage)
 
+    def seed(self, cell: Cell) -> float | None:
+        """The derivative of the target by a cell that it is, or that its loss reads; None for others."""
+        if self.target.site.name != self.name:
+            return None
+        if self.target.cell is not None:
+            return 1.0 if (self.target.cell == replace(cell, site="")) else None
+        if cell.stage != "logits":
+            return None
+        tokens = self.experiment.tokens
+        if cell.row == len(tokens) - 1:
+            return 0.0
+        p = float(self.values.window("probabilities", 0, slice(cell.row, cell.row + 1))[0, cell.column])
+        return (p - self._is_next(cell)) / (len(tokens) - 1)
+
+    def why_seed(self, cell: Cell) -> str:
+        """The derivative of the target by one of its own cells, in words."""
+        if self.target.cell is not None:
+            return _("this is the target")
+        tokens = self.experiment.tokens
+        if cell.row == len(tokens) - 1:
+            return _("no token follows the last position: the loss does not read it")
+        says = _("(p − {hit}) ÷ {n}, p the probability; the next token here is “{token}”")
+        return says.format(
+            hit=int(self._is_next(cell)), n=len(tokens) - 1, token=visible(tokens[cell.row + 1])
+        )
+
+    def _is_next(self, cell: Cell) -> bool:
+        return self.labels("vocabulary").index(self.experiment.tokens[cell.row + 1]) == cell.column
+
 
 class ProductSite(GradientSite):
     """Value × gradient, cell by cell: to first order, the change of the target when a number is set to 0."""
 
     quantity: Quantity = "product"
+
+    def __init__(self, gradient: GradientSite) -> None:
+        super().__init__(gradient.values, gradient._gradients, gradient.target, gradient.given)
+        self.gradient = gradient
 
     def called(self, stage: str) -> str:
         """`weights × ∂ loss / ∂ weights`."""
@@ -130,6 +167,13 @@ class Gradient(Trace):
         **where: Any,
     ) -> None:
         super().__init__(experiment, sites, **where)
+        for origin in sites:
+            origin.readers = tuple(
+                (site, called)
+                for site in sites
+                for called, read in site.given.items()
+                if read.site == origin.name
+            )
         self.of, self.parameters = of, parameters
         self._where = where
 
@@ -147,9 +191,5 @@ class Gradient(Trace):
     def product(self) -> Trace:
         """Value × gradient of every stage."""
         sites = (self.site(name) for name in self.sites)
-        made = tuple(
-            ProductSite(site.values, site._gradients, site.target, site.given)
-            for site in sites
-            if isinstance(site, GradientSite)
-        )
+        made = tuple(ProductSite(site) for site in sites if isinstance(site, GradientSite))
         return Trace(self.experiment, made, **self._where)

@@ -18,6 +18,8 @@ from attnviz.gui.store import Store
 from attnviz.i18n import _
 from attnviz.model.explain.arithmetic.cell import exists, explain
 from attnviz.model.explain.arithmetic.reading import stage_symbol
+from attnviz.model.explain.gradients.cell import explain_gradient
+from attnviz.model.gradients.gradient import GradientSite
 from attnviz.model.sites.sites import at, site_names
 from attnviz.model.sites.titles import label_among_several
 from attnviz.model.spec.document import Document
@@ -110,7 +112,7 @@ class InspectorPanel(Panel):
     @Slot()
     def _show(self) -> None:
         cell, is_decoded = self._shown_cell()
-        site = None if self.store.trace is None else self.store.shown_site
+        site = None if self.store.trace is None else self.store.drawn_site
         if cell is not None and is_decoded:
             site = self.store.decoded_site(cell)
         self._code.show_stage(site, self.store.document.view.stage if cell is None else cell.stage)
@@ -120,7 +122,7 @@ class InspectorPanel(Panel):
         if not exists(site, cell):
             self._say(_("This cell no longer exists. Hover a cell to see its arithmetic; click to lock it."))
             return
-        explanation = explain(site, cell)
+        explanation = explain_gradient(site, cell) if isinstance(site, GradientSite) else explain(site, cell)
         self.page.set_explanation(explanation)
         is_locked = cell == (self.store.pointer.held if is_decoded else self.store.document.view.locked)
         passed = tuple(self._crumb(step) for step in self._path[:-1]) if is_locked else ()

@@ -1,0 +1,1 @@
+"""The arithmetic of one cell of a gradient: the vector–Jacobian products of the stages that read it."""
