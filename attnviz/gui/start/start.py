@@ -77,6 +77,7 @@ class Start(QObject):
         if event.type() in (QEvent.Type.Resize, QEvent.Type.LayoutRequest) and self.is_shown:
             assert self.page is not None
             self.page.setGeometry(self._room())
+            self.page.raise_()  # another arrangement of this width puts its panels on top
         return False
 
     def _made(self) -> StartPage:
