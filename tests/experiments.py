@@ -194,6 +194,14 @@ SPREAD: dict[str, Experiment] = {
             residual_scale=-1.5,
         )
     ),
+    "qk norm across heads": small(
+        qk_norm=QKNorm("rms", 0.1, DrawnRow(1), DrawnRow(2), across=True), heads=Heads(4, 2, 4)
+    ),
+    "qk layer norm across heads": small(
+        qk_norm=QKNorm("layer", query_gain=DrawnRow(1), across=True),
+        heads=Heads(2, 2, 4),
+        position=Rope(50.0),
+    ),
     "clamped": small(block=Block(feed_forward=FeedForward(4, "clamped_swish", gated=True))),
     "qk gains": small(
         qk_norm=QKNorm("rms", query_gain=DrawnRow(1), key_gain=DrawnRow(2)), heads=Heads(2, 1, 4)

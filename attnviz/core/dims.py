@@ -33,6 +33,18 @@ def split_kv_heads(xp: Any, x_tf: Array, n_groups: int) -> Array:
     return xp.permute_dims(x_tf.reshape((n_tokens, n_groups, width // n_groups)), (1, 0, 2))
 
 
+def side_by_side(xp: Any, x_htd: Array) -> Array:
+    """Reshape (..., token, d), heads in the leading axes, to (token, heads·d)."""
+    *_heads, n_tokens, d_head = x_htd.shape
+    return xp.permute_dims(x_htd.reshape((-1, n_tokens, d_head)), (1, 0, 2)).reshape((n_tokens, -1))
+
+
+def in_heads(xp: Any, x_tf: Array, shape: tuple[int, ...]) -> Array:
+    """Reshape (token, heads·d) back to `shape`, (..., token, d)."""
+    n_tokens, d_head = shape[-2:]
+    return xp.permute_dims(x_tf.reshape((n_tokens, -1, d_head)), (1, 0, 2)).reshape(shape)
+
+
 def join_heads(xp: Any, y_grqd: Array) -> Array:
     """Reshape (g, r, q, d) to (q, g·r·d): the heads' outputs side by side."""
     n_groups, group_size, n_queries, d_head = y_grqd.shape

@@ -38,13 +38,17 @@ class Linear:
 
 @dataclass(frozen=True, eq=False)
 class Norm:
-    """`function(xp, x, eps=eps)` of every row, times `gain`, plus `bias`; `kind` is one of `NORM_PULLS`."""
+    """`function(xp, x, eps=eps)` of every row, times `gain`, plus `bias`; `kind` is one of `NORM_PULLS`.
+
+    `across`: a row is that of all heads side by side.
+    """
 
     function: Callable[..., Array]
     kind: str
     eps: float
     gain: Array | None = None
     bias: Array | None = None
+    across: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.core.dims import Array, split_kv_heads, split_query_heads
+from attnviz.core.dims import Array, in_heads, side_by_side, split_kv_heads, split_query_heads
 from attnviz.core.positions import rotate
 from attnviz.engines.block import add_norm, before_attention, normed
 from attnviz.engines.engine import Engine
@@ -74,8 +74,14 @@ def key_value_heads(
 
 
 def _add_normed(engine: Engine, features: Features, name: str, norm: Norm | None) -> None:
-    if norm is not None:
-        features.add(f"{name}_normed", normed(engine, norm, features.heads[name]))
+    if norm is None:
+        return
+    x = features.heads[name]
+    if norm.across:
+        made = in_heads(engine.xp, normed(engine, norm, side_by_side(engine.xp, x)), tuple(x.shape))
+    else:
+        made = normed(engine, norm, x)
+    features.add(f"{name}_normed", made)
 
 
 def _rotated(engine: Engine, x: Array, positions: Ints, rotation: Rotation) -> Array:

@@ -135,7 +135,8 @@ def _head_norm(engine: Engine, site: Site, gain: str) -> operands.Norm | None:
     if norm is None:
         return None
     function = partial(qk_normed, kind=norm.kind)
-    return operands.Norm(function, norm.kind, norm.eps, _row(engine, getattr(norm, gain), site.d_qk))
+    row = _row(engine, getattr(norm, gain), norm.gain_widths(site.heads)[gain])
+    return operands.Norm(function, norm.kind, norm.eps, row, across=norm.across)
 
 
 def _latent(engine: Engine, site: Site, latent: Latent) -> operands.Latent:

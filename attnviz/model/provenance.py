@@ -87,9 +87,16 @@ def kv_head(site: Site, head: int) -> int:
     return head // site.heads.group_size
 
 
+def _is_across(site: Site, stage: Stage) -> bool:
+    """True if a stage normalises the features of all heads together."""
+    return stage.id in ("q_normed", "k_normed") and site.qk_norm is not None and site.qk_norm.across
+
+
 def _source_heads(site: Site, stage: Stage, source: Stage, cell: Cell) -> Indices:
     if not source.per_head:
         return (0,)
+    if _is_across(site, stage):
+        return None
     if stage.rule == "join_heads":
         return (cell.column // site.heads.d_head,)
     if source.axes[0] == "kv_head" and stage.axes[0] == "head":
@@ -154,7 +161,7 @@ def _target_heads(site: Site, target: Stage, cell: Cell) -> Indices:
     source = STAGE_BY_ID[cell.stage]
     if not target.per_head:
         return (0,)
-    if not source.per_head:
+    if not source.per_head or _is_across(site, target):
         return None
     if source.axes[0] == "kv_head" and target.axes[0] == "head":
         size = site.heads.group_size

@@ -167,8 +167,8 @@ def _d_model(e: Site) -> int:
     return e.d_model
 
 
-def _d_head(e: Site) -> int:
-    return e.heads.d_head
+def _gain_width(name: str) -> Callable[[Site], int]:
+    return lambda e: e.heads.d_head if e.qk_norm is None else e.qk_norm.gain_widths(e.heads)[name]
 
 
 def _width(stage: str) -> Callable[[Site], int]:
@@ -191,8 +191,8 @@ WEIGHTS: tuple[Weight, ...] = (
     _row("latent.norm.bias", "β c", "latent", _width("latent")),
     _row("latent.query_norm.gain", "γ c_Q", "q_latent_normed", _width("q_latent_normed")),
     _row("latent.query_norm.bias", "β c_Q", "q_latent_normed", _width("q_latent_normed")),
-    _row("qk_norm.query_gain", "γ_Q", "q_normed", _d_head),
-    _row("qk_norm.key_gain", "γ_K", "k_normed", _d_head),
+    _row("qk_norm.query_gain", "γ_Q", "q_normed", _gain_width("query_gain")),
+    _row("qk_norm.key_gain", "γ_K", "k_normed", _gain_width("key_gain")),
     _table("table", "P", Learned),
     _table("table", "B", T5Buckets),
     _table("weights", "W_R", TransformerXl),

@@ -141,8 +141,12 @@ def _qk_norm(asked: Asked) -> Code:
     norm, (read,) = asked.site.qk_norm, asked.reads
     assert norm is not None
     gain, letter = (norm.query_gain, "Q") if read == "q" else (norm.key_gain, "K")
-    made = f"{NORM_CODE[norm.kind](asked)}({read}, {norm.eps!r})"
-    made = with_row(asked, made, "*", f"gain_{letter}", gain, asked.shape[-1])
+    n_heads, n_tokens, d_head = asked.shape
+    joined = asked.library.join_heads(read, n_tokens, n_heads * d_head) if norm.across else read
+    made = f"{NORM_CODE[norm.kind](asked)}({joined}, {norm.eps!r})"
+    made = with_row(asked, made, "*", f"gain_{letter}", gain, (n_heads if norm.across else 1) * d_head)
+    if norm.across:
+        made = asked.library.split_heads(f"({made})", n_tokens, n_heads, d_head)
     return asked.done(f"{asked.stage} = {made}")
 
 

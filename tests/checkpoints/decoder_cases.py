@@ -70,6 +70,8 @@ ROWS: dict[str, tuple[str, dict[str, Any]]] = {
         "SmolLM3",
         {**LLAMA, "no_rope_layers": [0, 1, 0], "attention_bias": True, "mlp_bias": True},
     ),
+    "olmo2": ("Olmo2", LLAMA),
+    "olmo2, biases": ("Olmo2", {**LLAMA, "attention_bias": True, "num_key_value_heads": 1}),
     "granite": (
         "Granite",
         {
@@ -112,6 +114,7 @@ NEEDED = (
     "cohere2",
     "glm4",
     "falcon, two norms",
+    "olmo2",
     "mpt",
     "bigcode",
 )

@@ -173,13 +173,14 @@ def recomputed(experiment: Site, cell: Cell, read: Reader) -> float:
 def normed(experiment: Site, cell: Cell, read: Reader) -> float:
     norm = experiment.qk_norm
     assert norm is not None
-    row = read.row(read.stages[0], cell.head, cell.row)
+    n_heads = experiment.heads.n_heads if cell.stage == "q_normed" else experiment.heads.n_kv_heads
+    heads = range(n_heads) if norm.across else (cell.head,)
+    row = [x for head in heads for x in read.row(read.stages[0], head, cell.row)]
+    at = cell.column + (cell.head * experiment.heads.d_head if norm.across else 0)
     mean = math.fsum(row) / len(row) if norm.kind == "layer" else 0.0
     squares = math.fsum((x - mean) ** 2 for x in row) / (1 if norm.kind == "l2" else len(row))
-    gain = entry_of(
-        norm.query_gain if cell.stage == "q_normed" else norm.key_gain, len(row), cell.column, 1.0
-    )
-    return gain * (row[cell.column] - mean) / math.sqrt(squares + norm.eps)
+    gain = entry_of(norm.query_gain if cell.stage == "q_normed" else norm.key_gain, len(row), at, 1.0)
+    return gain * (row[at] - mean) / math.sqrt(squares + norm.eps)
 
 
 def pointwise(experiment: Site, cell: Cell, read: Reader) -> float:

@@ -25,6 +25,7 @@ from attnviz.checkpoints.families.granite import GRANITE
 from attnviz.checkpoints.families.llama import LLAMA, MISTRAL
 from attnviz.checkpoints.families.modernbert import MODERNBERT
 from attnviz.checkpoints.families.mpt import MPT
+from attnviz.checkpoints.families.olmo2 import OLMO2
 from attnviz.checkpoints.families.opt import OPT
 from attnviz.checkpoints.families.phi import PHI, PHI3
 from attnviz.checkpoints.families.qwen import QWEN2, QWEN3
@@ -49,6 +50,7 @@ FAMILIES: tuple[Family, ...] = (
     STARCODER2,
     SMOLLM3,
     GRANITE,
+    OLMO2,
     COHERE,
     COHERE2,
     GLM,

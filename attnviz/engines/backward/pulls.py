@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from attnviz.core.block import ACTIVATION_BY_ID, GATED_UNIT_BY_ID
-from attnviz.core.dims import Array, split_query_heads
+from attnviz.core.dims import Array, in_heads, side_by_side, split_query_heads
 from attnviz.core.normalise import pull_softmax
 from attnviz.core.positions import rotate
 from attnviz.engines.backward import scores
@@ -60,7 +60,12 @@ def _norm(site: SiteGradients, stage: str, g: Array) -> None:
     name, of = _NORMS[stage]
     norm = of(site.operands)
     assert norm is not None
-    site.add(before, site.pull_norm(name, norm, site.value(before), g))
+    x, xp = site.value(before), site.engine.xp
+    if norm.across:
+        pulled = site.pull_norm(name, norm, side_by_side(xp, x), side_by_side(xp, g))
+        site.add(before, in_heads(xp, pulled, tuple(x.shape)))
+    else:
+        site.add(before, site.pull_norm(name, norm, x, g))
 
 
 # --- queries, keys, values -------------------------------------------------------------------------

@@ -65,8 +65,11 @@ class MatricesPanel(Panel):
         """Outline the column of W that makes the hovered cell."""
         column, weight = -1, self._chosen()
         if cell is not None and weight.stage == cell.stage and cell.site in ("", self.store.document.site):
-            per_head = STAGE_BY_ID[cell.stage].per_head and not weight.path.startswith("qk_norm")
             attention = self.store.attention
+            is_shared = weight.path.startswith("qk_norm") and not (
+                attention.qk_norm is not None and attention.qk_norm.across
+            )
+            per_head = STAGE_BY_ID[cell.stage].per_head and not is_shared
             width = attention.d_qk if cell.stage == "q" else attention.heads.d_head
             is_beside = cell.stage == "k" and cell.column >= width  # the RoPE key has a matrix of its own
             column = -1 if is_beside else cell.column + (cell.head * width if per_head else 0)

@@ -263,10 +263,10 @@ def set_qk_gains(site: Site, is_on: bool, last: LastSeen) -> Site:
     """Multiply normalised queries and keys by gains, or by ones."""
     if site.qk_norm is None:
         raise FieldError("qk_norm", None, must_be("a norm for its gains to be set"))
-    d_head = site.heads.d_head
     gains: dict[str, Row | None] = {"query_gain": None, "key_gain": None}
     if is_on:
-        gains = {name: fitted_row(drawn_gain(name, last), d_head) for name in gains}
+        widths = site.qk_norm.gain_widths(site.heads)
+        gains = {name: fitted_row(drawn_gain(name, last), width) for name, width in widths.items()}
     return replace(site, qk_norm=replace(site.qk_norm, **gains))
 
 

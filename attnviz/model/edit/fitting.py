@@ -52,7 +52,7 @@ def fitted_attention(site: Site, d_model: int, d_keys: int, heads: Heads) -> dic
         "heads": heads,
         "projections": _fitted_projections(site, shapes),
         "latent": latent,
-        "qk_norm": _fitted_rows(site.qk_norm, dict.fromkeys(("query_gain", "key_gain"), heads.d_head)),
+        "qk_norm": fitted_qk_norm(site.qk_norm, heads),
         "position": site.position.fitted(sizes(site.n_queries, d_model, heads, latent)),
         "sinks": None if site.sinks is None else site.sinks.fitted(heads.n_heads),
         "block": fitted_block(site.block, d_model),
@@ -126,6 +126,11 @@ def _fitted_transform(transform: Transform | None, d_model: int) -> Transform | 
     weights = transform.weights.fitted((d_model, d_model))
     changed = replace(transform, weights=weights, norm=fitted_norm(transform.norm, d_model))
     return _fitted_rows(changed, {"bias": d_model})
+
+
+def fitted_qk_norm(norm: QKNorm | None, heads: Heads) -> QKNorm | None:
+    """A norm of queries and keys with gains that fit these heads."""
+    return None if norm is None else _fitted_rows(norm, norm.gain_widths(heads))
 
 
 def _fitted_rows(owner: Owner, lengths: dict[str, int]) -> Owner:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from attnviz.errors import FieldError, must_be
 from attnviz.model.edit.edits import position_of, set_projection
+from attnviz.model.edit.fitting import fitted_qk_norm
 from attnviz.model.errors.titles import in_words
 from attnviz.model.operands.matrices import sinks_array
 from attnviz.model.positions import slopes_of
@@ -115,6 +116,14 @@ def set_qk_norm(site: Site, kind: Any) -> Site:
     if kind == "none":
         return replace(site, qk_norm=None)
     return replace(site, qk_norm=QKNorm(kind) if old is None else replace(old, kind=kind))
+
+
+def set_qk_across(site: Site, is_on: bool) -> Site:
+    """Normalise the queries of all heads as one vector, and so the keys, or each head's by itself."""
+    if site.qk_norm is None:
+        raise FieldError("qk_norm", None, must_be("a norm to stretch over all heads"))
+    norm = replace(site.qk_norm, across=is_on)
+    return replace(site, qk_norm=fitted_qk_norm(norm, site.heads))
 
 
 def set_qk_norm_eps(site: Site, eps: float) -> Site:

@@ -152,8 +152,8 @@ def _norms(site: Site) -> tuple[int, ...]:
         for name in NORMS:
             counts += _of_norm(getattr(site.block, name), site.d_model)
     if site.qk_norm is not None:
-        gains = (site.qk_norm.query_gain, site.qk_norm.key_gain)
-        counts += (site.heads.d_head,) * sum(gain is not None for gain in gains)
+        widths = site.qk_norm.gain_widths(site.heads)
+        counts += tuple(widths[name] for name in widths if getattr(site.qk_norm, name) is not None)
     return counts
 
 

@@ -30,11 +30,7 @@ def queries(site: Site, x: Floats, head: int) -> Floats:
         x = normed(latent.query_norm, x @ latent_array(site, "query_down"))
     weights, bias = projection_array(site, "query"), site.projections.query_bias
     columns = slice(head * site.d_qk, (head + 1) * site.d_qk)
-    q: Floats = _plus(x @ weights, bias)[:, columns]
-    norm = site.qk_norm
-    if norm is None:
-        return q
-    return _times(qk_normed(np, q, norm.kind, norm.eps), norm.query_gain)
+    return _of_head(site, _plus(x @ weights, bias), columns, "query_gain")
 
 
 def keys(site: Site, x: Floats, head: int) -> Floats:
@@ -47,11 +43,18 @@ def keys(site: Site, x: Floats, head: int) -> Floats:
         content = (content @ latent_array(site, "up_key"))[:, columns]
         shared = x @ latent_array(site, "rope_key") if latent.d_rope else content[:, :0]
         return np.concatenate((content, shared), axis=1)
-    k: Floats = _plus(x @ projection_array(site, "key"), site.projections.key_bias)[:, columns]
+    k = _plus(x @ projection_array(site, "key"), site.projections.key_bias)
+    return _of_head(site, k, columns, "key_gain")
+
+
+def _of_head(site: Site, heads: Floats, columns: slice, gain: str) -> Floats:
+    """The columns of one head, normalised alone or with all the others."""
     norm = site.qk_norm
     if norm is None:
-        return k
-    return _times(qk_normed(np, k, norm.kind, norm.eps), norm.key_gain)
+        return heads[:, columns]
+    x = heads if norm.across else heads[:, columns]
+    made = _times(qk_normed(np, x, norm.kind, norm.eps), getattr(norm, gain))
+    return made[:, columns] if norm.across else made
 
 
 def normed(norm: Norm | None, x: Floats) -> Floats:

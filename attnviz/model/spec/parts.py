@@ -339,7 +339,8 @@ _QK_GAIN = Field(
 class QKNorm(Value, frozen=True):
     """Queries and keys normalised over the features of each head, before their rotation.
 
-    The gains have d_head numbers, the same for every head; null is 1 everywhere.
+    The gains have d_head numbers, the same for every head; null is 1 everywhere. With `across` the queries of
+    all heads are one vector for the norm, and so are the keys (OLMo 2), and the gains are as wide as they.
     """
 
     where: ClassVar[str] = "qk_norm."
@@ -348,6 +349,18 @@ class QKNorm(Value, frozen=True):
     eps: Annotated[float, EPS] = 1e-6
     query_gain: Annotated[Row | None, _QK_GAIN] = None
     key_gain: Annotated[Row | None, _QK_GAIN] = None
+    across: Annotated[
+        bool,
+        Field(
+            N_("QK-norm over all heads"),
+            N_("Normalises the queries of all heads as one vector, and so the keys, as OLMo 2 does"),
+        ),
+    ] = False
+
+    def gain_widths(self, heads: Heads) -> dict[str, int]:
+        """Numbers of each gain, by its field."""
+        n_queries, n_keys = (heads.n_heads, heads.n_kv_heads) if self.across else (1, 1)
+        return {"query_gain": n_queries * heads.d_head, "key_gain": n_keys * heads.d_head}
 
 
 class ExplicitSinks(Value, frozen=True, tag_field="kind", tag="explicit"):

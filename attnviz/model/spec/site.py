@@ -170,5 +170,5 @@ class Site(Attention, frozen=True):
 
     def _check_qk_norm(self) -> None:
         if self.qk_norm is not None:
-            for name in ("query_gain", "key_gain"):
-                check_row(f"qk_norm.{name}", getattr(self.qk_norm, name), self.heads.d_head)
+            for name, width in self.qk_norm.gain_widths(self.heads).items():
+                check_row(f"qk_norm.{name}", getattr(self.qk_norm, name), width)

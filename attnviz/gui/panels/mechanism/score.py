@@ -19,6 +19,7 @@ from attnviz.model.edit.switching import (
     refusal,
     scale_of_kind,
     scale_value,
+    set_qk_across,
     set_qk_norm,
     set_qk_norm_eps,
 )
@@ -61,6 +62,7 @@ class ScoreSection(Section):
                     why_not=lambda e, id_: refusal(set_qk_norm, e, id_),
                 ),
                 row("qk_norm.eps", edit=set_qk_norm_eps),
+                row("qk_norm.across", edit=set_qk_across),
                 Switch(
                     name="qk_gains_toggle",
                     label=N_("Gains of q and k"),

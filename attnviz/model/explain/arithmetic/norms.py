@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,7 +31,7 @@ def qk_normed_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     norm = reading.experiment.qk_norm
     assert norm is not None
     gain = norm.query_gain if cell.stage == "q_normed" else norm.key_gain
-    return _lines(reading, cell, _Rule(norm.kind, norm.eps, gain))
+    return _lines(reading, cell, _Rule(norm.kind, norm.eps, gain), norm.across)
 
 
 def normed_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
@@ -40,20 +41,42 @@ def normed_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     return _lines(reading, cell, _Rule(norm.kind, norm.eps, norm.gain, norm.bias))
 
 
-def _lines(reading: Reading, cell: Cell, rule: _Rule) -> tuple[Line, ...]:
+class _Source(NamedTuple):
+    """The numbers that a norm reads of a row of `stage`: `width` of each head, from the head `first` on."""
+
+    stage: str
+    row: int
+    first: int
+    width: int
+    numbers: Floats
+
+    def term(self, reading: Reading, index: int) -> Term:
+        """One of the numbers."""
+        head, column = divmod(index, self.width)
+        return reading.term(Cell(self.stage, self.row, column, self.first + head), self.numbers[index])
+
+
+def _source(reading: Reading, cell: Cell, across: bool) -> _Source:
+    """The row of the cell's head, or those of all heads one after the other."""
+    stage = sources(reading.site, cell)[0].stage
+    heads = range(reading.site.shape(cell.stage)[0]) if across else (cell.head,)
+    rows = [reading.row(stage, head, cell.row) for head in heads]
+    return _Source(stage, cell.row, heads[0], len(rows[0]), np.concatenate(rows))
+
+
+def _lines(reading: Reading, cell: Cell, rule: _Rule, across: bool = False) -> tuple[Line, ...]:
     """gain · (x − mean) ÷ √(variance + ε) + bias; then mean and variance, which the whole row makes."""
-    source = sources(reading.site, cell)[0].stage
-    row = reading.row(source, cell.head, cell.row)
+    read = _source(reading, cell, across)
+    source, row = read.stage, read.numbers
+    at = cell.column + (cell.head * read.width if across else 0)
     mean = float(row.mean()) if rule.kind == "layer" else None
     spread = _Spread(rule.kind, row, mean)
-    own = reading.term(Cell(source, cell.row, cell.column, cell.head), row[cell.column])
-    gain, bias = (
-        None if r is None else float(row_array(r, len(row))[cell.column]) for r in (rule.gain, rule.bias)
-    )
+    own = read.term(reading, at)
+    gain, bias = (None if r is None else float(row_array(r, len(row))[at]) for r in (rule.gain, rule.bias))
     letters: Pieces = (Text(_letters(rule, stage_symbol(source), spread.name)),)
     numbers: Pieces = (*_centred(own, mean), Text(" ÷ ("), constant(spread.value, spread.name))
     numbers += (Text(" + "), constant(rule.eps, "ε"), Text(")^0.5"))
-    result = (row[cell.column] - (mean or 0.0)) / np.sqrt(spread.value + rule.eps)
+    result = (row[at] - (mean or 0.0)) / np.sqrt(spread.value + rule.eps)
     if gain is not None:
         numbers = (constant(gain, _("gain")), Text(" × "), *_one_factor(numbers, mean))
         result = gain * result
@@ -61,8 +84,8 @@ def _lines(reading: Reading, cell: Cell, rule: _Rule) -> tuple[Line, ...]:
         numbers += (Text(" + "), *guarded(constant(bias, _("bias"))))
         result = result + bias
     first = Line((reading.link(cell),), (letters, numbers), reading.number(cell), float(result))
-    below = [_mean_line(reading, cell, source, row)] if mean is not None else []
-    return (first, *below, spread.line(reading, cell, source))
+    below = [_mean_line(reading, read)] if mean is not None else []
+    return (first, *below, spread.line(reading, read))
 
 
 def _letters(rule: _Rule, x: str, spread: str) -> str:
@@ -87,11 +110,11 @@ def _one_factor(numbers: Pieces, mean: float | None) -> Pieces:
     return numbers
 
 
-def _mean_line(reading: Reading, cell: Cell, source: str, row: Floats) -> Line:
+def _mean_line(reading: Reading, read: _Source) -> Line:
     def item(index: int) -> Pieces:
-        return guarded(reading.term(Cell(source, cell.row, index, cell.head), row[index]))
+        return guarded(read.term(reading, index))
 
-    symbol = stage_symbol(source)
+    symbol, row = stage_symbol(read.stage), read.numbers
     numbers = (Text("("), Series(len(row), item), Text(f") ÷ {len(row)}"))
     mean = float(row.mean())
     return Line(words(_("mean")), (words(f"Σ {symbol} ÷ d"), numbers), mean, mean)
@@ -106,16 +129,15 @@ class _Spread:
         self.value = total / len(row) if self._is_divided else total
         self.name = {"layer": _("variance"), "rms": _("mean square"), "l2": _("sum of squares")}[kind]
 
-    def line(self, reading: Reading, cell: Cell, source: str) -> Line:
+    def line(self, reading: Reading, read: _Source) -> Line:
         """Σ (x − mean)² ÷ d, term by term."""
         mean = None if self._mean is None else constant(self._mean, _("mean"))
 
         def item(index: int) -> Pieces:
-            at = Cell(source, cell.row, index, cell.head)
             away: Pieces = () if mean is None else (Text(" − "), *guarded(mean))
-            return (Text("("), reading.term(at, self._row[index]), *away, Text(")^2"))
+            return (Text("("), read.term(reading, index), *away, Text(")^2"))
 
-        symbol = stage_symbol(source)
+        symbol = stage_symbol(read.stage)
         letters = f"Σ {symbol}²" if mean is None else f"Σ ({symbol} − {mean.name})²"
         series: Pieces = (Series(len(self._row), item),)
         if self._is_divided:
