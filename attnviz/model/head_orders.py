@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.head_measures import mean_distance, mean_entropy, overlap
+from attnviz.core.head_scores import HEAD_SCORES, HeadScore
 from attnviz.i18n import N_
+from attnviz.model.heads.tiles import scores_of
 from attnviz.model.trace import SiteTrace
 
 Rows = NDArray[np.int64]
@@ -39,6 +41,15 @@ def _weights(site: SiteTrace, rows: Rows, head: int) -> NDArray[np.floating]:
     return np.concatenate([site.window("weights", head, slice(row, row + 1)) for row in rows.tolist()])
 
 
+def _measure_of(score: HeadScore) -> Measure:
+    """A score of the heads as their order; it needs all rows."""
+
+    def measure(site: SiteTrace, rows: Rows, head: int, chosen: int) -> float:
+        return scores_of(site, head)[score.id] if len(rows) == site.experiment.n_queries else math.nan
+
+    return measure
+
+
 HEAD_ORDERS: tuple[HeadOrder, ...] = (
     HeadOrder("number", N_("by number"), N_("Orders heads as the document numbers them")),
     HeadOrder(
@@ -62,6 +73,11 @@ HEAD_ORDERS: tuple[HeadOrder, ...] = (
         lambda site, rows, head, chosen: overlap(_weights(site, rows, head), _weights(site, rows, chosen)),
         N_("overlap {value}"),
         falls=True,
+    ),
+    *(
+        HeadOrder(score.id, score.title, score.hint, _measure_of(score), N_("score {value}"), falls=True)
+        for score in HEAD_SCORES
+        if score.id != "entropy"  # in bits above
     ),
 )
 HEAD_ORDER_BY_ID = {row.id: row for row in HEAD_ORDERS}

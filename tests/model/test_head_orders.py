@@ -9,9 +9,10 @@ import pytest
 from experiments import small
 
 import attnviz
+from attnviz.core.head_scores import HEAD_SCORES, Head, HeadScore, Repeats
 from attnviz.model import head_orders
 from attnviz.model.head_orders import HEAD_ORDER_BY_ID, HEAD_ORDERS, measured, ordered, sampled_rows
-from attnviz.model.spec.parts import Heads, SeededVectors
+from attnviz.model.spec.parts import Causal, Heads, SeededVectors
 
 
 def test_ties_keep_the_order_of_numbers_and_nothing_comes_last() -> None:
@@ -37,3 +38,16 @@ def test_sampled_rows_are_rows_of_the_whole(
         rows = site["weights"][:, [0, 3, 6, 9]].astype(np.float64)
         bits = -(rows * np.log2(np.where(rows > 0, rows, 1))).sum(axis=2)
         assert part == pytest.approx(bits.mean(axis=1))
+
+
+@pytest.mark.parametrize("score", [row for row in HEAD_SCORES if row.id != "entropy"], ids=lambda row: row.id)
+def test_heads_are_ordered_by_the_scores_of_their_patterns(score: HeadScore) -> None:
+    site = attnviz.run(
+        small(tokens=tuple("abcab"), vectors=SeededVectors(5, 4), heads=Heads(2, 1, 2), masks=(Causal(),))
+    ).only
+    order = HEAD_ORDER_BY_ID[score.id]
+    repeats = Repeats(np.array([0, 1, 2, 0, 1]))
+    wanted = [score.of(Head(weights, site.blocked(), repeats)) for weights in site["weights"]]
+    found = measured(site, order, 0)
+    assert found == pytest.approx(wanted) and order.falls
+    assert ordered(found, order, 2)[0] == int(np.argmax(wanted))
