@@ -16,15 +16,23 @@ def pull_mixed(site: SiteGradients, stage: str, g: Array) -> None:
     give nothing.
     """
     scoring, xp = site.operands.scoring, site.engine.xp
-    if scoring.heads_off:
-        g = xp.asarray(g, copy=True)
-        for head in scoring.heads_off:
-            g[head // scoring.group_size, head % scoring.group_size, ...] = 0
+    g = _without_heads_off(site, g)
     weights, value = site.inputs(stage)
     v = site.value(value)
     site.add(weights, g @ v[:, None, :, :].mT)
     used = program.dropped(site.engine, scoring, site.run.made.scores, site.run.made.attended.weights)
-    site.add(value, xp.sum(used.mT @ g, axis=1))
+    site.add(value, xp.sum(_without_heads_off(site, used.mT @ g), axis=1))  # 0 × NaN is NaN
+
+
+def _without_heads_off(site: SiteGradients, g: Array) -> Array:
+    """The gradient (g, r, …) with zeros for the heads that are off."""
+    scoring = site.operands.scoring
+    if not scoring.heads_off:
+        return g
+    made = site.engine.xp.asarray(g, copy=True)
+    for head in scoring.heads_off:
+        made[head // scoring.group_size, head % scoring.group_size, ...] = 0
+    return made
 
 
 def pull_dropped(site: SiteGradients, stage: str, g: Array) -> None:

@@ -51,8 +51,10 @@ class _Part:
 
     @property
     def total(self) -> float:
-        used = self.gradients != 0  # 0 × ∞ has no value, and a cell that the target ignores counts nothing
-        return float(np.sum(self.gradients[used] * self.derivatives[used]))
+        terms = self.gradients * self.derivatives
+        if self.use.stage == "masked":
+            terms = np.where(self.derivatives == 0, 0.0, terms)  # −∞ takes the place of the number, NaN or not
+        return float(np.sum(terms))
 
     @cached_property
     def reading(self) -> Reading:

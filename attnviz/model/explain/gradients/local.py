@@ -66,6 +66,13 @@ def _ones(reading: Reading, use: Use) -> Floats:
     return np.ones(use.shape)
 
 
+def _residual(reading: Reading, use: Use) -> Floats:
+    """1 by the stream, the factor of the residual connection by what is added."""
+    block = reading.experiment.block
+    assert block is not None
+    return np.full(use.shape, block.residual_scale if use.place else 1.0)
+
+
 def _masked(reading: Reading, use: Use) -> Floats:
     """0 where −∞ takes the place of the score, 1 elsewhere."""
     if reading.experiment.adds_to_blocked:
@@ -308,12 +315,12 @@ LOCAL: dict[str, Local] = {
     "mixed": _mixed,
     "concatenated": _ones,
     "attention_output": _projection,
-    "residual_1": _ones,
+    "residual_1": _residual,
     "ffn_gate": _feed_forward,
     "ffn_up": _feed_forward,
     "ffn_hidden": _hidden,
     "ffn_output": _feed_forward,
-    "residual_2": _ones,
+    "residual_2": _residual,
     "transform": _transform,
     "transform_hidden": _transformed,
     "logits": _logits,
