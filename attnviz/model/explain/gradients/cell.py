@@ -53,7 +53,9 @@ class _Part:
     def total(self) -> float:
         terms = self.gradients * self.derivatives
         if self.use.stage == "masked":
-            terms = np.where(self.derivatives == 0, 0.0, terms)  # −∞ takes the place of the number, NaN or not
+            terms = np.where(
+                self.derivatives == 0, 0.0, terms
+            )  # −∞ takes the place of the number, NaN or not
         return float(np.sum(terms))
 
     @cached_property
