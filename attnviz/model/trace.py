@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from attnviz.core.overview import overview
 from attnviz.errors import FieldError, Message, UnknownName, among, whole_number
 from attnviz.i18n import _
+from attnviz.model.notebook import html
 from attnviz.model.operands.matrices import output_tokens
 from attnviz.model.sites.sites import shown_site
 from attnviz.model.sites.stages import stage_shape
@@ -234,6 +235,9 @@ class Trace:
         sites = tuple(self._sites.values())
         where = {"engine": self.engine, "device": self.device}
         return Trace(experiment, sites, **where, seconds=self.seconds, notices=self.notices)
+
+    def _repr_html_(self) -> str | None:
+        return html(self)
 
     @property
     def sites(self) -> tuple[str, ...]:

@@ -91,3 +91,13 @@ def test_documents_experiments_and_traces() -> None:
 def test_other_shapes_get_one_sentence(given: Any, named: dict[str, Any], sentence: str) -> None:
     with pytest.raises(FieldError, match=re.escape(sentence)):
         attnviz.show(given, **named)
+
+
+@pytest.mark.parametrize("kind", ["Document", "Experiment", "Trace"])
+def test_documents_and_traces_are_pages_in_a_notebook(kind: str) -> None:
+    document = load_preset("toy-attention")
+    given = {"Document": document, "Experiment": document.experiment, "Trace": attnviz.run(document)}[kind]
+    data, block = read(given)
+    (stage,) = [one for one in data["sites"][0]["stages"] if one["id"] == "weights"]
+    weights = np.frombuffer(block, "<" + stage["type"], 16, stage["at"])
+    assert weights[:4] == pytest.approx([0.439654, 0.332075, 0.091669, 0.136602], abs=1e-6)

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from attnviz.errors import FieldError, InputError, about, must_be, verbatim
 from attnviz.model.claims.parser import parse
+from attnviz.model.notebook import html
 from attnviz.model.sites.sites import at, shown_site
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Site
@@ -39,6 +40,9 @@ class Document(Value, frozen=True):
                 parse(claim)
             except InputError as error:
                 raise InputError(about(verbatim(f"claims[{number}]"), error.message)) from None
+
+    def _repr_html_(self) -> str | None:
+        return html(self)
 
     @property
     def site(self) -> str:

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from attnviz.errors import NEEDS_MEMORY, Message, must_be, of_length
 from attnviz.i18n import N_
+from attnviz.model.notebook import html
 from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.block import Norm, Vocabulary
 from attnviz.model.spec.field import Field
@@ -100,6 +101,9 @@ class Experiment(Value, frozen=True):
         check_tokens("tokens", self.tokens, "vectors", self.vectors)
         self._check_around()
         self._check_sites()
+
+    def _repr_html_(self) -> str | None:
+        return html(self)
 
     @property
     def n_queries(self) -> int:
