@@ -27,6 +27,7 @@ MAY_IMPORT = {
     "compute": {"core", "model", "engines", "compute"},
     "pages": {"core", "model", "engines", "compute", "pages"},
     "analysis": {"core", "model", "engines", "compute", "analysis"},
+    "survey": {"core", "model", "engines", "compute", "analysis", "checkpoints", "survey"},
     "figures": {"core", "model", "engines", "figures"},
     "scripts": {"core", "model", "scripts"},
     "bench": {"core", "model", "engines", "compute", "checkpoints", "bench"},

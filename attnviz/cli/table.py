@@ -18,6 +18,7 @@ from attnviz.cli.commands import (
     render,
     run,
     script,
+    survey,
     table,
 )
 
@@ -36,6 +37,7 @@ COMMANDS: tuple[Command, ...] = (
     lens.COMMAND,
     ablate.COMMAND,
     patch.COMMAND,
+    survey.COMMAND,
     lesson.COMMAND,
     claims.COMMAND,
     bench.COMMAND,

@@ -1,0 +1,132 @@
+"""`attnviz survey`: the scores of every head over many texts, into a Parquet file; or the summary of one."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from attnviz.cli.command import Command, Named, Refused
+from attnviz.cli.options import print_table, whole_number_option
+from attnviz.core.head_scores import HEAD_SCORES
+from attnviz.core.text import number
+from attnviz.errors import about, message_of, verbatim
+from attnviz.i18n import N_, _
+
+TOP = 10
+
+
+def add(command: ArgumentParser) -> None:
+    """Add the options."""
+    model = _("a model's folder, a document or a preset with a vocabulary; or a .parquet file, to sum it up")
+    command.add_argument("model", metavar="MODEL", help=model)
+    command.add_argument(
+        "--texts",
+        metavar="FILE|FOLDER",
+        help=_(".txt (a text in each line), .jsonl, or a folder of .txt files"),
+    )
+    ids = ", ".join(row.id for row in HEAD_SCORES)
+    command.add_argument("--scores", metavar="A,B", help=_("{ids} (default: all)").format(ids=ids))
+    command.add_argument("--ablate", metavar="WAY", help=_("zero or mean: also the effect of each head"))
+    command.add_argument(
+        "--tokens",
+        type=whole_number_option,
+        default=128,
+        metavar="N",
+        help=_("the first N tokens of each text (default: 128)"),
+    )
+    command.add_argument("--dtype", default="float32", help=_("the precision (default: float32)"))
+    command.add_argument("--engine", default="numpy", help=_("numpy or torch (default: numpy)"))
+    command.add_argument("--device", default="cpu", help=_("auto, cpu, cuda or cuda:N (default: cpu)"))
+    command.add_argument("--workers", type=whole_number_option, metavar="N", help=_("N local processes"))
+    command.add_argument(
+        "--scheduler", metavar="ADDRESS", help=_("an existing Dask scheduler, tls://host:8786")
+    )
+    command.add_argument(
+        "--insecure", action="store_true", help=_("accept a scheduler elsewhere without TLS")
+    )
+    command.add_argument("-o", "--output", metavar="FILE.parquet", help=_("a row for each text and head"))
+
+
+def run(options: Namespace) -> int:
+    """Run or continue a survey; without texts, sum one up."""
+    if options.texts is None:
+        return _sum_up(options)
+    if options.output is None:
+        raise Refused(_("survey needs --output with the suffix {suffixes}").format(suffixes=".parquet"))
+    from attnviz.core.progress import Progress, never_cancelled
+    from attnviz.survey.cluster import Where
+    from attnviz.survey.measure import open_model
+    from attnviz.survey.plan import Plan
+    from attnviz.survey.running import check_memory, memory_needed, stated, survey
+    from attnviz.survey.texts import read_texts
+
+    scores = {"scores": tuple(options.scores.split(","))} if options.scores else {}
+    model = str(Path(options.model).resolve()) if Path(options.model).exists() else options.model
+    plan = Plan(
+        model,
+        **scores,
+        ablate=options.ablate,
+        n_tokens=options.tokens,
+        dtype=options.dtype,
+        engine=options.engine,
+        device=options.device,
+    )
+    try:
+        texts = read_texts(options.texts)
+    except OSError as error:
+        raise Named(about(verbatim(options.texts), message_of(error))) from None
+    where = None
+    if options.workers or options.scheduler:
+        where = Where(options.workers or 1, 0, options.scheduler or "", options.insecure)
+    needed = memory_needed(plan, open_model(plan), texts)
+    if where is None or not where.scheduler:
+        workers = 1 if where is None else where.workers
+        check_memory(needed, workers)
+        if where is not None:
+            where = Where(where.workers, 2 * needed)
+        print(stated(needed, workers).text(), file=sys.stderr)
+    survey(plan, texts, options.output, where, Progress(never_cancelled, _show))
+    return 0
+
+
+def _show(share: float) -> None:
+    if sys.stderr.isatty():
+        print(f"\r{share:4.0%}", end="\n" if share == 1.0 else "", file=sys.stderr, flush=True)
+
+
+def _sum_up(options: Namespace) -> int:
+    from attnviz.survey.summary import summary
+
+    try:
+        found = summary(options.model, (options.scores or "").split(",")[0])
+    except OSError as error:
+        raise Named(about(verbatim(options.model), message_of(error))) from None
+    heads = sorted((one for one in found.heads if one.n_texts), key=lambda one: -one.mean)[:TOP]
+    rows = [
+        (
+            one.site,
+            str(one.head),
+            str(one.n_texts),
+            number(one.mean, 3),
+            *(number(value, 3) for value in one.quantiles),
+            ", ".join(str(text) for text, _score in one.highest),
+        )
+        for one in heads
+    ]
+    titles = (
+        _("attention"),
+        _("head"),
+        _("texts"),
+        f"{found.score}: {_('mean')}",
+        "5%",
+        "25%",
+        "50%",
+        "75%",
+        "95%",
+    )
+    print_table([(*titles, _("highest texts")), *rows])
+    return 0
+
+
+COMMAND = Command("survey", N_("measure every head over many texts, also on a cluster"), add, run)

@@ -1,0 +1,83 @@
+"""One text of a survey: the scores of every head, and the effect of its ablation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from attnviz.analysis.ablation import ablate
+from attnviz.analysis.scores import head_scores
+from attnviz.analysis.target import Target
+from attnviz.checkpoints import import_checkpoint
+from attnviz.checkpoints.presets import load_preset, preset_ids
+from attnviz.checkpoints.shipped import load
+from attnviz.compute.execute import execute
+from attnviz.errors import FieldError, must_be
+from attnviz.model.edit.edits import set_tokens
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.text import MODEL, split_text
+from attnviz.model.trace import SiteTrace
+from attnviz.survey.plan import EFFECT, Plan
+from attnviz.survey.texts import Text
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """The rows of a text, one for each head: `sites` and `heads` name it, `numbers` are (row,) by column."""
+
+    text: Text
+    n_tokens: int
+    sites: tuple[str, ...]
+    heads: NDArray[np.int16]
+    numbers: dict[str, NDArray[np.float64]]
+
+
+def open_model(plan: Plan) -> Experiment:
+    """The model of a plan. Raises as `load` and `import_checkpoint` do."""
+    name = plan.model
+    if (Path(name) / "config.json").is_file():
+        return import_checkpoint(name, "a", dtype=plan.dtype).experiment  # type: ignore[arg-type]
+    known = load_preset(name) if name in preset_ids() and not Path(name).is_file() else load(name)
+    if known.experiment.vocabulary is None:
+        raise FieldError("model", name, must_be("a model with a vocabulary, which splits texts into tokens"))
+    return replace(known.experiment, dtype=plan.dtype)
+
+
+def measure(plan: Plan, model: Experiment, text: Text) -> Measured:
+    """The rows of a text. Raises `ValueError` for one that the model cannot read."""
+    experiment = with_text(plan, model, text.text)
+    trace = execute(experiment, plan.engine, plan.device)
+    scores = head_scores(trace)
+    sites = list(trace.sites)
+    sizes = [len(scores[plan.scores[0]][site]) for site in sites]
+    numbers = {id_: np.concatenate([scores[id_][site] for site in sites]) for id_ in plan.scores}
+    if plan.ablate is not None:
+        effects = ablate(
+            experiment,
+            Target(_likeliest(trace.site(sites[-1]))),
+            "heads",
+            plan.ablate,
+            engine=plan.engine,
+            device=plan.device,
+        )
+        numbers[EFFECT] = np.concatenate([effects.values[site] for site in sites])
+    names = tuple(site for site, size in zip(sites, sizes, strict=True) for _head in range(size))
+    heads = np.concatenate([np.arange(size, dtype=np.int16) for size in sizes])
+    return Measured(text, experiment.n_queries, names, heads, numbers)
+
+
+def with_text(plan: Plan, model: Experiment, text: str) -> Experiment:
+    """The model with a text, of which the first `n_tokens` count."""
+    return set_tokens(model, split_text(model, text, MODEL.id)[: plan.n_tokens])
+
+
+def _likeliest(last: SiteTrace) -> str:
+    if "logits" not in last.stages:
+        raise FieldError("ablate", "zero", must_be("null for a model without logits"))
+    row: NDArray[Any] = last.window("logits")[-1]
+    return last.labels("vocabulary")[int(np.argmax(row))]

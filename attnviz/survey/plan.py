@@ -1,0 +1,64 @@
+"""The plan of a survey: the model, the scores, the ablation, and the longest text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from attnviz.analysis.ablation import REPLACEMENT_BY_ID, REPLACEMENTS
+from attnviz.core.head_scores import HEAD_SCORE_BY_ID, HEAD_SCORES
+from attnviz.errors import FieldError, among, whole_number
+from attnviz.version import __version__
+
+MOST_TOKENS = 128
+"""Tokens of a text by default; the rest of a longer one is left out."""
+ABLATIONS = tuple(row.id for row in REPLACEMENTS if not row.needs_other)
+EFFECT = "effect"
+"""The column of the ablation's effect."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """`model` is a document file, the name of a preset, or a model's folder.
+
+    `scores` are ids of `HEAD_SCORES`. With `ablate` ("zero" or "mean") the effect of each head on the logit
+    of the token that the model finds most probable next is computed too: one more pass for each head.
+    """
+
+    model: str
+    scores: tuple[str, ...] = tuple(row.id for row in HEAD_SCORES)
+    ablate: str | None = None
+    n_tokens: int = MOST_TOKENS
+    dtype: str = "float32"
+    engine: str = "numpy"
+    device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        unknown = [id_ for id_ in self.scores if id_ not in HEAD_SCORE_BY_ID]
+        if unknown or not self.scores:
+            raise FieldError("scores", unknown[0] if unknown else [], among(HEAD_SCORE_BY_ID))
+        if self.ablate is not None and self.ablate not in ABLATIONS:
+            raise FieldError("ablate", self.ablate, among(ABLATIONS))
+        if not 2 <= self.n_tokens <= 2048:
+            raise FieldError("n_tokens", self.n_tokens, whole_number(2, 2048))
+        assert set(ABLATIONS) <= set(REPLACEMENT_BY_ID)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of numbers."""
+        return (*self.scores, *([EFFECT] if self.ablate else []))
+
+    def record(self) -> str:
+        """The plan, the program's version and the model's files as JSON: equal records have equal numbers."""
+        return json.dumps({"attnviz": __version__, **asdict(self), "files": _files(self.model)})
+
+
+def _files(model: str) -> list[list[Any]]:
+    """Name, size and time of the last change of a model's files; empty for a preset."""
+    place = Path(model)
+    files: Sequence[Path] = sorted(place.iterdir()) if place.is_dir() else [place] if place.is_file() else []
+    found = [(file.name, file.stat()) for file in files if file.is_file()]
+    return [[name, stat.st_size, stat.st_mtime_ns] for name, stat in found]

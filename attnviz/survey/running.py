@@ -1,0 +1,90 @@
+"""`survey`: all texts through one process, or through the workers of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from attnviz.compute.budget import Estimate, available_memory, human_bytes
+from attnviz.compute.estimate import estimate
+from attnviz.core.progress import Check, never_cancelled, progress_of
+from attnviz.engines.decode.run import ITEMSIZE
+from attnviz.errors import FieldError, Message, must_be
+from attnviz.model.edit.sharing import matrices_in
+from attnviz.model.spec.experiment import Experiment
+from attnviz.survey.cluster import Row, Where, measured_on
+from attnviz.survey.measure import measure, open_model, with_text
+from attnviz.survey.plan import Plan
+from attnviz.survey.store import Store, encoded
+from attnviz.survey.texts import Text
+
+BASE_BYTES = 400 * 2**20
+"""Memory of a worker before it opens a model: Python and its packages."""
+
+
+def survey(
+    plan: Plan,
+    texts: Sequence[Text],
+    path: str | Path,
+    where: Where | None = None,
+    check: Check = never_cancelled,
+) -> Path:
+    """Measure every text and write the rows, one for each text and head, to a `.parquet` file.
+
+    A survey that was interrupted goes on where it stopped; no text is counted twice. `where` None is this
+    process. `check` is called between the texts and may raise: what is measured stays for the next time.
+
+    Raises `InputError` for a plan, a text or a file that is not valid, and for too little memory; `OSError`.
+    """
+    store = Store(path, plan)
+    try:
+        left = [text for text in texts if (text.number, text.key) not in store.done]
+        progress = progress_of(check)
+        found = _here(plan, left) if where is None else measured_on(where, plan, left)
+        for count, (number, key, body) in enumerate(found, 1):
+            store.add(number, key, body)
+            progress.at((len(texts) - len(left) + count) / len(texts))
+            check()
+        return store.finish()
+    finally:
+        store.close()
+
+
+def _here(plan: Plan, texts: Sequence[Text]) -> Iterator[Row]:
+    model = open_model(plan) if texts else None
+    for text in texts:
+        assert model is not None
+        yield text.number, text.key, encoded(plan, measure(plan, model, text))
+
+
+def memory_needed(plan: Plan, model: Experiment, texts: Sequence[Text]) -> int:
+    """Bytes that a worker needs: its base, the weights stored and converted, a pass of the longest text."""
+    longest = max(texts, key=lambda text: len(text.text)).text
+    size: Estimate = estimate(with_text(plan, model, longest), ITEMSIZE[plan.dtype])
+    passes = 1 if plan.ablate is None else 3
+    weights = list(matrices_in(model, set()))
+    stored = sum(matrix.nbytes for matrix in weights)
+    converted = ITEMSIZE[plan.dtype] * sum(int(np.prod(matrix.shape)) for matrix in weights)
+    return BASE_BYTES + stored + converted + passes * size.bytes
+
+
+def check_memory(needed: int, workers: int) -> None:
+    """Raise `FieldError` if this machine has less memory than that many workers need."""
+    free = available_memory()
+    if workers * needed > free:
+        rule = must_be(
+            "at most {most}: each worker needs {each} and {free} are free",
+            most=max(free // needed, 0),
+            each=human_bytes(needed),
+            free=human_bytes(free),
+        )
+        raise FieldError("workers", workers, rule)
+
+
+def stated(needed: int, workers: int) -> Message:
+    """The memory of the workers in a sentence."""
+    return Message(
+        "Memory of each worker: at most {each}; workers: {n}.", n=workers, each=human_bytes(needed)
+    )

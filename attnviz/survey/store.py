@@ -1,0 +1,159 @@
+"""The file of a survey: Apache Parquet, and beside it the journal of one that is under way.
+
+Each text is appended to the journal, `FILE.partial`, as it is measured: its length in bytes, its SHA-256, and
+an Arrow stream. After an interruption the whole ones are read again and the rest is cut off, so that no text
+is lost or counted twice. At the end the rows are sorted by text and written at once.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attnviz.errors import FieldError, InputError, Message, must_be, quoted, suffix_error
+from attnviz.survey.measure import Measured
+from attnviz.survey.plan import Plan
+
+if TYPE_CHECKING:
+    import pyarrow
+
+SUFFIX = ".parquet"
+PARTIAL = ".partial"
+RECORD = b"attnviz"
+"""The key of the plan in the schema's metadata."""
+_LENGTH, _DIGEST = 8, 32
+NEEDS_PYARROW = Message("A survey needs the package pyarrow: pip install 'attnviz[cluster]'.")
+
+
+def arrow() -> Any:
+    """The package pyarrow. Raises `InputError` without it."""
+    try:
+        import pyarrow
+    except ModuleNotFoundError:
+        raise InputError(NEEDS_PYARROW) from None
+    return pyarrow
+
+
+def encoded(plan: Plan, measured: Measured) -> bytes:
+    """The rows of one text as an Arrow stream."""
+    pa = arrow()
+    n = len(measured.heads)
+    columns: dict[str, Any] = {
+        "text": pa.array([measured.text.number] * n, pa.int64()),
+        "key": pa.array([measured.text.key] * n, pa.string()),
+        "n_tokens": pa.array([measured.n_tokens] * n, pa.int32()),
+        "site": pa.array(list(measured.sites), pa.string()),
+        "head": pa.array(measured.heads),
+    }
+    # NaN, a score without a meaning for this text, is null: readers leave it out of means.
+    columns |= {id_: pa.array(measured.numbers[id_], from_pandas=True) for id_ in plan.columns}
+    batch = pa.record_batch(columns)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+class Store:
+    """The journal of a survey; `done` are the numbers and keys of the texts in it."""
+
+    def __init__(self, path: str | Path, plan: Plan) -> None:
+        """Open or continue one. Raises `InputError` for a file of another survey, and `OSError`."""
+        self.path, self._plan = Path(path), plan
+        if self.path.suffix != SUFFIX:
+            raise suffix_error(self.path.suffix, (SUFFIX,))
+        arrow()
+        self._journal = self.path.with_name(self.path.name + PARTIAL)
+        self.done: set[tuple[int, str]] = set()
+        head = _framed(plan.record().encode())
+        if self._journal.exists():
+            self._continue(head)
+        else:
+            self._journal.write_bytes(head)
+        self._file = self._journal.open("ab")
+
+    def _continue(self, head: bytes) -> None:
+        """Keep the whole entries of a journal and cut off the rest."""
+        data = self._journal.read_bytes()
+        if not data.startswith(head):
+            wanted = must_be("a new file, as the survey in it was begun with other options or another model")
+            raise FieldError("output", str(self.path), wanted)
+        end = len(head)
+        for body in _entries(data, end):
+            rows = _read(body)
+            self.done.add((rows["text"][0].as_py(), rows["key"][0].as_py()))
+            end += _LENGTH + _DIGEST + len(body)
+        with self._journal.open("r+b") as file:
+            file.truncate(end)
+
+    def add(self, number: int, key: str, body: bytes) -> None:
+        """Append the rows of a text that the journal lacks."""
+        if (number, key) in self.done:
+            return
+        self._file.write(_framed(body))
+        self._file.flush()
+        self.done.add((number, key))
+
+    def close(self) -> None:
+        """Keep the journal for later."""
+        if not self._file.closed:
+            os.fsync(self._file.fileno())
+            self._file.close()
+
+    def finish(self) -> Path:
+        """Write the file, sorted by text, and remove the journal."""
+        import pyarrow.parquet
+
+        pa = arrow()
+        self.close()
+        data = self._journal.read_bytes()
+        head = len(_framed(self._plan.record().encode()))
+        tables = [_read(body) for body in _entries(data, head)]
+        tables.sort(key=lambda rows: rows["text"][0].as_py())
+        table = pa.concat_tables(tables).combine_chunks()
+        table = table.replace_schema_metadata({RECORD: self._plan.record().encode()})
+        aside = self.path.with_name(self.path.name + ".new")
+        pyarrow.parquet.write_table(table, aside)
+        os.replace(aside, self.path)
+        self._journal.unlink()
+        return self.path
+
+
+def read_table(path: str | Path) -> pyarrow.Table:
+    """The rows of a survey. Raises `InputError` for a file that is none, and `OSError`."""
+    pa = arrow()
+    import pyarrow.parquet
+
+    try:
+        table = pyarrow.parquet.read_table(path)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        table = None
+    if table is None or RECORD not in (table.schema.metadata or {}):
+        raise InputError(
+            Message("The file must be a survey of attnviz; got {name}.", name=quoted(Path(path).name))
+        )
+    return table
+
+
+def _framed(body: bytes) -> bytes:
+    return len(body).to_bytes(_LENGTH, "little") + sha256(body).digest() + body
+
+
+def _entries(data: bytes, at: int) -> Iterable[bytes]:
+    """The whole entries from a place on; the first damaged one ends them."""
+    while at + _LENGTH + _DIGEST <= len(data):
+        length = int.from_bytes(data[at : at + _LENGTH], "little")
+        digest = data[at + _LENGTH : at + _LENGTH + _DIGEST]
+        body = data[at + _LENGTH + _DIGEST : at + _LENGTH + _DIGEST + length]
+        if len(body) < length or sha256(body).digest() != digest:
+            return
+        yield body
+        at += _LENGTH + _DIGEST + length
+
+
+def _read(body: bytes) -> Any:
+    return arrow().ipc.open_stream(body).read_all()

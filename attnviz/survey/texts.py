@@ -1,0 +1,70 @@
+"""Texts of a survey: the lines of a file, the records of a JSON Lines file, or the files of a folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from attnviz.errors import FieldError, InputError, Message, must_be
+
+FIELD = "text"
+"""The key of the text in a record of JSON Lines."""
+SUFFIXES = (".txt", ".jsonl")
+
+
+@dataclass(frozen=True)
+class Text:
+    """One text; `number` is its place among all, from 0."""
+
+    number: int
+    text: str
+
+    @property
+    def key(self) -> str:
+        """The first 16 digits of the SHA-256 of its UTF-8: texts with equal keys are the same text."""
+        return sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def read_texts(path: str | Path) -> tuple[Text, ...]:
+    """The texts of a `.txt` file (one in each line), of a `.jsonl` file (`{"text": …}` in each line), or of a
+    folder (one in each `.txt` file, in the order of their names). Empty texts are left out.
+
+    Raises `InputError`: one sentence with the line, and `OSError`.
+    """
+    try:
+        texts = numbered(_found(Path(path)))
+    except UnicodeDecodeError:
+        raise InputError(Message("The texts must be in UTF-8; got other bytes.")) from None
+    if not texts:
+        raise FieldError("texts", 0, must_be("one text or more"))
+    return texts
+
+
+def _found(place: Path) -> Iterable[str]:
+    if place.is_dir():
+        return (file.read_text(encoding="utf-8") for file in sorted(place.glob("*.txt")))
+    text = place.read_text(encoding="utf-8-sig")
+    return _records(text) if place.suffix == ".jsonl" else text.splitlines()
+
+
+def numbered(texts: Iterable[str]) -> tuple[Text, ...]:
+    """Texts with their numbers; empty ones are left out."""
+    return tuple(Text(number, text) for number, text in enumerate(one for one in texts if one.strip()))
+
+
+def _records(text: str) -> Iterator[str]:
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError):
+            record = None
+        if not isinstance(record, dict) or not isinstance(record.get(FIELD), str):
+            raise InputError(
+                Message('Line {n} must be an object with "{field}", a text.', n=number, field=FIELD)
+            )
+        yield record[FIELD]

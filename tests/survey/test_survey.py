@@ -1,0 +1,254 @@
+"""A survey: the numbers of each text, an interruption, workers, and the summary."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import attnviz
+from attnviz.analysis import Target, ablate, head_scores
+from attnviz.checkpoints.presets import load_preset
+from attnviz.cli.shell import main
+from attnviz.core.head_scores import HEAD_SCORES
+from attnviz.errors import InputError
+from attnviz.model.edit.edits import set_tokens
+from attnviz.model.text import MODEL, split_text
+from attnviz.survey import running, store
+from attnviz.survey.cluster import Where
+from attnviz.survey.plan import EFFECT, Plan
+from attnviz.survey.running import survey
+from attnviz.survey.store import PARTIAL, read_table
+from attnviz.survey.summary import summary
+from attnviz.survey.texts import numbered, read_texts
+
+WORDS = (
+    "Lily had a red box. Tom had a blue ball. Lily opened the red box.",
+    "The cat sat. The cat ran. The cat slept.",
+    "Tom saw a dog. The dog saw Tom.",
+    "Lily was happy. She had a flute.",
+    "The box was old. The box was red.",
+)
+TEXTS = numbered(WORDS)
+PLAN = Plan("stories-en")
+
+
+class Stopped(Exception):
+    """The person pressed Cancel."""
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return survey(PLAN, TEXTS, tmp_path_factory.mktemp("survey") / "whole.parquet")
+
+
+def test_every_number_is_that_of_the_text_alone(whole: Path) -> None:
+    table = read_table(whole).to_pydict()
+    model = load_preset("stories-en").experiment
+    for text in TEXTS:
+        tokens = split_text(model, text.text, MODEL.id)
+        scores = head_scores(attnviz.run(set_tokens(model, tokens)))
+        rows = [row for row, number in enumerate(table["text"]) if number == text.number]
+        assert len(rows) == sum(len(values) for values in scores["first"].values())
+        for row in rows:
+            assert table["n_tokens"][row] == len(tokens) and table["key"][row] == text.key
+            for score in HEAD_SCORES:
+                wanted = scores[score.id][table["site"][row]][table["head"][row]]
+                found = table[score.id][row]
+                assert found is None if np.isnan(wanted) else found == wanted
+
+
+def test_the_effect_is_that_of_an_ablation_of_the_likeliest_token(tmp_path: Path) -> None:
+    plan = Plan("stories-en", scores=("first",), ablate="zero")
+    table = read_table(survey(plan, TEXTS[:1], tmp_path / "a.parquet")).to_pydict()
+    model = load_preset("stories-en").experiment
+    experiment = set_tokens(model, split_text(model, WORDS[0], MODEL.id))
+    logits = attnviz.run(experiment).site("layers.3.self")["logits"][-1]
+    assert model.vocabulary is not None
+    effects = ablate(experiment, Target(model.vocabulary.tokens[int(np.argmax(logits))]))
+    for site, head, effect in zip(table["site"], table["head"], table[EFFECT], strict=True):
+        assert effect == effects.values[site][head]
+
+
+def test_an_interrupted_survey_goes_on_and_counts_no_text_twice(
+    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, calls = tmp_path / "out.parquet", []
+    measured = running.measure
+
+    def counted(plan: Plan, model: object, text: object) -> object:
+        calls.append(text)
+        return measured(plan, model, text)  # type: ignore[arg-type]
+
+    def check() -> None:
+        if len(calls) == 2:
+            raise Stopped
+
+    monkeypatch.setattr(running, "measure", counted)
+    with pytest.raises(Stopped):
+        survey(PLAN, TEXTS, out, check=check)
+    journal = out.with_name(out.name + PARTIAL)
+    assert journal.exists() and not out.exists() and len(calls) == 2
+    with journal.open("ab") as file:
+        file.write(b"\x10\0\0\0\0\0\0\0half of an entry")  # the power went while the third was written
+    survey(PLAN, TEXTS, out)
+    assert [text.number for text in calls] == [0, 1, 2, 3, 4]  # type: ignore[attr-defined]
+    assert out.read_bytes() == whole.read_bytes() and not journal.exists()
+
+
+def test_a_journal_of_other_options_is_refused(tmp_path: Path) -> None:
+    out = tmp_path / "out.parquet"
+    store.Store(out, PLAN).close()
+    with pytest.raises(InputError, match="begun with other options"):
+        survey(Plan("stories-en", n_tokens=8), TEXTS, out)
+
+
+def attnviz_survey(*options: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    shell = [sys.executable, "-m", "attnviz", "--language", "en", "survey", *options]
+    return subprocess.run(shell, capture_output=True, text=True, timeout=100, cwd=cwd)
+
+
+def test_two_workers_write_the_same_bytes_and_state_their_memory(whole: Path, tmp_path: Path) -> None:
+    (tmp_path / "texts.txt").write_text("\n".join(WORDS), encoding="utf-8")
+    done = attnviz_survey(
+        "stories-en", "--texts", "texts.txt", "--workers", "2", "-o", "two.parquet", cwd=tmp_path
+    )
+    assert done.returncode == 0 and done.stderr.startswith("Memory of each worker: at most "), done.stderr
+    assert (tmp_path / "two.parquet").read_bytes() == whole.read_bytes()
+
+
+LOST = """
+import os, sys
+from pathlib import Path
+from distributed import Client, LocalCluster
+from attnviz.survey import cluster
+from attnviz.survey.cluster import Where
+from attnviz.survey.plan import Plan
+from attnviz.survey.running import survey
+from attnviz.survey.texts import read_texts
+
+def die_once(marker):
+    if not os.path.exists(marker):
+        open(marker, "x").close()
+        os._exit(1)
+
+if __name__ == "__main__":
+    out = Path(sys.argv[1])
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as local:
+        with Client(local, set_as_default=False) as client:
+            lost = client.submit(die_once, str(out) + ".died", pure=False, retries=3)
+            cluster.BATCH = 1
+            survey(Plan("stories-en"), read_texts(sys.argv[2]), out, Where(scheduler=local.scheduler_address))
+            lost.result()
+    assert os.path.exists(str(out) + ".died")
+"""
+
+
+def test_a_lost_worker_loses_nothing(whole: Path, tmp_path: Path) -> None:
+    script, texts, out = tmp_path / "lost.py", tmp_path / "texts.txt", tmp_path / "out.parquet"
+    script.write_text(LOST, encoding="utf-8")
+    texts.write_text("\n".join(WORDS), encoding="utf-8")
+    subprocess.run([sys.executable, str(script), str(out), str(texts)], check=True, timeout=100)
+    assert out.read_bytes() == whole.read_bytes()
+
+
+@pytest.mark.parametrize("address", ["tcp://10.1.2.3:8786", "tcp://cluster.example.org:8786"])
+def test_a_scheduler_elsewhere_needs_tls_or_consent(address: str) -> None:
+    with pytest.raises(InputError, match="--insecure"):
+        Where(scheduler=address)
+    Where(scheduler=address, is_insecure=True)
+    Where(scheduler=address.replace("tcp", "tls"))
+    for here in ("tcp://127.0.0.1:8786", "tcp://localhost:8786", "tcp://[::1]:8786"):
+        Where(scheduler=here)
+    with pytest.raises(InputError, match="must be an address"):
+        Where(scheduler="http://10.1.2.3")
+
+
+def test_a_scheduler_that_does_not_answer_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "texts.txt").write_text("a", encoding="utf-8")
+    options = ("stories-en", "--texts", "texts.txt", "-o", "x.parquet")
+    done = attnviz_survey(*options, "--scheduler", "tcp://127.0.0.1:9", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith("attnviz: The scheduler tcp://127.0.0.1:9 must answer")
+
+
+def test_the_summary_has_the_distribution_and_the_highest_texts(whole: Path) -> None:
+    table = read_table(whole).to_pydict()
+    found = summary(whole, "induction")
+    assert found.n_texts == len(TEXTS) and found.columns == PLAN.columns
+    for one in found.heads:
+        values = {
+            number: value
+            for number, site, head, value in zip(
+                table["text"], table["site"], table["head"], table["induction"], strict=True
+            )
+            if (site, head) == (one.site, one.head) and value is not None
+        }
+        assert one.n_texts == len(values) and one.mean == pytest.approx(np.mean(list(values.values())))
+        assert one.quantiles[2] == pytest.approx(np.median(list(values.values())))
+        assert one.highest[0][0] == max(values, key=lambda number: values[number])
+    with pytest.raises(InputError, match="must be one of"):
+        summary(whole, "effect")
+
+
+def test_the_shell_sums_a_survey_up(whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--language", "en", "survey", str(whole), "--scores", "induction"]) == 0
+    head, first, *_rest = capsys.readouterr().out.splitlines()
+    assert "induction: mean" in head and first.startswith("layers.")
+
+
+# --- texts -----------------------------------------------------------------------------------------
+
+
+def test_texts_are_lines_records_or_files(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\n\n  \ntwo\n", encoding="utf-8")
+    records = [{"text": "one"}, {"text": "two", "more": 1}]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for name in ("1.txt", "2.txt"):
+        (folder / name).write_text({"1": "one", "2": "two"}[name[0]], encoding="utf-8")
+    for place in ("a.txt", "a.jsonl", "folder"):
+        assert [text.text for text in read_texts(tmp_path / place)] == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.jsonl", b'{"text": "a"}\n{"words": 1}', "Line 2 must be an object"),
+        ("a.jsonl", b"[" * 5000, "Line 1 must be an object"),
+        ("a.txt", b"\n\n", "must be one text or more"),
+        ("a.txt", b"\xff\xfe\xff", "must be in UTF-8"),
+    ],
+)
+def test_bad_texts_are_one_sentence(name: str, content: bytes, said: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=said):
+        read_texts(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("plan", "said"),
+    [
+        ({"scores": ("luck",)}, "scores must be one of"),
+        ({"ablate": "other"}, "ablate must be one of 'zero', 'mean'"),
+        ({"n_tokens": 1}, "n_tokens must be a whole number from 2"),
+    ],
+)
+def test_bad_plans_are_one_sentence(plan: dict[str, object], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        Plan("stories-en", **plan)  # type: ignore[arg-type]
+
+
+def test_a_model_without_a_vocabulary_and_a_file_that_is_no_survey_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="must be a model with a vocabulary"):
+        survey(Plan("toy-attention"), TEXTS, tmp_path / "x.parquet")
+    (tmp_path / "no.parquet").write_bytes(b"PAR1 nonsense PAR1")
+    with pytest.raises(InputError, match="must be a survey of attnviz"):
+        summary(tmp_path / "no.parquet")
+    with pytest.raises(InputError, match=r"\.parquet"):
+        survey(PLAN, TEXTS, tmp_path / "x.csv")
