@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from attnviz import resources
 from attnviz.checkpoints.families.family import Around, Config, Family, Sizes
+from attnviz.checkpoints.families.refused import check_known
 from attnviz.checkpoints.families.table import FAMILIES
 from attnviz.checkpoints.filling import Numbers, filled, filled_fields, in_memory, matrix_of
 from attnviz.checkpoints.hub import located
@@ -191,7 +192,11 @@ def family_of(config: Mapping[str, Any]) -> Family:
         if wanted in family.model_types:
             return family
     known = among(name for family in FAMILIES for name in family.model_types)
-    raise CheckpointError(about(CONFIG, FieldError("model_type", wanted, known).message))
+    try:
+        check_known(wanted)
+        raise FieldError("model_type", wanted, known)
+    except FieldError as error:
+        raise CheckpointError(about(CONFIG, error.message)) from None
 
 
 def read_config(

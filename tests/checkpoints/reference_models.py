@@ -82,9 +82,12 @@ def expected(model: Any, ids: tuple[int, ...] = IDS) -> Expected:
     """What the model makes of the tokens."""
     with torch.no_grad():
         found = model(torch.tensor([ids]), output_attentions=True, output_hidden_states=True, use_cache=False)
+    states = found.hidden_states
+    if hasattr(found, "last_hidden_state"):  # CLIP's last state has no norm, this has
+        states = (*states[:-1], found.last_hidden_state)
     return Expected(
         tuple(layer[0].numpy() for layer in found.attentions),
-        tuple(state[0].numpy() for state in found.hidden_states),
+        tuple(state[0].numpy() for state in states),
         found.logits[0].numpy() if hasattr(found, "logits") else None,
     )
 

@@ -93,6 +93,17 @@ BERT = {
 # The padding token, which no text has: positions pass over it.
 ROBERTA = {**BERT, "pad_token_id": 4}
 ELECTRA = {**BERT, "embedding_size": 24}
+CLIP = {
+    "vocab_size": 13,
+    "hidden_size": 24,
+    "intermediate_size": 40,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "max_position_embeddings": 20,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 9,
+}
 DISTILBERT = {
     "vocab_size": 13,
     "dim": 24,
@@ -171,6 +182,7 @@ CASES: dict[str, Case] = {
     "roberta without a head": (RobertaModel, RobertaConfig, ROBERTA),
     "distilbert": (DistilBertForMaskedLM, DistilBertConfig, DISTILBERT),
     "distilbert without a head": (DistilBertModel, DistilBertConfig, DISTILBERT),
+    "clip": (transformers.CLIPTextModel, transformers.CLIPTextConfig, CLIP),
     "electra": (transformers.ElectraForMaskedLM, transformers.ElectraConfig, ELECTRA),
     "electra without a head": (transformers.ElectraModel, transformers.ElectraConfig, ELECTRA),
     "modernbert": (transformers.ModernBertForMaskedLM, transformers.ModernBertConfig, MODERN),
@@ -629,7 +641,7 @@ REFUSED: tuple[tuple[str, dict[str, Any], str], ...] = (
         "bert",
         {"hidden_act": "mish"},
         "config.json: hidden_act must be one of 'silu', 'swish', 'gelu', 'gelu_pytorch_tanh', "
-        "'gelu_new', 'relu'; got 'mish'.",
+        "'gelu_new', 'relu', 'quick_gelu'; got 'mish'.",
     ),
     (
         "bert",

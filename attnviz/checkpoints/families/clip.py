@@ -1,0 +1,100 @@
+"""The text encoder of CLIP, as image generators use it alone: causal, quick GELU, norms before each half.
+
+Radford et al. 2021, arXiv:2103.00020; keys and names as in `transformers`, models/clip. Its output is a
+vector of each token: the projection into the space of images is not imported.
+"""
+
+from __future__ import annotations
+
+from attnviz.checkpoints.families import decoder
+from attnviz.checkpoints.families.common import is_tied, norm_after_layers
+from attnviz.checkpoints.families.decoder import (
+    Decoder,
+    activation_key,
+    attention,
+    gains_and_biases,
+    layer_norm,
+    two_maps,
+)
+from attnviz.checkpoints.families.family import (
+    Config,
+    Family,
+    Ignored,
+    Sizes,
+    Tensor,
+    always,
+    flag,
+    positive,
+    unread,
+    whole,
+)
+from attnviz.model.spec.attention import Layer
+from attnviz.model.spec.parts import NoPosition
+from attnviz.model.spec.positions import Learned, Position
+
+KEYS = (
+    whole("vocab_size", 49_408),
+    whole("hidden_size", 512),
+    whole("intermediate_size", 2048),
+    whole("num_hidden_layers", 12),
+    whole("num_attention_heads", 8),
+    whole("max_position_embeddings", 77),
+    activation_key("quick_gelu"),
+    positive("layer_norm_eps", 1e-5),
+    unread("projection_dim"),
+    flag("tie_word_embeddings", True),
+)
+
+_LAYER = "text_model.encoder.layers.{layer}."
+_EMBEDDINGS = "text_model.embeddings."
+
+TENSORS = (
+    Tensor(_EMBEDDINGS + "token_embedding.weight", "vocabulary.embedding", ("vocabulary", "d")),
+    Tensor(_EMBEDDINGS + "position_embedding.weight", "position.table", ("positions", "d")),
+    *attention(_LAYER + "self_attn.", always, output="out_proj"),
+    *two_maps(_LAYER + "mlp.", "fc1", "fc2"),
+    *gains_and_biases(
+        (_LAYER + "layer_norm1", "block.norm_1"),
+        (_LAYER + "layer_norm2", "block.norm_2"),
+        ("text_model.final_layer_norm", "final_norm"),
+    ),
+)
+
+IGNORED = (
+    Ignored(_EMBEDDINGS + "position_ids", "the numbers 0, 1, 2, …"),
+    Ignored("text_projection.weight", "the projection into the space of images"),
+)
+
+
+def _named(config: Config) -> Config:
+    """The configuration with one key/value head for each query head."""
+    return {**config, "num_key_value_heads": None}
+
+
+def sizes(config: Config) -> Sizes:
+    """The sizes in the shapes."""
+    found = decoder.sizes(_named(config))
+    return {**found, "positions": config["max_position_embeddings"]}
+
+
+def _position(config: Config, index: int) -> Position:
+    return NoPosition() if index else Learned(config["max_position_embeddings"])
+
+
+def layer(config: Config, index: int) -> Layer:
+    """One layer without its weights; positions are added before the first one."""
+    return Decoder(layer_norm, _position, is_gated=False).layer(_named(config), index)
+
+
+CLIP_TEXT = Family(
+    "CLIP (text)",
+    ("clip_text_model",),
+    "text_model.",
+    KEYS,
+    TENSORS,
+    sizes,
+    layer,
+    norm_after_layers("layer", "layer_norm_eps"),
+    is_tied,
+    IGNORED,
+)

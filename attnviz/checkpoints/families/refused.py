@@ -1,0 +1,49 @@
+"""`REFUSED`: model types that are known and cannot be computed, with the part that is missing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from attnviz.errors import FieldError, Message, must_be, quoted
+from attnviz.i18n import N_
+
+
+@dataclass(frozen=True)
+class Refused:
+    """Model types; `part` (a message) is what an experiment lacks for them, `kin` a type that it has."""
+
+    model_types: tuple[str, ...]
+    part: str
+    kin: str
+
+
+_EXPERTS = N_("a mixture of experts")
+_PIXELS = N_("patches of an image for tokens")
+_SOUND = N_("convolutions over sound")
+_STATE = N_("a recurrent state in the place of attention")
+
+REFUSED: tuple[Refused, ...] = (
+    Refused(("mixtral", "phimoe", "granitemoe", "llama4_text", "llama4"), _EXPERTS, "mistral"),
+    Refused(("qwen2_moe",), _EXPERTS, "qwen2"),
+    Refused(("qwen3_moe",), _EXPERTS, "qwen3"),
+    Refused(("olmoe",), _EXPERTS, "olmo2"),
+    Refused(("qwen3_next",), _STATE, "qwen3"),
+    Refused(("mamba", "mamba2", "rwkv", "jamba"), _STATE, "llama"),
+    Refused(("vit", "clip_vision_model", "dinov2", "siglip_vision_model"), _PIXELS, "bert"),
+    Refused(("clip",), _PIXELS, "clip_text_model"),
+    Refused(("gemma3",), _PIXELS, "gemma3_text"),
+    Refused(("whisper", "wav2vec2"), _SOUND, "bart"),
+    Refused(("albert",), N_("an embedding narrower than its layers"), "bert"),
+    Refused(("xlnet",), N_("two streams of attention"), "bert"),
+    Refused(("diffllama",), N_("a difference of two attentions"), "llama"),
+)
+
+
+def check_known(model_type: object) -> None:
+    """Raise `FieldError` for a type of the table: the part that is missing, and the nearest type."""
+    for row in REFUSED:
+        if model_type in row.model_types:
+            without = must_be(
+                "a type without {part}, such as {kin}", part=Message(row.part), kin=quoted(row.kin)
+            )
+            raise FieldError("model_type", model_type, without)
