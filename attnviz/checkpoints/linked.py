@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from attnviz.checkpoints.reader import Checkpoint
 from attnviz.errors import Message
 from attnviz.model.spec.arrays import Matrix
-from attnviz.model.spec.mapped import mapped
 from attnviz.model.spec.origin import CheckpointMissing, Link
 
 SAMPLES, SAMPLE_BYTES = 64, 4096
@@ -29,13 +28,14 @@ def link_of(
     files = sorted({tensor.file for tensor in checkpoint.tensors.values()})
     found, size = hashlib.sha256(), 0
     for file in files:
-        data = mapped(file)
-        size += len(data)
-        found.update(f"{file.name} {len(data)}\n".encode())
-        found.update(data[:HEADER_BYTES])
-        for number in range(SAMPLES):
-            at = len(data) * number // SAMPLES
-            found.update(data[at : at + SAMPLE_BYTES])
+        with file.open("rb") as data:  # a mapping would bring in more than is read
+            length = os.fstat(data.fileno()).st_size
+            size += length
+            found.update(f"{file.name} {length}\n".encode())
+            found.update(data.read(HEADER_BYTES))
+            for number in range(SAMPLES):
+                data.seek(length * number // SAMPLES)
+                found.update(data.read(SAMPLE_BYTES))
     found.update(repr(sorted(checkpoint.config.items(), key=str)).encode())
     return Link(os.path.abspath(path), size, found.hexdigest(), attention_only, tuple(ignored))
 

@@ -32,3 +32,31 @@ def test_an_import_leaves_the_numbers_in_their_file(tmp_path: Path, stored: str)
     command = [sys.executable, "-c", MEASURE, str(small), str(large)]
     taken = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     assert taken < 0.2 * size, f"{taken / size:.2f} times the file"
+
+
+REOPEN = """
+import gc, sys
+from attnviz.checkpoints.importing import import_checkpoint
+from attnviz.compute.execute import execute
+def resident():
+    gc.collect()
+    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmRSS")) * 1024
+found = []
+for turn in range(10):
+    document = import_checkpoint(sys.argv[1 + turn % 2], ids=[1, 2])
+    trace = execute(document.experiment)
+    del document, trace
+    found.append(resident())
+print(max(found[1:]) - found[0])
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not tell the memory")
+def test_ten_models_one_after_the_other_leave_nothing(tmp_path: Path) -> None:
+    folders = tmp_path / "one", tmp_path / "two"
+    for folder in folders:
+        folder.mkdir()
+        write_large(folder, "BF16")
+    command = [sys.executable, "-c", REOPEN, *map(str, folders)]
+    left = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    assert left < 150 * 2**20, f"{left / 2**20:.0f} MB more than after the first"

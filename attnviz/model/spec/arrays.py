@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attnviz.errors import FINITE, FieldError, Message, must_be, of_length
-from attnviz.model.spec.conversions import CONVERSIONS
+from attnviz.model.spec.conversions import CONVERSIONS, Memory
 from attnviz.model.spec.mapped import Lasting, View, file_of
 
 if TYPE_CHECKING:
@@ -151,14 +151,16 @@ class Matrix:
         if isinstance(lasting, View) and lasting.dtype.itemsize > 2 and lasting.view.flags.aligned:
             return lasting.numbers()
 
-        def make() -> NDArray[Any]:
-            made = widened(lasting.numbers())
+        def make(memory: Memory | None) -> NDArray[Any]:
+            numbers = lasting.numbers()
+            made = widened(numbers, memory)
             lasting.let_go()
             made = np.array(made) if file_of(made) is not None else made
             made.setflags(write=False)
             return made
 
-        return CONVERSIONS.of(self, make)
+        itemsize = max(4, lasting.dtype.itemsize)
+        return CONVERSIONS.of(self, math.prod(lasting.shape) * itemsize, make)
 
     def _numbers(self) -> NDArray[Any]:
         """The numbers as they are stored, or as they were converted."""
@@ -259,14 +261,27 @@ def cut_or_filled(values: NDArray[Any], shape: tuple[int, int]) -> NDArray[np.fl
     return fitted
 
 
-def widened(array: NDArray[Any]) -> NDArray[Any]:
-    """Numbers of 16 bits in float32, in an array of their own; others as they are."""
+def widened(array: NDArray[Any], memory: Memory | None = None) -> NDArray[Any]:
+    """Numbers of 16 bits in float32, in an array of their own, perhaps in `memory`; others as they are."""
+    if array.dtype.itemsize != 2:
+        return array
+    bits = array["bfloat16"] if array.dtype == BFLOAT16 else array
+    made = _float32(bits, memory)
     if array.dtype == BFLOAT16:
-        # In the order of its memory: across it, the conversion takes several times as long.
-        made: NDArray[Any] = np.empty_like(array["bfloat16"], np.float32)
-        np.left_shift(array["bfloat16"], 16, out=made.view(np.uint32), dtype=np.uint32)
-        return made
-    return array.astype(np.float32) if array.dtype == np.float16 else array
+        np.left_shift(bits, 16, out=made.view(np.uint32), dtype=np.uint32)
+    else:
+        np.copyto(made, bits)
+    return made
+
+
+def _float32(like: NDArray[Any], memory: Memory | None) -> NDArray[Any]:
+    """An array for the numbers of another, in the order of its memory: across it, a conversion takes several
+    times as long.
+    """
+    if memory is None:
+        return np.empty_like(like, np.float32)
+    order: Any = "F" if like.flags.f_contiguous or like.strides[0] < like.strides[-1] else "C"
+    return np.ndarray(like.shape, np.float32, memory, order=order)
 
 
 def in_float64(array: NDArray[Any]) -> NDArray[np.float64]:

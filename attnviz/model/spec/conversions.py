@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
-from weakref import ref
+from weakref import finalize, ref
 
+import numpy as np
 from numpy.typing import NDArray
+
+Memory = NDArray[np.uint8]
 
 LIMIT = 1024**3
 """Bytes of conversions that are kept, unless the memory of the machine allows less."""
@@ -22,6 +25,10 @@ class _Kept:
     array: NDArray[Any] | None = None
 
 
+MOST_SPARE = 128 * 1024**2
+"""Bytes that wait for the next conversion that is not kept."""
+
+
 class Conversions:
     """`make`, kept for each owner as long as it lives and room is left.
 
@@ -34,14 +41,19 @@ class Conversions:
         self.limit = limit
         self._known: dict[int, _Kept] = {}
         self._turn = 0
+        self._spare: list[Memory] = []
 
     @property
     def nbytes(self) -> int:
         """Bytes of all that is kept."""
         return sum(array.nbytes for one in list(self._known.values()) if (array := one.array) is not None)
 
-    def of(self, owner: Any, make: Callable[[], NDArray[Any]]) -> NDArray[Any]:
-        """The conversion of an owner, which has weak references."""
+    def of(self, owner: Any, n_bytes: int, make: Callable[[Memory | None], NDArray[Any]]) -> NDArray[Any]:
+        """The conversion of an owner, which has weak references; it takes `n_bytes`.
+
+        `make` may put what is not kept into the memory that it is given, which is used again: to get memory
+        from the system takes longer than a conversion.
+        """
         key, self._turn = id(owner), self._turn + 1
         known = self._known.get(key)
         if known is None:
@@ -50,10 +62,24 @@ class Conversions:
         before, known.used = known.used, self._turn
         if known.array is not None:
             return known.array
-        array = make()
-        if self._has_room(array.nbytes, before) and known.array is None:
-            known.array = array
+        if self._has_room(n_bytes, before):
+            known.array = array = make(None)
+            return array
+        memory = self._spare_of(n_bytes)
+        array = make(memory)
+        finalize(array, self._take_back, memory).atexit = False
         return array
+
+    def _spare_of(self, n_bytes: int) -> Memory:
+        """Memory of so much at least that nobody uses."""
+        for index, memory in enumerate(list(self._spare)):
+            if memory.size >= n_bytes:
+                return self._spare.pop(index)
+        return np.empty(n_bytes, np.uint8)
+
+    def _take_back(self, memory: Memory) -> None:
+        if memory.size + sum(spare.size for spare in self._spare) <= MOST_SPARE:
+            self._spare.append(memory)
 
     def _has_room(self, n_bytes: int, before: int) -> bool:
         """Make room for `n_bytes` among what was used last before a turn."""

@@ -16,12 +16,12 @@ class Owner:
 def test_a_conversion_is_made_once_and_goes_with_its_owner() -> None:
     made: list[int] = []
 
-    def make() -> np.ndarray:
+    def make(memory: object) -> np.ndarray:
         made.append(1)
         return np.zeros(4)
 
     kept, owner = Conversions(1000), Owner()
-    assert kept.of(owner, make) is kept.of(owner, make)
+    assert kept.of(owner, 32, make) is kept.of(owner, 32, make)
     assert len(made) == 1 and kept.nbytes == 32
     del owner
     gc.collect()
@@ -35,7 +35,7 @@ def test_passes_over_more_than_fits_convert_only_what_does_not_fit() -> None:
     def a_pass() -> int:
         made.clear()
         for number, owner in enumerate(owners):
-            kept.of(owner, lambda number=number: made.append(number) or np.zeros(10))
+            kept.of(owner, 80, lambda memory, number=number: made.append(number) or np.zeros(10))
         return len(made)
 
     assert [a_pass(), a_pass(), a_pass()] == [5, 2, 2]
@@ -46,6 +46,21 @@ def test_what_is_used_again_displaces_what_is_not() -> None:
     old, new = [Owner() for _ in range(3)], [Owner() for _ in range(3)]
     kept = Conversions(3 * 80)
     for owners in (old, new, new):
-        arrays = [kept.of(owner, lambda: np.zeros(10)) for owner in owners]
-    again = [kept.of(owner, lambda: np.ones(10)) for owner in new]
+        arrays = [kept.of(owner, 80, lambda memory: np.zeros(10)) for owner in owners]
+    again = [kept.of(owner, 80, lambda memory: np.ones(10)) for owner in new]
     assert all(one is two for one, two in zip(arrays, again, strict=True))
+
+
+def test_memory_of_what_is_not_kept_is_used_again() -> None:
+    kept, seen = Conversions(0), set[int]()
+
+    def make(memory: np.ndarray) -> np.ndarray:
+        seen.add(memory.ctypes.data)
+        return np.ndarray(4, np.float32, memory)
+
+    first, owners = Owner(), [Owner() for _ in range(3)]
+    array = kept.of(first, 16, make)
+    array[:] = 7
+    for owner in owners:
+        kept.of(owner, 16, make)[:] = 1
+    assert len(seen) == 2 and (array == 7).all()
