@@ -135,8 +135,9 @@ class Availability:
         return False
 
     def event(self, event: QEvent) -> bool:
-        is_asked = event.type() == QEvent.Type.ShortcutOverride
-        if is_asked and isinstance(event, QKeyEvent) and self.takes_key(event):
+        # The class first: ten thousand events reach the controls while a window opens, and few are keys.
+        is_key = isinstance(event, QKeyEvent) and event.type() == QEvent.Type.ShortcutOverride
+        if is_key and self.takes_key(event):
             event.accept()
             return True
         return bool(super().event(event))  # type: ignore[misc]

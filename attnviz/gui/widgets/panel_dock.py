@@ -78,7 +78,7 @@ class PanelDock(QDockWidget):
 
     def event(self, event: QEvent) -> bool:
         """A double click on the title enlarges; Qt's own would let the panel float."""
-        if event.type() == QEvent.Type.MouseButtonDblClick and isinstance(event, QMouseEvent):
+        if isinstance(event, QMouseEvent) and event.type() == QEvent.Type.MouseButtonDblClick:
             if self.titleBarWidget().geometry().contains(event.position().toPoint()):
                 self.enlarge_wanted.emit(self.panel_id)
                 return True

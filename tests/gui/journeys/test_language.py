@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 
 import pytest
 from babel.messages.pofile import read_po
@@ -118,11 +119,16 @@ def path(item: QWidget | QAction) -> str:
     return "/".join(reversed(names))
 
 
-def english() -> list[tuple[str, re.Pattern[str]]]:
-    """The messages that Chinese says differently, each with a pattern of its filled-in forms."""
+Filled = tuple[str, str, re.Pattern[str]]
+"""A message, its longest literal part, and a pattern of its filled-in forms."""
+
+
+@cache
+def english() -> tuple[frozenset[str], tuple[Filled, ...]]:
+    """The messages that Chinese says differently: those without a field, and those with."""
     with resources.path("i18n", "zh_CN", "LC_MESSAGES", "attnviz.po").open("rb") as file:
         catalog = read_po(file)
-    found = []
+    literals, filled = set(), []
     for message in catalog:
         ids = message.id if isinstance(message.id, tuple | list) else (message.id,)
         strings = message.string if isinstance(message.string, tuple | list) else (message.string,)
@@ -130,8 +136,20 @@ def english() -> list[tuple[str, re.Pattern[str]]]:
             literal = re.sub(r"\{\w*(:[^}]*)?\}", "", text)
             if text not in strings and len(re.findall(r"[A-Za-z]{2,}", literal)) > ("{" in text):
                 parts = re.split(r"\{\w*(?::[^}]*)?\}", text.replace("&", ""))
-                found.append((text, re.compile(".*?".join(map(re.escape, parts)), re.DOTALL)))
-    return found
+                if len(parts) == 1:
+                    literals.add(parts[0])
+                else:
+                    pattern = re.compile(".*?".join(map(re.escape, parts)), re.DOTALL)
+                    filled.append((text, max(parts, key=len), pattern))
+    return frozenset(literals), tuple(filled)
+
+
+@cache
+def messages_of(text: str) -> list[str]:
+    """The English messages that `text` is. A search for the literal part costs less than the pattern."""
+    literals, filled = english()
+    found = [text] if text in literals else []
+    return found + [message for message, part, form in filled if part in text and form.fullmatch(text)]
 
 
 def plain(text: str) -> str:
@@ -141,12 +159,11 @@ def plain(text: str) -> str:
 
 
 def leftovers(desk: Desk, *, only_in_sight: bool = False) -> list[str]:
-    messages = english()
     return [
         f"{place} {which}: {text!r} is English for {message!r}"
         for (place, which), text in texts(desk, only_in_sight=only_in_sight).items()
-        for message, pattern in messages
-        if pattern.fullmatch(plain(text)) and "preset_" not in place
+        if "preset_" not in place
+        for message in messages_of(plain(text))
     ]
 
 

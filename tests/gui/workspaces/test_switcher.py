@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QApplication, QTabBar
 
 from attnviz.gui.settings import Settings
 from attnviz.gui.workspaces.arrangement import stacks
-from attnviz.gui.workspaces.table import WORKSPACES, WorkspaceRow
+from attnviz.gui.workspaces.table import WORKSPACES
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 MOST_IN_VIEW = 5
@@ -31,28 +31,26 @@ def in_view(desk: Desk) -> set[str]:
     return {id_ for id_, dock in desk.window.docks.items() if not dock.visibleRegion().isEmpty()}
 
 
-@pytest.mark.parametrize("row", WORKSPACES, ids=lambda row: row.id)
-def test_a_workspace_shows_the_first_panel_of_each_of_its_places(desk: Desk, row: WorkspaceRow) -> None:
-    desk.go(row.id)
-    wanted = {stack.panels[0] for stack in stacks(row.arrangement(1280)) if not stack.folded}
-    assert in_view(desk) == wanted and len(wanted - {FOOTER}) <= MOST_IN_VIEW
+def test_a_workspace_shows_the_first_panel_of_each_of_its_places(desk: Desk) -> None:
     tabs = desk.find(QTabBar, "workspace_tabs")
-    assert tabs.currentIndex() == list(WORKSPACES).index(row)
+    for index, row in enumerate(WORKSPACES):
+        desk.go(row.id)
+        wanted = {stack.panels[0] for stack in stacks(row.arrangement(1280)) if not stack.folded}
+        assert in_view(desk) == wanted and len(wanted - {FOOTER}) <= MOST_IN_VIEW, row.id
+        assert tabs.currentIndex() == index, row.id
 
 
 @pytest.mark.parametrize("size", [(1024, 640), (1280, 800), (1920, 1080), (2560, 1440)])
-@pytest.mark.parametrize("row", WORKSPACES, ids=lambda row: row.id)
-def test_panels_lie_in_the_window_beside_one_another(
-    desk: Desk, row: WorkspaceRow, size: tuple[int, int]
-) -> None:
+def test_panels_lie_in_the_window_beside_one_another(desk: Desk, size: tuple[int, int]) -> None:
     desk.window.resize(*size)
-    desk.go(row.id)
-    desk.qtbot.wait(20)
-    assert (desk.window.width(), desk.window.height()) == size
-    places = [desk.window.docks[id_].geometry() for id_ in in_view(desk)]
-    for index, place in enumerate(places):
-        assert desk.window.rect().contains(place)
-        assert not any(place.intersects(other) for other in places[index + 1 :])
+    for row in WORKSPACES:
+        desk.go(row.id)
+        desk.qtbot.wait(20)
+        assert (desk.window.width(), desk.window.height()) == size, row.id
+        places = [desk.window.docks[id_].geometry() for id_ in in_view(desk)]
+        for index, place in enumerate(places):
+            assert desk.window.rect().contains(place), row.id
+            assert not any(place.intersects(other) for other in places[index + 1 :]), row.id
 
 
 def test_the_map_has_half_of_the_window(desk: Desk) -> None:
