@@ -136,10 +136,10 @@ class Availability:
 
     def event(self, event: QEvent) -> bool:
         # The class first: ten thousand events reach the controls while a window opens, and few are keys.
-        is_key = isinstance(event, QKeyEvent) and event.type() == QEvent.Type.ShortcutOverride
-        if is_key and self.takes_key(event):
-            event.accept()
-            return True
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.ShortcutOverride:
+            if self.takes_key(event):
+                event.accept()
+                return True
         return bool(super().event(event))  # type: ignore[misc]
 
     def _say_tooltip(self) -> None:
