@@ -15,6 +15,7 @@ from attnviz.figures.kinds.pipeline import draw_pipeline
 from attnviz.figures.kinds.plane import draw_plane
 from attnviz.figures.kinds.positions import draw_positions
 from attnviz.figures.kinds.sites import draw_sites
+from attnviz.figures.kinds.slopes import draw_slopes
 from attnviz.figures.kinds.step import draw_step, why_no_step
 from attnviz.figures.kinds.words import draw_lines
 from attnviz.figures.sheet import Drawing
@@ -58,6 +59,7 @@ KINDS = (
     Kind("plane", N_("Plane"), _PLACE, draw_plane),
     Kind("positions", N_("Positions"), (*_PLACE, "grey"), draw_positions, of_values=True),
     Kind("dials", N_("RoPE dials"), (*_PLACE, "grey"), draw_dials, why_no_dials, of_values=True),
+    Kind("slopes", N_("Gradient through softmax"), ("site", "head", "grey"), draw_slopes, of_values=True),
     Kind("cost", N_("Cost curves"), ("grey",), draw_cost, of_values=True),
     Kind(
         "comparison",

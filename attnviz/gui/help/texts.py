@@ -60,6 +60,10 @@ PANEL_HELP: dict[str, Help] = {
     "counters": Help(N_("Work of this step with and without a cache, counted from the shapes.")),
     "compare": Help(N_("The same stage under A and B, and their difference; the greatest change is named.")),
     "lesson": Help(N_("A lesson: each step sets the program, and its numbers come from that document.")),
+    "gradients": Help(
+        N_("Norms of the gradient by stage and by layer, and how ÷√d keeps that of the softmax large."),
+        "attention",
+    ),
     "grid": Help(N_("One small map for every head of every layer; a click goes there.")),
 }
 

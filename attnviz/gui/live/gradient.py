@@ -85,6 +85,8 @@ class GradientLive(QObject):
             found = execute_backward(*wanted, engine, device, token.progress)[1]
             drawn = found.product if view.quantity == "product" else found
             warm(drawn.shown(view.site), view, token.check, pictured)
+            token.check()
+            found.norms  # noqa: B018  # cached: the window paints them
             return found
 
         def done(found: Gradient) -> None:

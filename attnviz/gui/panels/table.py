@@ -63,6 +63,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow("compare", N_("Compare"), "compare.panel:ComparePanel", titled=False, width=560),
     PanelRow("failures", N_("Failures"), "failures:FailuresPanel", width=240),
     PanelRow("claims", N_("Claims"), "claims.panel:ClaimsPanel"),
+    PanelRow("gradients", N_("Gradients"), "gradients.panel:GradientsPanel", width=280),
     PanelRow("lens", N_("Logit lens"), "lens.panel:LensPanel", width=360),
     PanelRow("grid", N_("All heads"), "grid.panel:GridPanel", titled=False, width=400),
 )

@@ -13,6 +13,7 @@ from attnviz.core.cost.lines import parameter_count
 from attnviz.core.cost.memory import FORMAT_BY_ID, bytes_per_token
 from attnviz.core.entropy import entropy_bits
 from attnviz.core.recurrent import path_gradient
+from attnviz.core.softmax_slope import jacobian_norm
 from attnviz.errors import InputError, Message, among, quoted
 from attnviz.model.claims.expression import Grid, Value, numbers, transposed
 from attnviz.model.published import PUBLISHED
@@ -63,9 +64,7 @@ def cosine(a: Any, b: Any) -> float:
 
 def slope(w: Any) -> float:
     """Frobenius norm of the Jacobian of softmax, w_i (δ_ij − w_j), mean of the rows of `w`."""
-    rows = np.atleast_2d(np.asarray(w, dtype=np.float64))
-    jacobians = [np.diag(row) - np.outer(row, row) for row in rows]
-    return float(np.mean([np.linalg.norm(one) for one in jacobians]))
+    return float(np.mean(jacobian_norm(np.atleast_2d(np.asarray(w)))))
 
 
 def _entropy(w: Any) -> Any:

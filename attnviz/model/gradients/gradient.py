@@ -188,6 +188,15 @@ class Gradient(Trace):
         return self.of.value
 
     @cached_property
+    def norms(self) -> dict[tuple[str, str], float]:
+        """√(Σ g²) of every (site, stage), in data-flow order."""
+        return {
+            (name, stage): float(np.linalg.norm(np.asarray(self.site(name)[stage], dtype=np.float64)))
+            for name in self.sites
+            for stage in self.site(name).stages
+        }
+
+    @cached_property
     def product(self) -> Trace:
         """Value × gradient of every stage."""
         sites = (self.site(name) for name in self.sites)

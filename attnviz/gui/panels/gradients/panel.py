@@ -1,0 +1,153 @@
+"""Gradients: their norms stage by stage and layer by layer, and the curve of the softmax against d."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from PySide6.QtCore import QSize, Qt, Slot
+from PySide6.QtWidgets import QLabel, QSizePolicy, QVBoxLayout, QWidget
+
+from attnviz.core.softmax_slope import N_KEYS, N_SEEDS, jacobian_norm
+from attnviz.core.text import number
+from attnviz.gui.look.fonts import ui_font
+from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.panels.gradients.plot import SlopePlot
+from attnviz.gui.panels.panel import Panel
+from attnviz.gui.store import Store
+from attnviz.gui.widgets.pictures.bars import Bars
+from attnviz.gui.widgets.scroll import clear_scroll
+from attnviz.gui.widgets.segmented import Segmented
+from attnviz.i18n import N_, _
+from attnviz.model.sites.titles import site_title
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.view import shown_head
+from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.trace import Trace
+
+if TYPE_CHECKING:
+    from attnviz.model.gradients.gradient import Gradient
+
+SHOWN: tuple[tuple[str, str, str], ...] = (
+    ("softmax", N_("Softmax and d"), N_("The norm of ∂w/∂s against d, with and without ÷√d")),
+    ("stages", N_("Stages"), N_("The norm of the gradient by each stage of this layer")),
+    ("layers", N_("Layers"), N_("The norm of the gradient by this stage in every layer")),
+)
+"""The pictures of the panel: id, label, hint."""
+
+
+class GradientsPanel(Panel):
+    """A click on a bar shows its stage and its layer."""
+
+    follows = ("stage", "head", "site", "target")
+    draws_gradients = True
+
+    def __init__(self, store: Store, parent: QWidget | None = None) -> None:
+        super().__init__(store, parent)
+        self._choice = Segmented((), "softmax")
+        self._choice.setObjectName("gradients_shown")
+        self._choice.changed.connect(self._on_choice)
+        self._says = QLabel()
+        self._says.setObjectName("gradients_says")
+        self._says.setTextFormat(Qt.TextFormat.PlainText)
+        self._says.setFont(ui_font(11))
+        self._says.setWordWrap(True)
+        self._says.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
+        self.plot = SlopePlot()
+        self.plot.setObjectName("slope_plot")
+        self.bars = Bars()
+        self.bars.setObjectName("gradient_norms")
+        self.bars.clicked.connect(self._on_bar)
+        self._places: tuple[tuple[str, str], ...] = ()
+        self._scroll = clear_scroll(self.bars, sideways=False)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(GRID // 2)
+        column.addWidget(self._choice)
+        column.addWidget(self._says)
+        column.addWidget(self.plot, 1)
+        column.addWidget(self._scroll, 1)
+
+    def sizeHint(self) -> QSize:
+        return QSize(360, 240)
+
+    def on_document(self, old: Document | None, new: Document) -> None:
+        self._show()
+
+    def on_trace(self, trace: Trace) -> None:
+        self._show()
+
+    def apply_theme(self, theme: Theme) -> None:
+        super().apply_theme(theme)
+        self._choice.apply_theme(theme)
+        self.plot.apply_theme(theme)
+        self._says.setStyleSheet(f"color: {theme.muted}")
+        self._show()
+
+    def retranslate(self) -> None:
+        self._choice.setAccessibleName(_("Picture"))
+        self._choice.set_options([(id_, _(label), _(hint)) for id_, label, hint in SHOWN])
+        self.plot.setAccessibleName(_("Norm of ∂w/∂s against d"))
+        self.bars.setAccessibleName(_("Norms of the gradient"))
+        self._show()
+
+    @Slot()
+    def _show(self) -> None:
+        is_curve = self._choice.value() == "softmax"
+        self.plot.setVisible(is_curve)
+        self._scroll.setVisible(not is_curve)
+        if self.store.trace is None:
+            return
+        if is_curve:
+            self._show_point()
+        else:
+            self._show_norms(self.store.gradient)
+
+    def _show_point(self) -> None:
+        """The shown head among the curves."""
+        site, view = self.store.shown_site, self.store.document.view
+        weights = site.window("weights", shown_head(site.experiment, view, "weights"))
+        norm = float(np.mean(np.nan_to_num(jacobian_norm(weights))))
+        self.plot.set_point(site.experiment.d_qk, norm)
+        says = _(
+            "Norm of ∂w/∂s = w_i (δ_ij − w_j) of {keys} keys against d, {seeds} seeds: solid with ÷√d, "
+            "dashed without. The dot is this head: d = {d}, {norm}."
+        )
+        self._says.setText(
+            says.format(keys=N_KEYS, seeds=N_SEEDS, d=site.experiment.d_qk, norm=number(norm, 3))
+        )
+
+    def _show_norms(self, gradient: Gradient | None) -> None:
+        if gradient is None:
+            self._places = ()
+            self.bars.set_rows((), ())
+            self._says.setText(_("Choose a target with ∂ over the map: a cell, or the loss."))
+            return
+        self._places = self._chosen(gradient)
+        labels = [self._label(gradient, *place) for place in self._places]
+        self.bars.set_rows(labels, [gradient.norms[place] for place in self._places], self.theme.accent)
+        says = _("Norm √(Σ g²) of the gradient of {target}")
+        self._says.setText(says.format(target=gradient.of.name()))
+
+    def _chosen(self, gradient: Gradient) -> tuple[tuple[str, str], ...]:
+        """(site, stage) of the bars: the stages of this layer, or this stage of every layer."""
+        view, site = self.store.document.view, gradient.shown(self.store.document.view.site)
+        if self._choice.value() == "stages":
+            return tuple(place for place in gradient.norms if place[0] == site.name)
+        stage = view.stage if view.stage in site.stages else "weights"
+        return tuple(place for place in gradient.norms if place[1] == stage)
+
+    def _label(self, gradient: Gradient, site: str, stage: str) -> str:
+        if self._choice.value() == "stages":
+            return _(STAGE_BY_ID[stage].title)
+        return site_title(gradient.experiment, site)
+
+    @Slot(str)
+    def _on_choice(self, choice: str) -> None:
+        self._show()
+
+    @Slot(int)
+    def _on_bar(self, bar: int) -> None:
+        if 0 <= bar < len(self._places):
+            site, stage = self._places[bar]
+            self.store.look(site=site, stage=stage)

@@ -1,0 +1,69 @@
+"""The panel of gradients: norms by stage and by layer, and the document's point among the curves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from desk import Desk, MakeDesk
+from PySide6.QtWidgets import QLabel
+
+import attnviz
+from attnviz.checkpoints.presets import load_preset
+from attnviz.core.softmax_slope import WIDTHS, slopes_by_width
+from attnviz.gui.panels.gradients.panel import GradientsPanel
+from attnviz.gui.widgets.segmented import Segmented
+from attnviz.model.claims.functions import slope
+
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints", r"does not support raise\(\)")
+
+DOCUMENT = load_preset("decoder-only")
+
+
+@pytest.fixture
+def desk(make_desk: MakeDesk) -> Desk:
+    made = make_desk(DOCUMENT)
+    made.window.workspaces.switch("explore")
+    made.window.workspaces.show_panel("gradients")
+    return made
+
+
+def panel(desk: Desk) -> GradientsPanel:
+    found = desk.window.panels["gradients"]
+    assert isinstance(found, GradientsPanel)
+    return found
+
+
+def choose(desk: Desk, id_: str) -> None:
+    desk.find(Segmented, "gradients_shown")._choose(id_)
+
+
+def test_the_dot_is_the_shown_head_and_the_curves_are_the_medians(desk: Desk) -> None:
+    x, y = panel(desk).plot._dot.getData()
+    weights = attnviz.run(DOCUMENT).site(DOCUMENT.site)["weights"][DOCUMENT.view.head]
+    assert 2 ** x[0] == pytest.approx(4) and y[0] == pytest.approx(slope(weights))
+    for is_scaled, lines in panel(desk).plot._edges.items():
+        drawn_x, drawn_y = lines[0].getData()
+        np.testing.assert_allclose(2**drawn_x, WIDTHS)
+        np.testing.assert_array_equal(drawn_y, slopes_by_width(is_scaled).median)
+
+
+def test_without_a_target_the_bars_say_what_to_do(desk: Desk) -> None:
+    choose(desk, "stages")
+    assert desk.find(QLabel, "gradients_says").text().startswith("Choose a target with ∂")
+
+
+def test_bars_are_norms_and_a_click_goes_to_the_stage_and_the_layer(desk: Desk) -> None:
+    desk.store.look(target="loss", quantity="gradient", stage="q")
+    choose(desk, "layers")
+    found = attnviz.backward(DOCUMENT, "loss")
+    norms = [float(np.linalg.norm(found.site(name)["q"])) for name in found.sites]
+    assert panel(desk).bars._values == pytest.approx(norms)
+    panel(desk).bars.clicked.emit(0)
+    assert desk.store.document.site == "layers.0.self"
+    choose(desk, "stages")
+    stages = found.site("layers.0.self").stages
+    assert panel(desk).bars._values == pytest.approx(
+        [float(np.linalg.norm(found.site("layers.0.self")[stage])) for stage in stages]
+    )
+    panel(desk).bars.clicked.emit(stages.index("v"))
+    assert desk.store.document.view.stage == "v"
