@@ -20,10 +20,11 @@ from attnviz.checkpoints.filling import Numbers, filled, filled_fields, in_memor
 from attnviz.checkpoints.hub import located
 from attnviz.checkpoints.linked import link_of
 from attnviz.checkpoints.opening import open_checkpoint
-from attnviz.checkpoints.plan import Planned, has_head, plan
+from attnviz.checkpoints.plan import Planned, architecture, has_head, left_out, plan
 from attnviz.checkpoints.reader import CONFIG, Checkpoint, CheckpointError
 from attnviz.checkpoints.texts import Tokens, id_list, read_tokens, token_ids
 from attnviz.errors import FieldError, about, among, message_of, must_be
+from attnviz.i18n import _
 from attnviz.model.io.files import matrices
 from attnviz.model.io.tensors import Progress, no_progress
 from attnviz.model.spec.arrays import Matrix, in_float64
@@ -159,7 +160,8 @@ class Described:
     """Description of a checkpoint: its family's name, its layers, its weights, and whether it can read a
     text.
 
-    `n_encoder_layers` is 0 without an encoder beside a decoder.
+    `n_encoder_layers` is 0 without an encoder beside a decoder. `left_out` are tensors that are not read: of
+    a head for classes.
     """
 
     family: str
@@ -167,14 +169,22 @@ class Described:
     n_encoder_layers: int
     n_weights: int
     reads_text: bool
+    left_out: tuple[str, ...] = ()
 
 
-def describe(path: str | os.PathLike[str], attention_only: bool = False) -> Described:
+def left_out_words(names: Sequence[str]) -> str:
+    """The sentence about tensors that are not read, in the present language."""
+    return _("The head for classes is not read: {names}.").format(names=", ".join(names))
+
+
+def describe(
+    path: str | os.PathLike[str], attention_only: bool = False, ignore_keys: Sequence[str] = ()
+) -> Described:
     """Describe what `import_checkpoint` would read, from the configuration and the files' headers alone.
 
     Raises the same `CheckpointError`, except for the numbers and the tokens.
     """
-    found = _read(open_checkpoint(path), attention_only)
+    found = _read(open_checkpoint(path), attention_only, ignore_keys)
     tensors = found.checkpoint.tensors.values()
     return Described(
         found.family.title,
@@ -182,6 +192,7 @@ def describe(path: str | os.PathLike[str], attention_only: bool = False) -> Desc
         len(found.encoder),
         sum(math.prod(tensor.shape) for tensor in tensors),
         _tokens(found).reads_text,
+        left_out(found.checkpoint),
     )
 
 
@@ -189,7 +200,8 @@ def family_of(config: Mapping[str, Any]) -> Family:
     """The family of a configuration's model type. Raises `CheckpointError` naming the supported types."""
     wanted = config.get("model_type")
     for family in FAMILIES:
-        if wanted in family.model_types:
+        named = not family.architectures or architecture(config) in family.architectures
+        if wanted in family.model_types and named:
             return family
     known = among(name for family in FAMILIES for name in family.model_types)
     try:

@@ -8,9 +8,10 @@ weights.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -101,7 +102,7 @@ def plan(family: Family, config: Config, sizes: Sizes, checkpoint: Checkpoint) -
     """
     checkpoint = replace(checkpoint, tensors=_by_present_names(family, checkpoint))
     stored = checkpoint.tensors
-    prefix = family.prefix if any(name.startswith(family.prefix) for name in stored) else ""
+    prefix = _prefix(family, stored)
     planned: dict[str, Planned] = {}
     for row in family.tensors:
         if not row.is_there(config) or (row.is_head and not has_head(checkpoint)):
@@ -129,36 +130,58 @@ def _by_present_names(family: Family, checkpoint: Checkpoint) -> dict[str, Store
     return found
 
 
+def architecture(config: Mapping[str, Any]) -> str:
+    """The class of `transformers` that was saved, such as `LlamaForCausalLM`; empty if it is not said."""
+    named = config.get("architectures")
+    found = named[0] if isinstance(named, list) and named else ""
+    return found if isinstance(found, str) else ""
+
+
 def has_head(checkpoint: Checkpoint) -> bool:
     """True if the checkpoint has an output head: `architectures` names such a model, or is missing."""
-    architectures = checkpoint.config.get("architectures")
-    named = architectures[0] if isinstance(architectures, list) and architectures else None
-    if not isinstance(named, str) or "LM" in named or named.endswith("MTModel"):
+    named = architecture(checkpoint.config)
+    if not named or _LANGUAGE_MODEL.search(named):
         return True
     return named.endswith("DoubleHeadsModel") or not (named.endswith("Model") or _CLASSES.search(named))
 
 
+_LANGUAGE_MODEL = re.compile("LMHead|CausalLM|MaskedLM|MTModel$")
+"""Architectures that end in logits of the vocabulary, whatever else their names say."""
+
 _CLASSES = re.compile(
     r"For(Sequence|Token)Classification$|ForQuestionAnswering$|ForMultipleChoice$|DoubleHeads|"
-    r"ElectraForPreTraining$"
+    r"ElectraForPreTraining$|ForNextSentencePrediction$"
 )
 """Architectures that end in class scores; the model below the head is imported."""
 
 _CLASS_HEADS = (
+    "classification_head.",
     "classifier.",
-    "score.",
-    "qa_outputs.",
+    "discriminator_predictions.",
+    "head.",
     "multiple_choice_head.",
     "pooler.dense.",
-    "discriminator_predictions.",
+    "pre_classifier.",
+    "qa_outputs.",
+    "score.",
+    "sequence_summary.",
 )
 
 
 def _is_of_classes(checkpoint: Checkpoint, name: str) -> bool:
     """True if a tensor belongs to a classification head, which is not imported."""
-    architectures = checkpoint.config.get("architectures")
-    named = architectures[0] if isinstance(architectures, list) and architectures else None
-    return isinstance(named, str) and bool(_CLASSES.search(named)) and name.startswith(_CLASS_HEADS)
+    return bool(_CLASSES.search(architecture(checkpoint.config))) and name.startswith(_CLASS_HEADS)
+
+
+def left_out(checkpoint: Checkpoint) -> tuple[str, ...]:
+    """Tensors of a classification head, which are not imported."""
+    return tuple(sorted(name for name in checkpoint.tensors if _is_of_classes(checkpoint, name)))
+
+
+def _prefix(family: Family, names: Iterable[str]) -> str:
+    """The prefix of the model's own tensors in this file; models under some classes have another one."""
+    known = (family.prefix, "transformer.") if family.prefix else ("transformer.",)
+    return next((one for one in known if any(name.startswith(one) for name in names)), "")
 
 
 def _names(row: Tensor, prefix: str, there: str, sizes: Sizes) -> Iterator[tuple[str, int | None]]:

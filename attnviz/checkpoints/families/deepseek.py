@@ -12,7 +12,6 @@ layer; if not all layers do, only the first attention can be imported.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -26,6 +25,7 @@ from attnviz.checkpoints.families.family import (
     Key,
     Sizes,
     Tensor,
+    count,
     flag,
     one_of,
     positive,
@@ -35,20 +35,13 @@ from attnviz.checkpoints.families.family import (
 )
 from attnviz.checkpoints.rotary import ROPE_KEYS, rope, scaling_values
 from attnviz.core.positions import yarn_attention_factor
-from attnviz.errors import FieldError, missing, must_be, whole_number
+from attnviz.errors import FieldError, missing, must_be
 from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.block import Block, FeedForward, Norm
 from attnviz.model.spec.latent import Latent
 from attnviz.model.spec.parts import Causal, Heads, Scale, ScaleValue, SqrtDHead
 
 LATENT_EPS = 1e-6
-
-
-def _count(name: str, default: Any) -> Key:
-    def is_legal(value: Any) -> bool:
-        return type(value) is int and value >= 0
-
-    return Key(name, default, is_legal, whole_number(0))
 
 
 EXPERT_KEYS = (
@@ -89,7 +82,7 @@ def _keys(n_dense: int) -> tuple[Key, ...]:
         # The latents' projections have no biases here.
         one_of("attention_bias", (False,), False),
         flag("tie_word_embeddings", False),
-        _count("first_k_dense_replace", n_dense),
+        count("first_k_dense_replace", n_dense),
         one_of("moe_layer_freq", (1,), 1),
         # Keys that repeat the widths above.
         whole("head_dim", None),
@@ -104,7 +97,7 @@ V3_KEYS = (
     *_keys(3),
     flag("rope_interleave", True),
     # Layers that predict further tokens, behind the model's own.
-    _count("num_nextn_predict_layers", 1),
+    count("num_nextn_predict_layers", 1),
 )
 
 

@@ -79,6 +79,11 @@ def whole(name: str, default: Any = REQUIRED, null: Any = AS_MISSING) -> Key:
     return Key(name, default, is_legal, whole_number(1, LARGEST), null)
 
 
+def count(name: str, default: Any = REQUIRED) -> Key:
+    """A whole number of at least 0."""
+    return Key(name, default, lambda value: type(value) is int and value >= 0, whole_number(0))
+
+
 def positive(name: str, default: Any = REQUIRED, null: Any = AS_MISSING) -> Key:
     """A finite number above 0."""
 
@@ -239,6 +244,8 @@ class Family:
         prepare: Computations on several tensors, before any field is filled: changes the arrays,
             by stack and layer (None: in no layer) and then by path, so that every path is one that the
             experiment has. Arrays at the place `vectors` of no layer are added to the token vectors.
+        architectures: The saved classes that this table is for, before another one of the same model types;
+            none: all.
         refuse: Raises `ValueError` for settings that a block does not support; not called if only an
         attention is imported.
     """
@@ -257,3 +264,4 @@ class Family:
     prepare: Callable[[Config, Sizes, Arrays], None] | None = None
     refuse: Callable[[Config], None] | None = None
     endings: tuple[tuple[str, str], ...] = ()
+    architectures: tuple[str, ...] = ()

@@ -26,7 +26,7 @@ from attnviz.checkpoints.families.bert import (
 )
 from attnviz.checkpoints.families.bert import layer as bert_layer
 from attnviz.checkpoints.families.common import is_tied
-from attnviz.checkpoints.families.family import Arrays, Config, Family, Ignored, Sizes, Tensor, whole
+from attnviz.checkpoints.families.family import Arrays, Config, Family, Ignored, Sizes, Tensor, count
 from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.positions import Learned
 
@@ -89,7 +89,7 @@ ROBERTA = Family(
     "RoBERTa",
     ("roberta", "xlm-roberta", "camembert"),
     "roberta.",
-    (*KEYS, whole("pad_token_id", 1)),
+    (*KEYS, count("pad_token_id", 1)),
     TENSORS,
     encoder_sizes,
     layer,

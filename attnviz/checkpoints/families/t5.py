@@ -7,6 +7,8 @@ the attention to the encoder's output adds none. Raffel et al. 2020, arXiv:1910.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from attnviz.checkpoints.families.common import is_tied, is_untied
 from attnviz.checkpoints.families.family import (
     Around,
@@ -222,4 +224,38 @@ T5 = Family(
     is_tied,
     IGNORED,
     encoder_layer,
+)
+
+
+def _alone(row: Tensor) -> Tensor:
+    """A row of the encoder where its layers are the only ones."""
+    (place,) = row.places
+    if place == "encoder_norm.gain":
+        return replace(row, place="final_norm.gain")
+    inner = place.removeprefix("encoder.")
+    return replace(row, place=inner if "{layer}" in row.name else f"layers.{inner}")
+
+
+def encoder_sizes(config: Config) -> Sizes:
+    """The sizes in the shapes of an encoder alone."""
+    return {**sizes(config), "layers": config["num_layers"]}
+
+
+def encoder_around(config: Config) -> Around:
+    """A norm after the last layer."""
+    return Around(final_norm=_norm(config))
+
+
+T5_ENCODER = Family(
+    "T5 (encoder)",
+    ("t5",),
+    "",
+    tuple(one_of("is_decoder", (True, False), False) if key.name == "is_decoder" else key for key in KEYS),
+    (TENSORS[0], *(_alone(row) for row in TENSORS if row.places[0].startswith("encoder"))),
+    encoder_sizes,
+    encoder_layer,
+    encoder_around,
+    lambda config: False,
+    IGNORED,
+    architectures=("T5EncoderModel", "T5ForTokenClassification"),
 )

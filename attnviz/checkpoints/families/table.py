@@ -34,7 +34,7 @@ from attnviz.checkpoints.families.roberta import ROBERTA
 from attnviz.checkpoints.families.smollm3 import SMOLLM3
 from attnviz.checkpoints.families.stablelm import STABLELM
 from attnviz.checkpoints.families.starcoder2 import STARCODER2
-from attnviz.checkpoints.families.t5 import T5
+from attnviz.checkpoints.families.t5 import T5, T5_ENCODER
 
 FAMILIES: tuple[Family, ...] = (
     GPT2,
@@ -74,6 +74,7 @@ FAMILIES: tuple[Family, ...] = (
     MODERNBERT,
     CLIP_TEXT,
     DEBERTA_V2,
+    T5_ENCODER,
     T5,
     BART,
     MARIAN,

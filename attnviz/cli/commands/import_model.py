@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser, Namespace
 
 from attnviz.cli.command import Command, Named
@@ -52,6 +53,7 @@ def run(options: Namespace) -> int:
     """Import a checkpoint and a text as a document, and save it."""
     from attnviz.checkpoints import CheckpointError, import_checkpoint
     from attnviz.checkpoints.hub import download, is_missing
+    from attnviz.checkpoints.importing import describe, left_out_words
 
     try:
         if options.download and is_missing(options.folder):
@@ -68,6 +70,9 @@ def run(options: Namespace) -> int:
         )
     except CheckpointError as error:
         raise Named(error.message) from None
+    left_out = describe(options.folder, options.attention_only, tuple(options.ignore_key)).left_out
+    if left_out:
+        print(left_out_words(left_out), file=sys.stderr)
     written(options.output, lambda: save(document, options.output, with_weights=options.with_weights))
     return 0
 

@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from attnviz.checkpoints.importing import Described, describe, import_checkpoint
+from attnviz.checkpoints.importing import Described, describe, import_checkpoint, left_out_words
 from attnviz.compute.scheduler import CancelToken, Scheduler
 from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.look.theme import GRID
@@ -203,6 +203,8 @@ class ImportDialog(QDialog):
         says = _("{family}: {layers} layers, {count} weights").format(
             family=described.family, layers=layers, count=f"{described.n_weights:,}"
         )
+        if described.left_out:
+            says += "\n" + left_out_words(described.left_out)
         self._say(says)
         reason = None if described.reads_text else _("Needs tokenizer.json and the package tokenizers")
         self._kind.set_option_unavailable("text", reason)
