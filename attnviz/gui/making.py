@@ -20,6 +20,8 @@ REST_MS, PAUSE_MS = 300, 20
 class Making(QObject):
     """Fills the docks of a window with panels. `panels` has those that exist, by id."""
 
+    made = Signal(str)
+    """A panel exists that has not been started: whoever answers it connects to it now."""
     finished = Signal()
     """The pauses have made the last panel."""
 
@@ -73,8 +75,9 @@ class Making(QObject):
         dock.put(panel, panel.header())
         dock.visibilityChanged.connect(panel.set_seen)
         _color(dock)
-        panel.start()
+        self.made.emit(row.id)
         panel.set_seen(self._is_seen(row.id))
+        panel.start()
 
 
 def _color(dock: PanelDock) -> None:

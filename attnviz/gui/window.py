@@ -99,6 +99,7 @@ class Window(QMainWindow):
         self.docks: dict[str, PanelDock] = {}
         self._make_docks()
         self._making = Making(self, self.store, self.docks)
+        self._making.made.connect(self._on_made)
         self._making.finished.connect(self.complete)
         self._is_complete = False
         self.top_bar = TopBar(self.store, self.live, self.commands)
@@ -174,6 +175,24 @@ class Window(QMainWindow):
         self.store.traced.connect(self._on_first_trace)
         self.live.choose(self.settings["engine"], self.settings["device"])
 
+    @Slot(str)
+    def _on_made(self, panel: str) -> None:
+        """Connect a new panel with what computes for it."""
+        watches = {
+            "compare": self._watch_comparisons,
+            "grid": self._watch_grid,
+            "head": self._watch_head,
+            "lesson": self._watch_lessons,
+            "failures": self._watch_failures,
+            "claims": self._watch_claims,
+            "lens": self._watch_lens,
+            "draws": self._watch_draws,
+            "mechanism": self._watch_mechanism,
+            "text": self._watch_text,
+        }
+        if panel in watches:
+            watches[panel]()
+
     @Slot(bool)
     def _on_dock(self, is_visible: bool) -> None:
         if is_visible:
@@ -191,16 +210,6 @@ class Window(QMainWindow):
             return self._is_complete
         self._is_complete = True
         self._making.make_rest()
-        self._watch_comparisons()
-        self._watch_grid()
-        self._watch_head()
-        self._watch_lessons()
-        self._watch_failures()
-        self._watch_claims()
-        self._watch_lens()
-        self._watch_draws()
-        self._watch_mechanism()
-        self._watch_text()
         self.handlers.what_is_this.dress()
         return True
 
@@ -232,7 +241,7 @@ class Window(QMainWindow):
         panel = self.panels["head"]
         assert isinstance(panel, HeadPanel)
         panel.explore_wanted.connect(self._on_explore)
-        panel.pin_wanted.connect(self.compare_live.pin)
+        panel.pin_wanted.connect(self.handlers.on_pin)
 
     @Slot()
     def _on_explore(self) -> None:
@@ -401,7 +410,7 @@ class Window(QMainWindow):
     @Slot(str, str)
     def _on_engine(self, engine: str, device: str) -> None:
         self.settings["engine"], self.settings["device"] = engine, device
-        if self._is_complete:
+        if "mechanism" in self.panels:
             self.mechanism.dtype_reason = ENGINE_BY_ID[engine].why_not
 
     @Slot(object)

@@ -41,7 +41,7 @@ class Panel(QWidget):
         self._told: tuple[Document | None, Trace | None] = (None, None)
 
     def start(self) -> None:
-        """Connect to the store and show its present state."""
+        """Connect to the store; show its present state, unless another tab lies over the panel."""
         self._is_started = True
         self.store.opened.connect(self._document_opened)
         self.store.changed.connect(self._document_changed)
@@ -52,7 +52,8 @@ class Panel(QWidget):
             self.store.drawn_changed.connect(self._followed_changed)
         self.store.pointer_changed.connect(self._pointer_moved)
         self.retranslate()
-        self._tell()
+        if self.is_seen:
+            self._tell()
 
     def on_document(self, old: Document | None, new: Document) -> None:
         """The part of the document in the panel changed; `old` is None the first time. Repaint the

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QKeyEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from attnviz.core.text import number, visible
 from attnviz.gui.look.colors import LEVELS, cell_colors
 from attnviz.gui.look.fonts import number_font, ui_font
-from attnviz.gui.look.theme import GRID, LIGHT, TEXT_PX, Theme
+from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
 from attnviz.gui.panels.compare.picture import DIGITS, change_sentence, signed
-from attnviz.gui.widgets.button import rove
+from attnviz.gui.widgets.button import PaintedButton, rove
 from attnviz.gui.widgets.control import draw_focus_ring, plain_tooltip
 from attnviz.model.contrast.contrast import Change
 
@@ -24,7 +24,7 @@ NUMBER_WIDTH = 50.0
 BAR_WIDTH = 72.0
 
 
-class ChangeRow(QAbstractButton):
+class ChangeRow(PaintedButton):
     """One changed cell; a click chooses it."""
 
     def __init__(self, index: int, parent: QWidget | None = None) -> None:
@@ -33,7 +33,6 @@ class ChangeRow(QAbstractButton):
         self.setProperty("index", index)
         self.setCheckable(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self._theme = LIGHT
         self._change: Change | None = None
         self._most = 1.0
 
@@ -47,20 +46,8 @@ class ChangeRow(QAbstractButton):
             self.setAccessibleName(sentence)
             self.setToolTip(plain_tooltip(sentence))
 
-    def apply_theme(self, theme: Theme) -> None:
-        """Use the colours of `theme`."""
-        self._theme = theme
-        self.update()
-
     def nextCheckState(self) -> None:
         """A click only emits; the owner chooses."""
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Enter clicks as Space does."""
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
-            self.click()
-        else:
-            super().keyPressEvent(event)
 
     def sizeHint(self) -> QSize:
         return QSize(300, ROW_HEIGHT)

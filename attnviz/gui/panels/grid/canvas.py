@@ -6,13 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import (
     QColor,
-    QFocusEvent,
     QFontMetricsF,
-    QKeyEvent,
-    QMouseEvent,
     QPainter,
     QPaintEvent,
     QPen,
@@ -25,8 +22,9 @@ from attnviz.core.color_maps import Kind
 from attnviz.core.thinning import nice_step
 from attnviz.gui.look.colors import Indices, indexed_image, pool
 from attnviz.gui.look.fonts import ui_font
-from attnviz.gui.look.theme import LIGHT, Theme
+from attnviz.gui.look.theme import Theme
 from attnviz.gui.panels.grid.layout import GAP, LABELS, TITLE, Block, GridLayout, arrange
+from attnviz.gui.widgets.canvas import Canvas
 from attnviz.gui.widgets.control import draw_focus_ring
 from attnviz.gui.widgets.heat.hatch import device_scale
 
@@ -36,15 +34,6 @@ Place = tuple[int, int, int]
 _TEXT_PX = 11
 _LEAST_FRAMED = 0.1
 """Smallest score with a frame: a faint one around every tile is noise."""
-_STEPS = {
-    Qt.Key.Key_Left: (-1, 0),
-    Qt.Key.Key_Right: (1, 0),
-    Qt.Key.Key_Up: (0, -1),
-    Qt.Key.Key_Down: (0, 1),
-}
-
-
-_BY_KEYS = (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,32 +44,21 @@ class Picture:
     kind: Kind
 
 
-class GridCanvas(QWidget):
-    """Tiles that are hovered and chosen, by mouse or arrow keys."""
-
-    hovered = Signal(object)
-    """A Place, or None."""
-    chosen = Signal(object)
-    """A Place that was clicked, or chosen by Enter."""
+class GridCanvas(Canvas):
+    """Tiles that are hovered and chosen, by mouse or arrow keys. Its places are `Place`."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("grid_canvas")
-        self.setMouseTracking(True)
-        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-        self._theme = LIGHT
         self._blocks: tuple[Block, ...] = ()
         self._titles: tuple[str, ...] = ()
         self._names = ("", "")
         self._pictures: dict[Place, Picture] = {}
         self._scores: Mapping[Place, float] = {}
-        self._chosen: Place | None = None
-        self._current: Place | None = None
         self._layout: GridLayout = arrange(1, 1, (), has_titles=False)
         self._base: QPixmap | None = None
         self._drawn: set[Place] = set()
-        self._is_focus_shown = False
 
     # --- content
 
@@ -98,11 +76,6 @@ class GridCanvas(QWidget):
     def scores(self) -> Mapping[Place, float]:
         """The scores of the framed tiles."""
         return self._scores
-
-    @property
-    def current(self) -> Place | None:
-        """The tile under the pointer or the keyboard cursor."""
-        return self._current
 
     def set_shape(self, blocks: Sequence[Block], titles: Sequence[str], names: tuple[str, str]) -> None:
         """Show other groups; `titles` name them, `names` the axes of layers and heads."""
@@ -129,12 +102,6 @@ class GridCanvas(QWidget):
         """Frame the tiles by their scores, 0 to 1; none are framed without."""
         if scores != self._scores:
             self._scores = scores
-            self.update()
-
-    def set_chosen(self, place: Place | None) -> None:
-        """Mark the selected head."""
-        if place != self._chosen:
-            self._chosen = place
             self.update()
 
     def apply_theme(self, theme: Theme) -> None:
@@ -275,49 +242,15 @@ class GridCanvas(QWidget):
         super().resizeEvent(event)
         self._arrange()
 
-    def focusInEvent(self, event: QFocusEvent) -> None:
-        """Show a focus that came from the keyboard."""
-        self._is_focus_shown = event.reason() in _BY_KEYS
-        self.update()
+    def place_at(self, point: QPointF) -> Place | None:
+        return self._layout.at(point)
 
-    def focusOutEvent(self, event: QFocusEvent) -> None:
-        self._is_focus_shown = False
-        self.update()
-
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        self._set_current(self._layout.at(event.position()))
-
-    def leaveEvent(self, event: QEvent) -> None:
-        self._set_current(None)
-
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        place = self._layout.at(event.position())
-        if event.button() == Qt.MouseButton.LeftButton and place is not None:
-            self.chosen.emit(place)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Arrows walk from head to head, Enter chooses."""
-        key = Qt.Key(event.key())
-        if key in _STEPS and self._blocks:
-            self._walk(*_STEPS[key])
-        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._current is not None:
-            self.chosen.emit(self._current)
-        else:
-            super().keyPressEvent(event)
-
-    def _walk(self, across: int, down: int) -> None:
-        start = self._current or self._chosen or (0, 0, 0)
-        group, layer, head = start
+    def walked(self, across: int, down: int) -> Place | None:
+        if not self._blocks:
+            return None
+        group, layer, head = self._current or self._chosen or (0, 0, 0)
         if not self._layout.layers_across:
             across, down = down, across
         block = self._blocks[group]
         there = min(max(layer + across, 0), block.n_layers - 1), min(max(head + down, 0), block.n_heads - 1)
-        self._set_current((group, *there))
-
-    def _set_current(self, place: Place | None) -> None:
-        if place != self._current:
-            self._current = place
-            is_hand = place is not None
-            self.setCursor(Qt.CursorShape.PointingHandCursor if is_hand else Qt.CursorShape.ArrowCursor)
-            self.hovered.emit(place)
-            self.update()
+        return (group, *there)

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import (
-    QColor,
-    QFocusEvent,
-    QFontMetricsF,
-    QKeyEvent,
-    QMouseEvent,
-    QPainter,
-    QPaintEvent,
-    QPen,
-)
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from attnviz.analysis.lens import Lens
 from attnviz.core.text import visible
 from attnviz.gui.look.fonts import ui_font
-from attnviz.gui.look.theme import LIGHT, Theme
+from attnviz.gui.look.theme import Theme
+from attnviz.gui.widgets.canvas import Canvas
 from attnviz.gui.widgets.control import draw_focus_ring
 
 ROW, GAP = 24, 2
@@ -30,43 +22,20 @@ LABELS, TITLES = 32, 24
 DEEPEST = 0.45
 """Share of the accent in the cell of a certain token, on which ink is still readable."""
 _PX = 11
-_STEPS = {
-    Qt.Key.Key_Left: (0, -1),
-    Qt.Key.Key_Right: (0, 1),
-    Qt.Key.Key_Up: (1, 0),
-    Qt.Key.Key_Down: (-1, 0),
-}
-_BY_KEYS = (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason)
 
 At = tuple[int, int]
 """(layer, position)."""
 
 
-class LensCanvas(QWidget):
-    """Layers upwards, tokens across; a ring marks the token that follows in the text."""
-
-    hovered = Signal(object)
-    """The At under the pointer or the cursor, or None."""
-    chosen = Signal(object)
-    """An At that was clicked, or chosen by Enter."""
+class LensCanvas(Canvas):
+    """Layers upwards, tokens across; a ring marks the token that follows in the text. Its places are `At`."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("lens_canvas")
-        self.setMouseTracking(True)
-        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setSizePolicy(QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Minimum)
-        self._theme = LIGHT
         self._lens: Lens | None = None
         self._tokens: tuple[str, ...] = ()
-        self._current: At | None = None
-        self._chosen: At | None = None
-        self._is_focus_shown = False
-
-    @property
-    def current(self) -> At | None:
-        """The cell under the pointer or the keyboard cursor."""
-        return self._current
 
     def show_lens(self, lens: Lens | None, tokens: tuple[str, ...]) -> None:
         """Show another lens over the tokens of the text; None for none."""
@@ -74,11 +43,6 @@ class LensCanvas(QWidget):
         if self._current is not None and not self._has(self._current):
             self._current = None
         self.updateGeometry()
-        self.update()
-
-    def set_chosen(self, at: At | None) -> None:
-        """Mark the selected layer and query."""
-        self._chosen = at
         self.update()
 
     def apply_theme(self, theme: Theme) -> None:
@@ -177,49 +141,16 @@ class LensCanvas(QWidget):
     def _has(self, at: At) -> bool:
         return 0 <= at[0] < self._n_layers and 0 <= at[1] < len(self._tokens)
 
-    def _at(self, point: QPointF) -> At | None:
+    def place_at(self, point: QPointF) -> At | None:
         if point.x() < LABELS or point.y() < TITLES:
             return None
         at = self._n_layers - 1 - int((point.y() - TITLES) // ROW), int((point.x() - LABELS) // self._column)
         return at if self._has(at) else None
 
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        self._set_current(self._at(event.position()))
-
-    def leaveEvent(self, event: object) -> None:
-        self._set_current(None)
-
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        at = self._at(event.position())
-        if event.button() == Qt.MouseButton.LeftButton and at is not None:
-            self.chosen.emit(at)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Arrows walk from cell to cell, Enter chooses."""
-        key = Qt.Key(event.key())
-        if key in _STEPS and self._n_layers:
-            layer, position = self._current or self._chosen or (0, 0)
-            up, right = _STEPS[key]
-            moved = layer + up, position + right
-            self._set_current(moved if self._has(moved) else (layer, position))
-        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._current is not None:
-            self.chosen.emit(self._current)
-        else:
-            super().keyPressEvent(event)
-
-    def focusInEvent(self, event: QFocusEvent) -> None:
-        """Show a focus that came from the keyboard."""
-        self._is_focus_shown = event.reason() in _BY_KEYS
-        self.update()
-
-    def focusOutEvent(self, event: QFocusEvent) -> None:
-        self._is_focus_shown = False
-        self.update()
-
-    def _set_current(self, at: At | None) -> None:
-        if at != self._current:
-            self._current = at
-            is_hand = at is not None
-            self.setCursor(Qt.CursorShape.PointingHandCursor if is_hand else Qt.CursorShape.ArrowCursor)
-            self.hovered.emit(at)
-            self.update()
+    def walked(self, across: int, down: int) -> At | None:
+        """Layers grow upwards."""
+        if not self._n_layers:
+            return None
+        layer, position = self._current or self._chosen or (0, 0)
+        there = layer - down, position + across
+        return there if self._has(there) else (layer, position)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
-from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from attnviz.gui.look.fonts import ui_font
-from attnviz.gui.look.theme import LIGHT, RADIUS, TEXT_PX, Theme
+from attnviz.gui.look.theme import RADIUS, TEXT_PX
+from attnviz.gui.widgets.button import PaintedButton
 from attnviz.gui.widgets.control import draw_focus_ring, plain_tooltip
 from attnviz.i18n import _, ngettext
 from attnviz.model.stages import STAGE_BY_ID
@@ -15,17 +16,14 @@ from attnviz.model.stages import STAGE_BY_ID
 WIDTH = 32
 
 
-class FoldTile(QAbstractButton):
+class FoldTile(PaintedButton):
     """Says how many stages are folded here; `stages` are their ids."""
 
     def __init__(self, side: int, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._side, self._theme = side, LIGHT
+        self._side = side
         self._is_pointed = False
         self.stages: tuple[str, ...] = ()
-        self.setCursor(Qt.CursorShape.PointingHandCursor)
-        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.setAttribute(Qt.WidgetAttribute.WA_Hover)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
 
     def set_stages(self, stages: tuple[str, ...]) -> None:
@@ -54,10 +52,6 @@ class FoldTile(QAbstractButton):
         self.setAccessibleName(says)
         names = ", ".join(_(STAGE_BY_ID[stage].title) for stage in self.stages)
         self.setToolTip(plain_tooltip(f"{says}: {names}"))
-
-    def apply_theme(self, theme: Theme) -> None:
-        self._theme = theme
-        self.update()
 
     def sizeHint(self) -> QSize:
         return QSize(WIDTH, self._side + 8)

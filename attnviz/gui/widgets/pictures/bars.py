@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 
-from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QBrush, QColor, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt
+from PySide6.QtGui import QBrush, QColor, QPainter, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from attnviz.core.text import isolated, number, visible
 from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import TEXT_PX
-from attnviz.gui.widgets.control import Control, draw_focus_ring, plain_tooltip
+from attnviz.gui.widgets.along import Along
+from attnviz.gui.widgets.control import draw_focus_ring
 from attnviz.gui.widgets.numbers.text import full_precision
 from attnviz.i18n import _
 
@@ -23,14 +24,11 @@ _SHORTEST = 8.0
 _DIGITS = 4
 
 
-class Bars(Control):
-    """One bar per row, all on one scale; `hovered` carries -1 when the pointer leaves.
+class Bars(Along):
+    """One bar per row, all on one scale.
 
     Blocked rows are hatched and labelled as blocked; NaN and infinities are written, not drawn.
     """
-
-    hovered = Signal(int)
-    clicked = Signal(int)
 
     def __init__(self, name: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -40,11 +38,9 @@ class Bars(Control):
         self._blocked: frozenset[int] = frozenset()
         self._label_color = ""
         self._full, self._has_negative = 1.0, False
-        self._current = -1
         self._widest: tuple[tuple[tuple[str, ...], str], int] | None = None
         self._longest: tuple[tuple[int, str], int] | None = None
         self._changes = 0
-        self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setAccessibleName(name)
@@ -162,48 +158,18 @@ class Bars(Control):
         after = QRectF(bar.right() + 6, rect.top(), self.width() - bar.right() - 6, ROW_HEIGHT)
         painter.drawText(after, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, self._text(row))
 
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        self._hover(self._row_at(event.position()))
+    def count(self) -> int:
+        return len(self._values)
 
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        row = self._row_at(event.position())
-        if event.button() == Qt.MouseButton.LeftButton and row >= 0:
-            self.clicked.emit(row)
-
-    def leaveEvent(self, event: QEvent) -> None:
-        self._hover(-1)
-
-    def takes_key(self, event: QKeyEvent) -> bool:
-        return event.key() in (Qt.Key.Key_Up, Qt.Key.Key_Down)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        step = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}.get(Qt.Key(event.key()))
-        if step is not None and self._values:
-            self._hover(min(max(self._current + step, 0), len(self._values) - 1))
-        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._current >= 0:
-            self.clicked.emit(self._current)
-        else:
-            super().keyPressEvent(event)
-
-    def event(self, event: QEvent) -> bool:
-        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip and self.isEnabled():
-            row = self._row_at(QPointF(event.pos()))
-            text = self._line(row, full_precision(self._values[row])) if row >= 0 else ""
-            QToolTip.showText(event.globalPos(), plain_tooltip(text), self)
-            return True
-        return super().event(event)
-
-    def _line(self, row: int, value: str) -> str:
-        return _("{name}: {value}").format(name=isolated(self._labels[row]), value=value)
-
-    def _row_at(self, position: QPointF) -> int:
+    def part_at(self, position: QPointF) -> int:
         row = int(position.y() // ROW_HEIGHT)
         return row if 0 <= row < len(self._values) else -1
 
-    def _hover(self, row: int) -> None:
-        if row != self._current:
-            self._current = row
-            if row >= 0:
-                self.setAccessibleDescription(self._line(row, self._text(row)))
-            self.update()
-            self.hovered.emit(row)
+    def told(self, part: int) -> str:
+        return self._line(part, full_precision(self._values[part]))
+
+    def spoken(self, part: int) -> str:
+        return self._line(part, self._text(part))
+
+    def _line(self, row: int, value: str) -> str:
+        return _("{name}: {value}").format(name=isolated(self._labels[row]), value=value)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFontMetrics, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from attnviz.core.text import isolated, number, visible
 from attnviz.gui.look.fonts import number_font, ui_font
 from attnviz.gui.look.theme import TEXT_PX
-from attnviz.gui.widgets.control import Control, draw_focus_ring, plain_tooltip
+from attnviz.gui.widgets.along import ACROSS, Along
+from attnviz.gui.widgets.control import draw_focus_ring
 from attnviz.i18n import _
 
 HEIGHT, HIGH = 46, 84
@@ -26,20 +27,17 @@ _BELOW, _LABEL_TEXT_PX = 14, 10
 _NAMED = 5
 
 
-class WeightStrip(Control):
-    """One column for each key. `hovered` carries the column under the mouse or the keys, −1 for none."""
+class WeightStrip(Along):
+    """One column for each key."""
 
-    hovered = Signal(int)
-    clicked = Signal(int)
+    keys = ACROSS
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._title = ""
         self._labels: tuple[str, ...] = ()
         self._values: tuple[float, ...] = ()
-        self._current = -1
         self.setFixedHeight(HEIGHT)
-        self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
@@ -115,7 +113,7 @@ class WeightStrip(Control):
         metrics, left = painter.fontMetrics(), Qt.AlignmentFlag.AlignLeft
         painter.drawText(QRectF(0, 0, self.width(), _TOP), left, self._title)
         start = metrics.horizontalAdvance(self._title) + 8
-        words = "   ".join(self.named()) if self._current < 0 else self._line(self._current)
+        words = "   ".join(self.named()) if self._current < 0 else self.told(self._current)
         shown = metrics.elidedText(words, Qt.TextElideMode.ElideRight, int(self.width() - start))
         painter.setPen(QColor(self._theme.ink))
         painter.drawText(QRectF(start, 0, self.width() - start, _TOP), left, shown)
@@ -129,49 +127,13 @@ class WeightStrip(Control):
             flags = Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop | Qt.TextFlag.TextDontClip
             painter.drawText(below, flags, self._labels[column])
 
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        self._hover(self._column_at(event.position()))
+    def count(self) -> int:
+        return len(self._values)
 
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        column = self._column_at(event.position())
-        if event.button() == Qt.MouseButton.LeftButton and column >= 0:
-            self.clicked.emit(column)
-
-    def leaveEvent(self, event: QEvent) -> None:
-        self._hover(-1)
-
-    def takes_key(self, event: QKeyEvent) -> bool:
-        return event.key() in (Qt.Key.Key_Left, Qt.Key.Key_Right)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        step = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(event.key()))
-        if step is not None and self._values:
-            self._hover(min(max(self._current + step, 0), len(self._values) - 1))
-        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._current >= 0:
-            self.clicked.emit(self._current)
-        else:
-            super().keyPressEvent(event)
-
-    def event(self, event: QEvent) -> bool:
-        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
-            column = self._column_at(QPointF(event.pos()))
-            words = self._line(column) if column >= 0 else ""
-            QToolTip.showText(event.globalPos(), plain_tooltip(words), self)
-            return True
-        return super().event(event)
-
-    def _line(self, column: int) -> str:
-        text = _("{name}: {value}")
-        return text.format(name=isolated(self._labels[column]), value=number(self._values[column], 6))
-
-    def _column_at(self, position: QPointF) -> int:
+    def part_at(self, position: QPointF) -> int:
         column = int(position.x() // max(self._width(), 1e-6))
         return column if 0 <= column < len(self._values) else -1
 
-    def _hover(self, column: int) -> None:
-        if column != self._current:
-            self._current = column
-            if column >= 0:
-                self.setAccessibleDescription(self._line(column))
-            self.update()
-            self.hovered.emit(column)
+    def told(self, part: int) -> str:
+        text = _("{name}: {value}")
+        return text.format(name=isolated(self._labels[part]), value=number(self._values[part], 6))

@@ -5,23 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import (
-    QColor,
-    QFont,
-    QFontMetrics,
-    QHelpEvent,
-    QKeyEvent,
-    QMouseEvent,
-    QPainter,
-    QPaintEvent,
-)
-from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from attnviz.core.text import number
 from attnviz.gui.look.fonts import number_font, ui_font
 from attnviz.gui.look.theme import GRID, RADIUS, TEXT_PX
-from attnviz.gui.widgets.control import Control, draw_focus_ring, plain_tooltip
+from attnviz.gui.widgets.along import Along
+from attnviz.gui.widgets.control import draw_focus_ring
 from attnviz.i18n import _
 
 ROW_PX = 28
@@ -49,21 +41,19 @@ class NextRow:
         return _("Sample again") if self.is_forced else _("Use it")
 
 
-class NextRows(Control):
-    """`hovered` carries the row under the mouse or the keys, −1 for none; `clicked` one whose number is to
-    stay; `used` one whose token is to be generated: by its label, its button or Enter.
+class NextRows(Along):
+    """`clicked` carries a row whose number is to stay; `used` one whose token is to be generated.
+
+    That is by its label, its button or Enter.
     """
 
-    hovered = Signal(int)
-    clicked = Signal(int)
     used = Signal(int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.rows: tuple[NextRow, ...] = ()
-        self._shows_after, self._current = False, -1
+        self._shows_after = False
         self._widest, self._full = 0, 1.0
-        self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
@@ -175,60 +165,34 @@ class NextRows(Control):
     # --- mouse and keys
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        row = self._row_at(event.position())
+        super().mouseMoveEvent(event)
+        row = self.part_at(event.position())
         uses = row >= 0 and self._uses(row, event.position())
         self.setCursor(Qt.CursorShape.PointingHandCursor if uses else Qt.CursorShape.ArrowCursor)
-        self._hover(row)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        row = self._row_at(event.position())
+        row = self.part_at(event.position())
         if event.button() == Qt.MouseButton.LeftButton and row >= 0:
             (self.used if self._uses(row, event.position()) else self.clicked).emit(row)
 
     def _uses(self, row: int, position: QPointF) -> bool:
         return self.label_rect(row).contains(position) or self.button_rect(row).contains(position)
 
-    def leaveEvent(self, event: QEvent) -> None:
-        self._hover(-1)
+    def choose(self, part: int) -> None:
+        self.used.emit(part)
 
-    def takes_key(self, event: QKeyEvent) -> bool:
-        return event.key() in (Qt.Key.Key_Up, Qt.Key.Key_Down)
+    def count(self) -> int:
+        return len(self.rows)
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        step = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}.get(Qt.Key(event.key()))
-        if step is not None and self.rows:
-            self._hover(min(max(self._current + step, 0), len(self.rows) - 1))
-        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._current >= 0:
-            self.used.emit(self._current)
-        else:
-            super().keyPressEvent(event)
+    def part_at(self, position: QPointF) -> int:
+        row = int(position.y() // ROW_PX)
+        return row if 0 <= row < len(self.rows) else -1
 
-    def event(self, event: QEvent) -> bool:
-        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
-            row = self._row_at(QPointF(event.pos()))
-            QToolTip.showText(event.globalPos(), plain_tooltip(self._words(row)), self)
-            return True
-        return super().event(event)
-
-    def _words(self, row: int) -> str:
+    def told(self, part: int) -> str:
         """The token, and its probabilities with all digits that matter."""
-        if row < 0:
-            return ""
-        shown = self.rows[row]
+        shown = self.rows[part]
         parts = [shown.words, _("{name}: {value}").format(name="p", value=number(shown.probability, 6))]
         if self._shows_after:
             name = _("after the operations")
             parts.append(_("{name}: {value}").format(name=name, value=number(shown.after, 6)))
         return " · ".join(parts)
-
-    def _row_at(self, position: QPointF) -> int:
-        row = int(position.y() // ROW_PX)
-        return row if 0 <= row < len(self.rows) else -1
-
-    def _hover(self, row: int) -> None:
-        if row != self._current:
-            self._current = row
-            if row >= 0:
-                self.setAccessibleDescription(self._words(row))
-            self.update()
-            self.hovered.emit(row)
