@@ -49,6 +49,12 @@ Bias = Callable[[Ints, Ints, Ints], Floats]
 """The bias of the scores of heads (...), queries (q,) and keys (k,): (..., q, k)."""
 
 
+PullBias = Callable[[Site, Floats, Ints, Ints], tuple[str, Floats]]
+"""The parameter of a bias, by name, and the gradient by it: (site, that by the biased scores (head, q, k),
+queries (q,), keys (k,)).
+"""
+
+
 # --- rows ------------------------------------------------------------------------------------------
 
 
@@ -75,6 +81,7 @@ class PositionRow:
     changes: Changes
     added: Callable[[Any, int, Ints], Floats] | None = None
     bias: Callable[[Site], Bias] | None = None
+    pull_bias: PullBias | None = None
     at_length: Callable[[Any, int], Any] = _as_it_is
 
     @property
@@ -261,6 +268,19 @@ def _alibi(site: Site) -> Bias:
     return lambda heads, q_positions, k_positions: alibi_bias(slopes[heads], q_positions, k_positions)
 
 
+def _pull_alibi(site: Site, g: Floats, q_positions: Ints, k_positions: Ints) -> tuple[str, Floats]:
+    """By the slope of each head: −Σ |i − j| g."""
+    return "slopes", np.sum(g * alibi_bias(np.ones(len(g)), q_positions, k_positions), axis=(1, 2))
+
+
+def _pull_t5(site: Site, g: Floats, q_positions: Ints, k_positions: Ints) -> tuple[str, Floats]:
+    """By the table (bucket, head): Σ g over the pairs of each bucket."""
+    position: Any = site.position
+    of_pairs = buckets(position, q_positions, k_positions).ravel()
+    summed = [np.bincount(of_pairs, head.ravel(), position.n_buckets) for head in g]
+    return "table", np.stack(summed, axis=1)
+
+
 def _t5(site: Site) -> Bias:
     position: Any = site.position
     by_head = bucket_table(position, site.heads.n_heads).T
@@ -316,13 +336,21 @@ POSITIONS: tuple[PositionRow, ...] = (
         "rotation",
         at_length=_scaled_at_length,
     ),
-    PositionRow(Alibi, N_("ALiBi"), N_("Scores lowered by slope · distance"), "bias", bias=_alibi),
+    PositionRow(
+        Alibi,
+        N_("ALiBi"),
+        N_("Scores lowered by slope · distance"),
+        "bias",
+        bias=_alibi,
+        pull_bias=_pull_alibi,
+    ),
     PositionRow(
         T5Buckets,
         N_("T5"),
         N_("Scores plus a learned number for each bucket of distances"),
         "bias",
         bias=_t5,
+        pull_bias=_pull_t5,
     ),
     PositionRow(
         TransformerXl,

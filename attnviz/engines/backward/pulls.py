@@ -12,6 +12,7 @@ from attnviz.engines.backward import scores
 from attnviz.engines.backward.site import SiteGradients
 from attnviz.engines.operands import FeedForward, Latent, Linear, Norm, Operands, Readout
 from attnviz.model.operands.matrices import vocabulary
+from attnviz.model.spec.positions import Learned
 
 Pull = Callable[[SiteGradients, str, Array], None]
 
@@ -20,10 +21,15 @@ def _given(site: SiteGradients, stage: str, g: Array) -> None:
     """An input of the site: what flows out of it is the result of another one, or a parameter."""
 
 
-def _same(site: SiteGradients, stage: str, g: Array) -> None:
-    """A constant is added."""
+def _placed(site: SiteGradients, stage: str, g: Array) -> None:
+    """A row of each position is added: the gradient passes, and reaches the rows of a learned table."""
     (before,) = site.inputs(stage)
     site.add(before, g)
+    position = site.run.site.position
+    if isinstance(position, Learned):
+        by_table = site.engine.zeros((position.length, g.shape[1]))
+        by_table[position.start : position.start + g.shape[0]] = g
+        site.add_parameter("position.table", by_table)
 
 
 def _sum(site: SiteGradients, stage: str, g: Array) -> None:
@@ -250,7 +256,7 @@ PULLS: dict[str, Pull] = {
     "tokens_embedded": _given,
     "layer_input": _given,
     "memory": _given,
-    "x": _same,
+    "x": _placed,
     **dict.fromkeys(_NORMS, _norm),
     "q_latent": _of_latent("query_down"),
     "q": _query,

@@ -9,6 +9,7 @@ from attnviz.core.normalise import softmax_with_sinks_
 from attnviz.engines import program
 from attnviz.engines.backward.site import SiteGradients
 from attnviz.model.normalisers import n_visible
+from attnviz.model.positions import row_of
 
 
 def pull_mixed(site: SiteGradients, stage: str, g: Array) -> None:
@@ -93,9 +94,14 @@ def _cleared(site: SiteGradients, g: Array) -> Array:
 
 
 def pull_biased(site: SiteGradients, stage: str, g: Array) -> None:
-    """A bias is added: the gradient passes."""
+    """A bias is added: the gradient passes, and reaches its slopes or its table."""
     (before,) = site.inputs(stage)
     site.add(before, g)
+    pull = row_of(site.run.site.position).pull_bias
+    if pull is not None:
+        of_heads = np.asarray(site.engine.to_numpy(g), dtype=np.float64).reshape(-1, *g.shape[-2:])
+        name, found = pull(site.run.site, of_heads, *site.run.made.scores.positions)
+        site.add_parameter(f"position.{name}", site.engine.asarray(found))
 
 
 def pull_capped(site: SiteGradients, stage: str, g: Array) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,9 +30,12 @@ from attnviz.engines.engine import Engine  # noqa: E402
 from attnviz.engines.patches import Patch  # noqa: E402
 from attnviz.engines.run import sites_of  # noqa: E402
 from attnviz.errors import FieldError  # noqa: E402
+from attnviz.model.positions import slopes_of  # noqa: E402
 from attnviz.model.qk_norms import QK_NORMS  # noqa: E402
-from attnviz.model.sites.sites import site_names  # noqa: E402
+from attnviz.model.sites.sites import main_site, site_names  # noqa: E402
+from attnviz.model.spec.arrays import Matrix  # noqa: E402
 from attnviz.model.spec.experiment import Experiment  # noqa: E402
+from attnviz.model.spec.positions import WrittenTable  # noqa: E402
 from attnviz.model.stages import STAGES, result_of  # noqa: E402
 
 TOLERANCE = 1e-10
@@ -184,3 +188,41 @@ def test_the_shell_writes_the_gradients(tmp_path: Path, capsys: pytest.CaptureFi
     assert capsys.readouterr().err.startswith("loss = ")
     assert main(["run", "decoder-only", "--backward", "love[1]"]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize("preset", ["alibi-window", "t5-buckets", "learned-table"])
+@pytest.mark.parametrize("engine", ["numpy", "torch"])
+def test_slopes_and_tables_of_positions_are_those_of_differences(preset: str, engine: str) -> None:
+    experiment = replace(load_preset(preset).experiment, dtype="float64")
+    position = experiment.layers[0].position
+    site = site_names(experiment)[0]
+    target = f"{site}.weights[0, 2, 1]"
+    found = attnviz.backward(experiment, target, engine=engine).parameters
+    name = "slopes" if preset == "alibi-window" else "table"
+    got, step = found[f"{site}.position.{name}"], 1e-6
+    for cell in zip(*(index.tolist() for index in np.nonzero(got)), strict=True):
+        ends = [_moved(experiment, position, name, got.shape, cell, by, target) for by in (step, -step)]
+        assert got[cell] == pytest.approx((ends[0] - ends[1]) / (2 * step), abs=1e-8)
+    assert got.any()
+
+
+def _moved(
+    experiment: Experiment,
+    position: Any,
+    name: str,
+    shape: tuple[int, ...],
+    cell: tuple[int, ...],
+    by: float,
+    target: str,
+) -> float:
+    """The target, after one number of the position has moved."""
+    if name == "slopes":
+        values = np.array(slopes_of(main_site(experiment)))
+        values[cell] += by
+        moved = replace(position, slopes=tuple(values.tolist()))
+    else:
+        values = position.table.numbers(shape).copy()
+        values[cell] += by
+        moved = replace(position, table=WrittenTable(Matrix(values)))
+    layer = replace(experiment.layers[0], position=moved)
+    return attnviz.backward(replace(experiment, layers=(layer, *experiment.layers[1:])), target).value
