@@ -10,11 +10,12 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from attnviz.errors import FieldError, InputError, Message, whole_number
+from attnviz.errors import FieldError, InputError, Message, verbatim, whole_number
 from attnviz.i18n import _
 
 UNKNOWN_MEMORY = 2 * 1024**3
@@ -24,6 +25,10 @@ _NO_LIMIT = 2**60
 """Control groups of version 1 express "no limit" as a number near 2**63."""
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+
+
+Fitting = Callable[[int], Message]
+"""From a number of bytes to the end of a sentence: what would fit into them."""
 
 
 class EstimateLine(NamedTuple):
@@ -69,8 +74,10 @@ def human_bytes(count: int) -> str:
     return f"{tenths // 10}.{tenths % 10} {unit}"
 
 
-def check(estimate: Estimate, available: int | None = None) -> None:
+def check(estimate: Estimate, available: int | None = None, fitting: Fitting | None = None) -> None:
     """Raise BudgetError when `estimate` needs more than half of `available` bytes (default: measured now).
+
+    `fitting` says what would fit into a number of bytes; the message ends with it.
 
     Half, because thumbnails, the undo history and other programs need memory besides the stages of a run.
     """
@@ -86,17 +93,18 @@ def check(estimate: Estimate, available: int | None = None) -> None:
         "size": human_bytes(largest.value),
         "half": human_bytes(available // 2),
         "available": human_bytes(available),
+        "fits": verbatim("") if fitting is None else fitting(available // 2),
     }
     message = (
         Message(
             "A run must need at most {half}, half of the {available} available; "
-            "got {label}: {formula} = {size}.",
+            "got {label}: {formula} = {size}{fits}.",
             **needed,
         )
         if alone
         else Message(
             "A run must need at most {half}, half of the {available} available; got {total}, "
-            "with {label}: {formula} = {size}.",
+            "with {label}: {formula} = {size}{fits}.",
             total=human_bytes(estimate.bytes),
             **needed,
         )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import accumulate
 
 from attnviz.compute.budget import Estimate, EstimateLine, estimate_attention
 from attnviz.engines.decode.decodable import causal_experiment, encoder_of
 from attnviz.engines.flops import site_flops
+from attnviz.errors import Message, verbatim
 from attnviz.i18n import _
 from attnviz.model.operands.matrices import is_identity, output_tokens
 from attnviz.model.positions import changes
@@ -28,6 +31,28 @@ def estimate(experiment: Experiment, itemsize: int) -> Estimate:
     names.
     """
     return _together([(name, _full_pass(at(experiment, name), itemsize)) for name in site_names(experiment)])
+
+
+def what_fits(experiment: Experiment, itemsize: int, room: int) -> Message:
+    """The longest text and the most layers of a run that fit into `room` bytes, as the end of a sentence."""
+    sites = [at(experiment, name) for name in site_names(experiment)]
+    n = experiment.n_queries
+
+    def of_length(length: int) -> int:
+        return sum(_full_pass(site, itemsize, length).bytes for site in sites)
+
+    tokens = bisect_right(range(1, n), room, key=of_length)
+    layers = bisect_right(list(accumulate(_full_pass(site, itemsize).bytes for site in sites)), room)
+    if tokens and layers:
+        return Message(
+            "; a text of {tokens:,} tokens would fit, or {layers} of {all} attentions",
+            tokens=tokens,
+            layers=layers,
+            all=len(sites),
+        )
+    if tokens:
+        return Message("; a text of {tokens:,} tokens would fit", tokens=tokens)
+    return verbatim("")
 
 
 def estimate_decoding(experiment: Experiment, steps: int, itemsize: int) -> Estimate:
@@ -55,8 +80,10 @@ def _together(parts: list[tuple[str, Estimate]]) -> Estimate:
     return Estimate(sum(line.value for line in lines), sum(size.flops for _name, size in parts), lines)
 
 
-def _full_pass(site: Site, itemsize: int) -> Estimate:
-    n, m = site.n_queries, site.n_keys
+def _full_pass(site: Site, itemsize: int, length: int | None = None) -> Estimate:
+    """One site, with a text of its own or of another length."""
+    n = site.n_queries if length is None else length
+    m = site.n_keys if length is None or site.memory is not None else length
     size = _kept(site, n, m, itemsize)
     if site.masks:
         formula = _("{queries} queries × {keys} keys × 2 bytes").format(queries=n, keys=m)
@@ -107,7 +134,7 @@ def _further(site: Site, n: int, m: int, itemsize: int) -> Iterator[EstimateLine
         formula = _("{count} × {kv_heads} KV heads × {keys} keys × {d_head} features × {itemsize} bytes")
         value = forms * heads.n_kv_heads * m * site.d_qk * itemsize
         yield EstimateLine(_("further forms of k and v"), formula.format(count=forms, **numbers), value)
-    weights = _weights(site)
+    weights = 0 if _lies_in_file(site) else _weights(site)
     if weights and itemsize < DOCUMENT_ITEMSIZE:
         formula = _("{count} numbers × {itemsize} bytes")
         text = formula.format(count=weights, itemsize=itemsize)
@@ -143,6 +170,11 @@ def _further(site: Site, n: int, m: int, itemsize: int) -> Iterator[EstimateLine
         formula = _("{count} × {queries} queries × {features} features × {itemsize} bytes")
         value = rows * n * site.d_model * itemsize
         yield EstimateLine(_("transform"), formula.format(count=rows, **numbers), value)
+
+
+def _lies_in_file(site: Site) -> bool:
+    """True if the weights are converted as they are used, in memory that is bounded for all of them."""
+    return any(getattr(site.projections, role).lies_in_file for role in ROLES)
 
 
 def _weights(site: Site) -> int:

@@ -14,8 +14,8 @@ from functools import partial
 from typing import Any, TypeVar
 
 from attnviz.compute import budget as budget_
-from attnviz.compute.budget import Estimate
-from attnviz.compute.estimate import estimate, estimate_decoding
+from attnviz.compute.budget import Estimate, Fitting
+from attnviz.compute.estimate import estimate, estimate_decoding, what_fits
 from attnviz.compute.threads import available_cores, limited_threads, parallel_map, threads_for
 from attnviz.engines.backward.backward import backward as backward_
 from attnviz.engines.decode import run as decode_
@@ -73,7 +73,8 @@ def execute(
     n_bytes, flops = _size(experiment)
     threads = threads_for(flops, available_cores(), reserve)
     count = partial(estimate, experiment, ITEMSIZE[experiment.dtype])
-    return _somewhere(job, engine, device, _Terms(experiment.dtype, n_bytes, count, budget, threads))
+    fitting = partial(what_fits, experiment, ITEMSIZE[experiment.dtype])
+    return _somewhere(job, engine, device, _Terms(experiment.dtype, n_bytes, count, budget, threads, fitting))
 
 
 def execute_decoding(
@@ -161,6 +162,7 @@ class _Terms:
     count: Callable[[], Estimate]
     budget: int | None
     threads: int
+    fitting: Fitting | None = None
 
 
 def _somewhere(job: Callable[[Engine, Notices], Result], engine: str, device: str, terms: _Terms) -> Result:
@@ -213,7 +215,7 @@ def _on(
     if made.device == "cpu":  # a CUDA device has memory of its own, and raises when that is exhausted
         available = _available() if terms.budget is None else terms.budget
         if 2 * terms.bytes > available:
-            budget_.check(terms.count(), available)
+            budget_.check(terms.count(), available, terms.fitting)
     return job(made, notices)
 
 

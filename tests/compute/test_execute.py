@@ -319,7 +319,7 @@ def test_nothing_is_allocated_past_the_budget(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(
         BudgetError,
         match=r"A run must need at most 8\.0 KiB, half of the 15\.9 KiB available; got 8\.0 KiB, "
-        r"with q and mixed: 2 × 4 heads × 7 queries × 4 features × 8 bytes = 1\.8 KiB\.",
+        r"with q and mixed: 2 × 4 heads × 7 queries × 4 features × 8 bytes = 1\.8 KiB; a text of 6 tokens",
     ):
         execute(experiment(), budget=2 * size.bytes - 1)
     steps = estimate_decoding(experiment(), 50, 8)

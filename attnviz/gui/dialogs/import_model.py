@@ -23,6 +23,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from attnviz.checkpoints.hub import download, is_missing
 from attnviz.checkpoints.importing import Described, describe, import_checkpoint, left_out_words
 from attnviz.compute.scheduler import CancelToken, Scheduler
 from attnviz.gui.failure import failure_message, is_expected
@@ -76,6 +77,7 @@ class ImportDialog(QDialog):
         self._described: Described | None = None
         self._looked_at: tuple[str, bool] | None = None
         self._folder = QLineEdit(folder)
+        self._download = QPushButton(_("Download"))
         self._found = QLabel()
         self._kind = Segmented(
             (
@@ -111,7 +113,7 @@ class ImportDialog(QDialog):
 
     def _name_parts(self) -> None:
         parts: tuple[tuple[QWidget, str, str], ...] = (
-            (self._folder, "import_folder", _("Folder")),
+            (self._folder, "import_folder", _("Model")),
             (self._found, "import_found", _("Found")),
             (self._kind, "import_kind", _("Input text")),
             (self._text, "import_text", _("Model input")),
@@ -121,7 +123,7 @@ class ImportDialog(QDialog):
         for widget, name, title in parts:
             widget.setObjectName(name)
             widget.setAccessibleName(title)
-        self._folder.setPlaceholderText(_("with config.json and model.safetensors"))
+        self._folder.setPlaceholderText(_("a folder with config.json, a .gguf file, or owner/model"))
         self._found.setTextFormat(Qt.TextFormat.PlainText)
         self._found.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._found.setWordWrap(True)
@@ -132,18 +134,29 @@ class ImportDialog(QDialog):
             box.setFixedHeight(TEXT_LINES * self.fontMetrics().lineSpacing() + 2 * GRID)
 
     def _lay_out(self) -> None:
-        choose = QPushButton(_("Choose…"))
-        choose.setObjectName("import_choose_button")
-        choose.setAutoDefault(False)
-        choose.clicked.connect(self._choose)
         row = QHBoxLayout()
         row.addWidget(self._folder, 1)
-        row.addWidget(choose)
+        for name, title, hint, action in (
+            ("import_choose_button", _("Choose…"), _("Chooses a folder of transformers"), self._choose),
+            ("import_file_button", _("File…"), _("Chooses a GGUF file"), self._choose_file),
+        ):
+            button = QPushButton(title)
+            button.setObjectName(name)
+            button.setToolTip(hint)
+            button.setAutoDefault(False)
+            button.clicked.connect(action)
+            row.addWidget(button)
+        self._download.setObjectName("import_download_button")
+        self._download.setToolTip(_("Downloads this model of the hub into its cache"))
+        self._download.setAutoDefault(False)
+        self._download.clicked.connect(self._get)
+        self._download.hide()
         form = QFormLayout()
         form.setHorizontalSpacing(2 * GRID)
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.ExpandingFieldsGrow)
-        form.addRow(_("Folder"), row)
+        form.addRow(_("Model"), row)
         form.addRow("", self._found)
+        form.addRow("", self._download)
         form.addRow(_("Input format"), self._kind)
         form.addRow(_("Model input"), self._text)
         form.addRow(self._memory_label, self._memory)
@@ -178,19 +191,48 @@ class ImportDialog(QDialog):
             self._look()
 
     @Slot()
+    def _choose_file(self) -> None:
+        name, _kind = QFileDialog.getOpenFileName(
+            self,
+            _("Checkpoint file"),
+            self._folder.text(),
+            _("GGUF files ({patterns})").format(patterns="*.gguf"),
+        )
+        if name:
+            self._folder.setText(name)
+            self._look()
+
+    @Slot()
+    def _get(self) -> None:
+        """Download the model of this name; nothing is downloaded without this button."""
+        name = self.folder
+
+        def job(token: CancelToken) -> Path:
+            return download(name)
+
+        self._download.hide()
+        self._say(_("Downloading…"))
+        self._scheduler.submit(job, self._on_downloaded, self._on_failed, key=KEY)
+
+    def _on_downloaded(self, folder: Path) -> None:
+        self._looked_at = None
+        self._look()
+
+    @Slot()
     def _look(self) -> None:
-        """Read the contents of the folder."""
+        """Read the contents of the folder or the file."""
         folder, alone = self.folder, self._alone.value()
         if self._looked_at == (folder, alone):
             return
         self._looked_at, self._described = (folder, alone), None
         self._refresh()
         if not folder:
-            self._say(_("Choose a folder saved by transformers."))
+            self._say(_("Choose a folder saved by transformers, or a GGUF file."))
             return
+        self._download.setVisible(is_missing(folder))
 
         def job(token: CancelToken) -> Described:
-            return describe(Path(folder), alone)
+            return describe(folder, alone)
 
         self._say(_("Reading…"))
         self._scheduler.submit(job, self._on_described, self._on_failed, key=KEY)
@@ -206,7 +248,7 @@ class ImportDialog(QDialog):
         if described.left_out:
             says += "\n" + left_out_words(described.left_out)
         self._say(says)
-        reason = None if described.reads_text else _("Needs tokenizer.json and the package tokenizers")
+        reason = None if described.reads_text else _("Needs a tokenizer and the package tokenizers")
         self._kind.set_option_unavailable("text", reason)
         if reason is not None:
             self._kind.set_value("ids")
@@ -237,7 +279,7 @@ class ImportDialog(QDialog):
     def _start(self) -> None:
         """Import in the worker; the dialog closes when the document is ready."""
         reads, memory = self._reading(self._text), self._reading(self._memory)
-        folder, alone = Path(self.folder), self._alone.value()
+        folder, alone = self.folder, self._alone.value()
         if reads is None or self._described is None:
             return
         if not self._described.n_encoder_layers or memory is None:
