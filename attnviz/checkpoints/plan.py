@@ -8,7 +8,7 @@ weights.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -102,7 +102,7 @@ def plan(family: Family, config: Config, sizes: Sizes, checkpoint: Checkpoint) -
     """
     checkpoint = replace(checkpoint, tensors=_by_present_names(family, checkpoint))
     stored = checkpoint.tensors
-    prefix = _prefix(family, stored)
+    prefix = _prefix(family, checkpoint)
     planned: dict[str, Planned] = {}
     for row in family.tensors:
         if not row.is_there(config) or (row.is_head and not has_head(checkpoint)):
@@ -178,10 +178,12 @@ def left_out(checkpoint: Checkpoint) -> tuple[str, ...]:
     return tuple(sorted(name for name in checkpoint.tensors if _is_of_classes(checkpoint, name)))
 
 
-def _prefix(family: Family, names: Iterable[str]) -> str:
+def _prefix(family: Family, checkpoint: Checkpoint) -> str:
     """The prefix of the model's own tensors in this file; models under some classes have another one."""
-    known = (family.prefix, "transformer.") if family.prefix else ("transformer.",)
-    return next((one for one in known if any(name.startswith(one) for name in names)), "")
+    has_classes = bool(_CLASSES.search(architecture(checkpoint.config)))
+    known = (family.prefix, *(("transformer.",) if has_classes else ()))
+    there = (one for one in known if one and any(name.startswith(one) for name in checkpoint.tensors))
+    return next(there, "")
 
 
 def _names(row: Tensor, prefix: str, there: str, sizes: Sizes) -> Iterator[tuple[str, int | None]]:
