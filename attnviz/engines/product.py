@@ -16,6 +16,17 @@ def linear(engine: Engine, x_tf: Array, by: Linear) -> Array:
     return y if by.bias is None else y + by.bias
 
 
+def by_group(engine: Engine, a: Array, b: Array) -> Array:
+    """a b of each key/value head, (g, …, m, k) and (g, …, k, n), one head at a time: threads share them."""
+    made = engine.empty((*a.shape[:-1], b.shape[-1]))
+
+    def group(index: int) -> None:
+        engine.matmul_into(made[index], a[index], b[index])
+
+    spread(engine, group, range(a.shape[0]), 2 * math.prod(a.shape) * b.shape[-1])
+    return made
+
+
 def product(engine: Engine, x_tf: Array, matrix: Array) -> Array:
     """x W, (token, in) -> (token, out).
 

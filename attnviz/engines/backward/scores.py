@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from attnviz.core.dims import Array
 from attnviz.core.normalise import softmax_with_sinks_
 from attnviz.engines import program
 from attnviz.engines.backward.site import SiteGradients
+from attnviz.engines.engine import spread
+from attnviz.engines.product import by_group
 from attnviz.model.normalisers import n_visible
 from attnviz.model.positions import row_of
+
+OPERATIONS_OF_A_WEIGHT = 32
+"""Work of one cell of a normaliser's Jacobian, as threads are shared out: mostly memory."""
 
 
 def pull_mixed(site: SiteGradients, stage: str, g: Array) -> None:
@@ -20,9 +27,11 @@ def pull_mixed(site: SiteGradients, stage: str, g: Array) -> None:
     g = _without_heads_off(site, g)
     weights, value = site.inputs(stage)
     v = site.value(value)
-    site.add(weights, g @ v[:, None, :, :].mT)
+    site.add(weights, by_group(site.engine, g, v[:, None, :, :].mT))
     used = program.dropped(site.engine, scoring, site.run.made.scores, site.run.made.attended.weights)
-    site.add(value, xp.sum(_without_heads_off(site, used.mT @ g), axis=1))  # 0 × NaN is NaN
+    site.add(
+        value, xp.sum(_without_heads_off(site, by_group(site.engine, used.mT, g)), axis=1)
+    )  # 0 × NaN is NaN
 
 
 def _without_heads_off(site: SiteGradients, g: Array) -> Array:
@@ -51,7 +60,12 @@ def pull_weights(site: SiteGradients, stage: str, g: Array) -> None:
         g = _cleared(site, g)
     hidden = None if scoring.masks_weights else site.run.made.scores.sight.hidden
     visible = engine.asarray(n_visible(hidden, *p.shape[-2:])[:, None])
-    by_scores = scoring.pull(engine.xp, p, g, visible)
+    by_scores = engine.empty(p.shape)
+
+    def group(index: int) -> None:
+        by_scores[index] = scoring.pull(engine.xp, p[index], g[index], visible)
+
+    spread(engine, group, range(p.shape[0]), OPERATIONS_OF_A_WEIGHT * math.prod(p.shape))
     if scoring.sinks is not None:
         rest = 1 - engine.xp.sum(p, axis=-1)
         along = engine.xp.sum(p * g, axis=-1)
@@ -144,8 +158,8 @@ def pull_scores(site: SiteGradients, stage: str, g: Array) -> None:
     """s = q kᵀ: by q, g k; by k, gᵀ q, summed over the heads of a group."""
     query, key = site.inputs(stage)
     q, k = site.value(query), site.value(key)
-    site.add(query, g @ k[:, None, :, :])
-    site.add(key, site.engine.xp.sum(g.mT @ q, axis=1))
+    site.add(query, by_group(site.engine, g, k[:, None, :, :]))
+    site.add(key, site.engine.xp.sum(by_group(site.engine, g.mT, q), axis=1))
 
 
 def score_stage(site: SiteGradients, stage: str) -> Array:

@@ -6,6 +6,7 @@ from attnviz.core.block import NORM_PULLS
 from attnviz.core.dims import Array
 from attnviz.engines.engine import Engine
 from attnviz.engines.operands import Linear, Norm, Operands
+from attnviz.engines.product import product
 from attnviz.engines.run import SiteRun
 from attnviz.model.stages import inputs
 
@@ -49,8 +50,8 @@ class SiteGradients:
         matrix = by.matrix
         if matrix is None:
             return g
-        self.add_parameter(name, x.mT @ g)
-        return g @ matrix.mT
+        self.add_parameter(name, product(self.engine, x.mT, g))
+        return product(self.engine, g, matrix.mT)
 
     def pull_norm(self, name: str, norm: Norm, x: Array, g: Array) -> Array:
         """The gradient by x (..., d) of norm(x) · gain + bias; adds those by gain and bias."""
