@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from attnviz.engines.engine import Engine
 from attnviz.engines.run import SiteRun
 from attnviz.errors import FieldError, among, must_be
@@ -43,6 +45,17 @@ class Target:
         row = last.features.tf["logits"][self.position]
         found = [float(engine.to_numpy(row[column])) for column in columns]
         return found[0] - sum(found[1:])
+
+
+def likeliest(last: SiteTrace) -> str:
+    """The token that a trace's last site finds most probable after the text.
+
+    Raises `FieldError` for a model without logits.
+    """
+    if "logits" not in last.stages:
+        raise FieldError("readout", None, must_be("a read-out to logits"))
+    row = last.window("logits")[-1]
+    return last.labels("vocabulary")[int(np.argmax(row))]
 
 
 def last_site(experiment: Experiment) -> str:

@@ -41,6 +41,7 @@ JOBS: tuple[Job, ...] = (
     Job("compare", N_("Comparing")),
     Job("grid", N_("Drawing the heads")),
     Job("search", N_("Searching the heads")),
+    Job("effects", N_("Ablating the heads")),
     Job("lens", N_("Computing the logit lens")),
     Job("failures", N_("Checking the stages")),
     Job("claims", N_("Checking the claims")),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from attnviz.analysis.ablation import ablate
 from attnviz.analysis.scores import head_scores
-from attnviz.analysis.target import Target
+from attnviz.analysis.target import Target, likeliest
 from attnviz.checkpoints import import_checkpoint
 from attnviz.checkpoints.presets import load_preset, preset_ids
 from attnviz.checkpoints.shipped import load
@@ -21,7 +20,6 @@ from attnviz.errors import FieldError, must_be
 from attnviz.model.edit.edits import set_tokens
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.text import MODEL, split_text
-from attnviz.model.trace import SiteTrace
 from attnviz.survey.plan import EFFECT, Plan
 from attnviz.survey.texts import Text
 
@@ -59,7 +57,7 @@ def measure(plan: Plan, model: Experiment, text: Text) -> Measured:
     if plan.ablate is not None:
         effects = ablate(
             experiment,
-            Target(_likeliest(trace.site(sites[-1]))),
+            Target(likeliest(trace.site(sites[-1]))),
             "heads",
             plan.ablate,
             engine=plan.engine,
@@ -74,10 +72,3 @@ def measure(plan: Plan, model: Experiment, text: Text) -> Measured:
 def with_text(plan: Plan, model: Experiment, text: str) -> Experiment:
     """The model with a text, of which the first `n_tokens` count."""
     return set_tokens(model, split_text(model, text, MODEL.id)[: plan.n_tokens])
-
-
-def _likeliest(last: SiteTrace) -> str:
-    if "logits" not in last.stages:
-        raise FieldError("ablate", "zero", must_be("null for a model without logits"))
-    row: NDArray[Any] = last.window("logits")[-1]
-    return last.labels("vocabulary")[int(np.argmax(row))]

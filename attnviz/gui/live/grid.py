@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Slot
 
 from attnviz.compute.scheduler import CancelToken, Scheduler
-from attnviz.gui.failure import is_expected
+from attnviz.gui.failure import failure_message, is_expected
+from attnviz.gui.live.trace import Live
 from attnviz.model.heads.search import Found, Wanted, search
 from attnviz.model.heads.tiles import Tile, tiles
 
 if TYPE_CHECKING:
+    from attnviz.analysis.ablation import Effects
     from attnviz.gui.panels.grid.panel import GridPanel
     from attnviz.model.trace import Trace
 
-KEY, SEARCH_KEY = "grid", "search"
+KEY, SEARCH_KEY, EFFECTS_KEY = "grid", "search", "effects"
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,16 +42,28 @@ class SearchAsked:
     wanted: Wanted
 
 
-class GridLive(QObject):
-    """Answers the panel's requests site by site, and its searches."""
+@dataclass(frozen=True, eq=False)
+class EffectsAsked:
+    """The effect of each head's ablation on a logit; an empty token is the most probable next one."""
 
-    def __init__(self, panel: GridPanel, scheduler: Scheduler, parent: QObject | None = None) -> None:
+    trace: Trace
+    token: str
+    by: str
+
+
+class GridLive(QObject):
+    """Answers the panel's requests site by site, its searches, and its ablations."""
+
+    def __init__(
+        self, panel: GridPanel, live: Live, scheduler: Scheduler, parent: QObject | None = None
+    ) -> None:
         super().__init__(parent)
-        self._panel, self._scheduler = panel, scheduler
+        self._panel, self._live, self._scheduler = panel, live, scheduler
         self._asked: GridAsked | None = None
         self._left: list[str] = []
         panel.asked.connect(self._on_asked)
         panel.search_asked.connect(self._on_search)
+        panel.effects_asked.connect(self._on_effects)
         panel.store.opened.connect(self._on_opened)
 
     @Slot(object)
@@ -96,6 +110,35 @@ class GridLive(QObject):
 
     def _on_found(self, answered: tuple[SearchAsked, tuple[Found, ...]]) -> None:
         self._panel.show_found(*answered)
+
+    @Slot(object)
+    def _on_effects(self, asked: EffectsAsked | None) -> None:
+        """Ablate every head of another run; None stops."""
+        if asked is None:
+            self._scheduler.stop(EFFECTS_KEY)
+            return
+        engine, device = self._live.engine, self._live.device
+
+        def job(token: CancelToken) -> tuple[EffectsAsked, Effects]:
+            from attnviz.analysis.ablation import ablate
+            from attnviz.analysis.target import Target, likeliest
+
+            last = asked.trace.site(asked.trace.sites[-1])
+            target = Target(asked.token or likeliest(last))
+            experiment = asked.trace.experiment
+            found = ablate(
+                experiment, target, "heads", asked.by, engine=engine, device=device, check=token.progress
+            )
+            return asked, found
+
+        def failed(error: BaseException) -> None:
+            self._panel.show_no_effects(asked, failure_message(error))
+            self._on_failed(error)
+
+        self._scheduler.submit(job, self._on_ablated, failed, key=EFFECTS_KEY)
+
+    def _on_ablated(self, answered: tuple[EffectsAsked, Effects]) -> None:
+        self._panel.show_effects(*answered)
 
     def _on_failed(self, error: BaseException) -> None:
         self._asked, self._left = None, []

@@ -99,7 +99,7 @@ class GridCanvas(Canvas):
         self._repaint()
 
     def set_scores(self, scores: Mapping[Place, float]) -> None:
-        """Frame the tiles by their scores, 0 to 1; none are framed without."""
+        """Frame the tiles by their scores, −1 to 1, of which the sign is the colour; none without."""
         if scores != self._scores:
             self._scores = scores
             self.update()
@@ -213,11 +213,11 @@ class GridCanvas(Canvas):
         painter.restore()
 
     def _paint_frames(self, painter: QPainter) -> None:
-        color = QColor(self._theme.key_mark)
         painter.setBrush(Qt.BrushStyle.NoBrush)
         for place, score in self._scores.items():
-            if score >= _LEAST_FRAMED and self._has(place):
-                color.setAlphaF(min(1.0, score) ** 1.5)
+            if abs(score) >= _LEAST_FRAMED and self._has(place):
+                color = QColor(self._theme.key_mark if score > 0 else self._theme.query)
+                color.setAlphaF(min(1.0, abs(score)) ** 1.5)
                 pen = QPen(color, 2.0)
                 pen.setJoinStyle(Qt.PenJoinStyle.MiterJoin)
                 painter.setPen(pen)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
+import numpy as np
 from PySide6.QtCore import QSize, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from attnviz.core.head_scores import HEAD_SCORE_BY_ID, HEAD_SCORES
 from attnviz.core.levels import levels
 from attnviz.core.text import isolated, number, visible
-from attnviz.gui.live.grid import GridAsked, SearchAsked
+from attnviz.gui.live.grid import EffectsAsked, GridAsked, SearchAsked
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
 from attnviz.gui.panels.grid.canvas import GridCanvas, Picture, Place
+from attnviz.gui.panels.grid.effect import EffectLine
 from attnviz.gui.panels.grid.layout import Block
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
@@ -32,11 +35,17 @@ from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import Trace
 
+if TYPE_CHECKING:
+    from attnviz.analysis.ablation import Effects
+    from attnviz.errors import Message
+
 FEW_HEADS = 64
 """Up to this number of heads tiles are large, and have more cells."""
 LARGE_SIDE, SMALL_SIDE = 256, 128
 """Most cells along a side of a tile."""
-NO_SCORE = "none"
+NO_SCORE, EFFECT = "none", "effect"
+MOST_NAMED = 3
+"""Heads that are named by their effect."""
 SEARCH_WIDTH = 280
 
 _GROUP_TITLES = {
@@ -60,6 +69,9 @@ class GridPanel(Panel):
     search_asked = Signal(object)
     """A SearchAsked; the answer comes through `show_found`."""
 
+    effects_asked = Signal(object)
+    """An EffectsAsked, or None to stop; the answer comes through `show_effects` or `show_no_effects`."""
+
     follows = ("stage", "head", "site", "ranges", "orientation")
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
@@ -79,6 +91,12 @@ class GridPanel(Panel):
         self._score.setObjectName("grid_score")
         self._score.set_value(NO_SCORE)
         self._score.changed.connect(self._on_score)
+        self.effect = EffectLine()
+        self.effect.hide()
+        self.effect.changed.connect(self._on_effect)
+        self._effects_asked: EffectsAsked | None = None
+        self._effects: Effects | None = None
+        self._problem = ""
         self._search = DocumentLine(is_live=False)
         self._search.setObjectName("grid_search")
         self._search.setClearButtonEnabled(True)
@@ -104,6 +122,7 @@ class GridPanel(Panel):
         column.setSpacing(GRID // 2)
         column.addLayout(top)
         column.addLayout(second)
+        column.addWidget(self.effect)
         column.addWidget(self.canvas, 1)
         column.addWidget(self._said)
 
@@ -138,6 +157,7 @@ class GridPanel(Panel):
         if not is_seen and self.is_seen:
             self._trace = None
             self.asked.emit(None)
+            self._ask_effects()
         super().set_seen(is_seen)
         if is_seen and self._trace is None and self.store.trace is not None:
             self.on_trace(self.store.trace)
@@ -145,6 +165,7 @@ class GridPanel(Panel):
     def apply_theme(self, theme: Theme) -> None:
         super().apply_theme(theme)
         self.canvas.apply_theme(theme)
+        self.effect.apply_theme(theme)
         self._title.setStyleSheet(f"color: {theme.ink}; font-weight: 600")
         for label in (self._said, self._color_by):
             label.setStyleSheet(f"color: {theme.muted}")
@@ -154,6 +175,7 @@ class GridPanel(Panel):
         self.canvas.setAccessibleName(_("All heads"))
         self._color_by.setText(_("frame by"))
         self._score.set_options(_scores())
+        self.effect.retranslate()
         self._score.setAccessibleName(_("Score of the frames"))
         self._search.setPlaceholderText(_("Heads where … attends to …"))
         self._search.setAccessibleName(_("Heads where one word attends to another"))
@@ -183,7 +205,30 @@ class GridPanel(Panel):
             self._frame()
             self._say(self.canvas.current)
 
+    def show_effects(self, asked: EffectsAsked, effects: Effects) -> None:
+        """Frame the heads by their effects, unless others are wanted by now."""
+        if asked is self._effects_asked:
+            self._effects = effects
+            self.effect.show_likeliest(effects.target.token)
+            self._frame()
+            self._say(self.canvas.current)
+
+    def show_no_effects(self, asked: EffectsAsked, why: Message) -> None:
+        """Say why the effects are missing."""
+        if asked is self._effects_asked:
+            self._problem = why.text()
+            self._say(self.canvas.current)
+
     # --- asking and painting
+
+    def _ask_effects(self) -> None:
+        """Request the effects of the present trace while they frame the heads; else stop."""
+        self._effects, self._problem = None, ""
+        before, self._effects_asked = self._effects_asked, None
+        if self._trace is not None and self._score.value() == EFFECT:
+            self._effects_asked = EffectsAsked(self._trace, self.effect.token, self.effect.way)
+        if before is not None or self._effects_asked is not None:
+            self.effects_asked.emit(self._effects_asked)
 
     def _ask(self, trace: Trace) -> None:
         """Request every head; old tiles stay until new ones replace them, if the shape is the same."""
@@ -196,6 +241,7 @@ class GridPanel(Panel):
         stages = {name: grid_stage(trace.site(name), self._stage) for name in trace.sites}
         self.asked.emit(GridAsked(trace, stages, LARGE_SIDE if n_heads <= FEW_HEADS else SMALL_SIDE))
         self._on_search(self._search.text())
+        self._ask_effects()
 
     def _show_shape(self, trace: Trace) -> None:
         """The groups with their layers and heads, and the line that counts them."""
@@ -237,8 +283,23 @@ class GridPanel(Panel):
             self.canvas.set_scores({place: max(one.weight, 0.0) for place, one in self._found.items()})
             return
         id_ = self._score.value()
+        if id_ == EFFECT:
+            self.canvas.set_scores(self._supports())
+            return
         scores = {} if id_ == NO_SCORE else {place: tile.scores[id_] for place, tile in self._tiles.items()}
         self.canvas.set_scores({place: score for place, score in scores.items() if not math.isnan(score)})
+
+    def _supports(self) -> dict[Place, float]:
+        """Support of the logit by each head, relative to the largest; a negative one works against it."""
+        if self._effects is None:
+            return {}
+        most = max((float(np.abs(values).max()) for values in self._effects.values.values()), default=0.0)
+        found = {
+            self._place(site, head): -float(change) / (most or 1.0)
+            for site, values in self._effects.values.items()
+            for head, change in enumerate(values)
+        }
+        return {place: value for place, value in found.items() if place is not None}
 
     def _show_chosen(self) -> None:
         document = self.store.document
@@ -271,6 +332,9 @@ class GridPanel(Panel):
         if self._search.text().strip():
             self._say_found(place)
             return
+        if self._score.value() == EFFECT and self._trace is not None:
+            self._say_effect(tile)
+            return
         if tile is None or self._trace is None:
             self._said.set_line(
                 _("Click a head to select it; hover it to see the key that gets most weight.")
@@ -288,6 +352,34 @@ class GridPanel(Panel):
         ]
         self._said.set_line(" · ".join(parts))
         self.canvas.setAccessibleDescription(" · ".join(parts))
+
+    def _say_effect(self, tile: Tile | None) -> None:
+        """The change of the logit without one head, else without those that change it most."""
+        effects, trace = self._effects, self._trace
+        if effects is None or trace is None:
+            self._said.set_line(self._problem or _("Computing the effect of each head…"))
+            return
+        changes = [
+            (float(change), site, head)
+            for site, values in effects.values.items()
+            for head, change in enumerate(values)
+            if tile is None or (site, head) == (tile.site, tile.head)
+        ]
+        changes.sort(key=lambda one: -abs(one[0]))
+        named = [
+            f"{self._head_title(trace, site, head)} {number(change, 3)}"
+            for change, site, head in changes[:MOST_NAMED]
+        ]
+        says = _("The logit of “{token}” is {base}; without the head it changes by: {changes}").format(
+            token=isolated(visible(effects.target.token)),
+            base=number(effects.base, 3),
+            changes=", ".join(named),
+        )
+        self._said.set_line(says)
+        self.canvas.setAccessibleDescription(says)
+
+    def _head_title(self, trace: Trace, site: str, head: int) -> str:
+        return f"{site_label(trace.experiment, site)} · {_('head {head}').format(head=head + 1)}"
 
     def _say_found(self, place: Place | None) -> None:
         """The searched weight of one head, else the greatest of all."""
@@ -327,15 +419,28 @@ class GridPanel(Panel):
 
     @Slot(str)
     def _on_score(self, score: str) -> None:
+        self.effect.setVisible(score == EFFECT)
+        self._ask_effects()
         self._frame()
+        self._say(self.canvas.current)
+
+    @Slot()
+    def _on_effect(self) -> None:
+        asked = self._effects_asked
+        if asked is None or (asked.token, asked.by) != (self.effect.token, self.effect.way):
+            self._ask_effects()
+            self._frame()
+            self._say(self.canvas.current)
 
     @Slot()
     def _on_opened(self) -> None:
         """Tiles of another document are not shown under this one."""
         self._trace, self._tiles, self._groups, self._found = None, {}, (), {}
+        self._ask_effects()
         self.canvas.clear()
 
 
 def _scores() -> tuple[tuple[str, str, str], ...]:
     none = (NO_SCORE, _("none"), _("No frames"))
-    return (none, *((row.id, _(row.title), _(row.hint)) for row in HEAD_SCORES))
+    effect = (EFFECT, _("effect"), _("Change of a logit when the head is ablated: orange heads support it"))
+    return (none, *((row.id, _(row.title), _(row.hint)) for row in HEAD_SCORES), effect)

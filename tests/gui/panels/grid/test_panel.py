@@ -9,8 +9,12 @@ from first_layer import change
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLabel
+from PySide6.QtWidgets import QAbstractButton, QLabel
 
+from attnviz.analysis import Target, ablate
+from attnviz.checkpoints.presets import load_preset as load_story
+from attnviz.compute.execute import execute
+from attnviz.core.text import number
 from attnviz.gui.look.colors import LEVELS, cell_colors
 from attnviz.gui.panels.grid.panel import GridPanel
 from attnviz.gui.widgets.document_line import DocumentLine
@@ -184,3 +188,64 @@ def test_a_search_frames_the_heads_and_enter_goes_to_the_greatest(make_desk: Mak
     assert said(desk) == "The text has no such tokens." and not panel.canvas.scores
     line.clear()
     assert said(desk).startswith("Click a head")
+
+
+def by_effect(desk: Desk) -> GridPanel:
+    panel = panel_of(desk)
+    desk.click(desk.find(QAbstractButton, "segment_effect"))
+    return panel
+
+
+def write(desk: Desk, token: str) -> None:
+    line = desk.find(DocumentLine, "effect_token")
+    line.setText(token)
+    QTest.keyClick(line, Qt.Key.Key_Return)
+
+
+def wait_for(desk: Desk, start: str) -> None:
+    desk.qtbot.waitUntil(lambda: said(desk).startswith(start), timeout=20_000)
+
+
+def test_heads_are_framed_by_their_effect_on_the_likeliest_token(make_desk: MakeDesk) -> None:
+    desk = make_desk(load_story("stories-name"))
+    panel = by_effect(desk)
+    experiment = desk.store.experiment
+    logits = execute(experiment).site("layers.3.self")["logits"][-1]
+    assert experiment.vocabulary is not None
+    token = experiment.vocabulary.tokens[int(np.argmax(logits))]
+    wait_for(desk, "The logit of ")
+    wanted = ablate(experiment, Target(token))
+    assert number(wanted.base, 3) in said(desk)
+    changes = {(site, head): c for site, of in wanted.values.items() for head, c in enumerate(of)}
+    most = max(abs(change) for change in changes.values())
+    for (group, layer, head), support in panel.canvas.scores.items():
+        assert group == 0
+        assert support == pytest.approx(-changes[f"layers.{layer}.self", head] / most)
+    (strongest, head), change = max(changes.items(), key=lambda one: abs(one[1]))
+    layer = int(strongest.split(".")[1])
+    assert f"changes by: layer {layer + 1} of 4 · self · head {head + 1} {number(change, 3)}" in said(desk)
+    image = picture(panel.canvas)
+    frame = desk.theme.key_mark if change < 0 else desk.theme.query
+    assert count_color(image, frame, panel.canvas.grid.rect(0, layer, head).adjusted(-3, -3, 3, 3)) > 20
+
+
+def test_another_token_and_the_mean_ask_again(make_desk: MakeDesk) -> None:
+    desk = make_desk(load_story("stories-name"))
+    panel = by_effect(desk)
+    wait_for(desk, "The logit of ")
+    write(desk, "Tom")
+    desk.click(*panel.effect.findChildren(QAbstractButton, "segment_mean"))
+    wait_for(desk, "The logit of “Tom")
+    wanted = ablate(desk.store.experiment, Target("Tom"), by="mean")
+    supports = [-float(change) for of in wanted.values.values() for change in of]
+    assert max(panel.canvas.scores.values()) == pytest.approx(max(supports) / max(map(abs, supports)))
+
+
+def test_a_token_that_is_none_and_a_model_without_logits_say_so(make_desk: MakeDesk) -> None:
+    desk = make_desk(load_story("stories-name"))
+    by_effect(desk)
+    write(desk, "xylophonic")
+    wait_for(desk, "target must be ")
+    plain = make_desk("grouped-query")
+    by_effect(plain)
+    plain.qtbot.waitUntil(lambda: "a read-out to logits" in said(plain))

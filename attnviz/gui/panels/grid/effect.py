@@ -1,0 +1,82 @@
+"""The line that asks for the effect of every head: the token whose logit counts, and what replaces a head."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QWidget
+
+from attnviz.core.text import isolated, visible
+from attnviz.gui.look.fonts import ui_font
+from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
+from attnviz.gui.widgets.control import plain_tooltip
+from attnviz.gui.widgets.document_line import DocumentLine
+from attnviz.gui.widgets.segmented import Segmented
+from attnviz.i18n import N_, _
+
+TOKEN_WIDTH = 160
+WAYS = (
+    ("zero", N_("zero"), N_("The head adds nothing")),
+    ("mean", N_("mean"), N_("The head adds its mean over the positions")),
+)
+
+
+class EffectLine(QWidget):
+    """Emits when another token or another replacement is wanted."""
+
+    changed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._of, self._by = QLabel(), QLabel()
+        for label in (self._of, self._by):
+            label.setFont(ui_font(TEXT_PX))
+        self._token = DocumentLine(is_live=False)
+        self._token.setObjectName("effect_token")
+        self._token.setClearButtonEnabled(True)
+        self._token.setMaximumWidth(TOKEN_WIDTH)
+        self._token.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self._token.editingFinished.connect(self.changed)
+        self._way = Segmented(_ways(), "")
+        self._way.setObjectName("effect_way")
+        self._way.set_value(WAYS[0][0])
+        self._way.changed.connect(self.changed)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(GRID)
+        for part in (self._of, self._token, self._by, self._way):
+            row.addWidget(part)
+        row.addStretch(1)
+
+    @property
+    def token(self) -> str:
+        """The wanted token; empty for the most probable next one."""
+        return self._token.text()
+
+    @property
+    def way(self) -> str:
+        """The id of the replacement."""
+        return self._way.value()
+
+    def show_likeliest(self, token: str) -> None:
+        """Name the token that counts while none is written."""
+        self._token.setPlaceholderText(isolated(visible(token)))
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Use the colours of `theme`."""
+        for label in (self._of, self._by):
+            label.setStyleSheet(f"color: {theme.muted}")
+
+    def retranslate(self) -> None:
+        """Set the texts again."""
+        self._of.setText(_("effect on the logit of"))
+        self._by.setText(_("replaced by"))
+        self._token.setAccessibleName(_("Token whose logit counts"))
+        self._token.setToolTip(
+            plain_tooltip(_("A token of the vocabulary; empty is the most probable next one"))
+        )
+        self._way.set_options(_ways())
+        self._way.setAccessibleName(_("Replacement of the head"))
+
+
+def _ways() -> tuple[tuple[str, str, str], ...]:
+    return tuple((id_, _(title), _(hint)) for id_, title, hint in WAYS)
