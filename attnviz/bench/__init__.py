@@ -16,6 +16,7 @@ def main(json: bool = False, quick: bool = False, window: bool = True) -> int:
     """
     from attnviz.bench.causal import measure_causal
     from attnviz.bench.engines import measure_engines
+    from attnviz.bench.gradients import measure_gradients
     from attnviz.bench.machine import machine
     from attnviz.bench.report import print_report
     from attnviz.bench.window import measure_window
@@ -26,6 +27,7 @@ def main(json: bool = False, quick: bool = False, window: bool = True) -> int:
         "machine": machine(),
         "engines": measure_engines(quick),
         "causal": measure_causal(quick),
+        "gradients": measure_gradients(quick),
         "window": measure_window(quick) if window else None,
     }
     if json:

@@ -39,6 +39,8 @@ WANTED_FLOOR = 1.5
 """Largest ratio of the NumPy engine to the floor, from `WANTED_FROM_N` tokens up."""
 WANTED_CAUSAL = dict(zip(SIZES, (1.5, 1.2, 0.6, 0.45, 0.45), strict=True))
 """Largest ratio of the NumPy engine to plain torch, both causal and on one thread."""
+WANTED_GRADIENT = 3.0
+"""Largest ratio of a pass with its gradient to the pass alone, at (512, 8, 64)."""
 WANTED_BUSY = 1.3
 """Largest ratio of the NumPy engine on all threads to one thread, while another program occupies one core."""
 WANTED_P95_MS = {SIZES[0]: 16.0, SIZES[1]: 16.0, SIZES[2]: 40.0}

@@ -11,6 +11,7 @@ from attnviz.bench.cases import (
     WANTED_FIRST_FRAME,
     WANTED_FLOOR,
     WANTED_FROM_N,
+    WANTED_GRADIENT,
     WANTED_P95_MS,
     WANTED_SWITCH_MS,
     WANTED_TORCH,
@@ -29,6 +30,7 @@ def print_report(report: dict[str, Any]) -> None:
     """Print all measurements, times in milliseconds."""
     lines = [*machine_lines(report["machine"]), "", *_engines(report["engines"])]
     lines += ["", *_causal(report["causal"])]
+    lines += ["", *_gradients(report["gradients"])]
     if report["window"] is not None:
         lines += ["", *_window(report["window"])]
     print("\n".join(lines))
@@ -122,6 +124,20 @@ def _causal(found: dict[str, Any]) -> list[str]:
         if ratio is not None:
             judged.insert(0, (_("NumPy / plain"), ratio, WANTED_CAUSAL[size]))
         notes += [f"  {size.text}: {name} {value:.2f} {verdict(value, most)}" for name, value, most in judged]
+    return [*lines, *aligned(rows), *notes]
+
+
+def _gradients(found: dict[str, Any]) -> list[str]:
+    lines = [_("GRADIENT: a pass and the gradient of one output by every stage and matrix, over the pass.")]
+    rows: list[tuple[str, ...]] = [
+        (_("tokens · heads · d"), _("engine"), _("pass"), _("pass + gradient"), _("ratio"))
+    ]
+    notes = []
+    for case in found["cases"]:
+        size = Size(case["n"], case["heads"], case["d_head"])
+        times = (ms(case["median"][name]) for name in ("pass", "both"))
+        rows.append((size.text, case["engine"], *times, f"{case['ratio']:.2f}"))
+        notes.append(f"  {size.text}: {case['engine']} {verdict(case['ratio'], WANTED_GRADIENT)}")
     return [*lines, *aligned(rows), *notes]
 
 

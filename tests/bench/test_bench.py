@@ -11,7 +11,7 @@ import pytest
 from first_layer import with_fields
 
 from attnviz import bench
-from attnviz.bench import causal, engines, report, window
+from attnviz.bench import causal, engines, gradients, report, window
 from attnviz.bench.cases import PROJECTIONS, SIZES, WANTED_BUSY, WANTED_CAUSAL, Size, experiment
 from attnviz.bench.floor import floor
 from attnviz.bench.plain_torch import plain_torch
@@ -184,3 +184,12 @@ def test_a_window_that_cannot_open_is_said(monkeypatch: pytest.MonkeyPatch) -> N
     found = window.measure_window(quick=True)
     assert found.keys() == {"failed"} and found["failed"]
     assert "not measured" in report._window(found)[0]
+
+
+def test_gradients_are_timed_beside_their_pass(capsys: pytest.CaptureFixture[str]) -> None:
+    found = gradients.measure_gradients(quick=True)
+    for case in found["cases"]:
+        expected = paired_ratio(case["seconds"]["both"], case["seconds"]["pass"])
+        assert case["ratio"] == pytest.approx(expected) and expected > 1
+    lines = report._gradients(found)
+    assert lines[0].startswith("GRADIENT") and any("numpy" in line and "≤ 3" in line for line in lines)
