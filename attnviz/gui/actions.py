@@ -100,6 +100,7 @@ ACTIONS: tuple[ActionRow, ...] = (
     ActionRow("export_panel", N_("Export panel…"), "export", ("Ctrl+Shift+E",)),
     ActionRow("export_numbers", N_("Export numbers…"), "export"),
     ActionRow("export_script", N_("Export as Python…"), "export"),
+    ActionRow("export_lesson", N_("Export the lesson…"), "export"),
     ActionRow("copy_picture", N_("Copy picture"), "export", ("Ctrl+Shift+C",), "copy", separated=True),
     ActionRow("copy_table", N_("Copy table"), "export", ("Ctrl+Alt+C",)),
     ActionRow("copy_python", N_("Copy as Python"), "export", ("Ctrl+Alt+P",)),

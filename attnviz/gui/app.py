@@ -97,7 +97,7 @@ def fill(window: Window, path: Path | None) -> None:
         window.documents.open_story(partial(_begin, window))
     else:
         _start(window)
-        window.documents.open(path)
+        window.open_file(path)
 
 
 def _start(window: Window) -> None:

@@ -451,6 +451,11 @@ class Handlers(QObject):
         self._programs.export()
 
     @Slot()
+    def on_export_lesson(self) -> None:
+        self._window.complete()
+        self._window.lesson_live.export()
+
+    @Slot()
     def on_copy_python(self) -> None:
         self._programs.copy()
 

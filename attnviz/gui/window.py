@@ -479,11 +479,15 @@ class Window(QMainWindow):
         path = _dropped(event)
         if path:
             event.acceptProposedAction()
-            if path.suffix.lower() == LESSON_SUFFIX:
-                self.complete()
-                self.lesson_live.open_file(path)
-            else:
-                self.documents.open(path)
+            self.open_file(path)
+
+    def open_file(self, path: Path) -> None:
+        """Open a document, or a lesson in its workspace."""
+        if path.suffix.lower() == LESSON_SUFFIX:
+            self.complete()
+            self.lesson_live.open_file(path)
+        else:
+            self.documents.open(path)
 
     def closeEvent(self, event: QCloseEvent) -> None:
         if not self.keeping.is_session_ending and not self.documents.may_close():

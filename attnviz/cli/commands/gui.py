@@ -13,7 +13,7 @@ from attnviz.i18n import N_, _
 
 def add(command: ArgumentParser) -> None:
     """Add the document."""
-    command.add_argument("document", nargs="?", metavar="DOC", help=_("a document file"))
+    command.add_argument("document", nargs="?", metavar="DOC", help=_("a document file, or a lesson"))
 
 
 def run(options: Namespace) -> int:

@@ -8,7 +8,7 @@ import pytest
 from desk import Answers, Desk, MakeDesk, color_in, picture
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QDesktopServices
-from PySide6.QtWidgets import QLabel, QLineEdit, QPushButton, QRadioButton, QTextBrowser
+from PySide6.QtWidgets import QFileDialog, QLabel, QLineEdit, QPushButton, QRadioButton, QTextBrowser
 
 from attnviz.gui.panels.lesson.library import LessonButton
 from attnviz.gui.panels.lesson.panel import LessonPanel
@@ -246,3 +246,27 @@ def test_answers_are_read_as_people_write_them() -> None:
         1000.5,
         0.3,
     ]
+
+
+@pytest.mark.parametrize("suffix", [".pdf", ".html"])
+def test_the_lesson_is_exported_from_the_window(
+    desk: Desk, suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / f"mine{suffix}"
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_given: (str(out), ""))
+    desk.window.commands["export_lesson"].trigger()
+    assert desk.window.status.message() == "Open a lesson first; Learn has them." and not out.exists()
+    open_step(desk, "softmax")
+    desk.window.commands["export_lesson"].trigger()
+    desk.qtbot.waitUntil(out.exists, timeout=30_000)
+    desk.qtbot.waitUntil(lambda: desk.window.status.message() == f"Saved mine{suffix}")
+    data = out.read_bytes()
+    assert data.startswith(b"%PDF" if suffix == ".pdf" else b"<!") and len(data) > 20_000
+
+
+def test_a_lesson_file_opens_as_a_document_does(make_desk: MakeDesk) -> None:
+    made = make_desk()
+    made.window.open_file(path("lessons", "masks.md"))
+    made.settle()
+    lesson = panel_of(made).lesson
+    assert lesson is not None and lesson.id == "masks" and made.window.workspaces.present.id == "learn"
