@@ -202,6 +202,9 @@ class Workspaces(QObject):
             if id_ not in placed:
                 window.tabifyDockWidget(drawer, dock)
             dock.setVisible(id_ in placed)
+        self._raise_fronts()
+
+    def _raise_fronts(self) -> None:
         for stack in stacks(self._node):
             self._docks[stack.panels[0]].raise_()
 
@@ -290,6 +293,8 @@ class Workspaces(QObject):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() in (QEvent.Type.Resize, QEvent.Type.Show) and not self._is_touched:
+            if event.type() == QEvent.Type.Show and not self.enlarged:
+                self._raise_fronts()  # what was raised before the window was shown is not always in front
             self._follow()
         elif event.type() == QEvent.Type.MouseButtonPress and watched is self._window:
             if self._window.isSeparator(event.position().toPoint()):  # type: ignore[attr-defined]

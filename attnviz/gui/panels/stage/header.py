@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QFont, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QWidget
 
@@ -22,10 +22,10 @@ from attnviz.model.spec.view import View
 
 FORMULA_FROM = 640
 """Width from which the formula fits beside the names."""
-LEAST_PLACE = 48
+LEAST_PLACE = 40
 LEAST_NAME = 6
 """Divisor of the line: the part of it that the name keeps beside the place."""
-NARROW_RANGE = 104
+NARROW_RANGE = 88
 """Width of the range's box in a narrower line; the colour bar names the range in full."""
 QWIDGETSIZE_MAX = 2**24 - 1
 _NAME_PX = 15
@@ -191,13 +191,27 @@ class StageHeader(QWidget):
         super().resizeEvent(event)
         self._fit()
 
+    def event(self, event: QEvent) -> bool:
+        """New segments have their widths only once they have been laid out."""
+        done = super().event(event)
+        if event.type() == QEvent.Type.LayoutRequest:
+            self._fit()
+        return done
+
     def _fit(self) -> None:
         """Share the line among its parts, unless nothing has changed since the last time: an edit of numbers
         changes none of them.
         """
         parts = self.name.text(), self.formula.text(), self.flag.text(), self._proposal.text()
-        shown = tuple(control.isHidden() for control in (self.flag, *self._controls))
-        fitted = (self.width(), self._titles, parts, shown, self.fontInfo().pixelSize())
+        shown = tuple(control.isHidden() for control in self._fixed())
+        fitted = (
+            self.width(),
+            self._picture.sizeHint().width(),
+            self._titles,
+            parts,
+            shown,
+            self.fontInfo().pixelSize(),
+        )
         if fitted != self._fitted:
             self._fitted = fitted
             self._share_out()
@@ -209,7 +223,7 @@ class StageHeader(QWidget):
         is_narrow = self.width() < FORMULA_FROM
         self._range.setMaximumWidth(NARROW_RANGE if is_narrow else QWIDGETSIZE_MAX)
         self.place.set_line(self._titles[0])
-        fixed = [w for w in (self.flag, *self._controls, self._side) if not w.isHidden()]
+        fixed = [w for w in self._fixed() if not w.isHidden()]
         taken = sum(min(w.sizeHint().width(), w.maximumWidth()) + GRID for w in fixed)
         free = self.width() - taken - 2 * GRID
         name = self.name.sizeHint().width()
@@ -219,10 +233,18 @@ class StageHeader(QWidget):
             self.place.setToolTip(plain_tooltip(self._titles[0]))
         self.formula.setVisible(not is_narrow and rest >= self.formula.sizeHint().width() + GRID)
         place = self.place.sizeHint().width()
-        self.name.setMinimumWidth(min(name, max(free - place, self.width() // LEAST_NAME)))
+        self.name.setMinimumWidth(min(name, max(free - place, min(free, self.width() // LEAST_NAME), 0)))
         left = free - self.name.minimumWidth()
         self.place.setVisible(left >= LEAST_PLACE)
         self.place.setMinimumWidth(max(0, min(place, left)))
+
+    def _fixed(self) -> list[QWidget]:
+        """All parts of the line but the names and the formula."""
+        items = (self._row.itemAt(index) for index in range(self._row.count()))
+        parts = (item.widget() for item in items if item is not None)
+        return [
+            part for part in parts if part is not None and part not in (self.name, self.place, self.formula)
+        ]
 
     def minimumSizeHint(self) -> QSize:
         return QSize(200, super().minimumSizeHint().height())
