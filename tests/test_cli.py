@@ -345,7 +345,7 @@ def test_a_run_that_would_not_fit_is_refused_with_its_arithmetic(tmp_path: Path,
     assert main(["run", str(file)]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
-    assert "64 heads × 100000 queries × 100000 keys × 4 bytes = 2.3 TiB." in error
+    assert "64 heads × 100000 queries × 100000 keys × 4 bytes = 2.3 TiB; a text of " in error
 
 
 def test_without_torch_numpy_computes_and_says_so(
