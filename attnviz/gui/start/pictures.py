@@ -22,7 +22,7 @@ from attnviz.model.io.files import replace_file
 from attnviz.model.io.presets import Preset
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import shown_head
-from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.trace import Trace
 from attnviz.version import __version__
 
 SIDE = 80
@@ -44,16 +44,27 @@ class Picture:
 
 def picture_of(document: Document, check: Callable[[], None]) -> Picture:
     """The map that a document opens at, from its own run."""
-    trace = execute(document.experiment, "numpy", "auto", check=check, reserve=1)
-    view, site = document.view, trace.shown(document.view.site)
+    view = document.view
+    site = _drawn(document, check).shown(view.site)
     stage = view.stage if view.stage in site.stages else "weights"
-    row, range_id = STAGE_BY_ID[stage], view.range_of(stage)
+    signed, range_id = site.is_signed(stage), view.range_of(stage)
     values, hidden = site.overview(stage, shown_head(site.experiment, view, stage))
-    indices, _ends = cell_indices(values, row.signed, range_id, None, hidden)
+    indices, _ends = cell_indices(values, signed, range_id, None, hidden)
     turned = indices.T if view.orientation == "queries_as_columns" else indices
-    kind = color_kind(row.signed, range_id)
+    kind = color_kind(signed, range_id)
     factors = tuple(math.ceil(length / MOST_CELLS) or 1 for length in turned.shape)
     return Picture(np.ascontiguousarray(pool(turned, (factors[0], factors[1]), kind)), kind)
+
+
+def _drawn(document: Document, check: Callable[[], None]) -> Trace:
+    """The values, or the gradients that the view shows in their place."""
+    view = document.view
+    if view.target is None or view.quantity == "value":
+        return execute(document.experiment, "numpy", "auto", check=check, reserve=1)
+    from attnviz.compute.execute import execute_backward
+
+    found = execute_backward(document.experiment, view.target, "numpy", "auto", check)[1]
+    return found if view.quantity == "gradient" else found.product
 
 
 class Pictures:

@@ -267,6 +267,25 @@ PRESETS: tuple[Preset, ...] = (
         ),
     ),
     Preset(
+        "gradient-of-loss",
+        _SIZE,
+        N_("The gradient of the loss"),
+        N_(
+            "Each cell says how the loss would change with that weight: blue lowers it; the last token "
+            "[mat](query 5) has no next one, so its row is 0."
+        ),
+    ),
+    Preset(
+        "twelve-layers",
+        _SIZE,
+        N_("Gradients through twelve layers"),
+        N_(
+            "The gradient that reaches the attention output of each layer: in the panel Gradients, choose "
+            "Layers. With pre-norm all are alike; choose post for all layers and it shrinks towards the "
+            "first one."
+        ),
+    ),
+    Preset(
         "long-sentence",
         _SIZE,
         N_("A sentence of 128 tokens"),

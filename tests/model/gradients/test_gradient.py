@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 import attnviz
 from attnviz.checkpoints.presets import load_preset
@@ -81,3 +82,25 @@ def test_gradients_have_a_colour_range_of_their_own() -> None:
     view = View(target=LOSS, quantity="gradient")
     assert view.with_range("weights", "log") == Ranges(gradients="log")
     assert View(ranges=Ranges(gradients="log")).range_of("weights") == "head"
+
+
+def test_twelve_layers_get_like_gradients_with_pre_norm_and_less_and_less_with_post() -> None:
+    """The caption of the preset."""
+    experiment = load_preset("twelve-layers").experiment
+
+    def norms(**fields: object) -> list[float]:
+        layers = tuple(replace(one, block=replace(one.block, **fields)) for one in experiment.layers)
+        found = attnviz.backward(replace(experiment, layers=layers), "loss")
+        return [found.norms[name, "attention_output"] for name in found.sites]
+
+    pre, post = norms(), norms(placement="post")
+    assert len(pre) == 12 and max(pre) / min(pre) < 2
+    assert post[-1] / post[0] > 10
+    bare = norms(residual=False, norm_1=None, norm_2=None)
+    assert bare[0] / bare[-1] < 1e-5
+
+
+def test_the_last_row_of_the_preset_of_the_loss_is_zero() -> None:
+    document = load_preset("gradient-of-loss")
+    assert document.view.target == "loss" and document.view.quantity == "gradient"
+    assert not attnviz.backward(document, "loss").site(document.site)["weights"][:, -1].any()
