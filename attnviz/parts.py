@@ -12,6 +12,7 @@ from attnviz.model.spec.attention import Attention, Layer
 from attnviz.model.spec.block import Block, FeedForward, Norm, Transform, Vocabulary
 from attnviz.model.spec.generation import Forced, Writing
 from attnviz.model.spec.latent import Latent
+from attnviz.model.spec.origin import Link
 from attnviz.model.spec.parts import (
     AnyOf,
     Blocks,
@@ -95,6 +96,7 @@ __all__ = [
     "Heads",
     "Identity",
     "Latent",
+    "Link",
     "Layer",
     "Learned",
     "LinearScaling",
