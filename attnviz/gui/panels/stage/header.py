@@ -86,7 +86,6 @@ class StageHeader(QWidget):
         self._gradient.setAutoRaise(True)
         self._gradient.clicked.connect(self.gradient_wanted)
         self._controls = (
-            self._gradient,
             self._proposal,
             self._lined_queries,
             self._lined_heads,
@@ -231,6 +230,11 @@ class StageHeader(QWidget):
         if rest < 0:
             self.place.set_line(self._titles[1])
             self.place.setToolTip(plain_tooltip(self._titles[0]))
+        wanted = self._gradient.sizeHint().width() + GRID
+        has_room = free - name - self.place.sizeHint().width() >= wanted  # the names come first
+        self._gradient.setVisible(has_room)
+        free -= wanted if has_room else 0
+        rest -= wanted if has_room else 0
         self.formula.setVisible(not is_narrow and rest >= self.formula.sizeHint().width() + GRID)
         place = self.place.sizeHint().width()
         self.name.setMinimumWidth(min(name, max(free - place, min(free, self.width() // LEAST_NAME), 0)))
