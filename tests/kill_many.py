@@ -44,10 +44,10 @@ class Window(app.Window):
 
     number = 0
 
-    def start(self):
-        super().start()
+    def begin(self):
+        super().begin()
         self.timer = QTimer(self)
-        self.timer.timeout.connect(self.restore if must_restore else self.begin)
+        self.timer.timeout.connect(self.restore if must_restore else self.begin_edits)
         self.timer.start(20)
 
     def restore(self):
@@ -64,13 +64,13 @@ class Window(app.Window):
         say("restored", self.number, len(steps), int(steps == sorted(steps)))
         self.store.undo()
         self.store.redo()
-        self.begin()
+        self.begin_edits()
 
     @property
     def history(self):
         return self.store.chapters.present.history
 
-    def begin(self):
+    def begin_edits(self):
         self.timer.stop()
         self.timer.timeout.disconnect()
         self.timer.setSingleShot(True)
