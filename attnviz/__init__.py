@@ -143,8 +143,9 @@ def backward(
 ) -> Gradient:
     """The gradient of `target` by every stage and parameter: a trace of the same sites and stages.
 
-    `target` is a cell, "layers.0.self.weights[0, 2, 1]" in public order, or "loss", the mean cross-entropy of
-    the next token at every position. `gradient.parameters` has the gradients by matrices, biases and gains.
+    `target` is a cell, "layers.0.self.weights[0, 2, 1]" in public order; "loss", the mean cross-entropy of
+    the next token at every position; or "loss[3]", that at one. `gradient.parameters` has the gradients by
+    matrices, biases and gains.
     Raises `ValueError` with one sentence for a target that does not exist; see `run` for the rest.
     """
     from attnviz.compute.execute import execute_backward

@@ -127,3 +127,16 @@ def test_the_inspector_opens_a_gradient_and_a_click_leads_towards_the_target(des
     panel.page.followed.emit(Cell("weights", 3, 1))
     assert desk.store.document.view.locked == Cell("weights", 3, 1)
     desk.qtbot.waitUntil(lambda: "∂/∂mixed" in panel.page.toPlainText(), timeout=WAIT_MS)
+
+
+def test_the_loss_at_the_selected_position_is_a_target(desk: Desk) -> None:
+    desk.store.look(query=3)
+    (entry,) = [one for one in all_entries(desk.window) if one.key == "gradient:loss[3]"]
+    assert entry.text == "Gradient: loss of the next token at “on”"
+    entry.run()
+    desk.settle()
+    wanted = attnviz.backward(DOCUMENT, "loss[3]")
+    desk.qtbot.waitUntil(lambda: desk.map.content.quantity == "∂ loss at “on” / ∂ weights", timeout=WAIT_MS)
+    np.testing.assert_allclose(shown(desk), wanted.site(SITE)["weights"][0], atol=1e-14)
+    desk.store.look(query=len(DOCUMENT.experiment.tokens) - 1)
+    assert not [one for one in all_entries(desk.window) if one.key.startswith("gradient:loss[5")]

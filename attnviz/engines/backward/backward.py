@@ -18,7 +18,7 @@ from attnviz.engines.resolution import operands_of
 from attnviz.engines.run import SiteRun, sites_of
 from attnviz.model.gradients.gradient import Gradient, GradientSite, Target, located
 from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.target import parsed
+from attnviz.model.spec.target import TargetLoss, parsed
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import Trace
@@ -27,7 +27,8 @@ from attnviz.model.trace import Trace
 def backward(
     engine: Engine, experiment: Experiment, target: str, check: Check = never_cancelled
 ) -> tuple[Trace, Gradient]:
-    """A pass, and the gradient of `target`: a cell such as "layers.0.self.weights[0, 2, 1]", or "loss".
+    """A pass, and the gradient of `target`: a cell such as "layers.0.self.weights[0, 2, 1]", "loss", or
+    "loss[3]" at one position.
 
     Raises `FieldError` for a target that the experiment does not have.
     """
@@ -39,8 +40,8 @@ def backward(
             site.place.name: SiteGradients(engine, operands_of(engine, experiment, site.site), site)
             for site in made
         }
-        if wanted is None:
-            value, seed = loss_seed(engine, made[-1])
+        if isinstance(wanted, TargetLoss):
+            value, seed = loss_seed(engine, made[-1], wanted)
             name, stage, cell = made[-1].place.name, "logits", None
         else:
             name, index = located(wanted, traces)

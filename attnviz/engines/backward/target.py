@@ -8,7 +8,7 @@ from attnviz.core.dims import Array
 from attnviz.engines.engine import Engine
 from attnviz.engines.run import SiteRun
 from attnviz.errors import FieldError, must_be, quoted
-from attnviz.model.spec.target import LOSS
+from attnviz.model.spec.target import LOSS, TargetLoss
 from attnviz.model.stages import STAGE_BY_ID
 
 
@@ -24,11 +24,12 @@ def cell_seed(engine: Engine, run: SiteRun, stage: str, index: tuple[int, ...]) 
     return engine.asarray(seed)
 
 
-def loss_seed(engine: Engine, run: SiteRun) -> tuple[float, Array]:
-    """The mean cross-entropy of the next token over all positions but the last; its gradient by the logits.
+def loss_seed(engine: Engine, run: SiteRun, loss: TargetLoss) -> tuple[float, Array]:
+    """The mean cross-entropy of the next token over the m positions that count; its gradient by the logits.
 
-    The target of a position is the token after it ("shifted by one"): L = −1/(n − 1) Σ log p_i[t_(i+1)], and
-    ∂L/∂logits = (p − one-hot) / (n − 1). Raises `FieldError` without logits, or with a single token.
+    The target of a position is the token after it ("shifted by one"): L = −1/m Σ log p_i[t_(i+1)], and
+    ∂L/∂logits = (p − one-hot) / m. Raises `FieldError` without logits, with a single token, or for a position
+    without a next token.
     """
     trace = run.trace
     if "logits" not in trace.stages:
@@ -41,12 +42,12 @@ def loss_seed(engine: Engine, run: SiteRun) -> tuple[float, Array]:
         raise FieldError(
             "target", LOSS, must_be("a cell: {token} is no token of the vocabulary", token=quoted(strange))
         )
-    columns = [names.index(token) for token in tokens[1:]]
-    logits = np.asarray(engine.to_numpy(run.features.tf["logits"]), dtype=np.float64)[:-1]
+    rows = np.array(loss.positions(len(tokens)))
+    columns = [names.index(tokens[row + 1]) for row in rows]
+    logits = np.asarray(engine.to_numpy(run.features.tf["logits"]), dtype=np.float64)[rows]
     shifted = logits - logits.max(axis=1, keepdims=True)
     logs = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
-    rows = np.arange(len(columns))
     seed = np.zeros((len(tokens), len(names)))
-    seed[:-1] = np.exp(logs) / len(columns)
+    seed[rows] = np.exp(logs) / len(columns)
     seed[rows, columns] -= 1 / len(columns)
-    return float(-logs[rows, columns].mean()), engine.asarray(seed)
+    return float(-logs[np.arange(len(rows)), columns].mean()), engine.asarray(seed)

@@ -11,12 +11,12 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from attnviz.core.text import visible
+from attnviz.core.text import isolated, visible
 from attnviz.errors import FieldError, among, listed, must_be, whole_number
 from attnviz.i18n import _
 from attnviz.model.explain.arithmetic.reading import Reading
 from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.target import TargetCell
+from attnviz.model.spec.target import TargetCell, TargetLoss, parsed
 from attnviz.model.spec.view import Cell, Quantity
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import Numbers, Origin, SiteTrace, StageSource, Trace
@@ -60,9 +60,22 @@ class Target:
     def name(self, seen_from: str = "") -> str:
         """`loss`, `weights[creature, fluffy], head 2`, or with its site, seen from another one."""
         if self.cell is None:
-            return _("loss")
+            return self._loss_name()
         name = Reading(self.site).full_name(self.cell)
         return name if seen_from in ("", self.site.name) else f"{self.site.name} · {name}"
+
+    @property
+    def positions(self) -> tuple[int, ...]:
+        """The positions of the loss; none for a cell."""
+        wanted = parsed(self.text)
+        return wanted.positions(self.site.experiment.n_queries) if isinstance(wanted, TargetLoss) else ()
+
+    def _loss_name(self) -> str:
+        wanted = parsed(self.text)
+        if not isinstance(wanted, TargetLoss) or wanted.position is None:
+            return _("loss")
+        token = self.site.labels("query")[self.positions[0]]
+        return _("loss at “{token}”").format(token=isolated(visible(token)))
 
 
 class GradientSource(StageSource, Protocol):
@@ -105,11 +118,10 @@ class GradientSite(SiteTrace):
             return 1.0 if (self.target.cell == replace(cell, site="")) else None
         if cell.stage != "logits":
             return None
-        tokens = self.experiment.tokens
-        if cell.row == len(tokens) - 1:
+        if cell.row not in self.target.positions:
             return 0.0
         p = float(self.values.window("probabilities", 0, slice(cell.row, cell.row + 1))[0, cell.column])
-        return (p - self._is_next(cell)) / (len(tokens) - 1)
+        return (p - self._is_next(cell)) / len(self.target.positions)
 
     def why_seed(self, cell: Cell) -> str:
         """The derivative of the target by one of its own cells, in words."""
@@ -118,9 +130,11 @@ class GradientSite(SiteTrace):
         tokens = self.experiment.tokens
         if cell.row == len(tokens) - 1:
             return _("no token follows the last position: the loss does not read it")
+        if cell.row not in self.target.positions:
+            return _("the loss at another position does not read it")
         says = _("(p − {hit}) ÷ {n}, p the probability; the next token here is “{token}”")
         return says.format(
-            hit=int(self._is_next(cell)), n=len(tokens) - 1, token=visible(tokens[cell.row + 1])
+            hit=int(self._is_next(cell)), n=len(self.target.positions), token=visible(tokens[cell.row + 1])
         )
 
     def _is_next(self, cell: Cell) -> bool:

@@ -54,6 +54,7 @@ def judge(experiment: Experiment, engine: str = "numpy") -> None:
             columns = torch.tensor([names.index(token) for token in experiment.tokens[1:]])
             logits = graph.stages[f"{last}.logits"][:-1]
             targets["loss"] = torch.nn.functional.cross_entropy(logits, columns)
+            targets["loss[0]"] = torch.nn.functional.cross_entropy(logits[:1], columns[:1])
     for target, tensor in targets.items():
         if tensor.requires_grad and bool(torch.isfinite(tensor)):
             found = attnviz.backward(experiment, target, engine=engine)
@@ -172,6 +173,8 @@ def test_the_softmax_jacobian_by_hand() -> None:
         ("logits[0, 0]", "target must be one of 'tokens_embedded', 'q', 'k'"),
         ("layers.7.self.weights[0, 0, 0]", "target must be 'layers.0.self'; got 'layers.7.self'."),
         ("loss", "target must be a cell: the experiment has no logits; got 'loss'."),
+        ("loss[1]", "target must be a cell: the experiment has no logits; got 'loss'."),
+        ("loss[1, 2]", "target must be "),
     ],
 )
 def test_a_target_that_does_not_exist_gets_one_sentence(target: str, sentence: str) -> None:

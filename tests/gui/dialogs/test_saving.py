@@ -55,7 +55,7 @@ class Watch:
             buttons.button(QDialogButtonBox.StandardButton.Cancel).click()
 
 
-def slow(document: Document, path: Path, progress: Progress) -> Path:
+def slow(document: Document, path: Path, progress: Progress, **_more: bool) -> Path:
     """A saving of a second and a half."""
     for step in range(STEPS):
         time.sleep(STEP_S)
@@ -111,7 +111,7 @@ def test_closing_with_a_cancelled_saving_keeps_the_window(desk: Desk, answers: A
 def test_an_unexpected_error_is_a_sentence_and_offers_another_file(
     desk: Desk, answers: Answers, monkeypatch: pytest.MonkeyPatch, fault: Exception, suffix: str
 ) -> None:
-    def fail(*_of: object) -> Path:
+    def fail(*_of: object, **_more: object) -> Path:
         raise fault
 
     monkeypatch.setattr(turns, "save", fail)

@@ -103,6 +103,17 @@ def test_the_chain_ends_at_the_target() -> None:
     assert plain(note) == "(p − 1) ÷ 5, p the probability; the next token here is “sat”"
 
 
+def test_the_loss_at_one_position_reads_that_position_alone() -> None:
+    of_loss = attnviz.backward(load_preset("decoder-only"), "loss[1]").site("layers.1.self")
+    assert isinstance(of_loss, GradientSite)
+    (note,) = explain_gradient(of_loss, Cell("logits", 1, 2)).lines[0].notes
+    assert plain(note) == "(p − 1) ÷ 1, p the probability; the next token here is “sat”"
+    (note,) = explain_gradient(of_loss, Cell("logits", 2, 2)).lines[0].notes
+    assert plain(note) == "the loss at another position does not read it"
+    assert of_loss.called("weights") == "∂ loss at “cat” / ∂ weights"
+    assert not of_loss["weights"][:, 2:].any() and of_loss["weights"][:, 1].any()
+
+
 def test_a_product_opens_as_value_times_gradient_and_then_as_its_gradient() -> None:
     product = attnviz.backward(load_preset("decoder-only"), "loss").product.site("layers.0.self")
     assert isinstance(product, GradientSite)

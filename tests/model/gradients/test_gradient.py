@@ -11,7 +11,7 @@ from attnviz.checkpoints.presets import load_preset
 from attnviz.errors import FieldError
 from attnviz.model.gradients.gradient import Gradient, GradientSite, located
 from attnviz.model.ranges import range_ends
-from attnviz.model.spec.target import LOSS, TargetCell, parsed
+from attnviz.model.spec.target import LOSS, TargetCell, TargetLoss, parsed
 from attnviz.model.spec.view import Ranges, View
 
 
@@ -23,7 +23,7 @@ def gradient() -> Gradient:
 def test_a_target_is_written_as_it_is_read() -> None:
     for text in ("layers.0.self.weights[0, 2, 1]", "logits[3, 17]"):
         assert str(parsed(text)) == text
-    assert parsed(LOSS) is None
+    assert parsed(LOSS) == TargetLoss() and parsed("loss[2]") == TargetLoss(2)
     assert parsed("logits[-1,0]") == TargetCell("", "logits", (-1, 0))
 
 

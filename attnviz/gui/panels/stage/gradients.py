@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QWidget
 
-from attnviz.core.text import number
+from attnviz.core.text import isolated, number, visible
 from attnviz.errors import FieldError
 from attnviz.gui.look.icons import icon
 from attnviz.gui.look.theme import GRID, Theme
@@ -17,7 +17,7 @@ from attnviz.gui.widgets.elided import WholeLabel
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.i18n import N_, _
 from attnviz.model.gradients.gradient import Target, located
-from attnviz.model.spec.target import LOSS, TargetCell, parsed
+from attnviz.model.spec.target import LOSS, TargetCell, TargetLoss, parsed
 from attnviz.model.spec.view import Cell, shown_head
 from attnviz.model.stages import STAGE_BY_ID
 
@@ -108,10 +108,16 @@ class GradientBar(QWidget):
 def targets(store: Store) -> list[tuple[str, str, str]]:
     """The loss, the present target and the locked cell: each id is the text of a target."""
     present, locked = store.document.view.target, store.document.locked_here
-    texts = [LOSS, present or LOSS]
+    texts = [LOSS, str(TargetLoss(_position(store))), present or LOSS]
     if locked is not None:
         texts.append(target_of(replace(locked, site=locked.site or store.document.site)))
     return [(text, target_name(store, text), "") for text in dict.fromkeys(texts)]
+
+
+def _position(store: Store) -> int | None:
+    """The selected query, if a token follows it."""
+    query = store.document.view.query
+    return query if query < store.experiment.n_queries - 1 else None
 
 
 def likely_target(store: Store) -> str:
@@ -143,8 +149,8 @@ def target_of(cell: Cell) -> str:
 def target_name(store: Store, text: str) -> str:
     """The target as a reader knows it: `weights[creature, fluffy], head 2`."""
     cell = parsed(text)
-    if cell is None:
-        return _("loss of the next token")
+    if isinstance(cell, TargetLoss):
+        return _loss_name(store, cell)
     trace = store.trace
     try:
         if trace is not None:
@@ -155,6 +161,14 @@ def target_name(store: Store, text: str) -> str:
     except FieldError:
         pass  # the document has no such cell: its text says which
     return text
+
+
+def _loss_name(store: Store, loss: TargetLoss) -> str:
+    tokens = store.experiment.tokens
+    if loss.position is None or not 0 <= loss.position < len(tokens):
+        return _("loss of the next token")
+    token = isolated(visible(tokens[loss.position]))
+    return _("loss of the next token at “{token}”").format(token=token)
 
 
 def _answer(store: Store) -> str:

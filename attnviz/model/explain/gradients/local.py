@@ -88,16 +88,19 @@ def _blocked(reading: Reading, row: int) -> Any:
 def _norm(reading: Reading, use: Use) -> Floats:
     """gain_j (δ_ij − [1 ÷ d] − n_i n_j [÷ d]) ÷ σ."""
     experiment, cell = reading.experiment, use.cell
+    heads: tuple[int, ...] = (cell.head,)
     if use.stage in ("q_normed", "k_normed"):
         norm: Any = experiment.qk_norm
         gain = norm.query_gain if use.stage == "q_normed" else norm.key_gain
+        heads = use.heads if norm.across else heads
     else:
         norm = norm_at(experiment, use.stage)
         gain = norm.gain
-    x = reading.row(cell.stage, cell.head, cell.row)
-    by_all = normalised(norm.kind, x, norm.eps, cell.column)
+    x = np.concatenate([reading.row(cell.stage, head, cell.row) for head in heads])
+    width = len(x) // len(heads)
+    by_all = normalised(norm.kind, x, norm.eps, heads.index(cell.head) * width + cell.column)
     found = by_all if gain is None else by_all * row_array(gain, len(x))
-    return found[list(use.columns)].reshape(use.shape)
+    return found.reshape(len(heads), width)[:, list(use.columns)].reshape(use.shape)
 
 
 def _from_matrix(matrix: Floats, use: Use, width: int = 0) -> Floats:
