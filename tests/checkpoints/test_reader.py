@@ -262,7 +262,7 @@ def test_an_imported_and_saved_model_has_the_numbers_of_its_file(folder: Path, s
     (folder / "model.safetensors").write_bytes(data)
     document = import_checkpoint(folder, ids=IDS)
     assert document.experiment == imported(write_folder(folder, arrays))
-    path = save(document, folder / "saved.safetensors")
+    path = save(document, folder / "saved.safetensors", with_weights=True)
     assert load(path) == document
     with path.open("rb") as file:
         header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
@@ -579,13 +579,14 @@ def test_what_is_saved_can_be_read_again(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     document = import_checkpoint(folder, ids=IDS)
-    file = attnviz.save(document, tmp_path / "made.safetensors")
+    file = attnviz.save(document, tmp_path / "made.safetensors", with_weights=True)
     assert attnviz.load(file) == document
     monkeypatch.setattr("attnviz.model.io.tensors.MAX_NUMBERS", 200)
-    for action in (lambda: attnviz.load(file), lambda: attnviz.save(document, tmp_path / "more.safetensors")):
+    more = tmp_path / "more.safetensors"
+    for action in (lambda: attnviz.load(file), lambda: attnviz.save(document, more, with_weights=True)):
         with pytest.raises(ValueError, match=r"The arrays must have at most 200 numbers; got 304\."):
             action()
-    assert not (tmp_path / "more.safetensors").exists()
+    assert not more.exists()
 
 
 def test_the_first_phi_3_calls_longrope_su(folder: Path) -> None:

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from checkpoints.written import LLAMA_CONFIG, llama_arrays, write_folder
 
+import attnviz
 from attnviz.checkpoints import CheckpointError, import_checkpoint
 from attnviz.model.edit.edits import rename_token, set_tokens
-from attnviz.model.io.files import load, save
+from attnviz.model.io.files import save
 from attnviz.model.text import split_text
 
 TEXT = "cat sat cat sat"
@@ -44,7 +45,7 @@ def test_padding_and_truncation_of_a_tokenizer_are_not_applied(folder: Path) -> 
 def test_another_text_after_the_import_is_an_import_of_that_text(folder: Path, tmp_path: Path) -> None:
     """The text line and `--text` go through the model's tokenizer, before and after saving."""
     document = import_checkpoint(folder, text=TEXT)
-    opened = load(save(document, tmp_path / "saved.safetensors"))
+    opened = attnviz.load(save(document, tmp_path / "saved.safetensors"))
     wanted = import_checkpoint(folder, text="mat on sat").experiment
     for experiment in (document.experiment, opened.experiment):
         assert set_tokens(experiment, split_text(experiment, "mat on sat", "model")) == wanted
