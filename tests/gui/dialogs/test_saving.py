@@ -193,7 +193,7 @@ def test_a_cancel_that_comes_too_late_is_none(desk: Desk, monkeypatch: pytest.Mo
 
 
 def test_a_short_saving_shows_no_dialog(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "save", lambda document, path, progress: save_file(document, path))
+    monkeypatch.setattr(turns, "save", lambda document, path, *_more, **_named: save_file(document, path))
     watch = Watch(cancels=False)
     assert desk.window.documents.save()
     watch.stop()

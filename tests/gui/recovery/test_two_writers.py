@@ -165,7 +165,7 @@ def test_a_change_in_the_middle_of_the_writing_is_noticed(
     stamp = Stamp.of(path)
     plain = turns.save
 
-    def slow(*args: object) -> Path:
+    def slow(*args: object, **_more: object) -> Path:
         change(path, 2.0)
         return plain(*args)  # type: ignore[arg-type]
 
