@@ -347,6 +347,7 @@ MEANT = (
     "at least 2 with rotary positions",  # a head too narrow to rotate
     "a number above 1 with YaRN",
     "must be a token of the vocabulary",  # a word that a model's vocabulary does not have
+    "(n_routed)",  # fewer experts than a token passes through
 )
 """What the sentences say that refuse what was typed, where it is valid only in other company."""
 
