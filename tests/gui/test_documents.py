@@ -424,7 +424,9 @@ def test_every_preset_opens_runs_and_is_painted(make_desk: MakeDesk) -> None:
         document = load_preset(preset.id)
         assert desk.store.document == document and desk.said() == ""
         stage, heads = document.view.stage, document.attention.heads
-        values = attnviz.run(document).shown(document.view.site)[stage]
+        target = document.view.target
+        trace = attnviz.run(document) if target is None else attnviz.backward(document, target)
+        values = trace.shown(document.view.site)[stage]
         if values.ndim == 3:
             head = document.view.head
             values = values[head if len(values) == heads.n_heads else head // heads.group_size]

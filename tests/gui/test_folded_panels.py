@@ -13,7 +13,7 @@ pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 @pytest.fixture
 def desk(make_desk: MakeDesk) -> Desk:
     made = make_desk()
-    made.window.resize(1400, 820)
+    made.window.resize(1500, 820)
     made.qtbot.wait(100)
     return made
 
@@ -46,3 +46,13 @@ def test_another_workspace_has_the_panel_whole(desk: Desk) -> None:
     desk.go("generate")
     desk.go("explore")
     assert not button(desk, "vectors").isChecked() and heights(desk)[1] > 100
+
+
+def test_among_tabs_nothing_is_folded(desk: Desk) -> None:
+    """In a narrow window tokens and vectors are tabs of one place."""
+    desk.window.resize(1280, 820)
+    desk.qtbot.wait(100)
+    before = heights(desk)
+    desk.click(button(desk, "tokens"))
+    assert heights(desk) == before and not button(desk, "tokens").isChecked()
+    assert desk.window.panels["tokens"].isVisible()

@@ -97,7 +97,7 @@ def test_a_file_that_is_opened_shows_the_share_that_is_read(
     path = attnviz.save(load_preset("stories-en"), tmp_path / "d.safetensors")
     plain = documents.load
 
-    def slow(path: Path, progress: Any) -> Any:
+    def slow(path: Path, progress: Any, **_more: Any) -> Any:
         def at(share: float) -> None:
             progress(share)
             while 0.3 < share < 0.9 and not go_on.wait(0.005):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt, QTimer, Slot
+from PySide6.QtCore import QPointF, QRectF, QSignalBlocker, QSize, Qt, QTimer, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QWidget
 
@@ -57,7 +57,9 @@ class FoldButton(PaintedButton):
     def _on_toggled(self, is_folded: bool) -> None:
         dock = self._dock()
         if is_folded and (dock is None or _tabs_of(dock)):
-            self.setChecked(False)  # among tabs it would fold the others, too
+            # Among tabs it would fold the others, too.
+            with QSignalBlocker(self):
+                self.setChecked(False)
             return
         self._panel.setVisible(not is_folded)
         if dock is not None and is_folded:
