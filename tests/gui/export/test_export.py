@@ -41,6 +41,7 @@ from attnviz.gui.export.widget import framed, picture, widget_bytes
 from attnviz.gui.look.fonts import load_fonts
 from attnviz.gui.look.theme import LIGHT
 from attnviz.gui.panels.stage.panel import StageViewPanel
+from attnviz.gui.panels.table import PANEL_BY_ID
 from attnviz.gui.settings import Settings
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.card import Card
@@ -219,7 +220,8 @@ def test_a_panel_is_exported_whole_and_without_what_only_the_mouse_needs(desk: D
     desk.settle()
     block, inspector = desk.window.panels["block"], desk.window.panels["inspector"]
     desk.bring("block")
-    desk.qtbot.waitUntil(lambda: not desk.window.docks["block"].visibleRegion().isEmpty())
+    # In front of its tabs it widens the place that they share.
+    desk.qtbot.waitUntil(lambda: desk.window.docks["block"].width() >= PANEL_BY_ID["block"].width)
     frames = [framed(panel) for panel in (block, inspector)]
     before = [frame.geometry() for frame in frames], desk.window.focusWidget()
     bars = [bar for frame in frames for bar in frame.findChildren(QScrollBar) if bar.isVisible()]

@@ -63,7 +63,7 @@ class ClaimsPanel(Panel):
         super().__init__(store, parent)
         self._is_asked = False
         self._sections: list[_Section] = []
-        self._own, self.detail = OwnClaims(), Detail()
+        self._own, self.detail = OwnClaims(), Detail(self)
         self._own.changed.connect(self._on_own)
         self.detail.hide()
         self.detail.show_it.clicked.connect(self._on_show)

@@ -101,6 +101,10 @@ class StageBox(Thumbnail):
         painter.drawRoundedRect(QRectF(self.rect()).adjusted(inset, inset, -inset, -inset), 4, 4)
         painter.restore()
 
+    def caption_rect(self) -> QRectF:
+        """Beside the picture, in the height of the box."""
+        return QRectF(self.rect())
+
     def _paint_caption(self, painter: QPainter) -> None:
         title, shape = self._title_font(self.isChecked()), number_font(_SHAPE_PX)
         above, below = QFontMetricsF(title), QFontMetricsF(shape)
