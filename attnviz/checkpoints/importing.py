@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from attnviz import resources
 from attnviz.checkpoints.families.family import Around, Config, Family, Sizes
@@ -22,6 +23,8 @@ from attnviz.checkpoints.linked import link_of
 from attnviz.checkpoints.opening import open_checkpoint
 from attnviz.checkpoints.plan import Planned, architecture, has_head, left_out, plan
 from attnviz.checkpoints.reader import CONFIG, Checkpoint, CheckpointError
+from attnviz.checkpoints.signals.reading import read_signal
+from attnviz.checkpoints.signals.signal import PLACE, SignalKind
 from attnviz.checkpoints.texts import Tokens, id_list, read_tokens, token_ids
 from attnviz.errors import FieldError, about, among, message_of, must_be
 from attnviz.i18n import _
@@ -89,6 +92,8 @@ def import_checkpoint(
     *,
     memory_text: str | None = None,
     memory_ids: Sequence[int] | None = None,
+    image: str | os.PathLike[str] | None = None,
+    features: Any = None,
     dtype: DType = "float32",
     attention_only: bool = False,
     ignore_keys: Sequence[str] = (),
@@ -98,7 +103,9 @@ def import_checkpoint(
 
     `path` is a folder as `transformers` saves it (config.json, model.safetensors, tokenizer.json), or a file
     in it. The text is a string, which needs the package `tokenizers` and a tokenizer.json, or token ids;
-    `memory_text` or `memory_ids` are the input of the encoder, for encoder-decoder models.
+    `memory_text` or `memory_ids` are the input of the encoder, for encoder-decoder models. A model of images
+    reads the file `image` instead, prepared as its preprocessor_config.json says, or `features`, an array
+    (channel, row, column); a model of sound reads `features`, (band, frame), in the encoder.
     With `attention_only` the document has the first layer's norm and attention alone. `ignore_keys` are keys
     of the configuration that are passed over although this program does not know what they change.
 
@@ -114,10 +121,13 @@ def import_checkpoint(
     checkpoint = open_checkpoint(path)
     found = _read(checkpoint, attention_only, ignore_keys)
     try:
-        experiment = _experiment(found, given, memory, attention_only, progress)
+        signal = read_signal(found.family.signal, found.config, checkpoint, image, features)
+        seen = None if signal is None else signal.features
+        experiment = _experiment(found, (given, memory, seen), attention_only, progress)
         if resources.root() not in located(path).resolve().parents:  # every program has what it ships
             _mark(experiment, link_of(checkpoint, located(path), attention_only, ignore_keys))
-        return Document(replace(experiment, dtype=dtype), title=_title(found))
+        shown = None if signal is None else signal.image
+        return Document(replace(experiment, dtype=dtype), title=_title(found), image=shown)
     except CheckpointError:
         raise
     except ValueError as error:
@@ -134,8 +144,12 @@ def weights(link: Link) -> Mapping[str, Matrix] | None:
     if link_of(checkpoint, path, link.attention_only, link.ignored_keys).digest != link.digest:
         return None
     found = _read(checkpoint, link.attention_only, link.ignored_keys)
-    memory = (None, [0]) if found.encoder and not link.attention_only else (None, None)
-    experiment = _experiment(found, (None, [0]), memory, link.attention_only, no_progress)
+    signal = found.family.signal
+    blank = None if signal is None else np.zeros(signal.shape(found.config))
+    stacks = {"layers"} | ({"encoder"} if found.encoder and not link.attention_only else set())
+    read = stacks - (set() if signal is None else {signal.stack})
+    text, memory = ((None, [0]) if stack in read else (None, None) for stack in ("layers", "encoder"))
+    experiment = _experiment(found, (text, memory, blank), link.attention_only, no_progress)
     _mark(experiment, link)
     return {matrix.origin.name: matrix for matrix in _of_model(experiment) if matrix.origin is not None}
 
@@ -161,7 +175,7 @@ class Described:
     text.
 
     `n_encoder_layers` is 0 without an encoder beside a decoder. `left_out` are tensors that are not read: of
-    a head for classes.
+    a head for classes. `signal` is the kind of input that is no text.
     """
 
     family: str
@@ -170,6 +184,7 @@ class Described:
     n_weights: int
     reads_text: bool
     left_out: tuple[str, ...] = ()
+    signal: SignalKind | None = None
 
 
 def left_out_words(names: Sequence[str]) -> str:
@@ -193,6 +208,7 @@ def describe(
         sum(math.prod(tensor.shape) for tensor in tensors),
         _tokens(found).reads_text,
         left_out(found.checkpoint),
+        None if found.family.signal is None else found.family.signal.kind,
     )
 
 
@@ -265,27 +281,22 @@ def _check_layers(sizes: Sizes, checkpoint: Checkpoint) -> None:
 OF_A_LAYER = frozenset(Layer.__struct_fields__)
 
 _Text = tuple[str | None, Sequence[int] | None]
+Features = NDArray[np.float64]
 
 
 def _experiment(
-    found: _Import, given: _Text, memory: _Text, attention_only: bool, progress: Progress
+    found: _Import, reads: tuple[_Text, _Text, Features | None], attention_only: bool, progress: Progress
 ) -> Experiment:
-    """The whole experiment, in the default dtype."""
-    family, config = found.family, found.config
+    """The whole experiment, in the default dtype; `reads` are the text, the memory's text, and a signal."""
+    (text, memory, features), around = reads, found.around
     known = _tokens(found)
-    texts = known.texts
-    ids = token_ids(known, *given, name="ids")
     by_place = _arrays(found, attention_only, progress)
     common = by_place.pop(("layers", None), {})
-    around, embedding = found.around, matrix_of(common.pop("vocabulary.embedding"))
+    given = common.pop("vocabulary.embedding", None)
+    embedding = None if given is None else matrix_of(given)
     added = in_memory(common.pop("vectors", np.zeros(())))
-    head = {name: common.pop(name) for name in tuple(common) if name.startswith("vocabulary.")}
-
-    def vectors(chosen: Sequence[int]) -> ExplicitVectors:
-        return ExplicitVectors(
-            Matrix(in_float64(embedding.rows(list(chosen))) * around.embedding_scale + added)
-        )
-
+    head = _taken(common, "vocabulary.")
+    weights = {name.removeprefix(PLACE): in_memory(of) for name, of in _taken(common, PLACE).items()}
     entry = {name: common.pop(name) for name in tuple(common) if name.partition(".")[0] in OF_A_LAYER}
 
     def with_weights(stack: str, layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
@@ -295,26 +306,53 @@ def _experiment(
         """The layers that read the tokens; the first one has the position added to the token vectors."""
         return with_weights("layers", (filled(first, entry), *behind))
 
-    tokens = tuple(texts[i] for i in ids)
+    def sequence(stack: str, given: _Text, name: str) -> tuple[tuple[str, ...], ExplicitVectors]:
+        """The tokens that a stack reads, and their vectors: of the signal, or of a text."""
+        signal = found.family.signal
+        if signal is not None and signal.stack == stack and features is not None:
+            _refuse_text(found, given, name)
+            made = signal.vectors(found.config, weights, features)
+            return signal.names(found.config, len(made)), ExplicitVectors(Matrix(made))
+        assert embedding is not None  # a stack that reads tokens
+        ids = token_ids(known, *given, name=name)
+        rows = in_float64(embedding.rows(list(ids))) * around.embedding_scale + added
+        return tuple(known.texts[i] for i in ids), ExplicitVectors(Matrix(rows))
+
+    tokens, vectors = sequence("layers", text, "ids")
     if attention_only:
         fields: dict[str, Any] = {"layers": main_layers(_attention_alone(found.layers[0]))}
         fields["embedding_norm"] = around.embedding_norm
-        return Experiment(tokens, vectors(ids), **filled_fields(fields, common))
+        return Experiment(tokens, vectors, **filled_fields(fields, common))
     fields = {"layers": main_layers(*found.layers)}
     for name in ("embedding_norm", "final_norm", "encoder_norm", "encoder_embedding_norm"):
         fields[name] = getattr(around, name)
     if found.encoder:
-        memory_ids = token_ids(known, *memory, name="memory_ids")
-        fields["memory"] = Memory(tuple(texts[i] for i in memory_ids), vectors(memory_ids))
+        fields["memory"] = Memory(*sequence("encoder", memory, "memory_ids"))
         fields["encoder"] = with_weights("encoder", found.encoder)
-    elif memory != (None, None):
-        needless = must_be("null for {family}, which has no encoder", family=family.title)
-        raise FieldError("memory_ids", next(one for one in memory if one is not None), needless)
-    if has_head(found.checkpoint) or family.is_tied(config):
+    else:
+        _refuse_text(found, memory, "memory_ids")
+    if embedding is not None and (has_head(found.checkpoint) or found.family.is_tied(found.config)):
         fields["vocabulary"] = _vocabulary(around, known, embedding, head)
-    if has_head(found.checkpoint):
+    if embedding is not None and has_head(found.checkpoint):
         fields["readout"] = "vocabulary"
-    return Experiment(tokens, vectors(ids), **filled_fields(fields, common))
+    return Experiment(tokens, vectors, **filled_fields(fields, common))
+
+
+def _taken(arrays: dict[str, Numbers], beginning: str) -> dict[str, Numbers]:
+    """The arrays at places with this beginning, which `arrays` then lacks."""
+    return {name: arrays.pop(name) for name in tuple(arrays) if name.startswith(beginning)}
+
+
+def _refuse_text(found: _Import, given: _Text, name: str) -> None:
+    """Raise `FieldError` for a text or ids that no stack reads."""
+    if given == (None, None):
+        return
+    signal = found.family.signal
+    if signal is None:
+        needless = must_be("null for {family}, which has no encoder", family=found.family.title)
+    else:
+        needless = must_be("null for {family}, which reads no text there", family=found.family.title)
+    raise FieldError(name, next(one for one in given if one is not None), needless)
 
 
 def _attention_alone(layer: Layer) -> Layer:

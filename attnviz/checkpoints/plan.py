@@ -149,7 +149,7 @@ _LANGUAGE_MODEL = re.compile("LMHead|CausalLM|MaskedLM|MTModel$")
 """Architectures that end in logits of the vocabulary, whatever else their names say."""
 
 _CLASSES = re.compile(
-    r"For(Sequence|Token)Classification$|ForQuestionAnswering$|ForMultipleChoice$|DoubleHeads|"
+    r"For(Sequence|Token|Image|Audio)Classification$|ForQuestionAnswering$|ForMultipleChoice$|DoubleHeads|"
     r"ElectraForPreTraining$|ForNextSentencePrediction$"
 )
 """Architectures that end in class scores; the model below the head is imported."""

@@ -131,7 +131,7 @@ def read_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
     weights = given if given.suffix == ".safetensors" and given.is_file() else folder / WEIGHTS
     if not (folder / CONFIG).exists():
         _refuse_without_config(folder)
-    config = _object(folder / CONFIG)
+    config = read_object(folder / CONFIG)
     if weights.is_file():
         tensors = _tensors(weights)
     elif (folder / INDEX).is_file():
@@ -199,7 +199,7 @@ def _nothing_to_read(folder: Path) -> Message:
     )
 
 
-def _object(file: Path) -> dict[str, Any]:
+def read_object(file: Path) -> dict[str, Any]:
     """The JSON object in a file."""
     try:
         data = parse(file.read_text(encoding="utf-8-sig"))
@@ -220,7 +220,7 @@ def _object(file: Path) -> dict[str, Any]:
 
 def _sharded(index: Path) -> dict[str, StoredTensor]:
     """The tensors of several files, each at the place in the index."""
-    names = _object(index).get("weight_map")
+    names = read_object(index).get("weight_map")
     if not isinstance(names, dict) or not all(isinstance(file, str) for file in names.values()):
         fault = FieldError("weight_map", names, Message("must have a file name for each tensor"))
         raise CheckpointError(about(index.name, fault.message))

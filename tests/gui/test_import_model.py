@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from checkpoints.written import LLAMA_CONFIG, llama_arrays, write_folder
 from desk import Answers, Desk
+from PIL import Image
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
@@ -227,3 +228,25 @@ def test_a_sentence_is_wrapped_and_no_markup(
         assert label.heightForWidth(label.width()) <= label.height()
 
     act(desk, monkeypatch, person)
+
+
+def test_an_image_for_a_model_of_images(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    transformers = pytest.importorskip("transformers")
+    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
+    config = transformers.ViTConfig(**sizes, image_size=8, patch_size=4)
+    transformers.ViTModel(config).save_pretrained(tmp_path)
+    image = tmp_path / "image.png"
+    Image.fromarray(np.full((20, 30, 3), 128, np.uint8)).save(image)
+
+    def person(person: Person) -> None:
+        person.write_folder(tmp_path)
+        person.sees("ViT: 1 layers")
+        assert person.dialog.findChild(QPlainTextEdit, "import_text").isHidden()
+        assert not person.button.isEnabled()
+        person.desk.type_text(person.dialog.findChild(QLineEdit, "import_signal"), str(image))
+        person.press_import()
+        person.until(lambda: not person.dialog.isVisible())
+
+    act(desk, monkeypatch, person)
+    assert desk.store.experiment.tokens == ("[CLS]", "1,1", "1,2", "2,1", "2,2")
+    assert desk.store.document.image is not None

@@ -166,7 +166,8 @@ def _norm() -> Norm:
     return Norm("layer", EPS)
 
 
-def _heads(config: Config, stack: str) -> Heads:
+def bart_heads(config: Config, stack: str) -> Heads:
+    """The heads of the `encoder` or of the `decoder`."""
     n_heads = config[f"{stack}_attention_heads"]
     return Heads(n_heads, n_heads, config["d_model"] // n_heads)
 
@@ -185,7 +186,7 @@ def _with_feed_forward(config: Config, stack: str) -> Block:
 def encoder_layer(config: Config, index: int) -> Layer:
     """One layer of the encoder without its weights; positions are added before the first one."""
     return Layer(
-        heads=_heads(config, "encoder"),
+        heads=bart_heads(config, "encoder"),
         position=_position(config, index),
         block=_with_feed_forward(config, "encoder"),
     )
@@ -193,7 +194,7 @@ def encoder_layer(config: Config, index: int) -> Layer:
 
 def layer(config: Config, index: int) -> Layer:
     """One layer of the decoder without its weights; positions are added before the first one."""
-    layout = _heads(config, "decoder")
+    layout = bart_heads(config, "decoder")
     return Layer(
         heads=layout,
         position=_position(config, index),

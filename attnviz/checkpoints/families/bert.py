@@ -65,12 +65,17 @@ TOKEN_TYPES = "token_types"
 
 
 def linear(
-    stem: str, weights: str, bias: str, size: tuple[str, str], is_there: Callable[[Config], bool] = always
+    stem: str,
+    weights: str,
+    bias: str,
+    size: tuple[str, str],
+    is_there: Callable[[Config], bool] = always,
+    has_bias: Callable[[Config], bool] | None = None,
 ) -> tuple[Tensor, ...]:
     """The matrix and the bias of a linear map; `size` is (out, in)."""
     return (
         Tensor(stem + ".weight", weights, size, transposed, is_there),
-        Tensor(stem + ".bias", bias, size[:1], is_there=is_there),
+        Tensor(stem + ".bias", bias, size[:1], is_there=has_bias or is_there),
     )
 
 

@@ -1,7 +1,7 @@
-"""The text encoder of CLIP, as image generators use it alone: causal, quick GELU, norms before each half.
+"""The two encoders of CLIP, each alone: text is causal, images are not; quick GELU, norms before each half.
 
-Radford et al. 2021, arXiv:2103.00020; keys and names as in `transformers`, models/clip. Its output is a
-vector of each token: the projection into the space of images is not imported.
+Radford et al. 2021, arXiv:2103.00020; keys and names as in `transformers`, models/clip. Their output is a
+vector of each token: the projections into the common space are not imported.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from attnviz.checkpoints.families.decoder import (
     two_maps,
 )
 from attnviz.checkpoints.families.family import (
+    Around,
     Config,
     Family,
     Ignored,
@@ -28,6 +29,10 @@ from attnviz.checkpoints.families.family import (
     unread,
     whole,
 )
+from attnviz.checkpoints.families.vit import IMAGE_KEYS, image_layer, image_sizes
+from attnviz.checkpoints.families.vit import is_tied as never_tied
+from attnviz.checkpoints.signals.patches import IMAGE
+from attnviz.checkpoints.signals.signal import PLACE
 from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.parts import NoPosition
 from attnviz.model.spec.positions import Learned, Position
@@ -45,6 +50,18 @@ KEYS = (
     flag("tie_word_embeddings", True),
 )
 
+VISION_KEYS = (
+    *IMAGE_KEYS,
+    whole("patch_size", 32),
+    whole("hidden_size", 768),
+    whole("intermediate_size", 3072),
+    whole("num_hidden_layers", 12),
+    whole("num_attention_heads", 12),
+    activation_key("quick_gelu"),
+    positive("layer_norm_eps", 1e-5),
+    unread("projection_dim"),
+)
+
 _LAYER = "text_model.encoder.layers.{layer}."
 _EMBEDDINGS = "text_model.embeddings."
 
@@ -58,6 +75,30 @@ TENSORS = (
         (_LAYER + "layer_norm2", "block.norm_2"),
         ("text_model.final_layer_norm", "final_norm"),
     ),
+)
+
+_IMAGE_LAYER = "vision_model.encoder.layers.{layer}."
+_IMAGE_EMBEDDINGS = "vision_model.embeddings."
+
+VISION_TENSORS = (
+    Tensor(_IMAGE_EMBEDDINGS + "class_embedding", PLACE + "first", ("d",)),
+    Tensor(
+        _IMAGE_EMBEDDINGS + "patch_embedding.weight", PLACE + "patches", ("d", "channels", "patch", "patch")
+    ),
+    Tensor(_IMAGE_EMBEDDINGS + "position_embedding.weight", "position.table", ("positions", "d")),
+    *attention(_IMAGE_LAYER + "self_attn.", always, output="out_proj"),
+    *two_maps(_IMAGE_LAYER + "mlp.", "fc1", "fc2"),
+    *gains_and_biases(
+        ("vision_model.pre_layrnorm", "embedding_norm"),
+        (_IMAGE_LAYER + "layer_norm1", "block.norm_1"),
+        (_IMAGE_LAYER + "layer_norm2", "block.norm_2"),
+        ("vision_model.post_layernorm", "final_norm"),
+    ),
+)
+
+VISION_IGNORED = (
+    Ignored(_IMAGE_EMBEDDINGS + "position_ids", "the numbers 0, 1, 2, …"),
+    Ignored("visual_projection.weight", "the projection into the space of texts"),
 )
 
 IGNORED = (
@@ -97,4 +138,24 @@ CLIP_TEXT = Family(
     norm_after_layers("layer", "layer_norm_eps"),
     is_tied,
     IGNORED,
+)
+
+
+def vision_around(config: Config) -> Around:
+    """A norm before the layers, and one after them."""
+    return Around(layer_norm(config), layer_norm(config))
+
+
+CLIP_VISION = Family(
+    "CLIP (vision)",
+    ("clip_vision_model",),
+    "vision_model.",
+    VISION_KEYS,
+    VISION_TENSORS,
+    image_sizes,
+    image_layer,
+    vision_around,
+    never_tied,
+    VISION_IGNORED,
+    signal=IMAGE,
 )

@@ -14,6 +14,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from attnviz.checkpoints.signals.signal import Signal
 from attnviz.errors import POSITIVE, FieldError, Message, among, listed, missing, must_be, whole_number
 from attnviz.model.spec.arrays import in_float64
 from attnviz.model.spec.attention import Layer
@@ -246,6 +247,7 @@ class Family:
             experiment has. Arrays at the place `vectors` of no layer are added to the token vectors.
         architectures: The saved classes that this table is for, before another one of the same model types;
             none: all.
+        signal: The input of a model that reads an image or sound in place of a text.
         refuse: Raises `ValueError` for settings that a block does not support; not called if only an
         attention is imported.
     """
@@ -265,3 +267,4 @@ class Family:
     refuse: Callable[[Config], None] | None = None
     endings: tuple[tuple[str, str], ...] = ()
     architectures: tuple[str, ...] = ()
+    signal: Signal | None = None

@@ -20,6 +20,8 @@ class Refused:
 _EXPERTS = N_("a mixture of experts")
 _PIXELS = N_("patches of an image for tokens")
 _SOUND = N_("convolutions over sound")
+_SCALED = N_("a learned factor of each half's output")
+_TWO = N_("two encoders in one file")
 _STATE = N_("a recurrent state in the place of attention")
 
 REFUSED: tuple[Refused, ...] = (
@@ -29,10 +31,10 @@ REFUSED: tuple[Refused, ...] = (
     Refused(("olmoe",), _EXPERTS, "olmo2"),
     Refused(("qwen3_next",), _STATE, "qwen3"),
     Refused(("mamba", "mamba2", "rwkv", "jamba"), _STATE, "llama"),
-    Refused(("vit", "clip_vision_model", "dinov2", "siglip_vision_model"), _PIXELS, "bert"),
-    Refused(("clip",), _PIXELS, "clip_text_model"),
+    Refused(("dinov2", "siglip_vision_model"), _SCALED, "vit"),
+    Refused(("clip",), _TWO, "clip_vision_model"),
     Refused(("gemma3",), _PIXELS, "gemma3_text"),
-    Refused(("whisper", "wav2vec2"), _SOUND, "bart"),
+    Refused(("wav2vec2",), _SOUND, "whisper"),
     Refused(("albert",), N_("an embedding narrower than its layers"), "bert"),
     Refused(("xlnet",), N_("two streams of attention"), "bert"),
     Refused(("diffllama",), N_("a difference of two attentions"), "llama"),

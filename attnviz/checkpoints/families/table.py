@@ -5,7 +5,7 @@ from __future__ import annotations
 from attnviz.checkpoints.families.bart import BART, MARIAN
 from attnviz.checkpoints.families.bert import BERT
 from attnviz.checkpoints.families.bloom import BLOOM
-from attnviz.checkpoints.families.clip import CLIP_TEXT
+from attnviz.checkpoints.families.clip import CLIP_TEXT, CLIP_VISION
 from attnviz.checkpoints.families.cohere import COHERE, COHERE2
 from attnviz.checkpoints.families.deberta_v2 import DEBERTA_V2
 from attnviz.checkpoints.families.deepseek import DEEPSEEK_V2, DEEPSEEK_V3
@@ -35,6 +35,8 @@ from attnviz.checkpoints.families.smollm3 import SMOLLM3
 from attnviz.checkpoints.families.stablelm import STABLELM
 from attnviz.checkpoints.families.starcoder2 import STARCODER2
 from attnviz.checkpoints.families.t5 import T5, T5_ENCODER
+from attnviz.checkpoints.families.vit import VIT
+from attnviz.checkpoints.families.whisper import WHISPER
 
 FAMILIES: tuple[Family, ...] = (
     GPT2,
@@ -73,6 +75,9 @@ FAMILIES: tuple[Family, ...] = (
     ELECTRA,
     MODERNBERT,
     CLIP_TEXT,
+    CLIP_VISION,
+    VIT,
+    WHISPER,
     DEBERTA_V2,
     T5_ENCODER,
     T5,

@@ -26,6 +26,12 @@ def add(command: ArgumentParser) -> None:
         "--memory-text", metavar="TEXT", help=_("the input text of the encoder of an encoder-decoder")
     )
     command.add_argument("--memory-ids", metavar="1,2,3", help=_("token ids instead of that text"))
+    command.add_argument("--image", metavar="FILE", help=_("the picture for a model that reads images"))
+    command.add_argument(
+        "--features",
+        metavar="FILE.npy",
+        help=_("an array for a model of images (channel, row, column) or of sound (band, frame)"),
+    )
     command.add_argument("--dtype", default="float32", help=_("the precision (default: float32)"))
     command.add_argument(
         "--ignore-key",
@@ -54,6 +60,7 @@ def run(options: Namespace) -> int:
     from attnviz.checkpoints import CheckpointError, import_checkpoint
     from attnviz.checkpoints.hub import download, is_missing
     from attnviz.checkpoints.importing import describe, left_out_words
+    from attnviz.checkpoints.signals.reading import read_array
 
     try:
         if options.download and is_missing(options.folder):
@@ -64,6 +71,8 @@ def run(options: Namespace) -> int:
             _ids("ids", options.ids),
             memory_text=options.memory_text,
             memory_ids=_ids("memory_ids", options.memory_ids),
+            image=options.image,
+            features=None if options.features is None else read_array(options.features),
             dtype=options.dtype,
             attention_only=options.attention_only,
             ignore_keys=tuple(options.ignore_key),

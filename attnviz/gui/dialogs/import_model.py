@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QPalette
@@ -25,6 +27,8 @@ from PySide6.QtWidgets import (
 
 from attnviz.checkpoints.hub import download, is_missing
 from attnviz.checkpoints.importing import Described, describe, import_checkpoint, left_out_words
+from attnviz.checkpoints.signals.reading import read_array
+from attnviz.checkpoints.signals.signal import SignalKind
 from attnviz.compute.scheduler import CancelToken, Scheduler
 from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.look.theme import GRID
@@ -48,6 +52,18 @@ class Reading:
 
     text: str | None
     ids: tuple[int, ...] | None
+
+
+NO_TEXT = Reading(None, None)
+
+ARRAY = ".npy"
+_ACCEPTED: dict[SignalKind, tuple[str, ...]] = {
+    "image": ("*.png", "*.jpg", "*.jpeg", "*.webp", "*.bmp", f"*{ARRAY}"),
+    "sound": (f"*{ARRAY}",),
+}
+"""Files of each kind of input."""
+_REPLACED: dict[SignalKind, str] = {"image": "text", "sound": "memory"}
+"""The text that each kind of input replaces."""
 
 
 def ask_import(window: QWidget, scheduler: Scheduler, folder: str) -> tuple[Document | None, str]:
@@ -88,7 +104,9 @@ class ImportDialog(QDialog):
             _("Input text"),
         )
         self._text, self._memory = QPlainTextEdit(), QPlainTextEdit()
-        self._memory_label = QLabel(_("Encoder input"))
+        self._signal = QLineEdit()
+        self._signal_button = QPushButton(_("Choose…"))
+        self._form, self._file = QFormLayout(), QHBoxLayout()
         self._alone = Toggle(_("first attention only"))
         self._name_parts()
         self._lay_out()
@@ -97,6 +115,7 @@ class ImportDialog(QDialog):
         self._kind.changed.connect(self._refresh)
         self._text.textChanged.connect(self._refresh)
         self._memory.textChanged.connect(self._refresh)
+        self._signal.textChanged.connect(self._refresh)
         self._look()
 
     @property
@@ -118,6 +137,7 @@ class ImportDialog(QDialog):
             (self._kind, "import_kind", _("Input text")),
             (self._text, "import_text", _("Model input")),
             (self._memory, "import_memory", _("Encoder input")),
+            (self._signal, "import_signal", _("Input file")),
             (self._alone, "import_alone", _("first attention only")),
         )
         for widget, name, title in parts:
@@ -151,7 +171,13 @@ class ImportDialog(QDialog):
         self._download.setAutoDefault(False)
         self._download.clicked.connect(self._get)
         self._download.hide()
-        form = QFormLayout()
+        self._signal_button.setObjectName("import_signal_button")
+        self._signal_button.setToolTip(_("Chooses the image, or the .npy file of features"))
+        self._signal_button.setAutoDefault(False)
+        self._signal_button.clicked.connect(self._choose_signal)
+        self._file.addWidget(self._signal, 1)
+        self._file.addWidget(self._signal_button)
+        form = self._form
         form.setHorizontalSpacing(2 * GRID)
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.ExpandingFieldsGrow)
         form.addRow(_("Model"), row)
@@ -159,7 +185,8 @@ class ImportDialog(QDialog):
         form.addRow("", self._download)
         form.addRow(_("Input format"), self._kind)
         form.addRow(_("Model input"), self._text)
-        form.addRow(self._memory_label, self._memory)
+        form.addRow(_("Encoder input"), self._memory)
+        form.addRow(_("Input file"), self._file)
         form.addRow("", self._alone)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
         self._import = buttons.addButton(_("Import"), QDialogButtonBox.ButtonRole.ActionRole)
@@ -201,6 +228,19 @@ class ImportDialog(QDialog):
         if name:
             self._folder.setText(name)
             self._look()
+
+    @Slot()
+    def _choose_signal(self) -> None:
+        kind = None if self._described is None else self._described.signal
+        patterns = " ".join(_ACCEPTED[kind]) if kind is not None else "*"
+        name, _kind = QFileDialog.getOpenFileName(
+            self,
+            _("Input file"),
+            self._signal.text(),
+            _("Inputs of the model ({patterns})").format(patterns=patterns),
+        )
+        if name:
+            self._signal.setText(name)
 
     @Slot()
     def _get(self) -> None:
@@ -257,14 +297,32 @@ class ImportDialog(QDialog):
     @Slot()
     def _refresh(self) -> None:
         """Show the inputs that this model needs, and enable the import when all are present."""
+        needs = self._needs()
+        self._form.setRowVisible(self._kind, bool(needs & {"text", "memory"}))
+        self._form.setRowVisible(self._text, "text" in needs)
+        self._form.setRowVisible(self._memory, "memory" in needs)
+        self._form.setRowVisible(self._file, "signal" in needs)
+        given = self._given()
+        self._import.setEnabled(self._described is not None and all(name in given for name in needs))
+
+    def _needs(self) -> frozenset[str]:
+        """The inputs that this model reads: a text, one of its encoder, and a file."""
         described = self._described
-        has_encoder = described is not None and described.n_encoder_layers > 0
-        self._memory.setVisible(has_encoder)
-        self._memory_label.setVisible(has_encoder)
-        is_ready = described is not None and self._reading(self._text) is not None
-        if has_encoder:
-            is_ready = is_ready and self._reading(self._memory) is not None
-        self._import.setEnabled(is_ready)
+        if described is None:
+            return frozenset({"text"})
+        texts = {"text", "memory"} if described.n_encoder_layers else {"text"}
+        if described.signal is None:
+            return frozenset(texts)
+        return frozenset((texts | {"signal"}) - {_REPLACED[described.signal]})
+
+    def _given(self) -> dict[str, Any]:
+        """The inputs that are present."""
+        given = {
+            "text": self._reading(self._text),
+            "memory": self._reading(self._memory),
+            "signal": self._signal.text().strip(),
+        }
+        return {name: value for name, value in given.items() if value}
 
     def _reading(self, box: QPlainTextEdit) -> Reading | None:
         """Content of a box; None if it is empty or no list of ids."""
@@ -278,12 +336,14 @@ class ImportDialog(QDialog):
     @Slot()
     def _start(self) -> None:
         """Import in the worker; the dialog closes when the document is ready."""
-        reads, memory = self._reading(self._text), self._reading(self._memory)
-        folder, alone = self.folder, self._alone.value()
-        if reads is None or self._described is None:
+        needs, described = self._needs(), self._described
+        given = {name: value for name, value in self._given().items() if name in needs}
+        if described is None or len(given) < len(needs):
             return
-        if not self._described.n_encoder_layers or memory is None:
-            memory = Reading(None, None)
+        folder, alone = self.folder, self._alone.value()
+        reads, memory = given.get("text", NO_TEXT), given.get("memory", NO_TEXT)
+
+        signals = _signals(given.get("signal"), described.signal)
 
         def job(token: CancelToken) -> Document:
             return import_checkpoint(
@@ -292,6 +352,7 @@ class ImportDialog(QDialog):
                 reads.ids,
                 memory_text=memory.text,
                 memory_ids=memory.ids,
+                **signals(),
                 attention_only=alone,
                 progress=token.progress.at,
             )
@@ -309,6 +370,14 @@ class ImportDialog(QDialog):
         self._refresh()
         if not is_expected(error):
             raise error
+
+
+def _signals(file: str | None, kind: SignalKind | None) -> Callable[[], dict[str, Any]]:
+    """Reads a file as an argument of the import when called: features, or the image."""
+    if file is None:
+        return dict
+    is_array = kind == "sound" or file.lower().endswith(ARRAY)
+    return lambda: {"features": read_array(file)} if is_array else {"image": file}
 
 
 def _nothing(token: CancelToken) -> None:

@@ -23,6 +23,7 @@ from attnviz.model.io.migrations import MIGRATIONS, migrated, path_before
 from attnviz.model.spec.arrays import WHERE, Matrix
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.image import Image
 from attnviz.model.spec.origin import Link, Linked, nothing_linked
 from attnviz.model.spec.value import as_matrix
 from attnviz.model.spec.view import View
@@ -61,6 +62,7 @@ class File(Struct, frozen=True, forbid_unknown_fields=True):
     title: str = ""
     caption: str = ""
     claims: tuple[str, ...] = ()
+    image: Image | None = None
     checkpoint: Link | None = None
 
 
@@ -137,7 +139,7 @@ def document_from(
         raise FieldError("key", half, Message("must consist of whole characters")) from None
     except (msgspec.ValidationError, ValueError) as error:
         raise path_in_file(field_error(error, File, data, "$")) from None
-    return Document(file.experiment, file.view, file.title, file.caption, file.claims)
+    return Document(file.experiment, file.view, file.title, file.caption, file.claims, file.image)
 
 
 def _weights(link: Any, linked: Linked) -> Mapping[str, Matrix]:
@@ -215,6 +217,7 @@ def write(document: Document, names: Mapping[Matrix, str], link: Link | None = N
         "title": document.title,
         **({"caption": document.caption} if document.caption else {}),
         **({"claims": document.claims} if document.claims else {}),
+        **({"image": plain(document.image)} if document.image is not None else {}),
         **({} if link is None else {"checkpoint": msgspec.to_builtins(link)}),
         "experiment": plain(document.experiment),
         "view": plain(document.view),

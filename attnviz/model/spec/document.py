@@ -11,6 +11,7 @@ from attnviz.model.claims.parser import parse
 from attnviz.model.notebook import html
 from attnviz.model.sites.sites import at, shown_site
 from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.image import Image
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.value import Value
 from attnviz.model.spec.view import Cell, View, shown_head
@@ -23,7 +24,8 @@ class Document(Value, frozen=True):
     """An experiment and its view. `title` names it in the window and in figures.
 
     `caption` says in a sentence what to see in it; its words may refer to tokens (see `model/captions.py`).
-    `claims` are conditions over its stages, such as `weights[2].sum() == 1` (see `model/claims/`).
+    `claims` are conditions over its stages, such as `weights[2].sum() == 1` (see `model/claims/`). `image` is
+    the one whose patches are the tokens; it changes no number.
     """
 
     experiment: Experiment
@@ -31,6 +33,7 @@ class Document(Value, frozen=True):
     title: str = ""
     caption: str = ""
     claims: tuple[str, ...] = ()
+    image: Image | None = None
 
     def check(self) -> None:
         if len(self.claims) > MOST_CLAIMS:

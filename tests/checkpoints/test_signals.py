@@ -1,0 +1,244 @@
+"""ViT, CLIP's encoder of images, and Whisper against eager `transformers`, and pictures against its image
+processors, on tiny models with random weights."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+from checkpoints.reference_models import promoted, random_model  # noqa: E402  (skipped without it)
+from PIL import Image  # noqa: E402
+from transformers import (  # noqa: E402
+    CLIPVisionConfig,
+    CLIPVisionModel,
+    CLIPVisionModelWithProjection,
+    ViTConfig,
+    ViTForImageClassification,
+    ViTModel,
+    WhisperConfig,
+    WhisperForConditionalGeneration,
+)
+from transformers.models.clip.image_processing_pil_clip import CLIPImageProcessorPil  # noqa: E402
+from transformers.models.vit.image_processing_pil_vit import ViTImageProcessorPil  # noqa: E402
+
+import attnviz  # noqa: E402
+from attnviz.checkpoints import CheckpointError, import_checkpoint  # noqa: E402
+from attnviz.checkpoints.importing import describe  # noqa: E402
+from attnviz.checkpoints.signals.image import preparation_of, read_image  # noqa: E402
+from attnviz.engines.engine import Engine  # noqa: E402
+from attnviz.engines.numpy_engine import NumpyEngine  # noqa: E402
+from attnviz.engines.run import run  # noqa: E402
+from attnviz.engines.torch_engine import TorchEngine  # noqa: E402
+from attnviz.model.io.files import load, save  # noqa: E402
+from attnviz.model.spec.image import Image as Patches  # noqa: E402
+from attnviz.model.stages import result_of  # noqa: E402
+from attnviz.model.trace import Trace  # noqa: E402
+
+Floats = NDArray[np.float64]
+TOLERANCE = 1e-10
+
+IMAGES = {
+    "hidden_size": 24,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "intermediate_size": 40,
+    "image_size": 14,
+    "patch_size": 4,
+}
+"""Three patches a side, and two pixels that no patch covers."""
+WHISPER = {
+    "vocab_size": 13,
+    "d_model": 24,
+    "encoder_layers": 2,
+    "decoder_layers": 3,
+    "encoder_attention_heads": 4,
+    "decoder_attention_heads": 3,
+    "encoder_ffn_dim": 40,
+    "decoder_ffn_dim": 36,
+    "num_mel_bins": 6,
+    "max_source_positions": 10,
+    "max_target_positions": 12,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+    "decoder_start_token_id": 1,
+}
+IDS = (5, 2, 7, 7, 0, 11)
+CASES = {
+    "ViT": (ViTModel, ViTConfig, IMAGES, "layernorm"),
+    "ViT without biases": (ViTModel, ViTConfig, {**IMAGES, "qkv_bias": False}, "layernorm"),
+    "ViT with classes": (ViTForImageClassification, ViTConfig, IMAGES, "vit.layernorm"),
+    "CLIP": (CLIPVisionModel, CLIPVisionConfig, IMAGES, "post_layernorm"),
+    "CLIP with a projection": (
+        CLIPVisionModelWithProjection,
+        CLIPVisionConfig,
+        IMAGES,
+        "vision_model.post_layernorm",
+    ),
+}
+ENGINES = {"numpy": NumpyEngine("float64"), "torch": TorchEngine("float64", "cpu")}
+
+
+def saved(folder: Path, model: type[Any], config: Any) -> Any:
+    """A random model, saved in `folder`."""
+    made = random_model(model, config)
+    made.save_pretrained(folder)
+    return made
+
+
+def outputs(trace: Trace, kind: str = "layers") -> list[Floats]:
+    """The result of each layer of a stack."""
+    last = {name.split(".")[1]: trace.site(name) for name in trace.sites if name.startswith(kind)}
+    return [site[result_of(site.stages)] for site in last.values()]
+
+
+@pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
+@pytest.mark.parametrize("case", CASES)
+def test_an_encoder_of_patches_is_that_of_transformers(tmp_path: Path, case: str, engine: Engine) -> None:
+    model, config, sizes, norm = CASES[case]
+    with promoted():
+        theirs = saved(tmp_path, model, config(**sizes))
+        pixels = torch.randn(1, 3, 14, 14)
+        with torch.no_grad():
+            made = theirs(pixels, output_hidden_states=True, output_attentions=True)
+            last = theirs.get_submodule(norm)(made.hidden_states[-1])[0].numpy()
+    trace = run(engine, import_checkpoint(tmp_path, features=pixels.numpy(), dtype="float64").experiment)
+    assert len(trace.sites) == 3
+    for name, weights in zip(trace.sites, made.attentions, strict=True):
+        np.testing.assert_allclose(trace.site(name)["weights"], weights[0].numpy(), rtol=0, atol=TOLERANCE)
+    expected = [state[0].numpy() for state in made.hidden_states[1:-1]] + [last]
+    for ours, wanted in zip(outputs(trace), expected, strict=True):
+        np.testing.assert_allclose(ours, wanted, rtol=0, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
+def test_whisper_is_that_of_transformers(tmp_path: Path, engine: Engine) -> None:
+    with promoted():
+        theirs = saved(tmp_path, WhisperForConditionalGeneration, WhisperConfig(**WHISPER))
+        features = torch.randn(1, 6, 20)
+        with torch.no_grad():
+            made = theirs(features, decoder_input_ids=torch.tensor([IDS]), output_attentions=True)
+    document = import_checkpoint(tmp_path, ids=IDS, features=features.numpy(), dtype="float64")
+    trace = run(engine, document.experiment)
+    assert document.experiment.memory is not None
+    assert document.experiment.memory.tokens[:3] == ("0.00s", "0.02s", "0.04s")
+    theirs_by_kind = {
+        "encoder": made.encoder_attentions,
+        "decoder.self": made.decoder_attentions,
+        "decoder.cross": made.cross_attentions,
+    }
+    for kind, attentions in theirs_by_kind.items():
+        stack, _, which = kind.partition(".")
+        names = [name for name in trace.sites if name.startswith(stack) and name.endswith(which)]
+        for name, weights in zip(names, attentions, strict=True):
+            np.testing.assert_allclose(
+                trace.site(name)["weights"], weights[0].numpy(), rtol=0, atol=TOLERANCE
+            )
+    logits = trace.site(trace.sites[-1])["logits"]
+    np.testing.assert_allclose(logits, made.logits[0].numpy(), rtol=0, atol=TOLERANCE)
+    encoded = outputs(trace, "encoder")[-1]
+    np.testing.assert_allclose(encoded, made.encoder_last_hidden_state[0].numpy(), rtol=0, atol=TOLERANCE)
+
+
+def picture(folder: Path, size: tuple[int, int] = (37, 29), name: str = "picture.png") -> Path:
+    """The file of a picture of random colours, (width, height)."""
+    pixels = np.random.default_rng(3).integers(0, 256, (size[1], size[0], 3), dtype=np.uint8)
+    Image.fromarray(pixels).save(folder / name)
+    return folder / name
+
+
+PROCESSORS = {
+    "ViT": ViTImageProcessorPil(size={"height": 14, "width": 14}),
+    "bicubic": ViTImageProcessorPil(size={"height": 14, "width": 20}, resample=3, do_normalize=False),
+    "CLIP": CLIPImageProcessorPil(
+        size={"shortest_edge": 16}, crop_size={"height": 14, "width": 14}, resample=3
+    ),
+    "unscaled": ViTImageProcessorPil(size={"height": 14, "width": 14}, do_rescale=False),
+    "small": CLIPImageProcessorPil(size={"shortest_edge": 8}, crop_size={"height": 14, "width": 14}),
+}
+
+
+@pytest.mark.parametrize("size", [(37, 29), (29, 37), (14, 14)])
+@pytest.mark.parametrize("name", PROCESSORS)
+def test_a_picture_is_prepared_as_by_transformers(tmp_path: Path, name: str, size: tuple[int, int]) -> None:
+    file, processor = picture(tmp_path, size), PROCESSORS[name]
+    processor.save_pretrained(tmp_path)
+    expected = processor(Image.open(file), return_tensors="np")["pixel_values"][0]
+    made = preparation_of(tmp_path, 14)
+    ours = made.numbers(made.picture(read_image(file)))
+    np.testing.assert_allclose(ours, expected, rtol=0, atol=2e-6)  # theirs are float32
+
+
+def test_the_picture_stays_with_the_document(tmp_path: Path) -> None:
+    saved(tmp_path, ViTModel, ViTConfig(**IMAGES))
+    document = import_checkpoint(tmp_path, image=picture(tmp_path))
+    assert document.experiment.tokens[:3] == ("[CLS]", "1,1", "1,2")
+    kept = document.image
+    assert kept is not None
+    assert (kept.rows, kept.columns, kept.begin, kept.n_tokens) == (3, 3, 1, 10)
+    assert kept.patch(0) is None
+    assert kept.patch(5) == (1, 1)
+    assert kept.token(1, 1) == 5
+    save(document, tmp_path / "document.json", with_weights=True)
+    again = load(tmp_path / "document.json")
+    assert again.image == kept
+    assert again.experiment == document.experiment
+    shown = Image.open(io.BytesIO(kept.png))
+    assert shown.size == (12, 12)  # the pixels that patches cover
+
+
+def test_a_linked_document_finds_the_weights_of_its_image_model(tmp_path: Path) -> None:
+    saved(tmp_path, ViTModel, ViTConfig(**IMAGES))
+    document = import_checkpoint(tmp_path, image=picture(tmp_path))
+    save(document, tmp_path / "document.json")
+    assert attnviz.load(tmp_path / "document.json").experiment == document.experiment
+
+
+def test_what_is_missing_or_needless_is_said(tmp_path: Path) -> None:
+    vit, whisper = tmp_path / "vit", tmp_path / "whisper"
+    saved(vit, ViTModel, ViTConfig(**IMAGES))
+    saved(whisper, WhisperForConditionalGeneration, WhisperConfig(**WHISPER))
+    assert describe(vit).signal == "image"
+    assert describe(whisper).signal == "sound"
+    file = picture(tmp_path)
+    for fault, arguments in {
+        "image must be an image file, or features must be given; got null.": {},
+        "features must be 3x14x14 for this configuration; got 3x2x2.": {"features": np.zeros((3, 2, 2))},
+        "ids must be null for ViT, which reads no text there; got [1, 2].": {"image": file, "ids": [1, 2]},
+        "none.png: The file must exist.": {"image": tmp_path / "none.png"},
+        "config.json: The file must be an image.": {"image": vit / "config.json"},
+    }.items():
+        with pytest.raises(CheckpointError) as raised:
+            import_checkpoint(vit, **arguments)
+        assert str(raised.value).removeprefix("vit: ") == fault
+    with pytest.raises(CheckpointError, match="image must be null for a model that reads text"):
+        import_checkpoint(whisper, ids=IDS, image=file)
+    with pytest.raises(CheckpointError, match="features must be an array of features"):
+        import_checkpoint(whisper, ids=IDS)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("size", "large"), ("resample", 9), ("image_mean", [0.1]), ("image_std", [0, 1, 1]), ("do_resize", 3)],
+)
+def test_a_preparation_that_cannot_be_used_is_refused(tmp_path: Path, key: str, value: object) -> None:
+    saved(tmp_path, ViTModel, ViTConfig(**IMAGES))
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps({key: value}))
+    with pytest.raises(CheckpointError, match=f"preprocessor_config.json: {key}"):
+        import_checkpoint(tmp_path, image=picture(tmp_path))
+
+
+@pytest.mark.parametrize("fields", [{"png": b"GIF"}, {"rows": 0}, {"columns": 999}, {"begin": -1}])
+def test_a_picture_of_a_document_is_checked(fields: dict[str, Any]) -> None:
+    good = {"png": b"\x89PNG\r\n\x1a\n", "rows": 2, "columns": 2, "begin": 0}
+    with pytest.raises(ValueError, match=r"image\."):
+        Patches(**{**good, **fields})
