@@ -38,6 +38,7 @@ from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.mapped import Made
 from attnviz.model.spec.origin import Link, Origin
 from attnviz.model.spec.parts import DType, ExplicitVectors, Memory
+from attnviz.model.spec.view import View
 
 NO_NUMBERS = frozenset(
     # Names, versions, storage:
@@ -127,7 +128,8 @@ def import_checkpoint(
         if resources.root() not in located(path).resolve().parents:  # every program has what it ships
             _mark(experiment, link_of(checkpoint, located(path), attention_only, ignore_keys))
         shown = None if signal is None else signal.image
-        return Document(replace(experiment, dtype=dtype), title=_title(found), image=shown)
+        view = View() if shown is None else View(picture="patches")
+        return Document(replace(experiment, dtype=dtype), view, title=_title(found), image=shown)
     except CheckpointError:
         raise
     except ValueError as error:

@@ -15,7 +15,7 @@ from attnviz.model.stages import STAGE_BY_ID
 
 Count = Annotated[int, Meta(ge=0)]
 Orientation = Literal["queries_as_rows", "queries_as_columns"]
-Picture = Literal["map", "mean", "lines"]
+Picture = Literal["map", "mean", "lines", "patches"]
 Projection = Literal["features", "principal", "pair"]
 Quantity = Literal["value", "gradient", "product"]
 Range = Literal["row", "head", "global", "log", "symmetric", "percentile", "without_first"]
@@ -62,7 +62,8 @@ class View(Value, frozen=True):
 
     `plane` are the two features drawn as the axes of the plane, unless `projection` is the principal plane or
     that of the pair in focus; `keys` the keys whose share of each row of weights is summed; `picture` draws
-    weights as a map, as the map of their `mean` over the heads, or as `lines` between words; `locked` is the
+    weights as a map, as the map of their `mean` over the heads, as `lines` between words, or on the `patches`
+    of the document's image; `locked` is the
     cell under inspection, `site` the selected attention (empty: the main one). A value past the end of the
     experiment (a head it does not have) is shown as the last one. `target` is the number whose gradient
     `quantity` shows in place of the values: a cell such as "layers.0.self.weights[0, 2, 1]", or "loss".

@@ -69,7 +69,7 @@ class StageHeader(QWidget):
         self._proposal.setCursor(Qt.CursorShape.PointingHandCursor)
         self._proposal.clicked.connect(self._on_proposal)
         self._proposed = ""
-        self._can_be_mean = False
+        self._can_be: frozenset[str] = frozenset()
         self._titles = ("", "")
         self._fitted: tuple[object, ...] = ()
         """State that the line was last fitted to."""
@@ -123,21 +123,26 @@ class StageHeader(QWidget):
         if proposed:
             self._proposal.setText(_("Try: {range}").format(range=_(RANGE_BY_ID[proposed].label)))
 
-    def show_picture(self, view: View, *, can_be_lines: bool, can_be_mean: bool) -> None:
-        """The picture of the stage, and what belongs to it: the range of a map, the choice of lines."""
-        is_lines = can_be_lines and view.picture == "lines"
+    def show_picture(self, view: View, *, can_be_lines: bool, can_be: frozenset[str]) -> None:
+        """The picture of the stage, and what belongs to it: the range of a map, the choice of lines.
+
+        `can_be` are further pictures that this stage of this document has: "mean", "patches".
+        """
         self._picture.setVisible(can_be_lines)
-        if can_be_mean != self._can_be_mean:
-            self._can_be_mean = can_be_mean
+        if can_be != self._can_be:
+            self._can_be = can_be
             self._name_pictures()
-        is_mean = can_be_mean and view.picture == "mean"
-        self._picture.set_value("lines" if is_lines else "mean" if is_mean else "map")
+        known = can_be | ({"lines"} if can_be_lines else set())
+        shown = view.picture if view.picture in known else "map"
+        is_lines = shown == "lines"
+        self._picture.set_value(shown)
         self._lined_queries.set_value(view.lines.queries)
         self._lined_heads.set_value(view.lines.heads)
         self._lined_queries.setVisible(is_lines)
-        self._lined_heads.setVisible(is_lines)
-        self._range.setVisible(not is_lines)
-        self._proposal.setVisible(not is_lines and bool(self._proposed))
+        self._lined_heads.setVisible(shown in ("lines", "patches"))
+        is_map = shown in ("map", "mean")
+        self._range.setVisible(is_map)
+        self._proposal.setVisible(is_map and bool(self._proposed))
         self._fit()
 
     def show_gradient(self, is_shown: bool) -> None:
@@ -260,11 +265,13 @@ class StageHeader(QWidget):
             _("Mean"),
             _("Mean of all heads as a map; a click opens the head with the largest weight"),
         )
+        patches = ("patches", _("Image"), _("Weights of the selected query on the patches of the image"))
         self._picture.set_options(
             [
                 ("map", _("Map"), _("Weights as a map of queries and keys")),
-                *([mean] if self._can_be_mean else []),
+                *([mean] if "mean" in self._can_be else []),
                 ("lines", _("Lines"), _("Weights as lines from words to words")),
+                *([patches] if "patches" in self._can_be else []),
             ]
         )
         self._lined_queries.setAccessibleName(_("Lines of which queries"))

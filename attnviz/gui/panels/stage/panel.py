@@ -22,6 +22,7 @@ from attnviz.gui.stage_heat import highlight, short_title, stage_content, stage_
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.heat.map import HeatMap
 from attnviz.gui.widgets.lines.view import WordLinesView
+from attnviz.gui.widgets.pictures.patches import PatchesView
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.i18n import _
 from attnviz.model.edit import edits
@@ -94,8 +95,14 @@ class StageViewPanel(Panel):
         self._words.key_clicked.connect(self._on_clicked)
         self._words_scroll = clear_scroll(self._words, sideways=False)
         self._words_scroll.hide()
+        self._patches = PatchesView()
+        self._patches.query_clicked.connect(self._on_query)
+        self._patches.key_hovered.connect(self._on_hovered)
+        self._patches.key_clicked.connect(self._on_clicked)
+        self._patches.hide()
         row.addWidget(self.map, 1)
         row.addWidget(self._words_scroll, 1)
+        row.addWidget(self._patches, 1)
         row.addWidget(self._side)
         self._fold()
         self.setFocusProxy(self.map)
@@ -129,6 +136,7 @@ class StageViewPanel(Panel):
     def apply_theme(self, theme: Theme) -> None:
         super().apply_theme(theme)
         self._header.apply_theme(theme)
+        self._patches.apply_theme(theme)
         self._gradients.apply_theme(theme)
         self._side.apply_theme(theme)
         if self.store.trace is not None:
@@ -161,23 +169,35 @@ class StageViewPanel(Panel):
         range_id, head = view.range_of(stage), shown_head(site.experiment, view, stage)
         self._header.show_range(range_id, proposed_range(site, stage, range_id, head))
         self._header.show_gradient(view.target is not None)
-        can_be_mean = has_mean(site, stage)
-        self._header.show_picture(view, can_be_lines=_has_lines(site, stage), can_be_mean=can_be_mean)
-        self._show_lines(site, stage)
+        has = {"mean": has_mean(site, stage), "patches": self._has_patches(site, stage)}
+        can_be = frozenset(name for name, is_there in has.items() if is_there)
+        self._header.show_picture(view, can_be_lines=_has_lines(site, stage), can_be=can_be)
+        self._show_picture(site, stage)
         if self._is_side_open:
             self._side.show_output(self.store.shown_site, view)
         self._light(site)
 
-    def _show_lines(self, site: SiteTrace, stage: str) -> None:
-        """Show the lines in place of the map if the view draws this stage so."""
-        view = self.store.shown_view
-        is_lines = view.picture == "lines" and _has_lines(site, stage)
-        if is_lines:
-            self._words.set_lines(word_lines(site, view, stage), self._titled(stage_title(site, view, stage)))
-        if self._words_scroll.isHidden() == is_lines:
-            self.map.setVisible(not is_lines)
-            self._words_scroll.setVisible(is_lines)
-            self.setFocusProxy(self._words if is_lines else self.map)
+    def _show_picture(self, site: SiteTrace, stage: str) -> None:
+        """Show the lines or the image in place of the map if the view draws this stage so."""
+        view, image = self.store.shown_view, self.store.document.image
+        title = self._titled(stage_title(site, view, stage))
+        shown: QWidget = self.map
+        if view.picture == "lines" and _has_lines(site, stage):
+            shown = self._words_scroll
+            self._words.set_lines(word_lines(site, view, stage), title)
+        elif view.picture == "patches" and image is not None and self._has_patches(site, stage):
+            shown = self._patches
+            self._patches.set_image(word_lines(site, view, stage), image, title)
+        if shown.isHidden():
+            for part in (self.map, self._words_scroll, self._patches):
+                part.setVisible(part is shown)
+            self.setFocusProxy(self._words if shown is self._words_scroll else shown)
+
+    def _has_patches(self, site: SiteTrace, stage: str) -> bool:
+        """True if the numbers are weights between the patches of the document's image."""
+        image = self.store.document.image
+        sizes = site.shape("weights")[-2:]
+        return image is not None and _has_lines(site, stage) and sizes == (image.n_tokens,) * 2
 
     def _help_labels(self, stage: str, *, has_shares: bool) -> None:
         """Let the labels of queries take clicks, and those of keys that have shares of each row."""
@@ -196,6 +216,7 @@ class StageViewPanel(Panel):
         on_weights = focus is not None and STAGE_BY_ID[focus.stage].score_shaped
         lit = (focus.row, focus.column) if focus is not None and on_weights else (view.query, -1)
         self._words.set_chosen(*lit)
+        self._patches.set_chosen(*lit)
         if self._is_side_open:
             self._side.light(self.store.shown_site, view, focus, self.theme)
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
 import pytest
 from desk import count_color, picture
 from experiments import sited
 from first_layer import change
+from msgspec.structs import replace
 from panels import PanelBench
+from PIL import Image
 from pointer import drag, move, press, release
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtTest import QTest
@@ -25,6 +29,7 @@ from attnviz.gui.widgets.formula_line import FormulaLine
 from attnviz.gui.widgets.heat.margins.spread import shares
 from attnviz.gui.widgets.lines.view import WordLinesView
 from attnviz.gui.widgets.pictures.bars import Bars
+from attnviz.gui.widgets.pictures.patches import KEYS, PatchesView
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.model.edit import edits
 from attnviz.model.edit.layers import set_n_layers
@@ -32,6 +37,7 @@ from attnviz.model.io.presets import load_preset
 from attnviz.model.masks import mask_of
 from attnviz.model.sites.sites import at
 from attnviz.model.spec.document import Document
+from attnviz.model.spec.image import Image as Patches
 from attnviz.model.spec.parts import Causal, Padding, Painted
 from attnviz.model.spec.view import Cell, Lines, Ranges
 from attnviz.model.stages import STAGE_BY_ID
@@ -359,6 +365,30 @@ def test_weights_are_drawn_as_lines_by_a_switch_and_other_stages_as_maps(qtbot: 
     assert bench.panel.map.isVisible() and not words.isVisible() and not switch.isVisible()
     bench.store.look(stage="weights")
     assert words.isVisible() and bench.panel.focusProxy() is words
+
+
+def test_weights_between_the_patches_of_an_image_are_drawn_on_it(qtbot: QtBot) -> None:
+    bench = PanelBench(qtbot, StageViewPanel, "fluffy-blue-creature", 720, 420)
+    file = io.BytesIO()
+    Image.new("RGB", (8, 8)).save(file, "PNG")
+    document = bench.store.document
+    assert document.experiment.n_queries == 4
+    bench.store.open(replace(document, image=Patches(file.getvalue(), rows=2, columns=2)))
+    bench.store.look(locked=None, stage="weights", query=3)
+    patches = bench.find(PatchesView, "patches")
+    assert bench.panel.map.isVisible() and not patches.isVisible()
+    bench.find(QAbstractButton, "segment_patches").click()
+    assert bench.store.document.view.picture == "patches"
+    assert patches.isVisible() and not bench.panel.map.isVisible()
+    np.testing.assert_allclose(patches.weights, bench.store.trace["weights"][0, 3], rtol=1e-6)
+    at = patches.token_rect(KEYS, 1).center().toPoint()
+    QTest.mouseClick(patches, Qt.MouseButton.LeftButton, NO_KEY, at)
+    assert bench.store.document.view.locked == Cell("weights", 3, 1, 0)
+    bench.store.look(stage="scores")
+    assert bench.panel.map.isVisible() and not patches.isVisible()
+    bench.store.look(stage="weights", locked=None)
+    bench.store.edit(edits.set_n_tokens, 5)  # no longer the patches of the image
+    assert bench.panel.map.isVisible() and bench.panel.findChild(QAbstractButton, "segment_patches") is None
 
 
 def test_the_mean_of_the_heads_is_a_map_whose_cells_open_the_head_behind_them(qtbot: QtBot) -> None:
