@@ -10,7 +10,9 @@ from attnviz.model.caches import FullCache, PagedCache, QuantisedCache, RingCach
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.attention import Attention, Layer
 from attnviz.model.spec.block import Block, FeedForward, Norm, Transform, Vocabulary
+from attnviz.model.spec.experts import Experts
 from attnviz.model.spec.generation import Forced, Writing
+from attnviz.model.spec.image import Image
 from attnviz.model.spec.latent import Latent
 from attnviz.model.spec.origin import Link
 from attnviz.model.spec.parts import (
@@ -82,6 +84,7 @@ __all__ = [
     "Deberta",
     "Dilated",
     "Documents",
+    "Experts",
     "DrawnRow",
     "DrawnTable",
     "Dropout",
@@ -90,6 +93,7 @@ __all__ = [
     "ExplicitSinks",
     "ExplicitVectors",
     "FeedForward",
+    "Image",
     "Forced",
     "FullCache",
     "Global",

@@ -14,6 +14,7 @@ from experiments import sited
 
 from attnviz.model.operands.matrices import projection_array
 from attnviz.model.spec.block import FeedForward, Norm
+from attnviz.model.spec.experts import Experts
 from attnviz.model.spec.parts import Explicit, Identity, Role, Seeded
 from attnviz.model.spec.rows import DrawnRow, Row
 from attnviz.model.spec.site import Site
@@ -22,7 +23,7 @@ from attnviz.model.trace import Trace
 
 ROLES: dict[str, Role] = {"q": "query", "k": "key", "v": "value", "attention_output": "output"}
 LATENT = ("q_latent", "latent_projected", "latent", "rope_key")
-MAPS = {"ffn_gate": "gate", "ffn_up": "up", "ffn_output": "down"}
+MAPS = {"router": "router", "ffn_gate": "gate", "ffn_up": "up", "ffn_output": "down"}
 
 
 def dot(a: list[float], b: list[float]) -> float:
@@ -80,9 +81,13 @@ def projected(experiment: Site, cell: Cell, read: Any) -> float:
 
 
 def transformed(ffn: FeedForward, d_model: int, cell: Cell, read: Any) -> float:
-    """x W_gate + b, x W_up + b or h W_down + b."""
-    role = MAPS[cell.stage]
-    shape = (ffn.d_hidden, d_model) if role == "down" else (d_model, ffn.d_hidden)
+    """x W_gate + b, x W_up + b or h W_down + b; with experts also x W_router + b."""
+    role, experts = MAPS[cell.stage], ffn.experts
+    width = ffn.d_hidden if experts is None else experts.n * ffn.d_hidden + experts.d_shared
+    shape = (width, d_model) if role == "down" else (d_model, width)
+    if role == "router":
+        assert experts is not None
+        shape = (d_model, experts.n + experts.shared_gate)
     weights = matrix(getattr(ffn, role), shape)
     added = entry_of(getattr(ffn, f"{role}_bias"), shape[1], cell.column, 0.0)
     return dot(read.row(read.stages[0], 0, cell.row), weights[:, cell.column].tolist()) + added
@@ -127,6 +132,41 @@ def hidden(ffn: FeedForward, cell: Cell, read: Any) -> float:
         gate, up = min(gate, 7.0), max(-7.0, min(up, 7.0))
         return (up + 1) * gate / (1 + math.exp(-1.702 * gate))
     return activated(ffn.activation, gate) * up
+
+
+def routed_to(experts: Experts, cell: Cell, read: Any) -> float:
+    """The weight of an expert: DeepSeek-AI 2024 (V3), equations 13 to 16; Mixtral's with a softmax."""
+    logits = read.row("router", 0, cell.row)
+    if cell.column == experts.n:
+        return 1 / (1 + math.exp(-logits[cell.column]))
+    logits = logits[: experts.n]
+    powers = [math.exp(logit) for logit in logits]
+    shares = [power / math.fsum(powers) for power in powers]
+    if experts.shares == "sigmoid":
+        shares = [1 / (1 + math.exp(-logit)) for logit in logits]
+    measured = [
+        share + entry_of(experts.correction, experts.n, index, 0.0) for index, share in enumerate(shares)
+    ]
+    size = experts.n // experts.n_groups
+    groups = [measured[start : start + size] for start in range(0, experts.n, size)]
+    of_group = [sum(sorted(group)[-2:]) if experts.shares == "sigmoid" else max(group) for group in groups]
+    best = sorted(range(len(groups)), key=lambda group: -of_group[group])[: experts.n_active_groups]
+    allowed = [index for index in range(experts.n) if index // size in best]
+    chosen = sorted(allowed, key=lambda index: -measured[index])[: experts.n_active]
+    if cell.column not in chosen:
+        return 0.0
+    total = math.fsum(shares[index] for index in chosen) if experts.normalised else 1.0
+    return experts.scale * shares[cell.column] / total
+
+
+def times_weight(ffn: FeedForward, cell: Cell, read: Any) -> float:
+    """A hidden feature times the weight of its expert; 1 of a shared expert without a gate."""
+    experts, value = ffn.experts, float(read("ffn_hidden", 0, cell.row, cell.column))
+    assert experts is not None
+    expert = cell.column // ffn.d_hidden
+    if expert < experts.n:
+        return value * float(read("routing", 0, cell.row, expert))
+    return value * float(read("routing", 0, cell.row, experts.n)) if experts.shared_gate else value
 
 
 def activated(activation: str, z: float) -> float:

@@ -14,6 +14,7 @@ from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.attention import Attention, Layer
 from attnviz.model.spec.block import Block, FeedForward, Norm, Transform, Vocabulary
 from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.experts import Experts
 from attnviz.model.spec.latent import LATENT_ROLES, Latent
 from attnviz.model.spec.parts import (
     Alibi,
@@ -201,6 +202,42 @@ SPREAD: dict[str, Experiment] = {
         qk_norm=QKNorm("layer", query_gain=DrawnRow(1), across=True),
         heads=Heads(2, 2, 4),
         position=Rope(50.0),
+    ),
+    "experts": small(
+        block=Block(
+            feed_forward=FeedForward(3, "silu", gated=True, down_bias=DrawnRow(3), experts=Experts(4, 2))
+        )
+    ),
+    "experts, a shared one with a gate": small(
+        block=Block(
+            "parallel",
+            feed_forward=FeedForward(
+                3,
+                "gelu",
+                experts=Experts(3, 2, normalised=False, scale=1.5, d_shared=4, shared_gate=True),
+                router_bias=DrawnRow(5),
+            ),
+        )
+    ),
+    "experts in groups": small(
+        block=Block(
+            norm_1=None,
+            feed_forward=FeedForward(
+                2,
+                "relu",
+                up_bias=DrawnRow(2),
+                experts=Experts(
+                    6,
+                    2,
+                    "sigmoid",
+                    scale=2.5,
+                    n_groups=3,
+                    n_active_groups=2,
+                    correction=DrawnRow(7),
+                    d_shared=3,
+                ),
+            ),
+        )
     ),
     "clamped": small(block=Block(feed_forward=FeedForward(4, "clamped_swish", gated=True))),
     "qk gains": small(

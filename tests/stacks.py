@@ -23,6 +23,7 @@ from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.attention import Attention, Layer
 from attnviz.model.spec.block import Block, FeedForward, Norm, NormPlacement, Transform, Vocabulary
 from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.experts import Experts, SharesKind
 from attnviz.model.spec.latent import Latent
 from attnviz.model.spec.parts import (
     Alibi,
@@ -77,6 +78,29 @@ def feed_forwards(draw: st.DrawFn) -> FeedForward:
         gated,
         *(draw(weights) for _ in range(3)),
         *(draw(ROWS) for _ in range(3)),
+        draw(st.one_of(st.none(), st.none(), experts())),
+        draw(weights),
+        draw(ROWS),
+    )
+
+
+@st.composite
+def experts(draw: st.DrawFn) -> Experts:
+    """Any mixture of experts."""
+    groups, each = draw(st.integers(1, 3)), draw(st.integers(1, 3))
+    active_groups = draw(st.integers(1, groups))
+    d_shared = draw(st.integers(0, 3))
+    return Experts(
+        groups * each,
+        draw(st.integers(1, active_groups * each)),
+        draw(st.sampled_from(get_args(SharesKind))),
+        draw(st.booleans()),
+        draw(st.sampled_from([1.0, 1.0, 2.5])),
+        groups,
+        active_groups,
+        draw(ROWS),
+        d_shared,
+        d_shared > 0 and draw(st.booleans()),
     )
 
 

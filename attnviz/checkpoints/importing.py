@@ -399,7 +399,7 @@ def _outside(layer: Layer) -> tuple[str, ...]:
     return _OUTSIDE if block is not None and block.placement != "post" else (*_OUTSIDE, "block.")
 
 
-_OUTSIDE = ("block.feed_forward", "block.norm_2", "block.after_", "cross.", "encoder.")
+_OUTSIDE = ("experts.", "block.feed_forward", "block.norm_2", "block.after_", "cross.", "encoder.")
 """Paths in a layer outside its own attention; in a block with post-norms, none of its norms is needed."""
 
 

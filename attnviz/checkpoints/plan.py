@@ -104,7 +104,7 @@ def plan(family: Family, config: Config, sizes: Sizes, checkpoint: Checkpoint) -
     stored = checkpoint.tensors
     prefix = _prefix(family, checkpoint)
     planned: dict[str, Planned] = {}
-    for row in family.tensors:
+    for row in _for_each_expert(family.tensors, sizes):
         if not row.is_there(config) or (row.is_head and not has_head(checkpoint)):
             continue
         for name, layer in _names(row, family.prefix, prefix, sizes):
@@ -113,6 +113,17 @@ def plan(family: Family, config: Config, sizes: Sizes, checkpoint: Checkpoint) -
         if name not in planned and not _is_of_classes(checkpoint, name):
             _check_ignored(family, config, prefix, checkpoint, name)
     return tuple(planned.values())
+
+
+def _for_each_expert(rows: tuple[Tensor, ...], sizes: Sizes) -> Iterator[Tensor]:
+    """The rows; one whose name has `{expert}` once for each expert."""
+    for row in rows:
+        if "{expert}" not in row.name:
+            yield row
+            continue
+        for number in range(sizes["experts"]):
+            name, place = (text.replace("{expert}", str(number)) for text in (row.name, row.places[0]))
+            yield replace(row, name=name, place=place)
 
 
 def _by_present_names(family: Family, checkpoint: Checkpoint) -> dict[str, StoredTensor]:

@@ -12,7 +12,7 @@ from attnviz.cli.style import add_style
 from attnviz.errors import FieldError, must_be, whole_number
 from attnviz.i18n import _
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.view import Picture, Quantity, Ranges, View
+from attnviz.model.spec.view import DRAWN, Quantity, Ranges, View
 
 if TYPE_CHECKING:
     from attnviz.figures.subject import Subject
@@ -41,7 +41,7 @@ def add_picture(command: ArgumentParser) -> None:
     command.add_argument(
         "--as",
         dest="picture",
-        choices=get_args(Picture),
+        choices=DRAWN,
         help=_("a map, the mean of the heads as a map, or lines from words to words, of weights"),
     )
     query = _("one query, 0 the first; with lines also all (default: the view's)")

@@ -15,7 +15,7 @@ from attnviz.i18n import _
 from attnviz.model.operands.matrices import is_identity, output_tokens
 from attnviz.model.positions import changes
 from attnviz.model.sites.sites import at, site_names
-from attnviz.model.spec.block import FEED_FORWARD_ROLES, NORMS
+from attnviz.model.spec.block import NORMS
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import ROLES
 from attnviz.model.spec.site import Site
@@ -155,11 +155,16 @@ def _further(site: Site, n: int, m: int, itemsize: int) -> Iterator[EstimateLine
         yield EstimateLine(_("norms and residuals"), formula.format(count=rows, **numbers), value)
     ffn = None if block is None else block.feed_forward
     if ffn is not None:
-        count = 3 if ffn.gated else 2
+        count = 2 + ffn.gated + (ffn.experts is not None)
         formula = _("{count} × {queries} queries × {d_hidden} hidden features × {itemsize} bytes")
-        value = count * n * ffn.d_hidden * itemsize
-        text = formula.format(count=count, d_hidden=ffn.d_hidden, **numbers)
+        value = count * n * ffn.width * itemsize
+        text = formula.format(count=count, d_hidden=ffn.width, **numbers)
         yield EstimateLine(_("feed-forward"), text, value)
+    if ffn is not None and ffn.experts is not None:
+        columns = ffn.experts.n_columns
+        formula = _("2 × {queries} queries × {columns} experts × {itemsize} bytes")
+        value = 2 * n * columns * itemsize
+        yield EstimateLine(_("routers"), formula.format(columns=columns, **numbers), value)
     if site.readout != "none":
         tokens = len(output_tokens(site))
         formula = _("2 × {queries} queries × {tokens} tokens × {itemsize} bytes")
@@ -186,8 +191,7 @@ def _weights(site: Site) -> int:
         shapes += [site.latent.shape(role, site.d_model, d_keys, site.heads) for role in site.latent.roles()]
     ffn = None if site.block is None else site.block.feed_forward
     if ffn is not None:
-        roles = [role for role in FEED_FORWARD_ROLES if ffn.gated or role != "gate"]
-        shapes += [ffn.shape(role, site.d_model) for role in roles]
+        shapes += [ffn.shape(role, site.d_model) for role in ffn.roles]
     if site.readout != "none":
         shapes.append((len(output_tokens(site)), site.d_model))
     if _rows_of_transform(site):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from attnviz.core.block import ACTIVATION_BY_ID, gated
 from attnviz.core.dims import Array
 from attnviz.engines.engine import Engine
+from attnviz.engines.experts import add_routing, routed
 from attnviz.engines.features import Features
 from attnviz.engines.operands import Block, FeedForward, Norm, Transform
 from attnviz.engines.product import linear
@@ -76,8 +77,13 @@ def _close_feed_forward(engine: Engine, features: Features, block: Block, entere
 
 
 def _feed_forward(engine: Engine, ffn: FeedForward, features: Features, source: str) -> None:
-    """Add ffn_gate if it is gated, ffn_up, ffn_hidden, ffn_output, all from the stage `source`."""
+    """Add ffn_gate if it is gated, ffn_up, ffn_hidden, ffn_output, all from the stage `source`.
+
+    With experts also the router, the weights of each expert, and the hidden features times these.
+    """
     x = features.tf[source]
+    if ffn.router is not None:
+        add_routing(engine, ffn, features, features.add("router", linear(engine, x, ffn.router)))
     if ffn.gate is not None:
         features.add("ffn_gate", linear(engine, x, ffn.gate))
     up = features.add("ffn_up", linear(engine, x, ffn.up))
@@ -86,6 +92,8 @@ def _feed_forward(engine: Engine, ffn: FeedForward, features: Features, source: 
     else:
         hidden = ACTIVATION_BY_ID[ffn.activation].apply(engine.xp, up, engine.special)
     hidden = features.add("ffn_hidden", hidden)
+    if ffn.experts is not None:
+        hidden = features.add("ffn_routed", routed(engine.xp, ffn.experts, hidden, features.tf["routing"]))
     features.add("ffn_output", linear(engine, hidden, ffn.down))
 
 

@@ -91,9 +91,9 @@ def around(site: Site) -> int:
 
 def feed_forward(ffn: FeedForward, d_model: int) -> int:
     """FLOPs of one token in a feed-forward layer."""
-    flops = ffn.d_hidden * (2 if ffn.gated else 1)
-    for role in ("up", "down", *(("gate",) if ffn.gated else ())):
-        rows, columns = ffn.shape(role, d_model)  # type: ignore[arg-type]
+    flops = ffn.width * (2 if ffn.gated else 1) + ffn.width * (ffn.experts is not None)
+    for role in ffn.roles:
+        rows, columns = ffn.shape(role, d_model)
         if not (rows == columns and isinstance(getattr(ffn, role), Identity)):
             flops += 2 * rows * columns
         flops += columns * (getattr(ffn, f"{role}_bias") is not None)

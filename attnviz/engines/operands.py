@@ -16,6 +16,7 @@ from attnviz.core.dims import Array
 from attnviz.engines.sight import Masks
 from attnviz.model.operands.relative import Relative
 from attnviz.model.positions import Bias, Turning
+from attnviz.model.spec.experts import Experts
 
 Ints = NDArray[np.int64]
 
@@ -76,12 +77,15 @@ class Rotation:
 
 @dataclass(frozen=True, eq=False)
 class FeedForward:
-    """W_up, W_down, and W_gate if it is gated."""
+    """W_up, W_down, W_gate if it is gated, and the router of a mixture of experts."""
 
     gate: Linear | None
     up: Linear
     down: Linear
     activation: str
+    router: Linear | None = None
+    experts: Experts | None = None
+    correction: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -36,7 +37,7 @@ from attnviz.model.spec.block import Block, FeedForward, FeedForwardRole, Norm, 
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.latent import Latent, LatentRole
 from attnviz.model.spec.parts import Dropout, Identity, Role
-from attnviz.model.spec.rows import Row, held_row
+from attnviz.model.spec.rows import Row, held_row, row_array
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.source import Source
 
@@ -219,8 +220,12 @@ def _feed_forward(engine: Engine, ffn: FeedForward, d_model: int) -> operands.Fe
         matrix, bias = partial(feed_forward_array, ffn, role, d_model), getattr(ffn, f"{role}_bias")
         return _linear(engine, getattr(ffn, role), ffn.shape(role, d_model), matrix, bias)
 
-    gate = made("gate") if ffn.gated else None
-    return operands.FeedForward(gate, made("up"), made("down"), ffn.activation)
+    gate, experts = made("gate") if ffn.gated else None, ffn.experts
+    plain = operands.FeedForward(gate, made("up"), made("down"), ffn.activation)
+    if experts is None:
+        return plain
+    correction = None if experts.correction is None else row_array(experts.correction, experts.n)
+    return replace(plain, router=made("router"), experts=experts, correction=correction)
 
 
 def _readout(engine: Engine, site: Site) -> operands.Readout | None:

@@ -157,7 +157,7 @@ class TorchEngine:
     def to_numpy(self, array: Any) -> NDArray[Any]:
         if array.dtype == self._torch.bfloat16:
             array = array.to(self._torch.float32)
-        result: NDArray[Any] = array.cpu().numpy()
+        result: NDArray[Any] = array.detach().cpu().numpy()
         return result
 
     def empty(self, shape: tuple[int, ...]) -> Any:

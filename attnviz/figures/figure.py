@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -14,7 +14,7 @@ from attnviz.figures.sheet import sheet_of
 from attnviz.figures.style import Style
 from attnviz.figures.subject import ALL_SITES, Subject
 from attnviz.model.links import LINED
-from attnviz.model.spec.view import Picture, View
+from attnviz.model.spec.view import DRAWN, View
 from attnviz.model.trace import Trace
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def render(
     """
     style = style or Style(theme=theme, caption=bool(caption))
     view = view or View()
-    if picture in get_args(Picture):
+    if picture in DRAWN:
         view = replace(view, picture=picture)
     subject = Subject(trace, view, stage, head, site, caption=caption)
     return figure_of(kind_of(subject, picture), subject, style)
@@ -92,8 +92,8 @@ def _as_lines(subject: Subject, picture: str | None) -> bool:
     if picture is None:
         is_value = subject.shown_site.quantity == "value"
         return is_value and subject.view.picture == "lines" and subject.shown_stage in LINED
-    if picture not in get_args(Picture):
-        raise FieldError("picture", picture, among(get_args(Picture)))
+    if picture not in DRAWN:
+        raise FieldError("picture", picture, among(DRAWN))
     if picture == "mean" and subject.shown_stage not in LINED:
         raise FieldError(
             "picture", picture, must_be("map for a stage other than {stages}", stages=listed(LINED))

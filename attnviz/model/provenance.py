@@ -12,6 +12,7 @@ from attnviz.core.positions import pair_of
 from attnviz.model.normalisers import NORMALISER_BY_ID
 from attnviz.model.operands.matrices import vocabulary
 from attnviz.model.positions import rope_of, rotated_features
+from attnviz.model.spec.block import FeedForward
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID, Rule, Stage, inputs
@@ -123,6 +124,8 @@ def _source_cells(site: Site, stage: Stage, place: int, cell: Cell) -> tuple[Ind
         return (row, None) if place == 0 else (None, column)
     if rule == "join_heads":
         return row, (cell.column % site.heads.d_head,)
+    if rule == "routed":
+        return row, column if place == 0 else ffn_of(site).weight_of(cell.column)
     return (row, None) if place == 0 else ((vocabulary(site)[1][cell.column],), None)
 
 
@@ -151,10 +154,19 @@ def _consumed(site: Site, target: Stage, place: int, cell: Cell) -> Region | Non
         return Region(target.id, heads, row if place == 0 else None, None if place == 0 else column)
     if rule == "join_heads":
         return Region(target.id, heads, row, (cell.head * site.heads.d_head + cell.column,))
+    if rule == "routed":
+        features = column if place == 0 else tuple(ffn_of(site).features_of(cell.column))
+        return Region(target.id, heads, row, features)
     if place == 0:
         return Region(target.id, heads, row, None)
     rows = vocabulary(site)[1]
     return Region(target.id, heads, None, (rows.index(cell.row),)) if cell.row in rows else None
+
+
+def ffn_of(site: Site) -> FeedForward:
+    """The feed-forward layer of a site that has its stages."""
+    assert site.block is not None and site.block.feed_forward is not None
+    return site.block.feed_forward
 
 
 def _target_heads(site: Site, target: Stage, cell: Cell) -> Indices:

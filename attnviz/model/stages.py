@@ -13,7 +13,7 @@ from typing import Literal
 
 from attnviz.i18n import N_
 
-Axis = Literal["head", "kv_head", "token", "memory", "query", "key", "feature", "vocabulary"]
+Axis = Literal["head", "kv_head", "token", "memory", "query", "key", "feature", "vocabulary", "expert"]
 Rule = Literal[
     "given",
     "same_cell",
@@ -26,6 +26,7 @@ Rule = Literal[
     "qk,kd->qd",
     "join_heads",
     "qd,wd->qw",
+    "routed",
 ]
 Hue = Literal["", "query", "key", "value"]
 Kind = Literal["scores", "weights", "features"]
@@ -39,6 +40,7 @@ AXIS_NAMES: dict[Axis, str] = {
     "memory": N_("key"),
     "feature": N_("feature"),
     "vocabulary": N_("next token"),
+    "expert": N_("expert"),
 }
 """Names of the axes, to translate where they are shown."""
 
@@ -76,7 +78,7 @@ class Stage:
         """
         if not self.signed:
             return "weights"
-        return "scores" if self.score_shaped or self.axes[-1] == "vocabulary" else "features"
+        return "scores" if self.score_shaped or self.axes[-1] in ("vocabulary", "expert") else "features"
 
     @cached_property
     def token_axis(self) -> Literal[0, 1]:
@@ -96,6 +98,7 @@ _HQK: tuple[Axis, ...] = ("head", "query", "key")
 _QF: tuple[Axis, ...] = ("query", "feature")
 _KF: tuple[Axis, ...] = ("key", "feature")
 _QV: tuple[Axis, ...] = ("query", "vocabulary")
+_QE: tuple[Axis, ...] = ("query", "expert")
 
 SITE_INPUTS = ("x_normed", "x", "layer_input", "tokens_embedded")
 """Input stages of a site, latest form first: the first residual connection adds the last existing one."""
@@ -287,12 +290,32 @@ STAGES: tuple[Stage, ...] = (
         ((*_AFTER_FFN, *_AFTER_ATTENTION, *SITE_INPUTS),),
         "row",
     ),
+    Stage("router", _QE, N_("router"), "r = x W_router", "×W_router", (_FFN_INPUT,), "projection"),
+    Stage(
+        "routing",
+        _QE,
+        N_("routing"),
+        N_("G = share, or 0 of experts not chosen"),
+        N_("choose"),
+        (("router",),),
+        "row",
+        signed=False,
+    ),
     Stage("ffn_gate", _QF, N_("gate"), "g = x W_gate", "×W_gate", (_FFN_INPUT,), "projection"),
     Stage("ffn_up", _QF, N_("up"), "u = x W_up", "×W_up", (_FFN_INPUT,), "projection"),
     Stage(
         "ffn_hidden", _QF, N_("hidden"), "h = act(u)", N_("act"), (("ffn_gate",), ("ffn_up",)), "same_cell"
     ),
-    Stage("ffn_output", _QF, N_("FFN output"), "f = h W_down", "×W_down", (("ffn_hidden",),), "projection"),
+    Stage("ffn_routed", _QF, N_("routed"), "h · G", "· G", (("ffn_hidden",), ("routing",)), "routed"),
+    Stage(
+        "ffn_output",
+        _QF,
+        N_("FFN output"),
+        "f = h W_down",
+        "×W_down",
+        (("ffn_routed", "ffn_hidden"),),
+        "projection",
+    ),
     Stage("ffn_normed", _QF, N_("FFN normed"), "norm(f)", N_("norm"), (("ffn_output",),), "row"),
     Stage(
         "residual_2",
@@ -347,8 +370,8 @@ STAGES: tuple[Stage, ...] = (
 LATENT_STAGES = ("q_latent", "q_latent_normed", "latent_projected", "latent", "rope_key")
 """Stages of multi-head latent attention: the inputs of queries, keys and values."""
 
-HIDDEN_STAGES = ("ffn_gate", "ffn_up", "ffn_hidden")
-"""Stages whose features are the feed-forward layer's own, d_hidden of them."""
+HIDDEN_STAGES = ("ffn_gate", "ffn_up", "ffn_hidden", "ffn_routed")
+"""Stages whose features are the feed-forward layer's own, all of its `width`."""
 
 STAGE_BY_ID = {stage.id: stage for stage in STAGES}
 

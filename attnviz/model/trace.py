@@ -193,6 +193,11 @@ class SiteTrace:
             return experiment.key_tokens
         if axis == "vocabulary":
             return output_tokens(experiment)
+        if axis == "expert":
+            assert experiment.block is not None and experiment.block.feed_forward is not None
+            experts = experiment.block.feed_forward.experts
+            assert experts is not None
+            return experts.names
         raise KeyError(f"axis is {axis!r}; only tokens have names")
 
     def all_labels(self, axis: str) -> tuple[str, ...]:

@@ -14,10 +14,11 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from attnviz.model.explain.formulas.block import experts_of
 from attnviz.model.operands.latent import latent_width
 from attnviz.model.operands.matrices import feed_forward_array, latent_array, projection_array, table_array
 from attnviz.model.spec.arrays import Matrix
-from attnviz.model.spec.block import NORMS
+from attnviz.model.spec.block import FEED_FORWARD_ROLES, NORMS, FeedForwardRole
 from attnviz.model.spec.latent import LatentRole
 from attnviz.model.spec.parts import ROLES, Explicit
 from attnviz.model.spec.positions import Deberta, DrawnTable, Learned, T5Buckets, TransformerXl, WrittenTable
@@ -147,14 +148,19 @@ _NORM_STAGES = {
     "after_1": "attention_normed",
     "after_2": "ffn_normed",
 }
-_HIDDEN = {"gate": "ffn_gate", "up": "ffn_up", "down": "ffn_output"}
+_HIDDEN: dict[FeedForwardRole, str] = {
+    "gate": "ffn_gate",
+    "up": "ffn_up",
+    "down": "ffn_output",
+    "router": "router",
+}
 
 
-def _features_of_hidden(role: str) -> Callable[[Site], int]:
+def _features_of_hidden(role: FeedForwardRole) -> Callable[[Site], int]:
     def features(e: Site) -> int:
         assert e.block is not None
         assert e.block.feed_forward is not None
-        return e.d_model if role == "down" else e.block.feed_forward.d_hidden
+        return e.block.feed_forward.shape(role, e.d_model)[1]
 
     return features
 
@@ -207,6 +213,7 @@ WEIGHTS: tuple[Weight, ...] = (
         _row(f"block.feed_forward.{role}_bias", f"b_{role}", stage, _features_of_hidden(role))
         for role, stage in _HIDDEN.items()
     ),
+    _row("block.feed_forward.experts.correction", "b_choice", "routing", lambda e: experts_of(e).n),
     _row("embedding_norm.gain", "γ x", "x_normed", _d_model),
     _row("embedding_norm.bias", "β x", "x_normed", _d_model),
     _row("final_norm.gain", "γ output", "output", _d_model),
@@ -215,11 +222,10 @@ WEIGHTS: tuple[Weight, ...] = (
 
 
 def weights_of(attention: Site) -> tuple[Weight, ...]:
-    """The weights that an attention uses; the gate's only where the feed-forward layer is gated."""
+    """The weights that an attention uses; of the feed-forward layer those of its roles."""
     ffn = None if attention.block is None else attention.block.feed_forward
-    is_gated = ffn is not None and ffn.gated
+    unused = set(FEED_FORWARD_ROLES) - set(() if ffn is None else ffn.roles)
+    paths = {f"block.feed_forward.{role}{end}" for role in unused for end in ("", "_bias")}
     return tuple(
-        weight
-        for weight in WEIGHTS
-        if weight.source(attention) is not None and (is_gated or ".gate" not in weight.path)
+        weight for weight in WEIGHTS if weight.source(attention) is not None and weight.path not in paths
     )

@@ -15,7 +15,7 @@ from attnviz.model.spec.block import FeedForward, Norm
 from attnviz.model.spec.parts import Role
 from attnviz.model.spec.site import Site
 from attnviz.model.stages import STAGE_BY_ID
-from attnviz.scripts import scores
+from attnviz.scripts import experts, scores
 from attnviz.scripts.code import Asked, Code, Keep, in_a_dictionary, note
 from attnviz.scripts.functions import GATED_CODE, NORM_CODE, activated, softmax
 from attnviz.scripts.library import Library
@@ -275,9 +275,12 @@ STAGE_CODE: dict[str, Row] = {
     "attention_normed": _norm,
     "residual_1": _sum,
     "norm_2": _norm,
+    "router": _ffn_linear("router"),
+    "routing": experts.routing,
     "ffn_gate": _ffn_linear("gate"),
     "ffn_up": _ffn_linear("up"),
     "ffn_hidden": _ffn_hidden,
+    "ffn_routed": experts.routed,
     "ffn_output": _ffn_linear("down"),
     "ffn_normed": _norm,
     "residual_2": _sum,

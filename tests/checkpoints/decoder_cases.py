@@ -26,6 +26,7 @@ def rope(kind: str = "default", **values: Any) -> dict[str, Any]:
     return {"rope_parameters": {"rope_type": kind, "rope_theta": 500.0, **values}}
 
 
+FOUR = {"num_experts": 4, "num_experts_per_tok": 2}
 FALCON = {
     "vocab_size": 13,
     "hidden_size": 32,
@@ -102,6 +103,17 @@ ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "bigcode, own keys": ("GPTBigCode", {**BIGCODE, "multi_query": False, "n_inner": 31}),
     "glm": ("Glm", {**WIDE, **rope(partial_rotary_factor=0.5)}),
     "glm4": ("Glm4", {**WIDE, **rope(partial_rotary_factor=0.5), "attention_bias": False}),
+    "mixtral": ("Mixtral", {**LLAMA, "num_local_experts": 5, "num_experts_per_tok": 2, "sliding_window": 4}),
+    "qwen2 experts": (
+        "Qwen2Moe",
+        {**LLAMA, **FOUR, "moe_intermediate_size": 10, "shared_expert_intermediate_size": 14},
+    ),
+    "qwen2 experts, shares of the chosen": (
+        "Qwen2Moe",
+        {**LLAMA, **FOUR, "moe_intermediate_size": 9, "norm_topk_prob": True},
+    ),
+    "qwen3 experts": ("Qwen3Moe", {**LLAMA, **FOUR, "moe_intermediate_size": 10, "norm_topk_prob": True}),
+    "olmoe": ("Olmoe", {**LLAMA, **FOUR, "num_experts_per_tok": 3}),
 }
 """The name in `transformers` before `ForCausalLM`, and the values of its configuration."""
 
@@ -117,6 +129,8 @@ NEEDED = (
     "olmo2",
     "mpt",
     "bigcode",
+    "mixtral",
+    "qwen2 experts",
 )
 """Cases with three layers whose every tensor is left out in turn."""
 

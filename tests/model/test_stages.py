@@ -27,6 +27,8 @@ from block_by_hand import (
     last_stage,
     norms,
     projected,
+    routed_to,
+    times_weight,
     transformed,
 )
 from block_by_hand import normed as normed_row
@@ -121,6 +123,11 @@ def recomputed(experiment: Site, cell: Cell, read: Reader) -> float:
     norm = norms(experiment).get(stage)
     if norm is not None:
         return normed_row(norm, cell, read)
+    if stage in ("routing", "ffn_routed"):
+        assert experiment.block is not None and experiment.block.feed_forward is not None
+        ffn = experiment.block.feed_forward
+        assert ffn.experts is not None
+        return routed_to(ffn.experts, cell, read) if stage == "routing" else times_weight(ffn, cell, read)
     if stage in MAPS or stage == "ffn_hidden":
         assert experiment.block is not None
         ffn = experiment.block.feed_forward

@@ -28,6 +28,7 @@ from attnviz.checkpoints.rotary import rope
 from attnviz.errors import FieldError, Message, must_be, of_length
 from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.block import Block, FeedForward, Norm, NormPlacement
+from attnviz.model.spec.experts import Experts
 from attnviz.model.spec.parts import Causal, Heads, Mask, QKNorm, Scale, SqrtDHead, Window
 from attnviz.model.spec.positions import Pairing, Position
 
@@ -164,12 +165,15 @@ class Decoder:
     residual_scale: Callable[[Config], float] = lambda config: 1.0
     activation: str = "hidden_act"
     is_gated: bool = True
+    experts: Callable[[Config, int], Experts | None] = lambda config, index: None
+    hidden: Callable[[Config, int], int] = lambda config, index: int(config["intermediate_size"])
 
     def layer(self, config: Config, index: int) -> Layer:
         """One layer without its weights."""
         activation = ACTIVATIONS[config[self.activation]]
         norms = dict.fromkeys(self.norms(config), self.norm(config))
-        feed_forward = FeedForward(config["intermediate_size"], activation, gated=self.is_gated)
+        width, experts = self.hidden(config, index), self.experts(config, index)
+        feed_forward = FeedForward(width, activation, gated=self.is_gated, experts=experts)
         return Layer(
             heads=heads(config),
             position=self.position(config, index),

@@ -163,6 +163,7 @@ class Tensor:
 
     `shape` consists of numbers and names of sizes. `is_there(config)` is true if a model of that
     configuration has the tensor: otherwise a tensor of this name is as unexpected as one of an unknown name.
+    `{expert}` in name and place stands for the number of an expert, of which the sizes have `experts`.
     `first` names the size that counts the layers, from the first on, that have it; null: all. The first
     `without` layers have none.
     """

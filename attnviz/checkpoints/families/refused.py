@@ -17,7 +17,7 @@ class Refused:
     kin: str
 
 
-_EXPERTS = N_("a mixture of experts")
+_EXPERTS = N_("another rule of routing to experts")
 _PIXELS = N_("patches of an image for tokens")
 _SOUND = N_("convolutions over sound")
 _SCALED = N_("a learned factor of each half's output")
@@ -25,10 +25,8 @@ _TWO = N_("two encoders in one file")
 _STATE = N_("a recurrent state in the place of attention")
 
 REFUSED: tuple[Refused, ...] = (
-    Refused(("mixtral", "phimoe", "granitemoe", "llama4_text", "llama4"), _EXPERTS, "mistral"),
-    Refused(("qwen2_moe",), _EXPERTS, "qwen2"),
-    Refused(("qwen3_moe",), _EXPERTS, "qwen3"),
-    Refused(("olmoe",), _EXPERTS, "olmo2"),
+    Refused(("phimoe", "granitemoe"), _EXPERTS, "mixtral"),
+    Refused(("llama4_text", "llama4"), _EXPERTS, "mixtral"),
     Refused(("qwen3_next",), _STATE, "qwen3"),
     Refused(("mamba", "mamba2", "rwkv", "jamba"), _STATE, "llama"),
     Refused(("dinov2", "siglip_vision_model"), _SCALED, "vit"),

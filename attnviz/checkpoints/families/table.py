@@ -11,6 +11,7 @@ from attnviz.checkpoints.families.deberta_v2 import DEBERTA_V2
 from attnviz.checkpoints.families.deepseek import DEEPSEEK_V2, DEEPSEEK_V3
 from attnviz.checkpoints.families.distilbert import DISTILBERT
 from attnviz.checkpoints.families.electra import ELECTRA
+from attnviz.checkpoints.families.experts import MIXTRAL, OLMOE, QWEN2_MOE, QWEN3_MOE
 from attnviz.checkpoints.families.falcon import FALCON
 from attnviz.checkpoints.families.family import Family
 from attnviz.checkpoints.families.gemma import GEMMA
@@ -44,6 +45,10 @@ FAMILIES: tuple[Family, ...] = (
     MISTRAL,
     QWEN2,
     QWEN3,
+    MIXTRAL,
+    QWEN2_MOE,
+    QWEN3_MOE,
+    OLMOE,
     GEMMA,
     GEMMA2,
     GEMMA3,

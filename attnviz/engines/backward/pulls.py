@@ -8,8 +8,10 @@ from attnviz.core.block import ACTIVATION_BY_ID, GATED_UNIT_BY_ID
 from attnviz.core.dims import Array, in_heads, side_by_side, split_query_heads
 from attnviz.core.normalise import pull_softmax
 from attnviz.core.positions import rotate
+from attnviz.core.routing import SHARES_BY_ID, pull_weights
 from attnviz.engines.backward import scores
 from attnviz.engines.backward.site import SiteGradients
+from attnviz.engines.experts import by_weights, routed, shares_of
 from attnviz.engines.operands import FeedForward, Latent, Linear, Norm, Operands, Readout
 from attnviz.model.operands.matrices import vocabulary
 from attnviz.model.spec.positions import Learned
@@ -194,6 +196,30 @@ def _hidden(site: SiteGradients, stage: str, g: Array) -> None:
     site.add(up, g * by_up)
 
 
+def _routing(site: SiteGradients, stage: str, g: Array) -> None:
+    """Of the routed experts by their shares; of the shared one by its own logit, if it has one."""
+    (before,) = site.inputs(stage)
+    ffn, logits, xp = _feed_forward(site), site.value(before), site.engine.xp
+    experts = ffn.experts
+    assert experts is not None
+    shares, is_chosen = shares_of(site.engine, ffn, logits)
+    kind, given = SHARES_BY_ID[experts.shares], g[:, : experts.n]
+    made = pull_weights(kind, shares, is_chosen, experts.normalised, experts.scale, given, xp)
+    if experts.shared_gate:
+        own = site.value(stage)[:, experts.n :]
+        made = xp.concat((made, g[:, experts.n :] * own * (1 - own)), axis=-1)
+    site.add(before, made)
+
+
+def _routed(site: SiteGradients, stage: str, g: Array) -> None:
+    """A product of each hidden feature and the weight of its expert."""
+    hidden, routing = site.inputs(stage)
+    experts, xp = _feed_forward(site).experts, site.engine.xp
+    assert experts is not None
+    site.add(hidden, routed(xp, experts, g, site.value(routing)))
+    site.add(routing, by_weights(xp, experts, site.value(hidden), g))
+
+
 def _of_ffn(role: str) -> Pull:
     def of(operands: Operands) -> Linear | None:
         assert operands.block is not None and operands.block.feed_forward is not None
@@ -280,9 +306,12 @@ PULLS: dict[str, Pull] = {
     "concatenated": _concatenated,
     "attention_output": _product("projections.output", lambda of: of.output),
     "residual_1": _sum,
+    "router": _of_ffn("router"),
+    "routing": _routing,
     "ffn_gate": _of_ffn("gate"),
     "ffn_up": _of_ffn("up"),
     "ffn_hidden": _hidden,
+    "ffn_routed": _routed,
     "ffn_output": _of_ffn("down"),
     "residual_2": _sum,
     "transform": _product("vocabulary.transform", _transform),

@@ -28,6 +28,7 @@ SOURCES: dict[str, Source] = {
     "gemma": _arxiv("2408.00118", "Gemma Team 2024, Gemma 2"),
     "qk_norm": _arxiv("2010.04245", "Henry et al. 2020, Query-Key Normalization"),
     "layer_norm": _arxiv("1607.06450", "Ba et al. 2016, Layer Normalization"),
+    "experts": _arxiv("1701.06538", "Shazeer et al. 2017, Sparsely-Gated Mixture-of-Experts"),
     "glu": _arxiv("2002.05202", "Shazeer 2020, GLU Variants Improve Transformer"),
     "residual": _arxiv("1512.03385", "He et al. 2015, Deep Residual Learning"),
     "nucleus": _arxiv("1904.09751", "Holtzman et al. 2019, Neural Text Degeneration"),

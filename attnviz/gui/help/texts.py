@@ -112,6 +112,9 @@ STAGE_HELP: dict[str, Help] = {
     "residual_2": Help(
         N_("The vectors after the attention plus the output of the feed-forward layer."), "residual"
     ),
+    "router": Help(N_("One number for each expert: the larger, the more the token needs it."), "experts"),
+    "routing": Help(N_("The weight of each expert: 0 for all but the chosen ones."), "experts"),
+    "ffn_routed": Help(N_("The hidden features of every expert times the expert's weight."), "experts"),
     "ffn_gate": Help(N_("The gate, which multiplies the hidden features of the feed-forward layer."), "glu"),
     "ffn_hidden": Help(
         N_("The hidden features of the feed-forward layer after its activation."), "attention"
@@ -139,6 +142,7 @@ RULE_HELP: dict[Rule, Help] = {
     "row": Help(N_("Each row is normalised by a quantity of the whole row."), "layer_norm"),
     "qk,kd->qd": Help(N_("Each row is a sum of values, each times its weight."), "attention"),
     "join_heads": Help(N_("The rows of all heads stand side by side."), "attention"),
+    "routed": Help(N_("Each number is a hidden feature times the weight of its expert."), "experts"),
     "qd,wd->qw": Help(N_("Each number is the dot product of an output with the vector of a token.")),
 }
 

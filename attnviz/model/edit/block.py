@@ -25,6 +25,7 @@ from attnviz.model.spec.block import (
     NormPlacement,
     Weights,
 )
+from attnviz.model.spec.experts import Experts
 from attnviz.model.spec.parts import ROLES, Explicit, Identity, QKNorm, Role, Seeded
 from attnviz.model.spec.rows import DrawnRow, Row, WrittenRow
 from attnviz.model.spec.site import Site
@@ -80,6 +81,8 @@ class LastSeen:
                 self.note(f"{ffn_role}_bias", getattr(ffn, f"{ffn_role}_bias"))
                 source = getattr(ffn, ffn_role)
                 self.note(f"{ffn_role}.{source.__struct_config__.tag}", source)
+            if ffn.experts is not None:
+                self.note("experts", ffn.experts)
 
     def note_norm(self, name: str, norm: Norm | None) -> None:
         """Remember one norm, its gain and its bias."""
@@ -209,16 +212,45 @@ def set_feed_forward(site: Site, is_on: bool, last: LastSeen) -> Site:
 def change_feed_forward(site: Site, **fields: Any) -> Site:
     """Change fields of the feed-forward layer; explicit matrices and biases are fitted."""
     ffn = ffn_of(site)
-    if "d_hidden" in fields:
-        ffn = _resized(ffn, fields.pop("d_hidden"), site.d_model)
+    if fields.keys() & SIZES:
+        ffn = _resized(ffn, site.d_model, {name: fields.pop(name) for name in SIZES & fields.keys()})
     changed = replace(block_of(site), feed_forward=replace(ffn, **fields))
     return set_block(site, changed)
 
 
-def _resized(ffn: FeedForward, d_hidden: int, d_model: int) -> FeedForward:
-    """The layer with `d_hidden` hidden features; explicit numbers are cut, or padded with zeros."""
-    changes: dict[str, Any] = {"d_hidden": d_hidden}
-    wider = FeedForward(d_hidden)
+def set_experts(site: Site, is_on: bool, last: LastSeen) -> Site:
+    """Make a mixture of experts of the feed-forward layer, or one layer again; numbers are cut or padded."""
+    return change_feed_forward(site, experts=last.last("experts", Experts, Experts()) if is_on else None)
+
+
+def change_experts(site: Site, **fields: Any) -> Site:
+    """Change fields of the experts; fewer experts or groups also lower what is chosen from them."""
+    experts = ffn_of(site).experts
+    if experts is None:
+        raise FieldError("block.feed_forward.experts", None, must_be("experts for their numbers to be set"))
+    n = fields.get("n", experts.n)
+    groups = fields.get("n_groups", experts.n_groups)
+    groups = groups if n % groups == 0 else 1
+    active_groups = min(fields.get("n_active_groups", experts.n_active_groups), groups)
+    fields |= {"n_groups": groups, "n_active_groups": active_groups}
+    most = active_groups * (n // groups)
+    fields["n_active"] = min(fields.get("n_active", experts.n_active), most)
+    fields["shared_gate"] = fields.get("shared_gate", experts.shared_gate) and bool(
+        fields.get("d_shared", experts.d_shared)
+    )
+    if experts.correction is not None:
+        fields["correction"] = experts.correction.fitted((1, n))
+    return change_feed_forward(site, experts=replace(experts, **fields))
+
+
+SIZES = frozenset({"d_hidden", "experts"})
+"""Fields of a feed-forward layer that give the shapes of its matrices."""
+
+
+def _resized(ffn: FeedForward, d_model: int, fields: dict[str, Any]) -> FeedForward:
+    """The layer with other `SIZES`; explicit numbers are cut, or padded with zeros."""
+    changes: dict[str, Any] = dict(fields)
+    wider = FeedForward(changes.get("d_hidden", ffn.d_hidden), experts=changes.get("experts", ffn.experts))
     for role in FEED_FORWARD_ROLES:
         shape = wider.shape(role, d_model)
         source, bias = getattr(ffn, role), getattr(ffn, f"{role}_bias")

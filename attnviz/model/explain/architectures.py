@@ -76,7 +76,7 @@ def _of_site(site: Site) -> Architecture:
         n_heads=site.heads.n_heads,
         n_kv_heads=site.heads.n_kv_heads,
         d_head=site.heads.d_head,
-        d_ff=0 if ffn is None else ffn.d_hidden,
+        d_ff=0 if ffn is None else ffn.width,
         gated=ffn is not None and ffn.gated,
         context=site.n_queries,
         window=0 if window is None or is_cross else window.left + 1,
@@ -95,6 +95,7 @@ def _of_site(site: Site) -> Architecture:
             (N_("biases"), _biases(site)),
             (N_("norms"), _norms(site)),
             (N_("sinks"), () if site.sinks is None else (site.heads.n_heads,)),
+            (N_("routers"), _routers(ffn, site.d_model)),
         ),
     )
 
@@ -139,10 +140,18 @@ def _biases(site: Site) -> tuple[int, ...]:
     ]
     ffn = None if site.block is None else site.block.feed_forward
     if ffn is not None:
-        used = [role for role in FFN_ROLES if role != "gate" or ffn.gated]
-        rows = [role for role in used if getattr(ffn, f"{role}_bias") is not None]
-        counts += [site.d_model if role == "down" else ffn.d_hidden for role in rows]
+        rows = [role for role in ffn.roles if getattr(ffn, f"{role}_bias") is not None]
+        counts += [ffn.shape(role, site.d_model)[1] for role in rows]
     return tuple(counts)
+
+
+def _routers(ffn: FeedForward | None, d_model: int) -> tuple[int, ...]:
+    """Numbers of the router's matrix, and of the correction of its choice."""
+    if ffn is None or ffn.experts is None:
+        return ()
+    rows, columns = ffn.shape("router", d_model)
+    matrix = () if ffn.router.is_identity else (rows * columns,)
+    return (*matrix, *(() if ffn.experts.correction is None else (ffn.experts.n,)))
 
 
 def _norms(site: Site) -> tuple[int, ...]:
@@ -200,7 +209,7 @@ def _free(site: Site) -> tuple[str, ...]:
 
 def _free_ffn(ffn: FeedForward | None, site: Site) -> tuple[str, ...]:
     """The feed-forward layer's matrices that return their input unchanged."""
-    if ffn is None or ffn.d_hidden != site.d_model:
+    if ffn is None or ffn.width != site.d_model:
         return ()
     return tuple(called for role, called in FFN_ROLES.items() if getattr(ffn, role).is_identity)
 

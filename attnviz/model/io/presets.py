@@ -318,6 +318,15 @@ PRESETS: tuple[Preset, ...] = (
             "word: [猫] to [sat](key)."
         ),
     ),
+    Preset(
+        "experts",
+        _ARCHITECTURES,
+        N_("Two of four experts"),
+        N_(
+            "For each token the router chooses two of four feed-forward layers: at [she], the weights "
+            "of the others are 0."
+        ),
+    ),
 )
 
 

@@ -75,7 +75,16 @@ def _before_attention(block: Block | None) -> Stages:
 
 def _feed_forward(block: Block) -> Stages:
     assert block.feed_forward is not None
-    return _used(ffn_gate=block.feed_forward.gated, ffn_up=True, ffn_hidden=True, ffn_output=True)
+    is_routed = block.feed_forward.experts is not None
+    return _used(
+        router=is_routed,
+        routing=is_routed,
+        ffn_gate=block.feed_forward.gated,
+        ffn_up=True,
+        ffn_hidden=True,
+        ffn_routed=is_routed,
+        ffn_output=True,
+    )
 
 
 def _projected(site: Site) -> Stages:
@@ -145,6 +154,9 @@ def _size(site: Site, axis: Axis, stage: str) -> int:
         return site.n_queries
     if axis in ("key", "memory"):
         return site.n_keys
+    if axis == "expert":
+        assert site.block is not None and site.block.feed_forward is not None
+        return site.block.feed_forward.shape("router", site.d_model)[1]
     return len(output_tokens(site)) if axis == "vocabulary" else _features(site, stage)
 
 
@@ -152,7 +164,7 @@ def _features(site: Site, stage: str) -> int:
     if stage in HIDDEN_STAGES:
         assert site.block is not None
         assert site.block.feed_forward is not None
-        return site.block.feed_forward.d_hidden
+        return site.block.feed_forward.width
     if stage in LATENT_STAGES:
         return latent_width(site, stage)
     if stage == "memory":

@@ -9,6 +9,7 @@ from attnviz.errors import FieldError, Message, must_be, size, twice
 from attnviz.i18n import N_
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.bounds import Positive
+from attnviz.model.spec.experts import Experts
 from attnviz.model.spec.field import Field
 from attnviz.model.spec.parts import BIAS, EPS, Explicit, Identity, Seeded
 from attnviz.model.spec.pieces import Pieces
@@ -28,7 +29,7 @@ ActivationKind = Literal[
     "clamped_swish",
     "quick_gelu",
 ]
-FeedForwardRole = Literal["gate", "up", "down"]
+FeedForwardRole = Literal["gate", "up", "down", "router"]
 Weights = Identity | Seeded | Explicit
 
 
@@ -65,6 +66,9 @@ class FeedForward(Value, frozen=True):
 
     h = act(x W_up + b_up), or, gated, h = act(x W_gate + b_gate) * (x W_up + b_up) (Shazeer 2020); then
     y = h W_down + b_down. W_up and W_gate are (d_model, d_hidden), W_down (d_hidden, d_model).
+
+    With `experts` the hidden features of all stand side by side, `width` of them, and each expert's are
+    multiplied by the weight that the router x W_router + b_router gives it, 0 for most; see `Experts`.
     """
 
     where: ClassVar[str] = "feed_forward."
@@ -99,6 +103,16 @@ class FeedForward(Value, frozen=True):
     up_bias: Annotated[Row | None, BIAS] = None
     gate_bias: Annotated[Row | None, BIAS] = None
     down_bias: Annotated[Row | None, BIAS] = None
+    experts: Annotated[
+        Experts | None,
+        Field(
+            N_("Experts"), N_("Several feed-forward layers, of which a router chooses some for each token")
+        ),
+    ] = None
+    router: Annotated[
+        Weights, Field(N_("Router"), N_("Source of W_router, which computes a logit for each expert"))
+    ] = Seeded(3)
+    router_bias: Annotated[Row | None, BIAS] = None
 
     def check(self) -> None:
         if self.activation == "clamped_swish":
@@ -107,7 +121,34 @@ class FeedForward(Value, frozen=True):
 
     def shape(self, role: FeedForwardRole, d_model: int) -> tuple[int, int]:
         """(in, out) of one of its matrices."""
-        return (self.d_hidden, d_model) if role == "down" else (d_model, self.d_hidden)
+        if role == "router":
+            return (d_model, 1 if self.experts is None else self.experts.n_columns)
+        return (self.width, d_model) if role == "down" else (d_model, self.width)
+
+    @property
+    def width(self) -> int:
+        """Hidden features, those of all experts side by side."""
+        experts = self.experts
+        return self.d_hidden if experts is None else experts.n * self.d_hidden + experts.d_shared
+
+    @property
+    def roles(self) -> tuple[FeedForwardRole, ...]:
+        """The matrices that it uses."""
+        is_used = {"gate": self.gated, "router": self.experts is not None}
+        return tuple(role for role in FEED_FORWARD_ROLES if is_used.get(role, True))
+
+    def weight_of(self, feature: int) -> tuple[int, ...]:
+        """The column of the weight of a hidden feature's expert; none for a shared one without a gate."""
+        assert self.experts is not None
+        expert = min(feature // self.d_hidden, self.experts.n)
+        return (expert,) if expert < self.experts.n_columns else ()
+
+    def features_of(self, expert: int) -> range:
+        """The hidden features of an expert."""
+        assert self.experts is not None
+        if expert == self.experts.n:
+            return range(expert * self.d_hidden, self.width)
+        return range(expert * self.d_hidden, (expert + 1) * self.d_hidden)
 
     def check_size(self, field: str, d_model: int) -> None:
         """Refuse matrices and biases that do not fit `d_model` features."""
@@ -117,9 +158,11 @@ class FeedForward(Value, frozen=True):
             fitting = must_be("{shape} (in x out) for these vectors and this d_hidden", shape=size(shape))
             source.check_shape(f"{field}.{role}", shape, fitting)
             check_row(f"{field}.{role}_bias", getattr(self, f"{role}_bias"), shape[1])
+        if self.experts is not None:
+            self.experts.check_size(f"{field}.experts")
 
 
-FEED_FORWARD_ROLES: tuple[FeedForwardRole, ...] = ("gate", "up", "down")
+FEED_FORWARD_ROLES: tuple[FeedForwardRole, ...] = ("gate", "up", "down", "router")
 
 
 class Block(Value, frozen=True):

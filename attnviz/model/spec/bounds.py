@@ -10,6 +10,7 @@ from attnviz.i18n import N_
 from attnviz.model.spec.field import Field
 
 Positive = Annotated[int, Meta(ge=1, le=1_000_000)]
+Count = Annotated[int, Meta(ge=0, le=1_000_000)]
 Seed = Annotated[
     int, Meta(ge=0, le=2**32 - 1), Field(N_("Seed"), N_("Selects the random numbers"), is_seed=True)
 ]

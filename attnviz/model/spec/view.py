@@ -16,6 +16,8 @@ from attnviz.model.stages import STAGE_BY_ID
 Count = Annotated[int, Meta(ge=0)]
 Orientation = Literal["queries_as_rows", "queries_as_columns"]
 Picture = Literal["map", "mean", "lines", "patches"]
+DRAWN: tuple[Picture, ...] = ("map", "mean", "lines")
+"""The pictures that figures have."""
 Projection = Literal["features", "principal", "pair"]
 Quantity = Literal["value", "gradient", "product"]
 Range = Literal["row", "head", "global", "log", "symmetric", "percentile", "without_first"]

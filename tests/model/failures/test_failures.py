@@ -26,6 +26,7 @@ KEPT = {
     # Sublayers that add little, so that a norm divides by little more than 1.
     ("attention-sinks", "post-norm"),
     ("causal-order", "post-norm"),
+    ("experts", "post-norm"),
 }
 """Documents too small or too regular for a failure."""
 

@@ -21,11 +21,13 @@ from attnviz.gui.store import Store
 from attnviz.i18n import N_, _
 from attnviz.model.edit.block import (
     NormName,
+    change_experts,
     change_feed_forward,
     ffn_of,
     ffn_source,
     norm_of,
     set_block,
+    set_experts,
     set_feed_forward,
     set_ffn_bias,
     set_norm,
@@ -34,13 +36,19 @@ from attnviz.model.edit.block import (
     set_residual_scale,
 )
 from attnviz.model.edit.switching import refusal
+from attnviz.model.explain.formulas.block import experts_of
 from attnviz.model.sites.sites import put
 from attnviz.model.spec.block import FEED_FORWARD_ROLES, Block, FeedForwardRole
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.site import Site
 
 _NORMS = {id_: title for id_, title, _hint in NORM_KINDS}
-_SHORT: dict[FeedForwardRole, str] = {"up": N_("up"), "gate": N_("gate"), "down": N_("down")}
+_SHORT: dict[FeedForwardRole, str] = {
+    "up": N_("up"),
+    "gate": N_("gate"),
+    "down": N_("down"),
+    "router": N_("router"),
+}
 
 
 def has_block(site: Site) -> bool:
@@ -55,6 +63,31 @@ def has_ffn(site: Site) -> bool:
 
 def _is_gated(site: Site) -> bool:
     return has_ffn(site) and ffn_of(site).gated
+
+
+def _has_experts(site: Site) -> bool:
+    return has_ffn(site) and ffn_of(site).experts is not None
+
+
+def _expert_row(field: str, **special: Any) -> Any:
+    """The row of one field of the experts."""
+
+    def edit(site: Site, value: Any) -> Site:
+        return change_experts(site, **{field: value})
+
+    return row(f"block.feed_forward.experts.{field}", edit=edit, shown=_has_experts, **special)
+
+
+def _gate(site: Site, is_on: bool) -> Site:
+    """A gate of the shared expert, as it stands: without that expert it is refused."""
+    return change_feed_forward(site, experts=replace(experts_of(site), shared_gate=is_on))
+
+
+def _whole_expert_row(field: str, least: int = 1) -> Any:
+    def edit(site: Site, value: float) -> Site:
+        return change_experts(site, **{field: max(least, round(value))})
+
+    return row(f"block.feed_forward.experts.{field}", edit=edit, shown=_has_experts, from_start=True)
 
 
 def _change(field: str) -> Edit[Site]:
@@ -100,6 +133,7 @@ class BlockSection(Section):
         self.add_form(self._block_fields())
         self._add_norms("norm_1", "after_1")
         self.add_form(self._ffn_fields())
+        self.add_form(self._expert_fields())
         self._lines = WeightLines(self, store, tuple(self._slot(role) for role in FEED_FORWARD_ROLES))
         self.body.addLayout(self._lines)
         self._add_norms("norm_2", "after_2")
@@ -138,11 +172,8 @@ class BlockSection(Section):
         experiment = self.store.attention
         for line in self._norms.values():
             line.refresh()
-        is_gated = _is_gated(experiment)
-        if has_ffn(experiment):
-            self._lines.refresh(experiment, lambda id_: is_gated or id_ != "ffn_gate")
-        else:
-            self._lines.refresh(experiment, lambda id_: False)
+        roles = ffn_of(experiment).roles if has_ffn(experiment) else ()
+        self._lines.refresh(experiment, {f"ffn_{role}" for role in roles}.__contains__)
 
     def _add_norms(self, *names: NormName) -> None:
         for name in names:
@@ -225,6 +256,25 @@ class BlockSection(Section):
                 options=units,
                 as_list=True,
             ),
+        )
+
+    def _expert_fields(self) -> tuple[Any, ...]:
+        return (
+            presence(
+                "block.feed_forward.experts",
+                lambda e, is_on: set_experts(e, is_on, self._seen.here),
+                name="experts_toggle",
+                shown=has_ffn,
+            ),
+            _whole_expert_row("n"),
+            _whole_expert_row("n_active"),
+            _expert_row("shares"),
+            _expert_row("normalised"),
+            _expert_row("scale"),
+            _whole_expert_row("n_groups"),
+            _whole_expert_row("n_active_groups"),
+            _whole_expert_row("d_shared", least=0),
+            _expert_row("shared_gate", reason=lambda e: refusal(_gate, e, not experts_of(e).shared_gate)),
         )
 
     def _slot(self, role: FeedForwardRole) -> WeightSlot:

@@ -254,8 +254,9 @@ class BlockDiagram(QWidget):
     def _group_rect(self, first: str, last: str) -> QRectF:
         """Around all boxes from one stage to another, in data-flow order."""
         start, end = self._stages.index(first), self._stages.index(last)
-        if "ffn_gate" in self._stages and first == "ffn_up":
-            start = min(start, self._stages.index("ffn_gate"))
+        if first == "ffn_up":
+            before = [self._stages.index(one) for one in ("router", "ffn_gate") if one in self._stages]
+            start = min(start, *before, start)
         rect = QRectF()
         for stage in self._stages[start : end + 1]:
             rect = rect.united(QRectF(self._all[stage].geometry()))

@@ -13,8 +13,11 @@ from PySide6.QtCore import QPointF, QRectF
 from attnviz.model.stages import inputs
 
 ABOVE = ("q_latent", "q_latent_normed", "q", "q_normed", "q_rotated", "ffn_gate")
-BELOW = ("memory", "rope_key", "v", "v_rotated")
-FEED_FORWARD = ("norm_2", "ffn_gate", "ffn_up", "ffn_hidden", "ffn_output")
+BELOW = ("memory", "rope_key", "v", "v_rotated", "router", "routing")
+FEED_FORWARD = (
+    *("norm_2", "router", "routing", "ffn_gate"),
+    *("ffn_up", "ffn_hidden", "ffn_routed", "ffn_output"),
+)
 SUMS = ("residual_1", "residual_2")
 MIDDLE, LAST = 1, 3
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from attnviz.i18n import _
 from attnviz.model.explain.arithmetic.block import activated_lines, hidden_lines, residual_lines
+from attnviz.model.explain.arithmetic.experts import routed_lines, routing_lines
 from attnviz.model.explain.arithmetic.latent import key_value_lines, latent_lines
 from attnviz.model.explain.arithmetic.linear import feed_forward_lines, projection_lines, transform_lines
 from attnviz.model.explain.arithmetic.norms import normed_lines, qk_normed_lines
@@ -76,9 +77,12 @@ LINES: dict[str, Callable[[Reading, Cell], tuple[Line, ...]]] = {
     "attention_normed": normed_lines,
     "residual_1": residual_lines,
     "norm_2": normed_lines,
+    "router": feed_forward_lines,
+    "routing": routing_lines,
     "ffn_gate": feed_forward_lines,
     "ffn_up": feed_forward_lines,
     "ffn_hidden": hidden_lines,
+    "ffn_routed": routed_lines,
     "ffn_output": feed_forward_lines,
     "ffn_normed": normed_lines,
     "residual_2": residual_lines,

@@ -35,7 +35,12 @@ PROJECTIONS: dict[str, tuple[Role, str, Hue]] = {
     "attention_output": ("output", "W_O", ""),
 }
 
-FEED_FORWARD: dict[str, FeedForwardRole] = {"ffn_gate": "gate", "ffn_up": "up", "ffn_output": "down"}
+FEED_FORWARD: dict[str, FeedForwardRole] = {
+    "router": "router",
+    "ffn_gate": "gate",
+    "ffn_up": "up",
+    "ffn_output": "down",
+}
 
 
 @dataclass(frozen=True, eq=False)

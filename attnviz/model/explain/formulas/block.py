@@ -10,6 +10,7 @@ from attnviz.i18n import _
 from attnviz.model.operands.latent import latent_letters, latent_norm
 from attnviz.model.qk_norms import QK_NORM_BY_ID
 from attnviz.model.spec.block import Block, FeedForward, Norm, Transform, Vocabulary
+from attnviz.model.spec.experts import Experts
 from attnviz.model.spec.parts import QKNorm
 from attnviz.model.spec.site import Site
 from attnviz.model.stages import LATENT_STAGES, STAGE_BY_ID
@@ -99,6 +100,23 @@ def activation_title(ffn: FeedForward) -> str:
     return row.title
 
 
+def experts_of(site: Site) -> Experts:
+    """The experts of a site that has their stages."""
+    assert site.block is not None and site.block.feed_forward is not None
+    experts = site.block.feed_forward.experts
+    assert experts is not None
+    return experts
+
+
+def routing_letters(experts: Experts) -> str:
+    """The weight of a chosen expert; `Σ_C` is the sum over the chosen ones."""
+    share = "exp(r)" if experts.shares == "softmax" else "σ(r)"
+    over = f"Σ_C {share}" if experts.normalised else "Σ exp(r)" if experts.shares == "softmax" else ""
+    letters = f"{share} ÷ {over}" if over else share
+    letters = letters if experts.scale == 1.0 else f"{experts.scale:g} · {letters}"
+    return f"{letters} (top {experts.n_active})"
+
+
 def logit_letters(vocabulary: Vocabulary, o: str) -> str:
     """Formula of a vocabulary's logit from the stage written `o`."""
     letters = f"Σ {o} · W_U" + (" + b_U" if vocabulary.bias is not None else "")
@@ -112,6 +130,7 @@ _BIASED = {
     "k": ("key_bias", "b_K"),
     "v": ("value_bias", "b_V"),
     "attention_output": ("output_bias", "b_O"),
+    "router": ("router_bias", "b_router"),
     "ffn_gate": ("gate_bias", "b_gate"),
     "ffn_up": ("up_bias", "b_up"),
     "ffn_output": ("down_bias", "b_down"),
@@ -138,6 +157,8 @@ def block_formula(site: Site, stage: str) -> str:
         return residual_letters(block, stage)
     if block is not None and block.feed_forward is not None and stage == "ffn_hidden":
         return f"h = {activation_letters(block.feed_forward)}"
+    if stage == "routing":
+        return f"G = {routing_letters(experts_of(site))}"
     if stage == "transform_hidden":
         return f"h = {ACTIVATION_BY_ID[transform_of(site).activation].formula.replace('z', 't')}"
     if stage == "logits" and site.readout == "vocabulary" and site.vocabulary is not None:

@@ -21,6 +21,7 @@ AXIS_TITLES: dict[Axis, str] = {
     "key": N_("key"),
     "feature": N_("feature"),
     "vocabulary": N_("vocabulary"),
+    "expert": N_("expert"),
 }
 """Names of the dimensions of a stage: messages."""
 

@@ -53,9 +53,12 @@ READ_SYMBOLS: dict[str, tuple[tuple[str, ...], ...]] = {
     "attention_normed": (("o",),),
     "residual_1": (("x",), ("o",)),
     "norm_2": (("x", "y", "z", "o", "f"),),
+    "router": (("x",),),
+    "routing": (("r",),),
     "ffn_gate": (("x",),),
     "ffn_up": (("x",),),
     "ffn_hidden": (("gate",), ("up",)),
+    "ffn_routed": (("h",), ("G",)),
     "ffn_output": (("h",),),
     "ffn_normed": (("f",),),
     "residual_2": (("y",), ("f",)),
@@ -186,6 +189,7 @@ def _ffn_line(site: Site, present: tuple[str, ...]) -> Parts:
         Part(f"{name}(", "ffn_hidden"),
         *(inner if block.feed_forward.gated else up),
         Part(")", "ffn_hidden"),
+        *((Part(" · G", "ffn_routed"),) if "ffn_routed" in present else ()),
         Part(" W_down", "ffn_output"),
     )
     return _closed(site, parts, present, ("ffn_normed", "residual_2", "norm_2"), "ffn_output")

@@ -15,9 +15,10 @@ from attnviz.core.block import ACTIVATION_BY_ID, GATED_UNIT_BY_ID
 from attnviz.core.dropout import keep
 from attnviz.core.positions import pair_of
 from attnviz.core.special import NUMPY_SPECIAL
+from attnviz.model.explain.arithmetic.experts import routing_jacobian
 from attnviz.model.explain.arithmetic.linear import FEED_FORWARD, PROJECTIONS
 from attnviz.model.explain.arithmetic.reading import Floats, Reading
-from attnviz.model.explain.formulas.block import norm_at, transform_of
+from attnviz.model.explain.formulas.block import experts_of, norm_at, transform_of
 from attnviz.model.explain.gradients.rows import GAINED, normalised
 from attnviz.model.normalisers import NORMALISER_BY_ID, n_visible
 from attnviz.model.operands.latent import PRODUCT_OF_STAGE, latent_norm
@@ -33,6 +34,7 @@ from attnviz.model.operands.matrices import (
 )
 from attnviz.model.operands.relative import relative_parts
 from attnviz.model.positions import magnitude, pair_frequencies, rope_of, rotated_features
+from attnviz.model.provenance import ffn_of
 from attnviz.model.spec.rows import row_array
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID, inputs
@@ -262,6 +264,24 @@ def _hidden(reading: Reading, use: Use) -> Floats:
     return np.full(use.shape, float(both[cell.stage == "ffn_up"]))
 
 
+def _routing(reading: Reading, use: Use) -> Floats:
+    """Of each weight by a logit, where the chosen experts stay: the pull of a unit vector."""
+    experts = experts_of(reading.experiment)
+    logits, row = use.cell, reading.row("routing", 0, use.cell.row)
+    jacobian = routing_jacobian(experts, reading.row("router", 0, logits.row), row)
+    return jacobian[list(use.columns), logits.column].reshape(use.shape)
+
+
+def _routed(reading: Reading, use: Use) -> Floats:
+    """The weight of the expert by a hidden feature; the hidden features of an expert by its weight."""
+    cell = use.cell
+    if cell.stage == "ffn_hidden":
+        weights = ffn_of(reading.experiment).weight_of(cell.column)
+        found = [reading.number(Cell("routing", cell.row, expert)) for expert in weights]
+        return np.full(use.shape, found[0] if found else 1.0)
+    return reading.row("ffn_hidden", 0, cell.row)[list(use.columns)].reshape(use.shape)
+
+
 def _transform(reading: Reading, use: Use) -> Floats:
     transform = transform_of(reading.experiment)
     return _from_matrix(transform_array(transform, reading.experiment.d_model), use)
@@ -319,9 +339,12 @@ LOCAL: dict[str, Local] = {
     "concatenated": _ones,
     "attention_output": _projection,
     "residual_1": _residual,
+    "router": _feed_forward,
+    "routing": _routing,
     "ffn_gate": _feed_forward,
     "ffn_up": _feed_forward,
     "ffn_hidden": _hidden,
+    "ffn_routed": _routed,
     "ffn_output": _feed_forward,
     "residual_2": _residual,
     "transform": _transform,
@@ -345,9 +368,12 @@ LETTERS: dict[str, str] = {
     "scaled": "1 ÷ √d",
     "weights": "w_i (δ_ij − w_j)",
     "attention_output": "W_O",
+    "router": "W_router",
+    "routing": "∂G ÷ ∂r",
     "ffn_gate": "W_gate",
     "ffn_up": "W_up",
     "ffn_hidden": "act′",
+    "ffn_routed": "G, h",
     "ffn_output": "W_down",
     "transform": "W_T",
     "transform_hidden": "act′",

@@ -1,0 +1,273 @@
+"""Mixtral, Qwen's and OLMo's mixtures of experts: their decoders with several feed-forward layers.
+
+Jiang et al. 2024, arXiv:2401.04088; Yang et al. 2024, arXiv:2407.10671; Qwen Team 2025, arXiv:2505.09388;
+Muennighoff et al. 2024, arXiv:2409.02060. Keys and names as in `transformers`, models/mixtral, qwen2_moe,
+qwen3_moe and olmoe. The matrices of all experts become one, side by side; see `Experts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from attnviz.checkpoints.families import decoder, qwen
+from attnviz.checkpoints.families.common import has_attention_bias, is_tied, norm_after_layers
+from attnviz.checkpoints.families.decoder import (
+    ATTENTION,
+    BEFORE_EACH_HALF,
+    EMBEDDINGS,
+    HEAD_GAINS,
+    IGNORED,
+    LAYER,
+    MLP,
+    Decoder,
+    activation_key,
+    attention,
+    gains,
+    never,
+    rms_of_heads,
+    rotation,
+    size_keys,
+)
+from attnviz.checkpoints.families.family import (
+    Array,
+    Arrays,
+    Config,
+    Family,
+    Key,
+    Sizes,
+    Tensor,
+    absent,
+    always,
+    count,
+    flag,
+    one_of,
+    positive,
+    transposed,
+    unread,
+    whole,
+)
+from attnviz.checkpoints.families.olmo2 import KEYS as OLMO_KEYS
+from attnviz.checkpoints.rotary import ROPE_KEYS
+from attnviz.errors import FieldError, missing, whole_number
+from attnviz.model.spec.experts import Experts
+from attnviz.model.spec.parts import QKNorm
+
+OF_EXPERT = "experts."
+"""Beginning of the places of single experts' matrices, until `join`."""
+
+ROLES = ("gate", "up", "down")
+
+
+def expert_keys(n_active: int, d_hidden: Any = None, d_shared: int | None = None) -> tuple[Key, ...]:
+    """The number of experts of a token, and the widths of a routed and of the shared one, with defaults."""
+    routed = (whole("num_experts_per_tok", n_active), flag("norm_topk_prob", False))
+    hidden = () if d_hidden is None else (whole("moe_intermediate_size", d_hidden),)
+    return (
+        *routed,
+        *hidden,
+        *(() if d_shared is None else (count("shared_expert_intermediate_size", d_shared),)),
+    )
+
+
+def n_experts(config: Config) -> int:
+    """The number of experts, by either of its names."""
+    for name in ("num_experts", "num_local_experts"):
+        found = config.get(name)
+        if found is not None:
+            return int(found)
+    raise missing("num_experts", whole_number(1))
+
+
+def experts(normalised: Callable[[Config], bool]) -> Callable[[Config, int], Experts]:
+    """Softmax over all experts, of which the largest are used; Qwen2's shared expert has a gate."""
+
+    def made(config: Config, index: int) -> Experts:
+        d_shared = config.get("shared_expert_intermediate_size") or 0
+        n, active = n_experts(config), config["num_experts_per_tok"]
+        if active > n:
+            raise FieldError("num_experts_per_tok", active, whole_number(1, n))
+        return Experts(n, active, normalised=normalised(config), d_shared=d_shared, shared_gate=d_shared > 0)
+
+    return made
+
+
+def hidden(config: Config, index: int) -> int:
+    """Hidden features of one expert."""
+    return int(config.get("moe_intermediate_size") or config["intermediate_size"])
+
+
+def sizes(config: Config) -> Sizes:
+    """The sizes in the shapes."""
+    return {
+        **decoder.sizes(config),
+        "experts": n_experts(config),
+        "expert_hidden": hidden(config, 0),
+        "shared_hidden": config.get("shared_expert_intermediate_size") or 0,
+    }
+
+
+def expert_maps(stem: str, names: tuple[str, str, str]) -> tuple[Tensor, ...]:
+    """The matrices of every expert, named for `ROLES`."""
+    shapes = (("expert_hidden", "d"), ("expert_hidden", "d"), ("d", "expert_hidden"))
+    return tuple(
+        Tensor(f"{stem}.{{expert}}.{name}.weight", f"{OF_EXPERT}{role}.{{expert}}", shape, transposed)
+        for name, role, shape in zip(names, ROLES, shapes, strict=True)
+    )
+
+
+def shared_maps(stem: str) -> tuple[Tensor, ...]:
+    """The matrices of the shared expert."""
+    shapes = (("shared_hidden", "d"), ("shared_hidden", "d"), ("d", "shared_hidden"))
+    return tuple(
+        Tensor(f"{stem}.{role}_proj.weight", f"{OF_EXPERT}{role}.shared", shape, transposed)
+        for role, shape in zip(ROLES, shapes, strict=True)
+    )
+
+
+def router(name: str) -> Tensor:
+    """The matrix of the router."""
+    return Tensor(name, OF_EXPERT + "router.all", ("experts", "d"), transposed)
+
+
+def join(config: Config, sizes: Sizes, arrays: Arrays) -> None:
+    """The matrices of all experts side by side, the shared one last."""
+    for place in arrays.values():
+        for role, axis in (("gate", 1), ("up", 1), ("down", 0), ("router", 1)):
+            parts = _parts(place, role)
+            if parts:
+                place[f"block.feed_forward.{role}"] = np.concatenate(parts, axis=axis)
+
+
+def _parts(place: dict[str, Array], role: str) -> list[Array]:
+    """The matrices of one role in the order of the experts."""
+    beginning = f"{OF_EXPERT}{role}."
+    names = [name for name in place if name.startswith(beginning)]
+
+    def order(name: str) -> tuple[bool, Any]:
+        end = name.removeprefix(beginning)
+        return (False, int(end)) if end.isdigit() else (True, end)
+
+    return [place.pop(name) for name in sorted(names, key=order)]
+
+
+def _normalised(config: Config) -> bool:
+    return bool(config["norm_topk_prob"])
+
+
+MIXTRAL_KEYS = (
+    *size_keys(n_kv_heads=8),
+    *ROPE_KEYS,
+    whole("num_local_experts", 8),
+    *expert_keys(2),
+    whole("max_position_embeddings", 131_072),
+    activation_key("silu"),
+    positive("rms_norm_eps", 1e-5),
+    whole("sliding_window", None),
+    flag("tie_word_embeddings", False),
+    unread("router_jitter_noise"),
+)
+
+_AROUND = norm_after_layers("rms", "rms_norm_eps")
+_EVERY_LAYER = (
+    one_of("decoder_sparse_step", (1,), 1),
+    one_of("mlp_only_layers", ([],), []),
+    absent("clip_qkv"),
+)
+"""Keys by which some layers would have a single feed-forward layer, or clipped queries."""
+_QWEN_KEYS = (*(key for key in qwen.KEYS if key.name != "sliding_window"), *_EVERY_LAYER)
+_PLAIN = ("gate_proj", "up_proj", "down_proj")
+_REST = (*expert_maps(MLP + "experts", _PLAIN), router(MLP + "gate.weight"), *gains(*BEFORE_EACH_HALF))
+
+MIXTRAL = Family(
+    "Mixtral",
+    ("mixtral",),
+    "model.",
+    MIXTRAL_KEYS,
+    (
+        *EMBEDDINGS,
+        *attention(ATTENTION),
+        *expert_maps(LAYER + "block_sparse_moe.experts", ("w1", "w3", "w2")),
+        router(LAYER + "block_sparse_moe.gate.weight"),
+        *gains(*BEFORE_EACH_HALF),
+    ),
+    sizes,
+    Decoder(position=rotation(base=1e6), experts=experts(lambda config: True), hidden=hidden).layer,
+    _AROUND,
+    is_tied,
+    IGNORED,
+    prepare=join,
+)
+
+QWEN2_MOE = Family(
+    "Qwen2 (experts)",
+    ("qwen2_moe",),
+    "model.",
+    (
+        *_QWEN_KEYS,
+        whole("num_experts", 60),
+        *expert_keys(4, 1408, 5632),
+        one_of("qkv_bias", (True,), True),
+        count("sliding_window", 0),  # where no layer slides
+    ),
+    (
+        *EMBEDDINGS,
+        *attention(ATTENTION, always, has_output_bias=never),
+        *_REST,
+        *shared_maps(MLP + "shared_expert"),
+        Tensor(MLP + "shared_expert_gate.weight", OF_EXPERT + "router.shared", (1, "d"), transposed),
+    ),
+    sizes,
+    Decoder(masks=qwen.masks, experts=experts(_normalised), hidden=hidden).layer,
+    _AROUND,
+    is_tied,
+    IGNORED,
+    prepare=join,
+)
+
+QWEN3_MOE = Family(
+    "Qwen3 (experts)",
+    ("qwen3_moe",),
+    "model.",
+    (
+        *_QWEN_KEYS,
+        whole("num_experts", None),
+        whole("num_local_experts", None),
+        *expert_keys(8, 768),
+        flag("attention_bias", False),
+        whole("sliding_window", None),
+    ),
+    (*EMBEDDINGS, *attention(ATTENTION, has_attention_bias), *HEAD_GAINS, *_REST),
+    sizes,
+    Decoder(masks=qwen.masks, qk_norm=rms_of_heads, experts=experts(_normalised), hidden=hidden).layer,
+    _AROUND,
+    is_tied,
+    IGNORED,
+    prepare=join,
+)
+
+OLMOE = Family(
+    "OLMoE",
+    ("olmoe",),
+    "model.",
+    (*OLMO_KEYS, whole("num_experts", 64), *expert_keys(8), *_EVERY_LAYER),
+    (
+        *EMBEDDINGS,
+        *attention(ATTENTION, has_attention_bias),
+        Tensor(ATTENTION + "q_norm.weight", "qk_norm.query_gain", ("q",)),
+        Tensor(ATTENTION + "k_norm.weight", "qk_norm.key_gain", ("kv",)),
+        *_REST,
+    ),
+    sizes,
+    Decoder(
+        qk_norm=lambda config: QKNorm("rms", config["rms_norm_eps"], across=True),
+        experts=experts(_normalised),
+        hidden=hidden,
+    ).layer,
+    _AROUND,
+    is_tied,
+    IGNORED,
+    prepare=join,
+)
