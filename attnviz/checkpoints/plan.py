@@ -204,7 +204,8 @@ def _names(row: Tensor, prefix: str, there: str, sizes: Sizes) -> Iterator[tuple
         yield name, None
         return
     stack = "encoder_layers" if row.places[0].startswith("encoder.") else "layers"
-    for layer in range(row.without, sizes[row.first or stack]):
+    begin = sizes[row.without] if isinstance(row.without, str) else row.without
+    for layer in range(begin, sizes[row.first or stack]):
         yield name.replace("{layer}", str(layer)), layer
 
 

@@ -74,6 +74,9 @@ def random_model(model: type[Any], config: Any, seed: int = 0) -> Any:
             torch.nn.init.normal_(parameter, mean=0.0, std=0.3 if parameter.dim() > 1 else 0.5)
             if is_gain and name.endswith("weight") and "gemma" not in config.model_type:
                 parameter += 1.0
+        for name, buffer in made.named_buffers():
+            if name.endswith("correction_bias"):
+                torch.nn.init.normal_(buffer, mean=0.0, std=0.3)
         made.tie_weights()
     return made
 

@@ -101,6 +101,22 @@ CASES: dict[str, tuple[type[Any], type[Any], dict[str, Any]]] = {
         {**SMALL, **yarn(mscale=0.5, mscale_all_dim=0.9), "rope_interleave": False},
     ),
     "v3 narrow head": (*V3, {**SMALL, "qk_rope_head_dim": 2, "num_attention_heads": 3}),
+    "v2 experts": (*V2, {**SMALL, "first_k_dense_replace": 1}),
+    "v2 experts of the best group": (
+        *V2,
+        {
+            **SMALL,
+            "first_k_dense_replace": 0,
+            "topk_method": "group_limited_greedy",
+            "routed_scaling_factor": 16.0,
+            "n_shared_experts": 2,
+        },
+    ),
+    "v3 experts": (*V3, {**SMALL, "first_k_dense_replace": 1, "n_routed_experts": 8, "topk_group": 2}),
+    "v3 experts of the best group": (
+        *V3,
+        {**SMALL, "first_k_dense_replace": 0, "norm_topk_prob": False, "n_shared_experts": 2},
+    ),
     "v3 without a head": (DeepseekV3Model, DeepseekV3Config, SMALL),
 }
 CASES["v3 narrow head"][2]["num_key_value_heads"] = None
@@ -134,7 +150,9 @@ def test_every_layer_equals_transformers(case: tuple[Experiment, Expected], engi
 # --- every tensor counts ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["v2 biases of the feed-forward layer", "v3 without a latent of queries"])
+@pytest.mark.parametrize(
+    "name", ["v2 biases of the feed-forward layer", "v3 without a latent of queries", "v3 experts"]
+)
 def test_every_tensor_is_needed_in_its_shape(name: str, tmp_path: Path) -> None:
     model_type, config_type, values = CASES[name]
     experiment = imported(random_model(model_type, config_type(**values)), tmp_path)
@@ -167,7 +185,7 @@ def test_every_tensor_is_needed_in_its_shape(name: str, tmp_path: Path) -> None:
     "tensor",
     [
         "model.layers.3.input_layernorm.weight",
-        "model.layers.0.mlp.experts.gate_up_proj",
+        "model.layers.0.mlp.experts.0.up_proj.weight",
         "model.layers.0.mlp.shared_experts.up_proj.weight",
         "model.layers.0.self_attn.kv_a_proj_with_mqa.bias",
         "model.layers.0.self_attn.q_proj.weight",
@@ -258,32 +276,9 @@ def test_what_would_change_numbers_is_refused(name: str, tmp_path: Path) -> None
 # --- the attention alone ---------------------------------------------------------------------------
 
 
-def with_experts_apart(tensors: dict[str, Any]) -> dict[str, Any]:
-    """Each expert's matrices under names of their own, or all of a layer together: the other of the two."""
-    kept = {name: array for name, array in tensors.items() if ".experts." not in name}
-    together = {name: array for name, array in tensors.items() if name.endswith("experts.down_proj")}
-    if together:
-        for name, array in together.items():
-            stem = name.removesuffix("down_proj")
-            gates, ups = np.split(tensors[stem + "gate_up_proj"], 2, axis=1)
-            for role, of in (("down", array), ("gate", gates), ("up", ups)):
-                kept |= {f"{stem}{i}.{role}_proj.weight": one.copy() for i, one in enumerate(of)}
-        return kept
-    layers = {name.split(".experts.")[0] for name in tensors if ".experts." in name}
-    assert layers
-    for layer in layers:
-        every = {
-            role: np.stack([tensors[f"{layer}.experts.{i}.{role}_proj.weight"] for i in range(4)])
-            for role in ("gate", "up", "down")
-        }
-        kept[f"{layer}.experts.gate_up_proj"] = np.concatenate([every["gate"], every["up"]], axis=1)
-        kept[f"{layer}.experts.down_proj"] = every["down"]
-    return kept
-
-
 @pytest.mark.parametrize("n_dense", [0, 1])
 @pytest.mark.parametrize("version", [V2, V3], ids=["v2", "v3"])
-def test_experts_are_refused_but_not_the_first_attention(
+def test_the_first_attention_of_experts_alone(
     version: tuple[type[Any], type[Any]], n_dense: int, tmp_path: Path
 ) -> None:
     model_type, config_type = version
@@ -293,16 +288,7 @@ def test_experts_are_refused_but_not_the_first_attention(
         first = model.model.layers[0].self_attn
         first.register_forward_hook(lambda module, given, out: outputs.append(out[0][0].numpy()))
         wanted = expected(model)
-    with pytest.raises(
-        CheckpointError,
-        match=rf"^config.json: first_k_dense_replace must be at least 3 \(num_hidden_layers\), .*; "
-        rf"got {n_dense}\.$",
-    ):
-        imported(model, tmp_path)
-    file = tmp_path / "model.safetensors"
     experiment = imported(model, tmp_path, attention_only=True)
-    save_file(with_experts_apart(load_file(file)), file)
-    assert import_checkpoint(tmp_path, ids=IDS, dtype="float64", attention_only=True).experiment == experiment
     trace = run(NumpyEngine("float64"), experiment)
     assert "ffn_up" not in trace.site("layers.0.self").stages
     np.testing.assert_allclose(trace["weights"], wanted.weights[0], rtol=0, atol=TOLERANCE)

@@ -5,23 +5,23 @@ models/deepseek_v2 and models/deepseek_v3. The norms of the latents have the eps
 configuration's. With a scaling `factor` and `mscale_all_dim` m, scores grow by the square of 0.1 m ln(factor)
 + 1, besides the effect of `mscale` on cosines and sines.
 
-Mixtures of experts are not supported: `first_k_dense_replace` layers, from the first on, have a feed-forward
-layer; if not all layers do, only the first attention can be imported.
+`first_k_dense_replace` layers, from the first on, have one feed-forward layer, all others experts.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from attnviz.checkpoints.families.common import ACTIVATIONS, is_tied, norm_after_layers
 from attnviz.checkpoints.families.decoder import BEFORE_EACH_HALF, EMBEDDINGS, IGNORED, gains
+from attnviz.checkpoints.families.experts import expert_maps, join, router, shared_maps
 from attnviz.checkpoints.families.family import (
     Array,
     Config,
     Family,
-    Ignored,
     Key,
     Sizes,
     Tensor,
@@ -38,27 +38,11 @@ from attnviz.core.positions import yarn_attention_factor
 from attnviz.errors import FieldError, missing, must_be
 from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.block import Block, FeedForward, Norm
+from attnviz.model.spec.experts import Experts
 from attnviz.model.spec.latent import Latent
 from attnviz.model.spec.parts import Causal, Heads, Scale, ScaleValue, SqrtDHead
 
 LATENT_EPS = 1e-6
-
-
-EXPERT_KEYS = (
-    "aux_loss_alpha",
-    "ep_size",
-    "moe_intermediate_size",
-    "n_group",
-    "n_routed_experts",
-    "n_shared_experts",
-    "norm_topk_prob",
-    "num_experts_per_tok",
-    "routed_scaling_factor",
-    "scoring_func",
-    "seq_aux",
-    "topk_group",
-    "topk_method",
-)
 
 
 def _keys(n_dense: int) -> tuple[Key, ...]:
@@ -87,14 +71,37 @@ def _keys(n_dense: int) -> tuple[Key, ...]:
         # Keys that repeat the widths above.
         whole("head_dim", None),
         whole("qk_head_dim", None),
-        *map(unread, EXPERT_KEYS),
+        *map(unread, ("aux_loss_alpha", "ep_size", "seq_aux")),
     )
 
 
-V2_KEYS = (*_keys(0), flag("mlp_bias", False))
+V2_KEYS = (
+    *_keys(0),
+    flag("mlp_bias", False),
+    whole("n_routed_experts", 64),
+    whole("n_shared_experts", 2),
+    whole("moe_intermediate_size", 1407),
+    whole("num_experts_per_tok", None),
+    whole("n_group", None),
+    whole("topk_group", None),
+    positive("routed_scaling_factor", 1.0),
+    one_of("norm_topk_prob", (False,), False),
+    one_of("scoring_func", ("softmax",), "softmax"),
+    one_of("topk_method", ("greedy", "group_limited_greedy"), "greedy"),
+)
 
 V3_KEYS = (
     *_keys(3),
+    whole("n_routed_experts", 256),
+    whole("n_shared_experts", 1),
+    whole("moe_intermediate_size", 2048),
+    whole("num_experts_per_tok", 8),
+    whole("n_group", 8),
+    whole("topk_group", 4),
+    positive("routed_scaling_factor", 2.5),
+    flag("norm_topk_prob", True),
+    one_of("scoring_func", ("sigmoid",), "sigmoid"),
+    one_of("topk_method", ("noaux_tc",), "noaux_tc"),
     flag("rope_interleave", True),
     # Layers that predict further tokens, behind the model's own.
     count("num_nextn_predict_layers", 1),
@@ -113,8 +120,8 @@ def _has_mlp_bias(config: Config) -> bool:
     return bool(config.get("mlp_bias"))
 
 
-def _has_experts(config: Config) -> bool:
-    return bool(config["first_k_dense_replace"] < config["num_hidden_layers"])
+def _is_corrected(config: Config) -> bool:
+    return config["topk_method"] == "noaux_tc"
 
 
 def _down(array: Array, sizes: Sizes) -> tuple[Array, ...]:
@@ -173,22 +180,20 @@ TENSORS = (
         )
         for role, size in (("gate", "hidden"), ("up", "hidden"), ("down", "d"))
     ),
-)
-
-EXPERTS = tuple(
-    Ignored(_MLP + name, "experts, which only the first attention alone does without", is_there=_has_experts)
-    for name in (
-        "gate.weight",
-        "gate.e_score_correction_bias",
-        "experts.gate_up_proj",
-        "experts.down_proj",
-        *(
-            f"{of}.{role}_proj.{kind}"
-            for of in ("experts.{layer}", "shared_experts")
-            for role in ("gate", "up", "down")
-            for kind in ("weight", "bias")
-        ),
-    )
+    *(
+        replace(row, without="dense_layers")
+        for row in (
+            *expert_maps(_MLP + "experts", ("gate_proj", "up_proj", "down_proj")),
+            *shared_maps(_MLP + "shared_experts"),
+            router(_MLP + "gate.weight"),
+            Tensor(
+                _MLP + "gate.e_score_correction_bias",
+                "block.feed_forward.experts.correction",
+                ("experts",),
+                is_there=_is_corrected,
+            ),
+        )
+    ),
 )
 
 
@@ -202,6 +207,9 @@ def sizes(config: Config) -> Sizes:
     return {
         "layers": n_layers,
         "dense_layers": min(config["first_k_dense_replace"], n_layers),
+        "experts": config["n_routed_experts"],
+        "expert_hidden": config["moe_intermediate_size"],
+        "shared_hidden": config["moe_intermediate_size"] * config["n_shared_experts"],
         "vocabulary": config["vocab_size"],
         "d": config["hidden_size"],
         "heads": n_heads,
@@ -230,24 +238,39 @@ def _check_widths(config: Config) -> None:
             raise FieldError(name, config[name], must_be("{value} ({field})", value=value, field=equal))
 
 
-def refuse(config: Config) -> None:
-    """Raise `ValueError` where a layer has experts."""
-    if _has_experts(config):
-        count, n_layers = config["first_k_dense_replace"], config["num_hidden_layers"]
-        dense = must_be(
-            "at least {least} (num_hidden_layers), unless the attention of the first layer is imported alone",
-            least=n_layers,
-        )
-        raise FieldError("first_k_dense_replace", count, dense)
+def experts(config: Config) -> Experts:
+    """Of V2 the largest softmax shares, of V3 sigmoids, both perhaps of the best groups; a shared expert."""
+    n_groups = config["n_group"] or 1
+    is_grouped = config["topk_method"] != "greedy"
+    return Experts(
+        config["n_routed_experts"],
+        config["num_experts_per_tok"],
+        "softmax" if config["scoring_func"] == "softmax" else "sigmoid",
+        config["norm_topk_prob"],
+        config["routed_scaling_factor"],
+        n_groups if is_grouped else 1,
+        (config["topk_group"] or 1) if is_grouped else 1,
+        d_shared=config["moe_intermediate_size"] * config["n_shared_experts"],
+    )
+
+
+def _feed_forward(config: Config, index: int) -> FeedForward:
+    """The one feed-forward layer of the first layers, the experts of the others."""
+    activation = ACTIVATIONS[config["hidden_act"]]
+    if index < config["first_k_dense_replace"]:
+        return FeedForward(config["intermediate_size"], activation, gated=True)
+    if _has_mlp_bias(config):
+        raise FieldError("mlp_bias", True, must_be("false with experts"))
+    width, mixture = config["moe_intermediate_size"], experts(config)
+    return FeedForward(width, activation, gated=True, experts=mixture)
 
 
 def layer(config: Config, index: int) -> Layer:
-    """One layer without its weights; layers of experts are never imported as a whole, see `refuse`."""
+    """One layer without its weights."""
     n_heads, d_head, d_rope = (
         config[name] for name in ("num_attention_heads", "qk_nope_head_dim", "qk_rope_head_dim")
     )
     norm, latent_norm = Norm("rms", config["rms_norm_eps"]), Norm("rms", LATENT_EPS)
-    feed_forward = FeedForward(config["intermediate_size"], ACTIVATIONS[config["hidden_act"]], gated=True)
     return Layer(
         heads=Heads(n_heads, n_heads, d_head),
         latent=Latent(
@@ -260,7 +283,7 @@ def layer(config: Config, index: int) -> Layer:
         position=rope(config, d_rope, "interleaved" if config.get("rope_interleave", True) else "half_split"),
         scale=scale(config),
         masks=(Causal(),),
-        block=Block("pre", norm_1=norm, feed_forward=feed_forward, norm_2=norm),
+        block=Block("pre", norm_1=norm, feed_forward=_feed_forward(config, index), norm_2=norm),
     )
 
 
@@ -287,8 +310,8 @@ def _family(title: str, model_type: str, keys: tuple[Key, ...]) -> Family:
         layer,
         norm_after_layers("rms", "rms_norm_eps"),
         is_tied,
-        (*IGNORED, *EXPERTS),
-        refuse=refuse,
+        IGNORED,
+        prepare=join,
     )
 
 

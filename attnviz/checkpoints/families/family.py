@@ -165,7 +165,7 @@ class Tensor:
     configuration has the tensor: otherwise a tensor of this name is as unexpected as one of an unknown name.
     `{expert}` in name and place stands for the number of an expert, of which the sizes have `experts`.
     `first` names the size that counts the layers, from the first on, that have it; null: all. The first
-    `without` layers have none.
+    `without` layers, a number or the name of a size, have none.
     """
 
     name: str
@@ -174,7 +174,7 @@ class Tensor:
     split: Callable[[Array, Sizes], tuple[Array, ...]] = as_stored
     is_there: Callable[[Config], bool] = always
     first: str | None = None
-    without: int = 0
+    without: int | str = 0
 
     @property
     def places(self) -> tuple[str, ...]:
