@@ -2,7 +2,32 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
+
+from attnviz.core.softmax_slope import N_SEEDS, Slopes, slopes
+
+DISTANCES = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+"""Steps between two tokens."""
+WIDTH, N_NETWORKS = 32, 24
+
+
+@lru_cache(maxsize=1)
+def recurrent_by_distance() -> Slopes:
+    """`path_gradient` of `N_NETWORKS` networks of `WIDTH` features, for each of `DISTANCES`; cached."""
+    found = [path_gradients(WIDTH, DISTANCES, seed) for seed in range(N_NETWORKS)]
+    return slopes(np.array(found).T)
+
+
+@lru_cache(maxsize=1)
+def attention_by_distance() -> Slopes:
+    """The derivative of an attention's mixture by the value of the token n steps before, for each of
+    `DISTANCES`: the softmax weight of one among n + 1 keys, whose scores are independent normal numbers of
+    variance 1; cached.
+    """
+    scores = np.exp(np.random.default_rng(2).standard_normal((N_SEEDS, max(DISTANCES) + 1)))
+    return slopes(np.stack([scores[:, 0] / scores[:, : n + 1].sum(axis=1) for n in DISTANCES]))
 
 
 def path_gradient(width: int, steps: int, seed: int) -> float:
@@ -12,10 +37,17 @@ def path_gradient(width: int, steps: int, seed: int) -> float:
     that W alone keeps the length of a vector on average; x has unit variance. By the chain rule the
     Jacobian is the product of diag(1 − h_t²) W over the steps (Pascanu et al. 2013, equation 5). 1 for n = 0.
     """
+    return path_gradients(width, (steps,), seed)[0]
+
+
+def path_gradients(width: int, steps: tuple[int, ...], seed: int) -> list[float]:
+    """`path_gradient` after each of some numbers of steps, in rising order, of one network."""
     random = np.random.default_rng(seed)
     weights = random.standard_normal((width, width)) / np.sqrt(width)
-    state, jacobian = np.zeros(width), np.eye(width)
-    for _step in range(steps):
+    state, jacobian, found = np.zeros(width), np.eye(width), []
+    for step in range(steps[-1] + 1):
+        if step in steps:
+            found.append(float(np.linalg.norm(jacobian, 2)))
         state = np.tanh(weights @ state + random.standard_normal(width))
         jacobian = (1 - state**2)[:, None] * weights @ jacobian
-    return float(np.linalg.norm(jacobian, 2))
+    return found

@@ -1,4 +1,4 @@
-"""The size of the gradient through a softmax, and how the width of queries and keys decides it."""
+"""The size of the gradient through a softmax, by the width of queries and keys and by the temperature."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ Floats = NDArray[np.float64]
 
 WIDTHS = tuple(2**power for power in range(11))
 """Features of a query and a key, 1 to 1024."""
+TEMPERATURES = tuple(2.0**power for power in range(-6, 7))
+"""Temperatures, 1/64 to 64."""
 N_KEYS, N_SEEDS = 16, 400
 LOW, HIGH = 10.0, 90.0
 """The percentiles of the seeds between which a band is drawn."""
@@ -19,7 +21,7 @@ LOW, HIGH = 10.0, 90.0
 
 @dataclass(frozen=True, eq=False)
 class Slopes:
-    """Norm of the Jacobian at each of `WIDTHS`: the median over the seeds, a low and a high percentile."""
+    """A norm at each of some widths or others: the median over the seeds, a low and a high percentile."""
 
     median: Floats
     low: Floats
@@ -38,9 +40,29 @@ def slopes_by_width(is_scaled: bool) -> Slopes:
     """Of softmax(q · k), or of softmax(q · k ÷ √d), for one query and `N_KEYS` keys of d independent normal
     numbers of variance 1, for each of `WIDTHS`; cached.
     """
-    found = np.stack([_norms(width, is_scaled) for width in WIDTHS])
+    return slopes(np.stack([_norms(width, is_scaled) for width in WIDTHS]))
+
+
+@lru_cache(maxsize=2)
+def slopes_by_temperature(by_scores: bool) -> Slopes:
+    """Of softmax(s ÷ T) by s ÷ T, or by the scores s themselves, which is 1/T of that, for each of
+    `TEMPERATURES`; s are `N_KEYS` independent normal numbers of variance 1; cached.
+    """
+    scores = np.random.default_rng(1).standard_normal((N_SEEDS, N_KEYS))
+    found = [_softmax_norms(scores / t) / (t if by_scores else 1.0) for t in TEMPERATURES]
+    return slopes(np.stack(found))
+
+
+def slopes(found: Floats) -> Slopes:
+    """The percentiles of norms (value, seed)."""
     median, low, high = np.percentile(found, (50.0, LOW, HIGH), axis=1)
     return Slopes(median, low, high)
+
+
+def _softmax_norms(scores: Floats) -> Floats:
+    """The norms of the Jacobians of the softmax of each row."""
+    raised = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return jacobian_norm(raised / raised.sum(axis=-1, keepdims=True))
 
 
 def _norms(width: int, is_scaled: bool) -> Floats:
@@ -51,6 +73,4 @@ def _norms(width: int, is_scaled: bool) -> Floats:
     """
     lengths = np.sqrt(np.random.default_rng(0).chisquare(width, (N_SEEDS, 1)))
     scores = lengths * np.random.default_rng(1).standard_normal((N_SEEDS, N_KEYS))
-    scores = scores / np.sqrt(width) if is_scaled else scores
-    raised = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return jacobian_norm(raised / raised.sum(axis=-1, keepdims=True))
+    return _softmax_norms(scores / np.sqrt(width) if is_scaled else scores)

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from attnviz.core.softmax_slope import WIDTHS, jacobian_norm, slopes_by_width
+from attnviz.core.softmax_slope import (
+    TEMPERATURES,
+    WIDTHS,
+    jacobian_norm,
+    slopes_by_temperature,
+    slopes_by_width,
+)
 
 
 def test_the_norm_is_that_of_the_matrix() -> None:
@@ -21,3 +27,12 @@ def test_the_division_keeps_the_gradient_and_without_it_it_vanishes() -> None:
     assert plain.median[-1] < 0.01 < 0.15 < scaled.median[-1]
     for found in (scaled, plain):
         assert (found.low <= found.median).all() and (found.median <= found.high).all()
+
+
+def test_a_cold_softmax_saturates_and_a_hot_one_is_flat() -> None:
+    own, by_scores = slopes_by_temperature(False), slopes_by_temperature(True)
+    np.testing.assert_allclose(own.median, by_scores.median * np.array(TEMPERATURES))
+    assert own.median[0] < 1e-6 < 0.24 < own.median[-1]
+    assert np.argmax(by_scores.median) == TEMPERATURES.index(0.25)
+    uniform = jacobian_norm(np.full(16, 1 / 16))
+    np.testing.assert_allclose(own.median[-1], uniform, rtol=1e-3)

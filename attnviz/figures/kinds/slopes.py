@@ -1,33 +1,35 @@
-"""The size of the gradient through a softmax against the width of the heads, with and without ÷√d."""
+"""The size of a gradient against what decides it: one of `CURVES`."""
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
-from attnviz.core.softmax_slope import N_KEYS, N_SEEDS, WIDTHS, jacobian_norm, slopes_by_width
 from attnviz.figures.chart import Chart, Curve, chart_drawing
 from attnviz.figures.sheet import Drawing
 from attnviz.figures.style import Style
 from attnviz.figures.subject import Subject
 from attnviz.i18n import _
-from attnviz.model.spec.view import shown_head
+from attnviz.model.gradients.curves import CURVE_BY_ID, SAYS, GradientCurve
 
 
-def draw_slopes(subject: Subject, style: Style) -> Drawing:
+def draw_curve(row: GradientCurve, subject: Subject, style: Style) -> Drawing:
     """Two medians with the band of their seeds; the shown head of the document is a point."""
-    shades, x = style.shades, np.log2(np.array(WIDTHS, dtype=np.float64))
-    curves = []
-    for is_scaled, name, color in (
-        (True, _("softmax(q · k ÷ √d)"), shades.query),
-        (False, _("softmax(q · k)"), shades.key),
-    ):
-        found = slopes_by_width(is_scaled)
-        dashes = () if is_scaled else (5.0, 2.0)
-        curves.append(Curve(name, color, x, found.median, dashes, is_strong=True))
-        curves += [Curve(_("10 and 90 %"), color, x, edge, (1.5, 1.5)) for edge in (found.low, found.high)]
-    site = subject.shown_site
-    weights = site.window("weights", shown_head(site.experiment, subject.shown_view, "weights"))
-    point = float(np.log2(site.experiment.d_qk)), float(np.nanmean(jacobian_norm(weights)))
-    chart = Chart(tuple(curves), _("log₂ d"), _("norm of ∂w/∂s"), point=point)
-    says = _("one query, {keys} keys, {seeds} seeds; the point is the shown head of the document")
-    return chart_drawing(chart, style, _("Gradient through softmax"), says.format(keys=N_KEYS, seeds=N_SEEDS))
+    shades, x, curves = style.shades, np.array(row.x), []
+    for line in row.lines:
+        found, color = line.slopes(), shades.query if line.is_first else shades.key
+        dashes = () if line.is_first else (5.0, 2.0)
+        curves.append(Curve(_(line.name), color, x, row.heights(found.median), dashes, is_strong=True))
+        for edge in (found.low, found.high):
+            curves.append(Curve(_("10 and 90 %"), color, x, row.heights(edge), (1.5, 1.5)))
+    own = row.point(subject.shown_site, subject.shown_view)
+    point = None if own is None else (own[0][0], float(row.heights(np.array(own[0][1]))))
+    chart = Chart(tuple(curves), _(row.x_name), _(row.y_name), point=point)
+    says = _("{seeds} seeds; the point is the shown head of the document")
+    return chart_drawing(chart, style, _(row.title), says.format(**SAYS))
+
+
+draw_slopes = partial(draw_curve, CURVE_BY_ID["softmax"])
+draw_temperature = partial(draw_curve, CURVE_BY_ID["temperature"])
+draw_distance = partial(draw_curve, CURVE_BY_ID["distance"])

@@ -15,7 +15,7 @@ from attnviz.figures.kinds.pipeline import draw_pipeline
 from attnviz.figures.kinds.plane import draw_plane
 from attnviz.figures.kinds.positions import draw_positions
 from attnviz.figures.kinds.sites import draw_sites
-from attnviz.figures.kinds.slopes import draw_slopes
+from attnviz.figures.kinds.slopes import draw_distance, draw_slopes, draw_temperature
 from attnviz.figures.kinds.step import draw_step, why_no_step
 from attnviz.figures.kinds.words import draw_lines
 from attnviz.figures.sheet import Drawing
@@ -47,6 +47,8 @@ class Kind:
 
 _MAP = ("orientation", "range", "grey", "bar", "square")
 
+_CURVE = ("site", "head", "grey")
+
 _PLACE = ("site", "head", "query")
 
 KINDS = (
@@ -59,7 +61,15 @@ KINDS = (
     Kind("plane", N_("Plane"), _PLACE, draw_plane),
     Kind("positions", N_("Positions"), (*_PLACE, "grey"), draw_positions, of_values=True),
     Kind("dials", N_("RoPE dials"), (*_PLACE, "grey"), draw_dials, why_no_dials, of_values=True),
-    Kind("slopes", N_("Gradient through softmax"), ("site", "head", "grey"), draw_slopes, of_values=True),
+    Kind("slopes", N_("Gradient through softmax"), _CURVE, draw_slopes, of_values=True),
+    Kind(
+        "temperature",
+        N_("Gradient through softmax and temperature"),
+        _CURVE,
+        draw_temperature,
+        of_values=True,
+    ),
+    Kind("distance", N_("Gradient over distance"), _CURVE, draw_distance, of_values=True),
     Kind("cost", N_("Cost curves"), ("grey",), draw_cost, of_values=True),
     Kind(
         "comparison",

@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from desk import Desk, MakeDesk
+from msgspec.structs import replace
 from PySide6.QtWidgets import QLabel
 
 import attnviz
 from attnviz.checkpoints.presets import load_preset
+from attnviz.core.recurrent import attention_by_distance, recurrent_by_distance
 from attnviz.core.softmax_slope import WIDTHS, slopes_by_width
 from attnviz.gui.panels.gradients.panel import GradientsPanel
-from attnviz.gui.widgets.segmented import Segmented
+from attnviz.gui.widgets.combo import Combo
 from attnviz.model.claims.functions import slope
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints", r"does not support raise\(\)")
@@ -34,17 +36,40 @@ def panel(desk: Desk) -> GradientsPanel:
 
 
 def choose(desk: Desk, id_: str) -> None:
-    desk.find(Segmented, "gradients_shown")._choose(id_)
+    combo = desk.find(Combo, "gradients_shown")
+    combo.set_value(id_)
+    combo.activated.emit(combo.currentIndex())
 
 
 def test_the_dot_is_the_shown_head_and_the_curves_are_the_medians(desk: Desk) -> None:
-    x, y = panel(desk).plot._dot.getData()
+    x, y = panel(desk).plot.dot.getData()
     weights = attnviz.run(DOCUMENT).site(DOCUMENT.site)["weights"][DOCUMENT.view.head]
     assert 2 ** x[0] == pytest.approx(4) and y[0] == pytest.approx(slope(weights))
-    for is_scaled, lines in panel(desk).plot._edges.items():
+    for is_scaled, lines in zip((True, False), panel(desk).plot.edges, strict=True):
         drawn_x, drawn_y = lines[0].getData()
         np.testing.assert_allclose(2**drawn_x, WIDTHS)
         np.testing.assert_array_equal(drawn_y, slopes_by_width(is_scaled).median)
+
+
+def test_over_distance_a_recurrent_network_loses_the_gradient(desk: Desk) -> None:
+    choose(desk, "distance")
+    attention, recurrent = (lines[0].getData() for lines in panel(desk).plot.edges)
+    np.testing.assert_allclose(recurrent[1][:-1], np.log10(recurrent_by_distance().median[:-1]))
+    np.testing.assert_allclose(10 ** attention[1], attention_by_distance().median)
+    weights = attnviz.run(DOCUMENT).site(DOCUMENT.site)["weights"][DOCUMENT.view.head]
+    x, y = panel(desk).plot.dot.getData()
+    assert x[0] == len(weights) - 1 and 10 ** y[0] == pytest.approx(weights[-1, 0])
+    said = desk.find(QLabel, "gradients_says").text()
+    assert f"over {len(weights) - 1} steps" in said
+
+
+def test_the_dot_follows_the_temperature(desk: Desk) -> None:
+    choose(desk, "temperature")
+    desk.store.edit_attention(lambda site: replace(site, temperature=4.0))
+    desk.settle()
+    weights = attnviz.run(desk.store.document).site(DOCUMENT.site)["weights"][DOCUMENT.view.head]
+    x, y = panel(desk).plot.dot.getData()
+    assert x[0] == 2 and y[0] == pytest.approx(slope(weights))
 
 
 def test_without_a_target_the_bars_say_what_to_do(desk: Desk) -> None:

@@ -1,27 +1,25 @@
-"""Gradients: their norms stage by stage and layer by layer, and the curve of the softmax against d."""
+"""Gradients: their norms stage by stage and layer by layer, and the curves of what decides their size."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 from PySide6.QtCore import QSize, Qt, Slot
 from PySide6.QtWidgets import QLabel, QSizePolicy, QVBoxLayout, QWidget
 
-from attnviz.core.softmax_slope import N_KEYS, N_SEEDS, jacobian_norm
 from attnviz.core.text import number
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, Theme
-from attnviz.gui.panels.gradients.plot import SlopePlot
+from attnviz.gui.panels.gradients.plot import CurvePlot
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.pictures.bars import Bars
 from attnviz.gui.widgets.scroll import clear_scroll
-from attnviz.gui.widgets.segmented import Segmented
 from attnviz.i18n import N_, _
+from attnviz.model.gradients.curves import CURVE_BY_ID, CURVES, SAYS, GradientCurve
 from attnviz.model.sites.titles import site_title
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.view import shown_head
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import Trace
 
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
     from attnviz.model.gradients.gradient import Gradient
 
 SHOWN: tuple[tuple[str, str, str], ...] = (
-    ("softmax", N_("Softmax and d"), N_("The norm of ∂w/∂s against d, with and without ÷√d")),
+    *((row.id, row.label, row.hint) for row in CURVES),
     ("stages", N_("Stages"), N_("The norm of the gradient by each stage of this layer")),
     ("layers", N_("Layers"), N_("The norm of the gradient by this stage in every layer")),
 )
@@ -44,7 +42,8 @@ class GradientsPanel(Panel):
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
-        self._choice = Segmented((), "softmax")
+        self._choice = Combo(_options())
+        self._choice.set_value(CURVES[0].id)
         self._choice.setObjectName("gradients_shown")
         self._choice.changed.connect(self._on_choice)
         self._says = QLabel()
@@ -53,8 +52,8 @@ class GradientsPanel(Panel):
         self._says.setFont(ui_font(11))
         self._says.setWordWrap(True)
         self._says.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
-        self.plot = SlopePlot()
-        self.plot.setObjectName("slope_plot")
+        self.plot = CurvePlot()
+        self.plot.setObjectName("gradient_curve")
         self.bars = Bars()
         self.bars.setObjectName("gradient_norms")
         self.bars.clicked.connect(self._on_bar)
@@ -79,43 +78,36 @@ class GradientsPanel(Panel):
 
     def apply_theme(self, theme: Theme) -> None:
         super().apply_theme(theme)
-        self._choice.apply_theme(theme)
         self.plot.apply_theme(theme)
         self._says.setStyleSheet(f"color: {theme.muted}")
         self._show()
 
     def retranslate(self) -> None:
         self._choice.setAccessibleName(_("Picture"))
-        self._choice.set_options([(id_, _(label), _(hint)) for id_, label, hint in SHOWN])
-        self.plot.setAccessibleName(_("Norm of ∂w/∂s against d"))
+        self._choice.set_options(_options())
         self.bars.setAccessibleName(_("Norms of the gradient"))
         self._show()
 
     @Slot()
     def _show(self) -> None:
-        is_curve = self._choice.value() == "softmax"
-        self.plot.setVisible(is_curve)
-        self._scroll.setVisible(not is_curve)
+        curve = CURVE_BY_ID.get(self._choice.value())
+        self.plot.setVisible(curve is not None)
+        self._scroll.setVisible(curve is None)
         if self.store.trace is None:
             return
-        if is_curve:
-            self._show_point()
+        if curve is not None:
+            self._show_curve(curve)
         else:
             self._show_norms(self.store.gradient)
 
-    def _show_point(self) -> None:
-        """The shown head among the curves."""
-        site, view = self.store.shown_site, self.store.document.view
-        weights = site.window("weights", shown_head(site.experiment, view, "weights"))
-        norm = float(np.mean(np.nan_to_num(jacobian_norm(weights))))
-        self.plot.set_point(site.experiment.d_qk, norm)
-        says = _(
-            "Norm of ∂w/∂s = w_i (δ_ij − w_j) of {keys} keys against d, {seeds} seeds: solid with ÷√d, "
-            "dashed without. The dot is this head: d = {d}, {norm}."
-        )
-        self._says.setText(
-            says.format(keys=N_KEYS, seeds=N_SEEDS, d=site.experiment.d_qk, norm=number(norm, 3))
-        )
+    def _show_curve(self, curve: GradientCurve) -> None:
+        """The lines, and the shown head among them."""
+        self.plot.set_curve(curve)
+        self.plot.setAccessibleName(_(curve.title))
+        found = curve.point(self.store.shown_site, self.store.document.view)
+        self.plot.set_point(None if found is None else found[0])
+        (at, norm) = ("–", "–") if found is None else (f"{found[1]:g}", number(found[0][1], 3))
+        self._says.setText(_(curve.says).format(at=at, norm=norm, **SAYS))
 
     def _show_norms(self, gradient: Gradient | None) -> None:
         if gradient is None:
@@ -151,3 +143,7 @@ class GradientsPanel(Panel):
         if 0 <= bar < len(self._places):
             site, stage = self._places[bar]
             self.store.look(site=site, stage=stage)
+
+
+def _options() -> tuple[tuple[str, str, str], ...]:
+    return tuple((id_, _(label), _(hint)) for id_, label, hint in SHOWN)

@@ -1,4 +1,4 @@
-"""The norm of the Jacobian of a softmax against d: two curves with their bands, and the document's point."""
+"""One of `CURVES`: two lines with their bands, and the document's point."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import numpy as np
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor
 
-from attnviz.core.softmax_slope import WIDTHS, slopes_by_width
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.plots import pg
-from attnviz.gui.look.theme import Theme
+from attnviz.gui.look.theme import LIGHT, Theme
+from attnviz.model.gradients.curves import GradientCurve, Line, Point
 
 BAND_ALPHA = 0.16
 CURVE_PX = 2.2
 
 
-class SlopePlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]
-    """d from 1 to 1024 on a logarithmic axis; the shown head of the document is a dot."""
+class CurvePlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]
+    """The lines of a row; the shown head of the document is a dot."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -26,47 +26,68 @@ class SlopePlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]
             axis.linkToView(self.view)
             axis.enableAutoSIPrefix(False)
             self.addItem(axis, *place)
-        self._axes[1].setTicks([[(float(power), str(2**power)) for power in range(0, 11, 2)]])
         self.ci.layout.setContentsMargins(0, 2, 0, 0)
         self.ci.layout.setSpacing(0)
-        self._edges: dict[bool, tuple[pg.PlotCurveItem, ...]] = {}
-        self._bands: dict[bool, pg.FillBetweenItem] = {}
-        x = np.log2(np.array(WIDTHS, dtype=np.float64))
-        for is_scaled in (True, False):
-            found = slopes_by_width(is_scaled)
-            lines = tuple(
-                pg.PlotCurveItem(x, edge, antialias=True) for edge in (found.median, found.low, found.high)
-            )
-            self._edges[is_scaled] = lines
-            self._bands[is_scaled] = pg.FillBetweenItem(lines[1], lines[2])
-            for item in (self._bands[is_scaled], *lines):
+        self._theme: Theme = LIGHT
+        self._row: GradientCurve | None = None
+        self.edges = tuple(
+            tuple(pg.PlotCurveItem(antialias=True) for _edge in range(3)) for _line in range(2)
+        )
+        """Of each line the median, and the two ends of its band."""
+        self._bands = tuple(pg.FillBetweenItem(low, high) for _median, low, high in self.edges)
+        for band, lines in zip(self._bands, self.edges, strict=True):
+            for item in (band, *lines):
                 self.view.addItem(item)
-        self._dot = pg.ScatterPlotItem(pxMode=True, useCache=False, size=9)
-        self._dot.setZValue(20)
-        self.view.addItem(self._dot)
-        self.view.setRange(xRange=(0, 10), yRange=(0, 0.72), padding=0.02)
+        self.dot = pg.ScatterPlotItem(pxMode=True, useCache=False, size=9)
+        self.dot.setZValue(20)
+        self.view.addItem(self.dot)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.viewport().setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setMinimumSize(120, 90)
 
-    def set_point(self, width: int, norm: float) -> None:
-        """Mark the document: the width of its queries, and the norm of its shown head."""
-        self._dot.setData(x=[float(np.log2(width))], y=[norm] if np.isfinite(norm) else [0.0])
+    def set_curve(self, row: GradientCurve) -> None:
+        """Draw the lines of a row."""
+        if row is self._row:
+            return
+        self._row = row
+        x, highest = np.array(row.x), 0.0
+        for line, items in zip(row.lines, self.edges, strict=True):
+            for item, values in zip(items, self._heights(row, line), strict=True):
+                item.setData(x, values)
+                highest = max(highest, float(values.max()))
+        lowest = min(float(items[1].getData()[1].min()) for items in self.edges) if row.is_log else 0.0
+        self._axes[1].setTicks([list(row.ticks)])
+        self.view.setRange(xRange=(x[0], x[-1]), yRange=(lowest, highest), padding=0.02)
+        self.apply_theme(self._theme)
+
+    @staticmethod
+    def _heights(row: GradientCurve, line: Line) -> tuple[np.ndarray, ...]:
+        found = line.slopes()
+        return tuple(row.heights(values) for values in (found.median, found.low, found.high))
+
+    def set_point(self, point: Point | None) -> None:
+        """Mark the document."""
+        if point is None or self._row is None or not np.isfinite(point).all():
+            self.dot.setData(x=[], y=[])
+            return
+        self.dot.setData(x=[point[0]], y=[float(self._row.heights(np.array(point[1])))])
 
     def apply_theme(self, theme: Theme) -> None:
-        """Take the colours of `theme`: with the division that of queries, without it that of keys."""
+        """Take the colours of `theme`: of the first line that of queries, of the second that of keys."""
+        self._theme = theme
         self.setBackground(theme.panel)
         for axis in self._axes:
             axis.setPen(pg.mkPen(theme.line))
             axis.setTextPen(pg.mkPen(theme.muted))
             axis.setStyle(tickFont=ui_font(10), tickLength=-3)
-        for is_scaled, (median, *edges) in self._edges.items():
-            color = QColor(theme.query if is_scaled else theme.key)
-            style = Qt.PenStyle.SolidLine if is_scaled else Qt.PenStyle.DashLine
+        lines = () if self._row is None else self._row.lines
+        for line, (median, *ends), band in zip(lines, self.edges, self._bands, strict=False):
+            color = QColor(theme.query if line.is_first else theme.key)
+            style = Qt.PenStyle.SolidLine if line.is_first else Qt.PenStyle.DashLine
             median.setPen(pg.mkPen(color, width=CURVE_PX, style=style))
-            for edge in edges:
-                edge.setPen(None)
+            for end in ends:
+                end.setPen(None)
             color.setAlphaF(BAND_ALPHA)
-            self._bands[is_scaled].setBrush(color)
-        self._dot.setBrush(QColor(theme.ink))
-        self._dot.setPen(pg.mkPen(theme.panel, width=1.5))
+            band.setBrush(color)
+        self.dot.setBrush(QColor(theme.ink))
+        self.dot.setPen(pg.mkPen(theme.panel, width=1.5))

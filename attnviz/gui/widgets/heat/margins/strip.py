@@ -85,7 +85,8 @@ class Strip:
         aside = max(0.0, metrics.horizontalAdvance(text) - self.length - EDGE)  # a long word begins earlier
         at = QPointF(plot.right() + GAP - aside, plot.top() - 5)
         if self.below:
-            left = plot.left() - GAP - metrics.horizontalAdvance(text)
+            # Short labels leave it less room than it needs: then it ends over the first column's edge.
+            left = max(0.0, plot.left() - GAP - metrics.horizontalAdvance(text))
             at = QPointF(left, plot.bottom() + GAP + metrics.ascent())
         painter.setFont(font)
         painter.setPen(QColor(color))

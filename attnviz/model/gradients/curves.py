@@ -1,0 +1,170 @@
+"""`CURVES`: sizes of gradients over many seeds against what decides them, and the document's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.core.recurrent import DISTANCES, N_NETWORKS, WIDTH, attention_by_distance, recurrent_by_distance
+from attnviz.core.softmax_slope import (
+    N_KEYS,
+    N_SEEDS,
+    TEMPERATURES,
+    WIDTHS,
+    Slopes,
+    jacobian_norm,
+    slopes_by_temperature,
+    slopes_by_width,
+)
+from attnviz.i18n import N_
+from attnviz.model.spec.view import View, shown_head
+from attnviz.model.trace import SiteTrace
+
+Floats = NDArray[np.float64]
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line with its band. `name` is a message; `is_first`: solid, in the colour of queries."""
+
+    name: str
+    slopes: Callable[[], Slopes]
+    is_first: bool
+
+
+@dataclass(frozen=True)
+class GradientCurve:
+    """A row. `label`, `hint`, `title`, `x_name`, `y_name` and `says` are messages.
+
+    `x` are the places of the values on the axis and `ticks` some of them with their texts; `is_log`: the
+    decimal logarithms of the norms are drawn. `point(site, view)` is the document's place and norm, or None;
+    `says` has the fields {keys}, {seeds}, {width}, {networks}, {at} and {norm} of it.
+    """
+
+    id: str
+    label: str
+    hint: str
+    title: str
+    x_name: str
+    y_name: str
+    says: str
+    lines: tuple[Line, Line]
+    x: tuple[float, ...]
+    ticks: tuple[tuple[float, str], ...]
+    point: Callable[[SiteTrace, View], tuple[Point, float] | None]
+    is_log: bool = False
+
+    def heights(self, norms: Floats) -> Floats:
+        """The places of norms on the vertical axis."""
+        return np.log10(np.maximum(norms, LEAST)) if self.is_log else norms
+
+
+LEAST = 1e-14
+"""The norm at which a logarithmic axis ends."""
+SAYS = {"keys": N_KEYS, "seeds": N_SEEDS, "width": WIDTH, "networks": N_NETWORKS}
+"""Numbers that the sentences of the rows name."""
+
+
+def _weights(site: SiteTrace, view: View) -> NDArray[np.floating]:
+    return site.window("weights", shown_head(site.experiment, view, "weights"))
+
+
+def _norm(site: SiteTrace, view: View) -> float:
+    """The mean norm over the rows of the shown head."""
+    return float(np.mean(np.nan_to_num(jacobian_norm(_weights(site, view)))))
+
+
+def _by_width(site: SiteTrace, view: View) -> tuple[Point, float]:
+    width, norm = site.experiment.d_qk, _norm(site, view)
+    return (float(np.log2(width)), norm), width
+
+
+def _by_temperature(site: SiteTrace, view: View) -> tuple[Point, float]:
+    temperature, norm = site.experiment.temperature, _norm(site, view)
+    return (float(np.log2(temperature)), norm), temperature
+
+
+def _by_distance(site: SiteTrace, view: View) -> tuple[Point, float] | None:
+    """The weight that the last query gives to the first key."""
+    weights = _weights(site, view)
+    distance = weights.shape[0] - 1
+    if site.experiment.memory is not None or distance > DISTANCES[-1]:
+        return None
+    return (float(distance), float(np.nan_to_num(weights[-1, 0]))), distance
+
+
+def _powers(values: tuple[float, ...], step: int) -> tuple[tuple[float, str], ...]:
+    """One of `step` powers of two after another, by their exponents."""
+    return tuple((float(np.log2(value)), _fraction(value)) for value in values[::step])
+
+
+def _fraction(value: float) -> str:
+    return f"{value:g}" if value >= 1 else f"1/{1 / value:g}"
+
+
+CURVES: tuple[GradientCurve, ...] = (
+    GradientCurve(
+        "softmax",
+        N_("Softmax and d"),
+        N_("The norm of ∂w/∂s against d, with and without ÷√d"),
+        N_("Gradient through softmax"),
+        "log₂ d",
+        N_("norm of ∂w/∂s"),
+        N_(
+            "Norm of ∂w/∂s = w_i (δ_ij − w_j) of {keys} keys against d, {seeds} seeds: solid with ÷√d, "
+            "dashed without. The dot is this head: d = {at}, {norm}."
+        ),
+        (
+            Line("softmax(q · k ÷ √d)", lambda: slopes_by_width(True), True),
+            Line("softmax(q · k)", lambda: slopes_by_width(False), False),
+        ),
+        tuple(np.log2(WIDTHS).tolist()),
+        _powers(tuple(map(float, WIDTHS)), 2),
+        _by_width,
+    ),
+    GradientCurve(
+        "temperature",
+        N_("Temperature"),
+        N_("The norm of the softmax's gradient against the temperature: cold ones saturate"),
+        N_("Gradient through softmax and temperature"),
+        "log₂ T",
+        N_("norm"),
+        N_(
+            "Norm of the gradient of softmax(s ÷ T) over {keys} keys against T, {seeds} seeds: solid by "
+            "s ÷ T, dashed by s. The dot is this head: T = {at}, {norm}."
+        ),
+        (
+            Line(N_("by s ÷ T"), lambda: slopes_by_temperature(False), True),
+            Line(N_("by s"), lambda: slopes_by_temperature(True), False),
+        ),
+        tuple(np.log2(TEMPERATURES).tolist()),
+        _powers(TEMPERATURES, 2),
+        _by_temperature,
+    ),
+    GradientCurve(
+        "distance",
+        N_("Distance"),
+        N_("What n steps leave of a gradient: a recurrent network, and attention"),
+        N_("Gradient over distance"),
+        N_("steps"),
+        N_("log₁₀ of the norm"),
+        N_(
+            "Dashed: largest factor of a gradient through n steps of h = tanh(W h + x), {width} features, "
+            "{networks} networks. Solid: attention, one weight among n + 1, {seeds} seeds. The dot is this "
+            "head's weight of the first token over {at} steps, {norm}."
+        ),
+        (
+            Line(N_("attention"), attention_by_distance, True),
+            Line(N_("recurrent network"), recurrent_by_distance, False),
+        ),
+        tuple(map(float, DISTANCES)),
+        tuple((float(n), str(n)) for n in (0, 16, 32, 48, 64)),
+        _by_distance,
+        is_log=True,
+    ),
+)
+CURVE_BY_ID = {row.id: row for row in CURVES}
