@@ -7,12 +7,13 @@ A corrupted pass is run with one stage, at one position or in one head, taken fr
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.analysis.passes import Passes, experiment_of, on_engine
-from attnviz.analysis.target import Target
+from attnviz.analysis.target import Target, likeliest
 from attnviz.engines.engine import Engine
 from attnviz.engines.patches import Patch
 from attnviz.engines.program import Check, never_cancelled
@@ -20,6 +21,7 @@ from attnviz.errors import FieldError, must_be
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.trace import SiteTrace
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,15 +41,18 @@ class Recovered:
 def patch(
     clean: Experiment | Document,
     corrupted: Experiment | Document,
-    target: Target,
+    target: Target | None = None,
     stage: str = "layer_input",
     *,
+    each_head: bool = True,
     engine: str = "numpy",
     device: str = "auto",
     check: Check = never_cancelled,
 ) -> Recovered:
     """Patch `stage` of each site at each position, and in each head if it has heads, one by one.
 
+    Without `each_head` all heads of a position are patched together. Without a target it is the logit of the
+    clean text's most probable next token, minus that of the corrupted text's if that is another one.
     Both must be of one model, with as many tokens. The first site of a stack has no `layer_input`: there its
     `tokens_embedded` are patched. Raises `FieldError` for other lengths, an unknown stage or target.
     """
@@ -58,33 +63,48 @@ def patch(
 
     def job(made: Engine) -> Recovered:
         source, passes = Passes(made, own, check), Passes(made, other, check)
-        patches, shapes = [], {}
-        for site in source.traces:
-            name = "tokens_embedded" if stage == "layer_input" and stage not in site.stages else stage
-            if name not in site.stages:
-                continue
-            shapes[site.name] = site.shape(name)[:-1]
-            for head, position in np.ndindex(_heads_and_rows(shapes[site.name])):
-                value = site.window(name, head)[position]
-                heads = (head,) if STAGE_BY_ID[name].per_head else None
-                patches.append(Patch(site.name, name, value, heads, (position,)))
-        if not patches:
+        patches, shapes = _patches(source.traces, passes.traces, stage, each_head)
+        if not shapes:
             raise FieldError("stage", stage, must_be("a stage of the experiment"))
-        columns = target.columns(source.traces[-1])
-        wanted = target.read(made, source.base[-1], columns)
-        base, changes = passes.effects(target, patches, check)
+        aim = target or _answers(source.traces[-1], passes.traces[-1])
+        wanted = aim.read(made, source.base[-1], aim.columns(source.traces[-1]))
+        corrupted_target, changes = passes.effects(aim, list(patches.values()), check)
+        values = {name: np.zeros(shape) for name, shape in shapes.items()}
+        for (name, *at), change in zip(patches, changes, strict=True):
+            values[name][tuple(at)] = change
         with np.errstate(all="ignore"):
-            shares = iter(
-                np.divide(changes, wanted - base) if wanted != base else np.full(len(changes), np.nan)
-            )
-        values = {
-            name: np.array([next(shares) for _ in range(int(np.prod(shape)))]).reshape(shape)
-            for name, shape in shapes.items()
-        }
-        return Recovered(target, wanted, base, values)
+            shares = {name: np.divide(changed, wanted - corrupted_target) for name, changed in values.items()}
+        return Recovered(aim, wanted, corrupted_target, shares)
 
     return on_engine(own, job, engine, device, passes=3)
 
 
-def _heads_and_rows(shape: tuple[int, ...]) -> tuple[int, int]:
-    return (1, shape[0]) if len(shape) == 1 else (shape[0], shape[1])
+def _answers(clean: SiteTrace, corrupted: SiteTrace) -> Target:
+    """The target that the texts themselves propose."""
+    token, against = likeliest(clean), likeliest(corrupted)
+    return Target(token, None if against == token else against)
+
+
+def _patches(
+    clean: tuple[SiteTrace, ...], corrupted: tuple[SiteTrace, ...], stage: str, each_head: bool
+) -> tuple[dict[tuple[Any, ...], Patch], dict[str, tuple[int, ...]]]:
+    """The patches by (site, position) or (site, head, position), and the shape of each site's effects.
+
+    Numbers that are the same in both texts, such as all before the first other token, need no pass.
+    """
+    patches: dict[tuple[Any, ...], Patch] = {}
+    shapes: dict[str, tuple[int, ...]] = {}
+    for site, other in zip(clean, corrupted, strict=True):
+        name = "tokens_embedded" if stage == "layer_input" and stage not in site.stages else stage
+        if name not in site.stages:
+            continue
+        by_head = each_head and STAGE_BY_ID[name].per_head
+        shape = site.shape(name)
+        shapes[site.name] = shape[:-1] if by_head else shape[-2:-1]
+        numbers, others = site[name], other[name]
+        for at in np.ndindex(shapes[site.name]):
+            value = numbers[at] if by_head else numbers[..., at[0], :]
+            if not np.array_equal(value, others[at] if by_head else others[..., at[0], :]):
+                row = value if by_head or value.ndim == 1 else value[:, None, :]
+                patches[site.name, *at] = Patch(site.name, name, row, at[:-1] or None, at[-1:])
+    return patches, shapes

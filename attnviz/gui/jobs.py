@@ -43,6 +43,7 @@ JOBS: tuple[Job, ...] = (
     Job("search", N_("Searching the heads")),
     Job("effects", N_("Ablating the heads")),
     Job("lens", N_("Computing the logit lens")),
+    Job("patching", N_("Patching the stages")),
     Job("failures", N_("Checking the stages")),
     Job("claims", N_("Checking the claims")),
     Job("own_claims", N_("Checking the claims")),

@@ -186,6 +186,7 @@ class Window(QMainWindow):
             "failures": self._watch_failures,
             "claims": self._watch_claims,
             "lens": self._watch_lens,
+            "patching": self._watch_patching,
             "draws": self._watch_draws,
             "mechanism": self._watch_mechanism,
             "text": self._watch_text,
@@ -227,6 +228,8 @@ class Window(QMainWindow):
         self.compare_live = CompareLive(panel, self.live, self.decode_scheduler, self)
         self.compare_live.said.connect(self.status.say)
         self.compare_live.failed.connect(self.status.warn)
+        self.compare_live.pinned_changed.connect(self._show_pinned)
+        self._show_pinned()
 
     def _watch_lessons(self) -> None:
         from attnviz.gui.panels.lesson.panel import LessonPanel
@@ -285,6 +288,25 @@ class Window(QMainWindow):
         panel = self.panels["lens"]
         assert isinstance(panel, LensPanel)
         self.lens_live = LensLive(panel, self.live, self.decode_scheduler, self)
+
+    def _watch_patching(self) -> None:
+        from attnviz.gui.live.patching import PatchingLive
+        from attnviz.gui.panels.patching.panel import PatchingPanel
+
+        panel = self.panels["patching"]
+        assert isinstance(panel, PatchingPanel)
+        self.patching_live = PatchingLive(panel, self.live, self.decode_scheduler, self)
+        self._show_pinned()
+
+    @Slot()
+    def _show_pinned(self) -> None:
+        """Give the pinned state A to the patching, once both panels exist."""
+        from attnviz.gui.panels.patching.panel import PatchingPanel
+
+        panel = self.panels.get("patching")
+        if isinstance(panel, PatchingPanel) and "compare" in self.panels:
+            pinned = self.compare_live.pinned
+            panel.set_pinned(None if pinned is None else pinned.experiment)
 
     def _watch_mechanism(self) -> None:
         from attnviz.gui.panels.mechanism.panel import MechanismPanel

@@ -166,6 +166,20 @@ def test_the_layers_input_of_another_text_at_every_position(both: tuple[Referenc
             assert found.values[site][position] == pytest.approx(share, abs=1e-8), (site, position)
 
 
+def test_all_heads_of_a_position_together_are_its_attention_output(
+    both: tuple[Reference, Experiment],
+) -> None:
+    """The output is linear in what all heads add."""
+    _reference, clean = both
+    known = clean.vocabulary
+    assert known is not None
+    corrupted = set_tokens(clean, tuple(known.tokens[id_] for id_ in OTHER))
+    heads = analysis.patch(clean, corrupted, target_of(clean), "mixed", each_head=False)
+    output = analysis.patch(clean, corrupted, target_of(clean), "attention_output")
+    for site, shares in output.values.items():
+        np.testing.assert_allclose(heads.values[site], shares, atol=1e-9)
+
+
 def test_the_lens_reads_every_layer_and_ends_with_the_answer(both: tuple[Reference, Experiment]) -> None:
     reference, experiment = both
     target = target_of(experiment)

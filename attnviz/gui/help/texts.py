@@ -40,6 +40,9 @@ PANEL_HELP: dict[str, Help] = {
     ),
     "matrices": Help(N_("The weight matrices of the projections; every number can be edited.")),
     "lens": Help(N_("The most probable next token after each layer, read with the model's own read-out.")),
+    "patching": Help(
+        N_("Puts a stage of a clean text into this one, place by place, and shows what it brings back.")
+    ),
     "failures": Help(N_("Breaks the document on purpose, names the first stage that fails, and mends it.")),
     "claims": Help(
         N_("Sentences of textbooks with the verdict of the live engine, and the claims of this document.")

@@ -25,6 +25,7 @@ ROLES: dict[str, QAccessible.Role] = {
     "WeightStrip": QAccessible.Role.List,
     "GridCanvas": QAccessible.Role.Chart,
     "LensCanvas": QAccessible.Role.Table,
+    "PatchCanvas": QAccessible.Role.Table,
     "CaptionText": QAccessible.Role.StaticText,
     "HeadWires": QAccessible.Role.List,
     "Dial": QAccessible.Role.Dial,

@@ -154,7 +154,10 @@ _MODEL = Split(
     (
         Split(
             "down",
-            (Stack(("grid",), 424, 0.6), Stack(("lens", "block", "architecture", "cost"), 280, 0.4)),
+            (
+                Stack(("grid",), 424, 0.6),
+                Stack(("lens", "patching", "block", "architecture", "cost"), 280, 0.4),
+            ),
             size=744,
             grows=0.6,
         ),

@@ -40,6 +40,8 @@ class CompareLive(QObject):
     """One sentence: what was pinned or saved."""
     failed = Signal(object)
     """One sentence: why nothing was saved."""
+    pinned_changed = Signal()
+    """Another state is pinned, or none."""
 
     def __init__(
         self, panel: ComparePanel, live: Live, scheduler: Scheduler, parent: QObject | None = None
@@ -113,6 +115,7 @@ class CompareLive(QObject):
     def _set_pinned(self, pinned: Pinned | None, trace: Trace | None) -> None:
         self._pinned, self._trace = pinned, trace
         self._panel.set_pinned(pinned)
+        self.pinned_changed.emit()
 
     def _compute_on(self, pinned: Pinned) -> None:
         """Use the engine of a pinned state from now on."""

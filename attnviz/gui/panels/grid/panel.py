@@ -232,7 +232,7 @@ class GridPanel(Panel):
 
     def _ask(self, trace: Trace) -> None:
         """Request every head; old tiles stay until new ones replace them, if the shape is the same."""
-        self._trace, self._found = trace, {}
+        self._trace, self._found, self._effects = trace, {}, None
         self._groups = groups(trace.experiment)
         self._stage = self.store.document.view.stage
         self._show_shape(trace)

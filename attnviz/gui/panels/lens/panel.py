@@ -9,11 +9,12 @@ from attnviz.analysis.lens import Lens
 from attnviz.core.text import number, visible
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
-from attnviz.gui.panels.lens.canvas import At, LensCanvas
+from attnviz.gui.panels.lens.canvas import LensCanvas
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.elided import ElidedLabel
 from attnviz.gui.widgets.empty_state import EmptyState
+from attnviz.gui.widgets.token_table import At
 from attnviz.i18n import _
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment

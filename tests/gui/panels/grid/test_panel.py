@@ -19,6 +19,7 @@ from attnviz.gui.look.colors import LEVELS, cell_colors
 from attnviz.gui.panels.grid.panel import GridPanel
 from attnviz.gui.widgets.document_line import DocumentLine
 from attnviz.gui.widgets.elided import ElidedLabel
+from attnviz.model.edit.layers import set_n_layers
 from attnviz.model.io.presets import load_preset
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
@@ -249,3 +250,13 @@ def test_a_token_that_is_none_and_a_model_without_logits_say_so(make_desk: MakeD
     plain = make_desk("grouped-query")
     by_effect(plain)
     plain.qtbot.waitUntil(lambda: "a read-out to logits" in said(plain))
+
+
+def test_fewer_layers_do_not_name_the_effects_of_those_before(make_desk: MakeDesk) -> None:
+    desk = make_desk(load_story("stories-name"))
+    by_effect(desk)
+    wait_for(desk, "The logit of ")
+    desk.store.edit(set_n_layers, 1)
+    desk.settle()
+    wait_for(desk, "The logit of ")
+    assert "layer 2" not in said(desk)

@@ -1,0 +1,120 @@
+"""Patching on the screen: the shares that the library computes, for a written and for a pinned clean text."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from desk import Desk, MakeDesk
+from pytestqt.qtbot import QtBot
+
+from attnviz import analysis
+from attnviz.checkpoints.presets import load_preset
+from attnviz.gui.look.colors import LEVELS, cell_colors
+from attnviz.gui.panels.patching.canvas import PatchCanvas
+from attnviz.gui.panels.patching.panel import PatchingPanel
+from attnviz.gui.widgets.combo import Combo
+from attnviz.gui.widgets.document_line import DocumentLine
+from attnviz.gui.widgets.empty_state import EmptyState
+from attnviz.model.edit.edits import set_tokens
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.text import MODEL, split_text
+
+OTHER = 'Tom said: "The cat box is by the lake." Lily said: "The red'
+
+
+def shown(desk: Desk) -> PatchingPanel:
+    found = desk.window.panels["patching"]
+    assert isinstance(found, PatchingPanel)
+    return found
+
+
+@pytest.fixture
+def desk(make_desk: MakeDesk) -> Desk:
+    desk = make_desk(load_preset("stories-induction"))
+    desk.go("model")
+    desk.bring("patching")
+    desk.settle()
+    return desk
+
+
+def clean_of(experiment: Experiment) -> Experiment:
+    return set_tokens(experiment, split_text(experiment, OTHER, MODEL.id))
+
+
+def write(desk: Desk, name: str, text: str) -> None:
+    line = desk.find(DocumentLine, name)
+    line.setText(text)
+    line.editingFinished.emit()
+
+
+def written(desk: Desk, qtbot: QtBot) -> PatchingPanel:
+    write(desk, "patch_clean", OTHER)
+    panel = shown(desk)
+    qtbot.waitUntil(lambda: panel.recovered is not None)
+    return panel
+
+
+def test_the_shares_are_those_of_the_library_and_a_click_goes_there(desk: Desk, qtbot: QtBot) -> None:
+    panel, corrupted = written(desk, qtbot), desk.store.experiment
+    found = panel.recovered
+    assert found is not None
+    wanted = analysis.patch(clean_of(corrupted), corrupted)
+    assert (found.target, found.clean, found.corrupted) == (wanted.target, wanted.clean, wanted.corrupted)
+    for site, shares in wanted.values.items():
+        np.testing.assert_array_equal(found.values[site], shares)
+    # The texts differ in the seventh token alone: its vector brings all of the clean answer.
+    assert found.values["layers.0.self"][6] == pytest.approx(1.0)
+    assert not np.any(found.values["layers.0.self"][:6])
+    canvas = desk.find(PatchCanvas, "patch_canvas")
+    colors = cell_colors("diverging", desk.theme)
+    assert canvas.color_at((0, 6)).getRgb()[:3] == tuple(map(int, colors[LEVELS - 1]))
+    assert canvas.color_at((0, 5)).getRgb()[:3] == tuple(map(int, colors[(LEVELS - 1) // 2]))
+    desk.click(canvas, canvas.cell((2, 6)).center())
+    assert (desk.store.document.site, desk.store.document.view.query) == ("layers.2.self", 6)
+
+
+def test_heads_have_rows_of_their_own(desk: Desk, qtbot: QtBot) -> None:
+    panel = written(desk, qtbot)
+    stage = desk.find(Combo, "patch_stage")
+    stage.set_value("mixed")
+    stage.changed.emit("mixed")
+    qtbot.waitUntil(lambda: panel.recovered is not None)
+    canvas = desk.find(PatchCanvas, "patch_canvas")
+    canvas.hovered.emit((5, 7))
+    desk.click(canvas, canvas.cell((5, 7)).center())
+    document = desk.store.document
+    assert (document.site, document.view.head, document.view.query) == ("layers.1.self", 1, 7)
+    assert "head 2" in canvas.accessibleDescription()
+
+
+def test_a_pinned_state_is_the_clean_text(desk: Desk, qtbot: QtBot) -> None:
+    corrupted = desk.store.experiment
+    desk.store.edit(clean_of)
+    desk.settle()
+    desk.window.compare_live.pin()
+    desk.store.undo()
+    desk.settle()
+    panel = shown(desk)
+    qtbot.waitUntil(lambda: panel.recovered is not None)
+    assert panel.recovered is not None
+    assert panel.recovered.clean == analysis.patch(clean_of(corrupted), corrupted).clean
+    desk.window.compare_live.unpin()
+    assert panel.recovered is None
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [("", "Write a clean text"), ("Tom said", "20"), ("The red box is red", "must")],
+)
+def test_what_cannot_be_patched_says_why(desk: Desk, qtbot: QtBot, text: str, says: str) -> None:
+    write(desk, "patch_clean", text)
+    empty = shown(desk).findChildren(EmptyState)[0]
+    qtbot.waitUntil(lambda: says in empty.accessibleName())
+
+
+def test_a_document_without_logits_says_what_is_needed(make_desk: MakeDesk) -> None:
+    desk = make_desk("toy-attention")
+    desk.go("model")
+    desk.bring("patching")
+    write(desk, "patch_clean", "a b c d")
+    assert "logits" in shown(desk).findChildren(EmptyState)[0].accessibleName()
