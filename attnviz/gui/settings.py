@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -112,6 +113,21 @@ class Settings:
     def set_choice(self, name: str, value: str) -> None:
         """Remember the choice of a control."""
         self._store.setValue(f"choices/{name}", value)
+
+    def head_names(self, model: str) -> dict[str, str]:
+        """The names of a model's heads as they were last set; none if they cannot be read."""
+        try:
+            found = json.loads(str(self._store.value(f"heads/{model}", "{}")))
+        except ValueError:
+            return {}
+        return {str(place): str(name) for place, name in found.items()} if isinstance(found, dict) else {}
+
+    def set_head_names(self, model: str, names: dict[str, str]) -> None:
+        """Remember the names of a model's heads; none forgets the model."""
+        if names:
+            self._store.setValue(f"heads/{model}", json.dumps(names))
+        else:
+            self._store.remove(f"heads/{model}")
 
     def export(self) -> str:
         """The options of the last export, as the dialog writes them; empty at first."""

@@ -19,6 +19,7 @@ from PySide6.QtCore import QObject, Signal
 
 from attnviz.errors import Message
 from attnviz.gui.live import pointer as pointing
+from attnviz.gui.live.head_names import HeadNames
 from attnviz.gui.live.player import Arrive, Event, Follow, Player
 from attnviz.gui.live.pointer import Pointer
 from attnviz.model.edit.chapters import Chapters
@@ -69,6 +70,8 @@ class Store(QObject):
     def __init__(self, document: Document, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._chapters = Chapters.of(document)
+        self.head_names = HeadNames(self)
+        """The names of the heads of every model."""
         self.trace: Trace | None = None
         self.gradient: Gradient | None = None
         """The gradients of the view's target, once computed; `drawn_changed` announces others."""

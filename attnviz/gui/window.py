@@ -112,6 +112,7 @@ class Window(QMainWindow):
         self.status.addPermanentWidget(self.jobs)
         self.keeping = Keeping(self, self.store, self.documents, self.status, self.bridge.post, inline=inline)
         self.resize(first_size(self.screen().availableSize()))
+        self.store.head_names.keep_in(settings)
         self.store.set_following(settings["follow"])
         self.commands["follow_player"].setChecked(settings["follow"])
         self.restoreGeometry(QByteArray(settings.geometry()))

@@ -116,7 +116,9 @@ def _is_other_stage(window: Window, target: Target) -> bool:
 
 
 def _is_thumbnail_of_head(window: Window, target: Target) -> bool:
-    return target.head >= 0 and target.head != window.store.document.view.head
+    document = window.store.document
+    is_elsewhere = target.site not in ("", document.site)
+    return target.head >= 0 and (is_elsewhere or target.head != document.view.head)
 
 
 def _head_switch_text(window: Window, target: Target) -> str:
@@ -127,7 +129,9 @@ def _head_switch_text(window: Window, target: Target) -> str:
 
 def _may_switch(window: Window, target: Target) -> bool:
     return (
-        0 <= target.head < window.store.attention.heads.n_heads and window.store.attention.heads.n_heads > 1
+        target.site in ("", window.store.document.site)
+        and 0 <= target.head < window.store.attention.heads.n_heads
+        and window.store.attention.heads.n_heads > 1
     )
 
 
@@ -143,7 +147,23 @@ def _show(window: Window, target: Target) -> None:
     """Show the stage and the head of a target."""
     view = window.store.document.view
     head = target.head if target.head >= 0 else view.head
-    window.store.look(stage=target.stage or view.stage, head=head)
+    window.store.look(stage=target.stage or view.stage, head=head, site=target.site or view.site)
+
+
+def _may_name(window: Window, target: Target) -> bool:
+    return target.head >= 0
+
+
+def _name_head(window: Window, target: Target) -> None:
+    """Select the head, and put the caret into its name."""
+    from attnviz.gui.panels.head.panel import HeadPanel
+
+    window.store.look(site=target.site or window.store.document.view.site, head=target.head)
+    dock, panel = window.docks["head"], window.panels["head"]
+    dock.show()
+    dock.raise_()
+    assert isinstance(panel, HeadPanel)
+    panel.edit_name()
 
 
 def _export(window: Window, target: Target) -> None:
@@ -248,6 +268,7 @@ ROWS: tuple[ContextRow, ...] = (
     ContextRow("show_stage", _says(N_("Show this stage")), _is_other_stage, _show, separated=True),
     ContextRow("show_head", _show_head_text, _is_thumbnail_of_head, _show),
     ContextRow("switch_head", _head_switch_text, _may_switch, _switch_head),
+    ContextRow("name_head", _says(N_("Name this head…")), _may_name, _name_head),
     ContextRow("export", _says(N_("Export this as a figure…")), _is_picture, _export, separated=True),
     ContextRow("copy_picture", _says(N_("Copy picture")), _is_picture, _copy_picture),
     ContextRow("copy_python", _says(N_("Copy as Python")), _is_picture, _copy_python),

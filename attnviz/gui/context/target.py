@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QPointF
 from PySide6.QtWidgets import QAbstractScrollArea, QWidget
 
+from attnviz.gui.panels.grid.canvas import GridCanvas
 from attnviz.gui.panels.inspector.page import InspectorPage
 from attnviz.gui.widgets.chips import TokenChips
 from attnviz.gui.widgets.heat.map import HeatMap
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 class Target:
     """A cell, a stage, a query head or a token of the document; a part that is not named is empty or −1.
 
+    `site` is that of a head of another attention than the selected one.
     `panel` is the panel around it; where nothing else is named, the target is the panel itself.
     """
 
@@ -33,6 +35,7 @@ class Target:
     stage: str = ""
     head: int = -1
     token: int = -1
+    site: str = ""
 
 
 def target_at(window: Window, widget: QWidget, at: QPointF | None) -> Target:
@@ -100,6 +103,16 @@ def _in_grid(window: Window, widget: GridView, at: QPointF | None) -> Target:
     return of_cell(Cell("tokens_embedded", *place))
 
 
+def _in_heads(window: Window, widget: GridCanvas, at: QPointF | None) -> Target:
+    """A head of the grid of all heads, which a click on it selects as well."""
+    from attnviz.gui.panels.grid.panel import GridPanel
+
+    place = widget.current if at is None else widget.place_at(at)
+    panel = window.panels.get("grid")
+    tile = panel.tiles.get(place) if isinstance(panel, GridPanel) and place is not None else None
+    return Target() if tile is None else Target(head=tile.head, site=tile.site)
+
+
 Finder = Callable[[Any, Any, QPointF | None], Target]
 
 FINDERS: tuple[tuple[type[QWidget], Finder], ...] = (
@@ -108,5 +121,6 @@ FINDERS: tuple[tuple[type[QWidget], Finder], ...] = (
     (TokenChips, _in_chips),
     (InspectorPage, _in_page),
     (GridView, _in_grid),
+    (GridCanvas, _in_heads),
 )
 """A kind of widget, and the function that finds a target at one of its points, or (None) at its cursor."""

@@ -104,6 +104,8 @@ class GridPanel(Panel):
         self._search.textChanged.connect(self._on_search)
         self._search.returnPressed.connect(self._on_best)
         self._found: dict[Place, Found] = {}
+        self._matching: dict[Place, tuple[str, int]] = {}
+        store.head_names.changed.connect(self._on_named)
         self.canvas.hovered.connect(self._on_hovered)
         self.canvas.chosen.connect(self._on_chosen)
         store.opened.connect(self._on_opened)
@@ -179,7 +181,9 @@ class GridPanel(Panel):
         self._score.setAccessibleName(_("Score of the frames"))
         self._search.setPlaceholderText(_("Heads where … attends to …"))
         self._search.setAccessibleName(_("Heads where one word attends to another"))
-        tip = _("A query and a key, or a key alone: “she Lily”, “Lily”; Enter goes to the greatest weight")
+        tip = _(
+            "Two words, a key alone, or the name of a head: “she Lily”, “Lily”; Enter goes to the best one"
+        )
         self._search.setToolTip(plain_tooltip(tip))
         if self._trace is not None:
             self._show_shape(self._trace)
@@ -232,7 +236,7 @@ class GridPanel(Panel):
 
     def _ask(self, trace: Trace) -> None:
         """Request every head; old tiles stay until new ones replace them, if the shape is the same."""
-        self._trace, self._found, self._effects = trace, {}, None
+        self._trace, self._found, self._matching, self._effects = trace, {}, {}, None
         self._groups = groups(trace.experiment)
         self._stage = self.store.document.view.stage
         self._show_shape(trace)
@@ -280,6 +284,9 @@ class GridPanel(Panel):
         is_searched = bool(self._search.text().strip())
         self._score.set_unavailable(_("The search sets the frames") if is_searched else None)
         if is_searched:
+            if self._matching:
+                self.canvas.set_scores(dict.fromkeys(self._matching, 1.0))
+                return
             self.canvas.set_scores({place: max(one.weight, 0.0) for place, one in self._found.items()})
             return
         id_ = self._score.value()
@@ -340,7 +347,7 @@ class GridPanel(Panel):
                 _("Click a head to select it; hover it to see the key that gets most weight.")
             )
             return
-        parts = [site_label(self._trace.experiment, tile.site), _("head {head}").format(head=tile.head + 1)]
+        parts = [self._head_title(self._trace, tile.site, tile.head)]
         if tile.look is not None:
             attends = _("attends most to “{key}”: {weight} on average")
             key = isolated(visible(tile.look.key))
@@ -379,10 +386,16 @@ class GridPanel(Panel):
         self.canvas.setAccessibleDescription(says)
 
     def _head_title(self, trace: Trace, site: str, head: int) -> str:
-        return f"{site_label(trace.experiment, site)} · {_('head {head}').format(head=head + 1)}"
+        title = self.store.head_names.title(trace.experiment, site, head)
+        return f"{site_label(trace.experiment, site)} · {title}"
 
     def _say_found(self, place: Place | None) -> None:
-        """The searched weight of one head, else the greatest of all."""
+        """The searched weight of one head, else the greatest of all; or the heads of the searched name."""
+        if self._matching and self._trace is not None:
+            chosen = self._matching if place not in self._matching else {place: self._matching[place]}
+            titles = [self._head_title(self._trace, *one) for one in chosen.values()]
+            self._said.set_line(", ".join(titles[:MOST_NAMED]))
+            return
         best = max(self._found, key=lambda one: self._found[one].weight, default=None)
         place = place if place in self._found else best
         if place is None or self._trace is None:
@@ -391,17 +404,30 @@ class GridPanel(Panel):
         found = self._found[place]
         site = self._trace.site(found.site)
         parts = (
-            site_label(self._trace.experiment, found.site),
-            _("head {head}").format(head=found.head + 1),
+            self._head_title(self._trace, found.site, found.head),
             f"{isolated(visible(site.labels('query')[found.query]))} → "
             f"{isolated(visible(site.labels('key')[found.key]))} {number(found.weight, 3)}",
         )
         self._said.set_line(" · ".join(parts))
         self.canvas.setAccessibleDescription(" · ".join(parts))
 
+    def _matches(self, text: str) -> dict[Place, tuple[str, int]]:
+        """The named heads whose name has the text, by their places."""
+        words = text.strip().casefold()
+        if not words or self._trace is None:
+            return {}
+        named = self.store.head_names.named(self._trace.experiment)
+        found = {self._place(*at_): at_ for at_, name in named.items() if words in name.casefold()}
+        return {place: at_ for place, at_ in found.items() if place is not None}
+
+    @Slot()
+    def _on_named(self) -> None:
+        self._on_search(self._search.text())
+
     @Slot(str)
     def _on_search(self, text: str) -> None:
-        sought = wanted(text)
+        self._matching = self._matches(text)
+        sought = None if self._matching else wanted(text)
         if sought is not None and self._trace is not None:
             self.search_asked.emit(SearchAsked(self._trace, sought))
             return
@@ -412,7 +438,10 @@ class GridPanel(Panel):
     @Slot()
     def _on_best(self) -> None:
         """Go to the head with the greatest weight, and lock its cell."""
-        if self._found:
+        if self._matching:
+            site, head = next(iter(self._matching.values()))
+            self.store.look(site=site, head=head)
+        elif self._found:
             best = max(self._found.values(), key=lambda one: one.weight)
             cell = Cell("weights", best.query, best.key, best.head, best.site)
             self.store.look(site=best.site, head=best.head, query=best.query, stage="weights", locked=cell)
@@ -435,7 +464,7 @@ class GridPanel(Panel):
     @Slot()
     def _on_opened(self) -> None:
         """Tiles of another document are not shown under this one."""
-        self._trace, self._tiles, self._groups, self._found = None, {}, (), {}
+        self._trace, self._tiles, self._groups, self._found, self._matching = None, {}, (), {}, {}
         self._ask_effects()
         self.canvas.clear()
 

@@ -7,12 +7,14 @@ from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from attnviz.core.text import isolated, number, visible
+from attnviz.gui.live.head_names import LONGEST
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.control import plain_tooltip
+from attnviz.gui.widgets.document_line import DocumentLine
 from attnviz.gui.widgets.elided import WholeLabel
 from attnviz.i18n import _
 from attnviz.model.edit import edits
@@ -23,6 +25,7 @@ from attnviz.model.spec.view import Cell, shown_head
 from attnviz.model.trace import Trace
 
 TITLE_PX, SENTENCE_PX = 15, 13
+NAME_WIDTH = 200
 
 
 class HeadPanel(Panel):
@@ -38,6 +41,7 @@ class HeadPanel(Panel):
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
+        self._named = ("", 0)
         self._title, self._sentence = WholeLabel(), QLabel()
         self._title.setObjectName("head_title")
         self._title.setFont(ui_font(TITLE_PX, QFont.Weight.DemiBold))
@@ -45,6 +49,13 @@ class HeadPanel(Panel):
         self._sentence.setFont(ui_font(SENTENCE_PX))
         self._sentence.setTextFormat(Qt.TextFormat.PlainText)
         self._sentence.setWordWrap(True)
+        self._name = DocumentLine(is_live=False)
+        self._name.setObjectName("head_name")
+        self._name.setMaxLength(LONGEST)
+        self._name.setMaximumWidth(NAME_WIDTH)
+        self._name.editingFinished.connect(self._on_named)
+        store.head_names.changed.connect(self._show)
+        store.opened.connect(self._on_opened)
         self._switch, self._explore, self._pin = Button(), Button(), Button()
         buttons = (
             (self._switch, "head_switch", self._on_switch),
@@ -61,7 +72,10 @@ class HeadPanel(Panel):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(GRID)
-        column.addWidget(self._title)
+        top = QHBoxLayout()
+        top.addWidget(self._title, 1)
+        top.addWidget(self._name, 1)
+        column.addLayout(top)
         column.addWidget(self._sentence)
         column.addStretch(1)
         column.addLayout(row)
@@ -84,6 +98,9 @@ class HeadPanel(Panel):
 
     def retranslate(self) -> None:
         self.setAccessibleName(_("Selected head"))
+        self._name.setPlaceholderText(_("Name this head"))
+        self._name.setAccessibleName(_("Name of the selected head"))
+        self._name.setToolTip(plain_tooltip(_("A name for this head, kept with the model")))
         self._explore.setText(_("Open in Explore"))
         self._explore.setToolTip(plain_tooltip(_("Shows this head in the workspace Explore")))
         self._pin.setText(_("Pin as A"))
@@ -91,6 +108,12 @@ class HeadPanel(Panel):
         self._pin.setToolTip(plain_tooltip(says))
         self._show()
 
+    def edit_name(self) -> None:
+        """Put the caret into the name of the selected head."""
+        self._name.setFocus()
+        self._name.selectAll()
+
+    @Slot()
     def _show(self) -> None:
         if self.store.trace is None:
             return
@@ -100,6 +123,7 @@ class HeadPanel(Panel):
         place = site_label(self.store.shown_trace.experiment, site.name)
         named = _("head {head}").format(head=head + 1)
         self._title.set_line(f"{place} · {named}")
+        self._show_name((site.name, head))
         self._sentence.setText(self._words(head))
         is_off = head in heads.off
         says = _("Switch head {head} on") if is_off else _("Switch head {head} off")
@@ -121,6 +145,28 @@ class HeadPanel(Panel):
         key = isolated(visible(site.labels("key")[look.key]))
         says = _("“{query}” attends most to “{key}”: {weight}.")
         return says.format(query=token, key=key, weight=number(look.weight, 3))
+
+    def _show_name(self, at: tuple[str, int]) -> None:
+        """The name of the head; one that is being written belongs to the head before."""
+        if at != self._named:
+            self._on_named()
+            self._named = at
+        elif self._name.hasFocus():
+            return
+        self._name.setText(self.store.head_names.name(self.store.experiment, *at))
+
+    @Slot()
+    def _on_opened(self) -> None:
+        """Keep a name that is being written with the model that is left."""
+        self._on_named()
+        self._named = ("", 0)
+
+    @Slot()
+    def _on_named(self) -> None:
+        site, head = self._named
+        names, name = self.store.head_names, self._name.text()
+        if site and name != names.name(self.store.experiment, site, head):
+            names.rename(self.store.experiment, site, head, name)
 
     @Slot()
     def _on_switch(self) -> None:

@@ -43,6 +43,7 @@ class HeadsPanel(Panel):
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
+        store.head_names.changed.connect(self._on_named)
         self._pictures: list[HeadPicture] = []
         self._order: HeadOrder = HEAD_ORDERS[0]
         self._shown: tuple[int, ...] = ()
@@ -157,7 +158,9 @@ class HeadsPanel(Panel):
                 ends = of_all or overview_ends(site, stage, range_id, head)
                 shape = site.shape(stage)[-2:]
                 picture.set_values(values, site.is_signed(stage), hidden, range_id, ends, transposed, shape)
-                picture.set_short(_("head {head}").format(head=head + 1))
+                picture.set_short(
+                    self._named(site, row.axes[0], head) or _("head {head}").format(head=head + 1)
+                )
                 picture.set_caption(self._caption(site, row.axes[0], head))
         self._select(site)
         self._light(site)
@@ -169,10 +172,22 @@ class HeadsPanel(Panel):
         heads = site.experiment.heads
         if axis == "kv_head":
             return _("KV head {head}").format(head=head + 1)
+        named = self._named(site, axis, head)
+        if named:
+            return f"{head + 1} · {named}"
         if heads.n_kv_heads == heads.n_heads:
             return _("head {head}").format(head=head + 1)
         shared = head // heads.group_size + 1
         return _("head {head} · KV {shared}").format(head=head + 1, shared=shared)
+
+    def _named(self, site: SiteTrace, axis: str, head: int) -> str:
+        """The name of a query head; empty without one."""
+        return self.store.head_names.name(self.store.experiment, site.name, head) if axis == "head" else ""
+
+    @Slot()
+    def _on_named(self) -> None:
+        if self.store.trace is not None:
+            self._paint(self.store.drawn_site)
 
     def _arrange(self, site: SiteTrace) -> None:
         """Put the pictures in the chosen order; key/value heads keep that of their numbers."""
