@@ -10,6 +10,7 @@ Functions take an `Experiment` or a `Document` and return arrays. None of them c
 """
 
 from attnviz.analysis.ablation import ablate as ablate
+from attnviz.analysis.circuits import circuit as circuit
 from attnviz.analysis.contributions import contributions as contributions
 from attnviz.analysis.lens import logit_lens as logit_lens
 from attnviz.analysis.patching import patch as patch

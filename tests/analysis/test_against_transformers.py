@@ -207,6 +207,46 @@ def test_the_lens_reads_every_layer_and_ends_with_the_answer(both: tuple[Referen
     np.testing.assert_allclose(found.logits[-1], last[:, 3], atol=1e-10)
 
 
+def circuits_by_hand(reference: Reference, head: int) -> tuple[np.ndarray, np.ndarray]:
+    """(OV, QK) of a head of the second layer, (token, token), by the modules of the library."""
+    model, width, layer = reference.model, SIZE // HEADS, reference.layers[1]
+    part = slice(head * width, (head + 1) * width)
+    with torch.no_grad():
+        if hasattr(model, "transformer"):
+            x = layer.ln_1(model.transformer.wte.weight)
+            q, k, v = layer.attn.c_attn(x).split(SIZE, dim=-1)
+            k, v, out = k[:, part], v[:, part], layer.attn.c_proj.weight[part]
+            norm, is_centred = model.transformer.ln_f, True
+        else:
+            x, own = layer.input_layernorm(model.model.embed_tokens.weight), layer.self_attn
+            shared = slice(head // 2 * width, (head // 2 + 1) * width)
+            q, k, v = own.q_proj(x), own.k_proj(x)[:, shared], own.v_proj(x)[:, shared]
+            out, norm, is_centred = own.o_proj.weight.T[part], model.model.norm, False
+        added = v @ out
+        if is_centred:
+            added = added - added.mean(dim=1, keepdim=True)
+        ov = added * norm.weight @ model.lm_head.weight.T
+        return ov.numpy(), (q[:, part] @ k.T / width**0.5).numpy()
+
+
+@pytest.mark.parametrize("head", [0, 3])
+def test_the_circuits_of_a_head_over_all_pairs(both: tuple[Reference, Experiment], head: int) -> None:
+    reference, experiment = both
+    known = experiment.vocabulary
+    assert known is not None
+    for kind, wanted in zip(("ov", "qk"), circuits_by_hand(reference, head), strict=True):
+        found = analysis.circuit(experiment, "layers.1.self", head, kind, top=wanted.size)
+        numbers = [pair.value for pair in found]
+        assert len(found) == wanted.size and numbers == sorted(numbers, reverse=True)
+        for pair in found:
+            at = known.tokens.index(pair.first), known.tokens.index(pair.second)
+            assert pair.value == pytest.approx(wanted[at], abs=1e-10)
+        few = analysis.circuit(experiment, "layers.1.self", head, kind, top=3)
+        assert [pair.value for pair in few] == pytest.approx(numbers[:3], abs=1e-12)
+        row = analysis.circuit(experiment, "layers.1.self", head, kind, top=1, token=known.tokens[5])
+        assert row[0].value == pytest.approx(wanted[5].max(), abs=1e-10)
+
+
 def test_contributions_add_up_to_the_logit(both: tuple[Reference, Experiment]) -> None:
     _reference, experiment = both
     found = analysis.contributions(experiment, target_of(experiment))

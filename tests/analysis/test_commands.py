@@ -106,3 +106,25 @@ def test_a_patch_with_its_own_numbers_changes_nothing(stage: str, engine: str) -
         assert not np.allclose(other[result][4], site[result][4])
 
     on_engine(experiment, job, engine)
+
+
+def test_the_circuit_of_a_head_is_listed_by_its_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["circuits", DOC, "--site", "layers.2.self", "--head", "2", "--top", "4", "--token", " box"]
+    assert main(arguments) == 0
+    rows = capsys.readouterr().out.splitlines()[1:]
+    found = analysis.circuit(load_preset(DOC), "layers.2.self", 2, "ov", 4, " box")
+    assert [row.split()[0] for row in rows] == ["␣box"] * 4
+    assert [float(row.split()[-1].replace("−", "-")) for row in rows] == pytest.approx(
+        [pair.value for pair in found], abs=1e-3
+    )
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("--site", "layers.9.self"), ("--head", "4"), ("--kind", "kv"), ("--token", "xylo")]
+)
+def test_a_circuit_that_a_model_lacks_is_refused(
+    option: str, value: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = {"--site": "layers.2.self", "--head": "2", "--kind": "ov", "--token": " box", option: value}
+    assert main(["circuits", DOC, *(part for pair in arguments.items() for part in pair)]) != 0
+    assert option.removeprefix("--") in capsys.readouterr().err
