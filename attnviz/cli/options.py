@@ -25,7 +25,9 @@ from attnviz.model.text import MODEL, split_text
 if TYPE_CHECKING:
     from attnviz.model.trace import Trace
 
-DOC_HELP = N_("a document file, the name of a preset (see attnviz presets), or a model's folder with --text")
+DOC_HELP = N_(
+    "a document file, the name of a preset (see attnviz presets), or a model's folder or .gguf with --text"
+)
 
 
 def add_document(command: ArgumentParser, *, is_needed: bool = True) -> None:
@@ -47,7 +49,7 @@ def add_text(command: ArgumentParser) -> None:
 def document(options: Namespace) -> Document:
     """The file or preset that `DOC` names, with the requested text and dtype."""
     name = options.document
-    if (Path(name) / "config.json").is_file():
+    if (Path(name) / "config.json").is_file() or Path(name).suffix.lower() == ".gguf":
         return _imported(options)
     try:
         document = load_preset(name) if name in preset_ids() and not Path(name).is_file() else load(name)
@@ -73,7 +75,7 @@ def document(options: Namespace) -> Document:
 
 
 def _imported(options: Namespace) -> Document:
-    """The model in a folder with the text."""
+    """The model in a folder or a file of weights, with the text."""
     from attnviz.checkpoints import CheckpointError, import_checkpoint
 
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,12 @@ import torch
 import transformers
 from checkpoints.reference_models import IDS
 
+from attnviz.analysis import head_scores
 from attnviz.checkpoints import CheckpointError, import_checkpoint
 from attnviz.checkpoints.gguf.architectures import ARCHITECTURE_BY_ID, ARCHITECTURES, as_stored, minus_one
 from attnviz.checkpoints.gguf.reader import PLAIN, GgufTensor
 from attnviz.checkpoints.importing import describe
+from attnviz.cli import main
 from attnviz.compute.execute import execute
 from attnviz.model.io.files import matrices
 from attnviz.model.spec.arrays import widened
@@ -199,6 +202,17 @@ def test_a_text_is_cut_as_the_file_says(tmp_path: Path) -> None:
     document = import_checkpoint(tmp_path, text="ab abc")
     assert document.experiment.tokens == ("ab", "Ġ", "abc")
     assert document.title == "model"
+
+
+def test_the_shell_takes_a_file_for_a_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its heads are those of the model imported from Python."""
+    file = tmp_path / "model.gguf"
+    write(file, "llama")
+    text = "ab abc ab abc"
+    assert main(["heads", str(file), "--text", text, "--json"]) == 0
+    wanted = head_scores(execute(import_checkpoint(file, text=text)))["previous"]
+    printed = json.loads(capsys.readouterr().out)["previous"]
+    assert printed == {site: scores.tolist() for site, scores in wanted.items()}
 
 
 def test_what_the_metadata_say_and_nobody_knows_is_refused(tmp_path: Path) -> None:
