@@ -210,7 +210,7 @@ def test_the_shell_takes_a_file_for_a_document(tmp_path: Path, capsys: pytest.Ca
     write(file, "llama")
     text = "ab abc ab abc"
     assert main(["heads", str(file), "--text", text, "--json"]) == 0
-    wanted = head_scores(execute(import_checkpoint(file, text=text)))["previous"]
+    wanted = head_scores(execute(import_checkpoint(file, text=text).experiment))["previous"]
     printed = json.loads(capsys.readouterr().out)["previous"]
     assert printed == {site: scores.tolist() for site, scores in wanted.items()}
 
