@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 from desk import Desk, MakeDesk
+from PySide6.QtWidgets import QToolTip
 
 from attnviz.gui.widgets.fold_button import FoldButton
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
+pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints", "does not support raise")
 
 
 @pytest.fixture
@@ -48,7 +49,7 @@ def test_another_workspace_has_the_panel_whole(desk: Desk) -> None:
     assert not button(desk, "vectors").isChecked() and heights(desk)[1] > 100
 
 
-def test_among_tabs_nothing_is_folded(desk: Desk) -> None:
+def test_among_tabs_nothing_is_folded_and_the_button_says_why(desk: Desk) -> None:
     """In a narrow window tokens and vectors are tabs of one place."""
     desk.window.resize(1280, 820)
     desk.qtbot.wait(100)
@@ -56,3 +57,4 @@ def test_among_tabs_nothing_is_folded(desk: Desk) -> None:
     desk.click(button(desk, "tokens"))
     assert heights(desk) == before and not button(desk, "tokens").isChecked()
     assert desk.window.panels["tokens"].isVisible()
+    assert "out of the tabs" in QToolTip.text()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPointF, QRectF, QSignalBlocker, QSize, Qt, QTimer, Slot
+from PySide6.QtCore import QPoint, QPointF, QRectF, QSignalBlocker, QSize, Qt, QTimer, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QDockWidget, QMainWindow, QWidget
+from PySide6.QtWidgets import QDockWidget, QMainWindow, QToolTip, QWidget
 
 from attnviz.gui.look.theme import GRID, RADIUS
 from attnviz.gui.widgets.button import PaintedButton
@@ -60,6 +60,7 @@ class FoldButton(PaintedButton):
             # Among tabs it would fold the others, too.
             with QSignalBlocker(self):
                 self.setChecked(False)
+            self._say_why()
             return
         self._panel.setVisible(not is_folded)
         if dock is not None and is_folded:
@@ -71,6 +72,10 @@ class FoldButton(PaintedButton):
             dock.setMaximumHeight(MOST)
             self._unfolded.start()
         self.retranslate()
+
+    def _say_why(self) -> None:
+        text = plain_tooltip(_("Panels among tabs do not fold: drag this one out of the tabs first"))
+        QToolTip.showText(self.mapToGlobal(QPoint(0, SIDE)), text, self)
 
     @Slot()
     def _give_height(self) -> None:
