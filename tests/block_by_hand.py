@@ -84,7 +84,8 @@ def transformed(ffn: FeedForward, d_model: int, cell: Cell, read: Any) -> float:
     """x W_gate + b, x W_up + b or h W_down + b; with experts also x W_router + b."""
     role, experts = MAPS[cell.stage], ffn.experts
     width = ffn.d_hidden if experts is None else experts.n * ffn.d_hidden + experts.d_shared
-    shape = (width, d_model) if role == "down" else (d_model, width)
+    rows = width if experts is None or not experts.biased else width + experts.n
+    shape = (rows, d_model) if role == "down" else (d_model, width)
     if role == "router":
         assert experts is not None
         shape = (d_model, experts.n + experts.shared_gate)
@@ -161,8 +162,12 @@ def routed_to(experts: Experts, cell: Cell, read: Any) -> float:
 
 def times_weight(ffn: FeedForward, cell: Cell, read: Any) -> float:
     """A hidden feature times the weight of its expert; 1 of a shared expert without a gate."""
-    experts, value = ffn.experts, float(read("ffn_hidden", 0, cell.row, cell.column))
+    experts = ffn.experts
     assert experts is not None
+    width = experts.n * ffn.d_hidden + experts.d_shared
+    if cell.column >= width:
+        return float(read("routing", 0, cell.row, cell.column - width))
+    value = float(read("ffn_hidden", 0, cell.row, cell.column))
     expert = cell.column // ffn.d_hidden
     if expert < experts.n:
         return value * float(read("routing", 0, cell.row, expert))

@@ -219,6 +219,18 @@ SPREAD: dict[str, Experiment] = {
             ),
         )
     ),
+    "experts with biases": small(
+        block=Block(
+            feed_forward=FeedForward(
+                2,
+                "clamped_swish",
+                gated=True,
+                gate_bias=DrawnRow(1),
+                up_bias=DrawnRow(2),
+                experts=Experts(3, 2, d_shared=1, shared_gate=True, biased=True),
+            )
+        )
+    ),
     "experts in groups": small(
         block=Block(
             norm_1=None,

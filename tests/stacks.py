@@ -101,6 +101,7 @@ def experts(draw: st.DrawFn) -> Experts:
         draw(ROWS),
         d_shared,
         d_shared > 0 and draw(st.booleans()),
+        draw(st.booleans()),
     )
 
 

@@ -161,7 +161,7 @@ def _further(site: Site, n: int, m: int, itemsize: int) -> Iterator[EstimateLine
         text = formula.format(count=count, d_hidden=ffn.width, **numbers)
         yield EstimateLine(_("feed-forward"), text, value)
     if ffn is not None and ffn.experts is not None:
-        columns = ffn.experts.n_columns
+        columns = ffn.experts.n_columns + (ffn.routed_width - ffn.width + 1) // 2
         formula = _("2 × {queries} queries × {columns} experts × {itemsize} bytes")
         value = 2 * n * columns * itemsize
         yield EstimateLine(_("routers"), formula.format(columns=columns, **numbers), value)

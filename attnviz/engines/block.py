@@ -5,7 +5,7 @@ from __future__ import annotations
 from attnviz.core.block import ACTIVATION_BY_ID, gated
 from attnviz.core.dims import Array
 from attnviz.engines.engine import Engine
-from attnviz.engines.experts import add_routing, routed
+from attnviz.engines.experts import add_routing, weighted
 from attnviz.engines.features import Features
 from attnviz.engines.operands import Block, FeedForward, Norm, Transform
 from attnviz.engines.product import linear
@@ -93,7 +93,7 @@ def _feed_forward(engine: Engine, ffn: FeedForward, features: Features, source: 
         hidden = ACTIVATION_BY_ID[ffn.activation].apply(engine.xp, up, engine.special)
     hidden = features.add("ffn_hidden", hidden)
     if ffn.experts is not None:
-        hidden = features.add("ffn_routed", routed(engine.xp, ffn.experts, hidden, features.tf["routing"]))
+        hidden = features.add("ffn_routed", weighted(engine.xp, ffn.experts, hidden, features.tf["routing"]))
     features.add("ffn_output", linear(engine, hidden, ffn.down))
 
 

@@ -38,7 +38,13 @@ def shares_of(engine: Engine, ffn: FeedForward, logits: Array) -> tuple[Array, A
     return shares, engine.asarray(found.astype(np.float64))
 
 
-def routed(xp: Any, experts: Experts, hidden: Array, routing: Array) -> Array:
+def weighted(xp: Any, experts: Experts, hidden: Array, routing: Array) -> Array:
+    """The hidden features times the weights of their experts, and behind them the ones of the biases."""
+    made = times_weights(xp, experts, hidden, routing)
+    return xp.concat((made, routing[:, : experts.n]), axis=-1) if experts.biased else made
+
+
+def times_weights(xp: Any, experts: Experts, hidden: Array, routing: Array) -> Array:
     """The hidden features (token, width), each times the weight of its expert."""
     own, behind = in_experts(xp, experts, hidden)
     made = xp.reshape(own * routing[:, : experts.n, None], (hidden.shape[0], -1))
@@ -55,9 +61,11 @@ def in_experts(xp: Any, experts: Experts, hidden: Array) -> tuple[Array, Array]:
 
 
 def by_weights(xp: Any, experts: Experts, hidden: Array, g: Array) -> Array:
-    """The gradient by the weights (token, expert) from that by the hidden features times them."""
-    own, behind = in_experts(xp, experts, hidden * g)
+    """The gradient by the weights (token, expert) from `g`, that by `weighted`."""
+    width = hidden.shape[1]
+    own, behind = in_experts(xp, experts, hidden * g[:, :width])
     made = xp.sum(own, axis=-1)
+    made = made + g[:, width:] if experts.biased else made
     if not experts.shared_gate:
         return made
     return xp.concat((made, xp.sum(behind, axis=-1, keepdims=True)), axis=-1)

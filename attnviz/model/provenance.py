@@ -125,7 +125,9 @@ def _source_cells(site: Site, stage: Stage, place: int, cell: Cell) -> tuple[Ind
     if rule == "join_heads":
         return row, (cell.column % site.heads.d_head,)
     if rule == "routed":
-        return row, column if place == 0 else ffn_of(site).weight_of(cell.column)
+        ffn = ffn_of(site)
+        own = column if cell.column < ffn.width else ()
+        return row, own if place == 0 else ffn.weight_of(cell.column)
     return (row, None) if place == 0 else ((vocabulary(site)[1][cell.column],), None)
 
 
@@ -155,7 +157,7 @@ def _consumed(site: Site, target: Stage, place: int, cell: Cell) -> Region | Non
     if rule == "join_heads":
         return Region(target.id, heads, row, (cell.head * site.heads.d_head + cell.column,))
     if rule == "routed":
-        features = column if place == 0 else tuple(ffn_of(site).features_of(cell.column))
+        features = column if place == 0 else ffn_of(site).features_of(cell.column)
         return Region(target.id, heads, row, features)
     if place == 0:
         return Region(target.id, heads, row, None)

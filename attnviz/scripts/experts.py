@@ -45,12 +45,14 @@ def routed(asked: Asked) -> Code:
     hidden = "ffn_hidden" if whole else f"ffn_hidden[:, :{width}]"
     weights = f"routing[:, :{experts.n}]" if experts.shared_gate else "routing"
     product = f"{hidden} * {_repeated(asked, weights, ffn.d_hidden)}"
-    if whole:
-        return asked.done(f"ffn_routed = {product}")
+    parts = [product] if whole else ["routed"]
+    lines = [] if whole else [f"routed = {product}"]
     behind = f"ffn_hidden[:, {width}:]"
     behind = f"{behind} * routing[:, {experts.n}:]" if experts.shared_gate else behind
-    join = asked.library.join
-    return asked.done(f"routed = {product}", f"ffn_routed = {join}((routed, {behind}), {axis}=-1)")
+    parts += [] if whole else [behind]
+    parts += [f"routing[:, :{experts.n}]"] if experts.biased else []
+    made = parts[0] if len(parts) == 1 else f"{asked.library.join}(({', '.join(parts)}), {axis}=-1)"
+    return asked.done(*lines, f"ffn_routed = {made}")
 
 
 def _repeated(asked: Asked, array: str, times: int) -> str:

@@ -246,6 +246,11 @@ CASES: dict[str, tuple[type[Any], type[Any], dict[str, Any]]] = {
     "opt": (OPTForCausalLM, OPTConfig, OPT),
     "opt untied": (OPTForCausalLM, OPTConfig, {**OPT, "tie_word_embeddings": False}),
     "gpt-oss": (GptOssForCausalLM, GptOssConfig, OSS),
+    "gpt-oss experts": (
+        GptOssForCausalLM,
+        GptOssConfig,
+        {**OSS, "num_local_experts": 3, "num_experts_per_tok": 2},
+    ),
     "gpt-oss, no biases": (
         GptOssForCausalLM,
         GptOssConfig,
@@ -321,8 +326,6 @@ def test_every_tensor_is_needed_in_its_shape(name: str, tmp_path: Path) -> None:
     tensors = load_file(file)
     assert len(experiment.layers) == 3
     for tensor in sorted(tensors):
-        if ".mlp.router." in tensor:
-            continue  # with one expert there is nothing to choose
         kept = {other: array for other, array in tensors.items() if other != tensor}
         save_file(kept, file)
         with pytest.raises(
@@ -387,27 +390,10 @@ def test_what_a_missing_key_means(name: str) -> None:
             assert kind == {"default": "none"}.get(rotation["rope_type"], rotation["rope_type"])
 
 
-# --- experts ---------------------------------------------------------------------------------------
+# --- the attention alone ---------------------------------------------------------------------------
 
 
-def test_several_experts_are_refused_but_not_their_attention(tmp_path: Path) -> None:
-    values = {**OSS, "num_local_experts": 3, "num_experts_per_tok": 2}
-    with promoted():
-        model = random_model(GptOssForCausalLM, GptOssConfig(**values))
-        wanted = expected(model)
-    with pytest.raises(
-        CheckpointError,
-        match=r"config\.json: num_local_experts must be 1, unless the attention of the first layer "
-        r"is imported alone; got 3\.",
-    ):
-        imported(model, tmp_path)
-    experiment = imported(model, tmp_path, attention_only=True)
-    trace = run(NumpyEngine("float64"), experiment)
-    assert "ffn_up" not in trace.site("layers.0.self").stages
-    np.testing.assert_allclose(trace["weights"], wanted.weights[0], rtol=0, atol=TOLERANCE)
-
-
-@pytest.mark.parametrize("name", ["gpt2", "llama biases", "gemma2", "gpt-neox", "gpt-j"])
+@pytest.mark.parametrize("name", ["gpt2", "llama biases", "gemma2", "gpt-neox", "gpt-j", "gpt-oss experts"])
 def test_the_first_attention_alone(name: str, tmp_path: Path) -> None:
     model_type, config_type, values = CASES[name]
     with promoted():

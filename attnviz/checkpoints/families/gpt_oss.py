@@ -1,8 +1,7 @@
 """GPT-OSS: attention sinks, every other layer windowed, YaRN, biases, and a clamped unit in each expert.
 
-Mixtures of experts are not supported: a model with one expert has the feed-forward layer of that expert, one
-with more raises an error unless only its attention is imported. OpenAI 2025, arXiv:2508.10925; keys and names
-as in `transformers`, models/gpt_oss.
+The router has a bias, and so has every expert's output; the weights are a softmax over the chosen logits.
+OpenAI 2025, arXiv:2508.10925; keys and names as in `transformers`, models/gpt_oss.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ from attnviz.checkpoints.families.decoder import (
     size_keys,
 )
 from attnviz.checkpoints.families.decoder import sizes as _sizes
+from attnviz.checkpoints.families.experts import OF_EXPERT, join, router
 from attnviz.checkpoints.families.family import (
     Array,
     Config,
     Family,
-    Ignored,
     Sizes,
     Tensor,
     flag,
@@ -39,9 +38,9 @@ from attnviz.checkpoints.families.family import (
 )
 from attnviz.checkpoints.rotary import ROPE_KEYS, rope
 from attnviz.core.block import CLAMP_ALPHA, CLAMP_LIMIT
-from attnviz.errors import FieldError, must_be
 from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.block import Block, FeedForward, Norm
+from attnviz.model.spec.experts import Experts
 
 YARN = {"rope_type": "yarn", "factor": 32.0, "truncate": False, "original_max_position_embeddings": 4096}
 """The scaling of a configuration that names none."""
@@ -67,16 +66,19 @@ _EXPERTS = LAYER + "mlp.experts."
 
 
 def _pairs(array: Array, sizes: Sizes) -> tuple[Array, ...]:
-    """The only expert's gate and up, which alternate along the last axis."""
-    return array[0][..., 0::2], array[0][..., 1::2]
+    """The gates and ups of the experts side by side, (in, out); they alternate along the last axis."""
+    parts = (array[..., 0::2], array[..., 1::2])
+    if array.ndim == 2:  # biases
+        return tuple(part.reshape(-1) for part in parts)
+    return tuple(part.transpose(1, 0, 2).reshape(array.shape[1], -1) for part in parts)
 
 
-def _only(array: Array, sizes: Sizes) -> tuple[Array, ...]:
-    """The only expert's numbers."""
-    return (array[0],)
+def _stacked(array: Array, sizes: Sizes) -> tuple[Array, ...]:
+    """The experts one below the other, (in, out)."""
+    return (array.reshape(-1, array.shape[-1]),)
 
 
-_GATE_UP = ("block.feed_forward.gate", "block.feed_forward.up")
+_GATE_UP = (OF_EXPERT + "gate.0", OF_EXPERT + "up.0")
 _GATE_UP_BIAS = ("block.feed_forward.gate_bias", "block.feed_forward.up_bias")
 
 TENSORS = (
@@ -86,11 +88,11 @@ TENSORS = (
     Tensor(ATTENTION + "sinks", "sinks", ("heads",)),
     Tensor(_EXPERTS + "gate_up_proj", _GATE_UP, ("experts", "d", "2hidden"), _pairs),
     Tensor(_EXPERTS + "gate_up_proj_bias", _GATE_UP_BIAS, ("experts", "2hidden"), _pairs),
-    Tensor(_EXPERTS + "down_proj", "block.feed_forward.down", ("experts", "hidden", "d"), _only),
-    Tensor(_EXPERTS + "down_proj_bias", "block.feed_forward.down_bias", ("experts", "d"), _only),
+    Tensor(_EXPERTS + "down_proj", OF_EXPERT + "down.0", ("experts", "hidden", "d"), _stacked),
+    Tensor(_EXPERTS + "down_proj_bias", OF_EXPERT + "down.bias", ("experts", "d")),
+    router(LAYER + "mlp.router.weight"),
+    Tensor(LAYER + "mlp.router.bias", "block.feed_forward.router_bias", ("experts",)),
 )
-
-ROUTER = "the choice among experts: one alone has the whole share whatever it says"
 
 
 def sizes(config: Config) -> Sizes:
@@ -98,17 +100,10 @@ def sizes(config: Config) -> Sizes:
     return {**_sizes(config), "experts": config["num_local_experts"]}
 
 
-def refuse(config: Config) -> None:
-    """Raise `ValueError` for more experts than one."""
-    count = config["num_local_experts"]
-    if count > 1:
-        one = must_be("1, unless the attention of the first layer is imported alone")
-        raise FieldError("num_local_experts", count, one)
-
-
 def layer(config: Config, index: int) -> Layer:
     """One layer without its weights."""
     layout, norm = heads(config), Norm("rms", config["rms_norm_eps"])
+    experts = Experts(config["num_local_experts"], config["num_experts_per_tok"], biased=True)
     has_rope = config["rope_parameters"] or config["rope_scaling"]
     return Layer(
         heads=layout,
@@ -119,7 +114,9 @@ def layer(config: Config, index: int) -> Layer:
         block=Block(
             "pre",
             norm_1=norm,
-            feed_forward=FeedForward(config["intermediate_size"], "clamped_swish", gated=True),
+            feed_forward=FeedForward(
+                config["intermediate_size"], "clamped_swish", gated=True, experts=experts
+            ),
             norm_2=norm,
         ),
     )
@@ -135,6 +132,6 @@ GPT_OSS = Family(
     layer,
     norm_after_layers("rms", "rms_norm_eps"),
     is_tied,
-    (*IGNORED, Ignored(LAYER + "mlp.router.weight", ROUTER), Ignored(LAYER + "mlp.router.bias", ROUTER)),
-    refuse=refuse,
+    IGNORED,
+    prepare=join,
 )

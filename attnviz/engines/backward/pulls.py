@@ -11,7 +11,7 @@ from attnviz.core.positions import rotate
 from attnviz.core.routing import SHARES_BY_ID, pull_weights
 from attnviz.engines.backward import scores
 from attnviz.engines.backward.site import SiteGradients
-from attnviz.engines.experts import by_weights, routed, shares_of
+from attnviz.engines.experts import by_weights, shares_of, times_weights
 from attnviz.engines.operands import FeedForward, Latent, Linear, Norm, Operands, Readout
 from attnviz.model.operands.matrices import vocabulary
 from attnviz.model.spec.positions import Learned
@@ -216,8 +216,9 @@ def _routed(site: SiteGradients, stage: str, g: Array) -> None:
     hidden, routing = site.inputs(stage)
     experts, xp = _feed_forward(site).experts, site.engine.xp
     assert experts is not None
-    site.add(hidden, routed(xp, experts, g, site.value(routing)))
-    site.add(routing, by_weights(xp, experts, site.value(hidden), g))
+    made = site.value(hidden)
+    site.add(hidden, times_weights(xp, experts, g[:, : made.shape[1]], site.value(routing)))
+    site.add(routing, by_weights(xp, experts, made, g))
 
 
 def _of_ffn(role: str) -> Pull:

@@ -146,11 +146,13 @@ def _biases(site: Site) -> tuple[int, ...]:
 
 
 def _routers(ffn: FeedForward | None, d_model: int) -> tuple[int, ...]:
-    """Numbers of the router's matrix, and of the correction of its choice."""
+    """Numbers of the router's matrix, of the experts' own biases, and of the correction of the choice."""
     if ffn is None or ffn.experts is None:
         return ()
     rows, columns = ffn.shape("router", d_model)
     matrix = () if ffn.router.is_identity else (rows * columns,)
+    if ffn.experts.biased and not ffn.down.is_identity:
+        matrix = (*matrix, ffn.experts.n * d_model)
     return (*matrix, *(() if ffn.experts.correction is None else (ffn.experts.n,)))
 
 

@@ -164,7 +164,8 @@ def _features(site: Site, stage: str) -> int:
     if stage in HIDDEN_STAGES:
         assert site.block is not None
         assert site.block.feed_forward is not None
-        return site.block.feed_forward.width
+        ffn = site.block.feed_forward
+        return ffn.routed_width if stage == "ffn_routed" else ffn.width
     if stage in LATENT_STAGES:
         return latent_width(site, stage)
     if stage == "memory":

@@ -123,13 +123,19 @@ class FeedForward(Value, frozen=True):
         """(in, out) of one of its matrices."""
         if role == "router":
             return (d_model, 1 if self.experts is None else self.experts.n_columns)
-        return (self.width, d_model) if role == "down" else (d_model, self.width)
+        return (self.routed_width, d_model) if role == "down" else (d_model, self.width)
 
     @property
     def width(self) -> int:
         """Hidden features, those of all experts side by side."""
         experts = self.experts
         return self.d_hidden if experts is None else experts.n * self.d_hidden + experts.d_shared
+
+    @property
+    def routed_width(self) -> int:
+        """Hidden features with the ones of the experts' biases, which W_down reads."""
+        experts = self.experts
+        return self.width + (experts.n if experts is not None and experts.biased else 0)
 
     @property
     def roles(self) -> tuple[FeedForwardRole, ...]:
@@ -140,15 +146,19 @@ class FeedForward(Value, frozen=True):
     def weight_of(self, feature: int) -> tuple[int, ...]:
         """The column of the weight of a hidden feature's expert; none for a shared one without a gate."""
         assert self.experts is not None
+        if feature >= self.width:  # the one of a bias
+            return (feature - self.width,)
         expert = min(feature // self.d_hidden, self.experts.n)
         return (expert,) if expert < self.experts.n_columns else ()
 
-    def features_of(self, expert: int) -> range:
-        """The hidden features of an expert."""
+    def features_of(self, expert: int) -> tuple[int, ...]:
+        """The hidden features that an expert's weight multiplies, with the one of its bias."""
         assert self.experts is not None
+        first = expert * self.d_hidden
         if expert == self.experts.n:
-            return range(expert * self.d_hidden, self.width)
-        return range(expert * self.d_hidden, (expert + 1) * self.d_hidden)
+            return tuple(range(first, self.width))
+        bias = (self.width + expert,) if self.experts.biased else ()
+        return (*range(first, first + self.d_hidden), *bias)
 
     def check_size(self, field: str, d_model: int) -> None:
         """Refuse matrices and biases that do not fit `d_model` features."""

@@ -16,6 +16,11 @@ SharesKind = Literal["softmax", "sigmoid"]
 MOST_EXPERTS = 512
 
 
+def _count(title: str, hint: str, most: int, normal: int) -> Field:
+    """A number of experts or groups; `most` is the end of its slider."""
+    return Field(title, hint, usual=(1, most), typed=(1, MOST_EXPERTS), digits=0, normal=normal)
+
+
 class Experts(Value, frozen=True):
     """A mixture of experts: each token uses the output of some, times the weights of its router.
 
@@ -31,31 +36,18 @@ class Experts(Value, frozen=True):
         correction: Added to the shares for the choice alone, one number for each expert.
         d_shared: Hidden features of the expert that all tokens use; 0 without one.
         shared_gate: Whether that one's weight is the sigmoid of a further logit of the router; else it is 1.
+        biased: Whether each routed expert's output has a bias: a hidden feature that is 1, times its weight,
+            meets a row of W_down behind all others.
     """
 
     where: ClassVar[str] = "experts."
 
     n: Annotated[
         Positive,
-        Field(
-            N_("Experts"),
-            N_("Number of feed-forward layers among which the router chooses"),
-            usual=(2, 16),
-            typed=(1, MOST_EXPERTS),
-            digits=0,
-            normal=4,
-        ),
+        _count(N_("Experts"), N_("Number of feed-forward layers among which the router chooses"), 16, 4),
     ] = 4
     n_active: Annotated[
-        Positive,
-        Field(
-            N_("Active experts"),
-            N_("Number of experts that each token uses"),
-            usual=(1, 8),
-            typed=(1, MOST_EXPERTS),
-            digits=0,
-            normal=2,
-        ),
+        Positive, _count(N_("Active experts"), N_("Number of experts that each token uses"), 8, 2)
     ] = 2
     shares: Annotated[
         SharesKind,
@@ -85,25 +77,11 @@ class Experts(Value, frozen=True):
     ] = 1.0
     n_groups: Annotated[
         Positive,
-        Field(
-            N_("Expert groups"),
-            N_("Groups of experts from which the best are taken first"),
-            usual=(1, 8),
-            typed=(1, MOST_EXPERTS),
-            digits=0,
-            normal=1,
-        ),
+        _count(N_("Expert groups"), N_("Groups of experts from which the best are taken first"), 8, 1),
     ] = 1
     n_active_groups: Annotated[
         Positive,
-        Field(
-            N_("Active groups"),
-            N_("Number of groups from which the experts are chosen"),
-            usual=(1, 8),
-            typed=(1, MOST_EXPERTS),
-            digits=0,
-            normal=1,
-        ),
+        _count(N_("Active groups"), N_("Number of groups from which the experts are chosen"), 8, 1),
     ] = 1
     correction: Annotated[
         Row | None, Field(N_("Correction"), N_("Added to the shares for the choice of experts alone"))
@@ -122,6 +100,11 @@ class Experts(Value, frozen=True):
     shared_gate: Annotated[
         bool,
         Field(N_("Shared gate"), N_("Multiplies the shared expert by the sigmoid of a logit of its own")),
+    ] = False
+
+    biased: Annotated[
+        bool,
+        Field(N_("Output biases"), N_("Gives each expert's output a bias of its own, a row behind W_down's")),
     ] = False
 
     def check(self) -> None:

@@ -271,6 +271,7 @@ class BlockSection(Section):
             _expert_row("shares"),
             _expert_row("normalised"),
             _expert_row("scale"),
+            _expert_row("biased"),
             _whole_expert_row("n_groups"),
             _whole_expert_row("n_active_groups"),
             _whole_expert_row("d_shared", least=0),

@@ -56,9 +56,14 @@ def routing_jacobian(experts: Experts, logits: Floats, row: Floats) -> Floats:
 
 
 def routed_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
-    """h · G."""
+    """h · G; of a bias the weight of its expert alone."""
+    ffn = ffn_of(reading.experiment)
+    if cell.column >= ffn.width:
+        own = reading.link(Cell("routing", cell.row, ffn.weight_of(cell.column)[0]))
+        note = words(_("a hidden feature that is 1, for the bias of the expert"))
+        return (Line((reading.link(cell),), ((own,),), reading.number(cell), own.value, (note,)),)
     hidden = reading.term(Cell("ffn_hidden", cell.row, cell.column))
-    weights = ffn_of(reading.experiment).weight_of(cell.column)
+    weights = ffn.weight_of(cell.column)
     if not weights:
         note = words(_("every token uses the shared expert"))
         link = reading.link(Cell("ffn_hidden", cell.row, cell.column))

@@ -279,7 +279,9 @@ def _routed(reading: Reading, use: Use) -> Floats:
         weights = ffn_of(reading.experiment).weight_of(cell.column)
         found = [reading.number(Cell("routing", cell.row, expert)) for expert in weights]
         return np.full(use.shape, found[0] if found else 1.0)
-    return reading.row("ffn_hidden", 0, cell.row)[list(use.columns)].reshape(use.shape)
+    ones = np.ones(experts_of(reading.experiment).n)
+    made = np.append(reading.row("ffn_hidden", 0, cell.row), ones)
+    return made[list(use.columns)].reshape(use.shape)
 
 
 def _transform(reading: Reading, use: Use) -> Floats:
