@@ -20,9 +20,9 @@ from attnviz.gui.panels.stage.header import StageHeader
 from attnviz.gui.panels.stage.side import Side
 from attnviz.gui.stage_heat import highlight, short_title, stage_content, stage_title
 from attnviz.gui.store import Store
-from attnviz.gui.widgets.heat.map import HeatMap
+from attnviz.gui.widgets.heat.map import HeatContent, HeatMap
 from attnviz.gui.widgets.lines.view import WordLinesView
-from attnviz.gui.widgets.pictures.patches import PatchesView
+from attnviz.gui.widgets.pictures.patches import PatchesView, PatchPictures
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.i18n import _
 from attnviz.model.edit import edits
@@ -100,6 +100,7 @@ class StageViewPanel(Panel):
         self._patches.key_hovered.connect(self._on_hovered)
         self._patches.key_clicked.connect(self._on_clicked)
         self._patches.hide()
+        self._pictures: PatchPictures | None = None
         row.addWidget(self.map, 1)
         row.addWidget(self._words_scroll, 1)
         row.addWidget(self._patches, 1)
@@ -156,7 +157,7 @@ class StageViewPanel(Panel):
     def _show(self, site: SiteTrace) -> None:
         view = self.store.document.view
         stage = self._stage(site)
-        content = stage_content(site, view, stage, self.theme)
+        content = self._with_patches(stage_content(site, view, stage, self.theme), stage)
         self.map.set_content(content)
         self._help_labels(stage, has_shares=content.column_means is not None)
         self._header.show_name(_(self.store.document.title) if self.store.document.title else "")
@@ -192,6 +193,21 @@ class StageViewPanel(Panel):
             for part in (self.map, self._words_scroll, self._patches):
                 part.setVisible(part is shown)
             self.setFocusProxy(self._words if shown is self._words_scroll else shown)
+
+    def _with_patches(self, content: HeatContent, stage: str) -> HeatContent:
+        """The content with the patches of the document's image as labels of its tokens."""
+        image = self.store.document.image
+        if image is None:
+            return content
+        if self._pictures is None or self._pictures.image is not image:
+            self._pictures = PatchPictures(image)
+        of_tokens = [axis not in ("feature", "vocabulary", "expert") for axis in STAGE_BY_ID[stage].axes[-2:]]
+        fitting = [size == image.n_tokens for size in content.values.shape]
+        rows, columns = (
+            self._pictures if is_token and fits else None
+            for is_token, fits in zip(of_tokens, fitting, strict=True)
+        )
+        return replace(content, row_pictures=rows, column_pictures=columns)
 
     def _has_patches(self, site: SiteTrace, stage: str) -> bool:
         """True if the numbers are weights between the patches of the document's image."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
+from PySide6.QtGui import QImage
 
 from attnviz.core.color_maps import Kind
 from attnviz.core.levels import levels, normalise
@@ -21,6 +23,8 @@ from attnviz.gui.look.colors import (
 )
 
 Cell = tuple[int, int]
+Pictures = Callable[[int], QImage | None]
+"""The picture of a row or column by its number; None: its label."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +37,8 @@ class HeatContent:
     (columns,), and `chosen` columns whose share of each row is shown. `levels` are the ends of the
     colour map if they cover more than this matrix (range "global"); None measures `values`. `range_name` is
     the name of the range where that of its row does not apply; `quantity` names the numbers before it.
-    `row_axis` and `column_axis` name the axes; `title` is read by screen readers.
+    `row_axis` and `column_axis` name the axes; `title` is read by screen readers. `row_pictures` and
+    `column_pictures` give small pictures that stand for labels, such as the patches of an image.
     """
 
     values: NDArray[np.floating]
@@ -54,6 +59,8 @@ class HeatContent:
     row_axis: str = ""
     column_axis: str = ""
     quantity: str = ""
+    row_pictures: Pictures | None = None
+    column_pictures: Pictures | None = None
 
     def __post_init__(self) -> None:
         if self.values.ndim != 2 or self.values.dtype.kind != "f":

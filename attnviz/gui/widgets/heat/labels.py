@@ -6,14 +6,17 @@ import heapq
 from collections.abc import Iterable
 
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QImage, QPainter
 
 from attnviz.core.text import elide, visible
+from attnviz.gui.widgets.heat.content import Pictures
 from attnviz.gui.widgets.heat.layout import LABEL_LINE, MARGIN, Geometry
 
 _LONGEST = 24
 _MEASURED = 12
 _SLANTED_LIFT = 8.0
+PICTURE = LABEL_LINE - 3
+"""Side of a picture in the place of a label, in pixels."""
 
 
 class Labels:
@@ -21,6 +24,7 @@ class Labels:
 
     def __init__(self, texts: tuple[str, ...], font: QFont, bold: QFont) -> None:
         self.texts = texts
+        self.pictures: Pictures | None = None
         self._shown: dict[int, str] = {}
         self.font = font
         self.bold = bold
@@ -36,6 +40,10 @@ class Labels:
     def _n_bytes(self, index: int) -> int:
         """Approximate width of a label: Chinese has more bytes, and is wider."""
         return len(self.texts[index].encode(errors="backslashreplace"))
+
+    def picture(self, index: int) -> QImage | None:
+        """The picture that stands for label `index` while it is not pointed at."""
+        return None if self.pictures is None else self.pictures(index)
 
     def shown(self, index: int) -> str:
         """Text of label `index`, formatted on first use: of thousands few are shown."""
@@ -87,6 +95,10 @@ def draw_down(
                 if abs(distance) < LABEL_LINE:
                     covered = covered.united(box.translated(0, distance))
             painter.fillRect(covered, QColor(ground))
+        picture = labels.picture(down) if only is None else None
+        if picture is not None:
+            painter.drawImage(_square(box.right() - PICTURE / 2, center), picture)
+            continue
         baseline = center + (labels.metrics.ascent() - labels.metrics.descent()) / 2
         text = labels.elided(down, width)
         drawn = labels.advance(text, bold=only is not None)
@@ -121,6 +133,10 @@ def _draw_across_one(
     color: str,
     ground: str | None,
 ) -> None:
+    picture = labels.picture(across) if ground is None else None
+    if picture is not None:
+        painter.drawImage(_square(x, geometry.plot.top() - 5 - PICTURE / 2), picture)
+        return
     angle = geometry.across_angle
     bottom = geometry.plot.top() - (_SLANTED_LIFT if angle == 45 else 5)
     text = labels.elided(across, geometry.across_room + 1)
@@ -144,6 +160,11 @@ def _draw_across_one(
     painter.setPen(QColor(color))
     painter.drawText(at, text)
     painter.restore()
+
+
+def _square(x: float, y: float) -> QRectF:
+    """The place of a picture around a point."""
+    return QRectF(x - PICTURE / 2, y - PICTURE / 2, PICTURE, PICTURE)
 
 
 def _neighbours(index: int, step: int, count: int) -> list[int]:

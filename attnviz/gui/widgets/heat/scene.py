@@ -238,11 +238,13 @@ class HeatScene:
     def _axis(self, axis: str) -> Labels:
         """The labels drawn `down` or `across`; measured again only when their texts change."""
         content = self.content
-        texts = content.row_labels if (axis == "down") != content.transposed else content.column_labels
+        is_rows = (axis == "down") != content.transposed
+        texts = content.row_labels if is_rows else content.column_labels
         kept = self._labels.get(axis)
         if kept is None or (kept.texts is not texts and kept.texts != texts):
             fonts = ui_font(self.label_px), ui_font(self.label_px, QFont.Weight.Bold)
             kept = self._labels[axis] = Labels(texts, *fonts)
+        kept.pictures = content.row_pictures if is_rows else content.column_pictures
         return kept
 
     def _colors(self) -> tuple[str, str]:

@@ -30,6 +30,25 @@ NUMBERED = 34.0
 """Side of a patch from which it shows its weight as a number, in pixels."""
 
 
+class PatchPictures:
+    """The pixels of each token's patch, cut at their first use."""
+
+    def __init__(self, image: Image) -> None:
+        self.image, self._pixels = image, QImage.fromData(image.png)
+        self._cut: dict[int, QImage] = {}
+
+    def __call__(self, token: int) -> QImage | None:
+        """The patch of a token; None for a token that is none."""
+        place = self.image.patch(token)
+        if place is None or self._pixels.isNull():
+            return None
+        if token not in self._cut:
+            height = self._pixels.height() // self.image.rows
+            width = self._pixels.width() // self.image.columns
+            self._cut[token] = self._pixels.copy(place[1] * width, place[0] * height, width, height)
+        return self._cut[token]
+
+
 class PatchesView(Canvas):
     """A click on a left patch selects its query, one on a right patch locks a cell; hovering previews it.
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from panels import PanelBench
 from PIL import Image
 from pointer import drag, move, press, release
-from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QLabel, QToolButton
 from pytestqt.qtbot import QtBot
@@ -370,13 +370,19 @@ def test_weights_are_drawn_as_lines_by_a_switch_and_other_stages_as_maps(qtbot: 
 def test_weights_between_the_patches_of_an_image_are_drawn_on_it(qtbot: QtBot) -> None:
     bench = PanelBench(qtbot, StageViewPanel, "fluffy-blue-creature", 720, 420)
     file = io.BytesIO()
-    Image.new("RGB", (8, 8)).save(file, "PNG")
+    pixels = np.zeros((8, 8, 3), np.uint8)
+    pixels[:4, :4, 0] = 255  # the first patch is red
+    Image.fromarray(pixels).save(file, "PNG")
     document = bench.store.document
     assert document.experiment.n_queries == 4
     bench.store.open(replace(document, image=Patches(file.getvalue(), rows=2, columns=2)))
     bench.store.look(locked=None, stage="weights", query=3)
     patches = bench.find(PatchesView, "patches")
     assert bench.panel.map.isVisible() and not patches.isVisible()
+    shown, first = picture(bench.panel.map), bench.panel.map.cell_center(0, 0)
+    left = QRectF(0, first.y() - 4, bench.panel.map.layout_shown.plot.left() - 4, 8)
+    assert count_color(shown, "#ff0000", left, 2) > 40  # its label is its picture
+    assert count_color(shown, "#ff0000", left.translated(0, 60), 2) == 0
     bench.find(QAbstractButton, "segment_patches").click()
     assert bench.store.document.view.picture == "patches"
     assert patches.isVisible() and not bench.panel.map.isVisible()
