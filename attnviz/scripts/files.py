@@ -21,7 +21,7 @@ def save_script(
 ) -> tuple[Path, ...]:
     """Write the script of a document, `.py`, or its notebook, `.ipynb`; returns the written files.
 
-    A notebook carries the document: `load` reads it from there. More than `MOST_INSIDE` explicit numbers go
+    The file carries the document: `load` reads it from there. More than `MOST_INSIDE` explicit numbers go
     into an NPZ file of the same name beside it. Raises `InputError` for another suffix, `OSError` if writing
     fails; an old file is then unchanged.
     """
@@ -30,10 +30,10 @@ def save_script(
     made, arrays = program(document, library, wanted), file.with_suffix(".npz")
     beside = () if made.storage.fits_inside else (arrays,)
     if file.suffix.lower() == NOTEBOOK:
-        record = record_of(document)
-        data = carrying(notebook(made, repr(arrays.name)).encode(), NOTEBOOK, record)
+        text = notebook(made, repr(arrays.name))
     else:
-        data = made.text('Path(__file__).with_suffix(".npz")').encode()
+        text = made.text('Path(__file__).with_suffix(".npz")')
+    data = carrying(text.encode(), file.suffix.lower(), record_of(document))
     for stored in beside:
         replace_file(stored, made.storage.npz())
     replace_file(file, data)

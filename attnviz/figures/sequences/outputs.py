@@ -180,7 +180,7 @@ def _film(made: Made, path: Path) -> Path:
                 writer.send(one.tobytes())
         finally:
             writer.close()
-        replace_file(path, file.read_bytes())
+        _write(path, file.read_bytes(), made)
     return path
 
 

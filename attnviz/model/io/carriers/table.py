@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from attnviz.errors import InputError, Message
-from attnviz.model.io.carriers import gif, markup, notebook, pdf, png
+from attnviz.model.io.carriers import gif, markup, mp4, notebook, pdf, png, script
 from attnviz.model.io.carriers.record import Record, unpacked
 
 MOST_BYTES = 256 * 2**20
@@ -28,7 +28,9 @@ CARRIERS = (
     Carrier(".pdf", pdf.put, pdf.find),
     Carrier(".html", markup.put_html, markup.find_html),
     Carrier(".gif", gif.put, gif.find),
+    Carrier(".mp4", mp4.put, mp4.find),
     Carrier(".ipynb", notebook.put, notebook.find),
+    Carrier(".py", script.put, script.find),
 )
 CARRIER_BY_SUFFIX = {row.suffix: row for row in CARRIERS}
 

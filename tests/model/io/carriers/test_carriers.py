@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import base64
 import json
 import struct
@@ -47,6 +48,8 @@ PLAIN: dict[str, Callable[[Path], bytes]] = {
     ".gif": gif,
     ".html": lambda folder: b"<!DOCTYPE html>\n<html><head></head><body><p>x</p></body></html>\n",
     ".ipynb": lambda folder: json.dumps({"cells": [], "metadata": {}, "nbformat": 4}).encode(),
+    ".mp4": lambda folder: struct.pack(">I4s4sI", 16, b"ftyp", b"isom", 0),
+    ".py": lambda folder: b"# a script\nprint(1)\n",
     **{suffix: figure(suffix) for suffix in (".png", ".svg", ".pdf")},
 }
 
@@ -61,6 +64,13 @@ def test_the_document_comes_back_from_every_kind_of_file(tmp_path: Path, suffix:
     with pytest.raises(DocumentError, match="must carry a document") as refused:
         load(file)
     assert str(refused.value).startswith(f"made{suffix}: ")
+
+
+def test_a_script_with_a_record_is_the_same_program() -> None:
+    plain = PLAIN[".py"](Path())
+    made = carrying(plain, ".py", record_of(DOCUMENT))
+    assert ast.dump(ast.parse(made)) == ast.dump(ast.parse(plain))
+    assert max(map(len, made.splitlines())) <= 100
 
 
 def test_pictures_with_a_record_show_the_same_picture(tmp_path: Path) -> None:
