@@ -20,9 +20,10 @@ from attnviz.model.io.files import DocumentError, load, loads
 from attnviz.model.io.presets import load_preset
 from attnviz.model.sites.sites import main_site
 from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.attention import Attention
 from attnviz.model.spec.block import Block, FeedForward, Norm
 from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.parts import Dropout, Heads, SeededVectors
+from attnviz.model.spec.parts import Dropout, Heads, ScaleValue, SeededVectors
 from attnviz.model.spec.positions import Deberta
 from attnviz.model.spec.sampling import MinP
 
@@ -63,6 +64,12 @@ BAD: tuple[tuple[Callable[[], object], str, object, Message], ...] = (
         "dropout.p",
         1.0,
         must_be("a number of at least {least} and below {most}", least=0, most=1),
+    ),
+    (
+        lambda: Attention(scale=ScaleValue(1.7e308), temperature=0.2),
+        "temperature",
+        0.2,
+        Message("must leave the scale divided by it finite"),
     ),
     (lambda: Matrix([[1, None]]), "matrix[0][1]", None, must_be("a number")),
     (encoder_without_memory, "encoder", None, errors.NEEDS_MEMORY),

@@ -65,7 +65,8 @@ def _nothing_left(site: Site) -> Site:
 
 
 def _overflow(site: Site) -> Site:
-    return replace(site, scale=ScaleValue(LARGEST[site.dtype]), normaliser="softmax")
+    largest = LARGEST[site.dtype] * min(site.temperature, 1.0)
+    return replace(site, scale=ScaleValue(largest), normaliser="softmax")
 
 
 def _unscaled(experiment: Experiment, site: str) -> Experiment:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated
 
-from attnviz.errors import must_be
+from attnviz.errors import Message, must_be
 from attnviz.i18n import N_
 from attnviz.model.spec.block import Block
 from attnviz.model.spec.field import Field
@@ -181,6 +182,10 @@ class Attention(Value, frozen=True, kw_only=True):
         if self.sinks is not None:
             softmax = must_be("'softmax' with attention sinks")
             require(self.normaliser == "softmax", "normaliser", self.normaliser, softmax)
+        # The engines multiply by this quotient: an infinite one would make NaN of a score of 0.
+        is_finite = math.isfinite(self.scale.factor(1) / self.temperature)
+        finite = Message("must leave the scale divided by it finite")
+        require(is_finite, "temperature", self.temperature, finite)
 
 
 class Layer(Attention, frozen=True, kw_only=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 
+import numpy as np
 import pytest
 from msgspec.structs import replace
 
@@ -11,8 +12,8 @@ from attnviz.checkpoints.presets import load_preset, preset_ids
 from attnviz.compute.execute import execute
 from attnviz.model.failures.checks import CHECK_BY_ID, CHECKS, first_finding
 from attnviz.model.failures.mending import mended
-from attnviz.model.failures.table import FAILURES, Failure
-from attnviz.model.sites.sites import shown_site
+from attnviz.model.failures.table import FAILURE_BY_ID, FAILURES, Failure
+from attnviz.model.sites.sites import at, put, shown_site
 from attnviz.model.spec.experiment import Experiment
 
 KEPT = {
@@ -84,3 +85,13 @@ def test_a_state_without_a_place_for_a_failure_stays_as_it_is() -> None:
         for present in states:
             kept += mended(present, before, broken) is present and present != before
     assert kept
+
+
+def test_scores_overflow_at_any_temperature() -> None:
+    """The scale over the temperature stays finite, so that the scores overflow and not their factor."""
+    experiment, site = SOUND["toy-attention"]
+    cold = put(experiment, replace(at(experiment, site), temperature=0.2))
+    broken = FAILURE_BY_ID["overflow"].breaks(cold, site)
+    assert broken is not None
+    here = at(broken, site)
+    assert np.isfinite(here.scale.factor(here.d_qk) / here.temperature)
