@@ -348,6 +348,7 @@ MEANT = (
     "a number above 1 with YaRN",
     "must be a token of the vocabulary",  # a word that a model's vocabulary does not have
     "(n_routed)",  # fewer experts than a token passes through
+    "must leave the scale divided by it finite",  # a scale near the largest number, as one failure sets it
 )
 """What the sentences say that refuse what was typed, where it is valid only in other company."""
 
