@@ -13,6 +13,8 @@ from PySide6.QtWidgets import (
     QLayout,
     QMainWindow,
     QMenu,
+    QVBoxLayout,
+    QWidget,
 )
 
 from attnviz.compute.scheduler import Scheduler
@@ -105,12 +107,12 @@ class Window(QMainWindow):
         self.top_bar = TopBar(self.store, self.live, self.commands)
         self.commands.fill(self.top_bar.menus, self._extend_menu)
         self.top_bar.layout_menu.aboutToShow.connect(self._fill_layout_menu)
-        self.setMenuWidget(self.top_bar)
         self.status = StatusLine(self.store, self.live)
         self.setStatusBar(self.status)
         self.jobs = JobLine((self.scheduler, self.decode_scheduler))
         self.status.addPermanentWidget(self.jobs)
         self.keeping = Keeping(self, self.store, self.documents, self.status, self.bridge.post, inline=inline)
+        self.setMenuWidget(self._head())
         self.resize(first_size(self.screen().availableSize()))
         self.store.head_names.keep_in(settings)
         self.store.set_following(settings["follow"])
@@ -136,6 +138,16 @@ class Window(QMainWindow):
     def _make_docks(self) -> None:
         for row in PANELS:
             self.docks[row.id] = PanelDock(row.id, has_frame=row.framed, may_scroll=bool(row.width))
+
+    def _head(self) -> QWidget:
+        """The bar, and below it the question that waits: it moves the panels down and covers none."""
+        head = QWidget()
+        column = QVBoxLayout(head)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        for part in (self.top_bar, self.keeping.card):
+            column.addWidget(part)
+        return head
 
     def _connect(self) -> None:
         self.top_bar.chosen.connect(self.workspaces.switch)

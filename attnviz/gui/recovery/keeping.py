@@ -33,7 +33,7 @@ class Keeping(QObject):
         inline: bool = False,
     ) -> None:
         super().__init__(window)
-        self.card = QuestionCard(window)
+        self.card = QuestionCard()
         self.autosave = Autosave(store, post, inline=inline)
         self.restoring = Restoring(store, self.autosave, self.card)
         self.disk = Disk(store, self.autosave.scheduler, documents, self.card)

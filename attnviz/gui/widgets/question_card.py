@@ -1,21 +1,20 @@
-"""A question that waits: a card over the lower edge of the window, which stops nobody."""
+"""A question that waits: a card between the bar of the window and its panels, which stops nobody."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QObject, QRectF, Qt, Slot
-from PySide6.QtGui import QAccessible, QAccessibleEvent, QColor, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QStatusBar, QWidget
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QAccessible, QAccessibleEvent, QColor, QPainter, QPaintEvent
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton
 
 from attnviz.errors import Message
-from attnviz.gui.look.theme import GRID, RADIUS
+from attnviz.gui.look.theme import GRID
 from attnviz.gui.widgets.control import Control
 from attnviz.i18n import _
 from attnviz.model.errors.titles import in_words
 
-WIDTH = 720
 MARGIN = 2 * GRID
 
 
@@ -42,10 +41,10 @@ class Question:
 
 
 class QuestionCard(Control):
-    """Shows the first of the questions that wait. It takes no focus; it is the last stop of the Tab key."""
+    """Shows the first of the questions that wait; hidden without one. It takes no focus by itself."""
 
-    def __init__(self, window: QWidget) -> None:
-        super().__init__(window)
+    def __init__(self) -> None:
+        super().__init__()
         self.setObjectName("question_card")
         self._waiting: list[Question] = []
         self._sentence = QLabel()
@@ -54,13 +53,11 @@ class QuestionCard(Control):
         self._sentence.setWordWrap(True)
         self._buttons = QHBoxLayout()
         self._buttons.setSpacing(GRID)
-        self._window = window
-        self._row = row = QHBoxLayout(self)
-        row.setContentsMargins(MARGIN, GRID, GRID, GRID)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(MARGIN, GRID, MARGIN, GRID)
         row.setSpacing(MARGIN)
         row.addWidget(self._sentence, 1)
         row.addLayout(self._buttons)
-        window.installEventFilter(self)
         self.hide()
 
     @property
@@ -87,17 +84,10 @@ class QuestionCard(Control):
     def retranslate(self) -> None:
         self._show()
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() in (QEvent.Type.Resize, QEvent.Type.LayoutRequest):
-            self._place()
-        return False
-
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(QPen(QColor(self._theme.accent), 1))
-        painter.setBrush(QColor(self._theme.panel))
-        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), RADIUS, RADIUS)
+        painter.fillRect(self.rect(), QColor(self._theme.panel))
+        painter.fillRect(0, self.height() - 2, self.width(), 2, QColor(self._theme.accent))
         painter.end()
 
     def _show(self) -> None:
@@ -115,9 +105,7 @@ class QuestionCard(Control):
         self.setAccessibleName(sentence)
         for number, answer in enumerate(question.answers):
             self._buttons.addWidget(self._button(answer, is_first=number == 0))
-        self._place()
         self.show()
-        self.raise_()
         if is_new:
             QAccessible.updateAccessibility(QAccessibleEvent(self, QAccessible.Event.Alert))
 
@@ -136,11 +124,3 @@ class QuestionCard(Control):
         self._waiting.remove(question)
         self._show()
         next(answer for answer in question.answers if answer.name == sender.property("answer")).action()
-
-    def _place(self) -> None:
-        """Over the lower edge, in the middle, above the status line."""
-        window, status = self._window, self._window.findChild(QStatusBar)
-        width = min(WIDTH, window.width() - 2 * MARGIN)
-        height = self._row.heightForWidth(width)
-        bottom = window.height() - (0 if status is None else status.height()) - MARGIN
-        self.setGeometry((window.width() - width) // 2, bottom - height, width, height)

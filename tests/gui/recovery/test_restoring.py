@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 from desk import WAIT_MS, Desk, MakeDesk
 from documents import explicit
+from PySide6.QtCore import QPoint, QRect
 from PySide6.QtWidgets import QApplication, QLabel, QPushButton
 from sessions import left_behind, session_of, titled
 
 from attnviz.gui.recovery.folder import state_folder
+from attnviz.gui.workspaces.table import WORKSPACES
 from attnviz.model.journal.abandoned import find_abandoned
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
@@ -141,14 +143,38 @@ def test_a_damaged_journal_is_one_sentence_and_is_kept(desk: Desk, folder: Path)
     assert sentence(desk) == "" and desk.store.document is before
 
 
-def test_the_question_is_translated_and_stays_in_the_window(desk: Desk, folder: Path) -> None:
+def assert_in_reach(desk: Desk) -> None:
+    """Nothing lies over the question or its buttons, and it lies over no panel."""
+    QApplication.processEvents()
+    window, card = desk.window, desk.window.keeping.card
+    place = QRect(card.mapTo(window, QPoint()), card.size())
+    assert window.rect().contains(place)
+    buttons = [button for button in card.findChildren(QPushButton) if button.isVisible()]
+    assert len(buttons) == 3
+    for button in buttons:
+        assert window.childAt(button.mapTo(window, button.rect().center())) is button
+    for dock in window.docks.values():
+        if not dock.visibleRegion().isEmpty():
+            assert not QRect(dock.mapTo(window, QPoint()), dock.size()).intersects(place)
+
+
+def test_the_question_stays_in_reach_in_every_workspace_size_and_theme(desk: Desk, folder: Path) -> None:
+    left_behind(folder, session_of(titled(explicit(3, 3), "a", "b" * 300)))
+    start(desk)
+    for size in ((1024, 640), (1600, 900)):
+        desk.window.resize(*size)
+        for row in WORKSPACES:
+            desk.window.workspaces.switch(row.id)
+            assert_in_reach(desk)
+        for command in ("dark", "language", "language"):
+            desk.window.commands[command].trigger()
+            assert_in_reach(desk)
+
+
+def test_the_question_is_translated_and_takes_no_focus(desk: Desk, folder: Path) -> None:
     left_behind(folder, session_of(titled(explicit(3, 3), "a", "b" * 300)))
     start(desk)
     card = desk.window.keeping.card
-    for size in ((1024, 640), (1600, 900)):
-        desk.window.resize(*size)
-        assert desk.window.rect().contains(card.geometry())
-        assert card.geometry().bottom() < desk.window.statusBar().geometry().top()
     english = sentence(desk)
     desk.window.commands["language"].trigger()
     assert sentence(desk) != english and "b" * 300 in sentence(desk)

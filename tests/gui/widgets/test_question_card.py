@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
 from attnviz.errors import Message, verbatim
@@ -11,13 +11,16 @@ from attnviz.gui.look.theme import DARK
 from attnviz.gui.widgets.question_card import Answer, Question, QuestionCard
 
 
-def make(qtbot: QtBot) -> tuple[QuestionCard, list[str]]:
+def make(qtbot: QtBot) -> tuple[QuestionCard, list[str], QWidget]:
     window = QWidget()
     window.resize(900, 500)
     qtbot.addWidget(window)
-    card = QuestionCard(window)
+    card = QuestionCard()
+    column = QVBoxLayout(window)
+    column.addWidget(card)
+    column.addStretch()
     window.show()
-    return card, []
+    return card, [], window
 
 
 def question(about: str, heard: list[str], text: str = "") -> Question:
@@ -39,7 +42,7 @@ def press(card: QuestionCard, name: str) -> None:
 
 
 def test_questions_wait_for_their_turn_and_are_answered_once(qtbot: QtBot) -> None:
-    card, heard = make(qtbot)
+    card, heard, window = make(qtbot)
     assert shown(card) == ""
     card.ask(question("a", heard))
     card.ask(question("b", heard))
@@ -51,7 +54,7 @@ def test_questions_wait_for_their_turn_and_are_answered_once(qtbot: QtBot) -> No
 
 
 def test_a_question_about_the_same_takes_its_place_and_a_settled_one_goes(qtbot: QtBot) -> None:
-    card, heard = make(qtbot)
+    card, heard, window = make(qtbot)
     for about, text in (("a", "first"), ("b", ""), ("a", "second")):
         card.ask(question(about, heard, text))
     assert shown(card) == "second"
@@ -64,22 +67,26 @@ def test_a_question_about_the_same_takes_its_place_and_a_settled_one_goes(qtbot:
 
 
 def test_an_answer_may_ask_the_next_question(qtbot: QtBot) -> None:
-    card, heard = make(qtbot)
+    card, heard, window = make(qtbot)
     again = Answer("yes", "yes", lambda: card.ask(question("next", heard)))
     card.ask(Question("a", Message("a"), (again,)))
     press(card, "yes")
     assert shown(card) == "next"
 
 
-def test_it_is_painted_in_the_theme_and_lies_over_the_lower_edge(qtbot: QtBot) -> None:
-    card, heard = make(qtbot)
+def test_it_is_painted_in_the_theme_and_shows_the_whole_sentence(qtbot: QtBot) -> None:
+    card, heard, window = make(qtbot)
     card.ask(question("a", heard, "A sentence of many words. " * 12))
     card.apply_theme(DARK)
-    window = card.parentWidget()
-    assert window is not None
+    (label,) = card.findChildren(QLabel)
+    heights = []
     for width in (400, 1400):
         window.resize(width, 500)
+        QApplication.processEvents()
         assert window.rect().contains(card.geometry())
-        assert 500 - card.geometry().bottom() < 40
+        assert label.height() >= label.heightForWidth(label.width())
+        heights.append(card.height())
         image = window.grab().toImage()
-        assert image.pixelColor(card.geometry().center().x(), card.geometry().top() + 3) == QColor(DARK.panel)
+        colors = [image.pixelColor(card.x() + 3, y) for y in (card.y() + 3, card.geometry().bottom())]
+        assert colors == [QColor(DARK.panel), QColor(DARK.accent)]
+    assert heights[0] > heights[1]
