@@ -53,12 +53,6 @@ def _load(code: str) -> _gettext.NullTranslations:
     return _gettext.translation(DOMAIN, resources.path("i18n"), languages=[code])
 
 
-@cache
-def in_all_languages(message: str) -> tuple[str, ...]:
-    """`message` in every language of `LANGUAGES`."""
-    return tuple(_load(language.code).gettext(message) for language in LANGUAGES) if message else ()
-
-
 _active: tuple[str, _gettext.NullTranslations] | None = None
 
 
@@ -111,9 +105,10 @@ def _(message: str) -> str:
     return _current()[1].gettext(message) if message else ""
 
 
+@cache
 def in_every_language(message: str) -> tuple[str, ...]:
     """The message in each of `LANGUAGES`, in their order: a search finds it by any of them."""
-    return tuple(_load(language.code).gettext(message) if message else "" for language in LANGUAGES)
+    return tuple(_load(language.code).gettext(message) for language in LANGUAGES) if message else ()
 
 
 def N_(message: str) -> str:

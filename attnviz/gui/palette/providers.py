@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtGui import QKeySequence
+from PySide6.QtWidgets import QWidget
 
 from attnviz.checkpoints.presets import PRESETS
 from attnviz.core.levels import RANGES
@@ -156,6 +157,26 @@ def _gradients(window: Window) -> Iterator[Entry]:
         )
 
 
+def _mechanism(window: Window) -> Iterator[Entry]:
+    """The controls of the mechanism that apply to the present document, each under its section's title."""
+    for section in window.mechanism.sections:
+        for term in section.terms():
+            if term.widget is section.header or not term.widget.isVisibleTo(section.content):
+                continue
+            name = term.widget.accessibleName() or _(term.names[0])
+            yield Entry(
+                f"control:{section.id}:{term.widget.objectName()}",
+                f"{_(section.heading)}: {name}",
+                partial(_bring, window, term.widget),
+                tuple(text for message in term.texts for text in in_every_language(message)),
+            )
+
+
+def _bring(window: Window, control: QWidget) -> None:
+    window.workspaces.show_panel("mechanism")
+    window.mechanism.bring(control)
+
+
 def _settings(window: Window) -> Iterator[Entry]:
     for row in SETTINGS:
         for value, title in _choices(row):
@@ -200,6 +221,7 @@ PROVIDERS: tuple[Provider, ...] = (
     Provider("heads", N_("Head"), _heads),
     Provider("sites", N_("Layer"), _sites),
     Provider("gradients", N_("Gradient"), _gradients),
+    Provider("mechanism", N_("Setting"), _mechanism),
     Provider("panels", N_("Panel"), _panels),
     Provider("ranges", N_("Setting"), _ranges),
     Provider("settings", N_("Setting"), _settings),

@@ -9,7 +9,7 @@ import pytest
 from desk import Desk, MakeDesk
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLineEdit
+from PySide6.QtWidgets import QApplication, QLineEdit, QWidget
 
 from attnviz.checkpoints.presets import PRESETS
 from attnviz.gui.actions import ACTIONS
@@ -188,6 +188,13 @@ def _run(desk: Desk, entry: Entry) -> list[str]:
         assert desk.store.path == Path(id_)
     if kind == "panel":
         assert desk.window.panels[id_].is_seen
+    if kind == "control":
+        section, _sep, name = id_.partition(":")
+        control = desk.window.mechanism.findChild(QWidget, name)
+        assert control is not None and not control.visibleRegion().isEmpty()
+        focused = desk.window.focusWidget()
+        has_focus = focused is not None and (focused is control or control.isAncestorOf(focused))
+        assert has_focus == control.isEnabled()
     if kind == "range":
         assert view.range_of(view.stage) == id_
     if kind == "setting":

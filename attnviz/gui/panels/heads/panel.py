@@ -25,7 +25,7 @@ from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace, Trace
 
-SIDE, SMALLEST_SIDE = 63, 34
+SIDE, SMALLEST_SIDE = 63, 33
 """Pixels of a picture: in a strip that has more heads than room, and in a low window."""
 HEIGHT, LEAST_HEIGHT = 64, 60
 TALL, LARGEST_SIDE = 240, 160

@@ -35,7 +35,7 @@ class HeadPicture(Thumbnail):
         super().__init__(side)
         self._look: tuple[str, str, str] = ("", "", "")
         self._note = self._short = ""
-        self._text = LEAST_TEXT
+        self._text, self._below = LEAST_TEXT, 2
 
     @property
     def _is_beside(self) -> bool:
@@ -82,8 +82,8 @@ class HeadPicture(Thumbnail):
     def set_fit(self, fit: Fit) -> None:
         """Take the layout of the strip."""
         self.set_side(fit.side)
-        if fit.text != self._text:
-            self._text = fit.text
+        if (fit.text, fit.below) != (self._text, self._below):
+            self._text, self._below = fit.text, fit.below
             self.updateGeometry()
             self.update()
 
@@ -98,7 +98,7 @@ class HeadPicture(Thumbnail):
         whole = self._side + 2 * _FRAME
         if self._is_beside:
             return QSize(whole + GRID // 2 + self._text, max(whole, LINES * _LINE + 2))
-        return QSize(max(whole, LEAST_BELOW), whole + 2 * _LINE)
+        return QSize(max(whole, LEAST_BELOW), whole + self._below * _LINE)
 
     def picture_rect(self) -> QRectF:
         picture = super().picture_rect()
@@ -113,7 +113,7 @@ class HeadPicture(Thumbnail):
         whole = self._side + 2 * _FRAME
         if self._is_beside:
             return QRectF(whole + GRID / 2, 2, self.width() - whole - GRID / 2, LINES * _LINE)
-        return QRectF(0, whole, self.width(), 2 * _LINE)
+        return QRectF(0, whole, self.width(), self._below * _LINE)
 
     def _paint_caption(self, painter: QPainter) -> None:
         theme, room = self._theme, self.caption_rect()
@@ -127,7 +127,7 @@ class HeadPicture(Thumbnail):
         self._write(painter, room, 0, self._caption if fits else self._short)
         painter.setFont(ui_font(TEXT_PX - 1))
         query, key, value = self._look
-        if not query:
+        if not query or (not self._text and self._below == 1):
             lines: tuple[Line, ...] = ()
         elif not self._text:
             lines = (((key, theme.key), (f" {value}", theme.muted)),)
@@ -184,10 +184,14 @@ class HeadPicture(Thumbnail):
 
 @dataclass(frozen=True)
 class Fit:
-    """Layout of the strip: side of the pictures, and the room of their lines; 0 puts them below."""
+    """Layout of the strip: side of the pictures, and the room of their lines; 0 puts them below.
+
+    A strip too low for two lines below a picture has the name alone (`below` = 1); the tooltip says the rest.
+    """
 
     side: int
     text: int
+    below: int = 2
 
     @classmethod
     def of(cls, count: int, width: int, height: int, largest: int, smallest: int) -> Fit:
@@ -198,7 +202,9 @@ class Fit:
         if beside >= below:
             return cls(beside, min(room - beside, MOST_TEXT))
         scrolls = count * (max(below + 2 * _FRAME, LEAST_BELOW) + GRID) - GRID > width
-        return cls(max(smallest, below - (_SCROLL_BAR if scrolls else 0)), 0)
+        room = height - 2 * _FRAME - (_SCROLL_BAR if scrolls else 0)
+        lines = 2 if room >= smallest + 2 * _LINE else 1
+        return cls(max(smallest, min(largest, room - lines * _LINE)), 0, lines)
 
 
 def tall_fit(count: int, width: int, height: int, most: int) -> tuple[Fit, int]:

@@ -25,6 +25,7 @@ from attnviz.gui.panels.mechanism.projections import ProjectionsSection
 from attnviz.gui.panels.mechanism.score import ScoreSection
 from attnviz.gui.panels.mechanism.search import Found, SearchLine
 from attnviz.gui.panels.mechanism.section import Section
+from attnviz.gui.panels.mechanism.terms import answering
 from attnviz.gui.panels.mechanism.weighting import WeightsSection
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.stage_heat import differ_in_vectors_alone
@@ -124,6 +125,16 @@ class MechanismPanel(Panel):
         self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.search.selectAll()
 
+    def bring(self, control: QWidget) -> None:
+        """Open the section around a control, scroll to it, and give it the focus."""
+        section = next(one for one in self.sections if one.isAncestorOf(control))
+        self.search.clear()
+        if not section.is_open:
+            self._fold_to(self._folding.choose(section.id))
+        self._scroll.reveal(control)
+        first = next((one for one in (control, *control.findChildren(QWidget)) if _takes_focus(one)), control)
+        first.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
     def _show_folds(self) -> None:
         opened = self._folding.opened if self._found is None else self._found
         for section in self.sections:
@@ -157,18 +168,16 @@ class MechanismPanel(Panel):
             highlight.deleteLater()
         self._highlights.clear()
         words = text.strip()
-        for section in self.sections:
-            self._mark(section, words)
+        terms = [term for section in self.sections for term in section.terms()]
+        found = [term.widget for term in answering(terms, words)] if words else []
+        headers = [section.header for section in self.sections]
+        for header in headers:
+            header.set_found(header in found)
+        self._highlights += [Found(widget) for widget in found if widget not in headers]
         self._found = self._sections_found() if words else None
         self._count.setVisible(bool(words))
         self._say_count()
         self._show_folds()
-
-    def _mark(self, section: Section, words: str) -> None:
-        """Tint the controls of a section that answer `words`."""
-        found = [term.widget for term in section.terms() if words and term.answers(words)]
-        section.header.set_found(section.header in found)
-        self._highlights += [Found(widget) for widget in found if widget is not section.header]
 
     def _sections_found(self) -> frozenset[str]:
         """The sections with controls that were found; those of controls not in use only if no other is."""
@@ -298,6 +307,10 @@ class MechanismPanel(Panel):
         painter.setPen(QColor(self.theme.line))
         painter.setBrush(QColor(self.theme.panel))
         painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), RADIUS, RADIUS)
+
+
+def _takes_focus(widget: QWidget) -> bool:
+    return widget.focusPolicy() != Qt.FocusPolicy.NoFocus and widget.isEnabled()
 
 
 class _MarginScroll(QScrollArea):

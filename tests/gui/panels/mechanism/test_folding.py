@@ -14,6 +14,7 @@ from pytestqt.qtbot import QtBot
 from attnviz.errors import FieldError
 from attnviz.gui.forms.rows import Note, Row
 from attnviz.gui.look.theme import LIGHT
+from attnviz.gui.panels.mechanism.families import FamilyTile
 from attnviz.gui.panels.mechanism.folding import Folding
 from attnviz.gui.panels.mechanism.header import HEIGHT, SectionHeader
 from attnviz.gui.panels.mechanism.panel import SECTIONS, MechanismPanel
@@ -149,6 +150,14 @@ def test_a_search_finds_settings_in_both_languages(
     assert (count.text() == "No setting has these words.") == (not opened(panel))
     assert search(qtbot, panel, "") == set()
     assert opened(panel) == ["mask"] and not count.isVisible()
+
+
+def test_a_hint_is_searched_only_where_no_name_has_the_words(qtbot: QtBot, panel: MechanismPanel) -> None:
+    tile = panel.findChild(FamilyTile, "dilated_toggle")
+    assert tile is not None and "window" in tile.family.description
+    found = search(qtbot, panel, "window")
+    assert "window_toggle" in found and "dilated_toggle" not in found
+    assert search(qtbot, panel, "near its own position") == {"window_toggle"}
 
 
 def test_escape_empties_the_search_and_enter_leaves_it(qtbot: QtBot, panel: MechanismPanel) -> None:
