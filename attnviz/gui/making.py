@@ -69,7 +69,8 @@ class Making(QObject):
         return is_painted and not dock.isHidden()
 
     def _make(self, row: PanelRow) -> None:
-        panel, dock = row.make(self._store), self._docks[row.id]
+        dock = self._docks[row.id]
+        panel = row.make(self._store, dock.room)
         panel.setObjectName(f"{row.id}_panel")
         self.panels[row.id] = panel
         dock.put(panel, panel.header())

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib import import_module
 
+from PySide6.QtWidgets import QWidget
+
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
 from attnviz.i18n import N_
@@ -29,10 +31,10 @@ class PanelRow:
     framed: bool = True
     width: int = 0
 
-    def make(self, store: Store) -> Panel:
+    def make(self, store: Store, parent: QWidget | None = None) -> Panel:
         """A new panel over `store`."""
         module, name = self.source.split(":")
-        panel = getattr(import_module(f"attnviz.gui.panels.{module}"), name)(store)
+        panel = getattr(import_module(f"attnviz.gui.panels.{module}"), name)(store, parent)
         assert isinstance(panel, Panel)
         return panel
 

@@ -8,20 +8,22 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 
 class NarrowScroll(QScrollArea):
-    """`content` has the height of the place, and at least its own minimum width.
+    """The content has the height of the place, and at least its own minimum width.
 
     A `QScrollArea` that resizes its widget would also give it its preferred height.
     """
 
-    def __init__(self, content: QWidget, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._content = content
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # its content has the Tab stops
+        self.viewport().setAutoFillBackground(False)
+
+    def put(self, content: QWidget) -> None:
+        """Show `content`; cheapest if it was made inside the viewport."""
         self.setWidget(content)
         content.setAutoFillBackground(False)
-        self.viewport().setAutoFillBackground(False)
         content.installEventFilter(self)
 
     def minimumSizeHint(self) -> QSize:
@@ -33,10 +35,11 @@ class NarrowScroll(QScrollArea):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         found = super().eventFilter(watched, event)
-        if watched is self._content and event.type() == QEvent.Type.LayoutRequest:
+        if watched is self.widget() and event.type() == QEvent.Type.LayoutRequest:
             self._fit()
         return found
 
     def _fit(self) -> None:
-        room = self.viewport().size()
-        self._content.resize(max(room.width(), self._content.minimumSizeHint().width()), room.height())
+        content, room = self.widget(), self.viewport().size()
+        if content is not None:
+            content.resize(max(room.width(), content.minimumSizeHint().width()), room.height())

@@ -30,7 +30,7 @@ class PanelDock(QDockWidget):
         self.panel_id = panel_id
         self.setObjectName(f"{panel_id}_dock")
         self._theme = LIGHT
-        self._has_frame, self._may_scroll = has_frame, may_scroll
+        self._has_frame = has_frame
         self._label = QLabel()
         self._label.setTextFormat(Qt.TextFormat.PlainText)
         self._label.setFont(section_title_font())
@@ -40,11 +40,22 @@ class PanelDock(QDockWidget):
         self.show_title(False)
         self.setTitleBarWidget(bar)
         self.setWidget(body)
+        self._scroll = NarrowScroll(body) if may_scroll else None
+        if self._scroll is not None:
+            self._body.addWidget(self._scroll)
         self.visibilityChanged.connect(self._on_visible)
+
+    @property
+    def room(self) -> QWidget:
+        """What the panel is made in: Qt styles a tree of widgets anew for every parent that it gets."""
+        return self.widget() if self._scroll is None else self._scroll.viewport()
 
     def put(self, panel: QWidget, header: QWidget | None) -> None:
         """Fill the dock with its panel; `header` goes to the right end of the title."""
-        self._body.addWidget(NarrowScroll(panel) if self._may_scroll else panel)
+        if self._scroll is None:
+            self._body.addWidget(panel)
+        else:
+            self._scroll.put(panel)
         if header is not None:
             self._bar.addWidget(header)
         self.show_title(not self._label.isHidden())

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
+from PySide6.QtWidgets import QWidget
 
 from attnviz.core.block import ACTIVATIONS, GATED_UNITS
 from attnviz.gui.forms.fields import Choice, Edit, Switch
@@ -126,8 +127,8 @@ class BlockSection(Section):
         **{f"ffn_{role}_bias_toggle": (N_("Bias of {matrix}"), _SHORT[role]) for role in FEED_FORWARD_ROLES},
     }
 
-    def __init__(self, store: Store) -> None:
-        super().__init__(store)
+    def __init__(self, store: Store, parent: QWidget) -> None:
+        super().__init__(store, parent)
         self._seen = SeenBySite(store)
         self._norms: dict[str, NormLine[Site]] = {}
         self.add_form(self._block_fields())

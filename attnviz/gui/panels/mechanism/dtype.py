@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from msgspec.structs import replace
+from PySide6.QtWidgets import QWidget
 
 from attnviz.gui.forms.fields import Choice
 from attnviz.gui.panels.mechanism.section import Section
@@ -37,8 +38,8 @@ class DTypeSection(Section):
     id = "dtype"
     heading = N_("Precision")
 
-    def __init__(self, store: Store) -> None:
-        super().__init__(store)
+    def __init__(self, store: Store, parent: QWidget) -> None:
+        super().__init__(store, parent)
         self.reason: Callable[[str], str] = no_reason
         self.add_whole_form(
             (

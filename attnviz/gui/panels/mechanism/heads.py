@@ -66,8 +66,8 @@ class HeadsSection(Section):
         ),
     }
 
-    def __init__(self, store: Store) -> None:
-        super().__init__(store)
+    def __init__(self, store: Store, parent: QWidget) -> None:
+        super().__init__(store, parent)
         self._chosen_head: int | None = None
         self._counts: tuple[int, ...] = ()
         self._seen = SeenBySite(store)

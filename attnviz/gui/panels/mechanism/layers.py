@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from msgspec.structs import replace
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QHBoxLayout
+from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from attnviz.gui.forms.fields import Number, Switch
 from attnviz.gui.forms.subject import whole_experiment
@@ -82,8 +82,8 @@ class LayersSection(Section):
         ),
     }
 
-    def __init__(self, store: Store) -> None:
-        super().__init__(store)
+    def __init__(self, store: Store, parent: QWidget) -> None:
+        super().__init__(store, parent)
         self._seen = LastSeen()
         self._both: tuple[Layer, ...] = ()
         self.add_whole_form(self._fields())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from attnviz.core.text import elide, visible
 from attnviz.gui.forms.rows import Note
@@ -41,8 +41,8 @@ class MaskSection(Section):
         "painted_clear_button": (N_("Clear all painted cells"),),
     }
 
-    def __init__(self, store: Store) -> None:
-        super().__init__(store)
+    def __init__(self, store: Store, parent: QWidget) -> None:
+        super().__init__(store, parent)
         self._masks = LastOfKind()
         self._counted: tuple[tuple[Mask, ...], int, int] | None = None
         self._seen: int | None = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from PySide6.QtWidgets import QWidget
+
 from attnviz.core.tokens import SPLITTINGS, guess_splitting, join, split
 from attnviz.gui.forms.fields import Choice, Switch, Text
 from attnviz.gui.panels.mechanism.section import Section
@@ -24,8 +26,8 @@ class MemorySection(Section):
     id = "memory"
     heading = N_("Second sequence")
 
-    def __init__(self, store: Store) -> None:
-        super().__init__(store)
+    def __init__(self, store: Store, parent: QWidget) -> None:
+        super().__init__(store, parent)
         self._last: Memory | None = None
         self._splitting = "word"
         self.add_whole_form(

@@ -68,7 +68,9 @@ class MechanismPanel(Panel):
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
-        self.sections = tuple(make(store) for make in SECTIONS)
+        self._scroll = _MarginScroll(self)
+        # Each part is made inside the one around it: Qt styles a tree anew for every parent that it gets.
+        self.sections = tuple(make(store, self._scroll.content) for make in SECTIONS)
         self._folding = Folding(FIRST_OPEN)
         self._found: frozenset[str] | None = None
         """The open sections during a search."""
@@ -86,15 +88,14 @@ class MechanismPanel(Panel):
         top.addWidget(self.search)
         top.addWidget(self._count)
         outer.addLayout(top)
-        outer.addWidget(self._column())
+        outer.addWidget(self._scroll)
+        self._arrange()
         self.setMinimumWidth(NARROWEST)
         self._show_folds()
 
-    def _column(self) -> QScrollArea:
-        """The sections below each other; the scroll bar lies in the margin and takes no room from them."""
-        content = QWidget()
-        content.setObjectName("mechanism_content")
-        column = QVBoxLayout(content)
+    def _arrange(self) -> None:
+        """Put the sections below each other, and listen to their headers."""
+        column = QVBoxLayout(self._scroll.content)
         column.setContentsMargins(PADDING - 1, 0, PADDING - 1, 0)
         column.setSpacing(0)
         for section in self.sections:
@@ -102,10 +103,8 @@ class MechanismPanel(Panel):
             section.header.chosen.connect(partial(self._on_chosen, section.id))
             section.header.pinned.connect(partial(self._on_pinned, section.id))
         column.addStretch(1)
-        self._scroll = scroll = _MarginScroll(content)
         self.store.rejected.connect(self._on_rejected)
         self.store.changed.connect(self._on_edited)
-        return scroll
 
     # --- folding and searching
 
@@ -314,11 +313,12 @@ def _takes_focus(widget: QWidget) -> bool:
 
 
 class _MarginScroll(QScrollArea):
-    """A column whose scroll bar lies over its right margin."""
+    """A column, `content`, whose scroll bar lies over its right margin and takes no room from it."""
 
-    def __init__(self, content: QWidget) -> None:
-        super().__init__()
-        self._content = content
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.content = content = QWidget()
+        content.setObjectName("mechanism_content")
         self.setObjectName("mechanism_scroll")
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setWidgetResizable(True)
@@ -333,14 +333,14 @@ class _MarginScroll(QScrollArea):
         """Give the right margin to the scroll bar while it is shown."""
         if watched is self.verticalScrollBar() and event.type() in (QEvent.Type.Show, QEvent.Type.Hide):
             taken = watched.sizeHint().width() if event.type() == QEvent.Type.Show else 0
-            layout = self._content.layout()
+            layout = self.content.layout()
             if layout is not None:
                 layout.setContentsMargins(PADDING - 1, 0, max(PADDING - 1 - taken, 1), 0)
         return super().eventFilter(watched, event)
 
     def reveal(self, widget: QWidget) -> None:
         """Scroll until `widget` is in sight, once the new layout is known."""
-        layout = self._content.layout()
+        layout = self.content.layout()
         if layout is not None:
             layout.activate()
         self.ensureWidgetVisible(widget, 0, GRID)

@@ -6,6 +6,7 @@ from collections.abc import Set
 from typing import Any
 
 from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QWidget
 
 from attnviz.errors import FieldError, InputError
 from attnviz.gui.forms.fields import Choice, FormField
@@ -101,8 +102,8 @@ class PositionSection(Section):
         "alibi_slopes": (N_("Slope of head {head}"), N_("Reset to the published slopes")),
     }
 
-    def __init__(self, store: Store) -> None:
-        super().__init__(store)
+    def __init__(self, store: Store, parent: QWidget) -> None:
+        super().__init__(store, parent)
         self._positions, self._scalings, self._tables = LastOfKind(), LastOfKind(), LastOfKind()
         self.add_form(
             (

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
+from PySide6.QtWidgets import QWidget
+
 from attnviz.gui.look.theme import Theme
 from attnviz.gui.panels.mechanism.section import Section
 from attnviz.gui.panels.mechanism.seen import SeenBySite
@@ -39,8 +41,8 @@ class ProjectionsSection(Section):
         **{f"{role}_bias_toggle": (N_("Bias of {matrix}"),) for role in ROLES},
     }
 
-    def __init__(self, store: Store) -> None:
-        super().__init__(store)
+    def __init__(self, store: Store, parent: QWidget) -> None:
+        super().__init__(store, parent)
         self._seen = SeenBySite(store)
         self._lines = WeightLines(self, store, tuple(self._slot(role) for role in ROLES))
         self.body.addLayout(self._lines)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from msgspec.structs import replace
+from PySide6.QtWidgets import QWidget
 
 from attnviz.gui.forms.fields import Choice, Switch, always
 from attnviz.gui.forms.paths import presence, row
@@ -41,8 +42,8 @@ class ScoreSection(Section):
     id = "score"
     heading = N_("Score")
 
-    def __init__(self, store: Store) -> None:
-        super().__init__(store)
+    def __init__(self, store: Store, parent: QWidget) -> None:
+        super().__init__(store, parent)
         self._scales = LastOfKind()
         self._seen = SeenBySite(store)
         self._last_cap = USUAL_CAP

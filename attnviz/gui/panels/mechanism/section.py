@@ -37,13 +37,13 @@ class Section(Control):
     heading: ClassVar[str]
     spoken: ClassVar[dict[str, tuple[str, ...]]] = {}
 
-    def __init__(self, store: Store) -> None:
-        super().__init__()
+    def __init__(self, store: Store, parent: QWidget) -> None:
+        super().__init__(parent)
         self.store = store
         self.setObjectName(f"{self.id}_section")
         self.header = SectionHeader()
         self.header.setObjectName(f"{self.id}_header")
-        self.content = QWidget()
+        self.content = QWidget(self)
         self.content.setObjectName(f"{self.id}_content")
         self.body = QVBoxLayout(self.content)
         self.body.setContentsMargins(0, GRID // 2, 0, GRID + GRID // 2)
@@ -71,11 +71,11 @@ class Section(Control):
 
     def add_form(self, fields: Sequence[FormField[Site]]) -> Form:
         """Append a form of the selected attention."""
-        return self._added(Form(fields, selected_attention(self.store), self.store))
+        return self._added(Form(fields, selected_attention(self.store), self.store, self.content))
 
     def add_whole_form(self, fields: Sequence[FormField[Experiment]]) -> Form:
         """Append a form of the whole experiment."""
-        return self._added(Form(fields, whole_experiment(self.store), self.store))
+        return self._added(Form(fields, whole_experiment(self.store), self.store, self.content))
 
     def _added(self, form: Form) -> Form:
         self._forms.append(form)

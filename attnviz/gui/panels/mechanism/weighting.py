@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
+from PySide6.QtWidgets import QWidget
+
 from attnviz.gui.forms.fields import Choice
 from attnviz.gui.forms.paths import presence, row
 from attnviz.gui.panels.mechanism.head_numbers import HeadNumbers
@@ -45,8 +47,8 @@ class WeightsSection(Section):
     id = "weights"
     heading = N_("Weights")
 
-    def __init__(self, store: Store) -> None:
-        super().__init__(store)
+    def __init__(self, store: Store, parent: QWidget) -> None:
+        super().__init__(store, parent)
         self._last_sinks: Sinks = SeededSinks()
         self.add_form(
             (
