@@ -5,7 +5,6 @@ from __future__ import annotations
 from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
 
 from attnviz.gui.live.player import END, GoTo, Toggle
-from attnviz.gui.look.theme import Theme
 from attnviz.gui.panels.decoding.cache import CachePanel
 from attnviz.gui.panels.decoding.caches.panel import CachesPanel
 from attnviz.gui.panels.decoding.counters.panel import CountersPanel
@@ -43,11 +42,6 @@ class DecodingRoom(Panel):
     def start(self) -> None:
         for part in self.parts:
             part.start()
-
-    def apply_theme(self, theme: Theme) -> None:
-        super().apply_theme(theme)
-        for part in self.parts:
-            part.apply_theme(theme)
 
     def retranslate(self) -> None:
         for part in self.parts:

@@ -8,6 +8,8 @@ from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
 import attnviz
+from attnviz.gui.look.style import color
+from attnviz.gui.look.theme import Theme
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
 from attnviz.model.io.presets import load_preset
@@ -46,3 +48,8 @@ class PanelBench(Generic[P]):
         found = self.panel.findChild(kind, name)
         assert isinstance(found, kind), name
         return found
+
+
+def recolor(widget: QWidget, theme: Theme) -> None:
+    """Tell a theme to a widget and to all inside it, as the program does."""
+    color([widget, *widget.findChildren(QWidget)], theme)

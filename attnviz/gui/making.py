@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
+from attnviz.gui.look.style import color
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.panels.table import PANELS, PanelRow
 from attnviz.gui.store import Store
@@ -75,16 +76,7 @@ class Making(QObject):
         self.panels[row.id] = panel
         dock.put(panel, panel.header())
         dock.visibilityChanged.connect(panel.set_seen)
-        _color(dock)
+        color(dock.findChildren(QWidget), active_theme())
         self.made.emit(row.id)
         panel.set_seen(self._is_seen(row.id))
         panel.start()
-
-
-def _color(dock: PanelDock) -> None:
-    """Give a new panel the colours that the rest of the window has already."""
-    theme = active_theme()
-    for widget in dock.findChildren(QWidget):
-        renew = getattr(widget, "apply_theme", None)
-        if renew is not None:
-            renew(theme)

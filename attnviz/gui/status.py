@@ -10,9 +10,9 @@ from PySide6.QtWidgets import QLabel, QSizePolicy, QStatusBar, QWidget
 
 from attnviz.errors import Message, message_of
 from attnviz.gui.live.trace import Live
-from attnviz.gui.look.theme import LIGHT, Theme
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.control import plain_tooltip
+from attnviz.gui.widgets.tone import Tone, set_tone
 from attnviz.i18n import N_, _, current_language, ngettext
 from attnviz.model.errors.titles import in_words
 from attnviz.model.spec.document import Document
@@ -40,7 +40,6 @@ class StatusLine(QStatusBar):
         super().__init__(parent)
         self.setObjectName("status_line")
         self._store = store
-        self._theme = LIGHT
         self._facts, self._message, self._hint = QLabel(), QLabel(), QLabel()
         for label, name in (
             (self._facts, "status_facts"),
@@ -78,18 +77,18 @@ class StatusLine(QStatusBar):
     def warn(self, error: BaseException | Message) -> None:
         """Show an error, in the present language while it is shown; the tooltip has its whole text."""
         message = error if isinstance(error, Message) else message_of(error)
-        self._show(in_words(message), self._theme.error)
+        self._show(in_words(message), "error")
         self._error = message
 
     @Slot(str)
     def say(self, sentence: str) -> None:
         """Show what was done."""
-        self._show(sentence, self._theme.ink)
+        self._show(sentence, "said")
         self._said_in = current_language()
 
     def notice(self, sentence: str, details: str) -> None:
         """Show an unexpected error; `path` names the log file with the details."""
-        self._show(sentence, self._theme.error, details)
+        self._show(sentence, "error", details)
 
     def hint(self, keys: str) -> None:
         """Show the keys that work in the present workspace, at the right end."""
@@ -118,12 +117,8 @@ class StatusLine(QStatusBar):
         elif self._said_in not in ("", current_language()):
             self.clear()
 
-    def apply_theme(self, theme: Theme) -> None:
-        """Take the colours of `theme` for the sentences to come."""
-        self._theme = theme
-
-    def _show(self, sentence: str, color: str, details: str = "") -> None:
-        self._message.setStyleSheet(f"color: {color}")
+    def _show(self, sentence: str, tone: Tone, details: str = "") -> None:
+        set_tone(tone, self._message)
         self._write(sentence, details)
         self._error, self._said_in = None, ""
         self._timer.start()

@@ -12,6 +12,7 @@ from attnviz.gui.look.fonts import number_font, ui_font
 from attnviz.gui.look.theme import GRID, RADIUS, TEXT_PX
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.control import active_theme
+from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
 
 WIDTH = 360
@@ -33,6 +34,7 @@ class HelpCard(QWidget):
         self.title.setFont(ui_font(TEXT_PX + 3, QFont.Weight.DemiBold))
         self.sentence.setFont(ui_font(TEXT_PX + 1))
         self.formula.setFont(number_font(TEXT_PX + 1))
+        set_tone("accent", self.formula)
         column = QVBoxLayout(self)
         column.setContentsMargins(2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
         column.setSpacing(GRID)
@@ -46,13 +48,11 @@ class HelpCard(QWidget):
 
     def show_help(self, shown: Shown, at: QPoint) -> None:
         """Show a help beside a point of the window."""
-        theme = active_theme()
         self._source = shown.source
         self.title.setText(shown.title)
         self.sentence.setText(shown.sentence)
         self.formula.setText(shown.formula)
         self.formula.setVisible(bool(shown.formula))
-        self.formula.setStyleSheet(f"color: {theme.accent}")
         self.link.setVisible(shown.source is not None)
         if shown.source is not None:
             self.link.setText(shown.source.citation.partition(",")[0].replace("&", "&&") + " ↗")

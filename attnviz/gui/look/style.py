@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterable
 from dataclasses import asdict
 
 from PySide6.QtGui import QColor, QPalette
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import RADIUS, TEXT_PX, Theme
@@ -18,7 +19,7 @@ from attnviz.resources import path
 def apply_style(app: QApplication, theme: Theme) -> None:
     """Apply the look of `theme` to the whole program, now and for later widgets.
 
-    Every living widget that has an `apply_theme` is told. Plots of pyqtgraph that exist already keep their
+    Every living widget is told, see `color`. Plots of pyqtgraph that exist already keep their
     colours until their panel's `apply_theme` renews them.
     """
     if app.property(THEME_PROPERTY) is None:
@@ -31,7 +32,12 @@ def apply_style(app: QApplication, theme: Theme) -> None:
         app.setStyleSheet(sheet)
     if "pyqtgraph" in sys.modules:
         color_plots(theme)
-    for widget in app.allWidgets():
+    color(app.allWidgets(), theme)
+
+
+def color(widgets: Iterable[QWidget], theme: Theme) -> None:
+    """Tell the theme to the widgets that paint in its colours: they have an `apply_theme`."""
+    for widget in widgets:
         renew = getattr(widget, "apply_theme", None)
         if renew is not None:
             renew(theme)
@@ -118,6 +124,16 @@ QStatusBar::item { border: none; }
 QStatusBar QLabel { color: @muted; }
 QMainWindow::separator { background: @ground; width: 8px; height: 8px; }
 QMainWindow::separator:hover { background: @line; }
+
+QLabel[tone="said"] { color: @ink; }
+QLabel[tone="title"] { font-weight: 600; }
+QLabel[tone="muted"] { color: @muted; }
+QLabel[tone="accent"] { color: @accent; }
+QLabel[tone="error"] { color: @error; }
+QLabel[tone="warning"] { color: @warning; }
+QLabel[tone="right"], QLabel[tone="value"] { color: @value; }
+QLabel[tone="query"] { color: @query; }
+QLabel[tone="key"] { color: @key; }
 
 QDialogButtonBox { dialogbuttonbox-buttons-have-icons: 0; }
 QPushButton, #top_bar QToolButton, QToolButton[framed="true"] {

@@ -13,6 +13,7 @@ from attnviz.gui.palette.entry import Entry
 from attnviz.gui.palette.lines import LINE, LinePainter, Lines
 from attnviz.gui.palette.match import Found, search
 from attnviz.gui.widgets.control import active_theme
+from attnviz.gui.widgets.tone import set_tone
 from attnviz.gui.widgets.window_keys import LineEdit
 from attnviz.i18n import _
 
@@ -67,6 +68,7 @@ class Palette(QWidget):
         for widget in (self.line, self.list, self._empty):
             column.addWidget(widget)
         self.hide()
+        set_tone("muted", self._empty)
 
     def open(self) -> None:
         """Show the palette with an empty line, or close it where it is open."""
@@ -108,7 +110,6 @@ class Palette(QWidget):
 
     def apply_theme(self, theme: Theme) -> None:
         """Take the colours of `theme`."""
-        self._empty.setStyleSheet(f"color: {theme.muted}")
         self.update()
 
     # --- what is typed

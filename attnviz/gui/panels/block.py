@@ -7,7 +7,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
 from attnviz.gui.look.fonts import number_font
-from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.stage_heat import highlight
 from attnviz.gui.store import Store
@@ -107,12 +107,6 @@ class BlockPanel(Panel):
         self.diagram.setAccessibleName(_("Block diagram"))
         if self.store.trace is not None:
             self._show()  # also under another tab
-
-    def apply_theme(self, theme: Theme) -> None:
-        super().apply_theme(theme)
-        self.diagram.apply_theme(theme)
-        for formula in self.formulas:
-            formula.apply_theme(theme)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

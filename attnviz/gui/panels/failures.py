@@ -9,12 +9,13 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from attnviz.gui.look.fonts import ui_font
-from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
+from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.link_line import LinkLine
 from attnviz.gui.widgets.scroll import clear_scroll
+from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _
 from attnviz.model.failures.checks import Finding
 from attnviz.model.failures.mending import mended
@@ -85,11 +86,6 @@ class FailuresPanel(Panel):
         """Name the first stage that fails in the numbers that were asked about; None if all are sound."""
         self._finding = finding
         self._show()
-
-    def apply_theme(self, theme: Theme) -> None:
-        super().apply_theme(theme)
-        for card in self._cards.values():
-            card.apply_theme(theme)
 
     def retranslate(self) -> None:
         self.setAccessibleName(_("Failure lab"))
@@ -168,6 +164,8 @@ class Card(QWidget):
         for part in (self._title, self._says, self.finding, self._cure):
             column.addWidget(part)
         column.addWidget(self.button, 0, Qt.AlignmentFlag.AlignLeft)
+        set_tone("muted", self._says, self._cure)
+        set_tone("title", self._title)
 
     def show_state(self, is_broken: bool, is_possible: bool, finding: str) -> None:
         """Show the card of a broken or a sound document."""
@@ -184,13 +182,6 @@ class Card(QWidget):
         self.button.setToolTip(
             needs or (_("Puts back what the failure changed") if is_broken else _(_BREAKS))
         )
-
-    def apply_theme(self, theme: Theme) -> None:
-        """Use the colours of `theme`."""
-        self.finding.apply_theme(theme)
-        self._title.setStyleSheet(f"color: {theme.ink}; font-weight: 600")
-        for label in (self._says, self._cure):
-            label.setStyleSheet(f"color: {theme.muted}")
 
 
 _BREAKS = N_("Brings the failure about in this document; undo and Mend take it back")

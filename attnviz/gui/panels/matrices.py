@@ -8,13 +8,14 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from attnviz.gui.forms.marks import Mark
-from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.stage_heat import numbered
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.combo import DropDown
 from attnviz.gui.widgets.numbers.block import laid_over
 from attnviz.gui.widgets.numbers.grid import NumberGrid
+from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
 from attnviz.model.spec.arrays import in_float64
 from attnviz.model.spec.document import Document
@@ -56,6 +57,7 @@ class MatricesPanel(Panel):
         column.setSpacing(GRID)
         column.addLayout(row)
         column.addWidget(self.grid, 1)
+        set_tone("muted", self._facts)
 
     def on_document(self, old: Document | None, new: Document) -> None:
         if old is None or _shown_of(old.attention) != _shown_of(new.attention):
@@ -74,10 +76,6 @@ class MatricesPanel(Panel):
             is_beside = cell.stage == "k" and cell.column >= width  # the RoPE key has a matrix of its own
             column = -1 if is_beside else cell.column + (cell.head * width if per_head else 0)
         self.grid.set_highlight((), (column,) if column >= 0 else (), ())
-
-    def apply_theme(self, theme: Theme) -> None:
-        super().apply_theme(theme)
-        self._facts.setStyleSheet(f"color: {theme.muted}")
 
     def retranslate(self) -> None:
         self.setAccessibleName(_("Weight matrices"))

@@ -82,7 +82,7 @@ class Panel(QWidget):
         """The mouse is on this stage's picture or symbol in some panel, or (empty) on none."""
 
     def apply_theme(self, theme: Theme) -> None:
-        """Take other colours; subclasses call this first, then pass the theme on to what paints itself."""
+        """Take other colours; the widgets inside are told as well, and need not be told by the panel."""
         self.theme = theme
 
     def retranslate(self) -> None:

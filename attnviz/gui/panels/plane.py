@@ -113,7 +113,6 @@ class PlanePanel(Panel):
 
     def apply_theme(self, theme: Theme) -> None:
         super().apply_theme(theme)
-        self._says.apply_theme(theme)
         if self.store.trace is not None:
             self._show(self.store.drawn_site)
 

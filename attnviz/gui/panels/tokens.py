@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 from attnviz.errors import FieldError, Message
 from attnviz.gui.forms.marks import Mark
 from attnviz.gui.live.pointer import Pointer
-from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.chips import TokenChips
@@ -19,6 +19,7 @@ from attnviz.gui.widgets.document_text import DocumentText
 from attnviz.gui.widgets.fold_button import FoldButton
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.segmented import Segmented
+from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
 from attnviz.model.edit import edits
 from attnviz.model.provenance import tokens_of
@@ -85,6 +86,7 @@ class TokensPanel(Panel):
         Mark(store, self._line, "tokens")
         Mark(store, self._count, "vectors.n")
         self._lay_out()
+        set_tone("muted", self._split_label)
 
     def header(self) -> QWidget:
         """The number of tokens, and the fold."""
@@ -131,11 +133,6 @@ class TokensPanel(Panel):
             place = place_of(self.store.experiment, cell.site)
             lit = tokens_in("tokens", place, *tokens_of(cell))
         self.chips.set_highlight(lit, self.theme.query)
-
-    def apply_theme(self, theme: Theme) -> None:
-        super().apply_theme(theme)
-        self._fold.apply_theme(theme)
-        self._split_label.setStyleSheet(f"color: {theme.muted}")
 
     def retranslate(self) -> None:
         self.chips.setAccessibleName(_("Tokens"))

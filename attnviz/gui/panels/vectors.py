@@ -20,6 +20,7 @@ from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.numbers.grid import NumberGrid
 from attnviz.gui.widgets.numbers.pager import ColumnPager
 from attnviz.gui.widgets.segmented import Segmented
+from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
 from attnviz.model.edit import edits
 from attnviz.model.operands.matrices import vectors_array
@@ -79,6 +80,7 @@ class VectorsPanel(Panel):
         Mark(store, self._seed, lambda: f"{self._path()}.seed")
         Mark(store, self._width, lambda: f"{self._path()}.d_model")
         self._lay_out()
+        set_tone("muted", self._seed_label, self._width_label)
 
     def header(self) -> QWidget:
         """The choice of the sequence, if two exist, the pages of columns, and the fold."""
@@ -110,10 +112,6 @@ class VectorsPanel(Panel):
     def apply_theme(self, theme: Theme) -> None:
         super().apply_theme(theme)
         self._dice.setIcon(icon("randomise", theme))
-        self.pager.apply_theme(theme)
-        self._fold.apply_theme(theme)
-        for label in (self._seed_label, self._width_label):
-            label.setStyleSheet(f"color: {theme.muted}")
 
     def retranslate(self) -> None:
         self._seed_label.setText(_("seed"))

@@ -20,6 +20,7 @@ from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.card import Card
 from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.widgets.scroll import clear_scroll
+from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
 
 LEFT_WIDTH = 312
@@ -61,6 +62,7 @@ class StartPage(QWidget):
         self._connect()
         self.retranslate()
         self.apply_theme(self._theme)
+        set_tone("muted", self._purpose, self._subtitle, self._recent_title)
 
     def set_note(self, action: str, note: str) -> None:
         """Show a sentence on the button of an entry."""
@@ -97,8 +99,6 @@ class StartPage(QWidget):
     def apply_theme(self, theme: Theme) -> None:
         """Use the colours of `theme`."""
         self._theme = theme
-        for label in (self._purpose, self._subtitle, self._recent_title):
-            label.setStyleSheet(f"color: {theme.muted}")
         self._glass.setIcon(icon("search", theme))
         self.update()
 

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QApplication, QDockWidget, QHBoxLayout, QLabel, QV
 from attnviz.gui.look.fonts import section_title_font
 from attnviz.gui.look.theme import GRID, LIGHT, RADIUS, Theme
 from attnviz.gui.widgets.narrow_scroll import NarrowScroll
+from attnviz.gui.widgets.tone import set_tone
 
 PADDING = 12
 
@@ -44,10 +45,11 @@ class PanelDock(QDockWidget):
         if self._scroll is not None:
             self._body.addWidget(self._scroll)
         self.visibilityChanged.connect(self._on_visible)
+        set_tone("muted", self._label)
 
     @property
     def room(self) -> QWidget:
-        """What the panel is made in: Qt styles a tree of widgets anew for every parent that it gets."""
+        """The parent to make the panel in: Qt styles a tree of widgets anew for every parent that it gets."""
         return self.widget() if self._scroll is None else self._scroll.viewport()
 
     def put(self, panel: QWidget, header: QWidget | None) -> None:
@@ -84,7 +86,6 @@ class PanelDock(QDockWidget):
     def apply_theme(self, theme: Theme) -> None:
         """Take the frame's colours from `theme`."""
         self._theme = theme
-        self._label.setStyleSheet(f"color: {theme.muted}")
         self.update()
 
     def event(self, event: QEvent) -> bool:

@@ -200,12 +200,6 @@ class SliderField(Control):
             self.number.set_owner_unavailable(reason)
             self.retranslate()
 
-    def apply_theme(self, theme: Theme) -> None:
-        super().apply_theme(theme)
-        self.track.theme = theme
-        self.track.update()
-        self.number.apply_theme(theme)
-
     def retranslate(self) -> None:
         can_reset = self._default is not None and self._reason is None
         hint = _("Double-click to reset.") if can_reset else ""

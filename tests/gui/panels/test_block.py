@@ -8,7 +8,7 @@ import pytest
 from desk import picture
 from experiments import SPREAD, block, small
 from first_layer import change
-from panels import PanelBench
+from panels import PanelBench, recolor
 from pointer import move, press, release
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt
 from PySide6.QtWidgets import QApplication
@@ -228,5 +228,5 @@ def test_data_flows_to_the_right_in_every_language(qtbot: QtBot) -> None:
 def test_the_other_colours(qtbot: QtBot) -> None:
     bench = make(qtbot)
     before = picture(bench.panel)
-    bench.panel.apply_theme(DARK)
+    recolor(bench.panel, DARK)
     assert picture(bench.panel) != before

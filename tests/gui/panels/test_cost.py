@@ -8,6 +8,7 @@ from typing import TypeVar
 import pointer
 import pytest
 from first_layer import change, stacked
+from panels import recolor
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QGuiApplication
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QLineEdit, QPushButton, QWidget
@@ -47,7 +48,7 @@ def panel(qtbot: QtBot) -> Iterator[CostPanel]:
     made = CostPanel(Store(Document(experiment())))
     qtbot.addWidget(made)
     made.start()
-    made.apply_theme(LIGHT)
+    recolor(made, LIGHT)
     made.resize(1100, 400)
     made.show()
     qtbot.waitExposed(made)
@@ -283,7 +284,7 @@ def test_it_speaks_the_language_and_wears_the_theme(panel: CostPanel) -> None:
     english = said(panel)
     set_language("zh_CN")
     panel.retranslate()
-    panel.apply_theme(DARK)
+    recolor(panel, DARK)
     QApplication.processEvents()
     assert "256 B" in said(panel)
     assert find(panel, Combo, "cost_source").accessibleName()

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from first_layer import change, stacked, with_fields
 from msgspec.structs import replace
+from panels import recolor
 from pointer import move, press, release
 from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtGui import QColor
@@ -67,7 +68,7 @@ def made(qtbot: QtBot) -> Callable[..., tuple[Store, InspectorPanel]]:
         panel = InspectorPanel(store)
         qtbot.addWidget(panel)
         panel.resize(560, 300)
-        panel.apply_theme(LIGHT)
+        recolor(panel, LIGHT)
         panel.start()
         traced(store)
         panel.show()
@@ -273,7 +274,7 @@ def test_queries_and_keys_have_their_colours_in_both_themes(made) -> None:  # ty
     store, panel = made()
     store.look(locked=Cell("scores", 3, 1, head=0))
     for theme in (LIGHT, DARK):
-        panel.apply_theme(theme)
+        recolor(panel, theme)
         QApplication.processEvents()
         for cell, color in ((Cell("q", 3, 0), theme.query), (Cell("k", 1, 0), theme.key)):
             cursor = panel.page.cursorForPosition(panel.page.place_of(cell))
@@ -343,7 +344,7 @@ def stack_of_two(qtbot: QtBot) -> tuple[Store, InspectorPanel]:
     panel = InspectorPanel(store)
     qtbot.addWidget(panel)
     panel.resize(700, 300)
-    panel.apply_theme(LIGHT)
+    recolor(panel, LIGHT)
     panel.start()
     traced(store)
     panel.show()

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from first_layer import change, stacked
+from panels import recolor
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QAbstractButton, QLabel
@@ -54,7 +55,7 @@ def panel(qtbot: QtBot) -> Iterator[PositionsPanel]:
 
     made = PositionsPanel(store)
     qtbot.addWidget(made)
-    made.apply_theme(LIGHT)
+    recolor(made, LIGHT)
     compute(None, store.document)
     made.start()
     store.changed.connect(compute)
@@ -146,7 +147,7 @@ def test_added_rows_are_a_picture_that_leads_to_x(qtbot: QtBot, panel: Positions
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
 def test_the_present_curve_is_painted_in_the_accent(panel: PositionsPanel, theme: object) -> None:
-    panel.apply_theme(theme)  # type: ignore[arg-type]
+    recolor(panel, theme)  # type: ignore[arg-type]
     image = panel.plot.grab().toImage()
     accent = QColor(panel.theme.accent)
     pixels = [image.pixelColor(x, y) for x in range(0, image.width(), 2) for y in range(image.height())]

@@ -90,8 +90,6 @@ class ArchitectureCanvas(QWidget):
     def apply_theme(self, theme: Theme) -> None:
         """Take the colours of `theme`."""
         self._theme = theme
-        for made in self.maps.values():
-            made.apply_theme(theme)
         self.update()
 
     def set_room(self, room: QSize) -> None:

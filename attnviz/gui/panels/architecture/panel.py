@@ -19,6 +19,7 @@ from attnviz.gui.store import Store
 from attnviz.gui.widgets.empty_state import EmptyState
 from attnviz.gui.widgets.heat.content import NO_HIGHLIGHT, HeatContent, Highlight
 from attnviz.gui.widgets.scroll import clear_scroll
+from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
 from attnviz.model.provenance import tokens_of
 from attnviz.model.sites.links import same_tokens
@@ -66,6 +67,7 @@ class ArchitecturePanel(Panel):
         self._laid_out.timeout.connect(self._bring_into_sight)
         store.pointer_changed.connect(self._on_pointer)
         self._lay_out()
+        set_tone("muted", self._pointed)
 
     def on_document(self, old: Document | None, new: Document) -> None:
         if old is None or self.store.trace is None or old.view == new.view:
@@ -86,10 +88,6 @@ class ArchitecturePanel(Panel):
 
     def apply_theme(self, theme: Theme) -> None:
         super().apply_theme(theme)
-        self.canvas.apply_theme(theme)
-        self._empty.apply_theme(theme)
-        self._sum.setStyleSheet(f"color: {theme.ink}")
-        self._pointed.setStyleSheet(f"color: {theme.muted}")
         self._show()
 
     def retranslate(self) -> None:

@@ -65,7 +65,6 @@ class Detail(QWidget):
     def apply_theme(self, theme: Theme) -> None:
         """Use the colours of `theme`."""
         self._theme = theme
-        self.text.apply_theme(theme)
         self._paint()
 
     def retranslate(self) -> None:

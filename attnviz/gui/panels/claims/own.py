@@ -15,6 +15,7 @@ from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
 from attnviz.gui.panels.claims.line import ClaimLine
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.control import active_theme
+from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
 from attnviz.model.claims.own import Answer
 from attnviz.model.claims.parser import LONGEST
@@ -47,6 +48,7 @@ class OwnClaims(QWidget):
         self._column.setSpacing(2)
         self._column.addWidget(self._title)
         self._column.addWidget(self.edit)
+        set_tone("muted", self._title)
 
     def set_claims(self, claims: Sequence[str]) -> None:
         """Show these claims, without verdicts until they are computed."""
@@ -85,10 +87,7 @@ class OwnClaims(QWidget):
 
     def apply_theme(self, theme: Theme) -> None:
         """Use the colours of `theme`."""
-        self._title.setStyleSheet(f"color: {theme.muted}")
         self._theme = theme
-        for row in self._rows:
-            row.apply_theme(theme)
 
     def retranslate(self) -> None:
         """Set the texts again."""
@@ -138,7 +137,6 @@ class _Row(QWidget):
         row.addWidget(self.remove, 0, Qt.AlignmentFlag.AlignTop)
 
     def apply_theme(self, theme: Theme) -> None:
-        self.line.apply_theme(theme)
         self.remove.setIcon(icon("close", theme))
 
     def retranslate(self) -> None:

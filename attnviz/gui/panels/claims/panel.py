@@ -11,13 +11,14 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QLabel, QLineEdit, QVBoxLayout, QWidget
 
 from attnviz.gui.look.fonts import section_title_font, ui_font
-from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
+from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.gui.panels.claims.detail import Detail
 from attnviz.gui.panels.claims.line import ClaimLine
 from attnviz.gui.panels.claims.own import OwnClaims
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.scroll import clear_scroll
+from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _, current_language
 from attnviz.model.claims.own import Answer
 from attnviz.model.lessons.judging import Judged
@@ -86,6 +87,7 @@ class ClaimsPanel(Panel):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(clear_scroll(content, sideways=False))
+        set_tone("muted", self._note)
 
     # --- following
 
@@ -122,7 +124,6 @@ class ClaimsPanel(Panel):
     def show_group(self, group: Group) -> None:
         """Show the next group of textbooks' claims."""
         section = _Section(group)
-        section.apply_theme(self.theme)
         for judged, line in section.lines:
             line.clicked.connect(partial(self._on_line, judged, line))
         self._sections.append(section)
@@ -139,14 +140,6 @@ class ClaimsPanel(Panel):
         return [pair for section in self._sections for pair in section.lines]
 
     # --- looks
-
-    def apply_theme(self, theme: Theme) -> None:
-        super().apply_theme(theme)
-        self._own.apply_theme(theme)
-        self.detail.apply_theme(theme)
-        self._note.setStyleSheet(f"color: {theme.muted}")
-        for section in self._sections:
-            section.apply_theme(theme)
 
     def retranslate(self) -> None:
         self.setAccessibleName(_("Claims"))
@@ -219,6 +212,7 @@ class _Section(QWidget):
         for judged, line in self.lines:
             line.setObjectName(f"claim_{judged.step.id}")
             self._column.addWidget(line)
+        set_tone("muted", self._title)
 
     def search(self, text: str) -> int:
         """Show the lines that contain a text; returns how many do."""
@@ -237,11 +231,6 @@ class _Section(QWidget):
             self._column.removeWidget(detail)
             self._column.insertWidget(self._column.indexOf(line) + 1, detail)
         return place >= 0
-
-    def apply_theme(self, theme: Theme) -> None:
-        self._title.setStyleSheet(f"color: {theme.muted}")
-        for _judged, line in self.lines:
-            line.apply_theme(theme)
 
     def retranslate(self) -> None:
         language = current_language()

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 from attnviz.core.text import number, visible
 from attnviz.gui.look.colors import LEVELS, cell_colors
 from attnviz.gui.look.fonts import number_font, ui_font
-from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
+from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.gui.panels.compare.picture import DIGITS, change_sentence, signed
 from attnviz.gui.widgets.button import PaintedButton, rove
 from attnviz.gui.widgets.control import draw_focus_ring, plain_tooltip
@@ -175,11 +175,6 @@ class ChangeRows(QWidget):
         there = at + step
         if 0 <= there < len(self._rows) and self._rows[there].isEnabled():
             rove(self._rows, there)
-
-    def apply_theme(self, theme: Theme) -> None:
-        """Use the colours of `theme`."""
-        for row in self._rows:
-            row.apply_theme(theme)
 
     @Slot()
     def _on_clicked(self) -> None:

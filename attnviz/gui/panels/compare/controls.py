@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QSize
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtGui import QFont, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from attnviz.core.alignment import ALIGNMENTS
@@ -35,7 +35,7 @@ class Controls(QWidget):
         super().__init__(parent)
         self.title = ElidedLabel()
         self.title.setObjectName("compare_title")
-        self.title.setFont(ui_font(14))
+        self.title.setFont(ui_font(14, QFont.Weight.DemiBold))
         self.pin, self.unpin, self.swap = (_button(name) for name in ("pin", "unpin", "swap"))
         self.blink, self.export = _button("blink"), _button("export")
         self._icons = ((self.unpin, "close"), (self.export, "export"))

@@ -6,12 +6,13 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from attnviz.gui.look.fonts import section_title_font, ui_font
-from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
+from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.gui.panels.compare.changes import ChangeRows
 from attnviz.gui.panels.compare.differs import Differs
 from attnviz.gui.panels.compare.next_bars import NextBars
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.scroll import clear_scroll
+from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
 
 HEIGHT = 176
@@ -53,6 +54,7 @@ class Details(QWidget):
         for section, stretch in zip(self._sections, (4, 6, 4), strict=True):
             box.addWidget(section, stretch)
         self._is_beside = self._has_next = False
+        set_tone("muted", *self._titles)
 
     def set_beside(self, is_beside: bool) -> None:
         """Stand beside the maps with the first section alone, or below them with all."""
@@ -78,13 +80,6 @@ class Details(QWidget):
     def _show_sections(self) -> None:
         self._sections[1].setVisible(not self._is_beside)
         self._sections[2].setVisible(self._has_next and not self._is_beside)
-
-    def apply_theme(self, theme: Theme) -> None:
-        """Use the colours of `theme`."""
-        for title in self._titles:
-            title.setStyleSheet(f"color: {theme.muted}")
-        for part in (self.differs, self.changes, self.next):
-            part.apply_theme(theme)
 
     def retranslate(self, is_own: bool) -> None:
         """Update the texts to the active language."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QWidget
 
 from attnviz.gui.look.fonts import ui_font
-from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
+from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.gui.widgets.elided import ElidedLabel
+from attnviz.gui.widgets.tone import set_tone
 
 Line = tuple[str, str, str]
 """A title, and its values in A and in B."""
@@ -37,7 +39,6 @@ class Differs(QWidget):
         self._note.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
         self._grid.addWidget(self._note, MOST_LINES + 1, 0, 1, 3)
         self._grid.setRowStretch(MOST_LINES + 2, 1)
-        self._muted = self._accent = ""
 
     @property
     def lines(self) -> tuple[Line, ...]:
@@ -58,20 +59,11 @@ class Differs(QWidget):
         self._note.setText(note)
         self._note.setVisible(bool(note))
 
-    def apply_theme(self, theme: Theme) -> None:
-        """Use the colours of `theme`."""
-        self._muted, self._accent = f"color: {theme.muted}", f"color: {theme.accent}; font-weight: 600"
-        for row in self._labels:
-            self._color(row)
-
     def _add_row(self) -> None:
         row = ElidedLabel(), ElidedLabel(), ElidedLabel()
         for column, label in enumerate(row):
-            label.setFont(ui_font(TEXT_PX))
+            label.setFont(ui_font(TEXT_PX, QFont.Weight.DemiBold if column == 2 else QFont.Weight.Normal))
             self._grid.addWidget(label, len(self._labels), column)
+        set_tone("muted", row[1])
+        set_tone("accent", row[2])
         self._labels.append(row)
-        self._color(row)
-
-    def _color(self, row: tuple[ElidedLabel, ElidedLabel, ElidedLabel]) -> None:
-        row[1].setStyleSheet(self._muted)
-        row[2].setStyleSheet(self._accent)

@@ -138,12 +138,6 @@ class ComparePanel(Panel):
 
     def apply_theme(self, theme: Theme) -> None:
         super().apply_theme(theme)
-        for one in self.maps.values():
-            one.apply_theme(theme)
-        self.details.apply_theme(theme)
-        self.controls.apply_theme(theme)
-        self.controls.title.setStyleSheet("font-weight: 600")
-        self._empty.apply_theme(theme)
         self._draw()
 
     def retranslate(self) -> None:

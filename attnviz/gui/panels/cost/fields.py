@@ -13,12 +13,13 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 from attnviz.core.cost.architecture import Architecture, Latent
 from attnviz.core.cost.memory import FORMATS, MEMORIES_GB
 from attnviz.core.dims import group_counts
-from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.cost.question import EXPERIMENT, Question
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.toggle import Toggle
+from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _
 
 Read = Callable[[Question], Any]
@@ -239,6 +240,7 @@ class CostFields(QWidget):
         grid.setColumnStretch(0, 1)
         for index, field in enumerate(FIELDS):
             label, control = QLabel(), self._make(field)
+            set_tone("muted", label)
             label.setTextFormat(Qt.TextFormat.PlainText)
             control.setObjectName(field.name)
             control.changed.connect(partial(self._commit, field))
@@ -259,10 +261,6 @@ class CostFields(QWidget):
             if is_shown:
                 control.set_value(field.read(question))
             control.set_unavailable(reason if follows and field.of_shapes else None)
-
-    def apply_theme(self, theme: Theme) -> None:
-        for _row, label, _control in self._rows:
-            label.setStyleSheet(f"color: {theme.muted}")
 
     def retranslate(self) -> None:
         for field, label, control in self._rows:

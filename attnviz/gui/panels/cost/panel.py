@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QLayout, QSizePolicy, QVBoxLa
 from attnviz.core.cost.lines import Line, rounded
 from attnviz.core.cost.stack import Stack
 from attnviz.gui.look.fonts import ui_font
-from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
+from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.gui.panels.cost.curve import CostCurve, Measured
 from attnviz.gui.panels.cost.fields import CostFields
 from attnviz.gui.panels.cost.lines import CostLines
@@ -26,6 +26,7 @@ from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.elided import WholeLabel
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.segmented import Segmented
+from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
 from attnviz.model.explain.architectures import architecture_of, stack_of
 from attnviz.model.published import PUBLISHED
@@ -82,6 +83,7 @@ class CostPanel(Panel):
         self._total.setFont(ui_font(TEXT_PX, QFont.Weight.DemiBold))
         self._lay_out()
         store.traced.connect(self._note_run)
+        set_tone("muted", self._caption)
 
     def on_document(self, old: Document | None, new: Document) -> None:
         is_first = old is None or old.experiment is not new.experiment
@@ -93,12 +95,6 @@ class CostPanel(Panel):
     def on_trace(self, trace: Trace) -> None:
         if self.question.source == EXPERIMENT:
             self._rest.start()
-
-    def apply_theme(self, theme: Theme) -> None:
-        super().apply_theme(theme)
-        for part in (self.lines, self.curve, self.fields):
-            part.apply_theme(theme)
-        self._caption.setStyleSheet(f"color: {theme.muted}")
 
     def retranslate(self) -> None:
         self.setAccessibleName(_("Cost"))

@@ -14,7 +14,7 @@ from attnviz.engines.decode.step import DecodeStep
 from attnviz.gui.forms.marks import Mark
 from attnviz.gui.forms.rows import Note
 from attnviz.gui.look.fonts import number_font
-from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
+from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.gui.panels.decoding.counts import grouped, plain_label
 from attnviz.gui.panels.decoding.errors import ErrorTable
 from attnviz.gui.panels.decoding.links import shown_step_site
@@ -27,6 +27,7 @@ from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.elided import ElidedLabel
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.segmented import Segmented
+from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _
 from attnviz.model.caches import CACHE_BY_ID, CACHES, Cache, FullCache, PagedCache, QuantisedCache
 from attnviz.model.edit.generation import set_cache
@@ -79,6 +80,8 @@ class CachePanel(DecodingPart):
             key: (plain_label(f"cache_{key}_name"), plain_label(f"cache_{key}")) for key, _title in BYTES
         }
         self._lay_out()
+        set_tone("muted", *self._labels.values(), self._hint)
+        set_tone("muted", *(name for name, _value in self._bytes.values()))
 
     def show_step(self) -> None:
         """Show the cache as it stood after the present step."""
@@ -123,14 +126,6 @@ class CachePanel(DecodingPart):
         latent = _("The cache holds the latent, from which keys and values are computed.")
         self._hint.set_line(latent if has_latent else words)
         self._hint.setToolTip(plain_tooltip(words))
-
-    def apply_theme(self, theme: Theme) -> None:
-        super().apply_theme(theme)
-        names = (name for name, _value in self._bytes.values())
-        for label in (*self._labels.values(), *names, self._hint):
-            label.setStyleSheet(f"color: {theme.muted}")
-        self._terms.apply_theme(theme)
-        self._errors.apply_theme(theme)
 
     def retranslate(self) -> None:
         self._kind.setAccessibleName(_("Cache type"))
@@ -191,8 +186,8 @@ class CachePanel(DecodingPart):
             self._terms.setText(terms.format(sites=len(own), places=places, row=rows[0]))
         else:
             self._terms.setText(_("all attentions together"))
-        color = self.theme.ink if step.held_bytes == step.cached.bytes_held else self.theme.error
-        self._bytes["measured"][1].setStyleSheet(f"color: {color}")
+        is_equal = step.held_bytes == step.cached.bytes_held
+        set_tone("" if is_equal else "error", self._bytes["measured"][1])
 
     def _show(self, key: str, text: str) -> None:
         for label in self._bytes[key]:

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QLabel
 from attnviz.compute.decoding import Decoded
 from attnviz.core.text import number
 from attnviz.engines.decode.run import Decoding
-from attnviz.gui.look.theme import Theme
+from attnviz.gui.widgets.tone import Tone
 from attnviz.i18n import N_, _, ngettext
 from attnviz.model.caches import CACHES
 from attnviz.model.sites.sites import places
@@ -75,18 +75,24 @@ MOST_UNDEFINED = 6
 
 @dataclass(frozen=True)
 class Verdict:
-    """Content of the light, `kind` being a key of `_COLORS`, and the stages behind it."""
+    """Content of the light, `kind` being a key of `_TONES`, and the stages behind it."""
 
     kind: str
     text: str
     stages: str
 
-    def color(self, theme: Theme) -> str:
-        return str(getattr(theme, _COLORS[self.kind]))
+    @property
+    def tone(self) -> Tone:
+        return _TONES[self.kind]
 
 
-_COLORS = {"equal": "value", "approximate": "warning", "undefined": "warning", "differs": "error"}
-"""The theme's colour of each kind of verdict."""
+_TONES: dict[str, Tone] = {
+    "equal": "right",
+    "approximate": "warning",
+    "undefined": "warning",
+    "differs": "error",
+}
+"""The tone of each kind of verdict."""
 
 
 def verdict(decoded: Decoded) -> Verdict:

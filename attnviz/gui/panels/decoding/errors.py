@@ -15,10 +15,11 @@ from attnviz.core.text import isolated, number
 from attnviz.engines.decode.step import SiteStep
 from attnviz.gui.forms.rows import Note
 from attnviz.gui.look.fonts import number_font
-from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
+from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.gui.panels.decoding.counts import plain_label
 from attnviz.gui.panels.decoding.names import names_of
 from attnviz.gui.widgets.control import plain_tooltip
+from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _
 
 ROWS = ("first", "second", "output", "next")
@@ -48,6 +49,7 @@ class ErrorTable(QWidget):
         }
         self._given_up = Note("error_given_up")
         self._lay_out()
+        set_tone("muted", *self._titles.values(), *self._names.values())
 
     def show_step(self, decoded: Decoded, index: int, name: str, head: int) -> None:
         """Show the errors after step `index` at the site `name`; `head` is a query head."""
@@ -81,14 +83,6 @@ class ErrorTable(QWidget):
             self._show(row, "", ())
         self._titles["bound"].hide()
         self._given_up.hide()
-
-    def apply_theme(self, theme: Theme) -> None:
-        """Take the colours of `theme`."""
-        for label in (*self._titles.values(), *self._names.values()):
-            label.setStyleSheet(f"color: {theme.muted}")
-        self._given_up.apply_theme(theme)
-        for label in self._values.values():
-            label.setStyleSheet(f"color: {theme.ink}")
 
     def retranslate(self) -> None:
         """Set the texts again, in the present language; the rows' come with the next step."""

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from attnviz.core.text import isolated, number
 from attnviz.gui.forms.marks import Mark
-from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.decoding.bars import DistributionBars, DistributionColumn, DistributionRow
 from attnviz.gui.panels.decoding.columns import ColumnTitles
 from attnviz.gui.panels.decoding.drawn import drawn_after, sampling_of, seen_ids
@@ -30,6 +30,7 @@ from attnviz.gui.widgets.elided import ElidedLabel
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.toggle import Toggle
+from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
 from attnviz.model.edit.generation import (
     move_operation,
@@ -72,6 +73,7 @@ class SamplingPanel(DecodingPart):
         self._drawn.setObjectName("decode_drawn")
         self._make_controls()
         self._lay_out()
+        set_tone("muted", *self._labels.values(), self._drawn)
 
     # --- following
 
@@ -92,12 +94,6 @@ class SamplingPanel(DecodingPart):
         if not self._strings.isModified():
             self._strings.show_text(shown_strings(sampling.stop.strings))
         self._show_bars()
-
-    def apply_theme(self, theme: Theme) -> None:
-        super().apply_theme(theme)
-        self._operations.apply_theme(theme)
-        for label in (*self._labels.values(), self._drawn):
-            label.setStyleSheet(f"color: {theme.muted}")
 
     def retranslate(self) -> None:
         self._operations.retranslate()

@@ -16,6 +16,7 @@ from attnviz.gui.store import Store
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.pictures.bars import Bars
 from attnviz.gui.widgets.scroll import clear_scroll
+from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _
 from attnviz.model.gradients.curves import CURVE_BY_ID, CURVES, SAYS, GradientCurve
 from attnviz.model.sites.titles import site_title
@@ -66,6 +67,7 @@ class GradientsPanel(Panel):
         column.addWidget(self._says)
         column.addWidget(self.plot, 1)
         column.addWidget(self._scroll, 1)
+        set_tone("muted", self._says)
 
     def sizeHint(self) -> QSize:
         return QSize(360, 240)
@@ -78,8 +80,6 @@ class GradientsPanel(Panel):
 
     def apply_theme(self, theme: Theme) -> None:
         super().apply_theme(theme)
-        self.plot.apply_theme(theme)
-        self._says.setStyleSheet(f"color: {theme.muted}")
         self._show()
 
     def retranslate(self) -> None:

@@ -7,10 +7,11 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QWidget
 
 from attnviz.core.text import isolated, visible
 from attnviz.gui.look.fonts import ui_font
-from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
+from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.document_line import DocumentLine
 from attnviz.gui.widgets.segmented import Segmented
+from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _
 
 TOKEN_WIDTH = 160
@@ -46,6 +47,7 @@ class EffectLine(QWidget):
         for part in (self._of, self._token, self._by, self._way):
             row.addWidget(part)
         row.addStretch(1)
+        set_tone("muted", self._of, self._by)
 
     @property
     def token(self) -> str:
@@ -60,11 +62,6 @@ class EffectLine(QWidget):
     def show_likeliest(self, token: str) -> None:
         """Name the token that counts while none is written."""
         self._token.setPlaceholderText(isolated(visible(token)))
-
-    def apply_theme(self, theme: Theme) -> None:
-        """Use the colours of `theme`."""
-        for label in (self._of, self._by):
-            label.setStyleSheet(f"color: {theme.muted}")
 
     def retranslate(self) -> None:
         """Set the texts again."""

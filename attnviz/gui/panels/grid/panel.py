@@ -14,7 +14,7 @@ from attnviz.core.levels import levels
 from attnviz.core.text import isolated, number, visible
 from attnviz.gui.live.grid import EffectsAsked, GridAsked, SearchAsked
 from attnviz.gui.look.fonts import ui_font
-from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
+from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.gui.panels.grid.canvas import GridCanvas, Picture, Place
 from attnviz.gui.panels.grid.effect import EffectLine
 from attnviz.gui.panels.grid.layout import Block
@@ -25,6 +25,7 @@ from attnviz.gui.widgets.document_line import DocumentLine
 from attnviz.gui.widgets.elided import ElidedLabel
 from attnviz.gui.widgets.heat.content import cell_indices, color_kind
 from attnviz.gui.widgets.segmented import Segmented
+from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _
 from attnviz.model.heads.search import Found, wanted
 from attnviz.model.heads.tiles import Group, Tile, grid_stage, groups
@@ -127,6 +128,8 @@ class GridPanel(Panel):
         column.addWidget(self.effect)
         column.addWidget(self.canvas, 1)
         column.addWidget(self._said)
+        set_tone("muted", self._said, self._color_by)
+        set_tone("title", self._title)
 
     @property
     def tiles(self) -> dict[Place, Tile]:
@@ -163,14 +166,6 @@ class GridPanel(Panel):
         super().set_seen(is_seen)
         if is_seen and self._trace is None and self.store.trace is not None:
             self.on_trace(self.store.trace)
-
-    def apply_theme(self, theme: Theme) -> None:
-        super().apply_theme(theme)
-        self.canvas.apply_theme(theme)
-        self.effect.apply_theme(theme)
-        self._title.setStyleSheet(f"color: {theme.ink}; font-weight: 600")
-        for label in (self._said, self._color_by):
-            label.setStyleSheet(f"color: {theme.muted}")
 
     def retranslate(self) -> None:
         self.setAccessibleName(_("All heads"))

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 from attnviz.core.text import isolated, number, visible
 from attnviz.gui.live.head_names import LONGEST
 from attnviz.gui.look.fonts import ui_font
-from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.button import Button
@@ -91,10 +91,6 @@ class HeadPanel(Panel):
 
     def on_hover(self, cell: Cell | None) -> None:
         self._show()
-
-    def apply_theme(self, theme: Theme) -> None:
-        super().apply_theme(theme)
-        self._sentence.setStyleSheet(f"color: {theme.ink}")
 
     def retranslate(self) -> None:
         self.setAccessibleName(_("Selected head"))

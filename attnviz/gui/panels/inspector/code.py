@@ -7,7 +7,7 @@ from PySide6.QtGui import QGuiApplication, QTextOption
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QSizePolicy, QVBoxLayout, QWidget
 
 from attnviz.gui.look.fonts import number_font
-from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
+from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.control import Control, plain_tooltip
 from attnviz.gui.widgets.segmented import Segmented
@@ -83,11 +83,6 @@ class CodeFold(Control):
         self._library.setAccessibleName(_("Library of the code"))
         self.text.setAccessibleName(_("Code of the stage"))
         self._name()
-
-    def apply_theme(self, theme: Theme) -> None:
-        """Take the colours of `theme`."""
-        super().apply_theme(theme)
-        self._library.apply_theme(theme)
 
     def _name(self) -> None:
         title = _(STAGE_BY_ID[self._stage].title) if self._stage else ""

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from attnviz.gui.live.player import Player
 from attnviz.gui.live.pointer import Pointer
-from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.inspector.code import CodeFold
 from attnviz.gui.panels.inspector.page import InspectorPage
 from attnviz.gui.panels.inspector.path import InspectorPath
@@ -80,13 +80,6 @@ class InspectorPanel(Panel):
         # What a link of this page lights elsewhere does not replace the page under the mouse.
         if cell is None or cell != self._pointed:
             self._show_soon()
-
-    def apply_theme(self, theme: Theme) -> None:
-        super().apply_theme(theme)
-        self.page.apply_theme(theme)
-        self._path_line.apply_theme(theme)
-        self._empty.apply_theme(theme)
-        self._code.apply_theme(theme)
 
     def retranslate(self) -> None:
         self.page.setAccessibleName(_("Arithmetic of the cell"))

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QWi
 from attnviz.gui.look.theme import GRID, LIGHT, Theme
 from attnviz.gui.widgets.control import MOUSE_ONLY
 from attnviz.gui.widgets.elided import WholeLabel
+from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
 
 MOST_CRUMBS = 5
@@ -78,6 +79,8 @@ class InspectorPath(QWidget):
         # A long way down does not widen the dock.
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self._first = 0
+        set_tone("muted", self._hint)
+        set_tone("title", self._title)
 
     def set_path(self, passed: tuple[str, ...], title: str, is_locked: bool) -> None:
         """The stages `passed` on the way to the present one, whose `title` stands last."""
@@ -96,11 +99,8 @@ class InspectorPath(QWidget):
 
     def apply_theme(self, theme: Theme) -> None:
         """Take the colours of `theme`."""
-        self._hint.setStyleSheet(f"color: {theme.muted}")
-        self._title.setStyleSheet(f"color: {theme.ink}; font-weight: 600")
         for crumb in self._crumbs:
             crumb.setStyleSheet(f"QToolButton {{ color: {theme.muted}; padding: 1px; }}")
-        self._lock.apply_theme(theme)
 
     def retranslate(self) -> None:
         """Set the fixed texts again; the others come with `set_path`."""

@@ -8,13 +8,14 @@ from PySide6.QtWidgets import QScrollArea, QVBoxLayout, QWidget
 from attnviz.analysis.lens import Lens
 from attnviz.core.text import number, visible
 from attnviz.gui.look.fonts import ui_font
-from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
+from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.gui.panels.lens.canvas import LensCanvas
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.elided import ElidedLabel
 from attnviz.gui.widgets.empty_state import EmptyState
 from attnviz.gui.widgets.token_table import At
+from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
@@ -53,6 +54,7 @@ class LensPanel(Panel):
         column.addWidget(self._scroll, 1)
         column.addWidget(self._empty, 1)
         store.opened.connect(self._on_opened)
+        set_tone("muted", self._says)
 
     @property
     def lens(self) -> Lens | None:
@@ -91,12 +93,6 @@ class LensPanel(Panel):
             self.canvas.show_lens(lens, experiment.tokens)
             self._mark()
             self._show()
-
-    def apply_theme(self, theme: Theme) -> None:
-        super().apply_theme(theme)
-        self.canvas.apply_theme(theme)
-        self._empty.apply_theme(theme)
-        self._says.setStyleSheet(f"color: {theme.muted}")
 
     def retranslate(self) -> None:
         self.setAccessibleName(_("Logit lens"))

@@ -9,10 +9,11 @@ from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from attnviz.gui.look.fonts import ui_font
-from attnviz.gui.look.theme import GRID, RADIUS, Theme
+from attnviz.gui.look.theme import GRID, RADIUS
 from attnviz.gui.widgets.button import Button, PaintedButton
 from attnviz.gui.widgets.control import draw_focus_ring, plain_tooltip
 from attnviz.gui.widgets.scroll import clear_scroll
+from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _, current_language
 from attnviz.model.lessons.lesson import Lesson
 
@@ -114,22 +115,19 @@ class Library(QWidget):
         column.addWidget(self._hint)
         column.addWidget(clear_scroll(self._rows, sideways=False), 1)
         column.addWidget(self._open, 0, Qt.AlignmentFlag.AlignLeft)
+        set_tone("muted", self._hint)
 
     def set_shelf(self, shelf: tuple[Shelved, ...]) -> None:
         """Show these lessons."""
         while (item := self._list.takeAt(0)) is not None:
             if (widget := item.widget()) is not None:
+                widget.hide()
                 widget.deleteLater()
         for number, shelved in enumerate(shelf, 1):
             button = LessonButton(number, shelved)
             button.clicked.connect(self._on_chosen)
             self._list.addWidget(button)
         self._list.addStretch(1)
-
-    def apply_theme(self, theme: Theme) -> None:
-        """Use the colours of `theme`."""
-        self._title.setStyleSheet(f"color: {theme.ink}")
-        self._hint.setStyleSheet(f"color: {theme.muted}")
 
     def retranslate(self) -> None:
         """Update the texts to the active language."""

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QApplication, QHBoxLayout, QLabel, QStackedWidget,
 from attnviz.errors import InputError
 from attnviz.gui.live.pointer import Spot
 from attnviz.gui.look.fonts import section_title_font, ui_font
-from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.lesson.footer import Footer
 from attnviz.gui.panels.lesson.library import Library, Shelved
 from attnviz.gui.panels.lesson.question import Question
@@ -20,6 +20,7 @@ from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.linked_text import LinkedText, paragraphs, points
 from attnviz.gui.widgets.scroll import clear_scroll
+from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _, current_language
 from attnviz.model.claims.scope import Scope, holds
 from attnviz.model.lessons.lesson import Lesson, Step
@@ -62,6 +63,7 @@ class LessonPanel(Panel):
         self._pages = QStackedWidget()
         self._build()
         self._connect()
+        set_tone("muted", self._place)
 
     def _build(self) -> None:
         self._place.setFont(section_title_font())
@@ -140,12 +142,6 @@ class LessonPanel(Panel):
 
     def minimumSizeHint(self) -> QSize:
         return QSize(300, 240)
-
-    def apply_theme(self, theme: Theme) -> None:
-        super().apply_theme(theme)
-        self._title.setStyleSheet(f"color: {theme.ink}")
-        self._place.setStyleSheet(f"color: {theme.muted}")
-        self._library.apply_theme(theme)
 
     def retranslate(self) -> None:
         self.setAccessibleName(_("Lesson"))

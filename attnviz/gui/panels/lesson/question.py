@@ -9,11 +9,12 @@ from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QLabel, QLineEdit, QRad
 from attnviz.core.text import number
 from attnviz.errors import InputError
 from attnviz.gui.look.fonts import number_font, ui_font
-from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.look.theme import GRID
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.card import Card
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.linked_text import LinkedText, paragraphs
+from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
 from attnviz.model.claims.scope import Scope, holds, value_of
 from attnviz.model.lessons.answers import answer_of, is_close
@@ -57,6 +58,7 @@ class Question(Card):
         self.button.setProperty("primary", True)
         self.button.clicked.connect(self.reveal)
         self._reveal = LinkedText("reveal_text", _TEXT)
+        set_tone("muted", self._tolerance)
         line = QHBoxLayout()
         line.setSpacing(GRID)
         line.addWidget(self.entry)
@@ -100,12 +102,6 @@ class Question(Card):
             text = _("within {tolerance}").format(tolerance=within) if self._step.tolerance else _("exactly")
             self._tolerance.setText(text)
         self._show()
-
-    def apply_theme(self, theme: Theme) -> None:
-        super().apply_theme(theme)
-        if hasattr(self, "_verdict"):
-            self._tolerance.setStyleSheet(f"color: {theme.muted}")
-            self._show()
 
     @Slot()
     def reveal(self) -> None:
@@ -169,8 +165,7 @@ class Question(Card):
         self._verdict.setVisible(has_said)
         if self._said is not None:
             is_right, text = self._said
-            color = self._theme.value if is_right else self._theme.error
-            self._verdict.setStyleSheet(f"color: {color}; font-weight: 600")
+            set_tone("right" if is_right else "error", self._verdict)
             self._verdict.setText(text)
         self._reveal.setVisible(self.is_revealed)
         self._reveal.set_body(paragraphs([markup(words.reveal, self._scope)]) if self.is_revealed else "")

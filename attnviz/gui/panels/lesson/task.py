@@ -6,9 +6,9 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QLabel
 
 from attnviz.gui.look.fonts import ui_font
-from attnviz.gui.look.theme import Theme
 from attnviz.gui.widgets.card import Card
 from attnviz.gui.widgets.linked_text import LinkedText, paragraphs
+from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
 from attnviz.model.claims.scope import Scope
 from attnviz.model.lessons.markup import markup
@@ -51,14 +51,8 @@ class Task(Card):
         self._text.set_body(paragraphs([markup(self._source, self._scope)]))
         self._show()
 
-    def apply_theme(self, theme: Theme) -> None:
-        super().apply_theme(theme)
-        if hasattr(self, "_verdict"):
-            self._show()
-
     def _show(self) -> None:
-        color = self._theme.value if self.is_done else self._theme.muted
-        self._verdict.setStyleSheet(f"color: {color}; font-weight: {600 if self.is_done else 400}")
+        set_tone("right" if self.is_done else "muted", self._verdict)
         self._verdict.setText(
             _("✓ Done, by the live numbers") if self.is_done else _("Not yet, by the live numbers")
         )

@@ -12,7 +12,6 @@ from attnviz.core.block import ACTIVATIONS, GATED_UNITS
 from attnviz.gui.forms.fields import Choice, Edit, Switch
 from attnviz.gui.forms.paths import presence, row
 from attnviz.gui.forms.subject import selected_attention
-from attnviz.gui.look.theme import Theme
 from attnviz.gui.panels.mechanism.norm import KINDS as NORM_KINDS
 from attnviz.gui.panels.mechanism.norm import NormLine, NormSlot
 from attnviz.gui.panels.mechanism.section import Section
@@ -164,10 +163,6 @@ class BlockSection(Section):
         for line in self._norms.values():
             line.retranslate()
         self._show_rest()
-
-    def apply_theme(self, theme: Theme) -> None:
-        super().apply_theme(theme)
-        self._lines.apply_theme(theme)
 
     def _show_rest(self) -> None:
         experiment = self.store.attention

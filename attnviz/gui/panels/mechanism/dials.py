@@ -15,7 +15,7 @@ from attnviz.core.text import elide, number, visible
 from attnviz.gui.forms.marks import Mark
 from attnviz.gui.forms.rows import Note
 from attnviz.gui.look.fonts import number_font
-from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
+from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.numbers.drag import DragNumber
@@ -143,10 +143,6 @@ class RopeDials(QWidget):
         for dial in self._dials:
             dial.retranslate()
         self.refresh()
-
-    def apply_theme(self, theme: Theme) -> None:
-        for dial in self._dials:
-            dial.apply_theme(theme)
 
     def _make(self, first: int, count: int) -> None:
         """Other dials instead of the present ones."""

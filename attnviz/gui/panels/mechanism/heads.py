@@ -12,7 +12,7 @@ from attnviz.gui.forms.fields import Choice, Number
 from attnviz.gui.forms.marks import Mark
 from attnviz.gui.forms.paths import row
 from attnviz.gui.look.fonts import number_font
-from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
+from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.gui.panels.mechanism.head_switches import HeadSwitches
 from attnviz.gui.panels.mechanism.latent_form import LatentForm
 from attnviz.gui.panels.mechanism.section import Section
@@ -226,10 +226,6 @@ class HeadsSection(Section):
         self.wires.retranslate()
         self.switches.retranslate()
         self.latent.retranslate()
-
-    def apply_theme(self, theme: Theme) -> None:
-        super().apply_theme(theme)
-        self.latent.apply_theme(theme)
 
     @Slot(str)
     def _on_kv_heads(self, count: str) -> None:

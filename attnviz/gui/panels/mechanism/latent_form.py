@@ -16,12 +16,13 @@ from attnviz.gui.forms.form import Form
 from attnviz.gui.forms.paths import row
 from attnviz.gui.forms.rows import Note
 from attnviz.gui.forms.subject import selected_attention
-from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.mechanism.latent import MOST_HEADS, LatentPicture, LatentShapes
 from attnviz.gui.panels.mechanism.norm import NormLine, NormSlot
 from attnviz.gui.panels.mechanism.seen import SeenBySite
 from attnviz.gui.panels.mechanism.weights import WeightLines, WeightSlot
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.tone import Tone
 from attnviz.i18n import N_, _
 from attnviz.model.edit.latent import (
     latent_written_out,
@@ -39,7 +40,7 @@ from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import as_read, inputs
 
-SYMBOLS: dict[LatentRole, tuple[str, str]] = {
+SYMBOLS: dict[LatentRole, tuple[str, Tone]] = {
     "query_down": ("W_DQ", "query"),
     "down": ("W_DKV", "key"),
     "rope_key": ("W_KR", "key"),
@@ -153,10 +154,6 @@ class LatentForm(QWidget):
         self._lines.retranslate()
         self.picture.retranslate()
         self.refresh()
-
-    def apply_theme(self, theme: Theme) -> None:
-        """Take the colours of `theme`."""
-        self._lines.apply_theme(theme)
 
     def on_document(self, old: Document | None, new: Document) -> None:
         """The experiment changed."""

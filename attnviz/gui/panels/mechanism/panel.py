@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 from attnviz.errors import FieldError, message_of
 from attnviz.gui.forms.rows import Note
 from attnviz.gui.live.pointer import Pointer
-from attnviz.gui.look.theme import GRID, RADIUS, Theme
+from attnviz.gui.look.theme import GRID, RADIUS
 from attnviz.gui.panels.mechanism.block import BlockSection
 from attnviz.gui.panels.mechanism.dtype import DTypeSection
 from attnviz.gui.panels.mechanism.folding import Folding
@@ -275,14 +275,6 @@ class MechanismPanel(Panel):
     def on_hover(self, cell: Cell | None) -> None:
         for section in self.sections:
             section.on_hover(cell)
-
-    def apply_theme(self, theme: Theme) -> None:
-        super().apply_theme(theme)
-        self.search.apply_theme(theme)
-        self._count.apply_theme(theme)
-        for section in self.sections:
-            section.apply_theme(theme)
-        self.update()
 
     def retranslate(self) -> None:
         self.search.retranslate()

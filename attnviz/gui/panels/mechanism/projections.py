@@ -6,11 +6,11 @@ from functools import partial
 
 from PySide6.QtWidgets import QWidget
 
-from attnviz.gui.look.theme import Theme
 from attnviz.gui.panels.mechanism.section import Section
 from attnviz.gui.panels.mechanism.seen import SeenBySite
 from attnviz.gui.panels.mechanism.weights import KINDS, WeightLines, WeightSlot, option_of
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.tone import Tone
 from attnviz.i18n import N_, _
 from attnviz.model.edit.block import set_bias
 from attnviz.model.edit.edits import set_projection
@@ -23,7 +23,7 @@ from attnviz.model.spec.site import Site
 
 SYMBOLS = {"query": "W_q", "key": "W_k", "value": "W_v", "output": "W_o"}
 TITLES = {id_: title for id_, title, _hint in KINDS}
-_HUES = {"query": "query", "key": "key", "value": "value", "output": "ink"}
+_HUES: dict[str, Tone] = {"query": "query", "key": "key", "value": "value", "output": ""}
 
 
 def _is_used(site: Site, role: str) -> bool:
@@ -66,10 +66,6 @@ class ProjectionsSection(Section):
         super().retranslate()
         self._lines.retranslate()
         self._lines.refresh(self.store.attention, partial(_is_used, self.store.attention))
-
-    def apply_theme(self, theme: Theme) -> None:
-        super().apply_theme(theme)
-        self._lines.apply_theme(theme)
 
     def _slot(self, role: Role) -> WeightSlot:
         return WeightSlot(

@@ -14,7 +14,7 @@ from attnviz.gui.forms.form import Form
 from attnviz.gui.forms.marks import Mark
 from attnviz.gui.forms.rows import Row
 from attnviz.gui.forms.subject import selected_attention, whole_experiment
-from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.mechanism.header import SectionHeader
 from attnviz.gui.panels.mechanism.terms import Term, terms_in
 from attnviz.gui.store import Store
@@ -116,13 +116,6 @@ class Section(Control):
         self.header.set_title(_(self.heading))
         for form in self._forms:
             form.retranslate()
-
-    def apply_theme(self, theme: Theme) -> None:
-        super().apply_theme(theme)
-        for child in self.findChildren(QWidget):
-            renew = getattr(child, "apply_theme", None)
-            if renew is not None:
-                renew(theme)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """A line below every section."""

@@ -10,14 +10,14 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QWidget
 
 from attnviz.gui.forms.marks import Mark
-from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.look.theme import GRID
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.breaking_line import BreakingLine
 from attnviz.gui.widgets.combo import Combo
-from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.widgets.dice import HIGHEST_SEED, Dice
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.toggle import Toggle
+from attnviz.gui.widgets.tone import Tone, set_tone
 from attnviz.i18n import N_, _
 from attnviz.model.spec.parts import Projection, Seeded, Tied
 from attnviz.model.spec.rows import Row
@@ -44,7 +44,7 @@ class WeightSlot:
     path: str
     symbol: str
     short: str
-    hue: str = "ink"
+    hue: Tone = ""
     read: Callable[[Site], Projection]
     source: Callable[[Site, str], Projection]
     edit: Callable[[Site, Any], Site]
@@ -99,11 +99,6 @@ class WeightLines(QGridLayout):
         for line in self.lines:
             line.retranslate()
 
-    def apply_theme(self, theme: Theme) -> None:
-        """Take the hues of `theme`."""
-        for line in self.lines:
-            line.apply_theme(theme)
-
 
 class _Line:
     """The controls of one matrix."""
@@ -112,6 +107,7 @@ class _Line:
         self._store, self.slot = store, slot
         self.label = QLabel(slot.symbol, owner)
         self.label.setTextFormat(Qt.TextFormat.PlainText)
+        set_tone(slot.hue, self.label)
         self.kind = Combo((), parent=owner)
         self.kind.setObjectName(f"{slot.id}_projection_combo")
         self.seed = DragNumber(minimum=0, maximum=HIGHEST_SEED, integer=True, parent=owner)
@@ -131,7 +127,6 @@ class _Line:
         Mark(store, self.seed, f"{slot.path}.seed")
         if slot.bias is not None:
             Mark(store, self.bias, f"{slot.path}_bias")
-        self.apply_theme(active_theme())
 
     def show_experiment(self, site: Site) -> None:
         """Show where the matrix comes from, and which other sources it could have."""
@@ -159,11 +154,6 @@ class _Line:
         self.bias.set_tooltip(_("Adds a bias to every row of the product, initialised at random"))
         self.seed.retranslate()
         self.dice.retranslate()
-
-    def apply_theme(self, theme: Theme) -> None:
-        palette = self.label.palette()
-        palette.setColor(self.label.foregroundRole(), getattr(theme, self.slot.hue))
-        self.label.setPalette(palette)
 
     def _on_kind(self, option: str) -> None:
         self._store.edit_attention(lambda e: self.slot.edit(e, self.slot.source(e, option)))

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWi
 from attnviz.core.text import isolated, number, visible
 from attnviz.gui.live.patching import PatchAsked
 from attnviz.gui.look.fonts import ui_font
-from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
+from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.panels.patching.canvas import PatchCanvas
 from attnviz.gui.store import Store
@@ -21,6 +21,7 @@ from attnviz.gui.widgets.document_line import DocumentLine
 from attnviz.gui.widgets.elided import ElidedLabel
 from attnviz.gui.widgets.empty_state import EmptyState
 from attnviz.gui.widgets.token_table import At
+from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
 from attnviz.model.sites.sites import at as site_at
 from attnviz.model.sites.titles import site_label
@@ -79,6 +80,7 @@ class PatchingPanel(Panel):
         self.canvas.setAutoFillBackground(False)
         self._lay_out()
         store.opened.connect(self._on_opened)
+        set_tone("muted", self._of, self._in, self._says)
 
     def _line(self, name: str) -> DocumentLine:
         line = DocumentLine(is_live=False)
@@ -164,13 +166,6 @@ class PatchingPanel(Panel):
         if asked is self._asked:
             self._recovered, self._problem = None, why
             self._show()
-
-    def apply_theme(self, theme: Theme) -> None:
-        super().apply_theme(theme)
-        self.canvas.apply_theme(theme)
-        self._empty.apply_theme(theme)
-        for label in (self._of, self._in, self._says):
-            label.setStyleSheet(f"color: {theme.muted}")
 
     def retranslate(self) -> None:
         self.setAccessibleName(_("Patching"))

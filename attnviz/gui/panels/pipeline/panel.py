@@ -6,7 +6,6 @@ from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QWidget
 
-from attnviz.gui.look.theme import Theme
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.panels.pipeline.room import Run, fold, runs
 from attnviz.gui.panels.pipeline.step import Step
@@ -104,13 +103,6 @@ class PipelinePanel(Panel):
             self._say(self.store.drawn_site)
             self._arrange()
         self.setAccessibleName(_("Pipeline"))
-
-    def apply_theme(self, theme: Theme) -> None:
-        super().apply_theme(theme)
-        for step in (*self._steps.values(), *self._tile_steps):
-            step.apply_theme(theme)
-        for tile in self._tiles:
-            tile.apply_theme(theme)
 
     def _arrange(self) -> bool:
         """Fold what has no room, and show the thumbnails and tiles in order; True if they are others."""

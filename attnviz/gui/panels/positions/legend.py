@@ -131,7 +131,3 @@ class Legend(QWidget):
     def retranslate(self) -> None:
         for entry in self.entries.values():
             entry.retranslate()
-
-    def apply_theme(self, theme: Theme) -> None:
-        for entry in self.entries.values():
-            entry.apply_theme(theme)

@@ -7,13 +7,14 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWi
 
 from attnviz.core.text import elide, number, visible
 from attnviz.gui.look.fonts import ui_font
-from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.panels.positions.legend import Legend
 from attnviz.gui.panels.positions.plot import DistancePlot
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
+from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
 from attnviz.model.explain.pairing import Pair, pair_looked_at
 from attnviz.model.explain.position_curves import Curve, curves, distances, kind_of, wave
@@ -59,6 +60,7 @@ class PositionsPanel(Panel):
         column.setSpacing(2)
         column.addWidget(self._caption)
         column.addLayout(body, 1)
+        set_tone("muted", self._caption)
 
     def sizeHint(self) -> QSize:
         return QSize(456, 150)
@@ -75,13 +77,6 @@ class PositionsPanel(Panel):
 
     def on_hover(self, cell: Cell | None) -> None:
         self._show()
-
-    def apply_theme(self, theme: Theme) -> None:
-        super().apply_theme(theme)
-        self.plot.apply_theme(theme)
-        self.legend.apply_theme(theme)
-        self.wave.apply_theme(theme)
-        self._caption.setStyleSheet(f"color: {theme.muted}")
 
     def retranslate(self) -> None:
         self.plot.setAccessibleName(_("Score by distance"))

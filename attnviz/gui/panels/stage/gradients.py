@@ -15,6 +15,7 @@ from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.elided import WholeLabel
 from attnviz.gui.widgets.segmented import Segmented
+from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _
 from attnviz.model.gradients.gradient import Target, located
 from attnviz.model.spec.target import LOSS, TargetCell, TargetLoss, parsed
@@ -66,6 +67,7 @@ class GradientBar(QWidget):
         row.addWidget(self._quantity)
         row.addWidget(self._close)
         self.hide()
+        set_tone("muted", self._of, self._says)
 
     def show_choice(self, store: Store) -> None:
         """The target and the quantity of the view, and the value of the target or why it has no gradient."""
@@ -91,10 +93,7 @@ class GradientBar(QWidget):
 
     def apply_theme(self, theme: Theme) -> None:
         """Use the colours of `theme`."""
-        self._quantity.apply_theme(theme)
         self._close.setIcon(icon("close", theme))
-        for label in (self._of, self._says):
-            label.setStyleSheet(f"color: {theme.muted}")
 
     @Slot(str)
     def _on_target(self, target: str) -> None:

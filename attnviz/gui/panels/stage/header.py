@@ -16,6 +16,7 @@ from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.elided import WholeLabel
 from attnviz.gui.widgets.formula_line import FormulaLine
 from attnviz.gui.widgets.segmented import Segmented
+from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
 from attnviz.model.explain.formulas.symbols import Parts
 from attnviz.model.spec.view import View
@@ -52,6 +53,7 @@ class StageHeader(QWidget):
         self.flag = QLabel()
         self.flag.setObjectName("stage_flag")
         self.flag.setTextFormat(Qt.TextFormat.PlainText)
+        set_tone("warning", self.flag)
         self._picture = Segmented(())
         self._picture.setObjectName("picture_switch")
         self._picture.changed.connect(self.picture_chosen)
@@ -106,6 +108,7 @@ class StageHeader(QWidget):
         row.addWidget(self._gradient)
         row.addWidget(self._side)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        set_tone("muted", self.place)
 
     def add_opener(self, button: QWidget) -> None:
         """Add the button that brings the caption back."""
@@ -155,11 +158,6 @@ class StageHeader(QWidget):
 
     def apply_theme(self, theme: Theme) -> None:
         """Use the colours of `theme`."""
-        self.formula.apply_theme(theme)
-        self.place.setStyleSheet(f"color: {theme.muted}")
-        self.flag.setStyleSheet(f"color: {theme.warning}")
-        for control in (self._picture, self._lined_queries, self._lined_heads):
-            control.apply_theme(theme)
         self._side.setIcon(icon("side", theme))
         link = "text-decoration: underline; border: none; background: none; padding: 0"
         self._proposal.setStyleSheet(f"color: {theme.accent}; {link}")

@@ -136,10 +136,6 @@ class StageViewPanel(Panel):
 
     def apply_theme(self, theme: Theme) -> None:
         super().apply_theme(theme)
-        self._header.apply_theme(theme)
-        self._patches.apply_theme(theme)
-        self._gradients.apply_theme(theme)
-        self._side.apply_theme(theme)
         if self.store.trace is not None:
             self._show(self.store.drawn_site)
 

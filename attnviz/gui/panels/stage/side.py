@@ -12,6 +12,7 @@ from attnviz.gui.stage_heat import highlight
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.pictures.bars import Bars
 from attnviz.gui.widgets.scroll import clear_scroll
+from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
 from attnviz.model.spec.view import Cell, View, shown_head
 from attnviz.model.stages import STAGE_BY_ID
@@ -52,6 +53,7 @@ class Side(QWidget):
         column.addSpacing(GRID)
         column.addWidget(self._row_title)
         column.addWidget(clear_scroll(self._bars, sideways=False), 1)
+        set_tone("muted", self._output_title, self._row_title)
 
     def show_output(self, site: SiteTrace, view: View) -> None:
         """The output of a run."""
@@ -88,11 +90,6 @@ class Side(QWidget):
     def set_output_pointed(self, is_pointed: bool) -> None:
         """Mark the output: its symbol or picture is under the mouse in some panel."""
         self._output.set_pointed(is_pointed)
-
-    def apply_theme(self, theme: Theme) -> None:
-        """Use the colours of `theme`."""
-        for label in (self._output_title, self._row_title):
-            label.setStyleSheet(f"color: {theme.muted}")
 
     def retranslate(self) -> None:
         """Update the texts to the active language."""

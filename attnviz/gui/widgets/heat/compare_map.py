@@ -100,8 +100,6 @@ class CompareMap(QWidget):
     def apply_theme(self, theme: Theme) -> None:
         """Use the colours of `theme`."""
         self._theme = theme
-        self.map.apply_theme(theme)
-        self.range_bar.apply_theme(theme)
         self._color_badge()
 
     def retranslate(self) -> None:

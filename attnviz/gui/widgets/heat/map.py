@@ -174,7 +174,6 @@ class HeatMap(QWidget):
     def apply_theme(self, theme: Theme) -> None:
         """Use the colours of `theme`."""
         self._scene.theme, self._frame = theme, KeptPicture()
-        self._bar.apply_theme(theme)
         self._arrange()
 
     def retranslate(self) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QWidget
 
-from attnviz.gui.look.theme import Theme
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.numbers.view import GridView
+from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
 
 ARROW = 18
@@ -39,6 +39,7 @@ class ColumnPager(QWidget):
         grid.set_paged()
         grid.columns_shown.connect(self._on_shown)
         self.hide()
+        set_tone("muted", self._label)
 
     def text(self) -> str:
         """The columns in sight, in words."""
@@ -50,9 +51,6 @@ class ColumnPager(QWidget):
             button.setAccessibleName(text)
             button.setToolTip(plain_tooltip(text))
         self._on_shown(*self._grid.columns_in_sight())
-
-    def apply_theme(self, theme: Theme) -> None:
-        self._label.setStyleSheet(f"color: {theme.muted}")
 
     @Slot(int, int, int)
     def _on_shown(self, first: int, shown: int, columns: int) -> None:

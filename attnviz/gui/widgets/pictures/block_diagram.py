@@ -212,8 +212,6 @@ class BlockDiagram(QWidget):
     def apply_theme(self, theme: Theme) -> None:
         """Take the colours of `theme`."""
         self._theme = theme
-        for box in self._all.values():
-            box.apply_theme(theme)
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:

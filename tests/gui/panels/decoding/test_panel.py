@@ -241,8 +241,8 @@ LIGHTS = {
         "numbers are NaN with the cache and without; of the others max |Δ| = ",
         "warning",
     ),
-    "an encoder": ({"masks": ()}, "equal to the full pass with a causal mask: max |Δ| = ", "value"),
-    "a decoder": ({}, "equal to the full pass: max |Δ| = ", "value"),
+    "an encoder": ({"masks": ()}, "equal to the full pass with a causal mask: max |Δ| = ", "right"),
+    "a decoder": ({}, "equal to the full pass: max |Δ| = ", "right"),
 }
 
 
@@ -250,12 +250,12 @@ LIGHTS = {
 def test_the_light_says_what_was_compared(case: str, qtbot: QtBot) -> None:
     """NaN on both sides is not equality, and a mask that the document lacks is named."""
     bench = PanelBench(qtbot, DecodingRoom, "causal-decode", 1300, 900)
-    changes, says, color = LIGHTS[case]
+    changes, says, tone = LIGHTS[case]
     change(bench.store, **changes)
     give(bench)
     light = bench.find(QLabel, "decode_parity")
     assert says in light.text(), light.text()
-    assert getattr(bench.panel.theme, color) in light.styleSheet()
-    assert ("NaN on both sides" in light.toolTip()) == (color == "warning")
+    assert light.property("tone") == tone
+    assert ("NaN on both sides" in light.toolTip()) == (tone == "warning")
     is_changed = case == "an encoder"
     assert ("adds a causal mask" in bench.find(WholeLabel, "decode_notice").text()) == is_changed

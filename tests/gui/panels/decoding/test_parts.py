@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from decoding_room import DecodingRoom
 from desk import count_color
-from panels import PanelBench
+from panels import PanelBench, recolor
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel
@@ -44,7 +44,7 @@ COLUMNS = (
 def bars(qtbot: QtBot) -> DistributionBars:
     made = DistributionBars()
     qtbot.addWidget(made)
-    made.apply_theme(LIGHT)
+    recolor(made, LIGHT)
     rows = [DistributionRow("a", "“a” · id 0"), DistributionRow("b", "“b” · id 1", is_drawn=True)]
     values = np.array([[0.4, 0.0], [0.1, 1.0]])
     made.set_distributions(rows, COLUMNS, values, np.array([[False, True], [False, False]]))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from decoding_room import DecodingRoom
 from desk import count_color
-from panels import PanelBench
+from panels import PanelBench, recolor
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
@@ -36,7 +36,7 @@ def story(
     made = StoryText()
     qtbot.addWidget(made)
     made.resize(width, 5 * LINE_PX)
-    made.apply_theme(LIGHT)
+    recolor(made, LIGHT)
     chips = [Chip(text, index < n_given) for index, text in enumerate(texts)]
     made.set_chips(chips, are_joined=are_joined, describe=lambda index: f"token {index}")
     made.show()

@@ -12,6 +12,7 @@ import pytest
 from experiments import SPREAD, sited
 from first_layer import change, stacked
 from mask_formulas import blocks_cell
+from panels import recolor
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QImage
 from PySide6.QtWidgets import QAbstractButton, QLabel, QLineEdit, QWidget
@@ -46,15 +47,17 @@ def of_n(n: int, *masks: p.Mask) -> Experiment:
 @pytest.fixture
 def section(qtbot: QtBot) -> Iterator[MaskSection]:
     store = Store(Document(of_n(N)))
-    made = MaskSection(store)
+    room = QWidget()
+    qtbot.addWidget(room)
+    made = MaskSection(store, room)
     store.changed.connect(made.on_document)
-    qtbot.addWidget(made)
     made.set_open(True, is_pinned=False)
     made.on_document(None, store.document)
     made.retranslate()
     made.resize(270, 900)
-    made.show()
-    qtbot.waitExposed(made)
+    room.resize(270, 900)
+    room.show()
+    qtbot.waitExposed(room)
     yield made
 
 
@@ -144,7 +147,7 @@ def test_a_tile_is_painted_in_the_accent_only_while_it_is_on(qtbot: QtBot, secti
     assert seen_pixel().saturation() < 30
     switch(qtbot, section, "causal")
     assert seen_pixel().hue() == pytest.approx(QColor(LIGHT.accent).hue(), abs=8)
-    section.apply_theme(DARK)
+    recolor(section, DARK)
     assert seen_pixel().lightness() < 140
 
 

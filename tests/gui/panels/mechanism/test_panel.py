@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pytest
 from first_layer import change, stacked
+from panels import recolor
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QStandardItemModel, QWheelEvent
 from PySide6.QtWidgets import (
@@ -250,7 +251,7 @@ def test_a_dot_chooses_the_head_and_the_mouse_previews(qtbot: QtBot, panel: Mech
 def test_dots_and_squares_are_painted_in_the_colours_of_query_and_key(panel: MechanismPanel) -> None:
     wires = find(panel, HeadWires, "head_wires")
     for theme in (LIGHT, DARK):
-        panel.apply_theme(theme)
+        recolor(panel, theme)
         assert pixel(wires, wires.dot(1)).name() == theme.query
         assert pixel(wires, wires.square(1)).name() == theme.key_mark
 
@@ -578,7 +579,7 @@ def test_showing_a_document_edits_nothing(panel: MechanismPanel) -> None:
     before = panel.store.experiment
     panel.store.open(Document(other))
     panel.retranslate()
-    panel.apply_theme(DARK)
+    recolor(panel, DARK)
     assert panel.store.experiment == other
     panel.store.undo()
     assert panel.store.experiment == before and not panel.store.can_undo

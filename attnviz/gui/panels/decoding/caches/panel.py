@@ -18,7 +18,7 @@ from attnviz.compute.uncached import UncachedStep
 from attnviz.core.text import isolated, number
 from attnviz.engines.decode.step import DecodeStep, Numbers, SiteStep
 from attnviz.gui.live.player import Player
-from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.decoding.caches.strip import HEIGHT, HIGH, WeightStrip
 from attnviz.gui.panels.decoding.counts import plain_label, taken_over
 from attnviz.gui.panels.decoding.links import Links, StepCells, shown_step_site
@@ -28,6 +28,7 @@ from attnviz.gui.store import Store
 from attnviz.gui.widgets.elided import WholeLabel
 from attnviz.gui.widgets.pictures.row_matrix import RowMatrix
 from attnviz.gui.widgets.segmented import Segmented
+from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _, ngettext
 from attnviz.model.caches import FullCache, PagedCache
 from attnviz.model.provenance import tokens_of
@@ -86,6 +87,7 @@ class CachesPanel(DecodingPart):
         self._link()
         self._lay_out()
         self._arrange()
+        set_tone("muted", self._empty, self._where)
 
     def header(self) -> QWidget:
         """The attention and its head, and the choice of the part where not all fit, for the title."""
@@ -127,11 +129,6 @@ class CachesPanel(DecodingPart):
         keys = tokens_of(cell)[1] if cell is not None else ()
         for widget in (self._keys, self._values):
             widget.set_lit(keys[0] if keys else -1)
-
-    def apply_theme(self, theme: Theme) -> None:
-        super().apply_theme(theme)
-        for label in (self._empty, self._where):
-            label.setStyleSheet(f"color: {theme.muted}")
 
     def retranslate(self) -> None:
         self._empty.setText(_("No tokens have been generated yet."))

@@ -15,7 +15,7 @@ from attnviz.core.text import number
 from attnviz.engines.decode.cost import Cost
 from attnviz.engines.decode.run import Decoding
 from attnviz.gui.look.fonts import number_font, ui_font
-from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
+from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.gui.panels.decoding.counts import (
     COUNTS,
     MEASURING,
@@ -25,6 +25,7 @@ from attnviz.gui.panels.decoding.counts import (
     plain_label,
 )
 from attnviz.gui.widgets.control import plain_tooltip
+from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _, ngettext
 from attnviz.model.sites.sites import places
 
@@ -52,6 +53,7 @@ class Counts(QWidget):
             self._slashes[key].setText("/")
             for label in (*self._labels[key], self._slashes[key]):
                 label.setParent(self)
+            set_tone("muted", name, plain, self._slashes[key])
             name.setFont(ui_font(TEXT_PX - 1))
             for label in (plain, cached):
                 label.setFont(ui_font(TEXT_PX - 1) if not key else number_font(TEXT_PX))
@@ -79,13 +81,6 @@ class Counts(QWidget):
         self._show_heading()
         self._fit()
         self._say_all()
-
-    def apply_theme(self, theme: Theme) -> None:
-        """Take the colours of `theme`."""
-        for key, (name, plain, cached) in self._labels.items():
-            for label in (name, plain, self._slashes[key]):
-                label.setStyleSheet(f"color: {theme.muted}")
-            cached.setStyleSheet(f"color: {theme.ink}")
 
     def retranslate(self) -> None:
         """Set the texts again, in the present language."""

@@ -13,6 +13,7 @@ from attnviz.gui.panels.decoding.counts import verdict
 from attnviz.gui.panels.decoding.part import DecodingPart
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.elided import WholeLabel
+from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
 
 
@@ -39,13 +40,12 @@ class CountersPanel(DecodingPart):
         self._counts.setVisible(decoded is not None)
         if decoded is None:
             self._parity.set_line(_("No tokens have been generated yet."))
-            self._parity.setStyleSheet(f"#decode_parity {{ color: {self.theme.muted} }}")
+            set_tone("muted", self._parity)
             return
         self._counts.show_step(decoded, self.step, player.measured(self.step), player.is_playing)
         found = verdict(decoded)
         self._parity.set_line("● " + found.text)
-        # By its name: the tooltip, a label too, keeps its own ink.
-        self._parity.setStyleSheet(f"#decode_parity {{ color: {found.color(self.theme)} }}")
+        set_tone(found.tone, self._parity)
         self._parity.setToolTip(found.stages)
 
     def on_player(self, old: Player, new: Player) -> None:

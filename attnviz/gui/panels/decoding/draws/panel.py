@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 from attnviz.compute.decoding import Decoded
 from attnviz.compute.draws import Draw
 from attnviz.gui.live.draws import DrawsAsked
-from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.decoding.counts import plain_label
 from attnviz.gui.panels.decoding.draws.row import DrawRow
 from attnviz.gui.panels.decoding.names import names_of
@@ -19,6 +19,7 @@ from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.dice import HIGHEST_SEED
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.scroll import clear_scroll
+from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
 from attnviz.model.edit.generation import set_seed, writing_of
 
@@ -66,6 +67,7 @@ class DrawsPanel(DecodingPart):
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self._scroll, 1)
         column.addWidget(self._empty, 1)
+        set_tone("muted", self._empty, self._count_label)
 
     def header(self) -> QWidget:
         """The number of draws, and other seeds, for the title."""
@@ -94,11 +96,6 @@ class DrawsPanel(DecodingPart):
         if request is self._request:
             self._draws = draws
             self._show()
-
-    def apply_theme(self, theme: Theme) -> None:
-        super().apply_theme(theme)
-        for label in (self._empty, self._count_label):
-            label.setStyleSheet(f"color: {theme.muted}")
 
     def retranslate(self) -> None:
         self.setAccessibleName(_("Several draws"))

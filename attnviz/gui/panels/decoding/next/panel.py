@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 from attnviz.compute.decoding import Decoded
 from attnviz.core.text import isolated, number
 from attnviz.gui.forms.marks import Mark
-from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.decoding.counts import plain_label
 from attnviz.gui.panels.decoding.drawn import Drawn, drawn_after, sampling_of, seen_ids
 from attnviz.gui.panels.decoding.links import Links, StepCells
@@ -20,6 +20,7 @@ from attnviz.gui.store import Store
 from attnviz.gui.widgets.elided import ElidedLabel, WholeLabel
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.segmented import Segmented
+from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _, ngettext
 from attnviz.model.edit.generation import force, release, set_operation, writing_of
 from attnviz.model.errors.titles import in_words
@@ -66,6 +67,7 @@ class NextPanel(DecodingPart):
         column.addWidget(self._scroll, 1)
         column.addWidget(self._empty, 1)
         column.addWidget(self._others)
+        set_tone("muted", self._place, self._others, self._empty)
 
     def header(self) -> QWidget:
         """The token before, and the rule of the choice, for the title."""
@@ -141,11 +143,6 @@ class NextPanel(DecodingPart):
         others = ngettext("{n} other: {p}", "{n} others sum to {p}", n_others)
         left = float(np.delete(found, self._order).sum(dtype=np.float64))
         return f"{text} · {others.format(n=f'{n_others:,}', p=number(left, 4))}"
-
-    def apply_theme(self, theme: Theme) -> None:
-        super().apply_theme(theme)
-        for label in (self._place, self._others, self._empty):
-            label.setStyleSheet(f"color: {theme.muted}")
 
     def retranslate(self) -> None:
         self._choice.setAccessibleName(_("Choice of the next token"))

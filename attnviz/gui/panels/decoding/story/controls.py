@@ -19,6 +19,7 @@ from attnviz.gui.widgets.elided import ElidedLabel
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.slider_field import Track
 from attnviz.gui.widgets.toggle import Toggle as Switch
+from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _
 from attnviz.model.edit.generation import FRESH, set_writing
 from attnviz.model.sites.titles import label_among_several
@@ -78,6 +79,7 @@ class PlayerControls(QWidget):
         self._writes.setObjectName("decode_writes")
         self._writes.changed.connect(self._on_writes)
         self._lay_out()
+        set_tone("muted", self._where, self._times)
 
     def refresh(self) -> None:
         """Show whether the document generates."""
@@ -127,8 +129,6 @@ class PlayerControls(QWidget):
     def apply_theme(self, theme: Theme) -> None:
         """Take the colours of `theme`."""
         self._theme = theme
-        for label in (self._where, self._times):
-            label.setStyleSheet(f"color: {theme.muted}")
         self.show_player()
 
     def retranslate(self) -> None:

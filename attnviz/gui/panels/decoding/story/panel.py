@@ -33,6 +33,7 @@ from attnviz.gui.widgets.chip_editor import ChipEditor
 from attnviz.gui.widgets.elided import WholeLabel
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.segmented import Segmented
+from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
 from attnviz.model.edit.generation import forced_positions, rewrite
 
@@ -77,6 +78,7 @@ class TextPanel(DecodingPart):
         self._shading.changed.connect(self._on_shading)
         self._scale = ShadeScale()
         self._lay_out()
+        set_tone("muted", self._notice, self._shading_title, self._empty)
 
     def header(self) -> QWidget:
         """The lengths of prompt and text, why it ended, and the shading, for the title."""
@@ -111,8 +113,6 @@ class TextPanel(DecodingPart):
 
     def apply_theme(self, theme: Theme) -> None:
         super().apply_theme(theme)
-        for label in (self._notice, self._shading_title, self._empty):
-            label.setStyleSheet(f"color: {theme.muted}")
         self._rule.setStyleSheet(f"color: {theme.line}")
 
     def retranslate(self) -> None:
