@@ -54,12 +54,14 @@ class Scope:
             return float(len(self.trace.experiment.layers))
         if name == "visible":
             return self._visible()
+        if name == "loss":
+            return self._loss()
         if name in STAGE_BY_ID:
             return self._stage(name, self.site, None)
         site = self.site.experiment
         if name in site.__struct_fields__:
             return _plain(getattr(site, name))
-        known = (*self.site.stages, *SIZES, "n_layers", "visible")
+        known = (*self.site.stages, *SIZES, "n_layers", "visible", "loss")
         raise InputError(Message("The name {name} {rule}.", name=quoted(name), rule=among(known)))
 
     def call(self, name: str, arguments: tuple[Value, ...]) -> Value:
@@ -115,6 +117,21 @@ class Scope:
         shape = (site.experiment.n_queries, site.experiment.n_keys)
         array = np.ones(shape) if blocked is None else 1.0 - blocked
         return Grid(array, site.labels("query"), site.labels("key"))
+
+    def _loss(self) -> float:
+        """−mean of ln p over all positions but the last; p is the probability of the token that follows."""
+        sites = map(self.trace.site, reversed(self.trace.sites))
+        site = next((one for one in sites if "probabilities" in one.stages), None)
+        if site is None:
+            raise InputError(Message("A loss needs probabilities; this document has no read-out."))
+        targets, names = site.labels("query")[1:], site.labels("vocabulary")
+        strange = next((token for token in targets if token not in names), None)
+        if not targets or strange is not None:
+            raise InputError(Message("A loss needs a next token of the vocabulary at each position."))
+        given = np.asarray(site.window("probabilities", 0), dtype=np.float64)
+        columns = [names.index(token) for token in targets]
+        with np.errstate(divide="ignore"):
+            return float(-np.log(given[np.arange(len(columns)), columns]).mean())
 
 
 def value_of(expression: str, scope: Scope) -> float:

@@ -138,6 +138,15 @@ PRESETS: tuple[Preset, ...] = (
         N_("Masked after the softmax, the rows no longer sum to one; switch it to before."),
     ),
     Preset(
+        "answer-in-sight",
+        _MASKS,
+        N_("The answer in sight"),
+        N_(
+            "Without a mask this head reads the answer: each token copies the next one, and the loss is "
+            "almost 0. With the causal mask there is nothing to copy at [cat]."
+        ),
+    ),
+    Preset(
         "fully-masked-row",
         _MASKS,
         N_("A fully masked row"),
@@ -264,6 +273,15 @@ PRESETS: tuple[Preset, ...] = (
         N_(
             "Unscaled scores have standard deviation √512 = 22.6, and one key takes all the weight; "
             "switch the scale on."
+        ),
+    ),
+    Preset(
+        "three-averages",
+        _SIZE,
+        N_("Three layers, one average"),
+        N_(
+            "Residual connections and feed-forward layers are missing: every layer only averages, the three "
+            "maps multiply to one, and all tokens drift to the same vector."
         ),
     ),
     Preset(

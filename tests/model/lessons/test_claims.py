@@ -16,7 +16,7 @@ from attnviz.compute.execute import execute
 from attnviz.errors import InputError
 from attnviz.i18n import LANGUAGES
 from attnviz.model.claims.own import answers
-from attnviz.model.claims.scope import Scope, holds
+from attnviz.model.claims.scope import Scope, holds, value_of
 from attnviz.model.claims.verdict import VERDICTS
 from attnviz.model.io.json_text import document_from, parse, write
 from attnviz.model.lessons.checking import problems, scope_of
@@ -50,7 +50,31 @@ def toy_weights(mask: np.ndarray | None = None) -> np.ndarray:
 CAUSAL = np.tril(np.ones((4, 4), dtype=bool))
 NORMED = UNIT @ UNIT.T
 
+
+def loss_of_one_place_ahead() -> float:
+    """The loss of a head whose bias of 12 looks one place ahead, over vectors of length 3 at right angles."""
+    words = "the cat sat on the mat".split()
+    names = list(dict.fromkeys(words))
+    vectors = 3 * np.eye(5)[[names.index(word) for word in words]]
+    scores = vectors @ vectors.T / np.sqrt(5) + 12 * np.eye(6, k=1)
+    weights = np.exp(scores) / np.exp(scores).sum(1, keepdims=True)
+    logits = weights @ vectors @ (3 * np.eye(5))
+    probabilities = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    return float(-np.mean([np.log(probabilities[i, names.index(words[i + 1])]) for i in range(5)]))
+
+
+def one_after_the_other_and_at_once() -> tuple[np.ndarray, np.ndarray]:
+    """Three averages of the same vectors, and their product."""
+    chance = np.random.default_rng(0)
+    first, second, third = chance.dirichlet(np.ones(6), (3, 6))
+    vectors = chance.standard_normal((6, 4))
+    return third @ (second @ (first @ vectors)), (third @ second @ first) @ vectors
+
+
 BY_HAND: dict[str, Callable[[], tuple[bool, bool | None]]] = {
+    "one-map": lambda: (np.allclose(*one_after_the_other_and_at_once()), None),
+    "sees-the-answer": lambda: (loss_of_one_place_ahead() < 0.001, None),
+    "needed-in-decoding": lambda: (np.tri(11)[-1].sum() < 11, None),
     "nearest-word": lambda: (np.allclose(WORDS[:3] @ WORDS[3], [0.53, 0.66, 0.40]), None),
     "diagonal": lambda: (
         list((WORDS @ WORDS.T).argmax(1)) == [0, 1, 2, 3],
@@ -185,6 +209,11 @@ def test_every_card_is_whole(language: str) -> None:
 
 def test_every_verdict_occurs() -> None:
     assert {one.verdict for one in verdicts().values()} == {row.id for row in VERDICTS}
+
+
+def test_the_loss_of_the_answer_in_sight_is_that_of_the_hand() -> None:
+    scope = scope_of(STEPS["sees-the-answer"].scene, load_preset, execute)
+    assert value_of("loss", scope) == pytest.approx(loss_of_one_place_ahead(), abs=1e-12)
 
 
 def test_numbers_of_a_random_preset_are_those_of_numpy() -> None:

@@ -226,7 +226,8 @@ SOLUTIONS: dict[str, tuple[tuple[str, object], ...]] = {
     "cache": (("heads.n_kv_heads", 1),),
     "sampling": (("temperature", 20.0),),
     "cost": (("masks", [{"kind": "causal"}, {"kind": "window", "left": 9, "right": 0}]),),
-    "training": (("dropout.training", False),),
+    "training/cheat": (("masks", [{"kind": "causal"}]),),
+    "training/try": (("dropout.training", False),),
     "recurrent": (("masks", [{"kind": "causal"}, {"kind": "window", "left": 9, "right": 0}]),),
 }
 """Changes after which the task of a lesson is done."""
