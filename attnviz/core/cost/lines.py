@@ -14,10 +14,11 @@ from typing import Literal, NamedTuple
 from attnviz.core.cost.architecture import Architecture
 from attnviz.i18n import _
 
-Unit = Literal["", "FLOP", "B", "tokens", "sequences"]
+Unit = Literal["", "FLOP", "B", "ns", "tokens", "sequences"]
 Kind = Literal["term", "part", "total", "title", "note"]
 
 _SI = ("", "k", "M", "G", "T", "P", "E", "Z", "Y")
+_BELOW_ONE = ("n", "µ", "m", "")
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "Zi", "Yi")
 
 
@@ -123,6 +124,8 @@ def rounded(value: int, unit: Unit) -> str:
     """
     if abs(value) < 1000 or unit in ("tokens", "sequences"):
         return ""
+    if unit == "ns":
+        return f"{_scaled(value, 1000, _BELOW_ONE)}s"
     decimal = _scaled(value, 1000, _SI)
     if unit != "B":
         return f"{decimal}{unit}".strip()

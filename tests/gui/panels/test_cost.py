@@ -21,6 +21,7 @@ from attnviz.gui.look.theme import DARK, LIGHT
 from attnviz.gui.panels.cost.curve import CostCurve
 from attnviz.gui.panels.cost.lines import CostLines
 from attnviz.gui.panels.cost.panel import CostPanel
+from attnviz.gui.panels.cost.question import OWN, QUANTITIES
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.numbers.drag import DragNumber
@@ -154,12 +155,23 @@ def test_every_quantity_has_its_lines(panel: CostPanel, quantity: str, expected:
 
 
 @pytest.mark.parametrize("model", PUBLISHED, ids=lambda m: m.id)
-@pytest.mark.parametrize("quantity", ["cache", "fits", "parameters", "prefill", "step", "stages"])
+@pytest.mark.parametrize("quantity", [row.id for row in QUANTITIES])
 def test_no_choice_raises(panel: CostPanel, model, quantity: str) -> None:  # type: ignore[no-untyped-def]
     choose(panel, "cost_source", model.id)
     choose(panel, "cost_quantity", quantity)
     assert model.source in said(panel).replace("\n", " ")
     assert len(find(panel, CostCurve, "cost_curve").series()) >= 5
+
+
+def test_a_device_sets_its_peaks_and_own_peaks_are_no_device(qtbot: QtBot, panel: CostPanel) -> None:
+    choose(panel, "cost_source", "llama-2-7b")
+    choose(panel, "cost_quantity", "bound")
+    choose(panel, "cost_device", "RTX 4090")
+    assert (panel.question.tflops, panel.question.bandwidth) == (165, 1008)
+    assert "NVIDIA GeForce RTX 4090" in said(panel) and "Bound by memory" in said(panel)
+    type_number(qtbot, panel, "cost_bandwidth", "1000000")
+    assert panel.question.device == OWN and "RTX 4090" not in said(panel)
+    assert "Bound by memory: 0.995" not in said(panel)
 
 
 def test_what_fits_starts_with_the_chosen_memory(panel: CostPanel) -> None:

@@ -12,9 +12,10 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
 from attnviz.core.cost.architecture import Architecture, Latent
 from attnviz.core.cost.memory import FORMATS, MEMORIES_GB
+from attnviz.core.cost.roofline import DEVICE_BY_ID
 from attnviz.core.dims import group_counts
 from attnviz.gui.look.theme import GRID
-from attnviz.gui.panels.cost.question import EXPERIMENT, Question
+from attnviz.gui.panels.cost.question import EXPERIMENT, OWN, Question
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.numbers.drag import DragNumber
@@ -126,11 +127,21 @@ def _has_window(q: Question) -> bool:
 
 
 def _has_groups(q: Question) -> bool:
-    return bool(q.kv_format.group or (q.quantity == "fits" and q.format(q.weights).group))
+    return bool(q.kv_format.group or (_weighs(q) and q.format(q.weights).group))
 
 
 def _weighs(q: Question) -> bool:
-    return q.quantity in ("fits", "stages")
+    return q.quantity in ("fits", "stages", "bound")
+
+
+def _has_device(q: Question) -> bool:
+    return q.quantity == "bound"
+
+
+def _set_device(q: Question, id_: str) -> Question:
+    if id_ not in DEVICE_BY_ID:
+        return q
+    return replace(q, tflops=DEVICE_BY_ID[id_].tflops, bandwidth=DEVICE_BY_ID[id_].bandwidth)
 
 
 def _field(name: str, label: str, access: tuple[Read, Edit], **rest: Any) -> CostField:
@@ -178,6 +189,31 @@ FIELDS: tuple[CostField, ...] = (
         of_shapes=False,
         shown=lambda q: q.quantity == "fits",
         hint=N_("Device memory; GB is 10⁹ bytes"),
+    ),
+    _field(
+        "device",
+        N_("device"),
+        (lambda q: q.device, _set_device),
+        options=(*DEVICE_BY_ID, OWN),
+        of_shapes=False,
+        shown=_has_device,
+        hint=N_("Sets the two published peaks below"),
+    ),
+    _field(
+        "tflops",
+        "TFLOP/s",
+        _plain("tflops"),
+        of_shapes=False,
+        shown=_has_device,
+        hint=N_("Peak of dense 16-bit matrix products, in 10¹² operations per second"),
+    ),
+    _field(
+        "bandwidth",
+        "GB/s",
+        _plain("bandwidth"),
+        of_shapes=False,
+        shown=_has_device,
+        hint=N_("Bandwidth of the device memory, in 10⁹ bytes per second"),
     ),
     _field("layers", N_("layers L"), _shape("layers"), most=1000),
     _field("d_model", "d_model", _shape("d_model")),

@@ -9,10 +9,14 @@ from attnviz.core.cost import stack as cost_stack
 from attnviz.core.cost.architecture import Architecture
 from attnviz.core.cost.lines import Line
 from attnviz.core.cost.memory import FORMAT_BY_ID, MEMORIES_GB, Format
+from attnviz.core.cost.roofline import DEVICE_BY_ID, DEVICES, roofline
 from attnviz.i18n import N_, _
 from attnviz.model.explain.architectures import counts_every_mask
 from attnviz.model.published import PUBLISHED_BY_ID
 from attnviz.model.trace import Trace
+
+OWN = "–"
+"""The place of the device for peaks that none in the table has."""
 
 EXPERIMENT = "experiment"
 """The source that follows the document; the others are ids of published models."""
@@ -33,6 +37,7 @@ QUANTITIES: tuple[Quantity, ...] = (
     Quantity("parameters", N_("Parameters"), "cache"),
     Quantity("prefill", N_("Prefill"), "prefill"),
     Quantity("step", N_("Decoding step"), "step"),
+    Quantity("bound", N_("Compute or memory"), "step"),
     Quantity("stages", N_("Bytes of each stage"), "stages"),
 )
 
@@ -57,6 +62,8 @@ class Question:
     kv: str = "float16"
     group: int = 32
     memory_gb: int = MEMORIES_GB[1]
+    tflops: int = DEVICES[0].tflops
+    bandwidth: int = DEVICES[0].bandwidth
     is_edited: bool = False
 
     def format(self, id_: str) -> Format:
@@ -69,6 +76,12 @@ class Question:
         """Everything that is counted, an encoder first."""
         before = tuple(a for a in self.rest if a.n_tokens)
         return (*before, self.architecture, *(a for a in self.rest if not a.n_tokens))
+
+    @property
+    def device(self) -> str:
+        """The id of the device that has these peaks; `OWN` if none has."""
+        peaks = self.tflops, self.bandwidth
+        return next((row.id for row in DEVICES if (row.tflops, row.bandwidth) == peaks), OWN)
 
     @property
     def kv_format(self) -> Format:
@@ -121,6 +134,8 @@ def bill(question: Question, trace: Trace | None) -> tuple[Line, ...]:
         return _fits(q)
     if q.quantity == "stages":
         return _stages(q, trace)
+    if q.quantity == "bound":
+        return _bound(q, trace)
     return cost_stack.cache(stack, q.n, q.kv_format, q.batch)
 
 
@@ -143,6 +158,14 @@ def _fits(q: Question) -> tuple[Line, ...]:
         Line(_("Activations, workspace and fragmentation are not counted; GB is 10⁹ bytes."), kind="note")
     )
     return tuple(lines)
+
+
+def _bound(q: Question, trace: Trace | None) -> tuple[Line, ...]:
+    """The device, then the bound of each pass."""
+    device = DEVICE_BY_ID.get(q.device)
+    lines = roofline(q.stack, q.n, q.batch, q.format(q.weights), q.kv_format, q.tflops, q.bandwidth)
+    named = (Line(device.name, kind="title"),) if device is not None else ()
+    return (*named, *lines, *_other_masks(q, trace))
 
 
 def _stages(q: Question, trace: Trace | None) -> tuple[Line, ...]:
