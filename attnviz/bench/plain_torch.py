@@ -1,4 +1,4 @@
-"""Attention as usually written in torch, on the CPU: raw scores, weights and output, all three stored."""
+"""Attention as usually written in torch, on the CPU, with all stages stored; and torch's fused one."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.bench.cases import Size
@@ -53,5 +54,19 @@ def plain_torch(
             weights = torch.softmax(scaled, dim=-1)
             output = (weights @ v).transpose(0, 1).reshape(size.n, -1)
             return scores, weights, output if made is None else output @ made[3]
+
+    return call
+
+
+def fused_torch(q: Floats, k: Floats, v: Floats) -> Callable[[], Floats]:
+    """A call of torch's fused causal attention over q, k and v, each (head, token, feature)."""
+    import torch
+
+    queries, keys, values = (torch.from_numpy(part)[None] for part in (q, k, v))
+
+    def call() -> Floats:
+        with torch.inference_mode():
+            found = torch.nn.functional.scaled_dot_product_attention(queries, keys, values, is_causal=True)
+        return np.asarray(found[0].numpy())
 
     return call

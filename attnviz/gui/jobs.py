@@ -42,6 +42,7 @@ JOBS: tuple[Job, ...] = (
     Job("grid", N_("Drawing the heads")),
     Job("search", N_("Searching the heads")),
     Job("effects", N_("Ablating the heads")),
+    Job("timed", N_("Timing the implementations")),
     Job("lens", N_("Computing the logit lens")),
     Job("patching", N_("Patching the stages")),
     Job("failures", N_("Checking the stages")),

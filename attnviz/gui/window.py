@@ -193,6 +193,7 @@ class Window(QMainWindow):
         """Connect a new panel with what computes for it."""
         watches = {
             "compare": self._watch_comparisons,
+            "cost": self._watch_cost,
             "grid": self._watch_grid,
             "head": self._watch_head,
             "lesson": self._watch_lessons,
@@ -243,6 +244,14 @@ class Window(QMainWindow):
         self.compare_live.failed.connect(self.status.warn)
         self.compare_live.pinned_changed.connect(self._show_pinned)
         self._show_pinned()
+
+    def _watch_cost(self) -> None:
+        from attnviz.gui.live.timed import TimedLive
+        from attnviz.gui.panels.cost.panel import CostPanel
+
+        panel = self.panels["cost"]
+        assert isinstance(panel, CostPanel)
+        self.timed_live = TimedLive(panel, self.decode_scheduler, self)
 
     def _watch_lessons(self) -> None:
         from attnviz.gui.panels.lesson.panel import LessonPanel

@@ -14,6 +14,8 @@ from PySide6.QtGui import QColor, QGuiApplication
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QLineEdit, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
+from attnviz.bench.cases import Size
+from attnviz.bench.implementations import IMPLEMENTATIONS, timed
 from attnviz.core.cost.memory import FORMAT_BY_ID, cache_bytes
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
@@ -23,6 +25,7 @@ from attnviz.gui.panels.cost.lines import CostLines
 from attnviz.gui.panels.cost.panel import CostPanel
 from attnviz.gui.panels.cost.question import OWN, QUANTITIES
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.segmented import Segmented
@@ -161,6 +164,20 @@ def test_no_choice_raises(panel: CostPanel, model, quantity: str) -> None:  # ty
     choose(panel, "cost_quantity", quantity)
     assert model.source in said(panel).replace("\n", " ")
     assert len(find(panel, CostCurve, "cost_curve").series()) >= 5
+
+
+def test_three_implementations_are_timed_when_wanted(panel: CostPanel) -> None:
+    asked: list[Size] = []
+    panel.measure_wanted.connect(asked.append)
+    choose(panel, "cost_quantity", "timed")
+    assert all(row.hint in said(panel) for row in IMPLEMENTATIONS)
+    find(panel, Button, "cost_measure").click()
+    a = panel.question.architecture
+    assert asked == [Size(panel.question.n, a.n_heads, a.d_head)]
+    panel.show_timed(asked[0], timed(asked[0]))
+    QApplication.processEvents()
+    assert all(f"{row.title}\t" in said(panel) for row in IMPLEMENTATIONS)
+    assert "The outputs differ by at most" in said(panel)
 
 
 def test_a_device_sets_its_peaks_and_own_peaks_are_no_device(qtbot: QtBot, panel: CostPanel) -> None:

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from weakref import ref
 
-from PySide6.QtCore import QSize, Qt, QTimer, Slot
+from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QFont, QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QLayout, QSizePolicy, QVBoxLayout, QWidget
 
+from attnviz.bench.cases import Size
+from attnviz.bench.implementations import Timed
 from attnviz.core.cost.lines import Line, rounded
 from attnviz.core.cost.stack import Stack
 from attnviz.gui.look.fonts import ui_font
@@ -17,12 +19,21 @@ from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.gui.panels.cost.curve import CostCurve, Measured
 from attnviz.gui.panels.cost.fields import CostFields
 from attnviz.gui.panels.cost.lines import CostLines
-from attnviz.gui.panels.cost.question import EXPERIMENT, QUANTITIES, Question, bill, of_published, origin
+from attnviz.gui.panels.cost.question import (
+    EXPERIMENT,
+    QUANTITIES,
+    Question,
+    bill,
+    of_published,
+    origin,
+    timings,
+)
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.stage_heat import differ_in_vectors_alone
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.combo import Combo
+from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.elided import WholeLabel
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.segmented import Segmented
@@ -51,11 +62,14 @@ class CostPanel(Panel):
     """Choose whose cost and which quantity; drag the sizes; read the arithmetic and the curve."""
 
     follows = ()
+    measure_wanted = Signal(object)
+    """The `Size` of the attention that is to be timed."""
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
         self.question = _of_experiment(Question(architecture=architecture_of(store.experiment)), store)
         self._runs: list[tuple[object, Measured]] = []
+        self._timed: dict[Size, tuple[Timed, ...]] = {}
         self._make_controls()
         self.lines = CostLines()
         self.lines.setObjectName("cost_lines")
@@ -106,6 +120,8 @@ class CostPanel(Panel):
         self._side.set_options([("lines", _("arithmetic"), ""), ("curve", _("curve"), "")])
         self._side.setAccessibleName(_("Display"))
         self._reset.setText(_("as published"))
+        self._measure.setText(_("Measure"))
+        self._measure.setToolTip(plain_tooltip(_("Times the three on this machine, over equal numbers")))
         self._copy.setText(_("Copy"))
         self._copy.setAccessibleName(_("Copy the arithmetic"))
         self.lines.setAccessibleName(_("Arithmetic of the cost"))
@@ -143,6 +159,9 @@ class CostPanel(Panel):
         self._reset = Button()
         self._reset.setObjectName("cost_reset")
         self._reset.clicked.connect(self._on_reset)
+        self._measure = Button()
+        self._measure.setObjectName("cost_measure")
+        self._measure.clicked.connect(self._on_measure)
         self._copy = Button()
         self._copy.setObjectName("cost_copy")
         self._copy.clicked.connect(self._on_copy)
@@ -178,7 +197,10 @@ class CostPanel(Panel):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(GRID - 2)
         column.addLayout(top)
-        column.addWidget(self._total)
+        result = QHBoxLayout()
+        result.addWidget(self._total, 1)
+        result.addWidget(self._measure)
+        column.addLayout(result)
         column.addLayout(body, 1)
 
     @Slot()
@@ -221,7 +243,9 @@ class CostPanel(Panel):
         bar = self._fields_scroll.verticalScrollBar().sizeHint().width()
         self._fields_scroll.setFixedWidth(max(self.fields.minimumSizeHint().width() + bar, FIELDS_PX))
         trace = self.store.trace
-        lines = bill(q, trace)
+        self._measure.setVisible(q.quantity == "timed")
+        size = q.timed_size
+        lines = timings(size, self._timed.get(size)) if q.quantity == "timed" else bill(q, trace)
         self.lines.set_lines((*lines, *origin(q)))
         self._total.set_line(_sentence(lines))
         key = _shapes(q.stack) if q.source == EXPERIMENT else None
@@ -249,6 +273,15 @@ class CostPanel(Panel):
     @Slot(int)
     def _on_n(self, n: int) -> None:
         self.ask(replace(self.question, n=n))
+
+    def show_timed(self, size: Size, found: tuple[Timed, ...]) -> None:
+        """The times of an attention have arrived."""
+        self._timed[size] = found
+        self._show_soon()
+
+    @Slot()
+    def _on_measure(self) -> None:
+        self.measure_wanted.emit(self.question.timed_size)
 
     @Slot()
     def _on_copy(self) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from attnviz.bench.cases import Size
+from attnviz.bench.implementations import IMPLEMENTATIONS, Timed
 from attnviz.core.cost import memory as cost_memory
 from attnviz.core.cost import stack as cost_stack
 from attnviz.core.cost.architecture import Architecture
 from attnviz.core.cost.lines import Line
 from attnviz.core.cost.memory import FORMAT_BY_ID, MEMORIES_GB, Format
-from attnviz.core.cost.roofline import DEVICE_BY_ID, DEVICES, roofline
-from attnviz.i18n import N_, _
+from attnviz.core.cost.roofline import DEVICE_BY_ID, DEVICES, NANO, roofline
+from attnviz.i18n import N_, _, ngettext
 from attnviz.model.explain.architectures import counts_every_mask
 from attnviz.model.published import PUBLISHED_BY_ID
 from attnviz.model.trace import Trace
@@ -38,6 +40,7 @@ QUANTITIES: tuple[Quantity, ...] = (
     Quantity("prefill", N_("Prefill"), "prefill"),
     Quantity("step", N_("Decoding step"), "step"),
     Quantity("bound", N_("Compute or memory"), "step"),
+    Quantity("timed", N_("Implementations"), "prefill"),
     Quantity("stages", N_("Bytes of each stage"), "stages"),
 )
 
@@ -76,6 +79,12 @@ class Question:
         """Everything that is counted, an encoder first."""
         before = tuple(a for a in self.rest if a.n_tokens)
         return (*before, self.architecture, *(a for a in self.rest if not a.n_tokens))
+
+    @property
+    def timed_size(self) -> Size:
+        """One attention of these shapes, as it is timed: as many key heads as query heads."""
+        a = self.architecture
+        return Size(self.n, a.n_heads, a.d_qk)
 
     @property
     def device(self) -> str:
@@ -166,6 +175,26 @@ def _bound(q: Question, trace: Trace | None) -> tuple[Line, ...]:
     lines = roofline(q.stack, q.n, q.batch, q.format(q.weights), q.kv_format, q.tflops, q.bandwidth)
     named = (Line(device.name, kind="title"),) if device is not None else ()
     return (*named, *lines, *_other_masks(q, trace))
+
+
+def timings(size: Size, found: tuple[Timed, ...] | None) -> tuple[Line, ...]:
+    """The times of the three implementations; a request to measure where they are missing."""
+    title = _("Causal attention, {n} tokens, {heads} heads of {d_head} features, float32")
+    named = title.format(n=f"{size.n:,}", heads=size.heads, d_head=size.d_head)
+    lines = [Line(named, kind="title")]
+    for row in IMPLEMENTATIONS:
+        one = next((one for one in found or () if one.implementation is row), None)
+        if one is not None:
+            threads = ngettext("{n} thread", "{n} threads", one.threads).format(n=one.threads)
+            lines.append(Line(_(row.title), "", threads, round(one.seconds * NANO), "ns", "total"))
+        elif found is not None or row.omits(size):
+            why = _("{title}: not timed at this size, or its package is missing")
+            lines.append(Line(why.format(title=_(row.title)), kind="note"))
+        lines.append(Line(_(row.hint), kind="note"))
+    if found:
+        same = _("Median of calls in turns. The outputs differ by at most {difference}.")
+        lines.append(Line(same.format(difference=f"{max(o.difference for o in found):.0e}"), kind="note"))
+    return tuple(lines)
 
 
 def _stages(q: Question, trace: Trace | None) -> tuple[Line, ...]:
