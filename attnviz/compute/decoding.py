@@ -37,6 +37,9 @@ KEPT_BYTES = 256 * 1024**2
 SHARES = (0.0, 0.5, 0.65, 0.9, 1.0)
 """Approximate start and end of the steps, the full pass, their comparison and the reading of the cache."""
 
+TOLERANCE = {"float64": 1e-12, "float32": 1e-4, "float16": 3e-2, "bfloat16": 2e-1}
+"""Differences below this are rounding of the dtype, for numbers near 1."""
+
 MOST_LATER = 1e-3
 """A relative difference above this counts as different, however large the scores are."""
 
@@ -89,19 +92,32 @@ class Decoded:
         """The greatest difference of all stages."""
         return max(self.differences.values(), default=0.0)
 
-    def is_equal(self, tolerance: float) -> bool:
+    @property
+    def is_equal(self) -> bool:
         """True if both sides have every number and no difference exceeds rounding."""
-        return not self.undefined and self.is_within(tolerance)
+        return not self.undefined and self.is_within
 
-    def is_within(self, tolerance: float) -> bool:
-        """True if no difference exceeds rounding: `tolerance` for numbers near 1, more for larger ones.
+    @property
+    def is_within(self) -> bool:
+        """True if no difference exceeds rounding."""
+        return self.first_beyond is None
 
-        The exponential of the softmax turns the absolute rounding of the scores into a relative one, which
-        every later stage inherits, including those of later sites.
+    @property
+    def first_beyond(self) -> str | None:
+        """The first stage in data-flow order whose difference exceeds rounding; None without one.
+
+        `TOLERANCE` is for numbers near 1; larger ones may differ by more. The exponential of the softmax
+        turns the absolute rounding of the scores into a relative one, which every later stage inherits,
+        including those of later sites.
         """
-        return all(
-            math.isfinite(difference) and difference <= self._allowed(stage, tolerance)
-            for stage, difference in self.differences.items()
+        tolerance = TOLERANCE[self.decoding.dtype]
+        return next(
+            (
+                name
+                for name, difference in self.differences.items()
+                if not (math.isfinite(difference) and difference <= self._allowed(name, tolerance))
+            ),
+            None,
         )
 
     @property

@@ -30,7 +30,7 @@ def decoded(scale: float) -> Decoded:
 
 @pytest.mark.parametrize("scale", [1.0, 1e3, 1e8, 1e100])
 def test_rounding_of_large_numbers_is_no_difference(scale: float) -> None:
-    assert decoded(scale).is_equal(1e-12)
+    assert decoded(scale).is_equal
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e3, 1e100])
@@ -39,20 +39,20 @@ def test_a_wrong_number_is_a_difference_at_every_size(scale: float, stage: str, 
     right = decoded(scale)
     size = 1.0 if stage == "weights" else 4 * scale
     for wrong in (share * size, float("inf")):
-        assert not dataclasses.replace(right, differences={stage: wrong}).is_equal(1e-12)
+        assert not dataclasses.replace(right, differences={stage: wrong}).is_equal
 
 
 def test_near_one_the_tolerance_is_what_it_says() -> None:
     right = decoded(0.1)
-    assert dataclasses.replace(right, differences={"weights": 0.9e-12}).is_equal(1e-12)
-    assert not dataclasses.replace(right, differences={"weights": 1.1e-12}).is_equal(1e-12)
+    assert dataclasses.replace(right, differences={"weights": 0.9e-12}).is_equal
+    assert not dataclasses.replace(right, differences={"weights": 1.1e-12}).is_equal
 
 
 @pytest.mark.parametrize("scale", [1e200, 1.0])
 def test_nan_on_both_sides_is_neither_equal_nor_different(scale: float) -> None:
     """Products of 1e200 are past float64: every weight is NaN, with the cache and without."""
     found = decoded(scale)
-    assert found.is_equal(1e-12) == (scale == 1.0)
+    assert found.is_equal == (scale == 1.0)
     assert found.undefined.get("weights", (0, 64)) == ((64, 64) if scale > 1.0 else (0, 64))
     n_vocabulary = len(found.decoding.vocabulary)
     if scale > 1.0:
@@ -69,7 +69,7 @@ def test_every_site_of_a_stack_is_compared_and_equal(case: str, dtype: str, tole
     found = decode_and_compare(replace(STACKS[case], dtype=dtype), "numpy", "cpu", lambda: None, 1)
     sites = site_names(found.decoding.experiment)
     assert {name.rpartition(".")[0] for name in found.differences} == set(sites)
-    assert found.is_equal(tolerance) and found.worst < 1e-4
+    assert found.is_equal and found.worst < 1e-4
 
 
 @pytest.mark.parametrize("name", ["decoder.0.self.scores", "decoder.1.self.q", "decoder.1.cross.ffn_hidden"])
@@ -78,7 +78,7 @@ def test_a_wrong_number_of_any_site_is_a_difference(name: str) -> None:
     assert name in right.differences
     for share in (1e-6, float("inf")):
         wrong = {**right.differences, name: share * max(right.sizes[name], 1.0)}
-        assert not dataclasses.replace(right, differences=wrong).is_equal(1e-12)
+        assert not dataclasses.replace(right, differences=wrong).is_equal
 
 
 def test_scores_are_measured_by_the_vectors_that_are_multiplied() -> None:
@@ -86,7 +86,5 @@ def test_scores_are_measured_by_the_vectors_that_are_multiplied() -> None:
     found = decoded(1e6)
     tiny = {**found.sizes, "scores": 1e-3}
     off_by_rounding = {"scores": found.scores * 1e-14}
-    assert dataclasses.replace(found, sizes=tiny, differences=off_by_rounding).is_equal(1e-12)
-    assert not dataclasses.replace(found, sizes=tiny, differences={"scores": found.scores * 1e-9}).is_equal(
-        1e-12
-    )
+    assert dataclasses.replace(found, sizes=tiny, differences=off_by_rounding).is_equal
+    assert not dataclasses.replace(found, sizes=tiny, differences={"scores": found.scores * 1e-9}).is_equal

@@ -8,10 +8,11 @@ from PySide6.QtCore import QObject, Slot
 
 from attnviz.compute.scheduler import CancelToken, Scheduler
 from attnviz.gui.failure import is_expected
-from attnviz.model.failures.checks import Finding, first_finding
+from attnviz.gui.live.trace import GUI_CORES
 
 if TYPE_CHECKING:
     from attnviz.gui.panels.failures import FailuresPanel
+    from attnviz.model.failures.checks import Finding
     from attnviz.model.trace import Trace
 
 KEY = "failures"
@@ -33,7 +34,9 @@ class FailuresLive(QObject):
             return
 
         def job(token: CancelToken) -> Finding | None:
-            return first_finding(trace, token.check)
+            from attnviz.compute.failures import first_failure
+
+            return first_failure(trace, GUI_CORES, token.progress)
 
         self._scheduler.submit(job, self._panel.show_finding, self._on_failed, key=KEY)
 

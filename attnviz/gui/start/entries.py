@@ -32,7 +32,7 @@ class Entry:
 
 ENTRIES: tuple[Entry, ...] = (
     Entry("workspace_learn", "learn", N_("Learn"), N_("Short lessons on the live program"), is_filled=True),
-    Entry("import_model", "model", N_("Open a model"), N_("A folder or a file of safetensors")),
+    Entry("import_model", "model", N_("Open a model"), N_("A folder of safetensors, or a GGUF file")),
     Entry("empty", "new", N_("Empty document"), N_("Your text, random numbers")),
 )
 

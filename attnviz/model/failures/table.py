@@ -9,7 +9,9 @@ from functools import partial
 from msgspec.structs import replace
 
 from attnviz.i18n import N_
+from attnviz.model.caches import Cache, QuantisedCache, RingCache
 from attnviz.model.edit.block import set_block, usual_feed_forward
+from attnviz.model.edit.generation import set_cache
 from attnviz.model.edit.layers import set_n_layers
 from attnviz.model.masks import mask_of
 from attnviz.model.operands.matrices import vectors_array
@@ -24,6 +26,8 @@ from attnviz.model.why_not import unscaled
 LARGEST = {"float16": 65504.0, "bfloat16": 3e38, "float32": 3e38, "float64": 1.7e308}
 """A scale near the largest number of each precision: scores above 1 overflow."""
 DEEP = 12
+FEWEST_CACHED = 4
+"""Fewer tokens fit into half of a cache that is worth the name."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,7 @@ class Failure:
     """One failure. `title`, `says` (what goes wrong and why) and `cure` are messages.
 
     `breaks(experiment, site)` is the broken experiment, or None where the failure cannot happen; `needs` says
-    why. `check` is the property of `CHECKS` that is lost.
+    why. `check` is the property of `CHECKS` that is lost; empty if decoding no longer equals the full pass.
     """
 
     id: str
@@ -102,6 +106,14 @@ def _deep_post_norm(experiment: Experiment, site: str) -> Experiment | None:
     return set_n_layers(replace(only, vocabulary=None, writing=None, readout="none"), DEEP)
 
 
+def _with_cache(cache: Callable[[int], Cache], experiment: Experiment, site: str) -> Experiment | None:
+    """Decoding with a cache that does not keep everything; the full pass stays as it is."""
+    here = at(experiment, site)
+    if here.place.kind != "self" or here.n_queries < FEWEST_CACHED:
+        return None
+    return set_cache(experiment, cache(len(experiment.tokens)))
+
+
 FAILURES: tuple[Failure, ...] = (
     Failure(
         "late-mask",
@@ -143,6 +155,24 @@ FAILURES: tuple[Failure, ...] = (
         "order",
         _without_positions,
         N_("two tokens at least"),
+    ),
+    Failure(
+        "evicted-sink",
+        N_("The first tokens evicted"),
+        N_("A cache of the last positions alone drops the first ones, where many heads put their weight."),
+        N_("Keep the first positions too: sinks + window. Or mask what the cache does not hold."),
+        "",
+        partial(_with_cache, lambda n: RingCache(n // 2)),
+        N_("a self-attention over four tokens at least"),
+    ),
+    Failure(
+        "quantised-cache",
+        N_("A cache of 4 bits"),
+        N_("Keys and values come back rounded to one of 15 steps, and with them the scores."),
+        N_("Keep 8 bits, or the dtype of the run."),
+        "",
+        partial(_with_cache, lambda n: QuantisedCache(4)),
+        N_("a self-attention over four tokens at least"),
     ),
     Failure(
         "post-norm",

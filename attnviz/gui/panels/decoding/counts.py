@@ -65,10 +65,6 @@ TIME = "milliseconds"
 NOT_MEASURED, MEASURING = "–", "…"
 """Placeholders of a missing time, and of one being measured."""
 
-TOLERANCE = {"float64": 1e-12, "float32": 1e-4, "float16": 3e-2, "bfloat16": 2e-1}
-"""Differences below this are rounding of the dtype; larger ones change the light."""
-
-
 MOST_UNDEFINED = 6
 """Stages with NaN that the light's tooltip lists: NaN propagates to all later stages."""
 
@@ -105,7 +101,7 @@ def verdict(decoded: Decoded) -> Verdict:
     heading = ngettext("Largest difference over {n} step:", "Largest difference over all {n} steps:", n)
     heading = heading.format(n=n)
     stages, worst = "\n".join((heading, *_worst_stages(decoded))), number(decoded.worst, 1)
-    is_within = decoded.is_within(TOLERANCE[decoded.decoding.dtype])
+    is_within = decoded.is_within
     if decoded.is_undefined or (decoded.undefined and is_within):
         return Verdict(
             "undefined", _undefined_text(decoded, worst), "\n".join((stages, *_undefined(decoded)))

@@ -221,7 +221,7 @@ def test_using_another_token_branches_the_text_and_marks_it(bench: PanelBench[De
     text = bench.find(StoryText, "decode_text")
     assert again.decoding.reused == n + 4 and again.decoding.steps[n + 4].token == wanted
     assert [i for i, chip in enumerate(text._chips) if chip.is_forced] == [n + 4]
-    assert again.is_equal(1e-4)
+    assert again.is_equal
     bench.panel.go_to(n + 3)
     assert bench.find(QLabel, "decode_others").text().startswith("forced: “")
     shown = text.grab().toImage()
