@@ -21,6 +21,11 @@ from transformers import (  # noqa: E402
     CLIPVisionConfig,
     CLIPVisionModel,
     CLIPVisionModelWithProjection,
+    Dinov2Config,
+    Dinov2ForImageClassification,
+    Dinov2Model,
+    SiglipVisionConfig,
+    SiglipVisionModel,
     ViTConfig,
     ViTForImageClassification,
     ViTModel,
@@ -84,6 +89,13 @@ CASES = {
         IMAGES,
         "vision_model.post_layernorm",
     ),
+}
+DINO = {key: value for key, value in IMAGES.items() if key != "intermediate_size"} | {"mlp_ratio": 2}
+CASES |= {
+    "SigLIP": (SiglipVisionModel, SiglipVisionConfig, IMAGES, "post_layernorm"),
+    "DINOv2": (Dinov2Model, Dinov2Config, DINO, "layernorm"),
+    "DINOv2 with a gate": (Dinov2Model, Dinov2Config, {**DINO, "use_swiglu_ffn": True}, "layernorm"),
+    "DINOv2 with classes": (Dinov2ForImageClassification, Dinov2Config, DINO, "dinov2.layernorm"),
 }
 ENGINES = {"numpy": NumpyEngine("float64"), "torch": TorchEngine("float64", "cpu")}
 
@@ -242,3 +254,22 @@ def test_a_picture_of_a_document_is_checked(fields: dict[str, Any]) -> None:
     good = {"png": b"\x89PNG\r\n\x1a\n", "rows": 2, "columns": 2, "begin": 0}
     with pytest.raises(ValueError, match=r"image\."):
         Patches(**{**good, **fields})
+
+
+def test_a_picture_for_dino_has_the_size_of_its_positions(tmp_path: Path) -> None:
+    """Its file crops to a size for which other programs interpolate the positions."""
+    with promoted():
+        saved(tmp_path, Dinov2Model, Dinov2Config(**DINO))
+    given = {"do_resize": True, "size": {"shortest_edge": 16}, "do_center_crop": True, "resample": 3}
+    given["crop_size"] = {"height": 12, "width": 12}
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(given))
+    picture = tmp_path / "picture.png"
+    Image.fromarray(np.random.default_rng(0).integers(0, 255, (30, 40, 3), dtype=np.uint8)).save(picture)
+    experiment = import_checkpoint(tmp_path, image=picture).experiment
+    assert len(experiment.tokens) == 1 + 3 * 3
+    # 16 · 14 ÷ 12 pixels on the shorter side, of which the middle 14 are seen.
+    scaled = CLIPImageProcessorPil(size={"shortest_edge": 19}, crop_size=14, do_normalize=False)
+    wanted = scaled(Image.open(picture).convert("RGB"))["pixel_values"][0]
+    made = preparation_of(tmp_path, 14).at(14)
+    seen = np.asarray(made.picture(read_image(picture)), dtype=np.float64).transpose(2, 0, 1) / 255
+    np.testing.assert_allclose(seen, wanted, atol=1e-6)

@@ -1,10 +1,14 @@
 """The two encoders of CLIP, each alone: text is causal, images are not; quick GELU, norms before each half.
+And SigLIP's of images, which has no first token.
 
-Radford et al. 2021, arXiv:2103.00020; keys and names as in `transformers`, models/clip. Their output is a
+Radford et al. 2021, arXiv:2103.00020; Zhai et al. 2023, arXiv:2303.15343; keys and names as in
+`transformers`, models/clip and models/siglip. Their output is a
 vector of each token: the projections into the common space are not imported.
 """
 
 from __future__ import annotations
+
+from msgspec.structs import replace
 
 from attnviz.checkpoints.families import decoder
 from attnviz.checkpoints.families.common import is_tied, norm_after_layers
@@ -80,19 +84,46 @@ TENSORS = (
 _IMAGE_LAYER = "vision_model.encoder.layers.{layer}."
 _IMAGE_EMBEDDINGS = "vision_model.embeddings."
 
-VISION_TENSORS = (
-    Tensor(_IMAGE_EMBEDDINGS + "class_embedding", PLACE + "first", ("d",)),
-    Tensor(
-        _IMAGE_EMBEDDINGS + "patch_embedding.weight", PLACE + "patches", ("d", "channels", "patch", "patch")
-    ),
-    Tensor(_IMAGE_EMBEDDINGS + "position_embedding.weight", "position.table", ("positions", "d")),
+_PATCHES = Tensor(
+    _IMAGE_EMBEDDINGS + "patch_embedding.weight", PLACE + "patches", ("d", "channels", "patch", "patch")
+)
+_IMAGE_POSITIONS = Tensor(
+    _IMAGE_EMBEDDINGS + "position_embedding.weight", "position.table", ("positions", "d")
+)
+_IMAGE_HALVES = (
     *attention(_IMAGE_LAYER + "self_attn.", always, output="out_proj"),
     *two_maps(_IMAGE_LAYER + "mlp.", "fc1", "fc2"),
     *gains_and_biases(
-        ("vision_model.pre_layrnorm", "embedding_norm"),
         (_IMAGE_LAYER + "layer_norm1", "block.norm_1"),
         (_IMAGE_LAYER + "layer_norm2", "block.norm_2"),
         ("vision_model.post_layernorm", "final_norm"),
+    ),
+)
+
+VISION_TENSORS = (
+    Tensor(_IMAGE_EMBEDDINGS + "class_embedding", PLACE + "first", ("d",)),
+    _PATCHES,
+    _IMAGE_POSITIONS,
+    *gains_and_biases(("vision_model.pre_layrnorm", "embedding_norm")),
+    *_IMAGE_HALVES,
+)
+
+SIGLIP_TENSORS = (
+    _PATCHES,
+    Tensor(_IMAGE_EMBEDDINGS + "patch_embedding.bias", PLACE + "patches_bias", ("d",)),
+    _IMAGE_POSITIONS,
+    *_IMAGE_HALVES,
+)
+
+SIGLIP_IGNORED = (
+    Ignored(_IMAGE_EMBEDDINGS + "position_ids", "the numbers 0, 1, 2, …"),
+    *(
+        Ignored(f"vision_model.head.{name}", "the head, one query that attends to all patches")
+        for name in (
+            "probe attention.in_proj_weight attention.in_proj_bias attention.out_proj.weight "
+            "attention.out_proj.bias layernorm.weight layernorm.bias "
+            "mlp.fc1.weight mlp.fc1.bias mlp.fc2.weight mlp.fc2.bias"
+        ).split()
     ),
 )
 
@@ -157,5 +188,45 @@ CLIP_VISION = Family(
     vision_around,
     never_tied,
     VISION_IGNORED,
+    signal=IMAGE,
+)
+
+
+SIGLIP_KEYS = (
+    *IMAGE_KEYS,
+    whole("patch_size", 16),
+    whole("hidden_size", 768),
+    whole("intermediate_size", 3072),
+    whole("num_hidden_layers", 12),
+    whole("num_attention_heads", 12),
+    activation_key("gelu_pytorch_tanh"),
+    positive("layer_norm_eps", 1e-6),
+    unread("vision_use_head"),
+)
+
+
+def patches_alone(config: Config) -> Sizes:
+    """The sizes of an encoder of patches without a first token."""
+    found = image_sizes(config)
+    return {**found, "positions": found["positions"] - 1}
+
+
+def siglip_layer(config: Config, index: int) -> Layer:
+    """One layer without its weights; a position for each patch is added before the first one."""
+    made = image_layer(config, index)
+    return made if index else replace(made, position=Learned(patches_alone(config)["positions"]))
+
+
+SIGLIP_VISION = Family(
+    "SigLIP (vision)",
+    ("siglip_vision_model",),
+    "vision_model.",
+    SIGLIP_KEYS,
+    SIGLIP_TENSORS,
+    patches_alone,
+    siglip_layer,
+    norm_after_layers("layer", "layer_norm_eps"),
+    never_tied,
+    SIGLIP_IGNORED,
     signal=IMAGE,
 )

@@ -5,10 +5,11 @@ from __future__ import annotations
 from attnviz.checkpoints.families.bart import BART, MARIAN
 from attnviz.checkpoints.families.bert import BERT
 from attnviz.checkpoints.families.bloom import BLOOM
-from attnviz.checkpoints.families.clip import CLIP_TEXT, CLIP_VISION
+from attnviz.checkpoints.families.clip import CLIP_TEXT, CLIP_VISION, SIGLIP_VISION
 from attnviz.checkpoints.families.cohere import COHERE, COHERE2
 from attnviz.checkpoints.families.deberta_v2 import DEBERTA_V2
 from attnviz.checkpoints.families.deepseek import DEEPSEEK_V2, DEEPSEEK_V3
+from attnviz.checkpoints.families.dinov2 import DINOV2
 from attnviz.checkpoints.families.distilbert import DISTILBERT
 from attnviz.checkpoints.families.electra import ELECTRA
 from attnviz.checkpoints.families.experts import MIXTRAL, OLMOE, QWEN2_MOE, QWEN3_MOE
@@ -82,6 +83,8 @@ FAMILIES: tuple[Family, ...] = (
     CLIP_TEXT,
     CLIP_VISION,
     VIT,
+    DINOV2,
+    SIGLIP_VISION,
     WHISPER,
     DEBERTA_V2,
     T5_ENCODER,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +52,12 @@ class Preparation:
     factor: float = 1 / 255
     mean: tuple[float, ...] = HALF
     std: tuple[float, ...] = HALF
+
+    def at(self, side: int) -> Preparation:
+        """The same for a square of `side` pixels, its border cropped in the same proportion."""
+        if self.crop is None or self.shortest is None:
+            return replace(self, sides=(side, side), shortest=None, crop=None)
+        return replace(self, shortest=round(self.shortest * side / self.crop[0]), crop=(side, side))
 
     def picture(self, given: Image) -> Image:
         """The picture that the model sees."""

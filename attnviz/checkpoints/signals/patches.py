@@ -5,6 +5,8 @@ Dosovitskiy et al. 2021, arXiv:2010.11929, equation 1: vector = W · pixels + b,
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from attnviz.checkpoints.signals.signal import Config, Floats, Signal, Weights
@@ -42,3 +44,4 @@ def names(config: Config, n_tokens: int) -> tuple[str, ...]:
 
 
 IMAGE = Signal("image", "layers", pixels_shape, vectors, names)
+RESIZED = replace(IMAGE, prepares=True)

@@ -73,6 +73,8 @@ def read_array(path: str | os.PathLike[str]) -> NDArray[Any]:
 def _of_image(signal: Signal, config: Config, checkpoint: Checkpoint, image: str | os.PathLike[str]) -> Given:
     shape = signal.shape(config)
     preparation = preparation_of(checkpoint.folder, shape[-1])
+    if signal.prepares:
+        preparation = preparation.at(shape[-1])
     seen = preparation.picture(read_image(image))
     fitting(seen, shape)
     file = io.BytesIO()

@@ -31,6 +31,8 @@ class Signal:
         shape: The shape of the features from a configuration; the last axis of a sound may be shorter.
         vectors: The vectors (token, d_model) of a signal, from the weights at places after `signal.`.
         names: Names of the tokens, by the configuration and their number.
+        prepares: Whether a picture is prepared at the size of `shape` in place of the one in the folder's
+            file: positions exist for that size alone, and other programs interpolate them.
     """
 
     kind: SignalKind
@@ -38,6 +40,7 @@ class Signal:
     shape: Callable[[Config], tuple[int, ...]]
     vectors: Callable[[Config, Weights, Floats], Floats]
     names: Callable[[Config, int], tuple[str, ...]]
+    prepares: bool = False
 
 
 def features_of(signal: Signal, config: Config, given: Any) -> Floats:
