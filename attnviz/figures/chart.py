@@ -85,10 +85,12 @@ def chart_drawing(chart: Chart, style: Style, title: str, formula: str) -> Drawi
     high = wide * RATIO
     x_axis, y_axis = _axis(chart, "x", left, left + wide), _axis(chart, "y", high, 0.0)
     below = high + GAP + TICK + 2 * GAP + NAME
-    columns = max(
-        1, int(wide // (SAMPLE + GAP + max(width(c.name, text_font(LEGEND)) for c in chart.curves) + 12))
-    )
-    rows = -(-len(chart.curves) // columns)
+    named = tuple({curve.name: curve for curve in reversed(chart.curves)}.values())[
+        ::-1
+    ]  # the first of a name
+    widest_name = max(width(curve.name, text_font(LEGEND)) for curve in named)
+    columns = max(1, int(wide // (SAMPLE + GAP + widest_name + 12)))
+    rows = -(-len(named) // columns)
 
     def draw(axes: Any) -> None:
         _draw_axes(axes, chart, (x_axis, y_axis), style.shades)
@@ -96,7 +98,7 @@ def chart_drawing(chart: Chart, style: Style, title: str, formula: str) -> Drawi
             _draw_curve(axes, curve, x_axis.at(curve.x), y_axis.at(curve.y))
         if chart.point is not None:
             _draw_point(axes, (x_axis.at(chart.point[0]), y_axis.at(chart.point[1])), high, style.shades)
-        for index, curve in enumerate(chart.curves):
+        for index, curve in enumerate(named):
             x = left + index // rows * (wide / columns)
             _draw_name(axes, curve, x, below + index % rows * LINE, style.shades)
 

@@ -26,10 +26,13 @@ def draw_curve(row: GradientCurve, subject: Subject, style: Style) -> Drawing:
     own = row.point(subject.shown_site, subject.shown_view)
     point = None if own is None else (own[0][0], float(row.heights(np.array(own[0][1]))))
     chart = Chart(tuple(curves), _(row.x_name), _(row.y_name), point=point)
-    says = _("{seeds} seeds; the point is the shown head of the document")
-    return chart_drawing(chart, style, _(row.title), says.format(**SAYS))
+    says = _("Medians over random numbers, and their 10 and 90 %")
+    if point is not None:
+        says = _("{seeds} seeds; the point is the shown head of the document").format(**SAYS)
+    return chart_drawing(chart, style, _(row.title), says)
 
 
 draw_slopes = partial(draw_curve, CURVE_BY_ID["softmax"])
 draw_temperature = partial(draw_curve, CURVE_BY_ID["temperature"])
 draw_distance = partial(draw_curve, CURVE_BY_ID["distance"])
+draw_depth = partial(draw_curve, CURVE_BY_ID["depth"])

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from attnviz.core.cost.lines import parameter_count
 from attnviz.core.cost.memory import FORMAT_BY_ID, bytes_per_token
+from attnviz.core.deep_stack import N_TOKENS, WIDTH, depth_gradients
 from attnviz.core.entropy import entropy_bits
 from attnviz.core.recurrent import path_gradient
 from attnviz.core.softmax_slope import jacobian_norm
@@ -97,6 +98,11 @@ def parameters(name: Value) -> float:
     return float(parameter_count(_architecture(name)))
 
 
+def stack_gradient(layers: float, has_residual: Any) -> float:
+    """Norm of a gradient of norm 1 after it has passed a number of layers; see `core/deep_stack`."""
+    return float(depth_gradients(N_TOKENS, WIDTH, bool(has_residual), 0)[int(layers)])
+
+
 FUNCTIONS: tuple[Function, ...] = (
     Function("sum", 1, 2, _along(np.sum)),
     Function("mean", 1, 2, _along(np.mean)),
@@ -126,6 +132,7 @@ FUNCTIONS: tuple[Function, ...] = (
     Function("cache_per_token", 1, 2, cache_per_token),
     Function("parameters", 1, 1, parameters),
     Function("recurrent_gradient", 3, 3, lambda *sizes: path_gradient(*map(int, sizes))),
+    Function("stack_gradient", 2, 2, stack_gradient),
     Function("T", 1, 1, lambda x: transposed(x) if isinstance(x, Grid) else np.asarray(x).T),
 )
 FUNCTION_BY_ID = {row.id: row for row in FUNCTIONS}

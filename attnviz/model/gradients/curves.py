@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.core import deep_stack
+from attnviz.core.deep_stack import LAYERS, gradient_by_depth
 from attnviz.core.recurrent import DISTANCES, N_NETWORKS, WIDTH, attention_by_distance, recurrent_by_distance
 from attnviz.core.softmax_slope import (
     N_KEYS,
@@ -42,7 +44,7 @@ class GradientCurve:
 
     `x` are the places of the values on the axis and `ticks` some of them with their texts; `is_log`: the
     decimal logarithms of the norms are drawn. `point(site, view)` is the document's place and norm, or None;
-    `says` has the fields {keys}, {seeds}, {width}, {networks}, {at} and {norm} of it.
+    `says` has the fields of `SAYS`, and {at} and {norm} of it.
     """
 
     id: str
@@ -65,7 +67,14 @@ class GradientCurve:
 
 LEAST = 1e-14
 """The norm at which a logarithmic axis ends."""
-SAYS = {"keys": N_KEYS, "seeds": N_SEEDS, "width": WIDTH, "networks": N_NETWORKS}
+SAYS = {
+    "keys": N_KEYS,
+    "seeds": N_SEEDS,
+    "width": WIDTH,
+    "networks": N_NETWORKS,
+    "tokens": deep_stack.N_TOKENS,
+    "stacks": deep_stack.N_STACKS,
+}
 """Numbers that the sentences of the rows name."""
 
 
@@ -95,6 +104,10 @@ def _by_distance(site: SiteTrace, view: View) -> tuple[Point, float] | None:
     if site.experiment.memory is not None or distance > DISTANCES[-1]:
         return None
     return (float(distance), float(np.nan_to_num(weights[-1, 0]))), distance
+
+
+def _nowhere(site: SiteTrace, view: View) -> None:
+    """No number of one attention is what the curve shows."""
 
 
 def _powers(values: tuple[float, ...], step: int) -> tuple[tuple[float, str], ...]:
@@ -164,6 +177,26 @@ CURVES: tuple[GradientCurve, ...] = (
         tuple(map(float, DISTANCES)),
         tuple((float(n), str(n)) for n in (0, 16, 32, 48, 64)),
         _by_distance,
+        is_log=True,
+    ),
+    GradientCurve(
+        "depth",
+        N_("Depth"),
+        N_("What a stack of layers leaves of a gradient, with residual connections and without"),
+        N_("Gradient over depth"),
+        N_("layers"),
+        N_("log₁₀ of the norm"),
+        N_(
+            "Norm of a gradient on its way down through attentions, {stacks} stacks over {tokens} tokens, "
+            "matrices as GPT-2 begins: solid X + A X V O, dashed A X V O alone. The sum passes it on."
+        ),
+        (
+            Line(N_("with residual"), lambda: gradient_by_depth(True), True),
+            Line(N_("without"), lambda: gradient_by_depth(False), False),
+        ),
+        tuple(map(float, LAYERS)),
+        tuple((float(n), str(n)) for n in LAYERS[::4]),
+        _nowhere,
         is_log=True,
     ),
 )

@@ -209,7 +209,7 @@ class PipelinePanel(Panel):
     def _caption(self, stage: str, site: SiteTrace) -> None:
         title = _(STAGE_BY_ID[stage].title)
         shape = " × ".join(map(str, site.shape(stage)))
-        formula = stage_formula(self.store.attention, stage)
+        formula = stage_formula(site.experiment, stage)
         self._thumbnails[stage].set_caption(
             title, f"{site.called(stage)}\n{formula}\n{stage_axes(stage)} = {shape}"
         )
