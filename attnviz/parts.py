@@ -1,150 +1,27 @@
 """The structs of an `Experiment`, for scripts.
 
 Vectors, heads, projections and masks; positions and their scalings; layers with their blocks, norms and
-vocabulary; the generation of text (`Writing`): its sampling, its stop conditions and its cache type.
+vocabulary; the generation of text (`Writing`): its sampling, its stop conditions and its cache type. The
+modules of closed sets list their public structs in their own `__all__`.
 """
+
+# ruff: noqa: F403
 
 from __future__ import annotations
 
-from attnviz.model.caches import FullCache, PagedCache, QuantisedCache, RingCache, SinkCache
-from attnviz.model.spec.arrays import Matrix
-from attnviz.model.spec.attention import Attention, Layer
-from attnviz.model.spec.block import Block, FeedForward, Norm, Transform, Vocabulary
-from attnviz.model.spec.experts import Experts
-from attnviz.model.spec.generation import Forced, Writing
-from attnviz.model.spec.image import Image
-from attnviz.model.spec.latent import Latent
-from attnviz.model.spec.origin import Link
-from attnviz.model.spec.parts import (
-    AnyOf,
-    Blocks,
-    Causal,
-    Dilated,
-    Documents,
-    Dropout,
-    Explicit,
-    ExplicitSinks,
-    ExplicitVectors,
-    Global,
-    Heads,
-    Identity,
-    Memory,
-    NoScale,
-    Padding,
-    Painted,
-    Prefix,
-    Projections,
-    QKNorm,
-    ScaleValue,
-    Seeded,
-    SeededSinks,
-    SeededVectors,
-    SqrtDHead,
-    Strided,
-    Tied,
-    Window,
-)
-from attnviz.model.spec.pieces import Pieces
-from attnviz.model.spec.positions import (
-    Alibi,
-    Deberta,
-    DrawnTable,
-    DynamicNtk,
-    Learned,
-    LinearScaling,
-    Llama3Scaling,
-    LongRope,
-    NoPosition,
-    NoScaling,
-    Rope,
-    Sinusoidal,
-    T5Buckets,
-    TransformerXl,
-    WrittenTable,
-    Yarn,
-)
-from attnviz.model.spec.rows import DrawnRow, WrittenRow
-from attnviz.model.spec.sampling import (
-    MinP,
-    RepetitionPenalty,
-    Sampling,
-    StopConditions,
-    Temperature,
-    TopK,
-    TopP,
-)
-
-__all__ = [
-    "Alibi",
-    "AnyOf",
-    "Attention",
-    "Block",
-    "Blocks",
-    "Causal",
-    "Deberta",
-    "Dilated",
-    "Documents",
-    "Experts",
-    "DrawnRow",
-    "DrawnTable",
-    "Dropout",
-    "DynamicNtk",
-    "Explicit",
-    "ExplicitSinks",
-    "ExplicitVectors",
-    "FeedForward",
-    "Image",
-    "Forced",
-    "FullCache",
-    "Global",
-    "Heads",
-    "Identity",
-    "Latent",
-    "Link",
-    "Layer",
-    "Learned",
-    "LinearScaling",
-    "Llama3Scaling",
-    "LongRope",
-    "Matrix",
-    "Memory",
-    "MinP",
-    "NoPosition",
-    "NoScale",
-    "NoScaling",
-    "Norm",
-    "Padding",
-    "PagedCache",
-    "Painted",
-    "Pieces",
-    "Prefix",
-    "Projections",
-    "QKNorm",
-    "QuantisedCache",
-    "RepetitionPenalty",
-    "RingCache",
-    "Rope",
-    "Sampling",
-    "ScaleValue",
-    "Seeded",
-    "SeededSinks",
-    "SeededVectors",
-    "SinkCache",
-    "Sinusoidal",
-    "SqrtDHead",
-    "StopConditions",
-    "Strided",
-    "T5Buckets",
-    "Temperature",
-    "Tied",
-    "TopK",
-    "TopP",
-    "Transform",
-    "TransformerXl",
-    "Vocabulary",
-    "Window",
-    "Writing",
-    "WrittenRow",
-    "WrittenTable",
-    "Yarn",
-]
+from attnviz.model.caches import *
+from attnviz.model.spec.arrays import Matrix as Matrix
+from attnviz.model.spec.attention import Attention as Attention
+from attnviz.model.spec.attention import Layer as Layer
+from attnviz.model.spec.block import *
+from attnviz.model.spec.experts import Experts as Experts
+from attnviz.model.spec.generation import Forced as Forced
+from attnviz.model.spec.generation import Writing as Writing
+from attnviz.model.spec.image import Image as Image
+from attnviz.model.spec.latent import Latent as Latent
+from attnviz.model.spec.origin import Link as Link
+from attnviz.model.spec.parts import *
+from attnviz.model.spec.pieces import Pieces as Pieces
+from attnviz.model.spec.positions import *
+from attnviz.model.spec.rows import *
+from attnviz.model.spec.sampling import *

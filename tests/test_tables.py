@@ -190,17 +190,16 @@ def test_every_position_and_scaling_has_its_curve() -> None:
     assert ids == {row.id for row in POSITIONS} | scaled
 
 
-def test_every_scaling_is_read_from_a_configuration() -> None:
-    assert set(rotary._KINDS) == set(rotary._SCALINGS)
+@pytest.mark.parametrize("type_", rotary.RECORDS)
+def test_every_scaling_is_read_from_a_configuration(type_: str) -> None:
     lists = {"short_factor": [1.0], "long_factor": [2.0]}
     numbers = {"factor": 2.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, **lists}
-    found = {
-        type(
-            rotary.rope({"max_position_embeddings": 64, "rope_scaling": {"type": kind, **numbers}}, 2).scaling
-        )
-        for kind in rotary._KINDS
-    }
-    assert found == {row.record for row in SCALINGS}
+    config = {"max_position_embeddings": 64, "rope_scaling": {"type": type_, **numbers}}
+    assert type(rotary.rope(config, 2).scaling) is rotary.RECORDS[type_]
+
+
+def test_every_scaling_has_a_name_in_configurations() -> None:
+    assert set(rotary.RECORDS.values()) == {row.record for row in SCALINGS}
 
 
 def fields_of(*forms: tuple[FormField, ...]) -> Iterator[FormField]:

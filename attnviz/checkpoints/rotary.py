@@ -1,30 +1,23 @@
 """RoPE as configurations of `transformers` write it: base, rotated share of the head, scaling.
 
 Versions before 5 write `rope_theta` and `rope_scaling`, later ones one object `rope_parameters`; the names of
-the scalings are those of its `modeling_rope_utils`.
+the scalings are those of its `modeling_rope_utils`. A scaling is read by the names of its fields, unless
+`_READERS` has a function for it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from attnviz.checkpoints.families.family import Config, Key, flag, group, one_of, positive, whole
 from attnviz.core.positions import yarn_attention_factor
 from attnviz.errors import FieldError, missing, must_be
 from attnviz.model.errors.conversion import a_key_of
-from attnviz.model.spec.positions import (
-    DynamicNtk,
-    LinearScaling,
-    Llama3Scaling,
-    LongRope,
-    NoScaling,
-    Pairing,
-    Rope,
-    Scaling,
-    Yarn,
-)
+from attnviz.model.fields import FieldRow, rows_of
+from attnviz.model.scalings import SCALINGS
+from attnviz.model.spec.positions import DynamicNtk, LongRope, Pairing, Rope, Scaling, Stretch, Yarn
 
 DEFAULT_BASE = 10_000.0
 
@@ -37,8 +30,9 @@ ROPE_KEYS: tuple[Key, ...] = (
 )
 """Configuration keys of RoPE, in old and new versions; `max_position_embeddings` is read as well."""
 
-_KINDS = ("default", "linear", "dynamic", "yarn", "llama3", "longrope", "su")
-"""`su` is the name of LongRoPE in the first Phi-3."""
+RECORDS: dict[str, type[Stretch]] = {type_: row.record for row in SCALINGS for type_ in row.types}
+"""The scalings by their names in configurations."""
+_TYPES = tuple(RECORDS)
 
 
 def _divisors(name: str) -> Key:
@@ -52,24 +46,30 @@ def _divisors(name: str) -> Key:
     return Key(name, None, is_legal, must_be("a list of finite numbers above 0"))
 
 
-_SCALING_KEYS: tuple[Key, ...] = (
-    one_of("rope_type", _KINDS, "default"),
-    one_of("type", _KINDS, None),
+def _key_of(field: FieldRow) -> Key:
+    """The key of the same name as a field of a scaling, with the field's default unless it is a number's."""
+    if field.kind is bool:
+        return flag(field.name, field.default)
+    return positive(field.name, None) if field.kind in (int, float) else _divisors(field.name)
+
+
+_KEYS: tuple[Key, ...] = (
+    one_of("rope_type", _TYPES, "default"),
+    one_of("type", _TYPES, None),
     positive("rope_theta", None),
     positive("partial_rotary_factor", None),
-    positive("factor", None),
     whole("original_max_position_embeddings", None),
-    positive("attention_factor", None),
-    positive("beta_fast", 32.0),
-    positive("beta_slow", 1.0),
     positive("mscale", None),
     positive("mscale_all_dim", None),
-    flag("truncate", True),
-    positive("low_freq_factor", None),
-    positive("high_freq_factor", None),
-    _divisors("short_factor"),
-    _divisors("long_factor"),
 )
+_ELSEWHERE = ("original_length", "length")
+"""Fields that no key of their name gives: the trained length, and a choice of the document."""
+_FIELDS: tuple[FieldRow, ...] = tuple(
+    {
+        field.name: field for row in SCALINGS for field in rows_of(row.record) if field.name not in _ELSEWHERE
+    }.values()
+)
+_SCALING_KEYS = (*_KEYS, *map(_key_of, _FIELDS))
 
 
 def rope(
@@ -95,7 +95,7 @@ def rope(
         base=float(theta),
         pairing=pairing,
         n_rotated=None if turned == d_head else turned,
-        scaling=_SCALINGS[given["rope_type"]](config, given),
+        scaling=_scaling(config, given),
     )
 
 
@@ -149,12 +149,24 @@ def _original(config: Config, given: dict[str, Any]) -> int:
     return int(own or given["original_max_position_embeddings"] or config["max_position_embeddings"])
 
 
-def _none(config: Config, given: dict[str, Any]) -> Scaling:
-    return NoScaling()
+def _scaling(config: Config, given: dict[str, Any]) -> Scaling:
+    record = RECORDS[given["rope_type"]]
+    return _READERS.get(record, _by_names)(config, given)
 
 
-def _linear(config: Config, given: dict[str, Any]) -> Scaling:
-    return LinearScaling(float(_needed(given, "factor")))
+def _by_names(config: Config, given: dict[str, Any]) -> Scaling:
+    """The scaling whose numbers stand under the names of its fields."""
+    record = RECORDS[given["rope_type"]]
+    fields = [field for field in rows_of(record) if field.name != "length"]
+    return cast(Scaling, record(**{field.name: _value(field, config, given) for field in fields}))
+
+
+def _value(field: FieldRow, config: Config, given: dict[str, Any]) -> Any:
+    if field.name == "original_length":
+        return _original(config, given)
+    if field.default is None and given[field.name] is None:
+        return None
+    return field.kind(_needed(given, field.name))
 
 
 def _dynamic(config: Config, given: dict[str, Any]) -> Scaling:
@@ -165,14 +177,9 @@ def _dynamic(config: Config, given: dict[str, Any]) -> Scaling:
 def _yarn(config: Config, given: dict[str, Any]) -> Scaling:
     original = _original(config, given)
     factor = float(given["factor"] or config["max_position_embeddings"] / original)
-    return Yarn(
-        factor,
-        original,
-        float(given["beta_fast"]),
-        float(given["beta_slow"]),
-        _attention_factor(given, factor),
-        given["truncate"],
-    )
+    ramp = {name: float(given[name]) for name in ("beta_fast", "beta_slow") if given[name] is not None}
+    attention = _attention_factor(given, factor)
+    return Yarn(factor, original, **ramp, attention_factor=attention, truncate=given["truncate"])
 
 
 def _attention_factor(given: dict[str, Any], factor: float) -> float:
@@ -185,15 +192,6 @@ def _attention_factor(given: dict[str, Any], factor: float) -> float:
     return (0.1 * upper * math.log(factor) + 1.0) / (0.1 * lower * math.log(factor) + 1.0)
 
 
-def _llama3(config: Config, given: dict[str, Any]) -> Scaling:
-    return Llama3Scaling(
-        float(_needed(given, "factor")),
-        float(_needed(given, "low_freq_factor")),
-        float(_needed(given, "high_freq_factor")),
-        _original(config, given),
-    )
-
-
 def _longrope(config: Config, given: dict[str, Any]) -> Scaling:
     # If the factor is missing, it is the ratio of the two lengths.
     original = _original(config, given)
@@ -203,12 +201,8 @@ def _longrope(config: Config, given: dict[str, Any]) -> Scaling:
     return LongRope(max(factor, 1.0), short, long, original, None if attention is None else float(attention))
 
 
-_SCALINGS: dict[str, Callable[[Config, dict[str, Any]], Scaling]] = {
-    "default": _none,
-    "linear": _linear,
-    "dynamic": _dynamic,
-    "yarn": _yarn,
-    "llama3": _llama3,
-    "longrope": _longrope,
-    "su": _longrope,
+_READERS: dict[type[Stretch], Callable[[Config, dict[str, Any]], Scaling]] = {
+    DynamicNtk: _dynamic,
+    Yarn: _yarn,
+    LongRope: _longrope,
 }

@@ -13,6 +13,14 @@ from attnviz.model.spec.bounds import Index, Positive
 from attnviz.model.spec.field import Field
 from attnviz.model.spec.value import Value
 
+__all__ = [
+    "FullCache",
+    "PagedCache",
+    "QuantisedCache",
+    "RingCache",
+    "SinkCache",
+]
+
 _WINDOW = Field(N_("last positions"), N_("Number of last positions that stay cached"), typed=(1, 100_000))
 
 

@@ -1,7 +1,7 @@
 """`SCALINGS`: the closed set of RoPE scalings for longer sequences, each with its functions.
 
-A row computes the frequencies, explains one of them, describes its value for a sequence, and fixes the length
-that a decoding needs. All of it reads a `Rotation` and nothing else of the experiment.
+A row computes the frequencies, explains one of them, writes them as code, describes its value for a sequence,
+and fixes the length that a decoding needs. All of it reads a `Rotation` and nothing else of the experiment.
 """
 
 from __future__ import annotations
@@ -36,10 +36,13 @@ from attnviz.model.spec.positions import (
     NoScaling,
     Rope,
     Scaling,
+    Stretch,
     Yarn,
 )
 
 Floats = NDArray[np.float64]
+Code = tuple[tuple[str, str], ...]
+"""Lines of a script, each with its comment (a message) or ""."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +124,10 @@ def _nothing(rotation: Rotation) -> str:
     return ""
 
 
+def _no_code(rotation: Rotation, xp: str) -> Code:
+    return ()
+
+
 def _plain_lines(pair: PairFrequency) -> tuple[Line, ...]:
     return (pair.line((*pair.times, *pair.powers), pair.frequency),)
 
@@ -139,17 +146,20 @@ class ScalingRow:
     """One scaling of RoPE for longer sequences: its record, its short title, and its effect.
 
     `base` is RoPE's base as the scaling changes it; `scale` maps the frequencies of that base, (pair,), to
-    the scaled ones. `lines` explains the frequency of one pair. `magnitude` is the multiplier of cosines and
-    sines. `note` describes the effect on a sequence; empty if the numbers suffice. `at_length` returns the
-    scaling fixed to a sequence length. `fresh` returns the initial values of a form.
+    the scaled ones; `code` does so in a script, whose array library is called `xp`. `lines` explains the
+    frequency of one pair. `magnitude` is the multiplier of cosines and sines. `note` describes the effect on
+    a sequence; empty if the numbers suffice. `at_length` returns the scaling fixed to a sequence length.
+    `fresh` returns the initial values of a form. `types` are its names in configurations of `transformers`.
     """
 
-    record: type[Any]
+    record: type[Stretch]
     title: str
     description: str
+    types: tuple[str, ...]
     fresh: Callable[[Rotation], Scaling]
     base: Callable[[Rotation], float] = _own_base
     scale: Callable[[Rotation, Floats], Floats] = _unscaled
+    code: Callable[[Rotation, str], Code] = _no_code
     lines: Callable[[PairFrequency], tuple[Line, ...]] = _plain_lines
     magnitude: Callable[[Any], float] = _one
     note: Callable[[Rotation], str] = _nothing
@@ -171,6 +181,10 @@ def _factor(pair: PairFrequency) -> Term:
 def _linear_lines(pair: PairFrequency) -> tuple[Line, ...]:
     numbers = (*pair.times, *pair.powers, Text(" ÷ "), _factor(pair))
     return (pair.line(numbers, pair.multiplier * pair.plain / pair.scaling.factor),)
+
+
+def _linear_code(rotation: Rotation, xp: str) -> Code:
+    return ((f"frequency = frequency / {rotation.scaling.factor!r}", N_("position interpolation")),)
 
 
 # --- dynamic NTK -----------------------------------------------------------------------------------
@@ -273,6 +287,14 @@ def _yarn_lines(pair: PairFrequency) -> tuple[Line, ...]:
     return _mixture_lines(pair, _share_line(steps, kept, 1.0 - share, note))
 
 
+def _yarn_code(rotation: Rotation, xp: str) -> Code:
+    low, high = yarn_ends(*_ramp_of(rotation))
+    pairs = f"{xp}.arange({rotation.n_rotated // 2})"
+    ramp = f"{xp}.clip(({pairs} - {low!r}) / ({high!r} - {low!r}), 0.0, 1.0)"
+    mixture = f"frequency * (1 - ramp) + frequency / {rotation.scaling.factor!r} * ramp"
+    return (f"ramp = {ramp}", N_("1: divided by the factor, 0: unchanged")), (f"frequency = {mixture}", "")
+
+
 def _yarn_note(rotation: Rotation) -> str:
     low, high = yarn_ends(*_ramp_of(rotation))
     says = _(
@@ -304,6 +326,17 @@ def _llama3_lines(pair: PairFrequency) -> tuple[Line, ...]:
     return _mixture_lines(pair, _share_line(numbers, kept, exact, ""))
 
 
+def _llama3_code(rotation: Rotation, xp: str) -> Code:
+    scaling = rotation.scaling
+    low, high = scaling.low_freq_factor, scaling.high_freq_factor
+    turns = f"{scaling.original_length} * frequency / (2 * {xp}.pi)"
+    return (
+        (f"turns = {turns}", N_("turns over the original length")),
+        (f"kept = {xp}.clip((turns - {low!r}) / ({high!r} - {low!r}), 0.0, 1.0)", ""),
+        (f"frequency = kept * frequency + (1 - kept) * frequency / {scaling.factor!r}", ""),
+    )
+
+
 # --- LongRoPE --------------------------------------------------------------------------------------
 
 
@@ -329,6 +362,10 @@ def _longrope_lines(pair: PairFrequency) -> tuple[Line, ...]:
     return (pair.line(numbers, pair.multiplier * pair.plain / divisor),)
 
 
+def _longrope_code(rotation: Rotation, xp: str) -> Code:
+    return ((f"frequency = frequency / {xp}.asarray({_divisors(rotation).tolist()!r})", ""),)
+
+
 def _longrope_note(rotation: Rotation) -> str:
     scaling, length = rotation.scaling, rotation.made_for
     says = _("{n} positions do not exceed the original length: the short divisors apply.")
@@ -352,20 +389,24 @@ SCALINGS: tuple[ScalingRow, ...] = (
         NoScaling,
         N_("none"),
         N_("Frequencies of the base, unscaled"),
+        types=("default",),
         fresh=lambda rotation: NoScaling(),
     ),
     ScalingRow(
         LinearScaling,
         N_("linear"),
         N_("Divides every frequency by the factor: position interpolation"),
+        types=("linear",),
         fresh=lambda rotation: LinearScaling(),
         scale=lambda rotation, frequencies: linear_scaling(frequencies, rotation.scaling.factor),
+        code=_linear_code,
         lines=_linear_lines,
     ),
     ScalingRow(
         DynamicNtk,
         N_("dynamic NTK"),
         N_("The base grows once the sequence exceeds the original length"),
+        types=("dynamic",),
         fresh=lambda rotation: DynamicNtk(),
         base=_ntk_base,
         lines=_ntk_lines,
@@ -376,8 +417,10 @@ SCALINGS: tuple[ScalingRow, ...] = (
         Yarn,
         N_("YaRN"),
         N_("Divides slow pairs by the factor, leaves fast pairs unchanged, and scales q and k up"),
+        types=("yarn",),
         fresh=lambda rotation: Yarn(),
         scale=_yarn_frequencies,
+        code=_yarn_code,
         lines=_yarn_lines,
         magnitude=_yarn_magnitude,
         note=_yarn_note,
@@ -386,16 +429,20 @@ SCALINGS: tuple[ScalingRow, ...] = (
         Llama3Scaling,
         N_("Llama 3"),
         N_("Divides low frequencies by the factor; high frequencies are unchanged"),
+        types=("llama3",),
         fresh=lambda rotation: Llama3Scaling(),
         scale=_llama3_frequencies,
+        code=_llama3_code,
         lines=_llama3_lines,
     ),
     ScalingRow(
         LongRope,
         N_("LongRoPE"),
         N_("Divides each pair by its own divisor: one list up to the original length, another past it"),
+        types=("longrope", "su"),  # the first Phi-3 has `su`
         fresh=_fresh_longrope,
         scale=lambda rotation, frequencies: frequencies / _divisors(rotation),
+        code=_longrope_code,
         lines=_longrope_lines,
         magnitude=_longrope_magnitude,
         note=_longrope_note,

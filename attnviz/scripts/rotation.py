@@ -1,87 +1,26 @@
-"""`SCALING_CODE`: the frequencies of RoPE with each of its scalings, and the rotation itself."""
+"""The frequencies of RoPE, scaled by the code in the row of its scaling, and the rotation itself."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from attnviz.core.positions import yarn_ends
 from attnviz.i18n import N_
 from attnviz.model.positions import magnitude, rope_of, rotated_features, rotation
-from attnviz.model.scalings import Rotation, row_of
-from attnviz.model.spec.positions import (
-    DynamicNtk,
-    LinearScaling,
-    Llama3Scaling,
-    LongRope,
-    NoScaling,
-    Yarn,
-)
+from attnviz.model.scalings import row_of
 from attnviz.model.stages import STAGE_BY_ID
-from attnviz.scripts.code import Asked, Code, Lines, note
+from attnviz.scripts.code import Asked, Code, note
 
 PAIRS = N_("radians per position of each pair")
-TO_FACTOR = N_("position interpolation")
-RAMP = N_("1: divided by the factor, 0: unchanged")
-TURNS = N_("turns over the original length")
 DIALS = N_("multiplier of each pair")
 MAGNITUDE = N_("attention factor: q and k grow by it")
-
-
-def _unscaled(turned: Rotation, asked: Asked) -> Lines:
-    return ()
-
-
-def _linear(turned: Rotation, asked: Asked) -> Lines:
-    return (f"frequency = frequency / {turned.scaling.factor!r}{note(TO_FACTOR)}",)
-
-
-def _yarn(turned: Rotation, asked: Asked) -> Lines:
-    scaling = turned.scaling
-    ends = turned.n_rotated, turned.rope.base, scaling.original_length, scaling.beta_fast, scaling.beta_slow
-    low, high = yarn_ends(*ends, scaling.truncate)
-    pairs = f"{asked.xp}.arange({turned.n_rotated // 2})"
-    ramp = f"{asked.xp}.clip(({pairs} - {low!r}) / ({high!r} - {low!r}), 0.0, 1.0)"
-    return (
-        f"ramp = {ramp}{note(RAMP)}",
-        f"frequency = frequency * (1 - ramp) + frequency / {scaling.factor!r} * ramp",
-    )
-
-
-def _llama3(turned: Rotation, asked: Asked) -> Lines:
-    scaling = turned.scaling
-    low, high = scaling.low_freq_factor, scaling.high_freq_factor
-    return (
-        f"turns = {scaling.original_length} * frequency / (2 * {asked.xp}.pi){note(TURNS)}",
-        f"kept = {asked.xp}.clip((turns - {low!r}) / ({high!r} - {low!r}), 0.0, 1.0)",
-        f"frequency = kept * frequency + (1 - kept) * frequency / {scaling.factor!r}",
-    )
-
-
-def _longrope(turned: Rotation, asked: Asked) -> Lines:
-    scaling = turned.scaling
-    is_long = turned.made_for > scaling.original_length
-    divisors = list(scaling.long_factor if is_long else scaling.short_factor)
-    divisors += [1.0] * (turned.n_rotated // 2 - len(divisors))
-    return (f"frequency = frequency / {asked.library.array(repr(divisors))}",)
-
-
-SCALING_CODE: dict[type, Callable[[Rotation, Asked], Lines]] = {
-    NoScaling: _unscaled,
-    LinearScaling: _linear,
-    DynamicNtk: _unscaled,
-    Yarn: _yarn,
-    Llama3Scaling: _llama3,
-    LongRope: _longrope,
-}
-"""By kind of scaling: the lines after the frequencies of its base. The base of dynamic NTK is a number."""
 
 
 def _frequency(asked: Asked) -> None:
     turned = rotation(asked.site)
     rope, n_rotated = turned.rope, turned.n_rotated
-    base = float(row_of(turned.scaling).base(turned))
+    row = row_of(turned.scaling)
+    base = float(row.base(turned))
     power = f"{base!r} ** (-2.0 * {asked.xp}.arange({n_rotated // 2}) / {n_rotated})"
-    lines = [f"frequency = {power}{note(PAIRS)}", *SCALING_CODE[type(turned.scaling)](turned, asked)]
+    lines = [f"frequency = {power}{note(PAIRS)}"]
+    lines += [line + (note(says) if says else "") for line, says in row.code(turned, asked.xp)]
     if rope.multipliers:
         dials = [*rope.multipliers, *[1.0] * (n_rotated // 2 - len(rope.multipliers))]
         lines.append(f"frequency = frequency * {asked.library.array(repr(dials))}{note(DIALS)}")

@@ -24,7 +24,6 @@ from attnviz.i18n import set_language
 from attnviz.model.normalisers import NORMALISERS
 from attnviz.model.positions import POSITIONS
 from attnviz.model.qk_norms import QK_NORMS
-from attnviz.model.scalings import SCALINGS
 from attnviz.model.sites.sites import at, site_names
 from attnviz.model.spec.block import NormKind
 from attnviz.model.spec.document import Document
@@ -37,7 +36,6 @@ from attnviz.scripts.functions import ACTIVATION_CODE, GATED_CODE, NORM_CODE
 from attnviz.scripts.library import LIBRARIES, LIBRARY_BY_ID, Library
 from attnviz.scripts.masks import MASK_CODE
 from attnviz.scripts.positions import POSITION_CODE
-from attnviz.scripts.rotation import SCALING_CODE
 from attnviz.scripts.scores import NORMALISER_CODE
 from attnviz.scripts.script import Wanted, script
 from attnviz.scripts.sources import SOURCE_CODE
@@ -50,7 +48,6 @@ def test_every_row_of_every_table_has_code() -> None:
     assert set(STAGE_CODE) == set(STAGE_BY_ID)
     assert set(MASK_CODE) == set(get_args(Mask))
     assert set(POSITION_CODE) == {row.record for row in POSITIONS}
-    assert set(SCALING_CODE) == {row.record for row in SCALINGS}
     assert set(NORMALISER_CODE) == {row.id for row in NORMALISERS}
     assert set(NORM_CODE) == {row.id for row in QK_NORMS} | set(get_args(NormKind))
     assert set(ACTIVATION_CODE) == {row.id for row in ACTIVATIONS}

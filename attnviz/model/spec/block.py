@@ -17,6 +17,14 @@ from attnviz.model.spec.rows import Row, check_row
 from attnviz.model.spec.tokenizer_file import LONGEST
 from attnviz.model.spec.value import Value, check_drawn, require
 
+__all__ = [
+    "Block",
+    "FeedForward",
+    "Norm",
+    "Transform",
+    "Vocabulary",
+]
+
 NormKind = Literal["layer", "rms"]
 NormPlacement = Literal["pre", "post", "sandwich", "parallel"]
 ActivationKind = Literal[

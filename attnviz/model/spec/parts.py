@@ -29,6 +29,36 @@ from attnviz.model.spec.rows import Row as Row
 from attnviz.model.spec.source import Source, Written
 from attnviz.model.spec.value import Value, require
 
+__all__ = [
+    "AnyOf",
+    "Blocks",
+    "Causal",
+    "Dilated",
+    "Documents",
+    "Dropout",
+    "Explicit",
+    "ExplicitSinks",
+    "ExplicitVectors",
+    "Global",
+    "Heads",
+    "Identity",
+    "Memory",
+    "NoScale",
+    "Padding",
+    "Painted",
+    "Prefix",
+    "Projections",
+    "QKNorm",
+    "ScaleValue",
+    "Seeded",
+    "SeededSinks",
+    "SeededVectors",
+    "SqrtDHead",
+    "Strided",
+    "Tied",
+    "Window",
+]
+
 DType = Literal["float16", "bfloat16", "float32", "float64"]
 MaskPlacement = Literal["before_softmax", "after_softmax"]
 FullyMaskedRow = Literal["zeros", "nan"]

@@ -23,6 +23,25 @@ from attnviz.model.spec.field import Field
 from attnviz.model.spec.source import Source, Written
 from attnviz.model.spec.value import Value, check_drawn, require
 
+__all__ = [
+    "Alibi",
+    "Deberta",
+    "DrawnTable",
+    "DynamicNtk",
+    "Learned",
+    "LinearScaling",
+    "Llama3Scaling",
+    "LongRope",
+    "NoPosition",
+    "NoScaling",
+    "Rope",
+    "Sinusoidal",
+    "T5Buckets",
+    "TransformerXl",
+    "WrittenTable",
+    "Yarn",
+]
+
 Pairing = Literal["interleaved", "half_split"]
 
 

@@ -15,6 +15,11 @@ from attnviz.model.spec.field import Field
 from attnviz.model.spec.source import Source, Written
 from attnviz.model.spec.value import require
 
+__all__ = [
+    "DrawnRow",
+    "WrittenRow",
+]
+
 
 class WrittenRow(Written, frozen=True, tag_field="kind", tag="explicit"):
     """Explicit numbers: one row, (1, features)."""

@@ -26,6 +26,16 @@ from attnviz.model.spec.bounds import Positive, Seed
 from attnviz.model.spec.field import Field, field_of
 from attnviz.model.spec.value import Value, require
 
+__all__ = [
+    "MinP",
+    "RepetitionPenalty",
+    "Sampling",
+    "StopConditions",
+    "Temperature",
+    "TopK",
+    "TopP",
+]
+
 Floats = NDArray[np.float64]
 Ids = NDArray[np.int64]
 

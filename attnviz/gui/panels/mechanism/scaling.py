@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from attnviz.gui.forms.fields import FormField, Number, Slider, Switch
+from attnviz.gui.forms.fields import FormField, Slider, Switch
 from attnviz.gui.forms.paths import row
 from attnviz.i18n import N_
 from attnviz.model.edit.paths import put_at, value_at
+from attnviz.model.fields import rows_of
 from attnviz.model.positions import magnitude, n_rotated, rotation
-from attnviz.model.scalings import row_of
+from attnviz.model.scalings import SCALINGS, row_of
 from attnviz.model.spec.site import Site
 
 
@@ -32,9 +33,9 @@ def _set_own_attention(site: Site, is_own: bool) -> Site:
     return put_at(site, "position.scaling.attention_factor", value)
 
 
-def _divisors(name: str, field: str) -> Slider[Site]:
+def _divisors(name: str) -> dict[str, Any]:
     """The divisor of the slowest pair; those of the others follow in equal ratios, from 1 on."""
-    path = f"position.scaling.{field}"
+    path = f"position.scaling.{name}"
 
     def read(site: Any) -> float:
         written, pairs = value_at(site, path), n_rotated(site) // 2
@@ -44,27 +45,29 @@ def _divisors(name: str, field: str) -> Slider[Site]:
         pairs = n_rotated(site) // 2
         return put_at(site, path, tuple(value ** (pair / max(pairs - 1, 1)) for pair in range(pairs)))
 
-    made: Slider[Site] = row(path, Slider, name=name, read=read, edit=edit)
-    return made
+    return {"kind": Slider, "read": read, "edit": edit}
 
 
-def _turns(name: str, field: str, limits: Callable[[Any], tuple[float, float]]) -> Number[Site]:
-    """A number of rotations over the original length: one end of the ramp between unchanged and
-    divided pairs.
+def _within(limits: Callable[[Any], tuple[float, float]]) -> dict[str, Any]:
+    """A number of rotations over the original length: one end of the ramp between unchanged and divided
+    pairs.
     """
-    made: Number[Site] = row(
-        f"position.scaling.{field}", name=name, limits=lambda e: limits(e.position.scaling)
-    )
-    return made
+    return {"limits": lambda e: limits(e.position.scaling)}
 
 
-SCALING_FIELDS: tuple[FormField[Site], ...] = (
-    _divisors("longrope_short_field", "short_factor"),
-    _divisors("longrope_long_field", "long_factor"),
-    row("position.scaling.factor", name="rope_factor_field"),
-    row("position.scaling.original_length", name="rope_original_field"),
-    Switch(
-        name="rope_own_length_toggle",
+_SPECIAL: dict[str, dict[str, Any]] = {
+    "short_factor": _divisors("short_factor"),
+    "long_factor": _divisors("long_factor"),
+    "beta_fast": _within(lambda yarn: (yarn.beta_slow + 0.01, 1e6)),
+    "beta_slow": _within(lambda yarn: (0.01, yarn.beta_fast - 0.01)),
+    "low_freq_factor": _within(lambda llama: (0.01, llama.high_freq_factor - 0.01)),
+    "high_freq_factor": _within(lambda llama: (llama.low_freq_factor + 0.01, 1e4)),
+}
+"""Settings of rows that no description of a field holds, by the name of the field."""
+
+_USUAL: dict[str, Switch[Site]] = {
+    "length": Switch(
+        name="scaling_own_length_toggle",
         label=N_("present length"),
         read=lambda e: e.position.scaling.length is None,
         edit=_set_own_length,
@@ -73,12 +76,8 @@ SCALING_FIELDS: tuple[FormField[Site], ...] = (
         ),
         shown=lambda e: hasattr(_scaling(e), "length"),
     ),
-    row("position.scaling.length", name="rope_length_field"),
-    _turns("yarn_fast_field", "beta_fast", lambda yarn: (yarn.beta_slow + 0.01, 1e6)),
-    _turns("yarn_slow_field", "beta_slow", lambda yarn: (0.01, yarn.beta_fast - 0.01)),
-    row("position.scaling.truncate", name="yarn_truncate_toggle"),
-    Switch(
-        name="yarn_own_attention_toggle",
+    "attention_factor": Switch(
+        name="scaling_own_attention_toggle",
         label=N_("default factor"),
         read=lambda e: e.position.scaling.attention_factor is None,
         edit=_set_own_attention,
@@ -88,10 +87,19 @@ SCALING_FIELDS: tuple[FormField[Site], ...] = (
         ),
         shown=lambda e: hasattr(_scaling(e), "attention_factor"),
     ),
-    row("position.scaling.attention_factor", name="yarn_attention_field"),
-    _turns("llama3_low_field", "low_freq_factor", lambda llama: (0.01, llama.high_freq_factor - 0.01)),
-    _turns("llama3_high_field", "high_freq_factor", lambda llama: (llama.low_freq_factor + 0.01, 1e4)),
-)
+}
+"""The switch above a nullable number."""
+
+
+def _rows(name: str) -> tuple[FormField[Site], ...]:
+    own = row(f"position.scaling.{name}", **_SPECIAL.get(name, {}))
+    return (_USUAL[name], own) if name in _USUAL else (own,)
+
+
+# The last scalings have the most fields: the order of theirs suits all.
+_NAMES = dict.fromkeys(field.name for kind in reversed(SCALINGS) for field in rows_of(kind.record))
+SCALING_FIELDS: tuple[FormField[Site], ...] = tuple(made for name in _NAMES for made in _rows(name))
+"""The rows of every field of every scaling; a field that several have is one row."""
 
 
 def scaling_note(site: Site) -> str:

@@ -323,7 +323,7 @@ def test_a_scaling_slows_the_dials_and_changes_the_score(qtbot: QtBot, panel: Me
     assert rope_of(panel).scaling == LinearScaling(2.0)
     assert find(panel, Dial, "rope_dial_0")._angles == (2.5, 1.0)
     assert scores(panel)[1] != before
-    type_number(qtbot, find(panel, SliderField, "rope_factor_field").number, "5")
+    type_number(qtbot, find(panel, SliderField, "scaling_factor_field").number, "5")
     assert find(panel, Dial, "rope_dial_0")._angles == (1.0, 0.4)
     pick(panel, "rope_scaling_choice", "none")
     assert rope_of(panel) == Rope() and scores(panel)[1] == before
@@ -334,25 +334,30 @@ def test_a_scaling_slows_the_dials_and_changes_the_score(qtbot: QtBot, panel: Me
 def test_each_scaling_shows_its_own_numbers(panel: MechanismPanel) -> None:
     own = {
         "none": set(),
-        "linear": {"rope_factor_field"},
-        "dynamic_ntk": {"rope_factor_field", "rope_original_field", "rope_own_length_toggle"},
+        "linear": {"scaling_factor_field"},
+        "dynamic_ntk": {"scaling_factor_field", "scaling_original_length_field", "scaling_own_length_toggle"},
         "yarn": {
-            "rope_factor_field",
-            "rope_original_field",
-            "yarn_fast_field",
-            "yarn_slow_field",
-            "yarn_truncate_toggle",
-            "yarn_own_attention_toggle",
+            "scaling_factor_field",
+            "scaling_original_length_field",
+            "scaling_beta_fast_field",
+            "scaling_beta_slow_field",
+            "scaling_truncate_toggle",
+            "scaling_own_attention_toggle",
         },
         "longrope": {
-            "rope_factor_field",
-            "rope_original_field",
-            "rope_own_length_toggle",
-            "longrope_short_field",
-            "longrope_long_field",
-            "yarn_own_attention_toggle",
+            "scaling_factor_field",
+            "scaling_original_length_field",
+            "scaling_own_length_toggle",
+            "scaling_short_factor_field",
+            "scaling_long_factor_field",
+            "scaling_own_attention_toggle",
         },
-        "llama3": {"rope_factor_field", "rope_original_field", "llama3_low_field", "llama3_high_field"},
+        "llama3": {
+            "scaling_factor_field",
+            "scaling_original_length_field",
+            "scaling_low_freq_factor_field",
+            "scaling_high_freq_factor_field",
+        },
     }
     assert set(own) == {row.id for row in SCALINGS}
     for kind, names in own.items():
@@ -365,15 +370,15 @@ def test_dynamic_ntk_says_its_base_and_takes_a_length(qtbot: QtBot, panel: Mecha
     pick(panel, "rope_scaling_choice", "dynamic_ntk")
     note = find(panel, QLabel, "position_note")
     assert note.text() == "6 positions do not exceed the original length: the base is unchanged."
-    type_number(qtbot, find(panel, DragNumber, "rope_original_field"), "3")
+    type_number(qtbot, find(panel, DragNumber, "scaling_original_length_field"), "3")
     # (2 · 6 / 3 − 1)^(4 / 2) = 9
     assert note.text() == "6 positions: the base becomes 90000.0."
     assert find(panel, Dial, "rope_dial_1")._angles[0] == 0.0
-    find(panel, Toggle, "rope_own_length_toggle").click()
+    find(panel, Toggle, "scaling_own_length_toggle").click()
     assert rope_of(panel).scaling == DynamicNtk(2.0, 3, length=6)
-    type_number(qtbot, find(panel, DragNumber, "rope_length_field"), "12")
+    type_number(qtbot, find(panel, DragNumber, "scaling_length_field"), "12")
     assert note.text() == "12 positions: the base becomes 490000.0."
-    find(panel, Toggle, "rope_own_length_toggle").click()
+    find(panel, Toggle, "scaling_own_length_toggle").click()
     assert rope_of(panel).scaling == DynamicNtk(2.0, 3)
 
 
@@ -381,15 +386,15 @@ def test_yarns_attention_factor_grows_the_score(qtbot: QtBot, panel: MechanismPa
     panel.store.look(locked=Cell("scores", 0, 0))
     pick(panel, "rope_scaling_choice", "yarn")
     assert "× 1.139" in find(panel, QLabel, "position_note").text()
-    find(panel, Toggle, "yarn_own_attention_toggle").click()
+    find(panel, Toggle, "scaling_own_attention_toggle").click()
     scaling = rope_of(panel).scaling
     assert isinstance(scaling, Yarn)
     assert scaling.attention_factor == pytest.approx(0.1 * math.log(4) + 1)
-    type_number(qtbot, find(panel, DragNumber, "yarn_attention_field"), "2")
+    type_number(qtbot, find(panel, DragNumber, "scaling_attention_factor_field"), "2")
     panel.store.look(locked=Cell("scores", 5, 5))
     assert scores(panel) == ("1.9800", "7.9200")
-    type_number(qtbot, find(panel, DragNumber, "yarn_slow_field"), "0.5")
-    type_number(qtbot, find(panel, DragNumber, "yarn_fast_field"), "16")
+    type_number(qtbot, find(panel, DragNumber, "scaling_beta_slow_field"), "0.5")
+    type_number(qtbot, find(panel, DragNumber, "scaling_beta_fast_field"), "16")
     assert rope_of(panel).scaling == Yarn(4.0, 2048, 16.0, 0.5, 2.0)
 
 
@@ -397,16 +402,16 @@ def test_longrope_takes_its_divisors_and_says_which_apply(qtbot: QtBot, panel: M
     pick(panel, "rope_scaling_choice", "longrope")
     note = find(panel, QLabel, "position_note")
     assert note.text().startswith("6 positions do not exceed the original length: the short divisors apply.")
-    type_number(qtbot, find(panel, DragNumber, "rope_original_field"), "3")
+    type_number(qtbot, find(panel, DragNumber, "scaling_original_length_field"), "3")
     assert note.text().startswith("6 positions exceed the original length: the long divisors apply.")
-    type_number(qtbot, find(panel, SliderField, "longrope_long_field").number, "16")
+    type_number(qtbot, find(panel, SliderField, "scaling_long_factor_field").number, "16")
     scaling = rope_of(panel).scaling
     assert isinstance(scaling, LongRope)
     assert scaling.long_factor == pytest.approx((1.0, 16.0)) and scaling.short_factor == ()
     assert pair_frequencies(panel.store.attention) == pytest.approx([1.0, 0.01 / 16])
-    type_number(qtbot, find(panel, SliderField, "longrope_short_field").number, "2")
-    find(panel, Toggle, "rope_own_length_toggle").click()
-    type_number(qtbot, find(panel, DragNumber, "rope_length_field"), "3")
+    type_number(qtbot, find(panel, SliderField, "scaling_short_factor_field").number, "2")
+    find(panel, Toggle, "scaling_own_length_toggle").click()
+    type_number(qtbot, find(panel, DragNumber, "scaling_length_field"), "3")
     assert pair_frequencies(panel.store.attention) == pytest.approx([1.0, 0.01 / 2])
 
 
