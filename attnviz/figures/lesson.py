@@ -11,6 +11,7 @@ from attnviz.figures.figure import render
 from attnviz.figures.files import figure_bytes
 from attnviz.i18n import _
 from attnviz.model.claims.scope import Scope
+from attnviz.model.claims.verdict import VERDICT_BY_ID, verdict_of
 from attnviz.model.lessons.checking import Run, scope_of
 from attnviz.model.lessons.lesson import Lesson, Step, Words
 from attnviz.model.lessons.markup import markup
@@ -24,6 +25,8 @@ class Sheet:
     step: Step
     words: Words
     scope: Scope
+    cured: Scope | None = None
+    """The names in the setting in which the claim of the step holds; None without a cure."""
 
     def figure(self, format_id: str, *, dpi: int = 150) -> bytes:
         """The stage of the step as a file."""
@@ -37,9 +40,12 @@ class Sheet:
 
 def sheets(lesson: Lesson, language: str, preset: Preset, run: Run) -> tuple[Sheet, ...]:
     """The steps of a lesson, computed. Raises `InputError` where a step cannot be set up."""
-    return tuple(
-        Sheet(step, step.words_in(language), scope_of(step.scene, preset, run)) for step in lesson.steps
-    )
+    return tuple(_sheet(step, language, preset, run) for step in lesson.steps)
+
+
+def _sheet(step: Step, language: str, preset: Preset, run: Run) -> Sheet:
+    cured = scope_of(step.cured, preset, run) if step.cures else None
+    return Sheet(step, step.words_in(language), scope_of(step.scene, preset, run), cured)
 
 
 def lesson_page(lesson: Lesson, language: str, made: tuple[Sheet, ...], *, is_slides: bool = False) -> str:
@@ -63,6 +69,7 @@ def section(sheet: Sheet, number: int, picture: Callable[[Sheet], str], *, is_fo
         parts.append(f"<ol>{''.join(f'<li>{sheet.marked(text)}</li>' for text in words.points)}</ol>")
     parts.append(picture(sheet))
     parts += _question(sheet, is_folded)
+    parts += _claim(sheet)
     if words.task:
         parts.append(f'<p class="task"><b>{escape(_("Try it"))}:</b> {sheet.marked(words.task)}</p>')
     return f"<section>{''.join(parts)}</section>\n"
@@ -77,6 +84,18 @@ def _question(sheet: Sheet, is_folded: bool) -> list[str]:
     reveal = f"<p>{sheet.marked(words.reveal)}</p>"
     shown = f"<details><summary>{escape(_('Reveal'))}</summary>{reveal}</details>" if is_folded else reveal
     return [asked, f"<ul>{answers}</ul>" if answers else "", shown]
+
+
+def _claim(sheet: Sheet) -> list[str]:
+    """The sentence with its verdict, the numbers that decide it, and the setting in which it holds."""
+    words = sheet.words
+    if not words.claim:
+        return []
+    verdict = VERDICT_BY_ID[verdict_of(sheet.step.claim, sheet.scope, sheet.cured)]
+    said = f'<p class="task"><b>{escape(_("Claim"))}:</b> “{sheet.marked(words.claim)}” '
+    said += f"<b>{verdict.sign} {escape(_(verdict.title))}</b></p>"
+    cure = markup(words.cure, sheet.cured, is_live=False)
+    return [said, *(f"<p>{text}</p>" for text in (sheet.marked(words.why), cure) if text)]
 
 
 def _as_data(sheet: Sheet) -> str:

@@ -64,6 +64,7 @@ def test_a_lesson_becomes_a_page_with_its_numbers_and_figures(tmp_path: Path) ->
     assert page.count("<section>") == page.count("data:image/svg+xml;base64,") == len(steps)
     assert "分数变成份额" in page and '<span class="number">0.9943</span>' in page
     assert page.count("<details>") == sum(bool(step.predict or step.choose) for step in steps)
+    assert "✗ 错误" in page or "≈" in page  # the claim of the third step, with its verdict
     assert "<script" not in page and "http" not in page.replace("https://arxiv", "") and "token:" not in page
 
 

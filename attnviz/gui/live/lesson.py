@@ -16,7 +16,7 @@ from attnviz.errors import InputError, Message, about, message_of, suffix_error,
 from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.workspaces.arrangement import stacks
 from attnviz.i18n import N_, _, current_language
-from attnviz.model.lessons.lesson import Lesson
+from attnviz.model.lessons.lesson import Lesson, Scene
 from attnviz.model.lessons.reading import load_lesson
 from attnviz.model.lessons.scene import document_of
 from attnviz.model.lessons.table import LESSONS, SUFFIX, shipped_lesson
@@ -28,8 +28,13 @@ if TYPE_CHECKING:
     from attnviz.model.spec.document import Document
 
 LESSON_SUFFIX = SUFFIX
-EXPORTS = {".pdf": N_("PDF, a sheet for each step ({pattern})"), ".html": N_("Page ({pattern})")}
-"""Files of an exported lesson, by suffix."""
+SLIDES = N_("Slides, a wide sheet for each step ({pattern})")
+EXPORTS = {
+    N_("PDF, a sheet for each step ({pattern})"): ".pdf",
+    SLIDES: ".pdf",
+    N_("Page ({pattern})"): ".html",
+}
+"""Kinds of exported lessons with the suffix of their files."""
 WORKSPACE = "learn"
 ALONE = ("lesson", "stage")
 """The panels of a step that names none."""
@@ -54,6 +59,7 @@ class LessonLive(QObject):
         panel.shelf_wanted.connect(self.show_shelf)
         panel.file_wanted.connect(self.ask_file)
         panel.page_wanted.connect(self._on_page)
+        panel.cure_wanted.connect(self._on_cure)
         panel.workspace_wanted.connect(self._window.workspaces.switch)
         self._window.workspaces.switched.connect(self._arrange)
         self.show_shelf()
@@ -137,6 +143,18 @@ class LessonLive(QObject):
 
         window.scheduler.submit(job, done, self._on_failed, key="lesson")
 
+    @Slot(object)
+    def _on_cure(self, scene: Scene) -> None:
+        """Edit the document so that a claim holds; the step stays, and undo goes back."""
+
+        def job(token: CancelToken) -> Document:
+            return document_of(scene, load_preset)
+
+        def done(document: Document) -> None:
+            self._window.store.edit(lambda _present: document.experiment)
+
+        self._window.scheduler.submit(job, done, self._on_failed, key="lesson")
+
     def _on_failed(self, error: BaseException) -> None:
         self._window.status.warn(failure_message(error))
         if not is_expected(error):
@@ -183,18 +201,19 @@ class LessonLive(QObject):
         if lesson is None:
             self._window.status.warn(Message("Open a lesson first; Learn has them."))
             return
-        kinds = {_(kind).format(pattern=f"*{suffix}"): suffix for suffix, kind in EXPORTS.items()}
-        text, kind = QFileDialog.getSaveFileName(
+        kinds = {_(kind).format(pattern=f"*{suffix}"): kind for kind, suffix in EXPORTS.items()}
+        text, chosen = QFileDialog.getSaveFileName(
             self._window, _("Export the lesson"), f"{lesson.id}.pdf", ";;".join(kinds)
         )
         if text:
-            path = Path(text)
-            self.write(lesson, path if path.suffix else path.with_suffix(kinds.get(kind, ".pdf")))
+            path, kind = Path(text), kinds.get(chosen, "")
+            path = path if path.suffix else path.with_suffix(EXPORTS.get(kind, ".pdf"))
+            self.write(lesson, path, is_slides=kind == SLIDES)
 
-    def write(self, lesson: Lesson, path: Path) -> None:
+    def write(self, lesson: Lesson, path: Path, *, is_slides: bool = False) -> None:
         """Compute every step in the worker, then write the lesson in the language of the window."""
-        if path.suffix.lower() not in EXPORTS:
-            self._window.status.warn(suffix_error(path.suffix, EXPORTS).message)
+        if path.suffix.lower() not in EXPORTS.values():
+            self._window.status.warn(suffix_error(path.suffix, sorted(set(EXPORTS.values()))).message)
             return
         language = current_language()
 
@@ -205,7 +224,7 @@ class LessonLive(QObject):
 
             made = sheets(lesson, language, load_preset, execute)
             if path.suffix.lower() == ".html":
-                replace_file(path, lesson_page(lesson, language, made).encode("utf-8"))
+                replace_file(path, lesson_page(lesson, language, made, is_slides=is_slides).encode("utf-8"))
             return made
 
         def done(made: tuple[Sheet, ...]) -> None:
@@ -213,7 +232,7 @@ class LessonLive(QObject):
 
             try:
                 if path.suffix.lower() == ".pdf":
-                    save_lesson_pdf(lesson, language, made, path)
+                    save_lesson_pdf(lesson, language, made, path, is_slides=is_slides)
             except OSError as error:
                 self._window.status.warn(about(verbatim(visible(path.name)), message_of(error)))
                 return

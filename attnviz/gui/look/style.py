@@ -91,15 +91,16 @@ def style_sheet(theme: Theme) -> str:
     """The style sheet of `theme`: everything that a palette cannot express."""
     names = {key: value for key, value in asdict(theme).items() if isinstance(value, str)}
     names |= {"radius": f"{RADIUS - 1}px", "faded": _mixed(theme.muted, theme.ground)}
+    names |= {f"{name}_tint": _mixed(getattr(theme, name), theme.panel, 0.12) for name in ("error", "value")}
     names |= {"tick": f'"{path("marks", f"tick_{theme.name}.svg").as_posix()}"'}
     return re.sub(r"@(\w+)", lambda match: names[match[1]], _SHEET)
 
 
-def _mixed(first: str, second: str) -> str:
-    """The colour half-way between two."""
+def _mixed(first: str, second: str, share: float = 0.5) -> str:
+    """The colour between two that has this share of the first."""
     a, b = QColor(first), QColor(second)
     channels = zip(a.getRgb()[:3], b.getRgb()[:3], strict=True)  # type: ignore[index]
-    return QColor(*((x + y) // 2 for x, y in channels)).name()
+    return QColor(*(round(share * x + (1 - share) * y) for x, y in channels)).name()
 
 
 _SHEET = """
@@ -132,6 +133,9 @@ QLabel[tone="accent"] { color: @accent; }
 QLabel[tone="error"] { color: @error; }
 QLabel[tone="warning"] { color: @warning; }
 QLabel[tone="right"], QLabel[tone="value"] { color: @value; }
+QLabel[chip="true"] { background: @hover; border-radius: 4px; padding: 3px 8px; font-weight: 600; }
+QLabel[chip="true"][tone="error"] { background: @error_tint; }
+QLabel[chip="true"][tone="right"] { background: @value_tint; }
 QLabel[tone="query"] { color: @query; }
 QLabel[tone="key"] { color: @key; }
 

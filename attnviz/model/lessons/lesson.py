@@ -11,7 +11,8 @@ class Words:
     """The texts of a step in one language; see `text.py` for links and numbers in them.
 
     `question` belongs to a prediction, `answers` are its choices, `reveal` is shown after it; `task` is
-    something to try. `claim` is a sentence to check, `cure` says under which setting it holds.
+    something to try. `claim` is a sentence to check, `why` the numbers that decide it, and `cure` says under
+    which setting it holds.
     """
 
     title: str
@@ -22,6 +23,7 @@ class Words:
     reveal: str = ""
     task: str = ""
     claim: str = ""
+    why: str = ""
     cure: str = ""
 
     @property
@@ -30,7 +32,7 @@ class Words:
 
         Without `cure`, whose numbers are those of the scene that is cured.
         """
-        later = (self.question, *self.answers, self.reveal, self.task, self.claim)
+        later = (self.question, *self.answers, self.reveal, self.task, self.claim, self.why)
         return tuple(text for text in (self.title, *self.paragraphs, *self.points, *later) if text)
 
 

@@ -189,6 +189,8 @@ def _made(id_: str, draft: dict[str, Any], words: dict[str, Words], number: int)
             raise InputError(_at(number, Message("A step must have a text > with a task, and only then.")))
         if bool(text.claim) != bool(step.claim):
             raise InputError(_at(number, Message("A step must have a text = with a claim, and only then.")))
+        if text.why and not step.claim:
+            raise InputError(_at(number, Message("A step must have a text ~ with a claim only.")))
         if bool(text.cure) != bool(step.cures) or (step.cures and not step.claim):
             raise InputError(
                 _at(number, Message("A step must have a text + with a claim and its cure, and only then."))
@@ -281,7 +283,7 @@ def _words(lines: Lines) -> tuple[str, Words]:
     return code, Words(title, **texts, **lists)
 
 
-_MARKS = {"? ": "question", "! ": "reveal", "> ": "task", "= ": "claim", "+ ": "cure"}
+_MARKS = {"? ": "question", "! ": "reveal", "> ": "task", "= ": "claim", "~ ": "why", "+ ": "cure"}
 _LISTS = ("paragraphs", "points", "answers")
 
 

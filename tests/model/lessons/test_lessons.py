@@ -211,7 +211,6 @@ SOLUTIONS: dict[str, tuple[tuple[str, object], ...]] = {
     "dot-product": (
         ("vectors.values", [[0.2, 0.8, 0.3], [0.3, 0.7, 0.4], [0.9, 0.9, 0.2], [0.8, 0.2, 0.7]]),
     ),
-    "softmax/printed-line": (("scale", {"kind": "none"}),),
     "softmax/saturated": (("scale", {"kind": "value", "value": 0.01}),),
     "by-hand": (("vectors", {"kind": "explicit", "values": [[0, 0, 9], [0, 1, 0], [1, 0, 0], [0, 0, 12]]}),),
     "masks": (("masks", [{"kind": "causal"}]),),

@@ -10,6 +10,7 @@ from attnviz.errors import InputError
 from attnviz.gui.live.pointer import Spot
 from attnviz.gui.look.fonts import section_title_font, ui_font
 from attnviz.gui.look.theme import GRID
+from attnviz.gui.panels.lesson.claim import Claim
 from attnviz.gui.panels.lesson.footer import Footer
 from attnviz.gui.panels.lesson.library import Library, Shelved
 from attnviz.gui.panels.lesson.question import Question
@@ -45,6 +46,8 @@ class LessonPanel(Panel):
     file_wanted = Signal()
     shelf_wanted = Signal()
     workspace_wanted = Signal(str)
+    cure_wanted = Signal(object)
+    """The scene in which the claim of the step holds."""
 
     follows = ("stage", "head", "site", "query")
 
@@ -56,7 +59,8 @@ class LessonPanel(Panel):
         self._scene: Document | None = None
         self._scope: Scope | None = None
         self._shelf: tuple[Shelved, ...] = ()
-        self._library, self.question, self.task, self.footer = Library(), Question(), Task(), Footer()
+        self._library, self.question, self.claim = Library(), Question(), Claim()
+        self.task, self.footer = Task(), Footer()
         self._place, self._title = QLabel(), QLabel()
         self._text = LinkedText("lesson_text")
         self._all, self._return, self._go = Button(), Button(), Button()
@@ -84,7 +88,7 @@ class LessonPanel(Panel):
         column = QVBoxLayout(inside)
         column.setContentsMargins(0, 0, GRID, 0)
         column.setSpacing(_INSET)
-        for widget in (self._title, self._text, self.question, self.task):
+        for widget in (self._title, self._text, self.question, self.claim, self.task):
             column.addWidget(widget)
         column.addWidget(self._go, 0, Qt.AlignmentFlag.AlignLeft)
         column.addStretch(1)
@@ -110,7 +114,8 @@ class LessonPanel(Panel):
         self.footer.stepped.connect(self._on_stepped)
         self.footer.chosen.connect(self.step_wanted)
         self.question.revealed.connect(self._light)
-        for texts in (self._text, self.question, self.task):
+        self.claim.cure_wanted.connect(self._on_cure)
+        for texts in (self._text, self.question, self.claim, self.task):
             texts.pointed.connect(self._on_pointed)
             texts.chosen.connect(self._on_chosen)
 
@@ -171,6 +176,8 @@ class LessonPanel(Panel):
             self._scope = Scope(trace, scene.view)
             self._show()
             self._light()
+        if step.claim:
+            self.claim.set_step(step, step.words_in(current_language()), Scope(trace, scene.view))
         if step.task:
             self.task.set_done(_is_met(step.task, Scope(trace, scene.view)))
 
@@ -196,11 +203,19 @@ class LessonPanel(Panel):
             self.question.set_step(step, words)
             if self._scope is not None:
                 self.question.set_scope(self._scope)
+        self.claim.setVisible(bool(words.claim))
+        if words.claim:
+            self.claim.set_step(step, words, self._live_scope())
         self.task.setVisible(bool(words.task))
         self.task.set_task(words.task, self._scope)
         self._show_workspace(step)
         self.footer.set_place(len(self.lesson.steps), self.index, self._seen)
         self._show_way_back()
+
+    def _live_scope(self) -> Scope | None:
+        """The names over the newest run, seen as the step sees it; None before the run of the step."""
+        scene, trace = self._scene, self.store.trace
+        return None if self._scope is None or scene is None or trace is None else Scope(trace, scene.view)
 
     def _show_workspace(self, step: Step) -> None:
         from attnviz.gui.workspaces.table import WORKSPACE_BY_ID
@@ -282,6 +297,11 @@ class LessonPanel(Panel):
     def _on_go(self) -> None:
         if self.step is not None:
             self.workspace_wanted.emit(self.step.scene.workspace)
+
+    @Slot()
+    def _on_cure(self) -> None:
+        if self.step is not None:
+            self.cure_wanted.emit(self.step.cured)
 
     def take_keys(self) -> None:
         """Get the keys of the steps, unless a control of the panel has the focus; Space still plays."""

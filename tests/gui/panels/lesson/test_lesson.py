@@ -248,20 +248,26 @@ def test_answers_are_read_as_people_write_them() -> None:
     ]
 
 
-@pytest.mark.parametrize("suffix", [".pdf", ".html"])
+@pytest.mark.parametrize(("suffix", "kind"), [(".pdf", ""), (".pdf", "Slides"), (".html", "")])
 def test_the_lesson_is_exported_from_the_window(
-    desk: Desk, suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    desk: Desk, suffix: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / f"mine{suffix}"
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_given: (str(out), ""))
+
+    def chosen(_window: object, _title: str, _name: str, kinds: str) -> tuple[str, str]:
+        return str(out), next(one for one in kinds.split(";;") if one.startswith(kind))
+
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", chosen)
     desk.window.commands["export_lesson"].trigger()
     assert desk.window.status.message() == "Open a lesson first; Learn has them." and not out.exists()
-    open_step(desk, "softmax")
+    open_step(desk, "dot-product")
     desk.window.commands["export_lesson"].trigger()
     desk.qtbot.waitUntil(out.exists, timeout=30_000)
     desk.qtbot.waitUntil(lambda: desk.window.status.message() == f"Saved mine{suffix}")
     data = out.read_bytes()
     assert data.startswith(b"%PDF" if suffix == ".pdf" else b"<!") and len(data) > 20_000
+    # A sheet of 320 × 180 mm in points, or one of A4.
+    assert (b"/MediaBox [0 0 907" in data) == (kind == "Slides")
 
 
 def test_a_lesson_file_opens_as_a_document_does(make_desk: MakeDesk) -> None:
@@ -270,3 +276,29 @@ def test_a_lesson_file_opens_as_a_document_does(make_desk: MakeDesk) -> None:
     made.settle()
     lesson = panel_of(made).lesson
     assert lesson is not None and lesson.id == "masks" and made.window.workspaces.present.id == "learn"
+
+
+def test_the_claim_of_a_step_is_answered_by_the_present_document(desk: Desk) -> None:
+    open_step(desk, "softmax", 2)
+    verdict, cure = desk.find(QLabel, "lesson_verdict"), desk.find(QPushButton, "lesson_cure")
+    assert verdict.text() == "✗ does not hold here" and "0.0055, 0.0000, 0.9943" in text(desk, "claim_why")
+    desk.click(cure)
+    desk.settle()
+    assert verdict.text() == "✓ holds here" and cure.isHidden()
+    assert "0.0469, 0.0018, 0.9439" in text(desk, "claim_why")
+    desk.store.undo()
+    desk.settle()
+    assert verdict.text() == "✗ does not hold here"
+    desk.store.edit_attention(put_at, "scale", {"kind": "value", "value": 0.5773502691896258})
+    desk.settle()
+    assert verdict.text() == "✓ holds here"
+
+
+def test_a_claim_about_a_document_that_is_gone_is_not_answered(desk: Desk) -> None:
+    panel = open_step(desk, "dot-product", 4)
+    desk.window.documents.open_preset("toy-attention")
+    desk.settle()
+    desk.store.edit(edits.set_n_tokens, 2)
+    desk.settle()
+    assert panel.claim.is_true is None
+    assert desk.find(QLabel, "lesson_verdict").text() == "? cannot be computed here"

@@ -1,0 +1,94 @@
+"""A sentence of a textbook in a lesson, with a live verdict, and its cure if it has one."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QLabel
+
+from attnviz.errors import InputError
+from attnviz.gui.look.fonts import ui_font
+from attnviz.gui.widgets.button import Button
+from attnviz.gui.widgets.card import Card
+from attnviz.gui.widgets.control import plain_tooltip
+from attnviz.gui.widgets.linked_text import LinkedText, paragraphs
+from attnviz.gui.widgets.tone import Tone, set_tone
+from attnviz.i18n import N_, _
+from attnviz.model.claims.scope import Scope, holds
+from attnviz.model.lessons.lesson import Step, Words
+from attnviz.model.lessons.markup import markup
+
+_VERDICTS: dict[bool | None, tuple[Tone, str]] = {
+    True: ("right", N_("✓ holds here")),
+    False: ("error", N_("✗ does not hold here")),
+    None: ("muted", N_("? cannot be computed here")),
+}
+
+
+class Claim(Card):
+    """The card of a claim; `cure_wanted` asks for the setting in which the sentence holds."""
+
+    pointed = Signal(str)
+    chosen = Signal(str)
+    cure_wanted = Signal()
+
+    def __init__(self) -> None:
+        super().__init__("")
+        self.setObjectName("lesson_claim")
+        self._step: Step | None = None
+        self._words: Words | None = None
+        self._scope: Scope | None = None
+        self._sentence, self._why = LinkedText("claim_sentence", 14), LinkedText("claim_why", 14)
+        self._verdict = QLabel()
+        self._verdict.setObjectName("lesson_verdict")
+        self._verdict.setFont(ui_font(13))
+        self._verdict.setProperty("chip", True)
+        self._cure = Button()
+        self._cure.setObjectName("lesson_cure")
+        self._cure.clicked.connect(self.cure_wanted)
+        for text in (self._sentence, self._why):
+            text.pointed.connect(self.pointed)
+            text.chosen.connect(self.chosen)
+        self.body.addWidget(self._sentence)
+        self.body.addWidget(self._verdict, 0, Qt.AlignmentFlag.AlignLeft)
+        self.body.addWidget(self._why)
+        self.body.addWidget(self._cure, 0, Qt.AlignmentFlag.AlignLeft)
+
+    @property
+    def is_true(self) -> bool | None:
+        """The verdict in the present document; None without its numbers."""
+        if self._step is None or self._scope is None:
+            return None
+        try:
+            return holds(self._step.claim, self._scope)
+        except InputError:
+            return None
+
+    def set_step(self, step: Step, words: Words, scope: Scope | None) -> None:
+        """Show the claim of a step with the numbers of the present document; None before they arrive."""
+        self._step, self._words, self._scope = step, words, scope
+        self.retranslate()
+
+    def retranslate(self) -> None:
+        """Update the texts to the active language."""
+        self.set_title(_("Claim"))
+        self._cure.setText(_("Make it true"))
+        self._cure.setToolTip(
+            plain_tooltip(_("Sets the program so that the sentence holds; undo takes it back"))
+        )
+        if self._words is not None:
+            self._show(self._words)
+
+    def _show(self, words: Words) -> None:
+        verdict = self.is_true
+        self._sentence.set_body(
+            paragraphs([_("“{sentence}”").format(sentence=markup(words.claim, self._scope))])
+        )
+        tone, says = _VERDICTS[verdict]
+        set_tone(tone, self._verdict)
+        self._verdict.setText(_(says))
+        self._verdict.setVisible(self._scope is not None)
+        is_cured = verdict is True and bool(words.cure)
+        why = words.cure if is_cured else words.why
+        self._why.setVisible(bool(why))
+        self._why.set_body(paragraphs([markup(why, self._scope)]) if why else "")
+        self._cure.setVisible(bool(self._step is not None and self._step.cures) and verdict is not True)
