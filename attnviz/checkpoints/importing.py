@@ -177,7 +177,8 @@ class Described:
     text.
 
     `n_encoder_layers` is 0 without an encoder beside a decoder. `left_out` are tensors that are not read: of
-    a head for classes. `signal` is the kind of input that is no text.
+    a head for classes. `signal` is the kind of input that is no text. `unknown` are keys of the
+    configuration, with their values, that must be ignored by name before the checkpoint can be imported.
     """
 
     family: str
@@ -187,6 +188,7 @@ class Described:
     reads_text: bool
     left_out: tuple[str, ...] = ()
     signal: SignalKind | None = None
+    unknown: tuple[tuple[str, Any], ...] = ()
 
 
 def left_out_words(names: Sequence[str]) -> str:
@@ -199,9 +201,11 @@ def describe(
 ) -> Described:
     """Describe what `import_checkpoint` would read, from the configuration and the files' headers alone.
 
-    Raises the same `CheckpointError`, except for the numbers and the tokens.
+    Raises the same `CheckpointError`, except for the numbers, the tokens, and unknown keys, which it lists.
     """
-    found = _read(open_checkpoint(path), attention_only, ignore_keys)
+    checkpoint = open_checkpoint(path)
+    unknown = unknown_keys(family_of(checkpoint.config), checkpoint.config, ignore_keys)
+    found = _read(checkpoint, attention_only, (*ignore_keys, *unknown))
     tensors = found.checkpoint.tensors.values()
     return Described(
         found.family.title,
@@ -211,6 +215,7 @@ def describe(
         _tokens(found).reads_text,
         left_out(found.checkpoint),
         None if found.family.signal is None else found.family.signal.kind,
+        tuple(unknown.items()),
     )
 
 
@@ -238,15 +243,25 @@ def read_config(
     """
     try:
         read = {key.name: key.read(values) for key in family.keys}
-        for name, value in values.items():
-            is_empty = value is None or value in ({}, [], "")
-            is_known = name in read or name in NO_NUMBERS or name in ignored
-            if not is_known and not is_empty and (name, value) not in UNUSED:
-                unknown = must_be("a key of {family}, since it may change numbers", family=family.title)
-                raise FieldError(name, value, unknown)
+        for name, value in unknown_keys(family, values, ignored).items():
+            of_family = must_be("a key of {family}, since it may change numbers", family=family.title)
+            raise FieldError(name, value, of_family)
     except FieldError as error:
         raise CheckpointError(about(file, error.message)) from error
     return read
+
+
+def unknown_keys(family: Family, values: Mapping[str, Any], ignored: Sequence[str] = ()) -> dict[str, Any]:
+    """The keys of a configuration that may change numbers in a way that this program does not know.
+
+    Keys of the family's table, those without an effect, empty values, and `ignored` keys are left out.
+    """
+    known = NO_NUMBERS | {key.name for key in family.keys} | set(ignored)
+
+    def is_dead(name: str, value: Any) -> bool:
+        return value is None or value in ({}, [], "") or (name, value) in UNUSED
+
+    return {name: value for name, value in values.items() if name not in known and not is_dead(name, value)}
 
 
 def _read(checkpoint: Checkpoint, attention_only: bool, ignored: Sequence[str] = ()) -> _Import:

@@ -15,6 +15,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
+    QCheckBox,
     QDialog,
     QFileDialog,
     QLabel,
@@ -27,6 +28,7 @@ import attnviz
 from attnviz.gui.dialogs.import_model import ImportDialog
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.toggle import Toggle
+from attnviz.model.io.files import matrices
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 
@@ -218,11 +220,11 @@ def test_undo_returns_from_an_imported_model_to_unsaved_work(
 def test_a_sentence_is_wrapped_and_no_markup(
     desk: Desk, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_folder(folder, llama_arrays(), {**LLAMA_CONFIG, "<b>key</b>": "word " * 30})
+    write_folder(folder, llama_arrays(), {**LLAMA_CONFIG, "hidden_act": "<b>word</b> " * 30})
 
     def person(person: Person) -> None:
         person.write_folder(folder)
-        person.sees("<b>key</b> must be a key of Llama")
+        person.sees("<b>word</b> <b>word</b>")
         label = person.dialog.findChild(QLabel, "import_found")
         assert label.width() > 300
         assert label.heightForWidth(label.width()) <= label.height()
@@ -250,3 +252,33 @@ def test_an_image_for_a_model_of_images(desk: Desk, tmp_path: Path, monkeypatch:
     act(desk, monkeypatch, person)
     assert desk.store.experiment.tokens == ("[CLS]", "1,1", "1,2", "2,1", "2,2")
     assert desk.store.document.image is not None
+
+
+def test_keys_that_may_change_numbers_are_ticked_first(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = LLAMA_CONFIG | {"swing": 2, "made_with": "a & b", "empty": {}}
+    folder = write_folder(tmp_path, llama_arrays(), config)
+    shown: list[str] = []
+
+    def person(person: Person) -> None:
+        person.write_folder(folder)
+        person.sees("Llama")
+        person.read("1, 0")
+        ticks = person.dialog.findChildren(QCheckBox)
+        shown.extend(tick.text() for tick in ticks)
+        for tick in ticks:
+            assert not person.button.isEnabled()
+            tick.click()
+        ticks[0].click()
+        assert not person.button.isEnabled()
+        ticks[0].click()
+        person.press_import()
+        person.until(lambda: not person.dialog.isVisible())
+
+    act(desk, monkeypatch, person)
+    desk.settle()
+    assert shown == ["swing: 2", 'made_with: "a && b"']
+    found = matrices(desk.store.experiment)
+    origins = [matrix.origin for _name, matrix in found if matrix.origin is not None]
+    assert {origin.link.ignored_keys for origin in origins} == {("swing", "made_with")}

@@ -30,6 +30,7 @@ from attnviz.checkpoints.importing import Described, describe, import_checkpoint
 from attnviz.checkpoints.signals.reading import read_array
 from attnviz.checkpoints.signals.signal import SignalKind
 from attnviz.compute.scheduler import CancelToken, Scheduler
+from attnviz.gui.dialogs.unknown_keys import UnknownKeys
 from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.widgets.control import active_theme
@@ -95,6 +96,7 @@ class ImportDialog(QDialog):
         self._folder = QLineEdit(folder)
         self._download = QPushButton(_("Download"))
         self._found = QLabel()
+        self._unknown = UnknownKeys()
         self._kind = Segmented(
             (
                 ("text", _("Text"), _("The model's tokenizer splits the text into tokens")),
@@ -116,6 +118,7 @@ class ImportDialog(QDialog):
         self._text.textChanged.connect(self._refresh)
         self._memory.textChanged.connect(self._refresh)
         self._signal.textChanged.connect(self._refresh)
+        self._unknown.changed.connect(self._refresh)
         self._look()
 
     @property
@@ -134,6 +137,7 @@ class ImportDialog(QDialog):
         parts: tuple[tuple[QWidget, str, str], ...] = (
             (self._folder, "import_folder", _("Model")),
             (self._found, "import_found", _("Found")),
+            (self._unknown, "import_unknown", _("Unknown keys")),
             (self._kind, "import_kind", _("Input text")),
             (self._text, "import_text", _("Model input")),
             (self._memory, "import_memory", _("Encoder input")),
@@ -183,6 +187,7 @@ class ImportDialog(QDialog):
         form.addRow(_("Model"), row)
         form.addRow("", self._found)
         form.addRow("", self._download)
+        form.addRow(_("Unknown keys"), self._unknown)
         form.addRow(_("Input format"), self._kind)
         form.addRow(_("Model input"), self._text)
         form.addRow(_("Encoder input"), self._memory)
@@ -289,6 +294,7 @@ class ImportDialog(QDialog):
             says += "\n" + left_out_words(described.left_out)
         self._say(says)
         reason = None if described.reads_text else _("Needs a tokenizer and the package tokenizers")
+        self._unknown.set_keys(described.unknown)
         self._kind.set_option_unavailable("text", reason)
         if reason is not None:
             self._kind.set_value("ids")
@@ -302,8 +308,11 @@ class ImportDialog(QDialog):
         self._form.setRowVisible(self._text, "text" in needs)
         self._form.setRowVisible(self._memory, "memory" in needs)
         self._form.setRowVisible(self._file, "signal" in needs)
-        given = self._given()
-        self._import.setEnabled(self._described is not None and all(name in given for name in needs))
+        given, described = self._given(), self._described
+        self._form.setRowVisible(self._unknown, described is not None and bool(described.unknown))
+        self._import.setEnabled(
+            described is not None and self._unknown.is_complete() and all(name in given for name in needs)
+        )
 
     def _needs(self) -> frozenset[str]:
         """The inputs that this model reads: a text, one of its encoder, and a file."""
@@ -342,7 +351,7 @@ class ImportDialog(QDialog):
             return
         folder, alone = self.folder, self._alone.value()
         reads, memory = given.get("text", NO_TEXT), given.get("memory", NO_TEXT)
-
+        ignored = self._unknown.ignored()
         signals = _signals(given.get("signal"), described.signal)
 
         def job(token: CancelToken) -> Document:
@@ -354,6 +363,7 @@ class ImportDialog(QDialog):
                 memory_ids=memory.ids,
                 **signals(),
                 attention_only=alone,
+                ignore_keys=ignored,
                 progress=token.progress.at,
             )
 
