@@ -190,16 +190,24 @@ def test_every_position_and_scaling_has_its_curve() -> None:
     assert ids == {row.id for row in POSITIONS} | scaled
 
 
-@pytest.mark.parametrize("type_", rotary.RECORDS)
-def test_every_scaling_is_read_from_a_configuration(type_: str) -> None:
-    lists = {"short_factor": [1.0], "long_factor": [2.0]}
-    numbers = {"factor": 2.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, **lists}
-    config = {"max_position_embeddings": 64, "rope_scaling": {"type": type_, **numbers}}
-    assert type(rotary.rope(config, 2).scaling) is rotary.RECORDS[type_]
+@pytest.mark.parametrize("row", SCALINGS, ids=lambda row: row.id)
+def test_every_scaling_is_read_from_a_configuration(row: Any) -> None:
+    scaling: Any = sited(rope_with(row)).position
+    numbers = {name: getattr(scaling.scaling, name) for name in row.record.__struct_fields__}
+    given = {name: list(value) if isinstance(value, tuple) else value for name, value in numbers.items()}
+    length = {"original_max_position_embeddings": given.pop("original_length", 16)}
+    given.pop("length", None)
+    config = {"max_position_embeddings": 64, "rope_scaling": {**given, **length}}
+    for type_ in row.types:
+        config["rope_scaling"]["type"] = type_
+        read = rotary.rope(config, 2).scaling
+        assert type(read) is row.record
+        same = set(given) & set(numbers) - {"attention_factor"}
+        assert {name: getattr(read, name) for name in same} == {name: numbers[name] for name in same}
 
 
 def test_every_scaling_has_a_name_in_configurations() -> None:
-    assert set(rotary.RECORDS.values()) == {row.record for row in SCALINGS}
+    assert all(row.types for row in SCALINGS)
 
 
 def fields_of(*forms: tuple[FormField, ...]) -> Iterator[FormField]:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from typing import Any, cast
 
-from attnviz.checkpoints.families.family import Config, Key, flag, group, one_of, positive, whole
+from attnviz.checkpoints.families.family import Config, Key, count, flag, group, one_of, positive, whole
 from attnviz.core.positions import yarn_attention_factor
 from attnviz.errors import FieldError, missing, must_be
 from attnviz.model.errors.conversion import a_key_of
@@ -47,10 +47,12 @@ def _divisors(name: str) -> Key:
 
 
 def _key_of(field: FieldRow) -> Key:
-    """The key of the same name as a field of a scaling, with the field's default unless it is a number's."""
+    """The key of the same name as a field of a scaling; a number has no default."""
     if field.kind is bool:
         return flag(field.name, field.default)
-    return positive(field.name, None) if field.kind in (int, float) else _divisors(field.name)
+    if field.kind is int:
+        return count(field.name, None)
+    return positive(field.name, None) if field.kind is float else _divisors(field.name)
 
 
 _KEYS: tuple[Key, ...] = (

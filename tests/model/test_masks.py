@@ -62,9 +62,9 @@ def test_every_kind_that_a_document_can_name_has_one_row() -> None:
     assert named == {family.kind.__name__ for family in MASKS}
 
 
-def test_documents_name_the_kinds_as_they_do() -> None:
+def test_documents_name_the_kinds_as_they_did() -> None:
     names = "causal prefix padding window dilated strided blocks global documents painted"
-    assert [family.tag for family in MASKS] == names.split()
+    assert {family.tag for family in MASKS} >= set(names.split())
     assert p.AnyOf.__struct_config__.tag == "any_of"
 
 
@@ -118,7 +118,7 @@ def test_a_cell_is_blocked_exactly_where_a_reason_is_given(masks: tuple[p.Mask, 
             assert len(reasons) == len(blocking)
             for reason, mask in zip(reasons, blocking, strict=True):
                 members = mask.masks if isinstance(mask, p.AnyOf) else (mask,)
-                assert all(f"{FAMILY_OF[type(member)].tag}: " in reason for member in members)
+                assert all(f"{FAMILY_OF[type(member)].title}: " in reason for member in members)
 
 
 @pytest.mark.parametrize(

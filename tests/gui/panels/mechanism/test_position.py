@@ -28,6 +28,7 @@ from attnviz.gui.widgets.slider_field import SliderField
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.model.edit.edits import set_n_tokens
 from attnviz.model.edit.switching import set_position
+from attnviz.model.fields import rows_of
 from attnviz.model.positions import bucket_table, learned_table, pair_frequencies
 from attnviz.model.scalings import SCALINGS
 from attnviz.model.spec.arrays import Matrix
@@ -332,34 +333,14 @@ def test_a_scaling_slows_the_dials_and_changes_the_score(qtbot: QtBot, panel: Me
 
 
 def test_each_scaling_shows_its_own_numbers(panel: MechanismPanel) -> None:
+    switches = {"length": "scaling_own_length_toggle", "attention_factor": "scaling_own_attention_toggle"}
     own = {
-        "none": set(),
-        "linear": {"scaling_factor_field"},
-        "dynamic_ntk": {"scaling_factor_field", "scaling_original_length_field", "scaling_own_length_toggle"},
-        "yarn": {
-            "scaling_factor_field",
-            "scaling_original_length_field",
-            "scaling_beta_fast_field",
-            "scaling_beta_slow_field",
-            "scaling_truncate_toggle",
-            "scaling_own_attention_toggle",
-        },
-        "longrope": {
-            "scaling_factor_field",
-            "scaling_original_length_field",
-            "scaling_own_length_toggle",
-            "scaling_short_factor_field",
-            "scaling_long_factor_field",
-            "scaling_own_attention_toggle",
-        },
-        "llama3": {
-            "scaling_factor_field",
-            "scaling_original_length_field",
-            "scaling_low_freq_factor_field",
-            "scaling_high_freq_factor_field",
-        },
+        row.id: {
+            switches.get(field.name, f"scaling_{field.name}_{'toggle' if field.kind is bool else 'field'}")
+            for field in rows_of(row.record)
+        }
+        for row in SCALINGS
     }
-    assert set(own) == {row.id for row in SCALINGS}
     for kind, names in own.items():
         pick(panel, "rope_scaling_choice", kind)
         shown = {field.name for field in SCALING_FIELDS if is_shown(panel, field.name)}
