@@ -225,6 +225,6 @@ def comes_from(trace: Trace, name: str) -> dict[str, str]:
 
 
 def last_stage(trace: Trace, name: str) -> str:
-    """What a site hands on: the last thing it has made that is not the read-out."""
+    """Result of a site: its last stage before the read-out."""
     read_out = ("transform", "transform_hidden", "transform_normed", "logits", "probabilities")
     return [stage for stage in trace.site(name).stages if stage not in read_out][-1]

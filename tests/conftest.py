@@ -1,4 +1,4 @@
-"""What every test stands on: no screen, no user's settings, one thread per BLAS call, nothing left behind.
+"""Ground of every test: no screen, no user's settings, one thread per BLAS call, nothing left behind.
 
 Qt is imported only inside the fixtures of tests that use it, so the numeric tests run without it.
 """
@@ -45,12 +45,12 @@ from attnviz import i18n  # noqa: E402
 settings.register_profile("attnviz", deadline=None, derandomize=True, database=None, max_examples=40)
 settings.load_profile("attnviz")
 # Hypothesis also tries the constants of whichever of our modules are imported by then, so a test had other
-# examples alone than among others. There is no setting against it.
+# examples alone than among others. No setting prevents it.
 assert hasattr(HypothesisProvider, "_local_constants"), "hypothesis has renamed its constants"
 HypothesisProvider._local_constants = Constants()  # type: ignore[assignment, misc]
 
 GRACE_S = 1.0
-"""How long a thread may take to end, or a deferred deletion to happen, once its test is over."""
+"""Seconds that a thread may take to end, or a deferred deletion to happen, once its test is over."""
 
 
 @pytest.fixture(scope="session")
@@ -66,7 +66,7 @@ def qapp(qapp: Any) -> Iterator[Any]:
 
 
 def pytest_collection_finish() -> None:
-    """What is imported stays: the collector need not walk over it after every test with a window."""
+    """Imported modules stay: the collector need not walk over them after every test with a window."""
     gc.collect()
     gc.freeze()
 
@@ -106,7 +106,7 @@ def _no_leftovers(request: pytest.FixtureRequest, _own_user_folders: Path) -> It
         yield
         left = _applications_left() + _threads_left(threads_before)
     else:
-        # Asked for here, so that it is set up before, and torn down after, what this fixture looks at.
+        # Requested here, so that it is set up before, and torn down after, what this fixture looks at.
         request.getfixturevalue("qapp")
         with pytest.MonkeyPatch.context() as patch:
             started = _record_starts(patch)

@@ -162,7 +162,7 @@ class Desk:
 
 
 def picture(widget: QWidget) -> QImage:
-    """What is painted, with all that lies under it."""
+    """The painted picture, with all that lies under it."""
     return widget.grab().toImage()
 
 
@@ -181,7 +181,7 @@ def pixels(image: QImage, area: QRect | QRectF | None = None) -> NDArray[np.int6
 
 
 def count_color(image: QImage, wanted: str, area: QRect | QRectF | None = None, tolerance: int = 3) -> int:
-    """How many pixels of `area` have the colour `wanted`, within `tolerance` in every channel."""
+    """Number of pixels of `area` in the colour `wanted`, within `tolerance` in every channel."""
     distance = np.abs(pixels(image, area) - np.array(QColor(wanted).getRgb()[:3])).max(axis=2)
     return int((distance <= tolerance).sum())
 
@@ -191,14 +191,14 @@ MakeDesk = Callable[..., Desk]
 
 
 class Answers:
-    """What the person answers in message boxes, and the boxes that were shown."""
+    """The person's answers in message boxes, and the boxes that were shown."""
 
     def __init__(self) -> None:
         self.button = QMessageBox.StandardButton.Cancel
         self.boxes: list[str] = []
         self.texts: list[str] = []
         self.offers: list[str] = []
-        """What the button says that saves."""
+        """Text of the button that saves."""
 
     def exec(self, box: QMessageBox) -> QMessageBox.StandardButton:
         self.boxes.append(box.objectName())

@@ -415,7 +415,7 @@ STACKS: dict[str, Experiment] = {
 SITES: tuple[tuple[str, str], ...] = tuple(
     (name, site) for name, experiment in (SPREAD | STACKS).items() for site in site_names(experiment)
 )
-"""(name of the experiment, name of the site) of every attention there is."""
+"""(name of the experiment, name of the site) of every attention."""
 
 
 # --- the whole space -------------------------------------------------------------------------------
@@ -539,7 +539,7 @@ FIXED_WITHOUT_A_LATENT = {"heads", "projections", "qk_norm", "position", "latent
 
 @st.composite
 def _latent_fields(draw: st.DrawFn, heads: Heads) -> dict[str, Any]:
-    """The fields of an attention whose keys and values come from a latent, as many heads as there are."""
+    """The fields of an attention whose keys and values come from a latent, with the same number of heads."""
     d_rope, d_q = draw(st.sampled_from([0, 2, 4])), draw(st.one_of(st.none(), st.integers(1, 6)))
     weights = st.one_of(st.just(Identity()), st.builds(Seeded, _SEEDS))
     latent = Latent(

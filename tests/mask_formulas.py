@@ -1,4 +1,4 @@
-"""What each kind of mask lets through, one cell at a time, in plain Python: independent of attnviz.core."""
+"""Visible cells of each kind of mask, one at a time, in plain Python: independent of attnviz.core."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from attnviz.model.spec import parts as p
 
 
 def sees(mask: p.Mask, query: int, key: int) -> bool:
-    """Whether `mask` lets the query at one position see the key at another."""
+    """True if `mask` lets the query at one position see the key at another."""
     if isinstance(mask, p.AnyOf):
         return any(sees(member, query, key) for member in mask.masks)
     if isinstance(mask, p.Causal):
@@ -37,5 +37,5 @@ def sees(mask: p.Mask, query: int, key: int) -> bool:
 
 
 def blocks_cell(masks: Sequence[p.Mask], query: int, key: int) -> bool:
-    """Whether any of these masks, side by side, blocks a cell."""
+    """True if any of these masks, side by side, blocks a cell."""
     return not all(sees(mask, query, key) for mask in masks)

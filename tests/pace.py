@@ -1,4 +1,4 @@
-"""How fast something is, judged on any machine under any load.
+"""Speed, judged on any machine under any load.
 
 What counts is the CPU time of this thread, not the time on the clock, as a multiple of plain work that the
 same machine does at the same moment; and the best of several attempts, since other processes only ever slow
@@ -22,7 +22,7 @@ def plain_work() -> float:
 
 
 def cpu_seconds(action: Callable[[], object]) -> float:
-    """What one call takes of this thread's CPU time."""
+    """CPU time of this thread in one call."""
     start = time.thread_time()
     action()
     return time.thread_time() - start

@@ -1,4 +1,4 @@
-"""What a person does with the player of a window, wherever its controls stand."""
+"""A person's acts with the player of a window, wherever its controls stand."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def wheel(widget: QWidget, at: QPoint, notches: float, modifier: Qt.KeyboardModi
 
 
 class Log:
-    """What a control told the outside, in order: values, and the names of its other signals."""
+    """Signals of a control, in order: values, and the names of its other signals."""
 
     def __init__(self, control: QObject, *signals: str) -> None:
         self.events: list[object] = []

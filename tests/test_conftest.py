@@ -1,4 +1,4 @@
-"""What conftest promises to every test."""
+"""Promises of conftest to every test."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 
 def _examples() -> list[float]:
-    """What hypothesis draws for one and the same test."""
+    """Examples that hypothesis draws for one and the same test."""
     drawn: list[float] = []
 
     @given(st.floats(0, 1e6))

@@ -1,4 +1,4 @@
-"""The recipes of `CONTRIBUTING.md`, followed: what they name is there, and a mask added by them works."""
+"""The recipes of `CONTRIBUTING.md`, followed: their files exist, and what they add works."""
 
 from __future__ import annotations
 

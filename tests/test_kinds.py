@@ -1,4 +1,4 @@
-"""What a kind of a closed set does is a method of its struct or a function in its row, never a ladder."""
+"""Behaviour of a kind of a closed set: a method of its struct or a function in its row, never a ladder."""
 
 from __future__ import annotations
 

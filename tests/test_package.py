@@ -53,7 +53,7 @@ def test_qt_calls_keep_the_reference_count_of_none(qtbot: QtBot) -> None:
 
 
 def test_installed_version_is_the_one_of_the_source() -> None:
-    # Before `pip install` there is no metadata: the source tree alone cannot be wrong about it.
+    # Before `pip install` no metadata exists: the source tree alone cannot be wrong about it.
     try:
         installed = distribution("attnviz")
     except ImportError:

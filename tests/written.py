@@ -1,4 +1,4 @@
-"""Which widgets were written to: Qt tells a widget of every tool tip, also of one that it had."""
+"""Widgets that were written to: Qt tells a widget of every tool tip, also of one that it had."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shell's commands of the analysis, on the small model in the box."""
+"""The shell's commands of the analysis, on the small shipped model."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ CONTENDERS = ("numpy", "torch", "transformers")
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A model that takes no time, whatever stands in the box."""
+    """A model that takes no time, whatever model is shipped."""
 
     def model(n_prompt: int) -> tuple[str, Any]:
         drawn = decode_case.drawn_model(n_prompt, 16, 2, Heads(4, 2, 4), d_hidden=24, n_vocabulary=40)

@@ -1,6 +1,6 @@
 """Checkpoints with something wrong in them: each opens, or is refused in one sentence.
 
-`python tests/checkpoints/mutations.py 2000` tries so many, of a fixed seed, and prints every other outcome.
+`python tests/checkpoints/mutations.py 2000` tries 2,000 with a fixed seed, and prints every other outcome.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ MUTATIONS = (_json_file("config.json"), _json_file("tokenizer.json"), _weights, 
 
 
 def outcomes(count: int, seed: int = 0) -> Iterator[str]:
-    """What becomes of `count` mutated checkpoints: `opened`, `refused`, or the fault."""
+    """Outcomes of `count` mutated checkpoints: `opened`, `refused`, or the fault."""
     dice = random.Random(seed)
     with tempfile.TemporaryDirectory() as home:
         for number in range(count):
@@ -126,7 +126,7 @@ def outcomes(count: int, seed: int = 0) -> Iterator[str]:
 
 
 def outcome(folder: Path) -> str:
-    """What becomes of one."""
+    """Outcome of one."""
     given = folder / "model.gguf" if (folder / "model.gguf").exists() else folder
     try:
         import_checkpoint(given, text="abc <s> é")

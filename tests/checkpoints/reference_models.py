@@ -38,7 +38,7 @@ IDS = (5, 2, 7, 7, 0, 11, 3, 9, 1)
 
 @dataclass(frozen=True)
 class Expected:
-    """What `transformers` made: weights of each layer (head, query, key), what came into each layer and out
+    """Arrays of `transformers`: weights of each layer (head, query, key), what came into each layer and out
     of the last one after its norm (token, feature), logits (token, vocabulary) or None."""
 
     weights: tuple[Floats, ...]
@@ -82,7 +82,7 @@ def random_model(model: type[Any], config: Any, seed: int = 0) -> Any:
 
 
 def expected(model: Any, ids: tuple[int, ...] = IDS) -> Expected:
-    """What the model makes of the tokens."""
+    """Arrays that the model computes for the tokens."""
     with torch.no_grad():
         found = model(torch.tensor([ids]), output_attentions=True, output_hidden_states=True, use_cache=False)
     states = found.hidden_states
@@ -108,7 +108,7 @@ def rewrite_config(folder: Path, changes: dict[str, Any]) -> None:
 
 
 def differences(trace: Trace, wanted: Expected) -> dict[str, float]:
-    """The largest difference of weights, hidden states and logits; checks that there are as many layers."""
+    """The largest difference of weights, hidden states and logits; checks the number of layers."""
     sites = [trace.site(name) for name in trace.sites]
     assert len(sites) == len(wanted.weights)
     assert len(wanted.hidden) == len(sites) + 1

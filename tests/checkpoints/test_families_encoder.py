@@ -72,7 +72,7 @@ from attnviz.model.trace import Trace  # noqa: E402
 
 TOLERANCE = 1e-10
 MEMORY_IDS = (8, 4, 4, 12, 1, 6)
-"""What T5's encoder reads: six tokens, so that the attention to it is not square."""
+"""Input of T5's encoder: six tokens, so that the attention to it is not square."""
 
 ENGINES = pytest.mark.parametrize(
     "engine", [NumpyEngine("float64"), TorchEngine("float64", "cpu")], ids=["numpy", "torch"]
@@ -332,7 +332,7 @@ def test_padding(name: str, tmp_path: Path) -> None:
 
 
 def both_stacks(model: Any) -> Any:
-    """What T5 makes of `IDS` where its encoder reads `MEMORY_IDS`."""
+    """Output of T5 for `IDS` while its encoder reads `MEMORY_IDS`."""
     with torch.no_grad():
         return model(
             input_ids=torch.tensor([MEMORY_IDS]),

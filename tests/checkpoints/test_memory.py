@@ -1,4 +1,4 @@
-"""What an import and its runs hold: no more than was computed with, and none of it when it is closed."""
+"""Memory of an import and its runs: no more than was computed with, and none of it after closing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is read from tokenizer.json so that a text can be typed: the library makes the same ids of it."""
+"""Vocabularies from tokenizer.json, for typed texts: the library gives the same ids."""
 
 from __future__ import annotations
 

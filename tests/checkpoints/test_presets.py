@@ -1,4 +1,4 @@
-"""The presets that are made of the model in the box: what it reads and writes, what its heads do there."""
+"""Presets of the shipped model: what it reads and generates, and what its heads do."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_in_a_story_the_head_finds_what_followed_a_word_before(preset_id: str, w
 
 
 def test_the_thing_is_that_of_the_person_who_is_meant() -> None:
-    """What the description says: with the other pronoun the head looks at the other person's thing."""
+    """As described: with the other pronoun the head attends to the other person's thing."""
     document = load_preset("stories-owner")
     text = "Tom had a red coin and Lily had an old flute. He showed us his"
     experiment = set_tokens(document.experiment, split_text(document.experiment, text, "model"))
@@ -124,7 +124,7 @@ def test_the_thing_is_that_of_the_person_who_is_meant() -> None:
 def test_the_name_is_that_of_the_person_who_is_meant(
     preset_id: str, she: str, he: str, names: tuple[str, str]
 ) -> None:
-    """What the descriptions say: the other pronoun's row looks at the other name, which comes next."""
+    """As described: the other pronoun's row attends to the other name, which comes next."""
     document = load_preset(preset_id)
     assert document.experiment.tokens[-1] == she
     for pronoun, meant in zip((she, he), names, strict=True):
@@ -139,7 +139,7 @@ def test_the_name_is_that_of_the_person_who_is_meant(
 
 
 def test_what_is_counted_is_where_the_token_was() -> None:
-    """What the description says, also with one cat less: the head looks at all cats before, not at others."""
+    """As described, also with one cat less: the head attends to all earlier cats and to nothing else."""
     document = load_preset("stories-count")
     tokens = document.experiment.tokens
     places = [i for i, token in enumerate(tokens[:-1]) if token == " cat"]

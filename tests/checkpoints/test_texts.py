@@ -19,7 +19,7 @@ TEXT = "cat sat cat sat"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A model whose tokenizer asks for eight tokens a text: padded where there are fewer, cut at two."""
+    """A model whose tokenizer asks for eight tokens a text: shorter texts padded, cut at two."""
     tokenizers = pytest.importorskip("tokenizers")
     from tokenizers import models, pre_tokenizers, processors
 

@@ -38,7 +38,7 @@ BIG = stacked(("a",) * 512, p.SeededVectors(512, 64), heads=p.Heads(8, 8, 64), m
 
 
 class FailingEngine(NumpyEngine):
-    """Stands for a CUDA device that gives up at some point of a run."""
+    """Stands for a CUDA device that fails at some point of a run."""
 
     name = "torch"
     device = "cuda:0"
@@ -157,7 +157,7 @@ def test_torch_without_trouble_has_no_notice() -> None:
     assert (trace.engine, trace.device, trace.notices) == ("torch", "cpu", ())
 
 
-# --- what is not legal -----------------------------------------------------------------------------
+# --- invalid choices -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

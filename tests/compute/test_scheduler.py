@@ -141,7 +141,7 @@ def test_an_old_job_that_does_not_look_at_its_token_is_dropped_all_the_same(
     submit(scheduler, window, newer)
     deaf.go_on.set()
     assert newer.begun.wait(WAIT_S)
-    window.turn()  # the old answer is there, the new one is not
+    window.turn()  # the old answer has arrived, the new one has not
     assert (window.done, window.failed) == ([], [])
     newer.go_on.set()
     assert scheduler.wait(WAIT_S)
@@ -470,7 +470,7 @@ def test_a_library_that_exits_ends_its_job_and_nothing_else(scheduler: Scheduler
 
 @pytest.mark.parametrize("ends", ["delivered", "stopped", "replaced"])
 def test_nothing_of_a_job_is_kept_when_it_is_over(scheduler: Scheduler, window: Window, ends: str) -> None:
-    """What its function holds, and its result, stand for a model of gigabytes."""
+    """Its function's contents and its result stand for a model of gigabytes."""
     begun, go_on = threading.Event(), threading.Event()
 
     def job_of(result: Result) -> Callable[[CancelToken], Result]:

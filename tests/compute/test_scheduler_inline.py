@@ -12,7 +12,7 @@ from attnviz.compute.scheduler import CancelToken, Scheduler
 
 
 class Answers:
-    """What came back."""
+    """The delivered results."""
 
     def __init__(self) -> None:
         self.done: list[Any] = []

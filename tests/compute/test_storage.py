@@ -1,4 +1,4 @@
-"""What a cache keeps beside what was put in: worked out by hand, and by the test's own rounding."""
+"""Contents of a cache beside its input: computed by hand, and by the test's own rounding."""
 
 from __future__ import annotations
 

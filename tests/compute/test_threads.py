@@ -259,7 +259,7 @@ def test_nothing_of_a_finished_batch_is_kept() -> None:
         run(make)
         with pytest.raises(ValueError):
             run(make_then_fail)
-        # A late helper lets go of its batch when it has looked at it; here all must have come to a later one.
+        # A late helper lets go of its batch once it has read it; here all must have come to a later one.
         barrier = threading.Barrier(3)
         parallel_map(lambda _item: barrier.wait(WAIT_S), range(3), 3)
         assert len(alive) == 0

@@ -84,7 +84,7 @@ def library_for(kind: str, leading: str = "never") -> Any:
         [word for text in LEARNT_FROM for word in text.split(" ")] if kind != "byte_level" else LEARNT_FROM
     )
     made.train_from_iterator([f" {t}" for t in texts], trainer)
-    # What is written out in a text is text: special tokens are not looked for in it.
+    # The characters of a text are text: no special token is searched for in it.
     data = json.loads(made.to_str())
     data["added_tokens"] = []
     return tokenizers.Tokenizer.from_str(json.dumps(data))

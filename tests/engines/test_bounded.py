@@ -1,4 +1,4 @@
-"""Scores that are known to be small need no maximum taken away first; the numbers stay those of float64."""
+"""Scores that are known to be small need no maximum subtracted first; the numbers stay those of float64."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def test_after_the_softmax_nothing_is_added() -> None:
 
 
 def test_scores_that_are_bounded_do_not_underflow_with_what_is_added() -> None:
-    """Without the row's maximum taken away, a row of s − 10000 would be 0 ÷ 0."""
+    """Without the row's maximum subtracted, a row of s − 10000 would be 0 ÷ 0."""
     n = 400
     many = one_layer(
         ("t",) * n,
@@ -165,7 +165,7 @@ def test_what_is_no_number_below_zero_is_refused(value: float) -> None:
 
 
 def test_decoding_blocks_for_good_and_says_so() -> None:
-    """A number added leaves later keys a share that decoding cannot give; a memory is there at once."""
+    """A number added leaves later keys a share that decoding cannot give; a memory is complete."""
     engine, given = NumpyEngine("float64"), attention()
     decoding = decode(engine, given)
     assert decoding.experiment.layers[0].mask_bias is None

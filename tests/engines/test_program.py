@@ -125,7 +125,7 @@ def _keys(trace: Trace, stage: str) -> np.ndarray:  # type: ignore[type-arg]
     return trace[next(name for name in names if name in trace.only.stages)]
 
 
-# --- which stages there are ------------------------------------------------------------------------
+# --- the stages of each site -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What holds for every experiment, over the whole space of experiments."""
+"""Laws of every experiment, over the whole space of experiments."""
 
 from __future__ import annotations
 
@@ -277,7 +277,7 @@ def test_heads_that_are_off_are_what_an_output_projection_ignores(
 
 @given(experiments(latent=None))
 def test_shared_heads_equal_repeated_ones(experiment: Experiment) -> None:
-    """Grouped-query attention is multi-head attention whose key/value heads are written out again."""
+    """Grouped-query attention is multi-head attention with repeated key/value heads."""
     heads = experiment.layers[0].heads
     matrices = {}
     for role in ("query", "key", "value", "output"):

@@ -1,4 +1,4 @@
-"""What a figure shows: the numbers of the trace, turned and coloured as the view says."""
+"""Contents of a figure: the numbers of the trace, transposed and coloured as the view says."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def wait(until: Callable[[], bool], seconds: float = 120.0) -> None:
 
 
 def settled(window: Window) -> Callable[[], bool]:
-    """Whether the numbers shown are those of the document and nobody computes."""
+    """True if the displayed numbers are those of the document and nobody computes."""
 
     def is_so() -> bool:
         trace = window.store.trace
@@ -70,7 +70,7 @@ def settled(window: Window) -> Callable[[], bool]:
 
 
 def use(window: Window) -> None:
-    """What a person does with a model: other heads and layers, a locked cell, edits, undo, more tokens."""
+    """A person's acts with a model: other heads and layers, a locked cell, edits, undo, more tokens."""
     store = window.store
     for dock in window.docks.values():
         dock.show()

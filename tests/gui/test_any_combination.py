@@ -63,7 +63,7 @@ MOST = {
     "n_layers_field": 3,
     "n_encoder_layers_field": 2,
 }
-"""What would only make the walk slow is kept small; whole numbers of other kinds up to 12."""
+"""Numbers that only slow the walk down are kept small; other whole numbers go up to 12."""
 
 
 @pytest.fixture(autouse=True)
@@ -119,7 +119,7 @@ class Walk:
 
     @property
     def is_alike(self) -> bool:
-        """Whether another layer may refuse what this one takes; the sentence names that layer then."""
+        """True if another layer may refuse what this one takes; the sentence names that layer then."""
         return self.store.pointer.edits_alike
 
     def touch_any(self) -> None:
@@ -130,7 +130,7 @@ class Walk:
         self.touch(self.chance.choices(seen, shares))
 
     def touch(self, panels: Sequence[QWidget]) -> None:
-        """Act on one control; each kind of control has its share, however many there are."""
+        """Act on one control; each kind of control has its share, whatever its number."""
         kinds: dict[type, list[QWidget]] = {}
         for panel in panels:
             for control in enabled(panel):
@@ -225,7 +225,7 @@ class Walk:
     # --- judging
 
     def check(self, site: str | None = None) -> None:
-        """What must hold after every action, in one site or in all."""
+        """Laws that hold after every action, in one site or in all."""
         refused = [sentence for sentence in self.refused if not is_meant(sentence)]
         assert refused == [], refused
         self.refused.clear()
@@ -329,7 +329,7 @@ def values(number: DragNumber) -> list[float]:
 
 
 def options(row: Row) -> Iterator[tuple[Any, str]]:
-    """What can be entered in a row, each with the reason why it cannot be at present."""
+    """The values that can be entered in a row, each with the reason why it cannot be at present."""
     field: Any = row.field
     if isinstance(row, ChoiceRow):
         for id_, _label, _tooltip in field.options:
@@ -350,7 +350,7 @@ MEANT = (
     "(n_routed)",  # fewer experts than a token passes through
     "must leave the scale divided by it finite",  # a scale near the largest number, as one failure sets it
 )
-"""What the sentences say that refuse what was typed, where it is valid only in other company."""
+"""Sentences that refuse a typed value which is valid only beside other values."""
 
 
 def is_meant(sentence: str) -> bool:
@@ -407,7 +407,7 @@ def test_whatever_is_done_in_any_order_is_legal(make_desk: MakeDesk, seed: int) 
 
 
 PARTS = 8
-"""So many windows share the presets; each has about one of those that are a trained model."""
+"""Number of windows that share the presets; each has about one of those with a trained model."""
 
 
 @pytest.mark.parametrize("part", range(PARTS))

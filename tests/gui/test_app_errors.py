@@ -22,7 +22,7 @@ WAIT_MS = 20_000
 
 
 class Notices:
-    """What was shown, and on which thread."""
+    """The shown messages, and their threads."""
 
     def __init__(self) -> None:
         self.shown: list[tuple[str, str]] = []

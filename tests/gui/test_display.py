@@ -1,4 +1,4 @@
-"""What is said where Qt ends the process: the reason, not the five lines of Qt."""
+"""The last words of a process that Qt ends: the reason, not the five lines of Qt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a document looks like when it has just been opened."""
+"""A document that has just been opened."""
 
 from __future__ import annotations
 

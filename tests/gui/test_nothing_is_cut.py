@@ -100,7 +100,7 @@ def is_inside(widget: QWidget, dock: PanelDock) -> bool:
 
 
 def faults(desk: Desk) -> list[str]:
-    """What is cut or lies over something else in the present workspace."""
+    """Everything that is cut or overlaps in the present workspace."""
     found = []
     for dock in fronts(desk):
         shown = texts(dock)

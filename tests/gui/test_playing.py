@@ -66,7 +66,7 @@ def test_a_second_space_takes_the_first_one_back(desk: Desk) -> None:
 def test_keys_that_come_before_the_panels_do_no_harm(
     make_desk: MakeDesk, qtbot: QtBot, settings: Settings
 ) -> None:
-    """A window is on the screen before its panels are made: while the model in the box is read."""
+    """A window is on the screen before its panels are made, while the shipped model is read."""
     window = Window(load_preset("causal-decode"), settings, inline=True)
     desk = Desk(qtbot, window)
     try:

@@ -1,4 +1,4 @@
-"""What a stage looks like, as values: labels, colours, levels, and what a cell in focus lights."""
+"""The picture of a stage as values: labels, colours, levels, and the cells lit by one in focus."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a new user meets: the model in the box, which writes when space is pressed."""
+"""First sight of a new user: the shipped model, which generates when space is pressed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ STORY = load_preset("stories-en")
 
 @pytest.fixture(scope="module")
 def expected() -> tuple[str, ...]:
-    """What the model writes with the preset's seed."""
+    """The text that the model generates with the preset's seed."""
     return tuple(step.token for step in attnviz.decode(STORY).steps)
 
 

@@ -1,4 +1,4 @@
-"""Which positions each kind of cache still has, and how many it holds memory for."""
+"""Positions that each kind of cache still has, and the number that it holds memory for."""
 
 from __future__ import annotations
 

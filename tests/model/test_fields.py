@@ -59,7 +59,7 @@ def past(row: FieldRow) -> list[float]:
 
 
 def is_row(row: FieldRow) -> bool:
-    """Whether the field is a row of real numbers."""
+    """True if the field is a row of real numbers."""
     return get_origin(row.kind) is tuple and get_args(row.kind)[0] is float
 
 
@@ -115,7 +115,7 @@ def test_a_number_past_its_range_is_refused(row: FieldRow) -> None:
 
 
 def schema_of(row: FieldRow) -> list[Any]:
-    """What the schema allows of a real number, but for NaN and the infinities, which JSON does not have."""
+    """Real numbers that the schema allows, without NaN and the infinities, which JSON does not have."""
     stated = SCHEMA[row.owner.__name__]["properties"][row.name]
     stated = stated["items"] if is_row(row) and "items" in stated else stated
     return [

@@ -1,4 +1,4 @@
-"""What is remembered of an experiment lives as long as the experiment, and belongs to no other."""
+"""Kept results of an experiment live as long as the experiment, and belong to no other."""
 
 from __future__ import annotations
 

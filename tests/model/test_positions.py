@@ -240,7 +240,7 @@ def test_a_longer_drawn_table_begins_with_the_same_rows() -> None:
     assert drawn.std() == pytest.approx(0.02, rel=0.02)
 
 
-# --- edits keep what is written out fitting ----------------------------------------------------------
+# --- edits keep explicit numbers fitting -------------------------------------------------------------
 
 
 def test_written_tables_follow_features_and_heads() -> None:

@@ -1,7 +1,7 @@
 """Every cell of every stage, recomputed in plain Python from the cells that its provenance names.
 
 The recomputation reads through `Reader`, which refuses any cell that `sources` did not name and reports the
-ones it named in vain. What is not a cell of a stage (weights, angles, masks, slopes) is written out here
+ones it named in vain. What is not a cell of a stage (weights, angles, masks, slopes) is computed here
 again, without the package's numerics.
 """
 
@@ -250,7 +250,7 @@ def softmaxed(experiment: Site, cell: Cell, read: Reader) -> float:
 
 
 def sink(experiment: Site, head: int) -> list[float]:
-    """The sink of a head as one more score, where there are sinks."""
+    """The sink of a head as one more score, if the site has sinks."""
     if experiment.sinks is None:
         return []
     if isinstance(experiment.sinks, ExplicitSinks):
@@ -307,7 +307,7 @@ def cells(site: SiteTrace, stage: str) -> Iterator[Cell]:
 
 
 def test_every_cell_is_what_its_sources_make(site: SiteTrace) -> None:
-    """What another site has made is for the test below."""
+    """Stages of another site are for the test below."""
     for stage in (stage for stage in site.stages if stage not in site.given):
         for cell in cells(site, stage):
             read = Reader(site, cell)

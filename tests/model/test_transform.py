@@ -1,4 +1,4 @@
-"""What stands between a model's output and its vocabulary: what is legal, where its numbers are stored."""
+"""The transform between a model's output and its vocabulary: its valid values, and its stored numbers."""
 
 from __future__ import annotations
 

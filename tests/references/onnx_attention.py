@@ -7,7 +7,7 @@ What is converted:
   column is blocked and paint where single cells are.
 - Finite numbers in a float mask are *added* to the scaled scores. attnviz has no such bias, but adding is
   what a dot product does: query i gets a one at extra feature i, and key j the number to add there,
-  divided by the scale. After a soft cap there is no way to add, and the adapter refuses.
+  divided by the scale. After a soft cap nothing can be added, and the adapter refuses.
 - A mask that differs between heads means one experiment for each query head with its key/value head.
 - Cached keys come first, so that queries stand at positions from the length of the cache on.
   `nonpad_kv_seqlen` is a padding mask, and queries are the last ones before the padding.

@@ -29,7 +29,7 @@ class NodeCase:
 
 @cache
 def node_cases(operator: str) -> dict[str, NodeCase]:
-    """All cases of one operator by name, without those written out in primitive operators."""
+    """All cases of one operator by name, without those in primitive operators."""
     return {
         test.name: _case(test)
         for test in _registered(operator)
@@ -39,7 +39,7 @@ def node_cases(operator: str) -> dict[str, NodeCase]:
 
 @cache
 def expanded_arrays(operator: str) -> dict[str, tuple[list[Array], list[Array]]]:
-    """Inputs and outputs of the cases written out in primitive operators, by name."""
+    """Inputs and outputs of the cases in primitive operators, by name."""
     return {
         test.name: test.data_sets[0]
         for test in _registered(operator)

@@ -22,7 +22,7 @@ every_engine = pytest.mark.parametrize(
 
 
 def activation_of(operator: str, case: NodeCase) -> str:
-    """What attnviz calls the operator with these attributes. Raises `KeyError` for what it does not have."""
+    """Name in attnviz of the operator with these attributes. Raises `KeyError` for what it does not have."""
     return {
         ("Gelu", ()): "gelu",
         ("Gelu", (("approximate", b"none"),)): "gelu",

@@ -82,7 +82,7 @@ def theirs(operations: tuple[Operation, ...], row: Any, seen: list[int]) -> Any:
 
 
 def is_at_border(operation: Operation, row: Any) -> bool:
-    """Whether rounding decides who stays: a sum, or a quotient, of probabilities is as good as equal to p."""
+    """True if rounding decides which tokens stay: a sum, or quotient, of probabilities nearly equals p."""
     probabilities = torch.tensor(np.asarray(row)).softmax(-1).numpy()
     if isinstance(operation, TopP):
         sums = [math.fsum(sorted(probabilities)[::-1][:n]) for n in range(1, len(probabilities) + 1)]

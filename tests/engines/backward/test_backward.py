@@ -42,7 +42,7 @@ TOLERANCE = 1e-10
 
 
 def judge(experiment: Experiment, engine: str = "numpy") -> None:
-    """The gradients of a cell of the last result, and of the loss if there is one, equal torch's."""
+    """The gradients of a cell of the last result, and of the loss, if any, equal torch's."""
     experiment = replace(experiment, dtype="float64")
     graph, last = Autograd(experiment), site_names(experiment)[-1]
     stages = [name.rpartition(".")[2] for name in graph.stages if name.startswith(f"{last}.")]

@@ -181,7 +181,7 @@ def test_nothing_is_reused_of_another_model() -> None:
 
 
 def test_nothing_is_reused_of_vectors_of_another_width() -> None:
-    """Also where the old weights, written out, would not fit the new vectors."""
+    """Also where the old weights, made explicit, would not fit the new vectors."""
     engine = NumpyEngine("float64")
     written = Projections(key=Explicit(Matrix(np.ones((6, 4)))))
     for before in (small(masks=(Causal(),)), small(masks=(Causal(),), projections=written)):

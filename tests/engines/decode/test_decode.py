@@ -230,7 +230,7 @@ def test_the_first_of_equals_is_fed() -> None:
 
 @pytest.mark.parametrize("generation", [None, Writing()], ids=["most probable", "sampled"])
 def test_logits_of_nan_end_the_text_at_a_step_that_is_named(generation: Writing | None) -> None:
-    """The steps up to there are kept, with their numbers; no token is invented."""
+    """The steps before it are kept, with their numbers; no token is invented."""
     padded = with_fields(
         experiment(), masks=(p.Padding((0, 1, 2, 3, 4, 5, 6)),), fully_masked_row="nan", writing=generation
     )

@@ -119,7 +119,7 @@ def test_what_follows_an_edited_token_is_read_in_one_pass() -> None:
 
 
 def facts(decoding: Decoding) -> list[Any]:
-    """What a step says of itself beside its numbers, but for times."""
+    """Facts of a step beside its numbers, except times."""
     return [
         (step.prefill, step.cached, step.uncached, step.held_bytes, step.generated, step.read, step.appended)
         for step in decoding.steps

@@ -26,7 +26,7 @@ STEPS, STEP_S = 30, 0.05
 
 
 class Watch:
-    """What a person sees of the window while it saves."""
+    """The window as a person sees it while it saves."""
 
     def __init__(self, *, cancels: bool) -> None:
         self.shares: list[int] = []

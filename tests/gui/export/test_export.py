@@ -225,7 +225,7 @@ def test_a_panel_is_exported_whole_and_without_what_only_the_mouse_needs(desk: D
     frames = [framed(panel) for panel in (block, inspector)]
     before = [frame.geometry() for frame in frames], desk.window.focusWidget()
     bars = [bar for frame in frames for bar in frame.findChildren(QScrollBar) if bar.isVisible()]
-    assert bars  # else there is nothing to be seen here
+    assert bars  # else the test proves nothing
     texts = []
     for name, panel in (("block", block), ("inspector", inspector)):
         write_panel(tmp_path / f"{name}.svg", panel)

@@ -36,7 +36,7 @@ def test_from_the_cross_attention_to_the_encoder_and_back_by_a_click(make_desk: 
     np.testing.assert_array_equal(desk.map.content.values, trace.site("encoder.0.self")["weights"][0])
     assert not desk.store.is_modified and not desk.store.can_undo
 
-    # Now it is the attention that is looked at: its cells are those of the stage.
+    # Now it is the selected attention: its cells are those of the stage.
     desk.hover(cross, cross.cell_center(2, 5))
     desk.hover(encoder, encoder.cell_center(4, 2))
     assert desk.map.highlight.cell == (4, 2)

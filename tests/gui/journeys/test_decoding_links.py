@@ -26,7 +26,7 @@ STEP = 30
 
 @pytest.fixture
 def desk(make_desk: MakeDesk) -> Desk:
-    """The model in the box at a step behind its prompt, with room for everything that a step shows."""
+    """The shipped model at a step behind its prompt, with room for everything that a step shows."""
     from attnviz.checkpoints.presets import load_preset
 
     made = make_desk(load_preset("stories-en"))

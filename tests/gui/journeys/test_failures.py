@@ -187,7 +187,7 @@ sys.exit(code)
 
 
 def seconds_to_close(kind: str, settings: Path) -> float:
-    """How long a window takes to close during a run, in a process of its own."""
+    """Seconds that a window takes to close during a run, in a process of its own."""
     done = subprocess.run(
         [sys.executable, "-c", CLOSING, kind, str(settings)],
         capture_output=True,

@@ -43,7 +43,7 @@ def hostile(tokens: tuple[str, ...] = TOKENS, **changes: Any) -> Document:
 
 
 def plain(text: str) -> str:
-    """What a person reads of a rich text."""
+    """The characters of a rich text that a person reads."""
     return html.unescape(re.sub(r"<[^>]*>", "", text))
 
 
@@ -89,7 +89,7 @@ def test_no_label_takes_a_token_for_markup(make_desk: MakeDesk) -> None:
 
 
 def tool_tip(widget: QWidget, at: QPoint) -> str:
-    """What a person reads in the tool tip at a point."""
+    """The tool tip at a point, as a person reads it."""
     move(widget, at, held=False)
     event = QHelpEvent(QEvent.Type.ToolTip, at, widget.mapToGlobal(at))
     QApplication.sendEvent(widget, event)

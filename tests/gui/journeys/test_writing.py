@@ -103,7 +103,7 @@ def tokens(desk: Desk) -> list[str]:
 
 
 def said(desk: Desk) -> str:
-    """What is said of the text, without its lengths."""
+    """The description of the text, without its lengths."""
     words = desk.find(ElidedLabel, "decode_notice").text().split(" · ")
     return " · ".join(word for word in words if not re.match("prompt|generated|提示|已生成", word))
 
@@ -383,7 +383,7 @@ def test_why_writing_stopped_is_said_again_in_the_new_language(desk: Desk) -> No
 def test_a_decoding_that_is_long_in_coming_does_not_leave_the_old_one_on_the_screen(
     make_desk: MakeDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Until it is there, nothing of the old one is shown, and the player waits where it was."""
+    """Until it arrives, nothing of the old one is shown, and the player waits at its step."""
     from attnviz.compute import decoding as decoded
 
     desk = make_desk(Document(model()), inline=False)

@@ -226,7 +226,7 @@ def test_an_edit_that_is_taken_back_leaves_a_decoding_on_the_screen(
     qtbot.wait(wait)
     bench.store.undo()
     qtbot.waitUntil(bench.settled)
-    qtbot.wait(450)  # past the moment at which one that is out of date is taken away
+    qtbot.wait(450)  # past the moment at which an outdated one is removed
     qtbot.waitUntil(bench.settled)
 
 

@@ -1,4 +1,4 @@
-"""What the player does, as values: (player, step) before, an event, (player, step) after."""
+"""The player as values: (player, step) before, an event, (player, step) after."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the mouse does, as values: every function gives another record and leaves the old one as it was."""
+"""The mouse as values: every function returns another record and leaves the old one unchanged."""
 
 from __future__ import annotations
 

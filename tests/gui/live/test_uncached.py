@@ -176,7 +176,7 @@ def test_the_tokens_of_the_prefill_have_the_time_of_its_one_pass(bench: Bench) -
     bench.rest()
     assert bench.decoding.steps[2].prefill == range(bench.n_given)
     assert name is not None and name.text() == f"ms, prefill of {bench.n_given}"
-    # It was measured when the first step was looked at: one pass for all tokens of the prompt.
+    # It was measured when the first step was shown: one pass for all tokens of the prompt.
     assert bench.steps == [] and f"over the {bench.n_given} tokens" in bench.why()
     whole = number(1000 * sum(step.seconds for step in bench.decoding.steps[: bench.n_given]), 2)
     label = bench.panel.findChild(QLabel, "count_milliseconds_cached")

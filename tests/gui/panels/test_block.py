@@ -40,7 +40,7 @@ def rect(bench: PanelBench[BlockPanel], stage: str) -> QRectF:
 
 
 def crosses(first: QPointF, last: QPointF, box: QRectF) -> bool:
-    """Whether an upright or level line runs through the inside of a box."""
+    """True if an upright or level line runs through the inside of a box."""
     line = QRectF(first, last).normalized().adjusted(-0.1, -0.1, 0.1, 0.1)
     return line.intersects(box.adjusted(2, 2, -2, -2))
 

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints", r"raise\(\)")
 EDITED = ("mechanism", "tokens", "vectors", "matrices", "sampling", "cache", "next")
 EDITORS = [row for row in PANELS if row.id in EDITED]
 OF_A_MODEL = ("vocabulary.", "row.", "masks.painted", "masks.any_of")
-"""What comes with a model, or is edited with the mouse on a map."""
+"""Fields that come with a model, or are edited with the mouse on a map."""
 
 
 @pytest.fixture

@@ -337,7 +337,7 @@ def test_nan_stands_out(made) -> None:  # type: ignore[no-untyped-def]
 
 @pytest.fixture
 def stack_of_two(qtbot: QtBot) -> tuple[Store, InspectorPanel]:
-    """Two layers of four tokens; the second one is looked at, a cell of its input locked."""
+    """Two layers of four tokens; the second is selected, and a cell of its input locked."""
     layer = Layer(heads=Heads(1, 1, 2), projections=Projections(Seeded(1), Seeded(2)), block=Block())
     experiment = with_fields(document().experiment, behind=(layer,), block=Block())
     store = Store(Document(experiment, View(site="layers.1.self", stage="layer_input", locked=INPUT)))
@@ -454,7 +454,7 @@ def test_a_lock_of_the_document_or_another_document_lets_the_decodings_cell_go(m
 
 
 def test_names_are_those_of_the_trace_that_is_shown(made) -> None:  # type: ignore[no-untyped-def]
-    """Layers are gone from the document before the next trace is there."""
+    """Layers are gone from the document before the next trace arrives."""
     store, panel = made()
     (first,) = store.experiment.layers
     change(store, layers=(first, Layer(heads=Heads(4, 2, 3), projections=first.projections)))

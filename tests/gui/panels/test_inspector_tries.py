@@ -1,4 +1,4 @@
-"""What the empty inspector offers: it names numbers of the trace, and a click does what it says."""
+"""Offers of the empty inspector: it names numbers of the trace, and a click does what it says."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_enter_chooses_a_line_and_undo_takes_it_back(make_desk: MakeDesk) -> Non
 
 
 WINDOWS = 4
-"""They share the presets: a window costs more than opening a document in one."""
+"""The presets share it: a window costs more than opening a document in one."""
 
 
 @pytest.mark.parametrize("window", range(WINDOWS))

@@ -1,4 +1,4 @@
-"""What all panels have in common: who is told what, and that nobody shows what is past."""
+"""All panels: each receives the changes that concern it, and none shows an outdated state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plane: what is written on it is computed here again; a dragged tip ends where it was let go."""
+"""The plane: its texts are computed here again; a dragged tip ends where it was released."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def test_a_token_outside_the_vocabulary_is_dashed_and_says_why(bench: PanelBench
 
 
 def is_real(experiment: Experiment) -> bool:
-    """Whether each token's vector is its row of the embedding."""
+    """True if each token's vector is its row of the embedding."""
     ids = [NAMES.index(token) for token in experiment.tokens]
     return np.array_equal(vectors_array(experiment.vectors), 2.0 * ROWS[ids])
 

@@ -43,7 +43,7 @@ def temperature_in(path: Path) -> float:
 
 
 def change(path: Path, temperature: float) -> Document:
-    """What another program writes."""
+    """Contents that another program writes."""
     document = attnviz.load(path)
     layer = replace(document.experiment.layers[0], temperature=temperature)
     changed = replace(document, experiment=replace(document.experiment, layers=(layer,)))

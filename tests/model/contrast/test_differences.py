@@ -1,4 +1,4 @@
-"""What differs between two documents: every field of the table is found and named."""
+"""Differences of two documents: every field of the table is found and named."""
 
 from __future__ import annotations
 

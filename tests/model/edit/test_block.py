@@ -1,4 +1,4 @@
-"""Edits of the block: what a switch takes away it brings back, and nothing that the form offers raises."""
+"""Edits of the block: a switch restores what it removed, and nothing that the form offers raises."""
 
 from __future__ import annotations
 

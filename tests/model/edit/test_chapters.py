@@ -158,7 +158,7 @@ def modified(chapters: Chapters) -> Chapters:
 
 
 def test_every_unsaved_chapter_that_leaving_lets_go_is_named() -> None:
-    """What `lost_by_leaving` does not name is still there after another document opened."""
+    """Everything that `lost_by_leaving` does not name survives the opening of another document."""
     half = MOST_NUMBERS // 2
     too_large = Chapters.of(document("a")).open(large("huge", MOST_NUMBERS + 1))
     first, rest = modified(Chapters.of(large("1", half))), [large("22", half), large("333", half)]

@@ -1,4 +1,4 @@
-"""Edits of how a document is written on."""
+"""Edits of the generation of text."""
 
 from __future__ import annotations
 

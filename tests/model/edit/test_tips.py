@@ -95,7 +95,7 @@ def test_a_tip_that_is_offered_ends_where_it_is_put_and_no_other_would(case: str
 
 
 def changed_numbers(before: Experiment, after: Experiment) -> int:
-    """How many numbers of the tokens and of the memory differ."""
+    """Number of values of the tokens and of the memory that differ."""
     count = int((vectors_array(before.vectors) != vectors_array(after.vectors)).sum())
     if before.memory is not None and after.memory is not None:
         pair = vectors_array(before.memory.vectors), vectors_array(after.memory.vectors)

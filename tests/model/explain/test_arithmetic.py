@@ -1,4 +1,4 @@
-"""What an explanation shows is worked out again from its text: each formula gives the trace's number."""
+"""An explanation is computed again from its text: each formula gives the trace's number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the arithmetic of blocks, layers and vocabularies looks like, with numbers worked out on paper."""
+"""The arithmetic of blocks, layers and vocabularies, with numbers computed on paper."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pair that is looked at, and its score before and after rotation."""
+"""The pair in focus, and its score before and after rotation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The document as text: what is read back is what was written, and nothing illegal gets in."""
+"""The document as text: it is read as it was written, and nothing invalid gets in."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ COMPARED: dict[str, Callable[[float, float], bool]] = {
 
 
 def fits(value: Any, schema: dict[str, Any], definitions: dict[str, Any]) -> bool:
-    """Whether `value` satisfies the keywords that our schema uses; an unknown keyword fails the test."""
+    """True if `value` satisfies the keywords that our schema uses; an unknown keyword fails the test."""
     for keyword, rule in schema.items():
         if keyword in ("$schema", "$defs", "title", "description", "default", "discriminator", "properties"):
             continue

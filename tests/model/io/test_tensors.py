@@ -271,7 +271,7 @@ def test_broken_checksums_are_refused(tmp_path: Path, checksums: str) -> None:
 
 
 class Stopped(Exception):
-    """What a person who cancels raises."""
+    """The error of a person who cancels."""
 
 
 def test_saving_tells_its_progress_and_can_be_stopped(

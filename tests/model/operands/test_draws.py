@@ -25,7 +25,7 @@ def test_those_not_asked_for_are_let_go_past_the_bytes(monkeypatch: pytest.Monke
     made: list[str] = []
     arrays = Drawn(lambda name: made.append(name) or np.zeros(10))  # type: ignore[func-returns-value]
     monkeypatch.setattr(drawn, "KEPT_BYTES", 3 * 80)
-    for name in "abcadb":  # d takes the place of b, which was not asked for again
+    for name in "abcadb":  # d takes the place of b, which was not requested again
         arrays(name)
     assert made == ["a", "b", "c", "d", "b"]
     monkeypatch.setattr(drawn, "KEPT_BYTES", 1)

@@ -29,7 +29,7 @@ def test_the_precision_of_an_array_is_kept(stored: str) -> None:
     array = held(stored, BRAIN if stored == "BF16" else VALUES)
     matrix = Matrix(array)
     assert matrix.stored == stored and matrix.nbytes == array.nbytes
-    for _ in range(2):  # also once its numbers were asked for
+    for _ in range(2):  # also once its numbers were read
         assert b"".join(part.tobytes() for part in matrix.parts()) == array.tobytes()
         assert matrix.array.dtype == (np.float64 if stored == "F64" else np.float32)
         assert not matrix.array.flags.writeable and matrix.array.base is None

@@ -1,4 +1,4 @@
-"""What a vocabulary says of how texts become tokens: checked, saved, and opened again."""
+"""A vocabulary's rules for splitting texts into tokens: checked, saved, and opened again."""
 
 from __future__ import annotations
 

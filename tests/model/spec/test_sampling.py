@@ -1,4 +1,4 @@
-"""How a token is drawn: values, table, the distribution after each operation, the draw and the end."""
+"""Sampling of a token: values, table, the distribution after each operation, the sample and the end."""
 
 from __future__ import annotations
 

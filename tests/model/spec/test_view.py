@@ -1,4 +1,4 @@
-"""What a view shows of a trace."""
+"""The part of a trace that a view shows."""
 
 from __future__ import annotations
 

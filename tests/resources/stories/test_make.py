@@ -1,4 +1,4 @@
-"""The folder that makes the model in the box: it still gives the shipped bytes, and no wheel carries it."""
+"""The folder that makes the shipped model: it still gives the shipped bytes, and no wheel carries it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The model in the box: its files fit each other, and what its card says of it is so.
+"""The shipped model: its files fit each other, and its card is true.
 
 The outside reference is `LlamaForCausalLM` of `transformers`, built from the shipped configuration and
 weights: it knows nothing of this project's decoder.

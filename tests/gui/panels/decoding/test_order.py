@@ -58,7 +58,7 @@ def rows(bench: PanelBench[SamplingPanel]) -> list[str]:
 
 
 def undone(bench: PanelBench[SamplingPanel]) -> bool:
-    """Whether one undo brings the usual order back, and there is no other."""
+    """True if one undo restores the usual order, and no second undo exists."""
     bench.store.undo()
     return order(bench) == rows(bench) == USUAL and not bench.store.can_undo
 

@@ -55,7 +55,7 @@ def test_without_a_decoding_it_says_so_and_nothing_can_be_pressed(qtbot: QtBot) 
         assert not button(bench, name).isEnabled()
     bench.panel.toggle_play()
     assert not bench.panel.is_playing
-    bench.panel.toggle_play()  # and not when there is one, either
+    bench.panel.toggle_play()  # and not with one, either
     give(bench)
     assert not bench.panel.is_playing
     assert not bench.find(QLabel, "decode_empty").isVisible() and button(bench, "play").isEnabled()
@@ -150,7 +150,7 @@ def test_the_site_that_is_looked_at_is_the_one_that_is_shown(stack: PanelBench[D
         stack.store.look(site=site)
         assert where(stack).endswith(f"· {text}")
         assert (len(weights.values), keys.accessibleName()) == (rows, title)
-        # Keys and values of the memory are there before the first step: a token makes none.
+        # Keys and values of the memory exist before the first step: a token computes none.
         assert stack.find(RowMatrix, "decode_k").isVisible() == site.endswith("self")
         pictures[site] = stack.find(RowMatrix, "decode_q").grab().toImage()
     assert pictures["decoder.0.cross"] != pictures["decoder.1.cross"]

@@ -245,7 +245,7 @@ def test_what_the_prefill_puts_in_is_not_read_from_the_cache(qtbot: QtBot) -> No
     bench.panel.go_to(n)
     assert (keys.accessibleName(), again.accessibleName()) == (f"K cache · {n} + 1", f"K again · {n + 1}")
     assert keys._read == set(range(n)) and "prefill" not in where.text()
-    # Four of its tokens are there from before: the prefill of the others reads them.
+    # Four of its tokens were computed before: the prefill of the others reads them.
     bench.store.edit(rename_token, 4, "otherwise")
     bench.store.edit(set_vector_cell, 4, 0, 1.5)
     second = decode_and_compare(bench.store.experiment, "numpy", "cpu", never_cancelled, 0, first.decoding)

@@ -1,4 +1,4 @@
-"""The heads as small multiples: as many as there are, coloured on one scale where that is asked for."""
+"""The heads as small multiples: all of them, coloured on one scale on request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The latent's controls and its picture: switched, dragged, hovered, and looked at pixel by pixel."""
+"""The latent's controls and its picture: switched, dragged, hovered, and compared pixel by pixel."""
 
 from __future__ import annotations
 

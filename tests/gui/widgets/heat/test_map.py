@@ -318,7 +318,7 @@ def _wheel(
     modifiers: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier,
     phase: Qt.ScrollPhase = Qt.ScrollPhase.NoScrollPhase,
 ) -> bool:
-    """Turn the wheel, or two fingers if there is a `phase`; True if the map used it."""
+    """Turn the wheel, or two fingers with a `phase`; True if the map used it."""
     where = QPointF(widget.mapToGlobal(at.toPoint()))
     none = Qt.MouseButton.NoButton
     event = QWheelEvent(at, where, QPoint(), QPoint(0, delta), none, modifiers, phase, False)

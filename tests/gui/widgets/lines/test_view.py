@@ -69,7 +69,7 @@ def _channels(one: QColor, other: QColor) -> zip[tuple[int, int]]:
 
 
 def _inked(widget: WordLinesView, key: int, theme: Theme) -> float:
-    """How much the lines change the ground before a key."""
+    """Change of the ground before a key by the lines."""
     widget.setStyleSheet(f"background: {theme.panel}")
     image, area = picture(widget), end_of_lines(widget, key).toAlignedRect()
     ground = QColor(theme.panel)

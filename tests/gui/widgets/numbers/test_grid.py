@@ -51,7 +51,7 @@ def fill_of(grid: NumberGrid, row: int, column: int) -> tuple[int, int, int]:
 
 
 def ink_in(image: QImage, grid: NumberGrid, row: int, column: int) -> int:
-    """How many distinct colours the middle of a cell has: 1 where nothing is written."""
+    """Number of distinct colours in the middle of a cell: 1 where nothing is written."""
     rect = grid.cell_rect(row, column).adjusted(4, 4, -4, -4)
     return len(
         {
