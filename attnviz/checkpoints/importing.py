@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
@@ -26,7 +26,8 @@ from attnviz.checkpoints.reader import CONFIG, Checkpoint, CheckpointError
 from attnviz.checkpoints.signals.reading import read_signal
 from attnviz.checkpoints.signals.signal import PLACE, SignalKind
 from attnviz.checkpoints.texts import Tokens, id_list, read_tokens, token_ids
-from attnviz.errors import FieldError, about, among, message_of, must_be
+from attnviz.checkpoints.tokenizers.chat import Talk, reads_chat, render
+from attnviz.errors import FieldError, about, among, message_of, must_be, verbatim
 from attnviz.i18n import _
 from attnviz.model.io.files import matrices
 from attnviz.model.io.tensors import Progress, no_progress
@@ -95,6 +96,7 @@ def import_checkpoint(
     memory_ids: Sequence[int] | None = None,
     image: str | os.PathLike[str] | None = None,
     features: Any = None,
+    chat: Talk | None = None,
     dtype: DType = "float32",
     attention_only: bool = False,
     ignore_keys: Sequence[str] = (),
@@ -104,6 +106,7 @@ def import_checkpoint(
 
     `path` is a folder as `transformers` saves it (config.json, model.safetensors, tokenizer.json), or a file
     in it. The text is a string, which needs the package `tokenizers` and a tokenizer.json, or token ids;
+    a `chat` is a list of messages {"role", "content"} that the model's own template makes a text of.
     `memory_text` or `memory_ids` are the input of the encoder, for encoder-decoder models. A model of images
     reads the file `image` instead, prepared as its preprocessor_config.json says, or `features`, an array
     (channel, row, column); a model of sound reads `features`, (band, frame), in the encoder.
@@ -117,9 +120,15 @@ def import_checkpoint(
     requirement. A missing tensor, an unexpected one, one of another shape, and a configuration key that
     requires an unsupported computation all raise it.
     """
-    given = text, id_list(ids, "ids")
-    memory = memory_text, id_list(memory_ids, "memory_ids")
     checkpoint = open_checkpoint(path)
+    if chat is None:
+        given = _Text(text, id_list(ids, "ids"))
+    elif text is None and ids is None:
+        given = _Text(render(checkpoint, chat), is_whole=True)
+    else:
+        alone = must_be("null beside a text or ids")
+        raise CheckpointError(FieldError("chat", verbatim("a conversation"), alone).message)
+    memory = _Text(memory_text, id_list(memory_ids, "memory_ids"))
     found = _read(checkpoint, attention_only, ignore_keys)
     try:
         signal = read_signal(found.family.signal, found.config, checkpoint, image, features)
@@ -150,7 +159,7 @@ def weights(link: Link) -> Mapping[str, Matrix] | None:
     blank = None if signal is None else np.zeros(signal.shape(found.config))
     stacks = {"layers"} | ({"encoder"} if found.encoder and not link.attention_only else set())
     read = stacks - (set() if signal is None else {signal.stack})
-    text, memory = ((None, [0]) if stack in read else (None, None) for stack in ("layers", "encoder"))
+    text, memory = (_Text(None, [0]) if stack in read else _Text() for stack in ("layers", "encoder"))
     experiment = _experiment(found, (text, memory, blank), link.attention_only, no_progress)
     _mark(experiment, link)
     return {matrix.origin.name: matrix for matrix in _of_model(experiment) if matrix.origin is not None}
@@ -178,7 +187,8 @@ class Described:
 
     `n_encoder_layers` is 0 without an encoder beside a decoder. `left_out` are tensors that are not read: of
     a head for classes. `signal` is the kind of input that is no text. `unknown` are keys of the
-    configuration, with their values, that must be ignored by name before the checkpoint can be imported.
+    configuration, with their values, that must be ignored by name before the checkpoint can be imported. With
+    `reads_chat` the checkpoint has a chat template.
     """
 
     family: str
@@ -189,6 +199,7 @@ class Described:
     left_out: tuple[str, ...] = ()
     signal: SignalKind | None = None
     unknown: tuple[tuple[str, Any], ...] = ()
+    reads_chat: bool = False
 
 
 def left_out_words(names: Sequence[str]) -> str:
@@ -216,6 +227,7 @@ def describe(
         left_out(found.checkpoint),
         None if found.family.signal is None else found.family.signal.kind,
         tuple(unknown.items()),
+        reads_chat(checkpoint) and _tokens(found).reads_text,
     )
 
 
@@ -297,7 +309,15 @@ def _check_layers(sizes: Sizes, checkpoint: Checkpoint) -> None:
 
 OF_A_LAYER = frozenset(Layer.__struct_fields__)
 
-_Text = tuple[str | None, Sequence[int] | None]
+
+class _Text(NamedTuple):
+    """Input of a stack: a text, to which nothing is added if it `is_whole`, or ids, or neither."""
+
+    text: str | None = None
+    ids: Sequence[int] | None = None
+    is_whole: bool = False
+
+
 Features = NDArray[np.float64]
 
 
@@ -331,7 +351,7 @@ def _experiment(
             made = signal.vectors(found.config, weights, features)
             return signal.names(found.config, len(made)), ExplicitVectors(Matrix(made))
         assert embedding is not None  # a stack that reads tokens
-        ids = token_ids(known, *given, name=name)
+        ids = token_ids(known, given.text, given.ids, name, given.is_whole)
         rows = in_float64(embedding.rows(list(ids))) * around.embedding_scale + added
         return tuple(known.texts[i] for i in ids), ExplicitVectors(Matrix(rows))
 
@@ -362,14 +382,14 @@ def _taken(arrays: dict[str, Numbers], beginning: str) -> dict[str, Numbers]:
 
 def _refuse_text(found: _Import, given: _Text, name: str) -> None:
     """Raise `FieldError` for a text or ids that no stack reads."""
-    if given == (None, None):
+    if given == _Text():
         return
     signal = found.family.signal
     if signal is None:
         needless = must_be("null for {family}, which has no encoder", family=found.family.title)
     else:
         needless = must_be("null for {family}, which reads no text there", family=found.family.title)
-    raise FieldError(name, next(one for one in given if one is not None), needless)
+    raise FieldError(name, given.text if given.text is not None else given.ids, needless)
 
 
 def _attention_alone(layer: Layer) -> Layer:

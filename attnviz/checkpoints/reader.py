@@ -97,7 +97,8 @@ EXPONENTS = {
 class Checkpoint:
     """Contents of a folder: the configuration's keys, and its tensors by name.
 
-    A file that has it all has a `title` and a `tokenizer` of its own; `config_name` is where the keys stand.
+    A file that has it all has a `title`, a `tokenizer` and the settings of a `chat` of its own; `config_name`
+    is where the keys stand.
     """
 
     folder: Path
@@ -106,6 +107,7 @@ class Checkpoint:
     title: str = ""
     config_name: str = CONFIG
     tokenizer: dict[str, Any] | None = None
+    chat: dict[str, Any] | None = None
 
     @property
     def name(self) -> str:

@@ -92,16 +92,18 @@ def id_list(ids: Any, name: str) -> tuple[Any, ...] | None:
     return tuple(one.item() if isinstance(one, np.generic) else one for one in plain)
 
 
-def token_ids(tokens: Tokens, text: str | None, ids: Sequence[int] | None, name: str) -> tuple[int, ...]:
+def token_ids(
+    tokens: Tokens, text: str | None, ids: Sequence[int] | None, name: str, is_whole: bool = False
+) -> tuple[int, ...]:
     """The passed ids, or those of a text. Raises `CheckpointError` for none, and for an id too high.
 
-    `name` stands for the ids in messages.
+    `name` stands for the ids in messages; nothing is put around a text that `is_whole`.
     """
     if text is None and ids is None:
         raise _ids_error(name, None, must_be("a list of token ids, or a text must be given"))
     if text is not None and ids is not None:
         raise _ids_error(name, ids, must_be("null beside a text"))
-    found = _encoded(tokens, text) if text is not None else tuple(ids or ())
+    found = _encoded(tokens, text, is_whole) if text is not None else tuple(ids or ())
     if not found:
         raise _ids_error(name, [], A_TOKEN)
     for index, one in enumerate(found):
@@ -114,8 +116,8 @@ def _ids_error(name: str, value: object, requirement: Message) -> CheckpointErro
     return CheckpointError(FieldError(name, value, requirement).message)
 
 
-def _encoded(tokens: Tokens, text: str) -> tuple[int, ...]:
-    """The ids of a text, with the tokens that the tokenizer prepends and appends."""
+def _encoded(tokens: Tokens, text: str, is_whole: bool) -> tuple[int, ...]:
+    """The ids of a text, with the tokens that the tokenizer puts around it unless the text `is_whole`."""
     file, pieces = tokens.file, tokens.pieces
     if tokens.data is None:
         needed = Message(
@@ -128,10 +130,11 @@ def _encoded(tokens: Tokens, text: str) -> tuple[int, ...]:
         pairs = BytePairs(
             tokens.texts, pieces.merges, pieces.kind, pieces.whole_words, pieces.leading_space, special
         )
-        begin = () if tokens.begin is None else (tokens.texts.index(tokens.begin),)
+        begin = () if tokens.begin is None or is_whole else (tokens.texts.index(tokens.begin),)
         return (*begin, *pairs.encode(text))
     try:
-        return tuple(library_tokenizer(json.dumps(tokens.data)).encode(text).ids)
+        library = library_tokenizer(json.dumps(tokens.data))
+        return tuple(library.encode(text, add_special_tokens=not is_whole).ids)
     except ValueError as error:
         raise CheckpointError(about(file.name, message_of(error))) from None
 

@@ -24,7 +24,7 @@ from attnviz.checkpoints.gguf.architectures import (
     transposed,
 )
 from attnviz.checkpoints.gguf.header import Entry, Header, read_header
-from attnviz.checkpoints.gguf.vocabulary import read_tokenizer
+from attnviz.checkpoints.gguf.vocabulary import read_chat, read_tokenizer
 from attnviz.checkpoints.reader import Checkpoint, CheckpointError, StoredTensor, check_finite, tensor_error
 from attnviz.errors import FieldError, Message, about, among, message_of, must_be
 from attnviz.model.spec.arrays import STORED_DTYPES
@@ -89,11 +89,12 @@ def read_gguf(path: Path) -> Checkpoint:
         config = _config(architecture, header)
         tensors = _tensors(path, architecture, header, config)
         tokenizer = read_tokenizer(header.metadata)
+        chat = read_chat(header.metadata)
     except CheckpointError:
         raise
     except (OSError, ValueError) as error:
         raise CheckpointError(about(path.name, message_of(error))) from error
-    return Checkpoint(path.parent, config, tensors, path.stem, path.name, tokenizer)
+    return Checkpoint(path.parent, config, tensors, path.stem, path.name, tokenizer, chat)
 
 
 def _architecture(metadata: Mapping[str, Any]) -> Architecture:

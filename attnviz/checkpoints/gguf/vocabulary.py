@@ -74,6 +74,19 @@ def read_tokenizer(metadata: Mapping[str, Any]) -> Json | None:
     return with_added(made, added)
 
 
+def read_chat(metadata: Mapping[str, Any]) -> Json:
+    """The chat template, and the tokens that it may put around messages, as in tokenizer_config.json."""
+    tokens = metadata.get(_STEM + "tokens")
+    found: Json = {"chat_template": metadata.get("tokenizer.chat_template")}
+    for name in ("bos", "eos", "unknown", "padding"):
+        named = _token(metadata, f"{name}_token_id", tokens) if isinstance(tokens, list) else None
+        found[f"{_SHORT.get(name, name)}_token"] = named and named[0]
+    return found
+
+
+_SHORT = {"unknown": "unk", "padding": "pad"}
+
+
 def _byte_level(metadata: Mapping[str, Any], tokens: list[str]) -> Json | None:
     cut = CUTS.get(metadata.get(_STEM + "pre", "default"))
     merges = metadata.get(_STEM + "merges")

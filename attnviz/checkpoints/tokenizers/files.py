@@ -86,7 +86,7 @@ def _pairs(folder: Path, config: Mapping[str, Any], settings: Json) -> Json:
     if kind not in BYTE_LEVEL:
         raise FieldError("model_type", kind, among(BYTE_LEVEL, on="vocab.json"))
     rule, vocabulary = BYTE_LEVEL[kind], _json(folder / "vocab.json")
-    lines = _text(folder / "merges.txt").splitlines()
+    lines = read_text(folder / "merges.txt").splitlines()
     merges = [line.split(" ") for line in lines if line and not line.startswith("#version")]
     if not isinstance(vocabulary, dict) or any(len(merge) != 2 for merge in merges):
         raise InputError(NO_FORM)
@@ -107,7 +107,7 @@ def _words(folder: Path, config: Mapping[str, Any], settings: Json) -> Json:
     kind = config.get("model_type")
     if kind not in WORD_PIECE:
         raise FieldError("model_type", kind, among(WORD_PIECE, on="vocab.txt"))
-    lines = _text(folder / "vocab.txt").split("\n")
+    lines = read_text(folder / "vocab.txt").split("\n")
     tokens = [line.rstrip("\r") for line in (lines[:-1] if lines[-1] == "" else lines)]
     vocabulary = {text: one for one, text in enumerate(tokens)}
     is_lower = settings.get("do_lower_case", True) is not False
@@ -192,9 +192,10 @@ def _bytes(file: Path) -> bytes:
     return file.read_bytes()
 
 
-def _text(file: Path) -> str:
+def read_text(file: Path) -> str:
+    """The text of a file of at most `MAX_BYTES`."""
     return _bytes(file).decode("utf-8")
 
 
 def _json(file: Path) -> Any:
-    return json.loads(_text(file))
+    return json.loads(read_text(file))

@@ -21,6 +21,13 @@ def add(command: ArgumentParser) -> None:
     )
     command.add_argument("-o", "--output", metavar="FILE", required=True, help=_(".safetensors or .json"))
     command.add_argument("--text", help=_("the input text; needs the package tokenizers"))
+    command.add_argument(
+        "--chat",
+        metavar="TEXT",
+        action="append",
+        help=_("a message of a user, by the model's chat template; further ones are the turns that follow"),
+    )
+    command.add_argument("--system", metavar="TEXT", help=_("the system message before --chat"))
     command.add_argument("--ids", metavar="1,2,3", help=_("token ids instead of a text"))
     command.add_argument(
         "--memory-text", metavar="TEXT", help=_("the input text of the encoder of an encoder-decoder")
@@ -61,6 +68,7 @@ def run(options: Namespace) -> int:
     from attnviz.checkpoints.hub import download, is_missing
     from attnviz.checkpoints.importing import describe, left_out_words
     from attnviz.checkpoints.signals.reading import read_array
+    from attnviz.checkpoints.tokenizers.chat import turns
 
     try:
         if options.download and is_missing(options.folder):
@@ -73,6 +81,7 @@ def run(options: Namespace) -> int:
             memory_ids=_ids("memory_ids", options.memory_ids),
             image=options.image,
             features=None if options.features is None else read_array(options.features),
+            chat=None if options.chat is None else turns(options.chat, options.system),
             dtype=options.dtype,
             attention_only=options.attention_only,
             ignore_keys=tuple(options.ignore_key),

@@ -29,6 +29,7 @@ from attnviz.checkpoints.hub import download, is_missing
 from attnviz.checkpoints.importing import Described, describe, import_checkpoint, left_out_words
 from attnviz.checkpoints.signals.reading import read_array
 from attnviz.checkpoints.signals.signal import SignalKind
+from attnviz.checkpoints.tokenizers.chat import turns
 from attnviz.compute.scheduler import CancelToken, Scheduler
 from attnviz.gui.dialogs.unknown_keys import UnknownKeys
 from attnviz.gui.failure import failure_message, is_expected
@@ -49,13 +50,14 @@ _IDS = re.compile(r"\s*\d{1,9}(?:[\s,]+\d{1,9})*[\s,]*")
 
 @dataclass(frozen=True)
 class Reading:
-    """Input of a model: a text, or ids of tokens."""
+    """Input of a model: a text, ids of tokens, or a message of a user."""
 
-    text: str | None
-    ids: tuple[int, ...] | None
+    text: str | None = None
+    ids: tuple[int, ...] | None = None
+    chat: str | None = None
 
 
-NO_TEXT = Reading(None, None)
+NO_TEXT = Reading()
 
 ARRAY = ".npy"
 _ACCEPTED: dict[SignalKind, tuple[str, ...]] = {
@@ -100,6 +102,7 @@ class ImportDialog(QDialog):
         self._kind = Segmented(
             (
                 ("text", _("Text"), _("The model's tokenizer splits the text into tokens")),
+                ("chat", _("Chat"), _("The model's chat template surrounds a message of a user")),
                 ("ids", _("Token ids"), _("Whole numbers, separated by commas or spaces")),
             ),
             "text",
@@ -298,6 +301,11 @@ class ImportDialog(QDialog):
         self._kind.set_option_unavailable("text", reason)
         if reason is not None:
             self._kind.set_value("ids")
+        self._kind.set_option_unavailable(
+            "chat", None if described.reads_chat else _("Needs a chat template and the package jinja2")
+        )
+        if self._kind.value() == "chat" and not described.reads_chat:
+            self._kind.set_value("text" if reason is None else "ids")
         self._refresh()
 
     @Slot()
@@ -335,12 +343,13 @@ class ImportDialog(QDialog):
 
     def _reading(self, box: QPlainTextEdit) -> Reading | None:
         """Content of a box; None if it is empty or no list of ids."""
-        text = box.toPlainText()
-        if self._kind.value() == "text":
-            return Reading(text, None) if text else None
+        text, kind = box.toPlainText(), self._kind.value()
+        if kind != "ids":
+            is_chat = kind == "chat" and box is self._text
+            return None if not text else Reading(chat=text) if is_chat else Reading(text)
         if not text.isascii() or not _IDS.fullmatch(text):
             return None
-        return Reading(None, tuple(map(int, re.findall(r"\d+", text))))
+        return Reading(ids=tuple(map(int, re.findall(r"\d+", text))))
 
     @Slot()
     def _start(self) -> None:
@@ -359,6 +368,7 @@ class ImportDialog(QDialog):
                 folder,
                 reads.text,
                 reads.ids,
+                chat=None if reads.chat is None else turns([reads.chat]),
                 memory_text=memory.text,
                 memory_ids=memory.ids,
                 **signals(),

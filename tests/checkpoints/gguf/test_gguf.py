@@ -79,7 +79,9 @@ def shapes(name: str) -> dict[str, tuple[int, ...]]:
     return found
 
 
-def write(path: Path, name: str, kind: str = "F32", **more: Any) -> dict[str, np.ndarray]:
+def write(
+    path: Path, name: str, kind: str = "F32", chat: str | None = None, **more: Any
+) -> dict[str, np.ndarray]:
     """A file of random weights; those whose rows are long enough are of the type `kind`."""
     writer, numbers = gguf.GGUFWriter(path, name), np.random.default_rng(0)
     known = {*ARCHITECTURE_BY_ID[name].keys, "rope.dimension_count"}
@@ -90,6 +92,8 @@ def write(path: Path, name: str, kind: str = "F32", **more: Any) -> dict[str, np
     for key, value in more.items():
         writer.add_uint32(f"{name}.{key}", value)
     add_tokenizer(writer, WORDS)
+    if chat is not None:
+        writer.add_chat_template(chat)
     arrays = {}
     for tensor, shape in shapes(name).items():
         array = numbers.standard_normal(shape).astype(np.float32)
@@ -115,6 +119,13 @@ def add_tokenizer(writer: Any, count: int) -> None:
     writer.add_token_merges(["a b", "Ġ a", "ab c", "Ġ ab"])
     writer.add_bos_token_id(0)
     writer.add_eos_token_id(0)
+
+
+def test_a_conversation_by_the_file_s_template(tmp_path: Path) -> None:
+    """The tokens of the template are those of the file; nothing else is put around the text."""
+    write(tmp_path / "model.gguf", "llama", chat="{{ bos_token }}a{{ messages[0].content }}")
+    found = import_checkpoint(tmp_path, chat=[{"role": "user", "content": "bc"}])
+    assert found.experiment.tokens == ("<s>", "abc")
 
 
 REFERENCED = ("llama", "qwen2", "qwen3", "gemma2", "gpt2")
