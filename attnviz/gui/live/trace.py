@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from attnviz.compute.scheduler import CancelToken, Scheduler
+from attnviz.core.color_maps import Kind, color_table
 from attnviz.engines.table import ENGINE_BY_ID
 from attnviz.errors import Message
 from attnviz.gui.failure import failure_message, is_expected
@@ -95,6 +96,7 @@ class Live(QObject):
         def job(token: CancelToken) -> Trace:
             if is_chosen_anew:
                 try_devices_again()
+            read_color_maps()
             trace = execute(document.experiment, engine, device, check=token.progress, reserve=GUI_CORES)
             warm(trace.shown(document.view.site), document.view, token.check, pictured)
             return trace
@@ -173,6 +175,13 @@ def try_devices_again() -> None:
     from attnviz.compute.execute import forget_lost_devices
 
     forget_lost_devices()
+
+
+def read_color_maps() -> None:
+    """Read the colour maps of both themes: the first paint of numbers does not wait for them."""
+    for kind in get_args(Kind):
+        for is_dark in (False, True):
+            color_table(kind, is_dark)
 
 
 def warm(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -14,6 +14,7 @@ from pytestqt.qtbot import QtBot
 
 import attnviz
 from attnviz.compute.scheduler import JobExit, Scheduler
+from attnviz.core.color_maps import Kind, color_table
 from attnviz.engines.engine import EngineError
 from attnviz.engines.table import ENGINES
 from attnviz.gui.bridge import Bridge
@@ -93,6 +94,13 @@ def test_a_look_runs_nothing(bench: Bench, qtbot: QtBot) -> None:
     bench.store.look(stage="scores", locked=None)
     qtbot.wait(30)
     assert bench.runs == 0
+
+
+def test_the_worker_reads_the_colour_maps_before_the_window_paints(bench: Bench, qtbot: QtBot) -> None:
+    color_table.cache_clear()
+    change(bench.store, temperature=2.0)
+    qtbot.waitUntil(bench.settled)
+    assert color_table.cache_info().currsize == 2 * len(get_args(Kind))
 
 
 @pytest.mark.parametrize("kind", [EngineError, ValueError, MemoryError, OSError])
