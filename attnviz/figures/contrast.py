@@ -15,10 +15,10 @@ from attnviz.core.shades import Shades
 from attnviz.core.text import elide, visible
 from attnviz.figures import bar, heat
 from attnviz.figures.content import LONGEST_LABEL, Content, Map, Scale, Side, side_color
-from attnviz.figures.fonts import broken, drawing, middle, number_font, text_font, widest
+from attnviz.figures.fonts import broken, middle, number_font, text_font, widest
 from attnviz.figures.labelled import LABEL, above_cells, before_cells, label_cells
 from attnviz.figures.layout import BAR, GAP, LEAST_BAR, LEAST_MAP, MARGIN, NAME, TALLEST, Cells
-from attnviz.figures.sheet import Drawing, Note, fitting, sheet_of
+from attnviz.figures.sheet import Drawing, Note, fitting
 from attnviz.figures.style import Style
 from attnviz.i18n import _
 from attnviz.model.contrast.contrast import Contrast
@@ -26,7 +26,7 @@ from attnviz.model.spec.view import View
 from attnviz.model.stages import AXIS_NAMES, STAGE_BY_ID
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
 SIDE, MOST_CELL = 210.0, 30.0
 """Points of one map, and the most of one cell."""
@@ -35,26 +35,6 @@ CAPTION, LEAST_CAPTION = 12.0, 80.0
 COLUMN_GAP = 18.0
 
 Names = tuple[str, str, str]
-
-
-def render_contrast(
-    contrast: Contrast,
-    title: str,
-    captions: Names,
-    note: str = "",
-    view: View | None = None,
-    theme: str = "light",
-) -> Figure:
-    """Draw A, B and B − A with their labels; A and B share one colour scale, the difference has its own.
-
-    `captions` name the three maps, `note` stands below the title; `view` determines the orientation. Absent
-    and masked cells are hatched.
-    Returns a `matplotlib.figure.Figure` of one axes, whose unit is a point. Raises `ValueError` for a theme
-    that does not exist.
-    """
-    style = Style(theme=theme)
-    with drawing():
-        return sheet_of(contrast_drawing(contrast, (title, note), captions, view or View(), style), "", style)
 
 
 def contrast_drawing(

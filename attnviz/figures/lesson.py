@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
 
+from attnviz.core.progress import Check, never_cancelled, progress_of
 from attnviz.figures.figure import render
 from attnviz.figures.files import figure_bytes
 from attnviz.i18n import _
@@ -16,6 +17,7 @@ from attnviz.model.lessons.checking import Run, scope_of
 from attnviz.model.lessons.lesson import Lesson, Step, Words
 from attnviz.model.lessons.markup import markup
 from attnviz.model.lessons.scene import Preset
+from attnviz.model.spec.document import Document
 
 
 @dataclass(frozen=True)
@@ -38,14 +40,26 @@ class Sheet:
         return markup(text, self.scope, is_live=False)
 
 
-def sheets(lesson: Lesson, language: str, preset: Preset, run: Run) -> tuple[Sheet, ...]:
+def sheets(
+    lesson: Lesson, language: str, preset: Preset, run: Run, check: Check = never_cancelled
+) -> tuple[Sheet, ...]:
     """The steps of a lesson, computed. Raises `InputError` where a step cannot be set up."""
-    return tuple(_sheet(step, language, preset, run) for step in lesson.steps)
+    progress, made = progress_of(check), []
+    for index, step in enumerate(lesson.steps):
+        progress.at(index / len(lesson.steps))
+        made.append(_sheet(step, language, preset, run))
+    return tuple(made)
 
 
 def _sheet(step: Step, language: str, preset: Preset, run: Run) -> Sheet:
     cured = scope_of(step.cured, preset, run) if step.cures else None
     return Sheet(step, step.words_in(language), scope_of(step.scene, preset, run), cured)
+
+
+def first_document(lesson: Lesson, language: str, made: tuple[Sheet, ...]) -> Document:
+    """The document of the first step, which the file of a lesson carries."""
+    scope = made[0].scope
+    return Document(scope.trace.experiment, scope.view, title=lesson.title(language))
 
 
 def lesson_page(lesson: Lesson, language: str, made: tuple[Sheet, ...], *, is_slides: bool = False) -> str:

@@ -28,7 +28,8 @@ class Subject:
     """A trace, its view, and the chosen stage, head, site and step; None leaves them to the view.
 
     `title` names the document. `decoding` computes its decoding; `other` is the state A of a comparison, in
-    which this one is B. `shared` are the ends of the colours of a sequence.
+    which this one is B, with tokens beside each other by `alignment`. `shared` are the ends of the colours of
+    a sequence.
     """
 
     trace: Trace
@@ -40,6 +41,7 @@ class Subject:
     caption: str = ""
     decoding: Callable[[], Decoding] | None = None
     other: Subject | None = None
+    alignment: str = "position"
     shared: SharedEnds | None = None
 
     @property

@@ -24,8 +24,6 @@ from attnviz.model.sites.sites import site_names
 
 if TYPE_CHECKING:
     from attnviz.gui.export.export import Exporter
-    from attnviz.gui.export.programs import Programs
-    from attnviz.gui.export.sequences import Sequences
     from attnviz.gui.help.help import WhatIsThis
     from attnviz.gui.palette.palette import Palette
     from attnviz.gui.window import Window
@@ -50,29 +48,8 @@ class Handlers(QObject):
         exporter.failed.connect(self._warn)
         exporter.said.connect(self._say)
         exporter.pinned = lambda: getattr(window, "compare_live", None) and window.compare_live.pinned
+        exporter.lesson = lambda: window.lesson_live.lesson
         return exporter
-
-    @cached_property
-    def _sequences(self) -> Sequences:
-        """Created on first use."""
-        from attnviz.gui.export.sequences import Sequences
-
-        window = self._window
-        sequences = Sequences(window, window.store, window.scheduler)
-        sequences.failed.connect(self._warn)
-        sequences.said.connect(self._say)
-        return sequences
-
-    @cached_property
-    def _programs(self) -> Programs:
-        """Created on first use."""
-        from attnviz.gui.export.programs import Programs
-
-        window = self._window
-        programs = Programs(window, window.store, window.scheduler)
-        programs.failed.connect(self._warn)
-        programs.said.connect(self._say)
-        return programs
 
     @cached_property
     def what_is_this(self) -> WhatIsThis:
@@ -414,25 +391,22 @@ class Handlers(QObject):
 
     # --- export, help
 
-    def _export(self, row: str, panel: str = "") -> None:
+    def export(self, row: str, **chosen: str) -> None:
+        """Open the export dialog at a row of its table, with chosen options."""
         self._window.complete()
-        self._exporter.export(row, self._window.panels, panel)
+        self._exporter.export(row, self._window.panels, chosen)
 
     @Slot()
     def on_export_figure(self) -> None:
-        self._export("stage")
+        self.export("stage")
 
     @Slot()
     def on_export_panel(self) -> None:
-        self._export("panel")
-
-    def export_panel(self, id_: str) -> None:
-        """Export one panel, which the dialog proposes."""
-        self._export("panel", id_)
+        self.export("panel")
 
     @Slot()
     def on_export_numbers(self) -> None:
-        self._export("table")
+        self.export("table")
 
     @Slot()
     def on_copy_picture(self) -> None:
@@ -444,20 +418,19 @@ class Handlers(QObject):
 
     @Slot()
     def on_export_sequence(self) -> None:
-        self._sequences.export()
+        self.export("sequence")
 
     @Slot()
     def on_export_script(self) -> None:
-        self._programs.export()
+        self.export("script")
 
     @Slot()
     def on_export_lesson(self) -> None:
-        self._window.complete()
-        self._window.lesson_live.export()
+        self.export("lesson")
 
     @Slot()
     def on_copy_python(self) -> None:
-        self._programs.copy()
+        self._exporter.copy_python()
 
     @Slot()
     def on_what_is_this(self) -> None:

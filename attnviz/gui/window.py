@@ -241,8 +241,8 @@ class Window(QMainWindow):
         assert isinstance(panel, ComparePanel)
         self.compare_live = CompareLive(panel, self.live, self.decode_scheduler, self)
         self.compare_live.said.connect(self.status.say)
-        self.compare_live.failed.connect(self.status.warn)
         self.compare_live.pinned_changed.connect(self._show_pinned)
+        panel.export_wanted.connect(self._export_comparison)
         self._show_pinned()
 
     def _watch_cost(self) -> None:
@@ -319,6 +319,10 @@ class Window(QMainWindow):
         assert isinstance(panel, PatchingPanel)
         self.patching_live = PatchingLive(panel, self.live, self.decode_scheduler, self)
         self._show_pinned()
+
+    @Slot(str, str, str)
+    def _export_comparison(self, stage: str, alignment: str, of_a: str) -> None:
+        self.handlers.export("comparison", stage=stage, alignment=alignment, of_a=of_a)
 
     @Slot()
     def _show_pinned(self) -> None:

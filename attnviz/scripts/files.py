@@ -6,38 +6,52 @@ import os
 from pathlib import Path
 
 from attnviz.errors import InputError, about, suffix_error
+from attnviz.model.io.carriers.record import Record
 from attnviz.model.io.carriers.table import carrying
 from attnviz.model.io.files import record_of, replace_file
 from attnviz.model.spec.document import Document
 from attnviz.scripts.library import Library
 from attnviz.scripts.notebook import notebook
-from attnviz.scripts.script import AS_SHOWN, Wanted, program
+from attnviz.scripts.script import AS_SHOWN, Program, Wanted, program
 
 SCRIPT, NOTEBOOK = ".py", ".ipynb"
 
 
 def save_script(
-    document: Document, path: str | os.PathLike[str], library: Library, wanted: Wanted = AS_SHOWN
+    document: Document,
+    path: str | os.PathLike[str],
+    library: Library,
+    wanted: Wanted = AS_SHOWN,
+    record: Record | None = None,
 ) -> tuple[Path, ...]:
     """Write the script of a document, `.py`, or its notebook, `.ipynb`; returns the written files.
 
-    The file carries the document: `load` reads it from there. More than `MOST_INSIDE` explicit numbers go
-    into an NPZ file of the same name beside it. Raises `InputError` for another suffix, `OSError` if writing
-    fails; an old file is then unchanged.
+    The file carries the document, or `record`: `load` reads it from there. More than `MOST_INSIDE` explicit
+    numbers go into an NPZ file of the same name beside it. Raises `InputError` for another suffix, `OSError`
+    if writing fails; an old file is then unchanged.
     """
     file = Path(path)
     check_suffix(file, (SCRIPT, NOTEBOOK))
-    made, arrays = program(document, library, wanted), file.with_suffix(".npz")
-    beside = () if made.storage.fits_inside else (arrays,)
+    made = program(document, library, wanted)
+    return write_program(program_files(made, file, record or record_of(document)))
+
+
+def program_files(made: Program, file: Path, record: Record) -> dict[Path, bytes]:
+    """The script or the notebook, which the suffix selects; and the arrays beside it, if they are many."""
+    arrays = file.with_suffix(".npz")
     if file.suffix.lower() == NOTEBOOK:
         text = notebook(made, repr(arrays.name))
     else:
         text = made.text('Path(__file__).with_suffix(".npz")')
-    data = carrying(text.encode(), file.suffix.lower(), record_of(document))
-    for stored in beside:
-        replace_file(stored, made.storage.npz())
-    replace_file(file, data)
-    return file, *beside
+    data = carrying(text.encode(), file.suffix.lower(), record)
+    return {file: data} if made.storage.fits_inside else {file: data, arrays: made.storage.npz()}
+
+
+def write_program(files: dict[Path, bytes]) -> tuple[Path, ...]:
+    """Write the arrays first, so that a program never stands without them; returns the paths."""
+    for path, data in reversed(files.items()):
+        replace_file(path, data)
+    return tuple(files)
 
 
 def check_suffix(file: Path, suffixes: tuple[str, ...]) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import attnviz
 from attnviz.cli.shell import main
 from attnviz.model.lessons.table import LESSONS, shipped_lesson
 from attnviz.resources import path
@@ -65,6 +67,8 @@ def test_a_lesson_becomes_a_page_with_its_numbers_and_figures(tmp_path: Path) ->
     assert "分数变成份额" in page and '<span class="number">0.9943</span>' in page
     assert page.count("<details>") == sum(bool(step.predict or step.choose) for step in steps)
     assert "✗ 错误" in page or "≈" in page  # the claim of the third step, with its verdict
+    assert attnviz.load(out).title == "softmax 与 ÷√d"
+    page = re.sub(r'<script type="text/plain" id="attnviz">[A-Za-z0-9+/=]*</script>', "", page)
     assert "<script" not in page and "http" not in page.replace("https://arxiv", "") and "token:" not in page
 
 

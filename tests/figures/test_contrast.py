@@ -7,12 +7,16 @@ import io
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from msgspec.structs import replace
 
 from attnviz.compute.execute import execute
 from attnviz.core.shades import LIGHT
 from attnviz.figures import figure_bytes
-from attnviz.figures.contrast import contents_of, render_contrast
+from attnviz.figures.contrast import contents_of, contrast_drawing
+from attnviz.figures.fonts import drawing
+from attnviz.figures.sheet import sheet_of
+from attnviz.figures.style import Style
 from attnviz.model.contrast.contrast import Contrast, Shown, contrast
 from attnviz.model.contrast.table import contrast_csv
 from attnviz.model.io.presets import load_preset
@@ -33,6 +37,12 @@ def compared(first: Experiment, second: Experiment, alignment: str = "position")
     return contrast(shown[0], shown[1], "weights", alignment)
 
 
+def drawn(contrast: Contrast, heading: tuple[str, str], style: Style) -> Figure:
+    """The figure of a comparison."""
+    with drawing():
+        return sheet_of(contrast_drawing(contrast, heading, NAMES, View(), style), "", style)
+
+
 def texts(figure: object) -> list[str]:
     return [text.get_text() for text in figure.axes[0].texts]  # type: ignore[attr-defined]
 
@@ -40,7 +50,7 @@ def texts(figure: object) -> list[str]:
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_three_maps_with_their_numbers_captions_and_labels(theme: str) -> None:
     found = compared(TOY, causal(TOY))
-    said = texts(render_contrast(found, "Toy · weights", NAMES, "a note", theme=theme))
+    said = texts(drawn(found, ("Toy · weights", "a note"), Style(theme=theme)))
     assert {"Toy · weights", "a note", *NAMES, "masked"} <= set(said)
     assert said.count("three") == 6  # a row and a column of each map
     change = found.difference[0, 0]
@@ -60,7 +70,7 @@ def test_a_and_b_share_a_scale_and_the_difference_is_about_zero() -> None:
 
 def test_absent_rows_are_hatched_and_named() -> None:
     fewer = load_preset("grouped-query").experiment
-    figure = render_contrast(compared(TOY, fewer), "t", NAMES)
+    figure = drawn(compared(TOY, fewer), ("t", ""), Style())
     assert "masked or absent" in texts(figure)
     assert figure_bytes(figure, "svg").startswith(b"<?xml")
 

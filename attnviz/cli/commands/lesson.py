@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attnviz.checkpoints.presets import load_preset
+from attnviz.checkpoints.shipped import record_of
 from attnviz.cli.command import Command, Named, Refused
-from attnviz.cli.options import written
+from attnviz.cli.options import command_line, written
 from attnviz.errors import about, message_of, verbatim
 from attnviz.i18n import N_, _, current_language
+from attnviz.model.io.carriers.table import carrying
+from attnviz.model.io.files import replace_file
 from attnviz.model.lessons.lesson import Lesson
 from attnviz.model.lessons.table import LESSONS, lesson_named, shipped_lesson
 
@@ -75,37 +78,35 @@ def check(lesson: Lesson, options: Namespace) -> int:
 def export(lesson: Lesson, options: Namespace) -> int:
     """Write a lesson with its figures, in the language of the shell."""
     from attnviz.compute.execute import execute
-    from attnviz.figures.lesson import sheets
+    from attnviz.figures.lesson import first_document, sheets
 
     suffix = Path(options.output or "").suffix.lower()
     if suffix not in WRITERS:
         raise Refused(
             _("lesson export needs --output with the suffix {suffixes}").format(suffixes=", ".join(WRITERS))
         )
-    made = sheets(lesson, current_language(), load_preset, execute)
-    written(options.output, lambda: WRITERS[suffix](lesson, made, Path(options.output), options.slides))
+    language = current_language()
+    made = sheets(lesson, language, load_preset, execute)
+    data = WRITERS[suffix](lesson, made, options.slides)
+    data = carrying(data, suffix, record_of(first_document(lesson, language, made), command_line()))
+    written(options.output, lambda: replace_file(Path(options.output), data))
     return 0
 
 
-def _write_html(lesson: Lesson, made: tuple[Sheet, ...], path: Path, is_slides: bool) -> None:
+def _html(lesson: Lesson, made: tuple[Sheet, ...], is_slides: bool) -> bytes:
     from attnviz.figures.lesson import lesson_page
-    from attnviz.model.io.files import replace_file
 
-    page = lesson_page(lesson, current_language(), made, is_slides=is_slides)
-    replace_file(path, page.encode("utf-8"))
+    return lesson_page(lesson, current_language(), made, is_slides=is_slides).encode("utf-8")
 
 
-def _write_pdf(lesson: Lesson, made: tuple[Sheet, ...], path: Path, is_slides: bool) -> None:
-    from attnviz.gui.export.lesson_pdf import save_lesson_pdf
+def _pdf(lesson: Lesson, made: tuple[Sheet, ...], is_slides: bool) -> bytes:
+    from attnviz.gui.export.kinds.lesson import lesson_paper
 
-    save_lesson_pdf(lesson, current_language(), made, path, is_slides=is_slides)
+    return lesson_paper(lesson, current_language(), made, is_slides=is_slides).pdf
 
 
-WRITERS: dict[str, Callable[[Lesson, tuple[Sheet, ...], Path, bool], None]] = {
-    ".html": _write_html,
-    ".pdf": _write_pdf,
-}
-"""The writers of an exported lesson, by suffix."""
+WRITERS: dict[str, Callable[[Lesson, tuple[Sheet, ...], bool], bytes]] = {".html": _html, ".pdf": _pdf}
+"""The bytes of an exported lesson, by suffix."""
 
 ACTIONS: dict[str, Callable[[Lesson, Namespace], int]] = {"check": check, "export": export}
 

@@ -11,6 +11,7 @@ from attnviz.cli.command import Command
 from attnviz.cli.options import add_document, command_line, document, head, written
 from attnviz.cli.picture import add_gradient, add_picture, computed, subject_of
 from attnviz.cli.style import style
+from attnviz.core.alignment import ALIGNMENT_BY_ID
 from attnviz.i18n import N_, _
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ def add(command: ArgumentParser) -> None:
     add_picture(command)
     add_gradient(command)
     command.add_argument("--against", metavar="DOC", help=_("the state A of a comparison; DOC is B"))
+    aligned = _("how the tokens of A and B stand beside each other (default: by position)")
+    command.add_argument("--align", choices=list(ALIGNMENT_BY_ID), default="position", help=aligned)
 
 
 def run(options: Namespace) -> int:
@@ -41,6 +44,7 @@ def run(options: Namespace) -> int:
         subject_of(known, trace, options),
         decoding=lambda: execute_decoding(known.experiment, None, options.engine, options.device),
         other=_other(options),
+        alignment=options.align,
     )
     figure = figure_of(options.kind or kind_of(subject, options.picture), subject, look)
     record = record_of(subject.document(known), command_line())

@@ -6,8 +6,9 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from attnviz.checkpoints.shipped import record_of
 from attnviz.cli.command import Command
-from attnviz.cli.options import DOC_HELP, add_text, document, named_stages, written
+from attnviz.cli.options import DOC_HELP, add_text, command_line, document, named_stages, written
 from attnviz.errors import FieldError, among
 from attnviz.i18n import N_, _
 
@@ -57,7 +58,8 @@ def run(options: Namespace) -> int:
         return 0
     suffixes = (NOTEBOOK,) if options.notebook else (SCRIPT, NOTEBOOK)
     written(options.output, lambda: check_suffix(Path(options.output), suffixes))
-    written(options.output, lambda: save_script(known, options.output, library, wanted))
+    record = record_of(known, command_line())
+    written(options.output, lambda: save_script(known, options.output, library, wanted, record))
     return 0
 
 

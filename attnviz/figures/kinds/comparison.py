@@ -9,8 +9,12 @@ from attnviz.figures.sheet import Drawing
 from attnviz.figures.style import Style
 from attnviz.figures.subject import Subject
 from attnviz.i18n import _
-from attnviz.model.contrast.contrast import Shown, contrast
+from attnviz.model.contrast.contrast import Contrast, Shown, contrast
+from attnviz.model.contrast.differences import differences
 from attnviz.model.stages import STAGE_BY_ID
+
+MOST_NAMED, LONGEST = 2, 24
+"""Differences by which A and B are told apart, and the characters of a value."""
 
 
 def why_no_comparison(subject: Subject) -> Message | None:
@@ -18,24 +22,48 @@ def why_no_comparison(subject: Subject) -> Message | None:
     return None if subject.other is not None else Message("A comparison needs a second state A.")
 
 
-def draw_comparison(subject: Subject, style: Style) -> Drawing:
-    """The three maps; A and B share one scale. A is shown where B is, if it has that attention."""
+def contrast_of(subject: Subject) -> Contrast:
+    """The stage in both states. A has its own attention and head where they are chosen, else those of B."""
     other = subject.other
     assert other is not None
     site, stage = subject.shown_site, subject.checked_stage
-    first = other.trace.shown(site.name)
-    head = subject.head if isinstance(subject.head, int) else subject.view.head
-    found = contrast(Shown(first, head), Shown(site, head), stage, "position")
-    names = _named("A", other), _named("B", subject), "B − A"
+    own = other.trace.site(other.site) if other.site in other.trace.sites else None
+    head = _head(subject)
+    first = Shown(own or other.trace.shown(site.name), _head(other) if isinstance(other.head, int) else head)
+    return contrast(first, Shown(site, head), stage, subject.alignment)
+
+
+def draw_comparison(subject: Subject, style: Style) -> Drawing:
+    """The three maps; A and B share one scale."""
+    found, head = contrast_of(subject), _head(subject)
     note = ""
     if found.changes:
         change = found.changes[0]
         words = f"{visible(change.row_label)} → {visible(change.column_label)}"
         values = f"{number(change.first)} → {number(change.second)}"
         note = _("greatest change: {change}").format(change=f"{words}: {values}")
-    title = _("{stage} · head {head}").format(stage=_(STAGE_BY_ID[stage].title), head=head + 1)
-    return contrast_drawing(found, (title, note), names, subject.view, style)
+    title = _("{stage} · head {head}").format(stage=_(STAGE_BY_ID[found.stage].title), head=head + 1)
+    return contrast_drawing(found, (title, note), (*_names(subject), "B − A"), subject.view, style)
 
 
-def _named(letter: str, one: Subject) -> str:
-    return " · ".join(part for part in (letter, visible(one.title)) if part)
+def _head(subject: Subject) -> int:
+    return subject.head if isinstance(subject.head, int) else subject.view.head
+
+
+def _names(subject: Subject) -> tuple[str, str]:
+    """A and B by their titles; where these are equal, by what differs."""
+    other = subject.other
+    assert other is not None
+    texts: tuple[list[str], list[str]] = ([other.title], [subject.title])
+    if other.title == subject.title:
+        found = differences(other.trace.experiment, subject.trace.experiment)
+        shown = found if len(found) <= MOST_NAMED else ()
+        texts = tuple(
+            [f"{one.title()} {one.texts()[side]}" for one in shown if len(one.texts()[side]) <= LONGEST]
+            for side in (0, 1)
+        )  # type: ignore[assignment]
+    first, second = (
+        " · ".join((letter, *(visible(text) for text in side if text)))
+        for letter, side in zip("AB", texts, strict=True)
+    )
+    return first, second

@@ -8,7 +8,8 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,24 +35,57 @@ NEEDS_FFMPEG = Message("A film needs the package imageio-ffmpeg: pip install 'at
 
 
 @dataclass(frozen=True)
-class Made:
-    """The pictures of a sequence, drawn one after the other, and how they are written."""
+class Drawn:
+    """The pictures of a sequence, drawn one after the other, and how they are written.
+
+    `is_shown`: also as PNG, where the file has none.
+    """
 
     figures: Iterator[Figure]
-    count: int
     fps: float
     dpi: int
-    record: Record | None
+    is_shown: bool = False
+
+
+@dataclass(frozen=True)
+class Files:
+    """The content of the one file, or of each numbered file; and the pictures as PNG, where they exist."""
+
+    contents: tuple[bytes, ...]
+    pictures: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True)
 class Output:
-    """One kind of file: its suffix, its title, the function that writes the pictures, and its usual dpi."""
+    """One kind of file: its suffix, its title, the function that makes its content, and its usual dpi.
+
+    `in_folder`: each picture is a file.
+    """
 
     suffix: str
     title: str
-    write: Callable[[Made, Path], Path]
+    make: Callable[[Drawn], Files]
     dpi: int = DPI
+    in_folder: bool = False
+
+    def files(self, drawn: Drawn, record: Record | None = None) -> Files:
+        """The files, each of which carries `record`."""
+        made = self.make(drawn)
+        if record is None:
+            return made
+        return replace(made, contents=tuple(carrying(data, self.suffix, record) for data in made.contents))
+
+    def write(self, files: Files, path: Path) -> Path:
+        """Write the file, or the folder of files, completely or not at all; returns it."""
+        if self.in_folder:
+            return _write_folder(files.contents, path)
+        replace_file(path, files.contents[0])
+        return path
+
+    def check(self, path: Path) -> None:
+        """Refuse a folder that has anything but an earlier sequence of this name."""
+        if self.in_folder:
+            _check_own(path.with_suffix(""), self.suffix)
 
 
 def check_fps(fps: float) -> None:
@@ -74,17 +108,30 @@ def output_of(path: str | os.PathLike[str]) -> Output:
 # --- numbered files --------------------------------------------------------------------------------
 
 
-def _numbered(made: Made, path: Path) -> Path:
+def _numbered(drawn: Drawn, format_id: str) -> Files:
+    """Each picture as a file."""
+    shown: list[bytes] = []
+    made = tuple(figure_bytes(figure, format_id, dpi=drawn.dpi) for figure in _seen(drawn, shown, format_id))
+    return Files(made, made if format_id == "png" else tuple(shown))
+
+
+def _seen(drawn: Drawn, shown: list[bytes], format_id: str) -> Iterator[Figure]:
+    """The pictures, of which each is also drawn as pixels where that is wanted and the file has none."""
+    for figure in drawn.figures:
+        if drawn.is_shown and format_id != "png":
+            shown.append(figure_bytes(figure, "png", dpi=MOVING_DPI))
+        yield figure
+
+
+def _write_folder(contents: tuple[bytes, ...], path: Path) -> Path:
     """`weights.png`: the folder `weights` with `weights-01.png` and so on; all files or none."""
     folder, suffix = path.with_suffix(""), path.suffix.lower()
-    digits = len(str(made.count))
+    digits = len(str(len(contents)))
     _check_own(folder, suffix)
     folder.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
-        for index, figure in enumerate(made.figures, start=1):
-            data = figure_bytes(figure, suffix.removeprefix("."), dpi=made.dpi)
-            data = data if made.record is None else carrying(data, suffix, made.record)
+        for index, data in enumerate(contents, start=1):
             (temporary / f"{folder.name}-{index:0{digits}}{suffix}").write_bytes(data)
         temporary.chmod(0o777 & ~_umask())
         if folder.exists():
@@ -118,37 +165,35 @@ def _umask() -> int:
 # --- pages -----------------------------------------------------------------------------------------
 
 
-def _pages(made: Made, path: Path) -> Path:
+def _pages(drawn: Drawn) -> Files:
     """A PDF with a page for each picture."""
     from matplotlib.backends.backend_pdf import PdfPages
 
     from attnviz.figures.fonts import drawing
 
-    stream = io.BytesIO()
+    stream, shown = io.BytesIO(), list[bytes]()
     metadata = {"Creator": "attnviz", "Producer": None, "CreationDate": None}
     with drawing(), PdfPages(stream, metadata=metadata) as pages:  # type: ignore[arg-type]
-        for figure in made.figures:
-            pages.savefig(figure, dpi=made.dpi, facecolor=figure.get_facecolor())
-    _write(path, stream.getvalue(), made)
-    return path
+        for figure in _seen(drawn, shown, "pdf"):
+            pages.savefig(figure, dpi=drawn.dpi, facecolor=figure.get_facecolor())
+    return Files((stream.getvalue(),), tuple(shown))
 
 
 # --- moving pictures -------------------------------------------------------------------------------
 
 
-def _gif(made: Made, path: Path) -> Path:
+def _gif(drawn: Drawn) -> Files:
     """A GIF that loops."""
     from PIL import Image
 
-    pictures = _Pictures(made)
+    pictures = _Pictures(drawn)
     palette = _palette(pictures)  # with one for each picture, colours flicker
-    milliseconds = round(1000 / made.fps)
+    milliseconds = round(1000 / drawn.fps)
     times = [milliseconds] * (pictures.count - 1) + [HELD * milliseconds]
     first, *others = (one.quantize(palette=palette, dither=Image.Dither.NONE) for one in pictures)
     stream = io.BytesIO()
     first.save(stream, "GIF", save_all=True, append_images=others, duration=times, loop=0, optimize=False)
-    _write(path, stream.getvalue(), made)
-    return path
+    return Files((stream.getvalue(),), pictures.kept)
 
 
 def _palette(pictures: _Pictures) -> Image:
@@ -162,14 +207,14 @@ def _palette(pictures: _Pictures) -> Image:
     return sheet.quantize(256)
 
 
-def _film(made: Made, path: Path) -> Path:
+def _film(drawn: Drawn) -> Files:
     """An H.264 film that every player and slide program shows."""
     try:
         from imageio_ffmpeg import write_frames
     except ImportError:
         raise InputError(NEEDS_FFMPEG) from None
-    pictures = _Pictures(made, even=True)
-    settings: dict[str, Any] = {"fps": made.fps, "codec": "libx264", "macro_block_size": 2, "quality": 8}
+    pictures = _Pictures(drawn, even=True)
+    settings: dict[str, Any] = {"fps": drawn.fps, "codec": "libx264", "macro_block_size": 2, "quality": 8}
     settings["output_params"] = ["-movflags", "+faststart", "-metadata", "comment=attnviz"]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "film.mp4"
@@ -180,16 +225,15 @@ def _film(made: Made, path: Path) -> Path:
                 writer.send(one.tobytes())
         finally:
             writer.close()
-        _write(path, file.read_bytes(), made)
-    return path
+        return Files((file.read_bytes(),), pictures.kept)
 
 
 class _Pictures:
     """The pictures in the size of the largest, on their own ground; kept as PNG, which is small."""
 
-    def __init__(self, made: Made, even: bool = False) -> None:
-        self._kept = [figure_bytes(figure, "png", dpi=made.dpi) for figure in made.figures]
-        self.count = len(self._kept)
+    def __init__(self, drawn: Drawn, even: bool = False) -> None:
+        self.kept = tuple(figure_bytes(figure, "png", dpi=drawn.dpi) for figure in drawn.figures)
+        self.count = len(self.kept)
         sizes = [self._opened(index).size for index in range(self.count)]
         width, height = (max(size[axis] for size in sizes) for axis in (0, 1))
         self.size = (width + width % 2, height + height % 2) if even else (width, height)
@@ -210,18 +254,13 @@ class _Pictures:
     def _opened(self, index: int) -> Image:
         from PIL import Image
 
-        return Image.open(io.BytesIO(self._kept[index]))
-
-
-def _write(path: Path, data: bytes, made: Made) -> None:
-    suffix = path.suffix.lower()
-    replace_file(path, data if made.record is None else carrying(data, suffix, made.record))
+        return Image.open(io.BytesIO(self.kept[index]))
 
 
 OUTPUTS: tuple[Output, ...] = (
     Output(".gif", N_("GIF that loops"), _gif, MOVING_DPI),
     Output(".mp4", N_("MP4 film"), _film, MOVING_DPI),
     Output(".pdf", N_("PDF, a page each"), _pages),
-    Output(".png", N_("PNG files in a folder"), _numbered),
-    Output(".svg", N_("SVG files in a folder"), _numbered),
+    Output(".png", N_("PNG files in a folder"), partial(_numbered, format_id="png"), in_folder=True),
+    Output(".svg", N_("SVG files in a folder"), partial(_numbered, format_id="svg"), in_folder=True),
 )

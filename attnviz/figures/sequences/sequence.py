@@ -13,7 +13,7 @@ from attnviz.errors import InputError
 from attnviz.figures.fonts import drawing
 from attnviz.figures.kinds.table import KIND_BY_ID
 from attnviz.figures.sequences.frames import Frame
-from attnviz.figures.sequences.outputs import Made, check_fps, output_of
+from attnviz.figures.sequences.outputs import Drawn, Files, Output, check_fps, output_of
 from attnviz.figures.sheet import Drawing, sheet_of
 from attnviz.figures.style import Style
 from attnviz.model.io.carriers.record import Record
@@ -71,6 +71,23 @@ def save_sequence(
     for a film, `OSError` if writing fails, and what `progress` raises; nothing is then written.
     """
     row = output_of(path)
+    row.check(Path(path))
+    return row.write(sequence_files(sequence, row, progress, fps=fps, dpi=dpi, record=record), Path(path))
+
+
+def sequence_files(
+    sequence: Sequence,
+    row: Output,
+    progress: Progress,
+    *,
+    fps: float = FPS,
+    dpi: int | None = None,
+    record: Record | None = None,
+    is_shown: bool = False,
+) -> Files:
+    """The content of the files of a sequence; `is_shown`: with its pictures as PNG.
+
+    Raises `InputError` as `save_sequence` does, and what `progress` raises.
+    """
     check_fps(fps)
-    figures = sequence.figures(progress)
-    return row.write(Made(figures, len(sequence.frames), fps, dpi or row.dpi, record), Path(path))
+    return row.files(Drawn(sequence.figures(progress), fps, dpi or row.dpi, is_shown), record)

@@ -233,7 +233,7 @@ def _panel_text(window: Window, target: Target) -> str:
 
 
 def _export_panel(window: Window, target: Target) -> None:
-    window.handlers.export_panel(target.panel)
+    window.handlers.export("panel", panel=target.panel)
 
 
 def _explain_target(window: Window, target: Target) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Slot
-from PySide6.QtGui import QColor, QGuiApplication, QImage, QPalette, QPixmap, QStandardItemModel
+from PySide6.QtGui import QColor, QGuiApplication, QImage, QPalette, QStandardItemModel
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -17,11 +21,9 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QLineEdit,
-    QPlainTextEdit,
     QProgressBar,
     QScrollArea,
     QSizePolicy,
-    QStackedWidget,
     QVBoxLayout,
     QWidget,
 )
@@ -31,12 +33,12 @@ from attnviz.errors import FieldError
 from attnviz.figures.options import OPTIONS, Option
 from attnviz.figures.style import WIDTHS
 from attnviz.figures.subject import ALL_SITES
-from attnviz.gui.export.choices import CHOICE_BY_NAME, CHOICES, At
+from attnviz.gui.dialogs.preview import Preview
+from attnviz.gui.export.choices import CHOICE_BY_NAME, CHOICES, At, ChoiceRow
 from attnviz.gui.export.source import Choice, Made, Source
-from attnviz.gui.export.table import EXPORT_BY_ID, EXPORTS, Export
+from attnviz.gui.export.table import EXPORT_BY_ID, EXPORTS, PIXELS, Export
 from attnviz.gui.failure import failure_message, is_expected
-from attnviz.gui.look.fonts import number_font
-from attnviz.gui.look.theme import GRID, TEXT_PX
+from attnviz.gui.look.theme import GRID
 from attnviz.gui.settings import Settings
 from attnviz.gui.widgets.combo import DropDown
 from attnviz.gui.widgets.control import active_theme, plain_tooltip
@@ -48,6 +50,8 @@ FORM_WIDTH = 330
 WAIT_MS = 180
 """Time without a change before the preview is drawn."""
 KEY = "preview"
+REMEMBERED = ("fps", "digits", "slides")
+"""Options of the state that the next export begins with."""
 _TITLES = {"light": N_("Light"), "dark": N_("Dark")}
 _POLL_MS, _PARTS = 80, 1000
 
@@ -61,10 +65,15 @@ class _Field:
     error: QLabel
 
 
+Ask = Callable[[QWidget, Export, Choice], Path | None]
+"""Asks for the file of an export; None: not now."""
+
+
 class ExportDialog(QDialog):
-    """Makes a file of a state. `made` is the file once it is accepted, `export` and `choice` what it is."""
+    """Makes a file of a state. Once it is accepted, `made` is the file and `path` where it goes."""
 
     made: Made | None = None
+    path: Path | None = None
 
     def __init__(
         self,
@@ -72,30 +81,34 @@ class ExportDialog(QDialog):
         source: Source,
         scheduler: Scheduler,
         settings: Settings,
+        ask: Ask,
         proposed: str,
-        panel: str = "",
+        options: Mapping[str, str],
     ) -> None:
         super().__init__(window)
         self.setObjectName("export_dialog")
         self.setWindowTitle(_("Export"))
         self.resize(WIDTH, HEIGHT)
-        self._source, self._scheduler, self._settings = source, scheduler, settings
+        self._source, self._scheduler, self._settings, self._ask = source, scheduler, settings, ask
         self._shown: tuple[Export, Choice, Made] | None = None
         self._is_saving = False
         self._token: CancelToken | None = None
         self._fields: dict[str, _Field] = {}
+        self._formats: dict[str, str] = {}
+        """The last format of each row."""
         self._what, self._format = _combo("what", _("Export")), _combo("format", _("Format"))
-        self._picture, self._text = QLabel(), QPlainTextEdit()
+        self._preview = Preview()
         self._note, self._bar = QLabel(), QProgressBar()
         self._later, self._poll = QTimer(self), QTimer(self)
         self._make_form()
         self._lay_out()
         self._offer(proposed)
         self._restore()
-        if panel:
-            self._select("panel", panel)
         self._connect()
         self._on_what()
+        for name in sorted(options, key=list(CHOICE_BY_NAME).index):
+            self._select(name, options[name])
+        self._order_tabs()
 
     # --- what was chosen
 
@@ -112,17 +125,16 @@ class ExportDialog(QDialog):
 
     def _offered(self) -> tuple[str, ...]:
         """Names of the options of the chosen row and format."""
-        is_png = self._format.currentData() == "png"
-        several = len(self._source.trace.sites) > 1
-        return tuple(
-            name
-            for name in self.export.options
-            if (name != "dpi" or is_png)
-            and (name != "site" or several)
-            and (name != "caption" or self._source.document.caption)
-        )
+        idle = self.export.idle(self._value)
+        idle |= set() if self._format.currentData() in PIXELS else {"dpi"}
+        idle |= set() if len(self._source.trace.sites) > 1 else {"site"}
+        idle |= set() if self._source.document.caption else {"caption"}
+        return tuple(name for name in self.export.options if name not in idle)
 
     def _value(self, name: str) -> str:
+        """The text of an option, or of the format."""
+        if name == "format":
+            return str(self._format.currentData() or "")
         control = self._fields[name].control
         if isinstance(control, QCheckBox):
             return "on" if control.isChecked() else "off"
@@ -146,10 +158,7 @@ class ExportDialog(QDialog):
 
     def _make_form(self) -> None:
         for row in CHOICES:
-            control: QWidget = _line(row.name) if row.name in ("step", "digits") else _combo(row.name, "")
-            self._add_field(row.name, _(row.title), control)
-        if isinstance(digits := self._fields["digits"].control, QLineEdit):
-            digits.setPlaceholderText(_("every digit"))
+            self._add_field(row.name, _(row.title), _chooser(row))
         for option in OPTIONS:
             self._add_field(option.field, _(option.title), _control(option), _(option.hint))
 
@@ -160,9 +169,10 @@ class ExportDialog(QDialog):
             control.setToolTip(plain_tooltip(hint))
         if isinstance(control, QCheckBox):
             control.setText(title)
+            control.setParent(self)
         label, error = QLabel(title, self), QLabel(self)
-        for hidden in (label, error):
-            hidden.hide()
+        label.setHidden(isinstance(control, QCheckBox))
+        error.hide()
         label.setBuddy(control)
         error.setObjectName(f"export_{name}_error")
         error.setTextFormat(Qt.TextFormat.PlainText)
@@ -171,19 +181,18 @@ class ExportDialog(QDialog):
         self._fields[name] = _Field(label, control, error)
 
     def _lay_out(self) -> None:
-        form = QFormLayout()
+        form = self._form = QFormLayout()
         form.setHorizontalSpacing(2 * GRID)
+        form.setVerticalSpacing(GRID)
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.ExpandingFieldsGrow)
         form.addRow(_("Export"), self._what)
         form.addRow(_("Format"), self._format)
-        checks, count = QGridLayout(), 0
+        checks = self._checks = QGridLayout()
+        checks.setVerticalSpacing(GRID)
         for one in self._fields.values():
-            if isinstance(one.control, QCheckBox):
-                checks.addWidget(one.control, count // 2, count % 2)
-                count += 1
-                continue
-            form.addRow(one.label, one.control)
-            form.addRow(one.error)
+            if not isinstance(one.control, QCheckBox):
+                form.addRow(one.label, one.control)
+                form.addRow(one.error)
         left = QWidget()
         column = QVBoxLayout(left)
         column.setContentsMargins(0, 0, GRID, 0)
@@ -196,6 +205,7 @@ class ExportDialog(QDialog):
         scroll.setWidgetResizable(True)
         scroll.setFrameShape(QScrollArea.Shape.NoFrame)
         scroll.setFixedWidth(FORM_WIDTH)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         row = QHBoxLayout()
         row.setSpacing(3 * GRID)
@@ -208,19 +218,6 @@ class ExportDialog(QDialog):
         whole.addWidget(self._buttons())
 
     def _preview_side(self) -> QVBoxLayout:
-        self._picture.setObjectName("export_preview")
-        self._picture.setAccessibleName(_("Preview"))
-        self._picture.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._picture.setMinimumSize(240, 200)
-        self._text.setObjectName("export_text")
-        self._text.setAccessibleName(_("Preview"))
-        self._text.setReadOnly(True)
-        self._text.setTabChangesFocus(True)
-        self._text.setFont(number_font(TEXT_PX))
-        self._text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-        self._side = QStackedWidget()
-        self._side.addWidget(self._picture)
-        self._side.addWidget(self._text)
         self._note.setObjectName("export_note")
         self._note.setTextFormat(Qt.TextFormat.PlainText)
         self._note.setWordWrap(True)
@@ -234,10 +231,20 @@ class ExportDialog(QDialog):
         self._bar.setSizePolicy(policy)
         column = QVBoxLayout()
         column.setSpacing(GRID)
-        column.addWidget(self._side, 1)
+        column.addWidget(self._preview, 1)
         column.addWidget(self._note)
         column.addWidget(self._bar)
         return column
+
+    def _order_tabs(self) -> None:
+        """Tab goes down the form, lists and texts first, as it is laid out."""
+        controls = [one.control for one in self._fields.values()]
+        switches = [control for control in controls if isinstance(control, QCheckBox)]
+        others = [control for control in controls if not isinstance(control, QCheckBox)]
+        chain: list[QWidget] = [self._what, self._format, *others, *switches]
+        for one, following in itertools.pairwise(chain):
+            QWidget.setTabOrder(one, following)
+        self._what.setFocus(Qt.FocusReason.TabFocusReason)
 
     def _buttons(self) -> QDialogButtonBox:
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
@@ -275,7 +282,8 @@ class ExportDialog(QDialog):
         self._what.currentIndexChanged.connect(self._on_what)
         self._format.currentIndexChanged.connect(self._on_format)
         for name, one in self._fields.items():
-            changed = self._on_place if name in ("site", "stage") else self._on_change
+            row = CHOICE_BY_NAME.get(name)
+            changed = partial(self._on_place, name) if row is not None and row.decides else self._on_change
             if isinstance(one.control, QCheckBox):
                 one.control.toggled.connect(changed)
             elif isinstance(one.control, QLineEdit):
@@ -287,57 +295,73 @@ class ExportDialog(QDialog):
 
     @Slot()
     def _on_what(self) -> None:
-        chosen = self._format.currentData()
+        """Offer the formats of the row, and first the last one that was saved of it."""
+        chosen = self._formats.get(self.export.id, str(self._format.currentData()))
         self._format.blockSignals(True)
         self._format.clear()
         for row in self.export.formats:
             self._format.addItem(_(row.title), row.id)
         self._format.setCurrentIndex(max(0, self._format.findData(self.export.format(chosen).id)))
         self._format.blockSignals(False)
-        self._on_place()
+        self._on_place("")
 
     @Slot()
     def _on_format(self) -> None:
         self._show_offered()
         self._on_change()
 
-    @Slot()
-    def _on_place(self) -> None:
-        """Offer the values of this attention and stage; a chosen value stays where it still exists."""
+    def _on_place(self, decided: str, *_value: object) -> None:
+        """Offer the values beside what was decided; a chosen value stays where it still exists."""
         for row in CHOICES:
             control = self._fields[row.name].control
-            at = self._at()
-            if not isinstance(control, QComboBox):
+            if row.name == decided:
                 continue
-            kept = str(control.currentData() or "")
-            items = row.items(self._source, at)
-            values = [value for value, _label in items]
-            wanted = kept if kept in values else row.present(self._source, at)
-            control.blockSignals(True)
-            control.clear()
-            for value, label in items:
-                control.addItem(label, value)
-            control.setCurrentIndex(max(0, control.findData(wanted if wanted in values else "weights")))
-            control.setEnabled(len(items) > 1)
-            control.blockSignals(False)
+            if isinstance(control, QComboBox):
+                self._offer_values(row, control, is_kept=row.name != "spacing")
+            elif isinstance(control, QLineEdit) and (decided == "over" or not control.text()):
+                control.blockSignals(True)
+                control.setText(row.present(self._source, self._at()))
+                control.blockSignals(False)
         self._show_offered()
         self._on_change()
+
+    def _offer_values(self, row: ChoiceRow, control: QComboBox, is_kept: bool) -> None:
+        """Fill a list with the values that it has now."""
+        at = self._at()
+        items = row.items(self._source, at)
+        values = [value for value, _label in items]
+        kept = str(control.currentData() or "")
+        wanted = kept if is_kept and kept in values else row.present(self._source, at)
+        control.blockSignals(True)
+        control.clear()
+        for value, label in items:
+            control.addItem(label, value)
+        control.setCurrentIndex(max(0, control.findData(wanted if wanted in values else "weights")))
+        control.setEnabled(len(items) > 1)
+        control.blockSignals(False)
 
     def _at(self) -> At:
         """The place for which values are offered, as far as it is known."""
         view, trace = self._source.document.view, self._source.trace
-        name, stage = (self._value(one) for one in ("site", "stage"))
+        name, stage, picture = (self._value(one) for one in ("site", "stage", "picture"))
         site = trace.shown(name if name not in ("", ALL_SITES) else view.site)
-        wanted = stage or view.stage
-        return At(self.export.id, site, wanted if wanted in site.stages else site.stages[-1])
+        wanted, export = stage or view.stage, self.export.id
+        known = wanted if wanted in site.stages else site.stages[-1]
+        return At(picture or "stage" if export == "sequence" else export, site, known, self._value("over"))
 
     def _show_offered(self) -> None:
-        offered = self._offered()
+        offered, count = self._offered(), 0
         for name, one in self._fields.items():
             is_offered = name in offered
+            if not isinstance(one.control, QCheckBox):
+                self._form.setRowVisible(one.control, is_offered)
+                self._form.setRowVisible(one.error, is_offered and bool(one.error.text()))
+                continue
+            self._checks.removeWidget(one.control)
             one.control.setVisible(is_offered)
-            one.label.setVisible(is_offered and not isinstance(one.control, QCheckBox))
-            one.error.setVisible(is_offered and bool(one.error.text()))
+            if is_offered:
+                self._checks.addWidget(one.control, count // 2, count % 2)
+                count += 1
 
     # --- the file
 
@@ -386,36 +410,20 @@ class ExportDialog(QDialog):
             return  # a newer one is on its way
         self._rest()
         self._shown = found
-        if isinstance(made.shown, str):
-            self._text.setPlainText(made.shown)
-            self._side.setCurrentWidget(self._text)
-        else:
-            self._show_picture(made.shown)
-        self._note.setText(_("{count} bytes").format(count=f"{len(made.data):,}"))
+        self._preview.show_file(made.shown)
+        count = f"{sum(map(len, made.files)):,}"
+        several = _("{n} files, {count} bytes").format(n=len(made.files), count=count)
+        self._note.setText(several if len(made.files) > 1 else _("{count} bytes").format(count=count))
         _ink(self._note, active_theme().muted)
         if self._is_saving:
             self._accept()
-
-    def _show_picture(self, png: bytes) -> None:
-        picture = QPixmap()
-        picture.loadFromData(png)
-        ratio = self.devicePixelRatioF()
-        room = self._side.size() * ratio
-        if picture.width() > room.width() or picture.height() > room.height():
-            picture = picture.scaled(
-                room, Qt.AspectRatioMode.KeepAspectRatio, Qt.TransformationMode.SmoothTransformation
-            )
-        picture.setDevicePixelRatio(ratio)
-        self._picture.setPixmap(picture)
-        self._side.setCurrentWidget(self._picture)
 
     def _on_failed(self, error: BaseException) -> None:
         self._rest()
         self._is_saving = False
         if isinstance(error, Cancelled):
             return
-        self._picture.clear()
-        self._side.setCurrentWidget(self._picture)
+        self._preview.clear()
         if isinstance(error, FieldError) and error.path in self._offered():
             self._say_errors({error.path: in_words(error)})
         else:
@@ -434,7 +442,8 @@ class ExportDialog(QDialog):
         self._note.setText("")
         for name, one in self._fields.items():
             one.error.setText(errors.get(name, ""))
-            one.error.setVisible(name in errors)
+            if not isinstance(one.control, QCheckBox):
+                self._form.setRowVisible(one.error, name in errors)
 
     # --- acting
 
@@ -448,21 +457,25 @@ class ExportDialog(QDialog):
             self._draw()
 
     def _accept(self) -> None:
+        """Ask for the file; without one the dialog stays as it is."""
         assert self._shown is not None
-        self.made = self._shown[2]
-        self.accept()
+        self._is_saving = False
+        row, choice, made = self._shown
+        self.path = self._ask(self, row, choice)
+        if self.path is not None:
+            self.made = made
+            self.accept()
 
     @Slot()
     def _on_copy(self) -> None:
         """Copy the picture or the text that is shown."""
         if self._shown is None:
             return
-        shown = self._shown[2]
-        if isinstance(shown.shown, str):
-            whole = shown.data.decode("utf-8-sig", "replace") if self.choice.format != "npz" else shown.shown
-            QGuiApplication.clipboard().setText(whole)
+        made = self._shown[2]
+        if isinstance(made.shown, str):
+            QGuiApplication.clipboard().setText(made.copied or made.shown)
         else:
-            QGuiApplication.clipboard().setImage(QImage.fromData(shown.shown))
+            QGuiApplication.clipboard().setImage(QImage.fromData(self._preview.picture))
         self._note.setText(_("Copied."))
 
     def done(self, result: int) -> None:
@@ -475,9 +488,10 @@ class ExportDialog(QDialog):
         super().done(result)
 
     def _remember(self) -> None:
-        texts = {name: self._value(name) for name in (row.field for row in OPTIONS)}
-        chosen = {"format": self._format.currentData(), "digits": self._value("digits"), **texts}
-        self._settings.set_export(json.dumps(chosen))
+        kept = (*(row.field for row in OPTIONS), *REMEMBERED)
+        texts = {name: self._value(name) for name in kept}
+        formats = {**self._formats, self.export.id: self._value("format")}
+        self._settings.set_export(json.dumps({**texts, "formats": formats}))
 
     def _restore(self) -> None:
         """The last settings; what is not understood is left at its default."""
@@ -491,11 +505,26 @@ class ExportDialog(QDialog):
             return
         if not isinstance(found, dict):
             return
-        known = {name: value for name, value in found.items() if isinstance(value, str)}
-        for name, value in known.items():
-            if name in self._fields and name not in CHOICE_BY_NAME or name == "digits":
+        for name, value in _texts(found).items():
+            if name in self._fields and (name not in CHOICE_BY_NAME or name in REMEMBERED):
                 self._select(name, value)
-        self._format.addItem("", known.get("format", ""))
+        self._formats = _texts(found.get("formats"))
+
+
+def _texts(found: object) -> dict[str, str]:
+    """The texts of a record that was read from the settings."""
+    return {n: v for n, v in found.items() if isinstance(v, str)} if isinstance(found, dict) else {}
+
+
+def _chooser(row: ChoiceRow) -> QWidget:
+    """The control of an option that is chosen of the state."""
+    if row.control == "switch":
+        return QCheckBox()
+    if row.control == "choice":
+        return _combo(row.name, "")
+    line = _line(row.name)
+    line.setPlaceholderText(_(row.hint) if row.hint else "")
+    return line
 
 
 def _control(row: Option) -> QWidget:
@@ -529,6 +558,8 @@ def _combo(name: str, title: str) -> QComboBox:
     combo.setObjectName(f"export_{name}_box")
     combo.setAccessibleName(title)
     combo.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+    combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+    combo.setMinimumContentsLength(8)
     return combo
 
 

@@ -5,17 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from attnviz.core.alignment import ALIGNMENTS
 from attnviz.core.levels import RANGES
 from attnviz.core.text import elide, visible
 from attnviz.figures.all_sites import shared_heads, shared_stages
+from attnviz.figures.kinds.table import KINDS
+from attnviz.figures.options import Control
+from attnviz.figures.sequences.sequence import FPS
+from attnviz.figures.subject import Subject
 from attnviz.gui.export.source import ALL, Source
 from attnviz.gui.panels.table import PANELS
 from attnviz.i18n import N_, _
+from attnviz.model.edit.sweep import swept_fields, usual_span
 from attnviz.model.links import LINED
 from attnviz.model.sites.titles import site_title
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace
 
+DECODE, LAYERS, NUMBER = "decode", "layers", "number"
+"""Changes of a sequence other than a field by its path."""
+STILL = ("comparison", "step", "cost")
+"""Kinds of pictures that no sequence changes."""
+COUNT = "12"
+"""Pictures of a new sweep."""
 MOST_TOKENS = 512
 LONGEST = 20
 
@@ -25,21 +37,36 @@ Items = list[tuple[str, str]]
 
 @dataclass(frozen=True)
 class At:
-    """The export, the attention and the stage for which values are offered."""
+    """The kind of picture, the attention, the stage and the change for which values are offered."""
 
     export: str
     site: SiteTrace
     stage: str
+    over: str = ""
+
+
+def _no_items(source: Source, at: At) -> Items:
+    return []
+
+
+def _nothing(source: Source, at: At) -> str:
+    return ""
 
 
 @dataclass(frozen=True)
 class ChoiceRow:
-    """One option: its values (none: a text is typed), and the one that the view has."""
+    """One option: its values in a list, and the one that the view has; a text or a switch has that alone.
+
+    `hint` stands in an empty text. `decides`: other options offer other values for each of its own.
+    """
 
     name: str
     title: str
-    items: Callable[[Source, At], Items]
-    present: Callable[[Source, At], str]
+    items: Callable[[Source, At], Items] = _no_items
+    present: Callable[[Source, At], str] = _nothing
+    control: Control = "choice"
+    hint: str = ""
+    decides: bool = False
 
 
 def _sites(source: Source, at: At) -> Items:
@@ -90,13 +117,70 @@ def _panels(source: Source, at: At) -> Items:
     return [(row.id, _(row.title)) for row in PANELS if row.id in source.panels]
 
 
+def _overs(source: Source, at: At) -> Items:
+    """The changes from picture to picture: named ones, the numbers of the attention, and any other number."""
+    layers = [(LAYERS, _("the layers"))] if len(source.trace.sites) > 1 else []
+    swept = [(row.path, _(row.field.title)) for row in swept_fields(at.site.experiment)]
+    return [(DECODE, _("the steps of decoding")), *layers, *swept, (NUMBER, _("a number by its path"))]
+
+
+def _span(source: Source, at: At) -> tuple[str, str, bool]:
+    """The usual range of the number that changes, and True for equal ratios."""
+    row = next((row for row in swept_fields(at.site.experiment) if row.path == at.over), None)
+    if row is None:
+        return ("0", "1", False)
+    first, last = usual_span(at.site.experiment, row)
+    return f"{first:g}", f"{last:g}", row.field.logarithmic
+
+
+def _pictures(source: Source, at: At) -> Items:
+    subject = Subject(source.trace, source.document.view)
+    return [(row.id, _(row.title)) for row in KINDS if row.id not in STILL and row.why_not(subject) is None]
+
+
+def _picture(source: Source, at: At) -> str:
+    return "lines" if source.document.view.picture == "lines" else "stage"
+
+
+def _spacings(source: Source, at: At) -> Items:
+    return [("steps", _("equal steps")), ("ratios", _("equal ratios"))]
+
+
+def _alignments(source: Source, at: At) -> Items:
+    return [(row.id, _(row.title)) for row in ALIGNMENTS]
+
+
+def _places_of_a(source: Source, at: At) -> Items:
+    return [("pinned", _("where it was pinned")), ("same", _("the one of B"))]
+
+
 CHOICES: tuple[ChoiceRow, ...] = (
     ChoiceRow("panel", N_("Panel"), _panels, lambda source, at: next(iter(source.panels), "")),
-    ChoiceRow("site", N_("Attention"), _sites, lambda source, at: at.site.name),
-    ChoiceRow("stage", N_("Stage"), _stages, lambda source, at: source.document.view.stage),
+    ChoiceRow("over", N_("Over"), _overs, lambda source, at: DECODE, decides=True),
+    ChoiceRow("path", N_("Path"), present=lambda source, at: "vectors[0][0]", control="text"),
+    ChoiceRow("first", N_("From"), present=lambda source, at: _span(source, at)[0], control="text"),
+    ChoiceRow("last", N_("To"), present=lambda source, at: _span(source, at)[1], control="text"),
+    ChoiceRow("count", N_("Pictures"), present=lambda source, at: COUNT, control="text"),
+    ChoiceRow(
+        "spacing",
+        N_("Spacing"),
+        _spacings,
+        lambda source, at: "ratios" if _span(source, at)[2] else "steps",
+    ),
+    ChoiceRow(
+        "fps",
+        N_("Pictures per second"),
+        control="text",
+        hint=f"{FPS:g}",
+    ),
+    ChoiceRow("picture", N_("Picture"), _pictures, _picture, decides=True),
+    ChoiceRow("site", N_("Attention"), _sites, lambda source, at: at.site.name, decides=True),
+    ChoiceRow("stage", N_("Stage"), _stages, lambda source, at: source.document.view.stage, decides=True),
     ChoiceRow("head", N_("Head"), _heads, _head),
     ChoiceRow("query", N_("Query"), _queries, lambda source, at: str(source.document.view.query)),
-    ChoiceRow("step", N_("Step"), lambda source, at: [], lambda source, at: str(source.document.view.step)),
+    ChoiceRow("step", N_("Step"), present=lambda source, at: str(source.document.view.step), control="text"),
+    ChoiceRow("alignment", N_("Align tokens"), _alignments, lambda source, at: ALIGNMENTS[0].id),
+    ChoiceRow("of_a", N_("Head of A"), _places_of_a, lambda source, at: "pinned"),
     ChoiceRow(
         "orientation", N_("Orientation"), _orientations, lambda source, at: source.document.view.orientation
     ),
@@ -106,6 +190,7 @@ CHOICES: tuple[ChoiceRow, ...] = (
         lambda source, at: [(row.id, _(row.label)) for row in RANGES],
         lambda source, at: source.document.view.range_of(at.stage),
     ),
-    ChoiceRow("digits", N_("Digits"), lambda source, at: [], lambda source, at: ""),
+    ChoiceRow("digits", N_("Digits"), control="text", hint=N_("every digit")),
+    ChoiceRow("slides", N_("Slides of 16:9"), control="switch"),
 )
 CHOICE_BY_NAME = {row.name: row for row in CHOICES}

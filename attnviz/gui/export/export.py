@@ -12,15 +12,18 @@ from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QWidget
 from attnviz.compute.execute import execute, execute_decoding
 from attnviz.compute.scheduler import CancelToken, Scheduler
 from attnviz.core.progress import Check
+from attnviz.core.text import visible
 from attnviz.engines.decode.run import Decoding
 from attnviz.errors import InputError, Message, about
+from attnviz.figures.sequences.frames import Engines
 from attnviz.figures.subject import Subject
 from attnviz.gui.dialogs.export import ExportDialog
 from attnviz.gui.export.source import Choice, Made, Source
-from attnviz.gui.export.table import Export
+from attnviz.gui.export.table import EXPORT_BY_ID, Export
 from attnviz.gui.export.widget import picture
 from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.live.compare.asked import Pinned
+from attnviz.gui.live.trace import GUI_CORES
 from attnviz.gui.look.theme import Theme
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.settings import Settings
@@ -31,8 +34,10 @@ from attnviz.gui.widgets.heat.content import HeatContent
 from attnviz.gui.widgets.heat.map import HeatMap
 from attnviz.gui.widgets.heat.words import table_text
 from attnviz.i18n import _
-from attnviz.model.io.files import replace_file
+from attnviz.model.lessons.lesson import Lesson
 from attnviz.model.trace import Trace
+from attnviz.scripts.library import LIBRARIES
+from attnviz.scripts.script import script
 
 KEY = "export"
 
@@ -54,28 +59,29 @@ class Exporter(QObject):
         self._folder = Path()
         self.pinned: Callable[[], Pinned | None] = lambda: None
         """The state A that the window compares with, if any."""
+        self.lesson: Callable[[], Lesson | None] = lambda: None
+        """The lesson that is open, if any."""
 
     # --- commands
 
-    def export(self, row: str, panels: dict[str, Panel] | None = None, panel: str = "") -> None:
-        """Ask what is exported, a row of `EXPORTS` first, and for a file; then write it."""
+    def export(
+        self, row: str, panels: dict[str, Panel] | None = None, chosen: Mapping[str, str] | None = None
+    ) -> None:
+        """Ask what is exported, a row of `EXPORTS` with `chosen` options first, and for a file; write it."""
         if self._trace() is None:
             return
-        dialog = ExportDialog(
-            self._window,
-            self.source(panels or {}),
-            self._scheduler,
-            self._settings,
-            row,
-            panel or in_focus(panels or {}),
-        )
+        source = self.source(panels or {})
+        reason = EXPORT_BY_ID[row].why_not(source)
+        if reason is not None:
+            self.failed.emit(reason)
+            return
+        options = {"panel": in_focus(panels or {}), **(chosen or {})}
+        dialog = ExportDialog(self._window, source, self._scheduler, self._settings, self._ask, row, options)
         is_accepted = dialog.exec() == QDialog.DialogCode.Accepted
-        made, chosen, choice = dialog.made, dialog.export, dialog.choice
+        made, path = dialog.made, dialog.path
         dialog.deleteLater()
-        if is_accepted and made is not None:
-            path = self._ask(name_of(chosen, choice, self._stage()), chosen, choice.format)
-            if path is not None:
-                self.write(path, made)
+        if is_accepted and made is not None and path is not None:
+            self.write(path, made)
 
     def source(self, panels: dict[str, Panel]) -> Source:
         """The present state."""
@@ -85,7 +91,15 @@ class Exporter(QObject):
         seen = {id_: panel for id_, panel in panels.items() if panel.is_seen}
         drawn = self._store.drawn_trace
         return Source(
-            self._store.document, trace, self._decoding, active_theme().name, self._other(), seen, drawn
+            self._store.document,
+            trace,
+            self._decoding,
+            _engines(trace),
+            active_theme().name,
+            self._other(),
+            seen,
+            drawn,
+            self.lesson(),
         )
 
     def _other(self) -> Callable[[Check], Subject] | None:
@@ -96,7 +110,8 @@ class Exporter(QObject):
 
         def computed(check: Check) -> Subject:
             trace = execute(pinned.experiment, pinned.engine, pinned.device, check)
-            return Subject(trace, pinned.document.view, title=_(pinned.document.title))
+            first = pinned.document
+            return Subject(trace, first.view, None, first.view.head, first.site, title=_(first.title))
 
         return computed
 
@@ -112,12 +127,12 @@ class Exporter(QObject):
     def write(self, path: Path, made: Made) -> None:
         """Write a file in the worker, completely or not at all."""
 
-        def job(token: CancelToken) -> Path:
-            replace_file(path, made.data)
-            return path
+        def job(token: CancelToken) -> tuple[Path, ...]:
+            return made.save(path)
 
-        def done(written: Path) -> None:
-            self.said.emit(_("Saved {file}").format(file=written.name))
+        def done(written: tuple[Path, ...]) -> None:
+            names = ", ".join(visible(file.name) for file in written)
+            self.said.emit(_("Saved {file}").format(file=names))
 
         def failed(error: BaseException) -> None:
             self._fail(path, error)
@@ -144,13 +159,26 @@ class Exporter(QObject):
         def job(token: CancelToken) -> str:
             return table_text(content, token.progress)
 
-        self._scheduler.submit(job, self._on_table, self._on_no_table, key="copy")
+        self._scheduler.submit(job, self._on_table, self._on_not_copied, key="copy")
+
+    def copy_python(self) -> None:
+        """Copy the document as a script to the clipboard."""
+        document = self._store.document
+
+        def job(token: CancelToken) -> str:
+            return script(document, LIBRARIES[0])
+
+        self._scheduler.submit(job, self._on_python, self._on_not_copied, key="copy")
+
+    def _on_python(self, text: str) -> None:
+        QGuiApplication.clipboard().setText(text)
+        self.said.emit(_("Copied the document as Python to the clipboard."))
 
     def _on_table(self, text: str) -> None:
         QGuiApplication.clipboard().setText(text)
         self.said.emit(_("Copied the table to the clipboard."))
 
-    def _on_no_table(self, error: BaseException) -> None:
+    def _on_not_copied(self, error: BaseException) -> None:
         self.failed.emit(failure_message(error))
         if not is_expected(error):
             raise error
@@ -173,12 +201,12 @@ class Exporter(QObject):
         if not is_expected(error):
             raise error
 
-    def _ask(self, name: str, row: Export, format_id: str) -> Path | None:
+    def _ask(self, parent: QWidget, row: Export, choice: Choice) -> Path | None:
         """A file name from the user, with the suffix of the format unless one was typed."""
-        kind = row.format(format_id)
-        start = str(self._folder / f"{name}{kind.suffix}")
+        kind = row.format(choice.format)
+        start = str(self._folder / f"{self._name(row, choice)}{kind.suffix}")
         filters = f"{_(kind.title)} (*{kind.suffix})"
-        text, _kind = QFileDialog.getSaveFileName(self._window, _("Export"), start, filters)
+        text, _kind = QFileDialog.getSaveFileName(parent, _("Export"), start, filters)
         if not text:
             return None
         path = Path(text)
@@ -186,6 +214,10 @@ class Exporter(QObject):
             path = path.with_name(path.name + kind.suffix)
         self._folder = path.parent
         return path
+
+    def _name(self, row: Export, choice: Choice) -> str:
+        lesson = self.lesson()
+        return lesson.id if row.id == "lesson" and lesson is not None else name_of(row, choice, self._stage())
 
     def _trace(self) -> Trace | None:
         if self._store.shown_trace is None:
@@ -209,9 +241,18 @@ def name_of(row: Export, choice: Choice, stage: str) -> str:
     if choice.text("panel"):
         return choice.text("panel")
     what = choice.text("stage") or stage
-    kind = row.id if row.id not in ("stage", "table") else ""
-    return ".".join(
-        part for part in (choice.text("site"), what if "stage" in row.options else "", kind) if part
+    over = choice.text("over")
+    kind = over.replace(".", "-") if over else row.id if row.id not in ("stage", "table") else ""
+    parts = choice.text("site"), what if "stage" in row.options else "", kind
+    return ".".join(part for part in parts if part)
+
+
+def _engines(trace: Trace) -> Engines:
+    """The engine of the shown numbers, leaving the window its core."""
+    where = trace.engine, trace.device
+    return Engines(
+        lambda experiment, check: execute(experiment, *where, check, reserve=GUI_CORES),
+        lambda experiment, check: execute_decoding(experiment, None, *where, check, reserve=GUI_CORES),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -14,31 +15,38 @@ from attnviz.figures.options import OPTIONS
 from attnviz.figures.style import Style
 from attnviz.figures.subject import Subject
 from attnviz.i18n import _
+from attnviz.model.io.files import replace_file
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import Ranges, View
 from attnviz.model.trace import Trace
 
 if TYPE_CHECKING:
     from attnviz.engines.decode.run import Decoding
+    from attnviz.figures.sequences.frames import Engines
     from attnviz.gui.panels.panel import Panel
+    from attnviz.model.lessons.lesson import Lesson
 
 ALL = "all"
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A document and its trace; what computes its decoding, and the state A of a comparison.
+    """A document and its trace; what computes its decoding and other experiments, and the state A of a
+    comparison.
 
-    `panels` are the panels in sight; `drawn` are the gradients that pictures show in place of the trace.
+    `panels` are the panels in sight, `lesson` is the open one; `drawn` are the gradients that pictures show
+    in place of the trace.
     """
 
     document: Document
     trace: Trace
     decode: Callable[[Check], Decoding]
+    engines: Engines
     theme: str = "light"
     other: Callable[[Check], Subject] | None = None
     panels: Mapping[str, Panel] = field(default_factory=dict)
     drawn: Trace | None = None
+    lesson: Lesson | None = None
 
 
 @dataclass(frozen=True)
@@ -103,9 +111,40 @@ class Choice:
         )
 
 
+@dataclass(frozen=True)
+class Leaves:
+    """Pictures (PNG) that the dialog shows in turn: `fps` a second, or by hand where that is 0."""
+
+    pictures: tuple[bytes, ...]
+    fps: float = 0.0
+
+
+Shown = bytes | str | Leaves
+"""What the dialog shows of a file: a picture (PNG), a text, or several pictures."""
+
+
+def _write(files: tuple[bytes, ...], path: Path) -> tuple[Path, ...]:
+    replace_file(path, files[0])
+    return (path,)
+
+
 @dataclass(frozen=True, eq=False)
 class Made:
-    """The bytes of a file, and how the dialog shows them: as a picture (PNG) or as text."""
+    """The bytes of the file or of several, how the dialog shows them, and how they are written.
 
-    data: bytes
-    shown: bytes | str
+    `copied` is what the clipboard gets in place of the text that is shown. `write` returns the written paths.
+    """
+
+    files: tuple[bytes, ...]
+    shown: Shown
+    copied: str = ""
+    write: Callable[[tuple[bytes, ...], Path], tuple[Path, ...]] = _write
+
+    @property
+    def data(self) -> bytes:
+        """The file, or the first of several."""
+        return self.files[0]
+
+    def save(self, path: Path) -> tuple[Path, ...]:
+        """Write the files, completely or not at all. Raises `OSError` and `ValueError`."""
+        return self.write(self.files, path)

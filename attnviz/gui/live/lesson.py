@@ -12,29 +12,21 @@ from PySide6.QtWidgets import QFileDialog, QMessageBox
 from attnviz.checkpoints.presets import load_preset
 from attnviz.compute.scheduler import CancelToken
 from attnviz.core.text import visible
-from attnviz.errors import InputError, Message, about, message_of, suffix_error, verbatim
+from attnviz.errors import InputError, about, message_of, verbatim
 from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.workspaces.arrangement import stacks
-from attnviz.i18n import N_, _, current_language
+from attnviz.i18n import _
 from attnviz.model.lessons.lesson import Lesson, Scene
 from attnviz.model.lessons.reading import load_lesson
 from attnviz.model.lessons.scene import document_of
 from attnviz.model.lessons.table import LESSONS, SUFFIX, shipped_lesson
 
 if TYPE_CHECKING:
-    from attnviz.figures.lesson import Sheet
     from attnviz.gui.panels.lesson.panel import LessonPanel
     from attnviz.gui.window import Window
     from attnviz.model.spec.document import Document
 
 LESSON_SUFFIX = SUFFIX
-SLIDES = N_("Slides, a wide sheet for each step ({pattern})")
-EXPORTS = {
-    N_("PDF, a sheet for each step ({pattern})"): ".pdf",
-    SLIDES: ".pdf",
-    N_("Page ({pattern})"): ".html",
-}
-"""Kinds of exported lessons with the suffix of their files."""
 WORKSPACE = "learn"
 ALONE = ("lesson", "stage")
 """The panels of a step that names none."""
@@ -63,6 +55,11 @@ class LessonLive(QObject):
         panel.workspace_wanted.connect(self._window.workspaces.switch)
         self._window.workspaces.switched.connect(self._arrange)
         self.show_shelf()
+
+    @property
+    def lesson(self) -> Lesson | None:
+        """The lesson that is open, if any."""
+        return None if self._panel is None else self._panel.lesson
 
     @property
     def is_shown(self) -> bool:
@@ -193,52 +190,6 @@ class LessonLive(QObject):
             return
         self._window.workspaces.switch(WORKSPACE)
         self._show(self._file, 0)
-
-    @Slot()
-    def export(self) -> None:
-        """Ask for a file and write the present lesson: a page, or a sheet of paper for each step."""
-        lesson = self._panel.lesson if self._panel is not None else None
-        if lesson is None:
-            self._window.status.warn(Message("Open a lesson first; Learn has them."))
-            return
-        kinds = {_(kind).format(pattern=f"*{suffix}"): kind for kind, suffix in EXPORTS.items()}
-        text, chosen = QFileDialog.getSaveFileName(
-            self._window, _("Export the lesson"), f"{lesson.id}.pdf", ";;".join(kinds)
-        )
-        if text:
-            path, kind = Path(text), kinds.get(chosen, "")
-            path = path if path.suffix else path.with_suffix(EXPORTS.get(kind, ".pdf"))
-            self.write(lesson, path, is_slides=kind == SLIDES)
-
-    def write(self, lesson: Lesson, path: Path, *, is_slides: bool = False) -> None:
-        """Compute every step in the worker, then write the lesson in the language of the window."""
-        if path.suffix.lower() not in EXPORTS.values():
-            self._window.status.warn(suffix_error(path.suffix, sorted(set(EXPORTS.values()))).message)
-            return
-        language = current_language()
-
-        def job(token: CancelToken) -> tuple[Sheet, ...]:
-            from attnviz.compute.execute import execute
-            from attnviz.figures.lesson import lesson_page, sheets
-            from attnviz.model.io.files import replace_file
-
-            made = sheets(lesson, language, load_preset, execute)
-            if path.suffix.lower() == ".html":
-                replace_file(path, lesson_page(lesson, language, made, is_slides=is_slides).encode("utf-8"))
-            return made
-
-        def done(made: tuple[Sheet, ...]) -> None:
-            from attnviz.gui.export.lesson_pdf import save_lesson_pdf
-
-            try:
-                if path.suffix.lower() == ".pdf":
-                    save_lesson_pdf(lesson, language, made, path, is_slides=is_slides)
-            except OSError as error:
-                self._window.status.warn(about(verbatim(visible(path.name)), message_of(error)))
-                return
-            self._window.status.say(_("Saved {file}").format(file=visible(path.name)))
-
-        self._window.scheduler.submit(job, done, self._on_failed, key="export")
 
     @Slot(str)
     def _on_page(self, address: str) -> None:

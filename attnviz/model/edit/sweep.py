@@ -11,8 +11,8 @@ import numpy as np
 
 from attnviz.errors import FieldError, must_be, whole_number
 from attnviz.model.edit.edits import set_vector_cell
-from attnviz.model.edit.paths import part_at, put_at, value_at
-from attnviz.model.fields import field_at
+from attnviz.model.edit.paths import is_shown, part_at, put_at, value_at
+from attnviz.model.fields import FIELDS, FieldRow, field_at
 from attnviz.model.sites.sites import at, places, put
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.experiment import Experiment
@@ -64,6 +64,31 @@ class Sweep:
         values = dict.fromkeys(round(value) for value in self.values) if rounded else self.values
         for value in values:
             yield value, with_number(experiment, site, self.path, value)
+
+
+_SIZES = ("heads.", "vectors.", "memory.")
+"""Fields that fit no other size of the document by themselves."""
+
+
+def swept_fields(site: Site) -> tuple[FieldRow, ...]:
+    """The numbers of an attention that a sweep can change alone."""
+    return tuple(
+        row
+        for row in FIELDS
+        if row.kind in (int, float)
+        and not row.field.is_seed
+        and not row.path.startswith(_SIZES)
+        and is_shown(site, row.path)
+    )
+
+
+def usual_span(site: Site, row: FieldRow) -> tuple[float, float]:
+    """The usual range of a number, else from half of its value to twice as much, within its bounds."""
+    if row.field.usual is not None:
+        return row.field.usual
+    value, (least, most), is_whole = value_at(site, row.path), row.bounds, row.kind is int
+    half = value // 2 if is_whole else value / 2
+    return max(least, half), min(most, 2 * value or (8 if is_whole else 1.0))
 
 
 def _number(text: str) -> float:

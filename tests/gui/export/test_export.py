@@ -36,7 +36,7 @@ from attnviz.gui.export import whole
 from attnviz.gui.export.choices import CHOICES
 from attnviz.gui.export.export import MOST_COPIED, Exporter
 from attnviz.gui.export.source import Choice
-from attnviz.gui.export.table import EXPORT_BY_ID, EXPORTS
+from attnviz.gui.export.table import EXPORT_BY_ID, EXPORTS, PIXELS, Export
 from attnviz.gui.export.widget import framed, picture, widget_bytes
 from attnviz.gui.look.fonts import load_fonts
 from attnviz.gui.look.theme import LIGHT
@@ -47,6 +47,7 @@ from attnviz.gui.store import Store
 from attnviz.gui.widgets.card import Card
 from attnviz.gui.widgets.control import active_theme
 from attnviz.i18n import _
+from attnviz.model.io.carriers.table import CARRIER_BY_SUFFIX
 from attnviz.model.io.presets import load_preset
 from attnviz.model.spec.view import Cell, Ranges
 from attnviz.model.stages import STAGE_BY_ID
@@ -78,11 +79,16 @@ class Bench:
         self.scheduler = Scheduler(lambda call: call(), inline=True)
         self.exporter = Exporter(self.window, self.store, self.scheduler, settings)
         self.settings = settings
+        self.answer: Path | None = Path("answer")
         self.said: list[str] = []
         failed: list[str] = []
         self.failed = failed
         self.exporter.said.connect(self.said.append)
         self.exporter.failed.connect(lambda error: failed.append(str(error)))
+
+    def answers(self, parent: QWidget, row: Export, choice: Choice) -> Path | None:
+        """The answer to the question for a file."""
+        return self.answer
 
 
 @pytest.fixture
@@ -97,10 +103,14 @@ def open_dialog(qtbot: Any) -> Iterator[Callable[..., ExportDialog]]:
     """Opens the dialog on a bench; it is closed at the end."""
     opened: list[ExportDialog] = []
 
-    def opens(bench: Bench, row: str = "stage", **source: Any) -> ExportDialog:
+    def opens(
+        bench: Bench, row: str = "stage", chosen: dict[str, str] | None = None, **source: Any
+    ) -> ExportDialog:
         made = replace(bench.exporter.source({}), **source)
-        dialog = ExportDialog(bench.window, made, bench.scheduler, bench.settings, row)
-        qtbot.waitUntil(lambda: dialog._shown is not None)
+        dialog = ExportDialog(
+            bench.window, made, bench.scheduler, bench.settings, bench.answers, row, chosen or {}
+        )
+        qtbot.waitUntil(lambda: dialog._shown is not None, timeout=20_000)
         opened.append(dialog)
         return dialog
 
@@ -333,21 +343,28 @@ def test_without_numbers_there_is_a_sentence(bench: Bench) -> None:
     assert bench.failed == ["An export needs computed numbers; got none yet."] * 3
 
 
-def choice_of(row: str, format_id: str = "png") -> Choice:
-    return Choice(format_id, (("title", "on"), ("bar", "on"), ("panel", "stage")))
+def choice_of(format_id: str) -> Choice:
+    moving = ("over", "temperature"), ("first", "1"), ("last", "2"), ("count", "2"), ("picture", "stage")
+    return Choice(format_id, (("title", "on"), ("bar", "on"), ("panel", "stage"), *moving))
 
 
-def test_every_row_makes_every_format_of_a_state(bench: Bench) -> None:
+def test_every_row_makes_every_format_of_a_state_and_opens_again(bench: Bench, tmp_path: Path) -> None:
     other = bench.exporter.source({})
     subject = Choice("png", ()).subject(other, lambda: None)
     source = replace(other, other=lambda check: subject, panels={"stage": bench.panel})
     for row in EXPORTS:
         if row.why_not(source) is not None:
-            assert row.id == "dials"
+            assert row.id in ("dials", "lesson")
             continue
         for kind in row.formats:
-            made = row.make(source, choice_of(row.id, kind.id), lambda: None)
+            made = row.make(source, choice_of(kind.id), lambda: None)
             assert len(made.data) > 100 and made.shown, (row.id, kind.id)
+            if kind.suffix in CARRIER_BY_SUFFIX:
+                for at, path in enumerate(made.save(tmp_path / f"{row.id}-{kind.id}{kind.suffix}")):
+                    files = sorted(path.iterdir()) if path.is_dir() else [path]
+                    assert [attnviz.load(file).experiment for file in files] == [
+                        bench.store.experiment
+                    ] * len(files), (row.id, kind.id, at)
             names = {one.name for one in CHOICES} | {one.field for one in OPTIONS}
             assert set(row.options) <= names
 
@@ -422,7 +439,8 @@ def test_only_the_options_of_a_row_are_offered(
             continue
         pick(dialog, "what", row.id)
         offered = {name for name in names if not box(dialog, name).isHidden()}
-        hidden = {"site", "caption"} | ({"dpi"} if dialog.choice.format != "png" else set())
+        hidden = {"site", "caption"} | row.idle(dialog._value)
+        hidden |= {"dpi"} if dialog.choice.format not in PIXELS else set()
         assert offered - hidden == set(row.options) - hidden, row.id
         assert [dialog._format.itemData(i) for i in range(dialog._format.count())] == [
             kind.id for kind in row.formats

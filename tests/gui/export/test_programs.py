@@ -8,10 +8,11 @@ import pytest
 from desk import Desk, MakeDesk
 from msgspec.structs import replace
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFileDialog
 
 import attnviz
 from attnviz.checkpoints.presets import load_preset
+from attnviz.gui.export.source import Choice
+from attnviz.gui.export.table import EXPORT_BY_ID
 from attnviz.scripts.library import LIBRARY_BY_ID
 from attnviz.scripts.script import script
 
@@ -33,31 +34,38 @@ def test_too_many_numbers_are_refused_in_one_sentence(make_desk: MakeDesk) -> No
 
 
 @pytest.mark.parametrize(
-    ("kind", "name", "has"),
+    ("row", "library", "name", "has"),
     [
-        ("NumPy script (*.py)", "a.py", "import numpy as np"),
-        ("PyTorch script (*.py)", "b", "import torch"),
-        ("PyTorch notebook (*.ipynb)", "c", '"nbformat": 4'),
+        ("script", "numpy", "a.py", "import numpy as np"),
+        ("script", "torch", "b.py", "import torch"),
+        ("notebook", "torch", "c.ipynb", '"nbformat": 4'),
     ],
 )
 def test_a_file_is_written_as_its_kind_says(
-    kind: str, name: str, has: str, desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    row: str, library: str, name: str, has: str, desk: Desk, tmp_path: Path
 ) -> None:
-    def ask(*arguments: object) -> tuple[str, str]:
-        assert kind in str(arguments[-1]).split(";;")
-        return str(tmp_path / name), kind
-
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", ask)
-    desk.window.commands["export_script"].trigger()
+    exporter = desk.window.handlers._exporter
+    made = EXPORT_BY_ID[row].make(exporter.source({}), Choice(library, ()), lambda: None)
+    exporter.write(tmp_path / name, made)
     desk.settle()
-    (file,) = tmp_path.glob("[abc]*")
-    assert has in file.read_text(encoding="utf-8")
-    assert file.name in desk.said()
+    assert has in (tmp_path / name).read_text(encoding="utf-8")
+    assert made.copied == script(desk.store.document, LIBRARY_BY_ID[library])  # type: ignore[index]
+    assert desk.said() == f"Saved {name}"
 
 
-def test_a_disk_that_refuses_is_told(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a: (str(tmp_path / "no" / "x.py"), ""))
-    desk.window.commands["export_script"].trigger()
+def test_arrays_of_a_large_document_stand_beside_its_script(make_desk: MakeDesk, tmp_path: Path) -> None:
+    desk = make_desk(load_preset("stories-en"))
+    exporter = desk.window.handlers._exporter
+    made = EXPORT_BY_ID["script"].make(exporter.source({}), Choice("numpy", ()), lambda: None)
+    assert made.save(tmp_path / "tale.py") == (tmp_path / "tale.py", tmp_path / "tale.npz")
+    assert len(made.files) == 2 and (tmp_path / "tale.npz").read_bytes() == made.files[1]
+    assert attnviz.load(tmp_path / "tale.py") == desk.store.document
+
+
+def test_a_disk_that_refuses_is_told(desk: Desk, tmp_path: Path) -> None:
+    exporter = desk.window.handlers._exporter
+    made = EXPORT_BY_ID["script"].make(exporter.source({}), Choice("numpy", ()), lambda: None)
+    exporter.write(tmp_path / "no" / "x.py", made)
     desk.settle()
     assert desk.said().startswith("x.py: ")
 

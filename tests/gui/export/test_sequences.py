@@ -1,65 +1,126 @@
-"""Sequences from the window: the dialog's choice, the written file, and what is said."""
+"""Sequences in the export dialog: every choice, the played preview, and the written file."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from desk import Desk, MakeDesk
 from PIL import Image
-from PySide6.QtWidgets import QComboBox, QDialog, QFileDialog, QLineEdit, QSpinBox
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QFileDialog, QLabel, QPushButton, QSlider, QToolButton, QWidget
 
 import attnviz
 from attnviz.figures.sequences.frames import OVER
-from attnviz.gui.dialogs.sequence import SequenceDialog
-from attnviz.gui.export.sequences import Sequences
+from attnviz.gui.dialogs.export import ExportDialog
+from attnviz.gui.export.kinds.sequence import over_of
 from attnviz.model.edit.sweep import Sweep
 
 
-def dialog_of(desk: Desk) -> SequenceDialog:
-    made = SequenceDialog(desk.window, desk.store.attention, has_layers=True)
-    desk.qtbot.addWidget(made)
-    return made
+def box(dialog: ExportDialog, name: str) -> Any:
+    return dialog.findChild(QWidget, f"export_{name}_box")
 
 
-def test_every_choice_of_the_dialog_is_a_sequence(make_desk: MakeDesk) -> None:
+def pick(dialog: ExportDialog, name: str, value: str) -> None:
+    combo = box(dialog, name)
+    assert combo.findData(value) >= 0, [combo.itemData(i) for i in range(combo.count())]
+    combo.setCurrentIndex(combo.findData(value))
+
+
+def in_dialog(desk: Desk, action: str, act: Callable[[ExportDialog], None]) -> None:
+    """Trigger an action, and act in the dialog that it opens."""
+
+    def found() -> None:
+        dialog = desk.window.findChild(ExportDialog)
+        try:
+            act(dialog)
+        finally:
+            if dialog.isVisible():
+                dialog.reject()
+
+    QTimer.singleShot(0, found)
+    desk.window.commands[action].trigger()
+
+
+def sweep(dialog: ExportDialog, first: str = "0.5", last: str = "2", count: str = "3") -> None:
+    pick(dialog, "over", "temperature")
+    for name, text in (("first", first), ("last", last), ("count", count)):
+        box(dialog, name).setText(text)
+
+
+@pytest.mark.qt_log_ignore("propagateSizeHints")
+def test_every_change_of_the_dialog_is_a_sequence(make_desk: MakeDesk) -> None:
     for preset in ("alibi-window", "yarn", "attention-sinks"):
         desk = make_desk(preset)
-        dialog = dialog_of(desk)
-        box = dialog.findChild(QComboBox, "sequence_over")
-        for index in range(box.count()):
-            box.setCurrentIndex(index)
-            if dialog.over not in OVER:
-                assert list(Sweep.parsed(dialog.over).frames(desk.store.experiment, desk.store.document.site))
+
+        def every(dialog: ExportDialog, desk: Desk = desk) -> None:
+            over = box(dialog, "over")
+            for index in range(over.count()):
+                over.setCurrentIndex(index)
+                text = over_of(dialog.choice)
+                is_swept = text not in OVER
+                assert is_swept == (not box(dialog, "first").isHidden())
+                if is_swept:
+                    site = desk.store.document.site
+                    assert list(Sweep.parsed(text).frames(desk.store.experiment, site))
+
+        in_dialog(desk, "export_sequence", every)
 
 
-def test_a_sweep_is_asked_for_and_written(
+@pytest.mark.qt_log_ignore("propagateSizeHints")
+def test_a_sweep_plays_in_the_preview_and_is_written(
     desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def choose(dialog: SequenceDialog) -> int:
-        box = dialog.findChild(QComboBox, "sequence_over")
-        box.setCurrentIndex(box.findData("temperature"))
-        dialog.findChild(QLineEdit, "sequence_first").setText("0.5")
-        dialog.findChild(QLineEdit, "sequence_last").setText("2")
-        dialog.findChild(QSpinBox, "sequence_count").setValue(3)
-        return QDialog.DialogCode.Accepted
-
-    monkeypatch.setattr(SequenceDialog, "exec", choose)
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a: (str(tmp_path / "hot"), ""))
-    desk.window.commands["export_sequence"].trigger()
+
+    def save(dialog: ExportDialog) -> None:
+        sweep(dialog)
+        box(dialog, "fps").setText("50")
+        desk.qtbot.waitUntil(lambda: dialog._shown is not None, timeout=20_000)
+        slider = dialog.findChild(QSlider, "export_slider")
+        assert slider.maximum() == 2
+        first = dialog.findChild(QLabel, "export_preview").pixmap().toImage()
+        dialog.findChild(QToolButton, "export_play_button").setChecked(True)
+        desk.qtbot.waitUntil(lambda: slider.value() == 2)
+        dialog.findChild(QToolButton, "export_play_button").setChecked(False)
+        assert dialog.findChild(QLabel, "export_preview").pixmap().toImage() != first
+        dialog.findChild(QPushButton, "export_save_button").click()
+
+    in_dialog(desk, "export_sequence", save)
     desk.settle()
     assert desk.said() == "Saved hot.gif"
     with Image.open(tmp_path / "hot.gif") as gif:
-        assert gif.n_frames == 3
+        assert (gif.n_frames, gif.info["duration"]) == (3, 20)
     assert attnviz.load(tmp_path / "hot.gif").experiment == desk.store.experiment
 
 
-def test_what_cannot_be_written_is_said_in_one_sentence(desk: Desk, tmp_path: Path) -> None:
-    sequences = Sequences(desk.window, desk.store, desk.window.scheduler)
-    told: list[str] = []
-    sequences.failed.connect(lambda error: told.append(str(error)))
-    sequences.write(tmp_path / "x.gif", "temperature=-1:1:2")
-    sequences.write(tmp_path / "x.gif", "layers")
-    desk.settle()
-    assert "temperature must be" in told[0] and "two layers or more" in told[1]
-    assert list(tmp_path.glob("x*")) == []
+@pytest.mark.qt_log_ignore("propagateSizeHints")
+def test_what_cannot_be_drawn_is_said_in_one_sentence(desk: Desk) -> None:
+    def refused(dialog: ExportDialog) -> None:
+        note = dialog.findChild(QLabel, "export_note")
+        sweep(dialog, first="-1")
+        error = dialog.findChild(QLabel, "export_over_error")
+        desk.qtbot.waitUntil(lambda: "above 0 with equal ratios" in error.text(), timeout=20_000)
+        pick(dialog, "spacing", "steps")
+        desk.qtbot.waitUntil(lambda: "must be" in note.text(), timeout=20_000)
+        assert "\n" not in note.text()
+        box(dialog, "first").setText("1")
+        box(dialog, "fps").setText("many")
+        error = dialog.findChild(QLabel, "export_fps_error")
+        desk.qtbot.waitUntil(lambda: "from 0.1 to 60" in error.text(), timeout=20_000)
+
+    in_dialog(desk, "export_sequence", refused)
+
+
+@pytest.mark.qt_log_ignore("propagateSizeHints")
+def test_without_a_file_the_dialog_stays(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a: ("", ""))
+
+    def ask(dialog: ExportDialog) -> None:
+        desk.qtbot.waitUntil(lambda: dialog._shown is not None, timeout=20_000)
+        dialog.findChild(QPushButton, "export_save_button").click()
+        assert dialog.isVisible() and dialog.made is None
+
+    in_dialog(desk, "export_figure", ask)

@@ -6,15 +6,12 @@ so that a drag has pictures. The trace of A is kept while A is pinned, unless it
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, Signal, Slot
 
 from attnviz.compute.scheduler import CancelToken, Scheduler
-from attnviz.core.text import visible
 from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.live.compare.asked import OwnAnswer, OwnAsked, Pinned, PreparedAsked
 from attnviz.gui.live.trace import GUI_CORES, Live, execute
@@ -37,9 +34,7 @@ class CompareLive(QObject):
     """Answers the panel's requests, and keeps what is pinned."""
 
     said = Signal(str)
-    """One sentence: what was pinned or saved."""
-    failed = Signal(object)
-    """One sentence: why nothing was saved."""
+    """One sentence: what was pinned."""
     pinned_changed = Signal()
     """Another state is pinned, or none."""
 
@@ -58,7 +53,6 @@ class CompareLive(QObject):
         panel.pin_wanted.connect(self.pin)
         panel.unpin_wanted.connect(self.unpin)
         panel.swap_wanted.connect(self.swap)
-        panel.save_wanted.connect(self._on_save)
         self._store.opened.connect(self._on_opened)
         self._store.changed.connect(self._on_changed)
 
@@ -149,23 +143,6 @@ class CompareLive(QObject):
         entries = (entry for chapter in chapters for entry in chapter.history.entries)
         if self._other is not None and all(one.experiment is not self._other.experiment for one in entries):
             self._other = None
-
-    @Slot(object)
-    def _on_save(self, save: Callable[[], Path]) -> None:
-        """Have the worker write a file."""
-
-        def job(token: CancelToken) -> Path:
-            return save()
-
-        self._scheduler.submit(job, self._on_saved, self._on_unsaved, key="export")
-
-    def _on_saved(self, path: Path) -> None:
-        self.said.emit(_("Saved {file}").format(file=visible(path.name)))
-
-    def _on_unsaved(self, error: BaseException) -> None:
-        self.failed.emit(failure_message(error))
-        if not is_expected(error):
-            raise error
 
     def _begin(self) -> None:
         asked, self._next = self._next, None

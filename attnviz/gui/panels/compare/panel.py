@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import weakref
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
@@ -18,7 +17,6 @@ from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
 from attnviz.gui.panels.compare.controls import Controls
 from attnviz.gui.panels.compare.details import HEIGHT, WIDTH, Details
 from attnviz.gui.panels.compare.picture import Picture, change_sentence, of_compared, of_contrast
-from attnviz.gui.panels.compare.saving import ask_path, save_comparison
 from attnviz.gui.panels.compare.texts import captions, differing, title
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
@@ -63,8 +61,8 @@ class ComparePanel(Panel):
     pin_wanted = Signal()
     unpin_wanted = Signal()
     swap_wanted = Signal()
-    save_wanted = Signal(object)
-    """A callable that writes a file and returns its path: for the worker."""
+    export_wanted = Signal(str, str, str)
+    """The stage, the alignment of tokens and the head of A, as the export dialog names them."""
 
     follows = ("site", "head", "stage", "orientation", "ranges", "locked")
 
@@ -462,11 +460,10 @@ class ComparePanel(Panel):
 
     @Slot()
     def _on_export(self) -> None:
-        """Ask for a file; the worker draws the figure or writes the numbers."""
-        answer = self._answer
-        path = None if answer is None else ask_path(self)
-        if answer is not None and path is not None:
-            self.save_wanted.emit(partial(save_comparison, answer, path, self.theme.name))
+        """Export the comparison as it is shown."""
+        if self._answer is not None:
+            of_a = "same" if self._a_follows else "pinned"
+            self.export_wanted.emit(self._answer.contrast.stage, self._alignment, of_a)
 
     @Slot(str)
     def _on_align(self, alignment: str) -> None:

@@ -8,8 +8,11 @@ import pytest
 from desk import Answers, Desk, MakeDesk, color_in, picture
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QDesktopServices
-from PySide6.QtWidgets import QFileDialog, QLabel, QLineEdit, QPushButton, QRadioButton, QTextBrowser
+from PySide6.QtWidgets import QLabel, QLineEdit, QPushButton, QRadioButton, QTextBrowser
 
+import attnviz
+from attnviz.gui.export.source import Choice, Leaves
+from attnviz.gui.export.table import EXPORT_BY_ID
 from attnviz.gui.panels.lesson.library import LessonButton
 from attnviz.gui.panels.lesson.panel import LessonPanel
 from attnviz.gui.settings import Settings
@@ -248,26 +251,20 @@ def test_answers_are_read_as_people_write_them() -> None:
     ]
 
 
-@pytest.mark.parametrize(("suffix", "kind"), [(".pdf", ""), (".pdf", "Slides"), (".html", "")])
-def test_the_lesson_is_exported_from_the_window(
-    desk: Desk, suffix: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    out = tmp_path / f"mine{suffix}"
-
-    def chosen(_window: object, _title: str, _name: str, kinds: str) -> tuple[str, str]:
-        return str(out), next(one for one in kinds.split(";;") if one.startswith(kind))
-
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", chosen)
+def test_the_lesson_is_a_row_of_the_export_dialog(desk: Desk, tmp_path: Path) -> None:
     desk.window.commands["export_lesson"].trigger()
-    assert desk.window.status.message() == "Open a lesson first; Learn has them." and not out.exists()
+    assert desk.window.status.message() == "Open a lesson first; Learn has them."
     open_step(desk, "dot-product")
-    desk.window.commands["export_lesson"].trigger()
-    desk.qtbot.waitUntil(out.exists, timeout=30_000)
-    desk.qtbot.waitUntil(lambda: desk.window.status.message() == f"Saved mine{suffix}")
-    data = out.read_bytes()
-    assert data.startswith(b"%PDF" if suffix == ".pdf" else b"<!") and len(data) > 20_000
-    # A sheet of 320 × 180 mm in points, or one of A4.
-    assert (b"/MediaBox [0 0 907" in data) == (kind == "Slides")
+    source = desk.window.handlers._exporter.source({})
+    for kind in EXPORT_BY_ID["lesson"].formats:
+        slides = (("slides", "on" if kind.id == "pdf" else "off"),)
+        made = EXPORT_BY_ID["lesson"].make(source, Choice(kind.id, slides), lambda: None)
+        assert source.lesson is not None and isinstance(made.shown, Leaves)
+        assert len(made.shown.pictures) >= len(source.lesson.steps) and made.shown.fps == 0
+        (file,) = made.save(tmp_path / f"mine{kind.suffix}")
+        assert file.read_bytes().startswith(b"%PDF" if kind.id == "pdf" else b"<!")
+        assert (b"/MediaBox [0 0 907" in made.data) == (kind.id == "pdf")  # 320 × 180 mm in points
+        assert attnviz.load(file).title == source.lesson.title("en")
 
 
 def test_a_lesson_file_opens_as_a_document_does(make_desk: MakeDesk) -> None:

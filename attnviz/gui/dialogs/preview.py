@@ -1,0 +1,161 @@
+"""The preview of a file: its picture, its text, or its pictures in turn."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, QTimer, Slot
+from PySide6.QtGui import QPixmap, QResizeEvent
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QLabel,
+    QPlainTextEdit,
+    QSlider,
+    QStackedWidget,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from attnviz.gui.export.source import Leaves, Shown
+from attnviz.gui.look.fonts import number_font
+from attnviz.gui.look.icons import icon
+from attnviz.gui.look.theme import GRID, TEXT_PX
+from attnviz.gui.widgets.control import active_theme, plain_tooltip, transition_ms
+from attnviz.i18n import _
+
+HELD = 3
+"""Times as long the last of the moving pictures is shown."""
+
+
+class Preview(QWidget):
+    """Shows what a file will show; several pictures play at their pace, or are turned by hand."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._leaves, self._pixels = Leaves(()), QPixmap()
+        self._label, self._text = QLabel(), QPlainTextEdit()
+        self._play, self._slider, self._count = QToolButton(), QSlider(Qt.Orientation.Horizontal), QLabel()
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.timeout.connect(self._on_time)
+        self._lay_out()
+        self._slider.valueChanged.connect(self._on_turned)
+        self._play.toggled.connect(self._on_play)
+
+    @property
+    def picture(self) -> bytes:
+        """The picture in sight (PNG)."""
+        return self._leaves.pictures[self._slider.value()]
+
+    def show_file(self, shown: Shown) -> None:
+        """Show the content of a file."""
+        self.clear()
+        if isinstance(shown, str):
+            self._text.setPlainText(shown)
+            self._side.setCurrentWidget(self._text)
+            return
+        self._leaves = shown if isinstance(shown, Leaves) else Leaves((shown,))
+        has_many = len(self._leaves.pictures) > 1
+        self._turner.setVisible(has_many)
+        self._play.setVisible(self._leaves.fps > 0)
+        self._slider.setRange(0, len(self._leaves.pictures) - 1)
+        self._show(0)
+        self._play.setChecked(has_many and self._leaves.fps > 0 and transition_ms(self) > 0)
+
+    def clear(self) -> None:
+        """Show nothing."""
+        self._play.setChecked(False)
+        self._leaves, self._pixels = Leaves(()), QPixmap()
+        self._turner.hide()
+        self._label.clear()
+        self._slider.setValue(0)
+        self._side.setCurrentWidget(self._label)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Fit the picture."""
+        super().resizeEvent(event)
+        self._fit()
+
+    def _lay_out(self) -> None:
+        self._label.setObjectName("export_preview")
+        self._label.setAccessibleName(_("Preview"))
+        self._label.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._label.setMinimumSize(240, 200)
+        self._text.setObjectName("export_text")
+        self._text.setAccessibleName(_("Preview"))
+        self._text.setReadOnly(True)
+        self._text.setTabChangesFocus(True)
+        self._text.setFont(number_font(TEXT_PX))
+        self._text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self._side, self._turner = QStackedWidget(), QWidget()
+        self._side.addWidget(self._label)
+        self._side.addWidget(self._text)
+        self._play.setObjectName("export_play_button")
+        self._play.setCheckable(True)
+        self._play.setAccessibleName(_("Play or pause"))
+        self._play.setToolTip(plain_tooltip(_("Play or pause")))
+        self._slider.setObjectName("export_slider")
+        self._slider.setAccessibleName(_("Picture"))
+        self._count.setFont(number_font(TEXT_PX))
+        row = QHBoxLayout(self._turner)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(GRID)
+        row.addWidget(self._play)
+        row.addWidget(self._slider, 1)
+        row.addWidget(self._count)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(GRID)
+        column.addWidget(self._side, 1)
+        column.addWidget(self._turner)
+        self._turner.hide()
+        self._show_play()
+
+    def _show(self, index: int) -> None:
+        """Show one of the pictures."""
+        self._pixels = QPixmap()
+        self._pixels.loadFromData(self._leaves.pictures[index])
+        self._slider.blockSignals(True)
+        self._slider.setValue(index)
+        self._slider.blockSignals(False)
+        self._count.setText(f"{index + 1} / {len(self._leaves.pictures)}")
+        self._fit()
+
+    def _fit(self) -> None:
+        """Scale the picture down to the room; a smaller one keeps its size."""
+        if self._pixels.isNull():
+            return
+        ratio, shown = self.devicePixelRatioF(), self._pixels
+        room = self._side.size() * ratio
+        if shown.width() > room.width() or shown.height() > room.height():
+            mode = Qt.TransformationMode.SmoothTransformation
+            shown = shown.scaled(room, Qt.AspectRatioMode.KeepAspectRatio, mode)
+        shown.setDevicePixelRatio(ratio)
+        self._label.setPixmap(shown)
+
+    @Slot(int)
+    def _on_turned(self, index: int) -> None:
+        """Turn to a picture by hand, and stay there."""
+        if self._leaves.pictures:
+            self._play.setChecked(False)
+            self._show(index)
+
+    @Slot(bool)
+    def _on_play(self, is_playing: bool) -> None:
+        self._show_play()
+        if is_playing:
+            self._wait()
+        else:
+            self._timer.stop()
+
+    @Slot()
+    def _on_time(self) -> None:
+        """Show the next picture, and after the last the first."""
+        self._show((self._slider.value() + 1) % len(self._leaves.pictures))
+        self._wait()
+
+    def _wait(self) -> None:
+        is_last = self._slider.value() == self._slider.maximum()
+        self._timer.start(round((HELD if is_last else 1) * 1000 / self._leaves.fps))
+
+    def _show_play(self) -> None:
+        self._play.setIcon(icon("pause" if self._play.isChecked() else "play", active_theme()))

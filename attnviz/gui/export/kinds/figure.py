@@ -1,0 +1,59 @@
+"""Figures of every kind, and the numbers of a comparison."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from attnviz.checkpoints.shipped import record_of
+from attnviz.core.progress import Check, never_cancelled
+from attnviz.errors import Message
+from attnviz.figures.figure import figure_of
+from attnviz.figures.files import figure_bytes
+from attnviz.figures.kinds.comparison import contrast_of
+from attnviz.figures.kinds.table import KIND_BY_ID, Kind
+from attnviz.figures.style import LEAST_DPI
+from attnviz.figures.subject import Subject
+from attnviz.gui.export.kinds.table import as_text
+from attnviz.gui.export.source import Choice, Made, Source
+from attnviz.model.contrast.table import contrast_csv
+from attnviz.model.io.carriers.table import carrying
+
+PREVIEW_DPI = 130
+CSV = "csv"
+
+
+def figure(kind: str, source: Source, choice: Choice, check: Check) -> Made:
+    """A figure that carries its document; the preview is the same drawing as pixels."""
+    style, subject = choice.style, _subject(kind, source, choice, check)
+    if choice.format == CSV:
+        return as_text(contrast_csv(contrast_of(subject), check).encode("utf-8-sig", "backslashreplace"))
+    made = figure_of(kind, subject, style)
+    check()
+    plain = figure_bytes(made, choice.format, dpi=style.dpi)
+    check()
+    is_png = choice.format == "png"
+    shown = plain if is_png else figure_bytes(made, "png", dpi=max(LEAST_DPI, PREVIEW_DPI))
+    record = record_of(subject.document(source.document))
+    return Made((carrying(plain, f".{choice.format}", record),), shown)
+
+
+def _subject(kind: str, source: Source, choice: Choice, check: Check) -> Subject:
+    """The subject of a kind of picture, beside the state A where the kind compares."""
+    subject = choice.subject(source, check)
+    if KIND_BY_ID[kind].of_values:
+        subject = replace(subject, trace=source.trace)
+    if kind != "comparison" or source.other is None:
+        return subject
+    first = source.other(check)
+    if choice.text("of_a") == "same":
+        first = replace(first, site=None, head=None)
+    return replace(subject, other=first, alignment=choice.text("alignment") or subject.alignment)
+
+
+def why_no_figure(kind: Kind, source: Source) -> Message | None:
+    """The reason for which a state has no picture of a kind, or None."""
+    subject = Subject(
+        source.drawn or source.trace, source.document.view, decoding=partial(source.decode, never_cancelled)
+    )
+    return kind.why_not(subject if source.other is None else replace(subject, other=subject))

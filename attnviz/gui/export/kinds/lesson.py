@@ -1,0 +1,144 @@
+"""A lesson as a page or as PDF, one step to a page: text and figures laid out by Qt, without a window."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from html import escape
+
+from PySide6.QtCore import QBuffer, QIODevice, QMarginsF, QRectF, QSizeF, Qt, QUrl
+from PySide6.QtGui import (
+    QGuiApplication,
+    QImage,
+    QPageLayout,
+    QPageSize,
+    QPainter,
+    QPdfWriter,
+    QTextDocument,
+)
+
+from attnviz.checkpoints.presets import load_preset
+from attnviz.checkpoints.shipped import record_of
+from attnviz.compute.execute import execute
+from attnviz.core.progress import Check
+from attnviz.errors import Message
+from attnviz.figures.lesson import Sheet, first_document, lesson_page, section, sheets
+from attnviz.gui.export.source import Choice, Leaves, Made, Source
+from attnviz.gui.look.fonts import ui_font
+from attnviz.i18n import current_language
+from attnviz.model.io.carriers.table import carrying
+from attnviz.model.lessons.lesson import Lesson
+
+_A4 = QPageSize(QPageSize.PageSizeId.A4)
+_WIDE = QPageSize(QSizeF(320, 180), QPageSize.Unit.Millimeter)
+_MARGIN_MM = 18.0
+_DPI = 96
+_SHEET = """
+h1 { font-size: 26px } h2 { font-size: 20px } p, li { line-height: 140% } .strong { font-weight: 600 }
+.query { color: #2562c4 } .key { color: #a3560c } .cell, .step { color: #2a67c9 } .task { color: #2a67c9 }
+"""
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A lesson as PDF, and its pages as PNG."""
+
+    pdf: bytes
+    pages: tuple[bytes, ...]
+
+
+def lesson(source: Source, choice: Choice, check: Check) -> Made:
+    """The open lesson, with the numbers of every step, in the language of the window."""
+    one, language, is_slides = source.lesson, current_language(), choice.text("slides") == "on"
+    assert one is not None
+    made = sheets(one, language, load_preset, execute, check)
+    paper = lesson_paper(one, language, made, is_slides=is_slides)
+    data = paper.pdf
+    if choice.format == "html":
+        data = lesson_page(one, language, made, is_slides=is_slides).encode("utf-8")
+    record = record_of(first_document(one, language, made))
+    return Made((carrying(data, f".{choice.format}", record),), Leaves(paper.pages))
+
+
+def why_no_lesson(source: Source) -> Message | None:
+    """The reason for which no lesson can be written, or None."""
+    return None if source.lesson is not None else Message("Open a lesson first; Learn has them.")
+
+
+def lesson_paper(lesson: Lesson, language: str, made: tuple[Sheet, ...], *, is_slides: bool = False) -> Paper:
+    """A lesson on paper: A4, or slides of 16:9."""
+    if QGuiApplication.instance() is None:
+        os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+        _KEPT.append(QGuiApplication([]))
+    buffer = QBuffer()
+    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+    writer = QPdfWriter(buffer)
+    writer.setCreator("attnviz")
+    writer.setTitle(lesson.title(language))
+    writer.setResolution(_DPI)
+    margins = QMarginsF(*(4 * [_MARGIN_MM]))
+    across = QPageLayout.Orientation.Portrait
+    size = _WIDE if is_slides else _A4
+    writer.setPageLayout(QPageLayout(size, across, margins, QPageLayout.Unit.Millimeter))
+    document = _document(lesson, language, made, writer, is_slides)
+    document.print_(writer)
+    buffer.close()
+    return Paper(bytes(buffer.data().data()), _pictures(document, writer.pageLayout()))
+
+
+def _pictures(document: QTextDocument, layout: QPageLayout) -> tuple[bytes, ...]:
+    """The pages as they are printed."""
+    whole, room = layout.fullRectPixels(_DPI), layout.paintRectPixels(_DPI)
+    found = []
+    for page in range(document.pageCount()):
+        image = QImage(whole.size(), QImage.Format.Format_RGB32)
+        image.fill(Qt.GlobalColor.white)
+        painter = QPainter(image)
+        painter.translate(room.left(), room.top() - page * room.height())
+        document.drawContents(painter, QRectF(0, page * room.height(), room.width(), room.height()))
+        painter.end()
+        buffer = QBuffer()
+        buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+        image.save(buffer, "PNG")  # type: ignore[call-overload]
+        found.append(bytes(buffer.data().data()))
+    return tuple(found)
+
+
+def _document(
+    lesson: Lesson, language: str, made: tuple[Sheet, ...], writer: QPdfWriter, is_slides: bool
+) -> QTextDocument:
+    document = QTextDocument()
+    document.setDefaultFont(ui_font(15))
+    document.setDefaultStyleSheet(_SHEET)
+    room = writer.pageLayout().paintRectPixels(_DPI)
+    document.setPageSize(QSizeF(room.size()))
+    height = round(room.height() * (0.5 if is_slides else 0.42))
+
+    def picture(sheet: Sheet) -> str:
+        image = QImage.fromData(sheet.figure("png"))
+        name = f"figure:{sheet.step.id}"
+        document.addResource(QTextDocument.ResourceType.ImageResource, QUrl(name), image)
+        scale = min(height / image.height(), 0.9 * room.width() / image.width())
+        return (
+            f'<div align="center"><img src="{name}" width="{round(image.width() * scale)}" '
+            f'height="{round(image.height() * scale)}"></div>'
+        )
+
+    head = f"<h1>{escape(lesson.title(language))}</h1><p>{escape(lesson.about(language))}</p>"
+    pages = [
+        section(sheet, number, picture, is_folded=False)
+        .replace("<section>", f'<div style="{_break(number, is_slides)}">')
+        .replace("</section>", "</div>")
+        for number, sheet in enumerate(made, 1)
+    ]
+    document.setHtml(head + "".join(pages))
+    return document
+
+
+def _break(number: int, is_slides: bool) -> str:
+    """Each step begins on a page; the first one of a sheaf stands below the title."""
+    return "page-break-before: always" if number > 1 or is_slides else ""
+
+
+_KEPT: list[QGuiApplication] = []
+"""The application of a process that has no window."""

@@ -1,0 +1,31 @@
+"""The document as Python: a script, a notebook, and the text for the clipboard."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from attnviz.checkpoints.shipped import record_of
+from attnviz.core.progress import Check
+from attnviz.gui.export.kinds.table import shortened
+from attnviz.gui.export.source import Choice, Made, Source
+from attnviz.scripts.files import program_files, write_program
+from attnviz.scripts.library import LIBRARIES
+from attnviz.scripts.script import program
+
+
+def as_python(suffix: str, source: Source, choice: Choice, check: Check) -> Made:
+    """The program that recomputes the document, with its arrays beside it where they are many.
+
+    The preview is its text, without the document that the file carries.
+    """
+    library = next(row for row in LIBRARIES if row.id == choice.format)
+    made = program(source.document, library)
+    check()
+    record = record_of(source.document)
+    files = program_files(made, Path(f"attention{suffix}"), record)
+    text = made.text('Path(__file__).with_suffix(".npz")')
+
+    def write(contents: tuple[bytes, ...], path: Path) -> tuple[Path, ...]:
+        return write_program(program_files(made, path, record))
+
+    return Made(tuple(files.values()), shortened(text), text, write)
