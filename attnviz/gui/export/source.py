@@ -120,7 +120,7 @@ class Leaves:
 
 
 Shown = bytes | str | Leaves
-"""What the dialog shows of a file: a picture (PNG), a text, or several pictures."""
+"""A picture (PNG), a text, or several pictures: the preview of a file."""
 
 
 def _write(files: tuple[bytes, ...], path: Path) -> tuple[Path, ...]:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from desk import Desk, MakeDesk, pixels
+from exporting import box, pick
 from PySide6.QtCore import QPoint, Qt, QTimer
 from PySide6.QtGui import QColor, QGuiApplication, QImage, QPainter
 from PySide6.QtSvg import QSvgRenderer
@@ -118,18 +119,6 @@ def open_dialog(qtbot: Any) -> Iterator[Callable[..., ExportDialog]]:
     for dialog in opened:
         dialog.done(0)
         dialog.deleteLater()
-
-
-def box(dialog: ExportDialog, name: str) -> Any:
-    """The control of an option."""
-    return dialog.findChild(QWidget, f"export_{name}_box")
-
-
-def pick(dialog: ExportDialog, name: str, value: str) -> None:
-    """Choose a value of a drop-down list."""
-    combo = box(dialog, name)
-    assert combo.findData(value) >= 0, [combo.itemData(i) for i in range(combo.count())]
-    combo.setCurrentIndex(combo.findData(value))
 
 
 def test_a_panel_as_png_is_twice_as_large_and_looks_the_same(bench: Bench, tmp_path: Path) -> None:

@@ -4,29 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from desk import Desk, MakeDesk
+from exporting import box, pick
 from PIL import Image
 from PySide6.QtCore import QTimer
-from PySide6.QtWidgets import QFileDialog, QLabel, QPushButton, QSlider, QToolButton, QWidget
+from PySide6.QtWidgets import QFileDialog, QLabel, QPushButton, QSlider, QToolButton
 
 import attnviz
 from attnviz.figures.sequences.frames import OVER
 from attnviz.gui.dialogs.export import ExportDialog
 from attnviz.gui.export.kinds.sequence import over_of
 from attnviz.model.edit.sweep import Sweep
-
-
-def box(dialog: ExportDialog, name: str) -> Any:
-    return dialog.findChild(QWidget, f"export_{name}_box")
-
-
-def pick(dialog: ExportDialog, name: str, value: str) -> None:
-    combo = box(dialog, name)
-    assert combo.findData(value) >= 0, [combo.itemData(i) for i in range(combo.count())]
-    combo.setCurrentIndex(combo.findData(value))
 
 
 def in_dialog(desk: Desk, action: str, act: Callable[[ExportDialog], None]) -> None:
