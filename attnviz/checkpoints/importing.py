@@ -18,6 +18,7 @@ from attnviz.checkpoints.families.family import Around, Config, Family, Sizes
 from attnviz.checkpoints.families.refused import check_known
 from attnviz.checkpoints.families.table import FAMILIES
 from attnviz.checkpoints.filling import Numbers, filled, filled_fields, in_memory, matrix_of
+from attnviz.checkpoints.halves import Part, half_of, parts_of
 from attnviz.checkpoints.hub import located
 from attnviz.checkpoints.linked import link_of
 from attnviz.checkpoints.opening import open_checkpoint
@@ -49,6 +50,10 @@ NO_NUMBERS = frozenset(
     "bos_token_id cache_implementation cls_token_id decoder_start_token_id do_sample early_stopping "
     "eos_token_id max_length min_length num_beams pad_token_id prefix repetition_penalty sep_token_id "
     "task_specific_params temperature top_k top_p unk_token_id use_cache "
+    "bad_words_ids begin_suppress_tokens diversity_penalty encoder_no_repeat_ngram_size "
+    "exponential_decay_length_penalty forced_bos_token_id forced_eos_token_id length_penalty "
+    "no_repeat_ngram_size num_beam_groups num_return_sequences output_scores remove_invalid_values "
+    "suppress_tokens typical_p "
     # What a call returns:
     "keys_to_ignore_at_inference output_attentions output_hidden_states output_router_logits return_dict "
     "return_dict_in_generate "
@@ -64,7 +69,7 @@ NO_NUMBERS = frozenset(
     "chunk_size_feed_forward experts_per_token initial_context_length is_encoder_decoder n_ctx "
     "pretraining_tp "
     # Left over by other programs and older versions:
-    "output_past unsloth_fixed unsloth_version use_bfloat16 xla_device".split()
+    "output_past tf_legacy_loss unsloth_fixed unsloth_version use_bfloat16 xla_device".split()
 )
 """Configuration keys that do not affect a forward pass."""
 
@@ -110,6 +115,7 @@ def import_checkpoint(
     `memory_text` or `memory_ids` are the input of the encoder, for encoder-decoder models. A model of images
     reads the file `image` instead, prepared as its preprocessor_config.json says, or `features`, an array
     (channel, row, column); a model of sound reads `features`, (band, frame), in the encoder.
+    A model of two encoders, of texts and of images, is imported as the one whose input is given.
     With `attention_only` the document has the first layer's norm and attention alone. `ignore_keys` are keys
     of the configuration that are passed over although this program does not know what they change.
 
@@ -120,7 +126,8 @@ def import_checkpoint(
     requirement. A missing tensor, an unexpected one, one of another shape, and a configuration key that
     requires an unsupported computation all raise it.
     """
-    checkpoint = open_checkpoint(path)
+    part: Part = "text" if image is None and features is None else "image"
+    checkpoint = half_of(open_checkpoint(path), part)
     if chat is None:
         given = _Text(text, id_list(ids, "ids"))
     elif text is None and ids is None:
@@ -135,7 +142,7 @@ def import_checkpoint(
         seen = None if signal is None else signal.features
         experiment = _experiment(found, (given, memory, seen), attention_only, progress)
         if resources.root() not in located(path).resolve().parents:  # every program has what it ships
-            _mark(experiment, link_of(checkpoint, located(path), attention_only, ignore_keys))
+            _mark(experiment, link_of(checkpoint, located(path), attention_only, ignore_keys, part))
         shown = None if signal is None else signal.image
         view = View() if shown is None else View(picture="patches")
         return Document(replace(experiment, dtype=dtype), view, title=_title(found), image=shown)
@@ -150,7 +157,7 @@ def weights(link: Link) -> Mapping[str, Matrix] | None:
 
     Raises `CheckpointError` if it cannot be read.
     """
-    checkpoint = open_checkpoint(link.path)
+    checkpoint = half_of(open_checkpoint(link.path), link.part)
     path = Path(link.path)
     if link_of(checkpoint, path, link.attention_only, link.ignored_keys).digest != link.digest:
         return None
@@ -188,7 +195,7 @@ class Described:
     `n_encoder_layers` is 0 without an encoder beside a decoder. `left_out` are tensors that are not read: of
     a head for classes. `signal` is the kind of input that is no text. `unknown` are keys of the
     configuration, with their values, that must be ignored by name before the checkpoint can be imported. With
-    `reads_chat` the checkpoint has a chat template.
+    `reads_chat` the checkpoint has a chat template. `parts` are those of which one is imported, if any.
     """
 
     family: str
@@ -200,6 +207,7 @@ class Described:
     signal: SignalKind | None = None
     unknown: tuple[tuple[str, Any], ...] = ()
     reads_chat: bool = False
+    parts: tuple[Part, ...] = ()
 
 
 def left_out_words(names: Sequence[str]) -> str:
@@ -208,13 +216,17 @@ def left_out_words(names: Sequence[str]) -> str:
 
 
 def describe(
-    path: str | os.PathLike[str], attention_only: bool = False, ignore_keys: Sequence[str] = ()
+    path: str | os.PathLike[str],
+    attention_only: bool = False,
+    ignore_keys: Sequence[str] = (),
+    part: Part = "text",
 ) -> Described:
     """Describe what `import_checkpoint` would read, from the configuration and the files' headers alone.
 
     Raises the same `CheckpointError`, except for the numbers, the tokens, and unknown keys, which it lists.
     """
-    checkpoint = open_checkpoint(path)
+    whole = open_checkpoint(path)
+    checkpoint = half_of(whole, part)
     unknown = unknown_keys(family_of(checkpoint.config), checkpoint.config, ignore_keys)
     found = _read(checkpoint, attention_only, (*ignore_keys, *unknown))
     tensors = found.checkpoint.tensors.values()
@@ -228,6 +240,7 @@ def describe(
         None if found.family.signal is None else found.family.signal.kind,
         tuple(unknown.items()),
         reads_chat(checkpoint) and _tokens(found).reads_text,
+        parts_of(whole),
     )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from attnviz.checkpoints.halves import Part
 from attnviz.checkpoints.reader import Checkpoint
 from attnviz.errors import Message
 from attnviz.model.spec.arrays import Matrix
@@ -22,7 +23,11 @@ HEADER_BYTES = 2**20
 
 
 def link_of(
-    checkpoint: Checkpoint, path: Path, attention_only: bool = False, ignored: Sequence[str] = ()
+    checkpoint: Checkpoint,
+    path: Path,
+    attention_only: bool = False,
+    ignored: Sequence[str] = (),
+    part: Part = "text",
 ) -> Link:
     """The link to a checkpoint that was opened by `path`."""
     files = sorted({tensor.file for tensor in checkpoint.tensors.values()})
@@ -37,7 +42,7 @@ def link_of(
                 data.seek(length * number // SAMPLES)
                 found.update(data.read(SAMPLE_BYTES))
     found.update(repr(sorted(checkpoint.config.items(), key=str)).encode())
-    return Link(os.path.abspath(path), size, found.hexdigest(), attention_only, tuple(ignored))
+    return Link(os.path.abspath(path), size, found.hexdigest(), attention_only, tuple(ignored), part)
 
 
 def places(link: Link, folder: Path | None, chosen: Path | None) -> tuple[Path, ...]:

@@ -183,6 +183,7 @@ CASES: dict[str, Case] = {
     "distilbert": (DistilBertForMaskedLM, DistilBertConfig, DISTILBERT),
     "distilbert without a head": (DistilBertModel, DistilBertConfig, DISTILBERT),
     "clip": (transformers.CLIPTextModel, transformers.CLIPTextConfig, CLIP),
+    "siglip": (transformers.SiglipTextModel, transformers.SiglipTextConfig, CLIP),
     "electra": (transformers.ElectraForMaskedLM, transformers.ElectraConfig, ELECTRA),
     "electra without a head": (transformers.ElectraModel, transformers.ElectraConfig, ELECTRA),
     "modernbert": (transformers.ModernBertForMaskedLM, transformers.ModernBertConfig, MODERN),

@@ -282,3 +282,24 @@ def test_keys_that_may_change_numbers_are_ticked_first(
     found = matrices(desk.store.experiment)
     origins = [matrix.origin for _name, matrix in found if matrix.origin is not None]
     assert {origin.link.ignored_keys for origin in origins} == {("swing", "made_with")}
+
+
+def test_of_two_encoders_one_is_chosen(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    transformers = pytest.importorskip("transformers")
+    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
+    texts = {**sizes, "vocab_size": 9, "max_position_embeddings": 4}
+    config = transformers.CLIPConfig(texts, {**sizes, "image_size": 8, "patch_size": 4})
+    transformers.CLIPModel(config).save_pretrained(tmp_path)
+
+    def person(person: Person) -> None:
+        part = person.dialog.findChild(Segmented, "import_part")
+        assert part.isHidden()
+        person.write_folder(tmp_path)
+        person.sees("CLIP (text): 1 layers")
+        assert part.isVisible() and person.dialog.findChild(QLineEdit, "import_signal").isHidden()
+        QTest.mouseClick(part.findChild(QAbstractButton, "segment_image"), Qt.MouseButton.LeftButton)
+        person.sees("CLIP (vision): 1 layers")
+        assert person.dialog.findChild(QLineEdit, "import_signal").isVisible()
+        assert person.dialog.findChild(QPlainTextEdit, "import_text").isHidden()
+
+    act(desk, monkeypatch, person)

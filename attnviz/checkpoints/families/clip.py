@@ -1,5 +1,5 @@
 """The two encoders of CLIP, each alone: text is causal, images are not; quick GELU, norms before each half.
-And SigLIP's of images, which has no first token.
+And SigLIP's two, neither of them causal, that of images without a first token.
 
 Radford et al. 2021, arXiv:2103.00020; Zhai et al. 2023, arXiv:2303.15343; keys and names as in
 `transformers`, models/clip and models/siglip. Their output is a
@@ -172,10 +172,50 @@ CLIP_TEXT = Family(
 )
 
 
+SIGLIP_TEXT_KEYS = (
+    whole("vocab_size", 32_000),
+    whole("hidden_size", 768),
+    whole("intermediate_size", 3072),
+    whole("num_hidden_layers", 12),
+    whole("num_attention_heads", 12),
+    whole("max_position_embeddings", 64),
+    activation_key("gelu_pytorch_tanh"),
+    positive("layer_norm_eps", 1e-6),
+    unread("projection_size"),
+    flag("tie_word_embeddings", True),
+)
+
+SIGLIP_TEXT_IGNORED = (
+    Ignored(_EMBEDDINGS + "position_ids", "the numbers 0, 1, 2, …"),
+    *(
+        Ignored(f"text_model.head.{name}", "the projection of the last token into the space of images")
+        for name in ("weight", "bias")
+    ),
+)
+
+
+def siglip_text_layer(config: Config, index: int) -> Layer:
+    """One layer without its weights; every token attends to all."""
+    return replace(layer(config, index), masks=())
+
+
 def vision_around(config: Config) -> Around:
     """A norm before the layers, and one after them."""
     return Around(layer_norm(config), layer_norm(config))
 
+
+SIGLIP_TEXT = Family(
+    "SigLIP (text)",
+    ("siglip_text_model",),
+    "text_model.",
+    SIGLIP_TEXT_KEYS,
+    TENSORS,
+    sizes,
+    siglip_text_layer,
+    norm_after_layers("layer", "layer_norm_eps"),
+    is_tied,
+    SIGLIP_TEXT_IGNORED,
+)
 
 CLIP_VISION = Family(
     "CLIP (vision)",

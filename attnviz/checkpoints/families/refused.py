@@ -20,7 +20,6 @@ class Refused:
 _EXPERTS = N_("another rule of routing to experts")
 _PIXELS = N_("patches of an image for tokens")
 _SOUND = N_("convolutions over sound")
-_TWO = N_("two encoders in one file")
 _STATE = N_("a recurrent state in the place of attention")
 
 REFUSED: tuple[Refused, ...] = (
@@ -28,8 +27,6 @@ REFUSED: tuple[Refused, ...] = (
     Refused(("llama4_text", "llama4"), _EXPERTS, "mixtral"),
     Refused(("qwen3_next",), _STATE, "qwen3"),
     Refused(("mamba", "mamba2", "rwkv", "jamba"), _STATE, "llama"),
-    Refused(("clip",), _TWO, "clip_vision_model"),
-    Refused(("siglip",), _TWO, "siglip_vision_model"),
     Refused(("gemma3",), _PIXELS, "gemma3_text"),
     Refused(("wav2vec2",), _SOUND, "whisper"),
     Refused(("albert",), N_("an embedding narrower than its layers"), "bert"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from attnviz.checkpoints.families.bart import BART, MARIAN
 from attnviz.checkpoints.families.bert import BERT
 from attnviz.checkpoints.families.bloom import BLOOM
-from attnviz.checkpoints.families.clip import CLIP_TEXT, CLIP_VISION, SIGLIP_VISION
+from attnviz.checkpoints.families.clip import CLIP_TEXT, CLIP_VISION, SIGLIP_TEXT, SIGLIP_VISION
 from attnviz.checkpoints.families.cohere import COHERE, COHERE2
 from attnviz.checkpoints.families.deberta_v2 import DEBERTA_V2
 from attnviz.checkpoints.families.deepseek import DEEPSEEK_V2, DEEPSEEK_V3
@@ -84,6 +84,7 @@ FAMILIES: tuple[Family, ...] = (
     CLIP_VISION,
     VIT,
     DINOV2,
+    SIGLIP_TEXT,
     SIGLIP_VISION,
     WHISPER,
     DEBERTA_V2,

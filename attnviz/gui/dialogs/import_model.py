@@ -25,6 +25,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from attnviz.checkpoints.halves import Part
 from attnviz.checkpoints.hub import download, is_missing
 from attnviz.checkpoints.importing import Described, describe, import_checkpoint, left_out_words
 from attnviz.checkpoints.signals.reading import read_array
@@ -94,7 +95,7 @@ class ImportDialog(QDialog):
         self.setMinimumWidth(WIDTH)
         self._scheduler = scheduler
         self._described: Described | None = None
-        self._looked_at: tuple[str, bool] | None = None
+        self._looked_at: tuple[str, bool, Part] | None = None
         self._folder = QLineEdit(folder)
         self._download = QPushButton(_("Download"))
         self._found = QLabel()
@@ -108,6 +109,14 @@ class ImportDialog(QDialog):
             "text",
             _("Input text"),
         )
+        self._part = Segmented(
+            (
+                ("text", _("Text"), _("Imports the encoder of texts")),
+                ("image", _("Image"), _("Imports the encoder of images")),
+            ),
+            "text",
+            _("Encoder"),
+        )
         self._text, self._memory = QPlainTextEdit(), QPlainTextEdit()
         self._signal = QLineEdit()
         self._signal_button = QPushButton(_("Choose…"))
@@ -117,6 +126,7 @@ class ImportDialog(QDialog):
         self._lay_out()
         self._folder.editingFinished.connect(self._look)
         self._alone.changed.connect(self._look)
+        self._part.changed.connect(self._look)
         self._kind.changed.connect(self._refresh)
         self._text.textChanged.connect(self._refresh)
         self._memory.textChanged.connect(self._refresh)
@@ -141,6 +151,7 @@ class ImportDialog(QDialog):
             (self._folder, "import_folder", _("Model")),
             (self._found, "import_found", _("Found")),
             (self._unknown, "import_unknown", _("Unknown keys")),
+            (self._part, "import_part", _("Encoder")),
             (self._kind, "import_kind", _("Input text")),
             (self._text, "import_text", _("Model input")),
             (self._memory, "import_memory", _("Encoder input")),
@@ -191,6 +202,7 @@ class ImportDialog(QDialog):
         form.addRow("", self._found)
         form.addRow("", self._download)
         form.addRow(_("Unknown keys"), self._unknown)
+        form.addRow(_("Encoder"), self._part)
         form.addRow(_("Input format"), self._kind)
         form.addRow(_("Model input"), self._text)
         form.addRow(_("Encoder input"), self._memory)
@@ -269,10 +281,10 @@ class ImportDialog(QDialog):
     @Slot()
     def _look(self) -> None:
         """Read the contents of the folder or the file."""
-        folder, alone = self.folder, self._alone.value()
-        if self._looked_at == (folder, alone):
+        folder, alone, part = self.folder, self._alone.value(), self._chosen_part()
+        if self._looked_at == (folder, alone, part):
             return
-        self._looked_at, self._described = (folder, alone), None
+        self._looked_at, self._described = (folder, alone, part), None
         self._refresh()
         if not folder:
             self._say(_("Choose a folder saved by transformers, or a GGUF file."))
@@ -280,10 +292,13 @@ class ImportDialog(QDialog):
         self._download.setVisible(is_missing(folder))
 
         def job(token: CancelToken) -> Described:
-            return describe(folder, alone)
+            return describe(folder, alone, part=part)
 
         self._say(_("Reading…"))
         self._scheduler.submit(job, self._on_described, self._on_failed, key=KEY)
+
+    def _chosen_part(self) -> Part:
+        return "image" if self._part.value() == "image" else "text"
 
     def _on_described(self, described: Described) -> None:
         self._described = described
@@ -311,12 +326,14 @@ class ImportDialog(QDialog):
     @Slot()
     def _refresh(self) -> None:
         """Show the inputs that this model needs, and enable the import when all are present."""
-        needs = self._needs()
+        needs, described = self._needs(), self._described
+        if described is not None:  # it stays while another part is read
+            self._form.setRowVisible(self._part, bool(described.parts))
         self._form.setRowVisible(self._kind, bool(needs & {"text", "memory"}))
         self._form.setRowVisible(self._text, "text" in needs)
         self._form.setRowVisible(self._memory, "memory" in needs)
         self._form.setRowVisible(self._file, "signal" in needs)
-        given, described = self._given(), self._described
+        given = self._given()
         self._form.setRowVisible(self._unknown, described is not None and bool(described.unknown))
         self._import.setEnabled(
             described is not None and self._unknown.is_complete() and all(name in given for name in needs)

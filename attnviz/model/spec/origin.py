@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from attnviz.errors import InputError, Message
 from attnviz.model.spec.value import Value
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 class Link(Value, frozen=True):
     """A checkpoint: where it was, how it is told from others, and how it was imported.
 
-    `size` is that of its files in bytes, `digest` a SHA-256 of their headers and of parts of their numbers.
+    `size` is that of its files in bytes, `digest` a SHA-256 of their headers and of parts of their numbers;
+    `part` is the encoder that was imported, of a model with one of texts and one of images.
     """
 
     path: str
@@ -23,6 +24,7 @@ class Link(Value, frozen=True):
     digest: str
     attention_only: bool = False
     ignored_keys: tuple[str, ...] = ()
+    part: Literal["text", "image"] = "text"
 
 
 class Origin(NamedTuple):
