@@ -8,16 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.core.bpe import PIECE_KIND_BY_ID, SPACE
 from attnviz.errors import FieldError, must_be, size
-from attnviz.model.sites.sites import at, site_names
-from attnviz.model.spec.attention import Layer
+from attnviz.model.sites.sites import at, places, site_names
+from attnviz.model.spec.attention import Attention, Layer
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.parts import Heads, SeededVectors
+from attnviz.model.spec.parts import Heads, Memory, SeededVectors
 from attnviz.model.spec.view import View
 from attnviz.model.trace import SiteTrace, Trace
 
 Floats = NDArray[Any]
+MARK = "Ġ"
+"""The space in the alphabet of bytes of GPT-2."""
 
 
 class Given:
@@ -36,31 +39,123 @@ class Given:
         return
 
 
-def trace_of_weights(weights: Any, tokens: Sequence[str] | None = None) -> tuple[Document, Trace]:
+FIELDS = {
+    "self": ("attentions", "decoder_attentions"),
+    "cross": ("cross_attentions",),
+    "encoder": ("encoder_attentions",),
+}
+"""Fields of an output of `transformers` with the weights of each kind of attention."""
+
+
+def trace_of_weights(
+    given: Any, tokens: Sequence[str] | None = None, memory_tokens: Sequence[str] | None = None
+) -> tuple[Document, Trace]:
     """A document and a trace of attention weights: of one head, of one layer, or of all layers.
 
-    `weights` are (query, key), (head, query, key), (1, head, query, key), or a sequence of those, one for
-    each layer, such as the `attentions` of an output of `transformers`; NumPy arrays, or torch tensors on any
-    device. `tokens` are the texts of the queries, which are the keys as well; numbers without them.
+    `given` are (query, key), (head, query, key), (1, head, query, key), or a sequence of those, one for
+    each layer; NumPy arrays, or torch tensors on any device; or an output of `transformers`, whose
+    `attentions`, or `encoder_attentions`, `decoder_attentions` and `cross_attentions`, are taken. `tokens`
+    are the texts of the queries, `memory_tokens` those of the keys of a cross-attention; numbers without
+    them. Weights that are not square, or that come with `memory_tokens`, are those of a cross-attention.
     Raises `FieldError` for other shapes, and for another number of tokens.
     """
-    layers = [_layer(one) for one in _layers(weights)]
-    n_heads, n_tokens = layers[0].shape[:2]
-    names = tuple(map(str, range(n_tokens))) if tokens is None else tuple(map(str, tokens))
-    if len(names) != n_tokens:
-        raise FieldError("tokens", len(names), must_be("{n} texts", n=n_tokens))
-    heads = Heads(n_heads, n_heads, 1)
-    experiment = Experiment(
-        tokens=names,
-        vectors=SeededVectors(n_tokens, n_heads, 0),
-        layers=tuple(Layer(heads=heads) for _layer_weights in layers),
-    )
-    sites = tuple(
-        SiteTrace(name, at(experiment, name), Given(layer))
-        for name, layer in zip(site_names(experiment), layers, strict=True)
-    )
+    found = {kind: [_layer(one) for one in several] for kind, several in _kinds(given).items()}
+    if list(found) == ["self"] and (memory_tokens is not None or not _is_square(found["self"][0])):
+        found = {"cross": found["self"]}
+    elif list(found) == ["encoder"]:
+        found, tokens = {"self": found["encoder"]}, tokens if memory_tokens is None else memory_tokens
+    experiment = _experiment(found, tokens, memory_tokens)
+    by_place = {
+        name: found["encoder" if place.stack == "encoder" else place.kind][place.layer]
+        for place, name in zip(places(experiment), site_names(experiment), strict=True)
+    }
+    sites = tuple(SiteTrace(name, at(experiment, name), Given(layer)) for name, layer in by_place.items())
     trace = Trace(experiment, sites, engine="", device="", seconds=0.0)
     return Document(experiment, View(stage="weights")), trace
+
+
+def _kinds(given: Any) -> dict[str, Sequence[Any]]:
+    """The layers of each kind of attention that was passed."""
+    found = {
+        kind: _layers(getattr(given, name))
+        for kind, names in FIELDS.items()
+        for name in names
+        if getattr(given, name, None) is not None
+    }
+    if found and "self" not in found and "cross" in found:
+        found.pop("encoder", None)  # without the decoder's own weights, its layers would lack an attention
+    return found or {"self": _layers(given)}
+
+
+def _experiment(
+    found: dict[str, list[Floats]], tokens: Sequence[str] | None, memory_tokens: Sequence[str] | None
+) -> Experiment:
+    """An experiment with the tokens, layers and heads of the weights; its numbers mean nothing."""
+    main = found.get("self") or found["cross"]
+    n_heads, n_queries = main[0].shape[:2]
+    _check_sizes(found)
+    keys = found["cross"][0].shape[2] if "cross" in found else 0
+    memory = (
+        Memory(_names("memory_tokens", memory_tokens, keys), SeededVectors(keys, n_heads, 0))
+        if keys
+        else None
+    )
+    cross = found.get("cross") if "self" in found else None
+    return Experiment(
+        tokens=_names("tokens", tokens, n_queries),
+        vectors=SeededVectors(n_queries, n_heads, 0),
+        memory=memory,
+        layers=tuple(
+            Layer(heads=_heads(layer), cross=None if cross is None else Attention(heads=_heads(cross[index])))
+            for index, layer in enumerate(main)
+        ),
+        encoder=tuple(Layer(heads=_heads(layer)) for layer in found.get("encoder", ())),
+    )
+
+
+def _check_sizes(found: dict[str, list[Floats]]) -> None:
+    """All layers read the same tokens. Raises `FieldError`."""
+    n_queries = (found.get("self") or found["cross"])[0].shape[1]
+    n_keys = found["cross"][0].shape[2] if "cross" in found else 0
+    wanted = {"self": (n_queries, n_queries), "cross": (n_queries, n_keys), "encoder": (n_keys, n_keys)}
+    for kind, several in found.items():
+        for layer in several:
+            if layer.shape[1:] != wanted[kind]:
+                raise FieldError(
+                    "weights", size(layer.shape), must_be("{size} in every layer", size=size(wanted[kind]))
+                )
+    if "cross" in found and "self" in found and len(found["cross"]) != len(found["self"]):
+        raise FieldError("weights", len(found["cross"]), must_be("{n} layers", n=len(found["self"])))
+
+
+def _heads(layer: Floats) -> Heads:
+    return Heads(layer.shape[0], layer.shape[0], 1)
+
+
+def _is_square(layer: Floats) -> bool:
+    return bool(layer.shape[1] == layer.shape[2])
+
+
+def _names(field: str, texts: Sequence[str] | None, count: int) -> tuple[str, ...]:
+    """The texts of the tokens; numbers without them."""
+    names = tuple(map(str, range(count))) if texts is None else plain_texts(tuple(map(str, texts)))
+    if len(names) != count:
+        raise FieldError(field, len(names), must_be("{n} texts", n=count))
+    return names
+
+
+def plain_texts(tokens: tuple[str, ...]) -> tuple[str, ...]:
+    """Tokens as text: `Ġ` and the other characters that stand for bytes, and `▁` for a space, are read."""
+    if any(MARK in token for token in tokens):
+        return tuple(map(_of_bytes, tokens))
+    return tuple(token.replace(SPACE, " ") for token in tokens)
+
+
+def _of_bytes(token: str) -> str:
+    try:
+        return PIECE_KIND_BY_ID["byte_level"].bytes_of(token).decode()
+    except UnicodeDecodeError:  # part of a character
+        return token
 
 
 def _layers(weights: Any) -> Sequence[Any]:
@@ -83,7 +178,7 @@ def _layer(given: Any) -> Floats:
         found = found[0]
     if found.ndim == 2:
         found = found[None]
-    if found.ndim != 3 or found.shape[1] != found.shape[2] or found.dtype.kind != "f":
-        wanted = must_be("floats of (query, key), (head, query, key) or (1, head, query, key), square")
+    if found.ndim != 3 or 0 in found.shape or found.dtype.kind != "f":
+        wanted = must_be("floats of (query, key), (head, query, key) or (1, head, query, key)")
         raise FieldError("weights", size(shape), wanted)
     return found.astype(np.float32) if found.dtype == np.float16 else found

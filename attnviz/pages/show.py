@@ -33,21 +33,26 @@ class Shown:
 
 
 def show(
-    given: Any,
+    given: Any = None,
     tokens: Sequence[str] | None = None,
+    memory_tokens: Sequence[str] | None = None,
     *,
+    attentions: Any = None,
     stage: str | None = None,
     head: int | None = None,
     height: int = HEIGHT,
 ) -> Shown:
     """Show a document, an experiment, a trace, or attention weights in a notebook.
 
-    `given` may be the attention weights of another program: arrays or tensors (head, query, key), or the
-    `attentions` of an output of `transformers`, with the texts of the `tokens`: where BertViz is called as
-    `head_view(attentions, tokens)`, `attnviz.show(attentions, tokens)` takes the same. `stage` and `head`,
-    from 0, are shown first. Raises `FieldError` for weights of another shape, and an unknown stage or head.
+    `given` may be the attention weights of another program: arrays or tensors (head, query, key), one for
+    each layer, or an output of `transformers`, with the texts of the `tokens`: where BertViz is called as
+    `head_view(attentions, tokens)` or `model_view(attentions, tokens)`, `attnviz.show(attentions, tokens)`
+    takes the same. `attentions` is another name of `given`. `memory_tokens` are the texts of the keys of a
+    cross-attention. `stage` and `head`, from 0, are shown first; `height` is in pixels. Raises `FieldError`
+    for weights of another shape, and an unknown stage or head.
     """
-    document, trace = _computed(given, tokens)
+    given = attentions if given is None else given
+    document, trace = _computed(given, tokens, memory_tokens)
     site = trace.shown(document.view.site)
     fields: dict[str, Any] = {}
     if stage is not None:
@@ -62,7 +67,9 @@ def show(
     return Shown(page_html(shown, trace), height)
 
 
-def _computed(given: Any, tokens: Sequence[str] | None) -> tuple[Document, Trace]:
+def _computed(
+    given: Any, tokens: Sequence[str] | None, memory_tokens: Sequence[str] | None
+) -> tuple[Document, Trace]:
     """The document and its trace, computed where it is none."""
     if isinstance(given, Trace):
         return Document(given.experiment), given
@@ -71,5 +78,4 @@ def _computed(given: Any, tokens: Sequence[str] | None) -> tuple[Document, Trace
 
         document = given if isinstance(given, Document) else Document(given)
         return document, execute(document.experiment)
-    attentions = getattr(given, "attentions", None)
-    return trace_of_weights(given if attentions is None else attentions, tokens)
+    return trace_of_weights(given, tokens, memory_tokens)

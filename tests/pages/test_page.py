@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
-import json
-import re
 import shutil
 import time
-from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from msgspec.structs import replace
+from page_file import PageFile
 
 import attnviz
 from attnviz.checkpoints.presets import load_preset
@@ -23,7 +20,7 @@ from attnviz.compute.execute import execute_decoding
 from attnviz.model.edit.edits import rename_token
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import SeededVectors
-from attnviz.pages import save_page
+from attnviz.pages import contents, page_html, save_page
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
@@ -51,8 +48,8 @@ def opened(browser: Any, tmp_path: Path) -> Iterator[Any]:
     page.on("pageerror", lambda error: faults.append(str(error)))
     page.on("console", lambda message: faults.append(message.text))
 
-    def open_(document: Document, **options: Any) -> Any:
-        file = save_page(document, attnviz.run(document), tmp_path / "page.html", **options)
+    def open_(document: Document, saved: Document | None = None, **options: Any) -> Any:
+        file = save_page(saved or document, attnviz.run(document), tmp_path / "page.html", **options)
         page.goto(file.as_uri())
         page.wait_for_selector("html[data-ready]")
         return page
@@ -126,20 +123,118 @@ def test_every_stage_head_and_site_is_drawn(opened: Any) -> None:
     page = opened(load_preset("encoder-decoder"))
     for site in range(len(attnviz.run(load_preset("encoder-decoder")).sites)):
         page.select_option("#site", str(site))
+        page.wait_for_selector("html[data-ready]")
         for button in page.locator("#strip button").all():
             button.click()
+            page.wait_for_selector("html[data-ready]")
             assert page.inner_text("#stage")
 
 
 def test_both_languages_and_themes(opened: Any) -> None:
     page = opened(load_preset("fluffy-blue-creature"))
     page.click("#language") if page.inner_text("#language") == "中文" else None
-    assert page.inner_text("#stage") == "权重" and page.evaluate("document.documentElement.lang") == "zh_CN"
+    assert page.inner_text("#stage") == "权重" and page.evaluate("document.documentElement.lang") == "zh-CN"
     before = page.evaluate("getComputedStyle(document.body).backgroundColor")
     page.click("#theme")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") != before
     page.click("#language")
     assert page.inner_text("#stage") == "weights"
+
+
+def test_the_theme_is_that_of_the_system_until_it_is_chosen(opened: Any) -> None:
+    page = opened(load_preset("fluffy-blue-creature"))
+    is_dark = "document.documentElement.classList.contains('dark')"
+    for scheme in ("dark", "light"):
+        page.emulate_media(color_scheme=scheme)
+        page.wait_for_selector("html.dark" if scheme == "dark" else "html:not(.dark)")
+    page.click("#theme")
+    page.emulate_media(color_scheme="dark")
+    page.emulate_media(color_scheme="light")
+    assert page.evaluate(is_dark)
+
+
+def fonts_of(page: Any, selector: str) -> dict[str, bool]:
+    """The families that draw an element, and whether the page brings them."""
+    session = page.context.new_cdp_session(page)
+    session.send("DOM.enable")
+    session.send("CSS.enable")
+    root = session.send("DOM.getDocument")["root"]["nodeId"]
+    node = session.send("DOM.querySelector", {"nodeId": root, "selector": selector})["nodeId"]
+    fonts = session.send("CSS.getPlatformFontsForNode", {"nodeId": node})["fonts"]
+    return {font["familyName"]: font["isCustomFont"] for font in fonts}
+
+
+def test_the_page_brings_the_glyphs_of_its_texts(opened: Any) -> None:
+    document = load_preset("xiaoshenyang")
+    page = opened(document)
+    page.click("#language") if page.inner_text("#language") == "中文" else None
+    page.wait_for_selector("html[data-ready]")
+    for selector, wanted in (
+        ("#stage", {"Attnviz Sans SC"}),
+        ("#formula", {"Attnviz Mono"}),
+        ("h1", {"Attnviz Sans SC"}),
+        ("footer span", {"Attnviz Sans SC", "Attnviz Sans"}),
+    ):
+        found = fonts_of(page, selector)
+        assert set(found) == wanted and all(found.values()), selector
+    assert page.evaluate("document.fonts.check('12px \"Attnviz Sans SC\"', '权')")
+
+
+def test_every_control_has_a_name_in_both_languages(opened: Any) -> None:
+    page = opened(load_preset("stories-induction"))
+    for _language in range(2):
+        names = page.evaluate(
+            "[...document.querySelectorAll('button, select, input, [tabindex], nav, [role=group]')]"
+            ".filter((one) => !one.hidden).map((one) => one.getAttribute('aria-label') || one.textContent)"
+        )
+        assert all(names), names
+        page.click("#language")
+
+
+def test_lines_are_those_of_the_weights(opened: Any) -> None:
+    document = load_preset("fluffy-blue-creature")
+    weights = attnviz.run(document)["weights"]
+    page = opened(document)
+    page.select_option("#picture", "lines")
+    page.wait_for_selector("html[data-ready]")
+    for heads, of in (([0], "one"), (range(len(weights)), "all")):
+        for queries, from_ in (([3], "one"), (range(4), "all")):
+            page.evaluate("state.row = 3")
+            page.select_option("#of", of)
+            page.select_option("#from", from_)
+            page.wait_for_selector("html[data-ready]")
+            drawn = page.evaluate("words.lines.map((one) => [one.head, one.i, one.j, one.weight])")
+            chosen = weights[np.ix_(heads, queries)]
+            wanted = {
+                (head, query, key): float(weights[head, query, key])
+                for head in heads
+                for query in queries
+                for key in range(4)
+                if weights[head, query, key] >= 0.01 * chosen.max()
+            }
+            assert {tuple(one[:3]): one[3] for one in drawn} == pytest.approx(wanted)
+
+
+def test_the_keyboard_moves_the_query_and_the_key_of_the_lines(opened: Any) -> None:
+    page = opened(load_preset("fluffy-blue-creature"))
+    page.select_option("#picture", "lines")
+    page.wait_for_selector("html[data-ready]")
+    page.locator("#lines").focus()
+    for key in ("ArrowUp", "ArrowUp", "ArrowRight"):
+        page.keyboard.press(key)
+    assert page.inner_text("#where") == "weights [fluffy, fluffy]"
+    assert page.get_attribute("#lines", "aria-label") == "Lines over words: weights, 4 × 4"
+
+
+def test_every_head_of_every_layer_is_a_small_map(opened: Any) -> None:
+    page = opened(load_preset("stories-induction"))
+    page.select_option("#picture", "grid")
+    page.wait_for_selector("html[data-complete]")
+    assert page.locator(".layer").count() == 4 and page.locator(".layer canvas").count() == 16
+    page.click(".layer:nth-child(3) button:nth-of-type(2)")
+    page.wait_for_selector("html[data-ready]")
+    assert page.input_value("#site") == "2" and page.input_value("#picture") == "map"
+    assert page.inner_text("#heads [aria-pressed=true]") == "head 2"
 
 
 def test_a_token_of_html_stays_text(opened: Any) -> None:
@@ -154,22 +249,35 @@ def test_a_token_of_html_stays_text(opened: Any) -> None:
 def test_the_steps_of_a_generation_are_played(opened: Any) -> None:
     document = load_preset("stories-induction")
     decoding = execute_decoding(document.experiment)
-    page = opened(document, decoding=decoding)
-    assert page.is_visible("#steps")
+    whole = replace(document, experiment=decoding.experiment)
+    page = opened(whole, document, decoding=decoding)
+    assert page.is_visible("#steps") and page.is_visible("#future")
+    # The map shows the tokens so far: a row more with each step.
+    rows = "present('query', current.rows)"
+    assert page.evaluate(rows) == document.experiment.n_queries
     page.locator("#step").fill(str(len(decoding.steps) - 1))
+    page.wait_for_selector("html[data-ready]")
+    assert page.evaluate(rows) == len(decoding.steps) and page.is_hidden("#future")
     assert page.locator("#text span").count() == len(decoding.steps)
     best = float(np.max(decoding.steps[-1].probabilities))
     assert number(page.inner_text("#next span >> nth=1")) == pytest.approx(best, abs=6e-4)
 
 
-def test_eight_heads_of_512_tokens_open_in_a_second(browser: Any, tmp_path: Path) -> None:
-    """The time is that of the page alone, twice over, as the machine is shared."""
+def long_document(count: int) -> Document:
+    """Eight heads of `count` tokens."""
     toy = load_preset("grouped-query")
-    tokens = tuple(f"t{i}" for i in range(512))
-    experiment = replace(toy.experiment, tokens=tokens, vectors=SeededVectors(512, 16, 0), dtype="float32")
-    document = replace(toy, experiment=experiment)
-    file = save_page(document, attnviz.run(document), tmp_path / "page.html")
-    assert file.stat().st_size < 30 * 2**20
+    tokens = tuple(f"t{i}" for i in range(count))
+    experiment = replace(toy.experiment, tokens=tokens, vectors=SeededVectors(count, 16, 0), dtype="float32")
+    return replace(toy, experiment=experiment)
+
+
+def test_eight_heads_of_512_tokens_open_in_a_second(browser: Any, tmp_path: Path) -> None:
+    """The time is that of the page alone, four times over, as the machine is shared."""
+    document = long_document(512)
+    trace = attnviz.run(document)
+    file = save_page(document, trace, tmp_path / "page.html")
+    assert file.stat().st_size < 20e6
+    np.testing.assert_array_equal(PageFile(file.read_text(encoding="utf-8")).stage("masked"), trace["masked"])
     page, times = browser.new_page(), []
     for _ in range(2):
         started = time.perf_counter()
@@ -181,15 +289,48 @@ def test_eight_heads_of_512_tokens_open_in_a_second(browser: Any, tmp_path: Path
 
 
 def test_the_numbers_in_the_file_are_the_traces(tmp_path: Path) -> None:
-    document = load_preset("grouped-query")
+    for name in ("grouped-query", "fluffy-blue-creature"):
+        document = load_preset(name)
+        trace = attnviz.run(document)
+        page = PageFile(save_page(document, trace, tmp_path / "page.html").read_text(encoding="utf-8"))
+        assert page.names() == list(trace.only.stages)
+        for stage in page.names():
+            np.testing.assert_array_equal(page.stage(stage), trace[stage], err_msg=stage)
+        assert page.data["sites"][0]["left_out"] == 0
+
+
+def test_a_long_text_has_its_weights_and_the_stages_that_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    document = load_preset("stories-induction")
     trace = attnviz.run(document)
-    text = save_page(document, trace, tmp_path / "page.html").read_text(encoding="utf-8")
-    data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.S)[1])  # type: ignore[index]
-    block = gzip.decompress(b64decode(re.search(r'id="numbers">(.*?)</script>', text, re.S)[1]))  # type: ignore[index]
-    for stage in data["sites"][0]["stages"]:
-        count = int(np.prod(stage["shape"]))
-        found = np.frombuffer(block, f"<{stage['type']}", count, stage["at"]).reshape(stage["shape"])
-        np.testing.assert_array_equal(found, trace[stage["id"]])
+    whole = PageFile(page_html(document, trace))
+    size = sum(
+        trace.site(name)[row["id"]].nbytes
+        for name, site in zip(trace.sites, whole.data["sites"], strict=True)
+        for row in site["stages"]
+        if "repeats" not in row
+    )
+    monkeypatch.setattr(contents, "ROOM", size - 1)
+    halved = PageFile(page_html(document, trace))
+    for at, name in enumerate(trace.sites):
+        assert halved.names(at) == whole.names(at)
+        weights = halved.stage("weights", at)
+        assert weights.dtype == np.float16
+        np.testing.assert_allclose(weights, trace.site(name)["weights"], atol=2**-11)
+        np.testing.assert_array_equal(halved.stage("q", at), trace.site(name)["q"])
+    monkeypatch.setattr(contents, "ROOM", 1)
+    least = PageFile(page_html(document, trace))
+    at = least.data["site"]
+    for site in range(len(trace.sites)):
+        assert least.names(site) == (["weights"] if site == at else [])
+    assert least.data["sites"][at]["left_out"] == len(trace.site(trace.sites[at]).stages) - 1
+
+
+def test_the_numbers_of_the_first_picture_stand_before_the_script() -> None:
+    document = load_preset("fluffy-blue-creature")
+    page = PageFile(page_html(document, attnviz.run(document)))
+    (site,) = page.data["sites"]
+    (weights,) = [row for row in site["stages"] if row["id"] == "weights"]
+    assert sorted(page.first) == sorted([weights["blocks"][0], site["hidden"]])
 
 
 def test_a_page_opens_as_its_document_and_equal_documents_make_equal_pages(tmp_path: Path) -> None:

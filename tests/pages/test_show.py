@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
 import html
-import json
 import re
-from base64 import b64decode
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from page_file import PageFile
 
 import attnviz
 from attnviz.checkpoints.presets import load_preset
@@ -23,23 +21,15 @@ WEIGHTS = RNG.dirichlet(np.ones(5), (2, 3, 5)).astype(np.float32)
 TOKENS = ["the", "<cat>", "sat", "on", "it"]
 
 
-def read(shown: Any) -> tuple[dict[str, Any], bytes]:
-    """The data and the numbers of a shown page, as the frame has them."""
+def read(shown: Any) -> PageFile:
+    """The page that the frame of a cell holds."""
     source = re.search(r'srcdoc="(.*?)" style', shown._repr_html_(), re.S)
     assert source is not None
-    text = html.unescape(source[1])
-    data = re.search(r'id="data">(.*?)</script>', text, re.S)
-    numbers = re.search(r'id="numbers">(.*?)</script>', text, re.S)
-    assert data is not None and numbers is not None
-    return json.loads(data[1]), gzip.decompress(b64decode(numbers[1]))
+    return PageFile(html.unescape(source[1]))
 
 
 def weights_in(shown: Any, layer: int) -> np.ndarray:
-    data, block = read(shown)
-    (stage,) = [one for one in data["sites"][layer]["stages"] if one["id"] == "weights"]
-    return np.frombuffer(block, "<" + stage["type"], int(np.prod(stage["shape"])), stage["at"]).reshape(
-        stage["shape"]
-    )
+    return read(shown).stage("weights", layer)
 
 
 def as_torch(weights: np.ndarray) -> Any:
@@ -61,7 +51,7 @@ def test_the_weights_of_other_programs_are_shown_as_they_are(given: Any) -> None
     shown = attnviz.show(given(), TOKENS, head=2)
     for layer in range(2):
         np.testing.assert_array_equal(weights_in(shown, layer), WEIGHTS[layer])
-    data, _block = read(shown)
+    data = read(shown).data
     assert data["sites"][1]["queries"] == TOKENS and data["head"] == 2 and data["stage"] == "weights"
 
 
@@ -77,11 +67,66 @@ def test_documents_experiments_and_traces() -> None:
         np.testing.assert_array_equal(weights_in(attnviz.show(given, stage="weights"), 0), wanted)
 
 
+CROSS = RNG.dirichlet(np.ones(4), (2, 3, 5)).astype(np.float32)
+ENCODER = RNG.dirichlet(np.ones(4), (1, 2, 4)).astype(np.float32)
+SOURCE = ["le", "chat", "y", "est"]
+
+
+@pytest.mark.parametrize(
+    ("given", "named", "sites"),
+    [
+        (list(CROSS), {"memory_tokens": SOURCE}, {"layers.0.cross": CROSS[0], "layers.1.cross": CROSS[1]}),
+        (WEIGHTS[0], {"memory_tokens": TOKENS[::-1]}, {"layers.0.cross": WEIGHTS[0]}),
+        (
+            SimpleNamespace(
+                encoder_attentions=[ENCODER], decoder_attentions=list(WEIGHTS), cross_attentions=list(CROSS)
+            ),
+            {"memory_tokens": SOURCE},
+            {
+                "encoder.0.self": ENCODER[0],
+                "decoder.0.self": WEIGHTS[0],
+                "decoder.0.cross": CROSS[0],
+                "decoder.1.self": WEIGHTS[1],
+                "decoder.1.cross": CROSS[1],
+            },
+        ),
+    ],
+    ids=["a rectangle", "a square with other keys", "an encoder and a decoder"],
+)
+def test_cross_attention_has_the_texts_of_its_keys(
+    given: Any, named: Any, sites: dict[str, np.ndarray]
+) -> None:
+    several = list(given) if isinstance(given, np.ndarray) and given.ndim == 4 else given
+    page = read(attnviz.show(several, TOKENS, **named))
+    for at, (name, weights) in enumerate(sites.items()):
+        np.testing.assert_array_equal(page.stage("weights", at), weights)
+        is_memory = name.endswith("cross")
+        assert page.data["sites"][at]["keys"] == (
+            named["memory_tokens"] if "encoder" in name or is_memory else TOKENS
+        )
+    assert len(page.data["sites"]) == len(sites)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "texts"),
+    [
+        (["The", "Ġcat", "Ġä½ł", "å¥½", "ä"], ["The", "␣cat", "␣你", "好", "ä"]),
+        (["▁The", "▁cat", "s", "<s>", "▁"], ["␣The", "␣cat", "s", "<s>", "␣"]),
+        (["[CLS]", "the", "cat", "##s", "[SEP]"], ["[CLS]", "the", "cat", "##s", "[SEP]"]),
+    ],
+    ids=["bytes", "sentencepiece", "WordPiece"],
+)
+def test_the_tokens_of_a_tokenizer_are_read_as_text(tokens: list[str], texts: list[str]) -> None:
+    assert read(attnviz.show(WEIGHTS[0], tokens)).data["sites"][0]["queries"] == texts
+
+
 @pytest.mark.parametrize(
     ("given", "named", "sentence"),
     [
         (WEIGHTS[0], {"tokens": ["a"]}, "tokens must be 5 texts; got 1."),
-        (WEIGHTS[0][:, :3], {}, "weights must be floats of (query, key)"),
+        (WEIGHTS[0][0, 0], {}, "weights must be floats of (query, key)"),
+        ([WEIGHTS[0], WEIGHTS[0][:, :3]], {}, "weights must be 5x5 in every layer; got 3x3x5."),
+        (WEIGHTS[0], {"memory_tokens": ["a"]}, "memory_tokens must be 5 texts; got 1."),
         (np.ones((2, 2), dtype=int), {}, "weights must be floats"),
         ([], {}, "weights must be one array for each layer"),
         (WEIGHTS[0], {"head": 3}, "head must be one of 0, 1, 2; got 3."),
@@ -97,7 +142,6 @@ def test_other_shapes_get_one_sentence(given: Any, named: dict[str, Any], senten
 def test_documents_and_traces_are_pages_in_a_notebook(kind: str) -> None:
     document = load_preset("toy-attention")
     given = {"Document": document, "Experiment": document.experiment, "Trace": attnviz.run(document)}[kind]
-    data, block = read(given)
-    (stage,) = [one for one in data["sites"][0]["stages"] if one["id"] == "weights"]
-    weights = np.frombuffer(block, "<" + stage["type"], 16, stage["at"])
-    assert weights[:4] == pytest.approx([0.439654, 0.332075, 0.091669, 0.136602], abs=1e-6)
+    assert read(given).stage("weights")[0, 0] == pytest.approx(
+        [0.439654, 0.332075, 0.091669, 0.136602], abs=1e-6
+    )

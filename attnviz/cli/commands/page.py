@@ -5,6 +5,8 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from attnviz.cli.command import Command
 from attnviz.cli.options import add_document, document, execute, written
 from attnviz.i18n import N_, _
@@ -27,8 +29,10 @@ def run(options: Namespace) -> int:
 
     known = document(options)
     written(options.output, lambda: check_suffix(options.output))
-    trace = execute(known, options)
     decoding = None if options.no_steps else _decoding(known, options)
+    # The picture grows with the steps: it needs the numbers of the tokens that were generated.
+    whole = known if decoding is None else replace(known, experiment=decoding.experiment)
+    trace = execute(whole, options)
     written(options.output, lambda: save_page(known, trace, options.output, decoding))
     return 0
 

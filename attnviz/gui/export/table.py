@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from attnviz.checkpoints.shipped import record_of
+from attnviz.compute.execute import execute
 from attnviz.core.progress import Check
 from attnviz.errors import Message
 from attnviz.figures.files import FORMATS
@@ -20,6 +21,7 @@ from attnviz.gui.export.kinds.sequence import SWEEP, idle_options, sequence
 from attnviz.gui.export.kinds.table import table
 from attnviz.gui.export.source import Choice, Made, Source
 from attnviz.gui.export.widget import framed, widget_bytes
+from attnviz.gui.live.trace import GUI_CORES
 from attnviz.gui.widgets.control import active_theme
 from attnviz.i18n import N_, _
 from attnviz.model.io.carriers.table import carrying
@@ -80,9 +82,13 @@ def _page(source: Source, choice: Choice, check: Check) -> Made:
     from attnviz.pages.page import page_bytes
 
     document = source.document
-    decoding = None if document.experiment.writing is None else source.decode(check)
-    data = page_bytes(document, source.trace, decoding)
-    stages = sum(len(source.trace.site(name).stages) for name in source.trace.sites)
+    trace, decoding = source.trace, None
+    if document.experiment.writing is not None:
+        decoding = source.decode(check)
+        # The picture grows with the steps: it needs the numbers of the tokens that were generated.
+        trace = execute(decoding.experiment, trace.engine, trace.device, check, reserve=GUI_CORES)
+    data = page_bytes(document, trace, decoding)
+    stages = sum(len(trace.site(name).stages) for name in trace.sites)
     said = _("One HTML file of {size} kB with {n} stages. It opens in any browser, without a network.")
     return Made((data,), said.format(size=f"{len(data) / 1000:,.0f}", n=stages))
 

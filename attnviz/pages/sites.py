@@ -1,0 +1,121 @@
+"""One attention as a page has it: names, sizes, masks, and stages with the numbers of their blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz import i18n
+from attnviz.core.positions import pair_of
+from attnviz.i18n import _
+from attnviz.model.explain.formulas.stages import stage_formula
+from attnviz.model.positions import changes, rope_of, rotated_features
+from attnviz.model.provenance import rule_of
+from attnviz.model.sites.sites import place_of
+from attnviz.model.sites.titles import site_title
+from attnviz.model.spec.block import Vocabulary
+from attnviz.model.stages import STAGE_BY_ID, inputs
+from attnviz.model.text import shown_token
+from attnviz.model.trace import SiteTrace, Trace
+from attnviz.pages.blocks import TYPES, Blocks
+from attnviz.pages.contents import HALF, MOST_TOKENS, Content
+
+Floats = NDArray[Any]
+
+
+def in_each_language(say: Callable[[], Any]) -> dict[str, Any]:
+    """The result of `say` in every language of the program."""
+    found = {}
+    for language in i18n.LANGUAGES:
+        with i18n.language(language.code):
+            found[language.code] = say()
+    return found
+
+
+def site_record(
+    trace: Trace, site: SiteTrace, several: tuple[Content, ...], blocks: Blocks
+) -> dict[str, Any]:
+    """A site for the page; its numbers go into `blocks`."""
+    hidden = site.blocked()
+    vocabulary = trace.experiment.vocabulary
+    heads, place = site.experiment.heads, place_of(trace.experiment, site.name)
+    return {
+        "titles": in_each_language(lambda: site_title(trace.experiment, site.name)),
+        "queries": [shown_token(vocabulary, token) for token in site.labels("query")],
+        "keys": [shown_token(vocabulary, token) for token in site.labels("key")],
+        "vocabulary": _vocabulary(vocabulary, site),
+        "heads": heads.n_heads,
+        "group": heads.group_size,
+        "d_head": heads.d_head,
+        "pairs": _pairs(site),
+        # Tokens that a generation appends, at the queries and at the keys.
+        "grows": [place.stack != "encoder", place.stack != "encoder" and place.kind == "self"],
+        "left_out": len(site.stages) - len(several),
+        "hidden": None if hidden is None else blocks.add_bits(hidden),
+        "stages": [_stage_record(content, blocks) for content in several],
+    }
+
+
+def _stage_record(content: Content, blocks: Blocks) -> dict[str, Any]:
+    site, stage = content.site, content.stage
+    row = STAGE_BY_ID[stage]
+    heads = range(site.shape(stage)[0] if row.per_head else 1)
+    windows = [site.window(stage, head) for head in heads]
+    kind = "f2" if content.width == HALF else TYPES[windows[0].dtype.name]
+    hidden = site.hatched(stage)
+    return {
+        "id": stage,
+        "titles": in_each_language(partial(_, row.title)),
+        "formulas": in_each_language(partial(stage_formula, site.experiment, stage)),
+        "axes": list(row.axes),
+        "signed": row.signed,
+        "rule": rule_of(site.experiment, row),
+        "reads": list(inputs(stage, site.stages)),
+        "hatched": hidden is not None,
+        "type": kind,
+        "shape": list(site.shape(stage)),
+        "tops": [_top(window, hidden, row.signed) for window in windows],
+        **_numbers(content, windows, blocks),
+    }
+
+
+def _numbers(content: Content, windows: list[Floats], blocks: Blocks) -> dict[str, Any]:
+    """The block of each head, or the stage that these numbers repeat."""
+    repeat = content.repeat
+    if repeat is None:
+        return {"blocks": [blocks.add(_half(one) if content.width == HALF else one) for one in windows]}
+    # JSON has no infinity: a text, which JavaScript reads as the number.
+    blocked = None if repeat.blocked is None else str(repeat.blocked).replace("inf", "Infinity")
+    return {"repeats": repeat.stage, "factor": repeat.factor, "blocked": blocked}
+
+
+def _half(values: Floats) -> Floats:
+    with np.errstate(over="ignore"):
+        return values.astype(np.float16)
+
+
+def _top(values: Floats, hidden: NDArray[np.bool_] | None, is_signed: bool) -> float:
+    """The end of the colours of one head: the largest visible number, of signed ones without its sign."""
+    shown = np.isfinite(values) if hidden is None else np.isfinite(values) & ~hidden
+    most = float(np.max(np.abs(values) if is_signed else values, initial=0.0, where=shown))
+    return most if most > 0 else 1.0
+
+
+def _pairs(site: SiteTrace) -> list[list[int]] | None:
+    """The pair of every feature that RoPE rotates, for each feature; None without a rotation."""
+    if changes(site.experiment.position) != "rotation":
+        return None
+    rope, turned = rope_of(site.experiment), rotated_features(site.experiment)
+    pairs = [pair_of(d, len(turned), rope.pairing, turned.start) for d in range(site.experiment.d_qk)]
+    return [[d] if pair is None else list(pair) for d, pair in enumerate(pairs)]
+
+
+def _vocabulary(vocabulary: Vocabulary | None, site: SiteTrace) -> list[str]:
+    """The texts of the columns of logits; none where the page leaves them out."""
+    if "logits" not in site.stages or site.shape("logits")[-1] > MOST_TOKENS:
+        return []
+    return [shown_token(vocabulary, token) for token in site.labels("vocabulary")]

@@ -1,0 +1,131 @@
+// --- the map
+
+const FONT = '"Attnviz Sans", "Attnviz Sans SC", system-ui, sans-serif';
+const MONO = '"Attnviz Mono", "Attnviz Sans SC", ui-monospace, Menlo, Consolas, monospace';
+let layout = null;
+
+function sized(canvas, width, height) {
+  const ratio = devicePixelRatio || 1, pen = canvas.getContext("2d");
+  canvas.width = width * ratio;
+  canvas.height = height * ratio;
+  canvas.style.height = `${height}px`;
+  pen.scale(ratio, ratio);
+  pen.fillStyle = css("panel");
+  pen.fillRect(0, 0, width, height);
+  return pen;
+}
+const roomOf = (element) => element.parentElement.clientWidth - 32;
+function drawMap(m) {
+  const canvas = $("map"), { row } = m;
+  const [down, across] = row.axes.slice(-2), names = [labels(down, m.rows), labels(across, m.columns)];
+  const rows = present(down, m.rows), columns = present(across, m.columns);
+  const ruler = canvas.getContext("2d"), room = roomOf(canvas);
+  ruler.font = `12px ${FONT}`;
+  const widest = (list) => Math.max(...list.slice(0, 400).map((name) => ruler.measureText(name).width));
+  const left = Math.min(110, widest(names[0]) + 10);
+  const top = across === "feature" ? 22 : Math.min(90, widest(names[1]) + 12);
+  const most = m.columns <= 8 ? 88 : 56, tall = Math.max(300, innerHeight * 0.66) / m.rows, wide = (room - left - 8) / m.columns;
+  const square = Math.max(1, Math.min(most, wide, tall));
+  // Features are few beside the tokens of a long text: their cells are wider than tall.
+  const cell = [across === "key" ? square : Math.max(square, Math.min(wide, 40)), square];
+  const pen = sized(canvas, room, Math.ceil(top + cell[1] * m.rows + 4));
+  layout = { left, top, cell, m };
+  hatch(pen, left, top, cell[0] * columns, cell[1] * rows);
+  const image = new OffscreenCanvas(m.columns, m.rows);
+  image.getContext("2d").putImageData(paint(m, m.columns, m.rows), 0, 0);
+  pen.imageSmoothingEnabled = false;
+  pen.drawImage(image, left, top, cell[0] * m.columns, cell[1] * m.rows);
+  dots(pen, left + cell[0] * columns, top, cell[0] * (m.columns - columns), cell[1] * m.rows);
+  dots(pen, left, top + cell[1] * rows, cell[0] * columns, cell[1] * (m.rows - rows));
+  drawNames(pen, names, [rows, columns], [down, across]);
+  if (Math.min(cell[0], 2 * cell[1]) >= 34) drawNumbers(pen, rows, columns);
+  if (state.column !== null) outline(pen);
+  canvas.setAttribute("aria-label", `${title(row)}, ${m.rows} × ${m.columns}`);
+}
+function drawNames(pen, names, counts, [down, across]) {
+  const { left, top, cell } = layout, each = cell.map((length) => Math.max(1, Math.ceil(14 / length)));
+  pen.font = `12px ${FONT}`;
+  pen.textBaseline = "middle";
+  pen.textAlign = "right";
+  pen.fillStyle = css(down === "query" || down === "token" ? "query" : "key");
+  for (let i = 0; i < counts[0]; i += each[1]) pen.fillText(short(names[0][i], pen, left - 8), left - 6, top + (i + 0.5) * cell[1]);
+  pen.fillStyle = css(across === "key" ? "key" : "muted");
+  for (let j = 0; j < counts[1]; j += each[0]) {
+    pen.save();
+    pen.translate(left + (j + 0.5) * cell[0], top - 6);
+    if (across === "feature") pen.textAlign = "center";
+    else { pen.rotate(-Math.PI / 2); pen.textAlign = "left"; }
+    pen.fillText(short(names[1][j], pen, 84), 0, 0);
+    pen.restore();
+  }
+}
+function short(name, pen, room) {
+  let letters = Array.from(name), text = name;
+  while (letters.length > 1 && pen.measureText(text).width > room) {
+    letters = letters.slice(0, -1);
+    text = letters.join("") + "…";
+  }
+  return text;
+}
+function within(pen, x, y, w, h, draw) {
+  pen.save();
+  pen.beginPath();
+  pen.rect(x, y, w, h);
+  pen.clip();
+  draw();
+  pen.restore();
+}
+function hatch(pen, x, y, w, h) {
+  within(pen, x, y, w, h, () => {
+    pen.strokeStyle = css("hatch");
+    pen.lineWidth = 0.6;
+    pen.beginPath();
+    for (let at = -h; at < w; at += 6) { pen.moveTo(x + at, y + h); pen.lineTo(x + at + h, y); }
+    pen.stroke();
+  });
+}
+function dots(pen, x, y, w, h) {
+  if (w < 1 || h < 1) return;
+  within(pen, x, y, w, h, () => {
+    pen.fillStyle = css("hatch");
+    for (let a = Math.floor(x / 8) * 8 + 4; a < x + w; a += 8) for (let b = Math.floor(y / 8) * 8 + 4; b < y + h; b += 8) pen.fillRect(a, b, 1.2, 1.2);
+  });
+}
+function drawNumbers(pen, rows, columns) {
+  const { left, top, cell, m } = layout, table = tableOf(m.row.signed);
+  pen.font = `${Math.min(13, cell[0] / 3.4)}px ${MONO}`;
+  pen.textAlign = "center";
+  for (let i = 0; i < rows; i++) {
+    const range = ends(m, i);
+    for (let j = 0; j < columns; j++) {
+      const v = m.value(i, j);
+      if (m.hidden(i, j) || !Number.isFinite(v)) continue;
+      const [r, g, b] = rgbOf(table[indexOf(place(v, range, m.row.signed))]);
+      pen.fillStyle = 0.299 * r + 0.587 * g + 0.114 * b > 140 ? "#000" : "#fff";
+      pen.fillText(brief(v), left + (j + 0.5) * cell[0], top + (i + 0.5) * cell[1]);
+    }
+  }
+}
+function outline(pen) {
+  const { left, top, cell, m } = layout;
+  if (state.row >= m.rows || state.column >= m.columns) return;
+  const box = [left + state.column * cell[0], top + state.row * cell[1], ...cell];
+  pen.lineWidth = 4;
+  pen.strokeStyle = css("panel");
+  pen.strokeRect(...box);
+  pen.lineWidth = 2;
+  pen.strokeStyle = css("ink");
+  pen.strokeRect(...box);
+}
+function drawBar(m) {
+  const { row } = m, [low, high] = ends(m, clamp(state.row, m.rows));
+  const pen = $("ramp").getContext("2d"), image = new ImageData(256, 1);
+  new Uint32Array(image.data.buffer).set(tableOf(row.signed));
+  pen.putImageData(image, 0, 0);
+  $("low").textContent = state.range === "log" && !row.signed ? shown(high * 1e-4) : shown(low);
+  $("high").textContent = shown(high);
+  $("quantity").textContent = title(row);
+  const [down, across] = row.axes.slice(-2);
+  $("masked").hidden = !m.cells;
+  $("future").hidden = present(down, m.rows) === m.rows && present(across, m.columns) === m.columns;
+}
