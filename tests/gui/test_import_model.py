@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -87,6 +88,13 @@ class Person:
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "tiny").mkdir()
     return write_folder(tmp_path / "tiny", llama_arrays())
+
+
+def library() -> Any:
+    """`transformers`, without its bars, which leave a thread behind."""
+    found = pytest.importorskip("transformers")
+    found.logging.disable_progress_bar()
+    return found
 
 
 def act(desk: Desk, monkeypatch: pytest.MonkeyPatch, what: Act) -> None:
@@ -233,7 +241,7 @@ def test_a_sentence_is_wrapped_and_no_markup(
 
 
 def test_an_image_for_a_model_of_images(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    transformers = pytest.importorskip("transformers")
+    transformers = library()
     sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
     config = transformers.ViTConfig(**sizes, image_size=8, patch_size=4)
     transformers.ViTModel(config).save_pretrained(tmp_path)
@@ -285,10 +293,11 @@ def test_keys_that_may_change_numbers_are_ticked_first(
 
 
 def test_of_two_encoders_one_is_chosen(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    transformers = pytest.importorskip("transformers")
+    transformers = library()
     sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
-    texts = {**sizes, "vocab_size": 9, "max_position_embeddings": 4}
-    config = transformers.CLIPConfig(texts, {**sizes, "image_size": 8, "patch_size": 4})
+    texts = {**sizes, "vocab_size": 9, "max_position_embeddings": 4, "bos_token_id": 0, "eos_token_id": 1}
+    images = {**sizes, "image_size": 8, "patch_size": 4}
+    config = transformers.CLIPConfig(text_config=texts, vision_config=images)
     transformers.CLIPModel(config).save_pretrained(tmp_path)
 
     def person(person: Person) -> None:

@@ -203,6 +203,7 @@ class ImportDialog(QDialog):
         form.addRow("", self._download)
         form.addRow(_("Unknown keys"), self._unknown)
         form.addRow(_("Encoder"), self._part)
+        form.setRowVisible(self._part, False)
         form.addRow(_("Input format"), self._kind)
         form.addRow(_("Model input"), self._text)
         form.addRow(_("Encoder input"), self._memory)
