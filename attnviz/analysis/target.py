@@ -9,8 +9,6 @@ import numpy as np
 from attnviz.engines.engine import Engine
 from attnviz.engines.run import SiteRun
 from attnviz.errors import FieldError, among, must_be
-from attnviz.model.sites.sites import places
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.trace import SiteTrace
 
 
@@ -56,11 +54,6 @@ def likeliest(last: SiteTrace) -> str:
         raise FieldError("readout", None, must_be("a read-out to logits"))
     row = last.window("logits")[-1]
     return last.labels("vocabulary")[int(np.argmax(row))]
-
-
-def last_site(experiment: Experiment) -> str:
-    """The name of the site whose output is read."""
-    return places(experiment)[-1].name
 
 
 def _column(vocabulary: tuple[str, ...], token: str) -> int:

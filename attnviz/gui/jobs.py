@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from PySide6.QtCore import QTimer, Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QWidget
+from PySide6.QtWidgets import QLabel, QProgressBar, QWidget
 
 from attnviz.compute.scheduler import Busy, Scheduler
 from attnviz.gui.look.theme import GRID
+from attnviz.gui.widgets.boxes import in_row
 from attnviz.gui.widgets.button import Button
 from attnviz.i18n import N_, _
 
@@ -81,11 +82,7 @@ class JobLine(QWidget):
         self._cancel.setFlat(True)
         self._cancel.setAutoDefault(False)
         self._cancel.clicked.connect(self.cancel)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(GRID)
-        for part in (self._title, self._bar, self._cancel):
-            row.addWidget(part)
+        in_row(self, self._title, self._bar, self._cancel, spacing=GRID)
         # As low as a line of text, so that the status line keeps its height.
         self.setMaximumHeight(self.fontMetrics().height())
         self._timer = QTimer(self)

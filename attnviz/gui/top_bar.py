@@ -7,13 +7,14 @@ from typing import get_args
 from msgspec.structs import replace
 from PySide6.QtCore import QEvent, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QActionGroup, QResizeEvent
-from PySide6.QtWidgets import QApplication, QHBoxLayout, QMenu, QMenuBar, QTabBar, QToolButton, QWidget
+from PySide6.QtWidgets import QApplication, QMenu, QMenuBar, QTabBar, QToolButton, QWidget
 
 from attnviz.engines.table import ENGINE_BY_ID, ENGINES
 from attnviz.gui.live.trace import AUTO, Live
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.menus import Commands
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.boxes import in_row
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.workspaces.table import WORKSPACES
 from attnviz.i18n import _
@@ -53,9 +54,7 @@ class TopBar(QWidget):
         self._engine_menu.setToolTipsVisible(True)
         self._engine_menu.aboutToShow.connect(self._fill_engine_menu)
         self._engine = self._menu_button("engine_button", self._engine_menu)
-        box = QHBoxLayout(self)
-        box.setContentsMargins(0, 0, 0, 0)
-        box.setSpacing(GRID // 2)
+        box = in_row(self, spacing=GRID // 2)
         box.addWidget(self.menus, 0, Qt.AlignmentFlag.AlignVCenter)
         box.addStretch(1)
         box.addWidget(self._tabs)

@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QLayout,
     QMainWindow,
     QMenu,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -47,6 +46,7 @@ from attnviz.gui.start.start import Start
 from attnviz.gui.status import StatusLine
 from attnviz.gui.store import Store
 from attnviz.gui.top_bar import TopBar
+from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.document_line import DocumentLine
 from attnviz.gui.widgets.document_text import DocumentText
@@ -142,11 +142,7 @@ class Window(QMainWindow):
     def _head(self) -> QWidget:
         """The bar, and below it the question that waits: it moves the panels down and covers none."""
         head = QWidget()
-        column = QVBoxLayout(head)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        for part in (self.top_bar, self.keeping.card):
-            column.addWidget(part)
+        in_column(head, self.top_bar, self.keeping.card, spacing=0)
         return head
 
     def _connect(self) -> None:

@@ -52,7 +52,8 @@ class Stage:
     `axes` names its dimensions in public order; `reads` lists the possible stages of every input: the last
     one in the trace before this stage is the input. `rule` selects the cells of the inputs that compute one
     cell (see `model/provenance.py`). `signed` values get a diverging colour map. `operation` is the short
-    label of the step that leads here; `formula` and it are messages if they contain words.
+    label of the step that leads here; `formula` and it are messages if they contain words. `symbols` are the
+    names of the inputs in the formula, in the order of `reads`; of several, it has one: "x c_Q".
     """
 
     id: str
@@ -64,6 +65,7 @@ class Stage:
     rule: Rule
     hue: Hue = ""
     signed: bool = True
+    symbols: tuple[str, ...] = ()
 
     @cached_property
     def score_shaped(self) -> bool:
@@ -124,11 +126,32 @@ STAGES: tuple[Stage, ...] = (
         N_("+ pos"),
         (("layer_input", "tokens_embedded"),),
         "same_cell",
+        symbols=("e",),
     ),
-    Stage("x_normed", _TF, N_("x normed"), "norm(x)", N_("norm"), (("x", "tokens_embedded"),), "row"),
-    Stage("norm_1", _QF, N_("norm 1"), "norm(x)", N_("norm"), ((*_AFTER_ATTENTION, *SITE_INPUTS),), "row"),
+    Stage(
+        "x_normed",
+        _TF,
+        N_("x normed"),
+        "norm(x)",
+        N_("norm"),
+        (("x", "tokens_embedded"),),
+        "row",
+        symbols=("x",),
+    ),
+    Stage(
+        "norm_1",
+        _QF,
+        N_("norm 1"),
+        "norm(x)",
+        N_("norm"),
+        ((*_AFTER_ATTENTION, *SITE_INPUTS),),
+        "row",
+        symbols=("x y o",),
+    ),
     Stage("memory", ("memory", "feature"), N_("memory"), "m[t]", "", (), "given"),
-    Stage("q_latent", _QF, N_("q latent"), "c_Q = x W_DQ", "×W_DQ", (_X,), "projection", "query"),
+    Stage(
+        "q_latent", _QF, N_("q latent"), "c_Q = x W_DQ", "×W_DQ", (_X,), "projection", "query", symbols=("x",)
+    ),
     Stage(
         "q_latent_normed",
         _QF,
@@ -138,6 +161,7 @@ STAGES: tuple[Stage, ...] = (
         (("q_latent",),),
         "row",
         "query",
+        symbols=("c_Q",),
     ),
     Stage(
         "q",
@@ -148,8 +172,19 @@ STAGES: tuple[Stage, ...] = (
         (("q_latent_normed", "q_latent", *_X),),
         "projection",
         "query",
+        symbols=("x c_Q",),
     ),
-    Stage("latent_projected", _KF, N_("latent projected"), "x W_DKV", "×W_DKV", (_KV,), "projection", "key"),
+    Stage(
+        "latent_projected",
+        _KF,
+        N_("latent projected"),
+        "x W_DKV",
+        "×W_DKV",
+        (_KV,),
+        "projection",
+        "key",
+        symbols=("x",),
+    ),
     Stage(
         "latent",
         _KF,
@@ -159,15 +194,64 @@ STAGES: tuple[Stage, ...] = (
         (("latent_projected", *_KV),),
         "projection",
         "key",
+        symbols=("x c",),
     ),
-    Stage("rope_key", _KF, N_("RoPE key"), "kᴿ = x W_KR", "×W_KR", (_KV,), "projection", "key"),
-    Stage("k", _HKD, N_("k"), "k = x W_K", "×W_K", (("latent", *_KV), ("rope_key",)), "latent_key", "key"),
-    Stage("v", _HKD, N_("v"), "v = x W_V", "×W_V", (("latent", *_KV),), "projection", "value"),
-    Stage("q_normed", _HQD, N_("q normed"), "q̂ = norm(q)", N_("norm"), (("q",),), "row", "query"),
-    Stage("k_normed", _HKD, N_("k normed"), "k̂ = norm(k)", N_("norm"), (("k",),), "row", "key"),
-    Stage("q_rotated", _HQD, N_("q rotated"), N_("q′ = R(position) q"), "⟳ RoPE", (_Q,), "pair", "query"),
-    Stage("k_rotated", _HKD, N_("k rotated"), N_("k′ = R(position) k"), "⟳ RoPE", (_K,), "pair", "key"),
-    Stage("v_rotated", _HKD, N_("v rotated"), N_("v′ = R(position) v"), "⟳ RoPE", (("v",),), "pair", "value"),
+    Stage(
+        "rope_key", _KF, N_("RoPE key"), "kᴿ = x W_KR", "×W_KR", (_KV,), "projection", "key", symbols=("x",)
+    ),
+    Stage(
+        "k",
+        _HKD,
+        N_("k"),
+        "k = x W_K",
+        "×W_K",
+        (("latent", *_KV), ("rope_key",)),
+        "latent_key",
+        "key",
+        symbols=("x c", "kᴿ"),
+    ),
+    Stage(
+        "v", _HKD, N_("v"), "v = x W_V", "×W_V", (("latent", *_KV),), "projection", "value", symbols=("x c",)
+    ),
+    Stage(
+        "q_normed", _HQD, N_("q normed"), "q̂ = norm(q)", N_("norm"), (("q",),), "row", "query", symbols=("q",)
+    ),
+    Stage(
+        "k_normed", _HKD, N_("k normed"), "k̂ = norm(k)", N_("norm"), (("k",),), "row", "key", symbols=("k",)
+    ),
+    Stage(
+        "q_rotated",
+        _HQD,
+        N_("q rotated"),
+        N_("q′ = R(position) q"),
+        "⟳ RoPE",
+        (_Q,),
+        "pair",
+        "query",
+        symbols=("q",),
+    ),
+    Stage(
+        "k_rotated",
+        _HKD,
+        N_("k rotated"),
+        N_("k′ = R(position) k"),
+        "⟳ RoPE",
+        (_K,),
+        "pair",
+        "key",
+        symbols=("k",),
+    ),
+    Stage(
+        "v_rotated",
+        _HKD,
+        N_("v rotated"),
+        N_("v′ = R(position) v"),
+        "⟳ RoPE",
+        (("v",),),
+        "pair",
+        "value",
+        symbols=("v",),
+    ),
     Stage(
         "scores",
         _HQK,
@@ -176,6 +260,7 @@ STAGES: tuple[Stage, ...] = (
         "q · kᵀ",
         (("q_rotated", *_Q), ("k_rotated", *_K)),
         "qd,kd->qk",
+        symbols=("q", "k"),
     ),
     Stage(
         "relative",
@@ -185,6 +270,7 @@ STAGES: tuple[Stage, ...] = (
         N_("+ rel"),
         (("scores",), ("q_rotated", *_Q), ("k_rotated", *_K)),
         "relative",
+        symbols=("s", "q", "k"),
     ),
     Stage(
         "scaled",
@@ -194,6 +280,7 @@ STAGES: tuple[Stage, ...] = (
         "÷√d",
         (("relative", "scores"),),
         "same_cell",
+        symbols=("s",),
     ),
     Stage(
         "capped",
@@ -203,6 +290,7 @@ STAGES: tuple[Stage, ...] = (
         N_("cap"),
         (("scaled", "relative", "scores"),),
         "same_cell",
+        symbols=("s",),
     ),
     Stage(
         "biased",
@@ -212,6 +300,7 @@ STAGES: tuple[Stage, ...] = (
         N_("+ bias"),
         (("capped", "scaled", "relative", "scores"),),
         "same_cell",
+        symbols=("s",),
     ),
     Stage(
         "masked",
@@ -221,6 +310,7 @@ STAGES: tuple[Stage, ...] = (
         N_("mask"),
         (("biased", "capped", "scaled", "relative", "scores"),),
         "same_cell",
+        symbols=("s",),
     ),
     Stage(
         "weights",
@@ -231,6 +321,7 @@ STAGES: tuple[Stage, ...] = (
         (_BEFORE_SOFTMAX,),
         "row",
         signed=False,
+        symbols=("s",),
     ),
     Stage(
         "dropped",
@@ -241,6 +332,7 @@ STAGES: tuple[Stage, ...] = (
         (("weights",),),
         "same_cell",
         signed=False,
+        symbols=("w",),
     ),
     Stage(
         "mixed",
@@ -250,6 +342,7 @@ STAGES: tuple[Stage, ...] = (
         "· v",
         (("dropped", "weights"), ("v_rotated", "v")),
         "qk,kd->qd",
+        symbols=("w", "v"),
     ),
     Stage(
         "concatenated",
@@ -268,9 +361,17 @@ STAGES: tuple[Stage, ...] = (
         "×W_O",
         (("concatenated",),),
         "projection",
+        symbols=("y",),
     ),
     Stage(
-        "attention_normed", _QF, N_("output normed"), "norm(o)", N_("norm"), (("attention_output",),), "row"
+        "attention_normed",
+        _QF,
+        N_("output normed"),
+        "norm(o)",
+        N_("norm"),
+        (("attention_output",),),
+        "row",
+        symbols=("o",),
     ),
     Stage(
         "residual_1",
@@ -280,6 +381,7 @@ STAGES: tuple[Stage, ...] = (
         "+ x",
         (SITE_INPUTS, ("attention_normed", "attention_output")),
         "same_cell",
+        symbols=("x", "o"),
     ),
     Stage(
         "norm_2",
@@ -289,8 +391,18 @@ STAGES: tuple[Stage, ...] = (
         N_("norm"),
         ((*_AFTER_FFN, *_AFTER_ATTENTION, *SITE_INPUTS),),
         "row",
+        symbols=("x y z o f",),
     ),
-    Stage("router", _QE, N_("router"), "r = x W_router", "×W_router", (_FFN_INPUT,), "projection"),
+    Stage(
+        "router",
+        _QE,
+        N_("router"),
+        "r = x W_router",
+        "×W_router",
+        (_FFN_INPUT,),
+        "projection",
+        symbols=("x",),
+    ),
     Stage(
         "routing",
         _QE,
@@ -300,13 +412,32 @@ STAGES: tuple[Stage, ...] = (
         (("router",),),
         "row",
         signed=False,
+        symbols=("r",),
     ),
-    Stage("ffn_gate", _QF, N_("gate"), "g = x W_gate", "×W_gate", (_FFN_INPUT,), "projection"),
-    Stage("ffn_up", _QF, N_("up"), "u = x W_up", "×W_up", (_FFN_INPUT,), "projection"),
     Stage(
-        "ffn_hidden", _QF, N_("hidden"), "h = act(u)", N_("act"), (("ffn_gate",), ("ffn_up",)), "same_cell"
+        "ffn_gate", _QF, N_("gate"), "g = x W_gate", "×W_gate", (_FFN_INPUT,), "projection", symbols=("x",)
     ),
-    Stage("ffn_routed", _QF, N_("routed"), "h · G", "· G", (("ffn_hidden",), ("routing",)), "routed"),
+    Stage("ffn_up", _QF, N_("up"), "u = x W_up", "×W_up", (_FFN_INPUT,), "projection", symbols=("x",)),
+    Stage(
+        "ffn_hidden",
+        _QF,
+        N_("hidden"),
+        "h = act(u)",
+        N_("act"),
+        (("ffn_gate",), ("ffn_up",)),
+        "same_cell",
+        symbols=("gate", "up"),
+    ),
+    Stage(
+        "ffn_routed",
+        _QF,
+        N_("routed"),
+        "h · G",
+        "· G",
+        (("ffn_hidden",), ("routing",)),
+        "routed",
+        symbols=("h", "G"),
+    ),
     Stage(
         "ffn_output",
         _QF,
@@ -315,8 +446,11 @@ STAGES: tuple[Stage, ...] = (
         "×W_down",
         (("ffn_routed", "ffn_hidden"),),
         "projection",
+        symbols=("h",),
     ),
-    Stage("ffn_normed", _QF, N_("FFN normed"), "norm(f)", N_("norm"), (("ffn_output",),), "row"),
+    Stage(
+        "ffn_normed", _QF, N_("FFN normed"), "norm(f)", N_("norm"), (("ffn_output",),), "row", symbols=("f",)
+    ),
     Stage(
         "residual_2",
         _QF,
@@ -325,9 +459,19 @@ STAGES: tuple[Stage, ...] = (
         "+ y",
         (("norm_1", "residual_1"), ("ffn_normed", "ffn_output")),
         "same_cell",
+        symbols=("y", "f"),
     ),
-    Stage("output", _QF, N_("output"), "norm(z)", N_("norm"), (_RESULT,), "row"),
-    Stage("transform", _QF, N_("transform"), "t = o W_T", "×W_T", (("output", *_RESULT),), "projection"),
+    Stage("output", _QF, N_("output"), "norm(z)", N_("norm"), (_RESULT,), "row", symbols=("z y o f",)),
+    Stage(
+        "transform",
+        _QF,
+        N_("transform"),
+        "t = o W_T",
+        "×W_T",
+        (("output", *_RESULT),),
+        "projection",
+        symbols=("o",),
+    ),
     Stage(
         "transform_hidden",
         _QF,
@@ -336,6 +480,7 @@ STAGES: tuple[Stage, ...] = (
         N_("act"),
         (("transform",),),
         "same_cell",
+        symbols=("t",),
     ),
     Stage(
         "transform_normed",
@@ -345,6 +490,7 @@ STAGES: tuple[Stage, ...] = (
         N_("norm"),
         (("transform_hidden",),),
         "row",
+        symbols=("h",),
     ),
     Stage(
         "logits",
@@ -354,6 +500,7 @@ STAGES: tuple[Stage, ...] = (
         "· eᵀ",
         ((*_TRANSFORMED, "output", *_RESULT), ("tokens_embedded",)),
         "qd,wd->qw",
+        symbols=("o h", "e"),
     ),
     Stage(
         "probabilities",
@@ -364,6 +511,7 @@ STAGES: tuple[Stage, ...] = (
         (("logits",),),
         "row",
         signed=False,
+        symbols=("l",),
     ),
 )
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from attnviz.errors import FieldError, message_of
 from attnviz.gui.forms.fields import FormField
@@ -14,6 +14,7 @@ from attnviz.gui.forms.rows import Row, SliderRow, make_row
 from attnviz.gui.forms.subject import S, Subject
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.boxes import in_column
 from attnviz.model.spec.document import Document
 
 
@@ -27,9 +28,7 @@ class Form(QWidget):
         self.rows: tuple[Row[Any], ...] = tuple(make_row(field, subject, store) for field in fields)
         self._store, self._is_marked = store, False
         store.rejected.connect(self._on_rejected)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(GRID - 2)
+        column = in_column(self, spacing=GRID - 2)
         for row in self.rows:
             row.hide()  # until `refresh` knows which apply: a first layout must not make room for all
             column.addWidget(row)

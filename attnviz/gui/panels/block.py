@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, QTimer, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.stage_heat import highlight
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.boxes import in_column, in_row
 from attnviz.gui.widgets.formula_line import FormulaLine
 from attnviz.gui.widgets.pictures.block_diagram import BlockDiagram, shape_text
 from attnviz.gui.widgets.scroll import clear_scroll
@@ -41,9 +42,7 @@ class BlockPanel(Panel):
         super().__init__(store, parent)
         self.formulas = tuple(FormulaLine(f"site_formula_{line}") for line in range(LINES))
         row = QWidget()
-        line = QHBoxLayout(row)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.setSpacing(2 * GRID)
+        line = in_row(row, spacing=2 * GRID)
         for formula in self.formulas:
             formula.setFont(number_font(FORMULA_PX))
             formula.stage_pointed.connect(store.set_stage_hover)
@@ -70,10 +69,7 @@ class BlockPanel(Panel):
         self._laid_out.setSingleShot(True)
         self._laid_out.setInterval(0)
         self._laid_out.timeout.connect(self._bring_into_sight)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(GRID // 2)
-        column.addWidget(self._formula_scroll)
+        column = in_column(self, self._formula_scroll, spacing=GRID // 2)
         column.addWidget(self._scroll, 1)
 
     def sizeHint(self) -> QSize:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
 from attnviz.gui.forms.marks import Mark
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.stage_heat import numbered
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.combo import DropDown
 from attnviz.gui.widgets.numbers.block import laid_over
 from attnviz.gui.widgets.numbers.grid import NumberGrid
@@ -52,9 +53,7 @@ class MatricesPanel(Panel):
         row = QHBoxLayout()
         row.addWidget(self._choice)
         row.addWidget(self._facts, 1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(GRID)
+        column = in_column(self, spacing=GRID)
         column.addLayout(row)
         column.addWidget(self.grid, 1)
         set_tone("muted", self._facts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 from PySide6.QtCore import QSize, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
 from attnviz.errors import FieldError, Message
 from attnviz.gui.forms.marks import Mark
@@ -13,6 +13,7 @@ from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.boxes import in_column, in_row
 from attnviz.gui.widgets.chips import TokenChips
 from attnviz.gui.widgets.control import Gesture
 from attnviz.gui.widgets.document_text import DocumentText
@@ -77,9 +78,7 @@ class TokensPanel(Panel):
         self._count.gesture_finished.connect(store.end_gesture)
         self._fold = FoldButton(self)
         self._header = QWidget()
-        top = QHBoxLayout(self._header)
-        top.setContentsMargins(0, 0, 0, 0)
-        top.setSpacing(GRID // 2)
+        top = in_row(self._header, spacing=GRID // 2)
         top.addStretch(1)
         top.addWidget(self._count)
         top.addWidget(self._fold)
@@ -257,10 +256,7 @@ class TokensPanel(Panel):
         row.addWidget(self._split_label)
         row.addWidget(self._splitting)
         row.addStretch(1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(GRID)
-        column.addWidget(self._line)
+        column = in_column(self, self._line, spacing=GRID)
         column.addWidget(self.chips, 1)
         column.addLayout(row)
 

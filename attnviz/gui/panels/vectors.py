@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QWidget
 
 from attnviz.core.text import visible
 from attnviz.gui.forms.marks import Mark
@@ -14,6 +14,7 @@ from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.stage_heat import numbered
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.boxes import in_column, in_row
 from attnviz.gui.widgets.fold_button import FoldButton
 from attnviz.gui.widgets.numbers.block import laid_over
 from attnviz.gui.widgets.numbers.drag import DragNumber
@@ -65,9 +66,7 @@ class VectorsPanel(Panel):
         self._sequence.changed.connect(self._on_sequence)
         self.pager = ColumnPager(self.grid)
         self._header = QWidget()
-        top = QHBoxLayout(self._header)
-        top.setContentsMargins(0, 0, 0, 0)
-        top.setSpacing(GRID)
+        top = in_row(self._header, spacing=GRID)
         top.addStretch(1)
         top.addWidget(self._sequence)
         top.addWidget(self.pager)
@@ -191,8 +190,6 @@ class VectorsPanel(Panel):
         row.addWidget(self._seed_label)
         row.addWidget(self._seed)
         row.addWidget(self._dice)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(GRID // 2)
+        column = in_column(self, spacing=GRID // 2)
         column.addWidget(self.grid, 1)
         column.addLayout(row)

@@ -7,11 +7,12 @@ from pathlib import Path
 
 from PySide6.QtCore import QDate, QLocale, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent
-from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from attnviz.core.text import visible
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, RADIUS
+from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.button import PaintedButton
 from attnviz.gui.widgets.control import draw_focus_ring, plain_tooltip
 from attnviz.i18n import _, current_language
@@ -95,9 +96,7 @@ class RecentList(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.rows: list[RecentRow] = []
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(0, 0, 0, 0)
-        self._column.setSpacing(0)
+        self._column = in_column(self, spacing=0)
         self._column.addStretch(1)
 
     def set_paths(self, paths: tuple[Path, ...]) -> None:

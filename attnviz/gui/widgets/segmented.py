@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPainterPath, QPaintEvent, QPen
-from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QSizePolicy, QWidget
+from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 
 from attnviz.gui.look.theme import RADIUS, Theme
+from attnviz.gui.widgets.boxes import in_row
 from attnviz.gui.widgets.button import rove
 from attnviz.gui.widgets.control import Availability, Control, active_theme, draw_focus_ring
 
@@ -113,9 +114,7 @@ class Segmented(Control):
         super().__init__(parent)
         self._segments: dict[str, _Segment] = {}
         self._value = value
-        self._row = QHBoxLayout(self)
-        self._row.setContentsMargins(0, 0, 0, 0)
-        self._row.setSpacing(0)
+        self._row = in_row(self, spacing=0)
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self.setAccessibleName(name)
         self.set_options(options)

@@ -6,9 +6,10 @@ import math
 
 from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QSlider, QWidget
+from PySide6.QtWidgets import QLabel, QSizePolicy, QSlider, QWidget
 
 from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.widgets.boxes import in_row
 from attnviz.gui.widgets.control import Availability, Control, active_theme, draw_focus_ring, plain_tooltip
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.i18n import _
@@ -141,10 +142,7 @@ class SliderField(Control):
             step=step,
         )
         self.number.setObjectName("slider_number")
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(GRID)
-        row.addWidget(self._label)
+        row = in_row(self, self._label, spacing=GRID)
         row.addWidget(self.track, 1)
         row.addWidget(self.number)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)

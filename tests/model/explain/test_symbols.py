@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 import attnviz
 from attnviz.model.explain.formulas.stages import stage_formula
-from attnviz.model.explain.formulas.symbols import READ_SYMBOLS, site_lines, stage_parts
+from attnviz.model.explain.formulas.symbols import site_lines, stage_parts
 from attnviz.model.spec.block import Norm
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.stages import STAGES, inputs
@@ -39,7 +39,7 @@ def test_the_line_of_a_site_names_stages_that_there_are(name: str) -> None:
 def test_every_input_of_every_stage_has_its_symbols() -> None:
     for stage in STAGES:
         if stage.reads and stage.id != "concatenated":
-            assert len(READ_SYMBOLS[stage.id]) == len(stage.reads), stage.id
+            assert len(stage.symbols) == len(stage.reads), stage.id
 
 
 def test_symbols_of_a_rotated_score() -> None:

@@ -16,6 +16,7 @@ from attnviz.gui.panels.architecture.canvas import ArchitectureCanvas, SiteEntry
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.stage_heat import highlight, stage_content
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.empty_state import EmptyState
 from attnviz.gui.widgets.heat.content import NO_HIGHLIGHT, HeatContent, Highlight
 from attnviz.gui.widgets.scroll import clear_scroll
@@ -209,9 +210,7 @@ class ArchitecturePanel(Panel):
         line.addWidget(self._sum, 1)
         line.addWidget(self._pointed, 1)
         filled = QWidget()
-        column = QVBoxLayout(filled)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(2)
+        column = in_column(filled, spacing=2)
         column.addLayout(line)
         column.addWidget(self._scroll, 1)
         self._stack = QStackedWidget()

@@ -31,6 +31,7 @@ from attnviz.gui.panels.cost.question import (
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.stage_heat import differ_in_vectors_alone
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.control import plain_tooltip
@@ -180,10 +181,7 @@ class CostPanel(Panel):
         top.addWidget(self._side)
         top.addWidget(self._copy)
         self._drawing = QWidget()
-        drawing = QVBoxLayout(self._drawing)
-        drawing.setContentsMargins(0, 0, 0, 0)
-        drawing.setSpacing(0)
-        drawing.addWidget(self._caption)
+        drawing = in_column(self._drawing, self._caption, spacing=0)
         drawing.addWidget(self.curve, 1)
         self._fields_scroll = clear_scroll(self.fields, sideways=False)
         body = QHBoxLayout()

@@ -23,6 +23,7 @@ from attnviz.gui.panels.decoding.part import DecodingPart
 from attnviz.gui.panels.decoding.slots import Slot as Place
 from attnviz.gui.panels.decoding.slots import SlotMap, slot_groups
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.boxes import in_row
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.elided import ElidedLabel
 from attnviz.gui.widgets.numbers.drag import DragNumber
@@ -240,9 +241,7 @@ class CachePanel(DecodingPart):
         bytes_.addLayout(grid)
         bytes_.addWidget(self._terms)
         bytes_.addStretch(1)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(2 * GRID)
+        row = in_row(self, spacing=2 * GRID)
         row.addLayout(places, 1)
         row.addWidget(self._errors)
         row.addLayout(bytes_)

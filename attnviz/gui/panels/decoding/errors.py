@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QGridLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
 from attnviz.compute.decoding import Decoded
 from attnviz.compute.storage import StoredError, step_errors
@@ -18,6 +18,7 @@ from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.gui.panels.decoding.counts import plain_label
 from attnviz.gui.panels.decoding.names import names_of
+from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _
@@ -146,9 +147,7 @@ class ErrorTable(QWidget):
                 label.setFont(number_font(TEXT_PX - 1))
                 label.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
                 grid.addWidget(label, place, column)
-        column_ = QVBoxLayout(self)
-        column_.setContentsMargins(0, 0, 0, 0)
-        column_.setSpacing(GRID // 2)
+        column_ = in_column(self, spacing=GRID // 2)
         column_.addLayout(grid)
         column_.addWidget(self._given_up)
         column_.addStretch(1)

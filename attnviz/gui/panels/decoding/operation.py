@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QWidget
 
 from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.widgets.boxes import in_column, in_row
 from attnviz.gui.widgets.control import active_theme, plain_tooltip
 from attnviz.gui.widgets.grip import Grip, gap_at, place_in
 from attnviz.gui.widgets.slider_field import SliderField
@@ -69,9 +70,7 @@ class OperationRow(QWidget):
         label = self.slider.findChild(QLabel, "slider_label")
         assert isinstance(label, QLabel)
         label.hide()
-        line = QHBoxLayout(self)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.setSpacing(GRID // 2)
+        line = in_row(self, spacing=GRID // 2)
         arrows = QHBoxLayout()
         arrows.setSpacing(0)
         arrows.addWidget(self.earlier)
@@ -169,9 +168,7 @@ class OperationList(QWidget):
         self._applied: tuple[OperationRow, ...] = ()
         self._dragged: OperationRow | None = None
         self._gap = 0
-        self._order = QVBoxLayout(self)
-        self._order.setContentsMargins(0, 0, 0, 0)
-        self._order.setSpacing(0)
+        self._order = in_column(self, spacing=0)
         for row in self.rows:
             row.changed.connect(self._on_changed)
             row.moved.connect(self._on_moved)

@@ -23,6 +23,7 @@ from attnviz.gui.panels.decoding.names import names_of
 from attnviz.gui.panels.decoding.operation import OperationList
 from attnviz.gui.panels.decoding.part import DecodingPart
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.boxes import in_row
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.dice import HIGHEST_SEED, Dice
 from attnviz.gui.widgets.document_line import DocumentLine
@@ -265,9 +266,7 @@ class SamplingPanel(DecodingPart):
         shown.addWidget(self._titles)
         self._rows_scroll = clear_scroll(self._bars, sideways=False)
         shown.addWidget(self._rows_scroll, 1)
-        row_ = QHBoxLayout(self)
-        row_.setContentsMargins(0, 0, 0, 0)
-        row_.setSpacing(GRID + 2)
+        row_ = in_row(self, spacing=GRID + 2)
         self._scroll = clear_scroll(self._operations, sideways=False)
         row_.addWidget(self._scroll, 4)
         row_.addLayout(stop, 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSize, Qt, Slot
-from PySide6.QtWidgets import QLabel, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from attnviz.core.text import number
 from attnviz.gui.look.fonts import ui_font
@@ -13,6 +13,7 @@ from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.gradients.plot import CurvePlot
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.pictures.bars import Bars
 from attnviz.gui.widgets.scroll import clear_scroll
@@ -60,11 +61,7 @@ class GradientsPanel(Panel):
         self.bars.clicked.connect(self._on_bar)
         self._places: tuple[tuple[str, str], ...] = ()
         self._scroll = clear_scroll(self.bars, sideways=False)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(GRID // 2)
-        column.addWidget(self._choice)
-        column.addWidget(self._says)
+        column = in_column(self, self._choice, self._says, spacing=GRID // 2)
         column.addWidget(self.plot, 1)
         column.addWidget(self._scroll, 1)
         set_tone("muted", self._says)

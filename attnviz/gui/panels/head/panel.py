@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtGui import QFont
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
 from attnviz.core.text import isolated, number, visible
 from attnviz.gui.live.head_names import LONGEST
@@ -12,6 +12,7 @@ from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.document_line import DocumentLine
@@ -69,9 +70,7 @@ class HeadPanel(Panel):
             button.clicked.connect(act)
             row.addWidget(button)
         row.addStretch(1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(GRID)
+        column = in_column(self, spacing=GRID)
         top = QHBoxLayout()
         top.addWidget(self._title, 1)
         top.addWidget(self._name, 1)

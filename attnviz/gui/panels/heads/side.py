@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.heads.sites import SiteChooser
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.i18n import _
@@ -33,9 +34,7 @@ class HeadsSide(QWidget):
         top.setSpacing(GRID)
         top.addWidget(self.order, 1)
         top.addWidget(self.sites.alike)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(2)
+        column = in_column(self, spacing=2)
         column.addLayout(top)
         column.addWidget(self.sites)
         column.addStretch(1)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QHBoxLayout, QToolButton, QWidget
+from PySide6.QtWidgets import QToolButton, QWidget
 
 from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.boxes import in_row
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.toggle import Toggle
@@ -34,9 +35,7 @@ class SiteChooser(QWidget):
         self._combo.setObjectName("site_combo")
         self._combo.changed.connect(self._on_chosen)
         self._before, self._after = QToolButton(), QToolButton()
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(2)
+        row = in_row(self, spacing=2)
         row.addWidget(self._combo, 1)
         for place, button, text, name in (
             (0, self._before, "‹", "site_before"),

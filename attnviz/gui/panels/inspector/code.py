@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QGuiApplication, QTextOption
-from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QSizePolicy, QWidget
 
 from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
+from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.control import Control, plain_tooltip
 from attnviz.gui.widgets.segmented import Segmented
@@ -114,10 +115,7 @@ class CodeFold(Control):
         controls.addWidget(self._library)
         controls.addWidget(self._copy)
         controls.addStretch(1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(GRID // 2)
-        column.addWidget(self._fold)
+        column = in_column(self, self._fold, spacing=GRID // 2)
         column.addLayout(controls)
         column.addWidget(self.text)
         # Neither a long title nor wide lines widen the dock.

@@ -15,6 +15,7 @@ from attnviz.gui.panels.inspector.path import InspectorPath
 from attnviz.gui.panels.inspector.start import InspectorStart
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.boxes import in_column
 from attnviz.i18n import _
 from attnviz.model.explain.arithmetic.cell import exists, explain
 from attnviz.model.explain.arithmetic.reading import stage_symbol
@@ -231,10 +232,7 @@ class InspectorPanel(Panel):
 
     def _lay_out(self) -> None:
         filled = QWidget()
-        column = QVBoxLayout(filled)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(GRID // 2)
-        column.addWidget(self._path_line)
+        column = in_column(filled, self._path_line, spacing=GRID // 2)
         column.addWidget(self.page, 1)
         self._stack = QStackedWidget()
         self._stack.addWidget(self._empty)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QLabel, QSizePolicy, QToolButton, QWidget
 
 from attnviz.gui.look.theme import GRID, LIGHT, Theme
+from attnviz.gui.widgets.boxes import in_row
 from attnviz.gui.widgets.control import MOUSE_ONLY
 from attnviz.gui.widgets.elided import WholeLabel
 from attnviz.gui.widgets.tone import set_tone
@@ -67,11 +68,7 @@ class InspectorPath(QWidget):
         for part in (self._back, self._hint, self._lock):
             part.setProperty(MOUSE_ONLY, True)
         self._lock.setObjectName("inspector_lock")
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(GRID // 2)
-        for widget in (self._back, *self._crumbs, self._title):
-            row.addWidget(widget)
+        row = in_row(self, self._back, *self._crumbs, self._title, spacing=GRID // 2)
         row.addStretch(1)
         row.addWidget(self._lock)
         row.addWidget(self._hint)

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.inspector.tries import TITLE, TRIES
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.control import Control
 from attnviz.gui.widgets.link_line import LinkLine
 from attnviz.gui.widgets.scroll import clear_scroll
@@ -31,10 +32,7 @@ class InspectorStart(Control):
             label.setWordWrap(True)
         self._lines = {row.id: LinkLine() for row in TRIES}
         content = QWidget()
-        column = QVBoxLayout(content)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(GRID // 2)
-        column.addWidget(self._says)
+        column = in_column(content, self._says, spacing=GRID // 2)
         column.addSpacing(GRID)
         column.addWidget(self._title)
         for row in TRIES:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, Signal, Slot
-from PySide6.QtWidgets import QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QScrollArea, QWidget
 
 from attnviz.analysis.lens import Lens
 from attnviz.core.text import number, visible
@@ -12,6 +12,7 @@ from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.gui.panels.lens.canvas import LensCanvas
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.elided import ElidedLabel
 from attnviz.gui.widgets.empty_state import EmptyState
 from attnviz.gui.widgets.token_table import At
@@ -47,10 +48,7 @@ class LensPanel(Panel):
         self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._scroll.viewport().setAutoFillBackground(False)
         self.canvas.setAutoFillBackground(False)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(GRID // 2)
-        column.addWidget(self._says)
+        column = in_column(self, self._says, spacing=GRID // 2)
         column.addWidget(self._scroll, 1)
         column.addWidget(self._empty, 1)
         store.opened.connect(self._on_opened)

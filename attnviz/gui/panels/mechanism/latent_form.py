@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from attnviz.core.text import number
 from attnviz.engines.decode.run import ITEMSIZE
@@ -22,6 +22,7 @@ from attnviz.gui.panels.mechanism.norm import NormLine, NormSlot
 from attnviz.gui.panels.mechanism.seen import SeenBySite
 from attnviz.gui.panels.mechanism.weights import WeightLines, WeightSlot
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.tone import Tone
 from attnviz.i18n import N_, _
 from attnviz.model.edit.latent import (
@@ -106,11 +107,7 @@ class LatentForm(QWidget):
             for slot in self._norm_slots()
         )
         self._lines = WeightLines(self, store, tuple(self._slot(role) for role in SYMBOLS))
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(GRID - 2)
-        for widget in (self._form, *self._norms):
-            column.addWidget(widget)
+        column = in_column(self, self._form, *self._norms, spacing=GRID - 2)
         column.addLayout(self._lines)
         for part in (self, self.picture, self.note):
             part.hide()  # a first layout must not make room for what may not apply

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any, Generic
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QWidget
 
 from attnviz.gui.forms.marks import Mark
 from attnviz.gui.forms.subject import S, Subject
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.boxes import in_column, in_row
 from attnviz.gui.widgets.breaking_line import BreakingLine
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.numbers.drag import DragNumber
@@ -122,11 +123,7 @@ class NormLine(QWidget, Generic[S]):
         self._numbers.line.addWidget(_beside(self._eps_label, self.eps))
         self._numbers.line.addStretch(1)
         self._numbers.line.addWidget(_beside(self.gain, self.bias))
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(GRID // 2)
-        column.addWidget(first)
-        column.addWidget(self._numbers)
+        in_column(self, first, self._numbers, spacing=GRID // 2)
 
     def _commit(self, change: Callable[[Norm | None], Norm | None]) -> None:
         def edited(subject: S) -> S:
@@ -153,11 +150,7 @@ class NormLine(QWidget, Generic[S]):
 
 def _beside(*widgets: QWidget) -> QWidget:
     made = QWidget()
-    line = QHBoxLayout(made)
-    line.setContentsMargins(0, 0, 0, 0)
-    line.setSpacing(GRID)
-    for widget in widgets:
-        line.addWidget(widget)
+    in_row(made, *widgets, spacing=GRID)
     return made
 
 

@@ -28,8 +28,8 @@ from attnviz.model.fields import place_in_attention
 from attnviz.model.positions import POSITIONS, n_rotated, rotation
 from attnviz.model.scalings import SCALING_BY_RECORD, SCALINGS
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.parts import Rope, Sinusoidal
-from attnviz.model.spec.positions import DrawnTable, TransformerXl
+from attnviz.model.spec.parts import Rope
+from attnviz.model.spec.positions import DrawnTable
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
 from attnviz.model.trace import Trace
@@ -48,18 +48,6 @@ def _options(kinds: Set[str]) -> tuple[Option, ...]:
 
 def _is_rope(site: Site) -> bool:
     return isinstance(site.position, Rope)
-
-
-def _is_sinusoidal(site: Site) -> bool:
-    return isinstance(site.position, Sinusoidal)
-
-
-def _is_xl(site: Site) -> bool:
-    return isinstance(site.position, TransformerXl)
-
-
-def _has_start(site: Site) -> bool:
-    return hasattr(site.position, "start")
 
 
 def _has_table(site: Site) -> bool:

@@ -6,11 +6,12 @@ from typing import Any
 
 from msgspec.structs import replace
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.mechanism.head_numbers import HeadNumbers
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.button import Button
 from attnviz.i18n import N_, _
 from attnviz.model.edit.switching import set_slope
@@ -40,10 +41,7 @@ class AlibiSlopes(QWidget):
         self._reset = Button()
         self._reset.setObjectName("alibi_reset_button")
         self._reset.clicked.connect(self._on_reset)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(GRID - 2)
-        column.addWidget(self._numbers)
+        column = in_column(self, self._numbers, spacing=GRID - 2)
         column.addWidget(self._reset, 0, Qt.AlignmentFlag.AlignRight)
 
     def refresh(self) -> None:

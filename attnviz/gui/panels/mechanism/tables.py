@@ -12,16 +12,12 @@ from attnviz.model.edit.paths import putting
 from attnviz.model.edit.switching import set_buckets
 from attnviz.model.operands.matrices import table_array
 from attnviz.model.spec.arrays import Matrix
-from attnviz.model.spec.positions import DrawnTable, Learned, T5Buckets, WrittenTable
+from attnviz.model.spec.positions import DrawnTable, T5Buckets, WrittenTable
 from attnviz.model.spec.site import Site
 
 LONGEST = 100_000
 MOST_BUCKETS = 1024
 FARTHEST = 1_000_000
-
-
-def _is_learned(site: Site) -> bool:
-    return isinstance(site.position, Learned)
 
 
 def _is_t5(site: Site) -> bool:

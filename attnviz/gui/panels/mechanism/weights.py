@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QWidget
+from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
 from attnviz.gui.forms.marks import Mark
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.boxes import in_row
 from attnviz.gui.widgets.breaking_line import BreakingLine
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.dice import HIGHEST_SEED, Dice
@@ -74,9 +75,7 @@ class WeightLines(QGridLayout):
         self._biases = QLabel(owner)
         self._biases.setTextFormat(Qt.TextFormat.PlainText)
         biases, toggles = BreakingLine(owner), QWidget()
-        beside = QHBoxLayout(toggles)
-        beside.setContentsMargins(0, 0, 0, 0)
-        beside.setSpacing(GRID - 2)
+        beside = in_row(toggles, spacing=GRID - 2)
         for line in self.lines:
             beside.addWidget(line.bias)
         biases.line.addWidget(self._biases)

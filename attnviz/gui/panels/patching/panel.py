@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from PySide6.QtCore import QSize, Qt, Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QScrollArea, QWidget
 
 from attnviz.core.text import isolated, number, visible
 from attnviz.gui.live.patching import PatchAsked
@@ -15,6 +15,7 @@ from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.panels.patching.canvas import PatchCanvas
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.document_line import DocumentLine
@@ -96,9 +97,7 @@ class PatchingPanel(Panel):
         for part in (self._of, self._answer, self._in, self._against):
             second.addWidget(part)
         second.addStretch(1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(GRID // 2)
+        column = in_column(self, spacing=GRID // 2)
         for row in (top, second):
             row.setSpacing(GRID)
             column.addLayout(row)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QWidget
 
 from attnviz.core.text import elide, number, visible
 from attnviz.gui.look.fonts import ui_font
@@ -12,6 +12,7 @@ from attnviz.gui.panels.panel import Panel
 from attnviz.gui.panels.positions.legend import Legend
 from attnviz.gui.panels.positions.plot import DistancePlot
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.tone import set_tone
@@ -55,10 +56,7 @@ class PositionsPanel(Panel):
         body.addWidget(self.plot, 1)
         body.addWidget(self.wave, 0, Qt.AlignmentFlag.AlignTop)
         body.addWidget(self.legend)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(2)
-        column.addWidget(self._caption)
+        column = in_column(self, self._caption, spacing=2)
         column.addLayout(body, 1)
         set_tone("muted", self._caption)
 

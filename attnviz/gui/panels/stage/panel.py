@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import structs
 from PySide6.QtCore import QSize, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from attnviz.core.text import isolated, visible
 from attnviz.gui.caption import DocumentCaption
@@ -20,6 +20,7 @@ from attnviz.gui.panels.stage.header import StageHeader
 from attnviz.gui.panels.stage.side import Side
 from attnviz.gui.stage_heat import highlight, short_title, stage_content, stage_title
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.heat.map import HeatContent, HeatMap
 from attnviz.gui.widgets.lines.view import WordLinesView
 from attnviz.gui.widgets.pictures.patches import PatchesView, PatchPictures
@@ -81,11 +82,7 @@ class StageViewPanel(Panel):
         self._stroke_blocks = True
         self._caption = DocumentCaption(store, self)  # without a parent it would be a window of its own
         self._header.add_opener(self._caption.opener)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self._caption)
-        column.addWidget(self._gradients)
+        column = in_column(self, self._caption, self._gradients, spacing=0)
         row = QHBoxLayout()
         row.setSpacing(2 * GRID)
         column.addLayout(row, 1)

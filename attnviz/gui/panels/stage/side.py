@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QWidget
 
 from attnviz.core.text import isolated, visible
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.stage_heat import highlight
+from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.pictures.bars import Bars
 from attnviz.gui.widgets.scroll import clear_scroll
@@ -45,10 +46,7 @@ class Side(QWidget):
         self._first_bar = 0
         self._output_side = OUTPUT_SIDE
         self._shown: tuple[SiteTrace, View] | None = None
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(GRID // 2)
-        column.addWidget(self._output_title)
+        column = in_column(self, self._output_title, spacing=GRID // 2)
         column.addWidget(self._output, 0, Qt.AlignmentFlag.AlignLeft)
         column.addSpacing(GRID)
         column.addWidget(self._row_title)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QWidget
+from PySide6.QtWidgets import QLabel, QToolButton, QWidget
 
+from attnviz.gui.widgets.boxes import in_row
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.numbers.view import GridView
 from attnviz.gui.widgets.tone import set_tone
@@ -21,10 +22,7 @@ class ColumnPager(QWidget):
         self._grid = grid
         self._label, self._before, self._after = QLabel(), QToolButton(), QToolButton()
         self._label.setObjectName("columns_label")
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(2)
-        row.addWidget(self._label)
+        row = in_row(self, self._label, spacing=2)
         for button, text, name in (
             (self._before, "‹", "columns_before"),
             (self._after, "›", "columns_after"),

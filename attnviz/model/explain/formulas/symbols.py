@@ -23,54 +23,6 @@ class Part:
 
 Parts = tuple[Part, ...]
 
-READ_SYMBOLS: dict[str, tuple[tuple[str, ...], ...]] = {
-    "x": (("e",),),
-    "x_normed": (("x",),),
-    "norm_1": (("x", "y", "o"),),
-    "q_latent": (("x",),),
-    "q_latent_normed": (("c_Q",),),
-    "q": (("x", "c_Q"),),
-    "latent_projected": (("x",),),
-    "latent": (("x", "c"),),
-    "rope_key": (("x",),),
-    "k": (("x", "c"), ("kᴿ",)),
-    "v": (("x", "c"),),
-    "q_normed": (("q",),),
-    "k_normed": (("k",),),
-    "q_rotated": (("q",),),
-    "k_rotated": (("k",),),
-    "v_rotated": (("v",),),
-    "scores": (("q",), ("k",)),
-    "relative": (("s",), ("q",), ("k",)),
-    "scaled": (("s",),),
-    "capped": (("s",),),
-    "biased": (("s",),),
-    "masked": (("s",),),
-    "weights": (("s",),),
-    "dropped": (("w",),),
-    "mixed": (("w",), ("v",)),
-    "attention_output": (("y",),),
-    "attention_normed": (("o",),),
-    "residual_1": (("x",), ("o",)),
-    "norm_2": (("x", "y", "z", "o", "f"),),
-    "router": (("x",),),
-    "routing": (("r",),),
-    "ffn_gate": (("x",),),
-    "ffn_up": (("x",),),
-    "ffn_hidden": (("gate",), ("up",)),
-    "ffn_routed": (("h",), ("G",)),
-    "ffn_output": (("h",),),
-    "ffn_normed": (("f",),),
-    "residual_2": (("y",), ("f",)),
-    "output": (("z", "y", "o", "f"),),
-    "transform": (("o",),),
-    "transform_hidden": (("t",),),
-    "transform_normed": (("h",),),
-    "logits": (("o", "h"), ("e",)),
-    "probabilities": (("l",),),
-}
-"""For every input of a stage, in the order of `Stage.reads`: the symbols that its formula has for it."""
-
 _SYMBOL = re.compile("[A-Za-zα-ωᴿ]+(?:_[A-Za-z0-9]+)?[′\u0302]?")
 
 
@@ -94,9 +46,10 @@ def _named_inputs(stage: str, present: tuple[str, ...]) -> dict[str, str]:
     """The stage behind each symbol of an input that the trace has."""
     read = inputs(stage, present)
     named = {}
-    for candidates, symbols in zip(STAGE_BY_ID[stage].reads, READ_SYMBOLS.get(stage, ()), strict=False):
+    row = STAGE_BY_ID[stage]
+    for candidates, symbols in zip(row.reads, row.symbols, strict=False):
         found = next((source for source in read if source in candidates), "")
-        named.update({symbol: found for symbol in symbols if found})
+        named.update({symbol: found for symbol in symbols.split() if found})
     return named
 
 

@@ -25,6 +25,7 @@ from attnviz.gui.panels.decoding.links import Links, StepCells, shown_step_site
 from attnviz.gui.panels.decoding.names import names_of
 from attnviz.gui.panels.decoding.part import DecodingPart
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.elided import WholeLabel
 from attnviz.gui.widgets.pictures.row_matrix import RowMatrix
 from attnviz.gui.widgets.segmented import Segmented
@@ -307,10 +308,7 @@ class CachesPanel(DecodingPart):
             part.setLayout(layouts[id_])
             parts.addWidget(part, 1 if id_ == "token" else 3)
         self._body = QWidget()
-        body = QVBoxLayout(self._body)
-        body.setContentsMargins(0, 0, 0, 0)
-        body.setSpacing(2)
-        body.addWidget(self._weights)
+        body = in_column(self._body, self._weights, spacing=2)
         body.addSpacing(GRID // 2)
         body.addLayout(parts, 1)
         column = QVBoxLayout(self)

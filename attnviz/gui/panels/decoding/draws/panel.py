@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from attnviz.compute.decoding import Decoded
 from attnviz.compute.draws import Draw
@@ -14,6 +14,7 @@ from attnviz.gui.panels.decoding.draws.row import DrawRow
 from attnviz.gui.panels.decoding.names import names_of
 from attnviz.gui.panels.decoding.part import DecodingPart
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.boxes import in_column, in_row
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.dice import HIGHEST_SEED
@@ -48,19 +49,13 @@ class DrawsPanel(DecodingPart):
         self._others.clicked.connect(self._on_others)
         self._count_label = QLabel()
         self._header = QWidget()
-        title = QHBoxLayout(self._header)
-        title.setContentsMargins(0, 0, 0, 0)
-        title.setSpacing(GRID // 2)
-        for widget in (self._count_label, self._count):
-            title.addWidget(widget)
+        title = in_row(self._header, self._count_label, self._count, spacing=GRID // 2)
         title.addStretch(1)
         title.addWidget(self._others)
         self._empty = plain_label("draws_empty")
         self._empty.setWordWrap(True)
         lines = QWidget()
-        self._column = QVBoxLayout(lines)
-        self._column.setContentsMargins(0, 0, 0, 0)
-        self._column.setSpacing(GRID)
+        self._column = in_column(lines, spacing=GRID)
         self._column.addStretch(1)
         self._scroll = clear_scroll(lines, sideways=False)
         column = QVBoxLayout(self)

@@ -6,13 +6,14 @@ import math
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QToolButton, QWidget
+from PySide6.QtWidgets import QToolButton, QWidget
 
 from attnviz.compute.draws import Draw
 from attnviz.core.text import number
 from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.gui.panels.decoding.names import Names
 from attnviz.gui.panels.decoding.story.text import Chip, StoryText
+from attnviz.gui.widgets.boxes import in_row
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.i18n import _
 
@@ -37,9 +38,7 @@ class DrawRow(QWidget):
         self.text.set_shows_rest(True)
         self.text.set_text_px(TEXT_PX)
         self.text.chosen.connect(self._on_taken)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(GRID)
+        row = in_row(self, spacing=GRID)
         row.addWidget(self.button, 0, Qt.AlignmentFlag.AlignTop)
         row.addWidget(self.text, 1, Qt.AlignmentFlag.AlignTop)
 

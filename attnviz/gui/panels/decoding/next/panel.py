@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from attnviz.compute.decoding import Decoded
 from attnviz.core.text import isolated, number
@@ -17,6 +17,7 @@ from attnviz.gui.panels.decoding.names import names_of
 from attnviz.gui.panels.decoding.next.rows import NextRow, NextRows
 from attnviz.gui.panels.decoding.part import DecodingPart
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.boxes import in_column, in_row
 from attnviz.gui.widgets.elided import ElidedLabel, WholeLabel
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.segmented import Segmented
@@ -55,14 +56,8 @@ class NextPanel(DecodingPart):
         self._choice.setObjectName("decode_choice")
         self._choice.changed.connect(self._on_choice)
         self._header = QWidget()
-        title = QHBoxLayout(self._header)
-        title.setContentsMargins(0, 0, 0, 0)
-        title.setSpacing(GRID)
-        title.addWidget(self._place)
-        title.addWidget(self._choice)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(GRID // 2)
+        in_row(self._header, self._place, self._choice, spacing=GRID)
+        column = in_column(self, spacing=GRID // 2)
         self._scroll = clear_scroll(self._rows, sideways=False)
         column.addWidget(self._scroll, 1)
         column.addWidget(self._empty, 1)

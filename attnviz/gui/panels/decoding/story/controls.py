@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from PySide6.QtCore import QSize, Qt, Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QWidget
 
 from attnviz.core.text import isolated
 from attnviz.gui.live.player import END, Event, GoBy, GoTo, Pace, Toggle
@@ -14,6 +14,7 @@ from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.decoding.links import shown_step_site
 from attnviz.gui.panels.decoding.names import names_of
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.widgets.elided import ElidedLabel
 from attnviz.gui.widgets.numbers.drag import DragNumber
@@ -164,9 +165,7 @@ class PlayerControls(QWidget):
         self._store.edit(set_writing, self._last_writing if writes else None)
 
     def _lay_out(self) -> None:
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(2)
+        column = in_column(self, spacing=2)
         buttons, switches = QHBoxLayout(), QHBoxLayout()
         buttons.setSpacing(GRID // 2)
         for part in (*self._buttons.values(), self._speed, self._times):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from PySide6.QtCore import QPoint, QSize, Signal, Slot
 from PySide6.QtGui import QHideEvent, QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QFrame, QWidget
 
 from attnviz.compute.decoding import Decoded
 from attnviz.core.text import number
@@ -29,6 +29,7 @@ from attnviz.gui.panels.decoding.story.shading import (
 )
 from attnviz.gui.panels.decoding.story.text import LARGE_PX, LINE_PX, TEXT_PX, Chip, StoryText
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.boxes import in_row
 from attnviz.gui.widgets.chip_editor import ChipEditor
 from attnviz.gui.widgets.elided import WholeLabel
 from attnviz.gui.widgets.scroll import clear_scroll
@@ -245,11 +246,7 @@ class TextPanel(DecodingPart):
 
     def _lay_out(self) -> None:
         self._header = QWidget()
-        title = QHBoxLayout(self._header)
-        title.setContentsMargins(0, 0, 0, 0)
-        title.setSpacing(GRID)
-        for part in (self._notice, self._shading_title, self._shading, self._scale):
-            title.addWidget(part)
+        in_row(self._header, self._notice, self._shading_title, self._shading, self._scale, spacing=GRID)
         self._rule = QFrame()
         self._rule.setFrameShape(QFrame.Shape.VLine)
         self._rule.setFrameShadow(QFrame.Shadow.Plain)
