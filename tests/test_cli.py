@@ -264,8 +264,8 @@ REFUSED: tuple[tuple[list[str], str], ...] = (
         "toy-attention: dtype must be one of 'float16', 'bfloat16', 'float32', 'float64'; got 'int8'.",
     ),
     (
-        ["run", "toy-attention", "--dtype", "float16"],
-        "toy-attention: dtype must be one of 'float32', 'float64' on NumPy; got 'float16'.",
+        ["run", "toy-attention", "--dtype", "bfloat16"],
+        "toy-attention: dtype must be one of 'float16', 'float32', 'float64' on NumPy; got 'bfloat16'.",
     ),
     (
         ["run", "toy-attention", "--engine", "jax"],

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from attnviz.compute.decoding import decode_and_compare
+from attnviz.compute.execute import execute
 from attnviz.core.progress import Check, never_cancelled
 from attnviz.core.text import number
 from attnviz.errors import Message, verbatim
 from attnviz.model.caches import CACHES
-from attnviz.model.failures.checks import Finding, first_finding
+from attnviz.model.failures.checks import Finding, first_finding, moved
+from attnviz.model.spec.experiment import Experiment
 from attnviz.model.trace import Trace
 
 
-def first_failure(trace: Trace, reserve: int = 0, check: Check = never_cancelled) -> Finding | None:
+def first_failure(
+    trace: Trace, before: Experiment | None = None, reserve: int = 0, check: Check = never_cancelled
+) -> Finding | None:
     """The first finding in a run; without one, the first stage whose decoding differs from the full pass.
 
-    A document with an exact cache, or without one, is not decoded. `reserve` cores are left to others.
+    `before` is the experiment of which a sink was removed: its weights are compared with those of the run. A
+    document with an exact cache, or without one, is not decoded. `reserve` cores are left to others.
     """
+    if before is not None:
+        return moved(execute(before, trace.engine, trace.device, check=check, reserve=reserve), trace)
     found = first_finding(trace, check)
     writing = trace.experiment.writing
     if found is not None or writing is None or _is_exact(type(writing.cache)):

@@ -16,7 +16,7 @@ from attnviz.engines.constants import Constants
 from attnviz.engines.engine import EngineError, ForEach, Holding, as_they_are, one_by_one
 from attnviz.errors import FieldError, among
 
-NUMPY_DTYPES = ("float32", "float64")
+NUMPY_DTYPES = ("float16", "float32", "float64")
 
 BLOCK_BYTES = 512 * 1024
 """Size of one block of scores. It and its softmax stay in a core's second-level cache."""
@@ -47,7 +47,7 @@ def _ones(n: int, dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 class NumpyEngine:
-    """Computes with NumPy in float32 or float64.
+    """Computes with NumPy in float16 (whose products NumPy sums in float32), float32 or float64.
 
     `for_each` and `alone` are those of `Workers`; `constants` are those of an engine before this one.
     """

@@ -27,6 +27,9 @@ _WINDOW = Field(N_("last positions"), N_("Number of last positions that stay cac
 class CacheKind(Value, frozen=True):
     """Interface of every kind; most keep every position."""
 
+    restarts: ClassVar[bool] = False
+    """True if each pass counts its positions from 0, as if the cache were empty."""
+
     def kept(self, length: int) -> tuple[range, range]:
         """The positions that are left after `length` of them were appended: the first, and the last, ones."""
         return range(0), range(length)
@@ -92,7 +95,13 @@ class PagedCache(CacheKind, frozen=True, tag_field="kind", tag="paged"):
         return -(-length // self.block) * self.block
 
 
-Cache = FullCache | RingCache | SinkCache | QuantisedCache | PagedCache
+class RestartingCache(CacheKind, frozen=True, tag_field="kind", tag="restarting"):
+    """Every position, as it was made; but each pass adds and rotates by positions that begin at 0."""
+
+    restarts: ClassVar[bool] = True
+
+
+Cache = FullCache | RingCache | SinkCache | QuantisedCache | PagedCache | RestartingCache
 
 
 @dataclass(frozen=True)
@@ -150,6 +159,14 @@ CACHES: tuple[CacheRow, ...] = (
         N_("Blocks allocated as needed; the last one is partly empty"),
         "Kwon et al. 2023, PagedAttention",
         is_exact=True,
+    ),
+    CacheRow(
+        "restarting",
+        RestartingCache,
+        N_("restarting"),
+        N_("A fault: every pass counts its positions from 0, whatever the cache holds"),
+        N_("a program that forgets the offset of the cache"),
+        is_exact=False,
     ),
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from attnviz.compute.execute import execute
+from attnviz.compute.execute import execute, execute_decoding
 from attnviz.compute.failures import first_failure
 from attnviz.model.caches import PagedCache, QuantisedCache, RingCache
 from attnviz.model.edit.generation import set_cache
@@ -34,8 +34,31 @@ def test_an_inexact_cache_is_named_by_its_first_stage(cache: QuantisedCache, sta
 
 def test_a_fault_of_the_run_comes_before_one_of_the_decoding() -> None:
     experiment = set_cache(load_preset("causal-decode").experiment, RingCache(5))
-    broken = FAILURE_BY_ID["overflow"].breaks(experiment, "layers.0.self")
+    broken = FAILURE_BY_ID["late-mask"].breaks(experiment, "layers.0.self")
     assert broken is not None
     with np.errstate(all="ignore"):
         found = first_failure(execute(broken))
-    assert found is not None and "past the range" in str(found.says)
+    assert found is not None and "not to 1" in str(found.says)
+
+
+def test_a_cache_without_positions_is_named_by_the_first_rotation() -> None:
+    """Each generated token rotates by 0, which changes nothing; the prompt stands where it should."""
+    experiment = load_preset("grouped-query").experiment
+    broken = FAILURE_BY_ID["no-offset"].breaks(experiment, "layers.0.self")
+    assert broken is not None
+    found = first_failure(execute(broken))
+    assert found is not None and (found.site, found.stage) == ("layers.0.self", "q_rotated")
+    decoded = execute_decoding(broken)
+    full = execute(decoded.experiment)["k_rotated"]
+    assert len(decoded.steps) > experiment.n_queries > 2
+    for step in decoded.steps:
+        expected = step["k"] if step.generated else full[:, step.index]
+        np.testing.assert_allclose(step["k_rotated"], expected, rtol=1e-5, atol=1e-6)
+
+
+def test_a_removed_sink_is_found_beside_the_document_before() -> None:
+    experiment = load_preset("attention-sinks").experiment
+    broken = FAILURE_BY_ID["no-sink"].breaks(experiment, "layers.0.self")
+    assert broken is not None
+    found = first_failure(execute(broken), experiment)
+    assert found is not None and found.stage == "weights" and "on the sink" in str(found.says)

@@ -230,13 +230,16 @@ def test_a_row_with_nothing_left_is_flagged_and_zero_or_nan() -> None:
             assert np.isfinite(rest).all()
 
 
-def test_numpy_computes_in_the_dtype_it_says() -> None:
-    trace = run(NumpyEngine("float32"), SPREAD["everything"])
-    assert {trace[stage].dtype for stage in trace.only.stages} == {np.dtype("float32")}
-    with pytest.raises(
-        EngineError, match=r"dtype must be one of 'float32', 'float64' on NumPy; got 'float16'\."
-    ):
-        NumpyEngine("float16")
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_numpy_computes_in_the_dtype_it_says(dtype: str) -> None:
+    trace = run(NumpyEngine(dtype), SPREAD["everything"])
+    assert {trace[stage].dtype for stage in trace.only.stages} == {np.dtype(dtype)}
+
+
+def test_numpy_refuses_a_dtype_that_it_lacks() -> None:
+    message = r"dtype must be one of 'float16', 'float32', 'float64' on NumPy; got 'bfloat16'\."
+    with pytest.raises(EngineError, match=message):
+        NumpyEngine("bfloat16")
 
 
 def test_a_run_leaves_the_experiment_alone() -> None:

@@ -102,8 +102,8 @@ def test_the_engine_menu_chooses_the_precision_that_the_button_names(desk: Desk)
         button.menu().aboutToShow.emit()
         return next(action for action in button.menu().actions() if action.text() == dtype)
 
-    assert entry(desk.store.experiment.dtype).isChecked() and not entry("float16").isEnabled()
-    assert "NumPy" in entry("float16").toolTip()
+    assert entry(desk.store.experiment.dtype).isChecked() and not entry("bfloat16").isEnabled()
+    assert "NumPy" in entry("bfloat16").toolTip()
     other = "float64" if desk.store.experiment.dtype == "float32" else "float32"
     entry(other).trigger()
     desk.settle()

@@ -48,10 +48,10 @@ def test_after_a_run_that_failed_the_old_numbers_are_not_called_ready(make_desk:
     desk = make_desk()
     facts = desk.find(QLabel, "status_facts")
     assert facts.text().startswith("ready · ")
-    change(desk.store, dtype="float16")
+    change(desk.store, dtype="bfloat16")
     desk.qtbot.waitUntil(lambda: not facts.text().startswith("ready"), timeout=WAIT_MS)
     assert facts.text() == "not computed: the numbers are from the previous state"
-    assert "float16" in desk.window.status.message()
+    assert "bfloat16" in desk.window.status.message()
     desk.store.undo()
     desk.settle()
     assert facts.text().startswith("ready · ")
@@ -79,7 +79,7 @@ def test_a_notice_of_a_run_follows_the_language_without_another_run(make_desk: M
 def test_a_failed_run_is_not_called_ready_in_another_language(make_desk: MakeDesk) -> None:
     desk = make_desk()
     facts = desk.find(QLabel, "status_facts")
-    change(desk.store, dtype="float16")
+    change(desk.store, dtype="bfloat16")
     desk.qtbot.waitUntil(lambda: not facts.text().startswith("ready"), timeout=WAIT_MS)
     desk.press_key(Qt.Key.Key_L, Qt.KeyboardModifier.ControlModifier)
     assert facts.text() == "未计算：数值来自之前的状态"

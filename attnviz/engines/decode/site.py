@@ -53,6 +53,7 @@ class DecodingSite:
         self._engine, self._site, self._operands = engine, site, operands
         memory = operands.memory if encoded is None or operands.memory is None else encoded
         kind = FullCache() if writing is None or memory is not None else writing.cache
+        self._restarts = kind.restarts
         capacity = steps if memory is None else memory.shape[0]
         self.cache: Cache = cache_for(engine, operands, capacity, kind)
         if memory is not None:
@@ -82,10 +83,11 @@ class DecodingSite:
         The tokens are the next ones: `positions` begins where the cache ends.
         """
         engine, operands = self._engine, self._operands
-        features = projecting.enter(engine, operands, stage, x, positions)
-        projecting.query_heads(engine, operands, features, features.x(), positions)
+        counted = positions - positions[0] if self._restarts else positions
+        features = projecting.enter(engine, operands, stage, x, counted)
+        projecting.query_heads(engine, operands, features, features.x(), counted)
         if self.memory is None:
-            projecting.key_value_heads(engine, operands, features, features.x(), positions)
+            projecting.key_value_heads(engine, operands, features, features.x(), counted)
             self.cache.append(features)
         attended, mixed = self._attended(features, positions, check)
         program.output(engine, operands, features, mixed)

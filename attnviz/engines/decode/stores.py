@@ -17,7 +17,7 @@ from attnviz.core.dims import Array
 from attnviz.core.quantise import packed, quantise, unpacked
 from attnviz.engines.engine import Engine
 from attnviz.model import caches
-from attnviz.model.caches import FullCache, PagedCache, QuantisedCache, RingCache, SinkCache
+from attnviz.model.caches import FullCache, PagedCache, QuantisedCache, RestartingCache, RingCache, SinkCache
 
 Ints = NDArray[np.int64]
 Rows = tuple[Array, ...]
@@ -238,6 +238,7 @@ STORES: dict[type, Callable[[Engine, Any, int], Store]] = {
     RingCache: KeptStore,
     SinkCache: KeptStore,
     QuantisedCache: lambda engine, kind, capacity: QuantisedStore(engine, kind.bits, capacity),
+    RestartingCache: lambda engine, kind, capacity: FullStore(engine, capacity),
     PagedCache: lambda engine, kind, capacity: PagedStore(engine, kind.block, capacity),
 }
 """The store of each kind of cache."""

@@ -13,6 +13,7 @@ from attnviz.gui.live.trace import GUI_CORES
 if TYPE_CHECKING:
     from attnviz.gui.panels.failures import FailuresPanel
     from attnviz.model.failures.checks import Finding
+    from attnviz.model.spec.experiment import Experiment
     from attnviz.model.trace import Trace
 
 KEY = "failures"
@@ -26,8 +27,8 @@ class FailuresLive(QObject):
         self._panel, self._scheduler = panel, scheduler
         panel.asked.connect(self._on_asked)
 
-    @Slot(object)
-    def _on_asked(self, trace: Trace | None) -> None:
+    @Slot(object, object)
+    def _on_asked(self, trace: Trace | None, before: Experiment | None) -> None:
         """Look through another run; None stops."""
         if trace is None:
             self._scheduler.stop(KEY)
@@ -36,7 +37,7 @@ class FailuresLive(QObject):
         def job(token: CancelToken) -> Finding | None:
             from attnviz.compute.failures import first_failure
 
-            return first_failure(trace, GUI_CORES, token.progress)
+            return first_failure(trace, before, GUI_CORES, token.progress)
 
         self._scheduler.submit(job, self._panel.show_finding, self._on_failed, key=KEY)
 

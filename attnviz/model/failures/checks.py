@@ -60,6 +60,27 @@ def first_finding(trace: Trace, check: Cancel = never_cancelled) -> Finding | No
     return None
 
 
+def moved(before: Trace, after: Trace) -> Finding | None:
+    """The query that puts most weight on its keys which it gave to a sink before."""
+    for name in before.sites:
+        sites = before.site(name), after.site(name)
+        heads, n_queries, _n_keys = sites[0].shape("weights")
+        more = np.zeros((heads, n_queries))
+        for head in range(heads):
+            old, new = (_whole(site, "weights", head).astype(np.float64) for site in sites)
+            more[head] = np.where(np.isfinite(new), new - old, 0.0).clip(0).sum(axis=1)
+        head, row = divmod(int(np.argmax(more)), n_queries)
+        if more[head, row] > SUM_ERROR:
+            says = Message(
+                "Head {head}: “{token}” had {share} of its weight on the sink; its other keys share it now.",
+                head=head + 1,
+                token=_token(sites[1], row),
+                share=verbatim(number(float(more[head, row]), 2)),
+            )
+            return Finding(name, "weights", says)
+    return None
+
+
 def _not_finite(trace: Trace, site: SiteTrace) -> Iterator[Finding]:
     """A number that is infinite or no number, other than the −∞ of a mask."""
     for stage in site.stages:

@@ -9,22 +9,24 @@ from functools import partial
 from msgspec.structs import replace
 
 from attnviz.i18n import N_
-from attnviz.model.caches import Cache, QuantisedCache, RingCache
+from attnviz.model.caches import Cache, QuantisedCache, RestartingCache, RingCache
 from attnviz.model.edit.block import set_block, usual_feed_forward
 from attnviz.model.edit.generation import set_cache
 from attnviz.model.edit.layers import set_n_layers
 from attnviz.model.masks import mask_of
 from attnviz.model.operands.matrices import vectors_array
-from attnviz.model.sites.sites import alone, at, put, site_names
+from attnviz.model.positions import changes
+from attnviz.model.sites.sites import alone, at, places, put, site_names
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import Block, Norm
 from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.parts import Causal, ExplicitVectors, NoPosition, Padding, ScaleValue
+from attnviz.model.spec.parts import Causal, ExplicitVectors, NoPosition, Padding, Painted
 from attnviz.model.spec.site import Site
+from attnviz.model.weights import weights_of
 from attnviz.model.why_not import unscaled
 
-LARGEST = {"float16": 65504.0, "bfloat16": 3e38, "float32": 3e38, "float64": 1.7e308}
-"""A scale near the largest number of each precision: scores above 1 overflow."""
+LARGE = 512.0
+"""Factor of W_Q and of W_K: each query and key stays in the range of float16, a score above ¼ leaves it."""
 DEEP = 12
 FEWEST_CACHED = 4
 """Fewer tokens fit into half of a cache that is worth the name."""
@@ -35,7 +37,8 @@ class Failure:
     """One failure. `title`, `says` (what goes wrong and why) and `cure` are messages.
 
     `breaks(experiment, site)` is the broken experiment, or None where the failure cannot happen; `needs` says
-    why. `check` is the property of `CHECKS` that is lost; empty if decoding no longer equals the full pass.
+    why. `check` is the property of `CHECKS` that is lost; `MOVED` if the keys take over the weight of a sink;
+    empty if decoding no longer equals the full pass.
     """
 
     id: str
@@ -68,9 +71,35 @@ def _nothing_left(site: Site) -> Site:
     )
 
 
-def _overflow(site: Site) -> Site:
-    largest = LARGEST[site.dtype] * min(site.temperature, 1.0)
-    return replace(site, scale=ScaleValue(largest), normaliser="softmax")
+def _overflow(experiment: Experiment, site: str) -> Experiment | None:
+    """Large weights in float16. Normed queries and keys do not grow with them."""
+    here = at(experiment, site)
+    if here.qk_norm is not None:
+        return None
+    grown = [(row, row.array(here) * LARGE) for row in weights_of(here) if row.path in _GROWN]
+    for weight, values in grown:
+        here = weight.put(here, values)
+    return replace(put(experiment, here), dtype="float16")
+
+
+_GROWN = ("projections.query", "projections.key", "latent.up_key", "latent.rope_key")
+
+
+def _without_sink(experiment: Experiment, site: str) -> Experiment | None:
+    """Without learned sinks; where none are, without the first key, which later queries use as one."""
+    here = at(experiment, site)
+    if here.sinks is not None:
+        return put(experiment, replace(here, sinks=None))
+    return put(experiment, _first_key_hidden(here)) if here.n_queries > 1 and here.n_keys > 1 else None
+
+
+def _first_key_hidden(site: Site) -> Site:
+    painted = mask_of(site, Painted) or Painted(())
+    later = tuple((query, 0) for query in range(1, site.n_queries))
+    cells = tuple(sorted({*painted.cells, *later}))
+    others = tuple(mask for mask in site.masks if type(mask) is not Painted)
+    masks = (*others, Painted(cells))
+    return replace(site, masks=masks, mask_placement="before_softmax", mask_bias=None)
 
 
 def _unscaled(experiment: Experiment, site: str) -> Experiment:
@@ -114,6 +143,21 @@ def _with_cache(cache: Callable[[int], Cache], experiment: Experiment, site: str
     return set_cache(experiment, cache(len(experiment.tokens)))
 
 
+def _without_offset(experiment: Experiment, site: str) -> Experiment | None:
+    """Decoding whose passes count their positions anew."""
+    own = [at(experiment, place.name).position for place in places(experiment) if place.stack != "encoder"]
+    has_room = all(one.end > experiment.n_queries for one in own)
+    if at(experiment, site).place.kind != "self" or not has_room:
+        return None
+    if not any(changes(one) in _OWN for one in own):
+        return None
+    return set_cache(experiment, RestartingCache())
+
+
+_OWN = ("vectors", "rotation")
+"""Positions that the token itself carries; those in the scores are counted by the cache."""
+MOVED = "moved"
+
 FAILURES: tuple[Failure, ...] = (
     Failure(
         "late-mask",
@@ -133,11 +177,12 @@ FAILURES: tuple[Failure, ...] = (
     ),
     Failure(
         "overflow",
-        N_("Overflow"),
-        N_("float16 ends at 65,504, float32 at 3.4·10³⁸: a larger score is ∞, and its softmax NaN."),
-        N_("Divide the scores by √d, or compute them in a precision with a wider range."),
+        N_("Overflow in float16"),
+        N_("float16 ends at 65,504. The product of queries and keys in the hundreds is ∞, its softmax NaN."),
+        N_("Scale q before the product, keep the weights small, or use bfloat16 or float32."),
         "finite",
-        partial(_edited, _overflow),
+        _overflow,
+        N_("queries and keys without a norm"),
     ),
     Failure(
         "no-scale",
@@ -157,6 +202,15 @@ FAILURES: tuple[Failure, ...] = (
         N_("two tokens at least"),
     ),
     Failure(
+        "no-sink",
+        N_("The sink removed"),
+        N_("A head that finds nothing leaves its weight on a sink: a learned one or the first token."),
+        N_("Keep a learned sink, or let every query see the first token."),
+        MOVED,
+        _without_sink,
+        N_("two tokens at least"),
+    ),
+    Failure(
         "evicted-sink",
         N_("The first tokens evicted"),
         N_("A cache of the last positions alone drops the first ones, where many heads put their weight."),
@@ -164,6 +218,15 @@ FAILURES: tuple[Failure, ...] = (
         "",
         partial(_with_cache, lambda n: RingCache(n // 2)),
         N_("a self-attention over four tokens at least"),
+    ),
+    Failure(
+        "no-offset",
+        N_("A cache without positions"),
+        N_("Each pass counts its positions from 0, so that every generated token stands at the first place."),
+        N_("Pass the number of cached positions on as the offset of the next one."),
+        "",
+        _without_offset,
+        N_("positions of vectors, or of queries and keys, and room for another token"),
     ),
     Failure(
         "quantised-cache",

@@ -12,10 +12,10 @@ from attnviz.checkpoints.presets import load_preset, preset_ids
 from attnviz.compute.decoding import decode_and_compare
 from attnviz.compute.execute import execute
 from attnviz.core.progress import never_cancelled
-from attnviz.model.failures.checks import CHECK_BY_ID, CHECKS, first_finding
+from attnviz.model.failures.checks import CHECK_BY_ID, CHECKS, first_finding, moved
 from attnviz.model.failures.mending import mended
-from attnviz.model.failures.table import FAILURE_BY_ID, FAILURES, Failure
-from attnviz.model.sites.sites import at, put, shown_site
+from attnviz.model.failures.table import FAILURE_BY_ID, FAILURES, MOVED, Failure
+from attnviz.model.sites.sites import at, shown_site
 from attnviz.model.spec.experiment import Experiment
 
 KEPT = {
@@ -26,6 +26,10 @@ KEPT = {
     # Vectors or scores of zero.
     ("t5-buckets", "overflow"),
     ("t5-buckets", "post-norm"),
+    # No query leaves weight on the first key, or none sees it.
+    ("added-mask", "no-sink"),
+    ("fully-masked-row", "no-sink"),
+    ("no-scale-512", "no-sink"),
     # A window mask hides what the cache has evicted.
     ("alibi-window", "evicted-sink"),
     # Numbers that four bits hold exactly.
@@ -63,7 +67,10 @@ def test_it_loses_its_property_and_gets_it_back(preset: str, failure: Failure) -
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         trace = execute(broken)
-        if failure.check:
+        if failure.check == MOVED:
+            found = [moved(execute(experiment), trace)]
+            found = [one for one in found if one is not None]
+        elif failure.check:
             found = [
                 f for name in trace.sites for f in CHECK_BY_ID[failure.check].find(trace, trace.site(name))
             ]
@@ -82,7 +89,7 @@ def test_what_was_edited_meanwhile_stays() -> None:
 
 
 def test_every_check_is_the_one_of_a_failure() -> None:
-    assert {row.check for row in FAILURES if row.check} == {row.id for row in CHECKS}
+    assert {row.check for row in FAILURES if row.check not in ("", MOVED)} == {row.id for row in CHECKS}
 
 
 def test_a_state_without_a_place_for_a_failure_stays_as_it_is() -> None:
@@ -100,11 +107,39 @@ def test_a_state_without_a_place_for_a_failure_stays_as_it_is() -> None:
     assert kept
 
 
-def test_scores_overflow_at_any_temperature() -> None:
-    """The scale over the temperature stays finite, so that the scores overflow and not their factor."""
-    experiment, site = SOUND["toy-attention"]
-    cold = put(experiment, replace(at(experiment, site), temperature=0.2))
-    broken = FAILURE_BY_ID["overflow"].breaks(cold, site)
+@pytest.mark.parametrize("preset", ["toy-attention", "tied-query-key", "causal-decode", "multi-head-latent"])
+def test_the_scores_overflow_in_float16_and_no_stage_before_them(preset: str) -> None:
+    """With the usual scale, on NumPy: the product of queries and keys in the hundreds is past 65,504."""
+    experiment, site = SOUND[preset]
+    broken = FAILURE_BY_ID["overflow"].breaks(experiment, site)
+    assert broken is not None and broken.dtype == "float16"
+    assert at(broken, site).scale == at(experiment, site).scale
+    with np.errstate(all="ignore"):
+        trace = execute(broken)
+    assert trace.engine == "numpy"
+    found = first_finding(trace)
+    assert found is not None and (found.site, found.stage) == (site, "scores")
+    largest = {one: float(np.abs(trace.site(site)[one]).max()) for one in ("q", "k")}
+    assert 1 < max(largest.values()) < 65_504
+
+
+def test_a_removed_sink_says_whose_keys_share_its_weight() -> None:
+    """By the closed form: with the sink c, a key has exp(s) ÷ (exp(c) + Σ exp(s)), without it exp(s) ÷ Σ."""
+    experiment, site = SOUND["attention-sinks"]
+    broken = FAILURE_BY_ID["no-sink"].breaks(experiment, site)
+    assert broken is not None and at(experiment, site).sinks is not None and at(broken, site).sinks is None
+    before = execute(experiment)
+    found = moved(before, execute(broken))
+    taken = 1 - before.site(site)["weights"].sum(axis=-1)
+    head, row = np.unravel_index(int(taken.argmax()), taken.shape)
+    assert found is not None and found.stage == "weights"
+    said = str(found.says)
+    assert f"Head {head + 1}" in said and experiment.tokens[row] in said and f"{taken.max():.2f}" in said
+
+
+def test_without_learned_sinks_the_first_token_is_hidden_from_the_later_ones() -> None:
+    experiment, site = SOUND["causal-decode"]
+    broken = FAILURE_BY_ID["no-sink"].breaks(experiment, site)
     assert broken is not None
-    here = at(broken, site)
-    assert np.isfinite(here.scale.factor(here.d_qk) / here.temperature)
+    weights = execute(broken).site(site)["weights"]
+    assert weights[:, 1:, 0].max() == 0 and weights[:, 0, 0].min() == 1

@@ -15,7 +15,7 @@ from attnviz.gui.widgets.control import Control, plain_tooltip
 from attnviz.gui.widgets.heat.hatch import draw_blocked
 from attnviz.i18n import _
 from attnviz.model import caches
-from attnviz.model.caches import FullCache, PagedCache, QuantisedCache, RingCache, SinkCache
+from attnviz.model.caches import FullCache, PagedCache, QuantisedCache, RestartingCache, RingCache, SinkCache
 
 SIZES = (22, 18, 14, 11, 8, 6, 5, 4, 3)
 """Sides of a place in pixels: the largest that lets all of them fit."""
@@ -93,6 +93,7 @@ GROUPS: dict[type, Callable[[Any, range], tuple[SlotGroup, ...]]] = {
     SinkCache: _ring,
     QuantisedCache: _all,
     PagedCache: _pages,
+    RestartingCache: _all,
 }
 """The groups of slots of each kind of cache."""
 
