@@ -26,16 +26,51 @@ LETTERS = {
     "W_V": "projections.value",
     "W_O": "projections.output",
     "b_Q": "projections.query_bias",
+    "b_K": "projections.key_bias",
+    "b_V": "projections.value_bias",
     "b_O": "projections.output_bias",
+    "W_DQ": "latent.query_down",
+    "W_DKV": "latent.down",
+    "W_KR": "latent.rope_key",
+    "W_UK": "latent.up_key",
+    "W_UV": "latent.up_value",
+    "sink": "sinks",
+    "W_R": "position.weights",
+    "u": "position.u",
+    "v_R": "position.v",
+    "K_rel": "position.keys",
+    "Q_rel": "position.queries",
+    "B": "position.table",
+    "slope": "position.slopes",
+    "W_router": "block.feed_forward.router",
+    "b_router": "block.feed_forward.router_bias",
     "W_up": "block.feed_forward.up",
+    "b_up": "block.feed_forward.up_bias",
     "W_gate": "block.feed_forward.gate",
+    "b_gate": "block.feed_forward.gate_bias",
     "W_down": "block.feed_forward.down",
+    "b_down": "block.feed_forward.down_bias",
+    "W_T": "vocabulary.transform.weights",
+    "b_T": "vocabulary.transform.bias",
+    "W_U": "vocabulary.unembedding",
+    "b_U": "vocabulary.bias",
+    "gain_Q": "qk_norm.query_gain",
+    "gain_K": "qk_norm.key_gain",
+    "gain_latent": "latent.norm.gain",
+    "bias_q_latent_normed": "latent.query_norm.bias",
+    "gain_x_normed": "embedding_norm.gain",
     "gain_norm_1": "block.norm_1.gain",
+    "bias_norm_1": "block.norm_1.bias",
+    "gain_norm_2": "block.norm_2.gain",
+    "bias_ffn_normed": "block.after_2.bias",
+    "gain_transform_normed": "vocabulary.transform.norm.gain",
+    "bias_transform_normed": "vocabulary.transform.norm.bias",
     "gain_output": "final_norm.gain",
-    "gain_Q": "qk_norm.query.gain",
-    "gain_K": "qk_norm.key.gain",
+    "bias_output": "final_norm.bias",
 }
 """Names of arrays in scripts, and the parameters that they are."""
+ENDS = ("embedding_norm", "final_norm", "vocabulary")
+"""Parts of a document that only its first or its last layer has."""
 
 
 class Names(dict[str, Any]):
@@ -106,10 +141,11 @@ class Autograd:
         """By every stage and parameter that the target depends on.
 
         Of several names of one tensor only the first counts, from which the others are read: torch sums them.
-        Parameters of a document with several attentions are left out, as layers may share one tensor.
+        Of several layers, which may share a tensor, only the parameters of their ends are judged.
         """
         one_site = len({name.rpartition(".")[0] for name in self.stages}) == 1
-        named = self.stages | (self.parameters if one_site else {})
+        judged = (name for name in self.parameters if one_site or name.split(".")[3] in ENDS)
+        named = self.stages | {name: self.parameters[name] for name in judged}
         memory = next((tensor for name, tensor in named.items() if name.endswith(".memory")), None)
         named |= {} if memory is None else {"memory.vectors": memory}
         first: dict[int, str] = {}

@@ -1,4 +1,4 @@
-"""Scores to weights, besides the plain softmax: in place, on any array namespace.
+"""Scores to weights, besides the plain softmax, and gradients back: in place, on any array namespace.
 
 Scores are (..., q, k), -inf where a mask blocks; such cells become exactly 0 in each of these.
 """
@@ -48,16 +48,18 @@ def relu_squared_(xp: Any, scores: Array, n_visible: Array) -> None:
     scores /= n_visible
 
 
-def pull_softmax(xp: Any, weights: Array, g: Array, n_visible: Array) -> Array:
-    """w_i (g_i − Σ_j w_j g_j): the Jacobian w_i (δ_ij − w_j) of the softmax, with a sink or without."""
-    return weights * (g - xp.sum(weights * g, axis=-1, keepdims=True))
+def pull_softmax_(xp: Any, weights: Array, g: Array, n_visible: Array) -> None:
+    """g = w_i (g_i − Σ_j w_j g_j): the Jacobian w_i (δ_ij − w_j) of the softmax, with a sink or without."""
+    g -= xp.vecdot(weights, g)[..., None]
+    g *= weights
 
 
-def pull_sigmoid(xp: Any, weights: Array, g: Array, n_visible: Array) -> Array:
-    """g w (1 − w)."""
-    return g * weights * (1 - weights)
+def pull_sigmoid_(xp: Any, weights: Array, g: Array, n_visible: Array) -> None:
+    """g = g w (1 − w)."""
+    g *= weights
+    g *= 1 - weights
 
 
-def pull_relu_squared(xp: Any, weights: Array, g: Array, n_visible: Array) -> Array:
-    """g · 2 max(0, s) / n, where max(0, s) = √(w n)."""
-    return g * 2 * xp.sqrt(weights / n_visible)
+def pull_relu_squared_(xp: Any, weights: Array, g: Array, n_visible: Array) -> None:
+    """g = g · 2 max(0, s) / n, where max(0, s) = √(w n)."""
+    g *= 2 * xp.sqrt(weights / n_visible)

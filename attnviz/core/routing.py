@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.dims import Array
-from attnviz.core.normalise import pull_softmax
+from attnviz.core.normalise import pull_softmax_
 from attnviz.core.special import Special
 from attnviz.i18n import N_
 
@@ -46,7 +46,9 @@ def _softmax(xp: Any, r: Array, special: Special) -> Array:
 
 
 def _pull_softmax(xp: Any, s: Array, g: Array) -> Array:
-    return pull_softmax(xp, s, g, s)
+    made = xp.asarray(g, copy=True)
+    pull_softmax_(xp, s, made, s)
+    return made
 
 
 def _sigmoid(xp: Any, r: Array, special: Special) -> Array:

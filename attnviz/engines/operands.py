@@ -128,7 +128,7 @@ class Scoring:
     `factor` is the scale over the temperature, None if neither is used. `relative`, `bias` and `drop` are
     functions of heads and positions. `masks_weights`: masks come after the normaliser. `empty_row` are the
     weights of a row that sees no key. `spares_keys`: a blocked key has the weight 0 whatever its score.
-    `normalise` is None for the engine's softmax, `pull` its vector–Jacobian product; `sinks` are (head,).
+    `normalise` is None for the engine's softmax, `pull_` its vector–Jacobian product; `sinks` are (head,).
     """
 
     stages: tuple[str, ...]
@@ -144,7 +144,7 @@ class Scoring:
     empty_row: float
     spares_keys: bool
     normalise: Callable[[Any, Array, Array], None] | None
-    pull: Callable[[Any, Array, Array, Array], Array]
+    pull_: Callable[[Any, Array, Array, Array], None]
     sinks: NDArray[np.float64] | None
     drop: Callable[[Ints, Ints, Ints], NDArray[np.float64]] | None
     heads_off: tuple[int, ...]

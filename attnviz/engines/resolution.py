@@ -186,7 +186,7 @@ def scoring_of(site: Site) -> Scoring:
         empty_row=np.nan if is_nan else 0.0,
         spares_keys=bool(site.masks) and is_before and site.mask_bias is None,
         normalise=NORMALISER_BY_ID[site.normaliser].apply,
-        pull=NORMALISER_BY_ID[site.normaliser].pull,
+        pull_=NORMALISER_BY_ID[site.normaliser].pull_,
         sinks=None if site.sinks is None else sinks_array(site),
         drop=partial(_dropout_factors, site.dropout) if site.dropout.active else None,
         heads_off=site.heads.off,

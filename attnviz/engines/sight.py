@@ -62,6 +62,14 @@ class Sight:
         empty = self.empty[rows]
         return Seen(keys, hidden, touched, empty if empty.any() else None)
 
+    def queries(self, keys: slice) -> slice:
+        """The shortest range that contains all queries that see one of these keys; all queries where none
+        does.
+        """
+        assert self.hidden is not None
+        found = _hull(np.asarray(~self.hidden[:, keys].all(axis=1)))
+        return slice(0, len(self.hidden)) if found is None else found
+
     @cached_property
     def empty(self) -> Bools:
         """True for the queries that see no key, (query,)."""

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from attnviz.core.dims import Array
 from attnviz.core.normalise import (
-    pull_relu_squared,
-    pull_sigmoid,
-    pull_softmax,
+    pull_relu_squared_,
+    pull_sigmoid_,
+    pull_softmax_,
     relu_squared_,
     sigmoid_,
 )
@@ -30,8 +30,8 @@ class NormaliserRow:
 
     `is_shared`: the weights of a row share one, so that they sum to one and each depends on all scores of the
     row; otherwise each depends on its own score and on how many keys the row sees. `apply(xp, scores,
-    n_visible)` works in place; None is the engine's own softmax. `pull(xp, weights, gradient, n_visible)` is
-    the gradient by the scores, from that by the weights.
+    n_visible)` works in place; None is the engine's own softmax. `pull_(xp, weights, gradient, n_visible)`
+    turns the gradient by the weights into that by the scores, in place.
     """
 
     id: Normaliser
@@ -41,7 +41,7 @@ class NormaliserRow:
     source: str
     is_shared: bool
     apply: Callable[[Any, Array, Array], None] | None
-    pull: Callable[[Any, Array, Array, Array], Array]
+    pull_: Callable[[Any, Array, Array, Array], None]
 
 
 NORMALISERS: tuple[NormaliserRow, ...] = (
@@ -53,7 +53,7 @@ NORMALISERS: tuple[NormaliserRow, ...] = (
         "Vaswani et al. 2017, equation 1",
         is_shared=True,
         apply=None,
-        pull=pull_softmax,
+        pull_=pull_softmax_,
     ),
     NormaliserRow(
         "sigmoid",
@@ -66,7 +66,7 @@ NORMALISERS: tuple[NormaliserRow, ...] = (
         "Ramapuram et al. 2024, Sigmoid Self-Attention; n counted for each row",
         is_shared=False,
         apply=sigmoid_,
-        pull=pull_sigmoid,
+        pull_=pull_sigmoid_,
     ),
     NormaliserRow(
         "relu_squared",
@@ -79,7 +79,7 @@ NORMALISERS: tuple[NormaliserRow, ...] = (
         "So et al. 2021 (Primer); on scores: Hua et al. 2022 (FLASH); n counted for each row",
         is_shared=False,
         apply=relu_squared_,
-        pull=pull_relu_squared,
+        pull_=pull_relu_squared_,
     ),
 )
 

@@ -96,7 +96,14 @@ def _parameters(
             found["memory.vectors"] = (
                 site.stages["memory"] if known is None else known + site.stages["memory"]
             )
-    return {name: np.array(engine.to_numpy(gradient)) for name, gradient in found.items()}
+    return {name: _read_only(engine.to_numpy(gradient)) for name, gradient in found.items()}
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """A view: the gradient by the vectors is that of a stage too."""
+    found = array.view()
+    found.setflags(write=False)
+    return found
 
 
 class HeldGradients:
@@ -111,10 +118,15 @@ class HeldGradients:
         trace = self.site.run.trace
         if array is None:
             return np.zeros(trace.shape(stage)[-2:])[rows, columns]
-        if STAGE_BY_ID[stage].per_head:
-            array = self.site.engine.xp.reshape(array, (-1, *array.shape[-2:]))[head]
         with self.site.engine.active():
-            return self.site.engine.to_numpy(array[rows, columns])
+            if STAGE_BY_ID[stage].score_shaped:
+                group_size = self.site.operands.scoring.group_size
+                found = array.part((*divmod(head, group_size), rows, columns))
+            elif STAGE_BY_ID[stage].per_head:
+                found = self.site.engine.xp.reshape(array, (-1, *array.shape[-2:]))[head, rows, columns]
+            else:
+                found = array[rows, columns]
+            return self.site.engine.to_numpy(found)
 
     def depends(self, stage: str) -> bool:
         """True if the target is computed from the stage."""

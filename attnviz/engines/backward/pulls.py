@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from attnviz.core.block import ACTIVATION_BY_ID, GATED_UNIT_BY_ID
 from attnviz.core.dims import Array, in_heads, side_by_side, split_query_heads
-from attnviz.core.normalise import pull_softmax
+from attnviz.core.normalise import pull_softmax_
 from attnviz.core.positions import rotate
 from attnviz.core.routing import SHARES_BY_ID, pull_weights
 from attnviz.engines.backward import scores
@@ -46,21 +46,21 @@ def _sum(site: SiteGradients, stage: str, g: Array) -> None:
 # --- norms -----------------------------------------------------------------------------------------
 
 _NORMS: dict[str, tuple[str, Callable[[Operands], Norm | None]]] = {
-    "x_normed": ("embedding_norm", lambda of: of.embedding_norm),
-    "norm_1": ("block.norm_1", lambda of: None if of.block is None else of.block.norm_1),
-    "norm_2": ("block.norm_2", lambda of: None if of.block is None else of.block.norm_2),
-    "attention_normed": ("block.after_1", lambda of: None if of.block is None else of.block.after_1),
-    "ffn_normed": ("block.after_2", lambda of: None if of.block is None else of.block.after_2),
-    "q_latent_normed": ("latent.query_norm", lambda of: None if of.latent is None else of.latent.query_norm),
-    "q_normed": ("qk_norm.query", lambda of: of.query_norm),
-    "k_normed": ("qk_norm.key", lambda of: of.key_norm),
-    "output": ("final_norm", lambda of: of.final_norm),
+    "x_normed": ("embedding_norm.", lambda of: of.embedding_norm),
+    "norm_1": ("block.norm_1.", lambda of: None if of.block is None else of.block.norm_1),
+    "norm_2": ("block.norm_2.", lambda of: None if of.block is None else of.block.norm_2),
+    "attention_normed": ("block.after_1.", lambda of: None if of.block is None else of.block.after_1),
+    "ffn_normed": ("block.after_2.", lambda of: None if of.block is None else of.block.after_2),
+    "q_latent_normed": ("latent.query_norm.", lambda of: None if of.latent is None else of.latent.query_norm),
+    "q_normed": ("qk_norm.query_", lambda of: of.query_norm),
+    "k_normed": ("qk_norm.key_", lambda of: of.key_norm),
+    "output": ("final_norm.", lambda of: of.final_norm),
     "transform_normed": (
-        "vocabulary.transform.norm",
+        "vocabulary.transform.norm.",
         lambda of: None if of.readout is None or of.readout.transform is None else of.readout.transform.norm,
     ),
 }
-"""The norm that computes a stage: its name and its operand."""
+"""The norm that computes a stage: the beginning of its parameters' names, and its operand."""
 
 
 def _norm(site: SiteGradients, stage: str, g: Array) -> None:
@@ -132,18 +132,18 @@ def _latent(site: SiteGradients, stage: str, g: Array) -> None:
     assert latent is not None
     if before == "latent_projected":
         assert latent.norm is not None
-        site.add(before, site.pull_norm("latent.norm", latent.norm, site.value(before), g))
+        site.add(before, site.pull_norm("latent.norm.", latent.norm, site.value(before), g))
     else:
         site.add(before, site.pull_linear("latent.down", latent.down, site.value(before), g))
 
 
-def _product(name: str, of: Callable[[Operands], Linear | None]) -> Pull:
-    """The pull of a stage that is x W + b."""
+def _product(name: str, of: Callable[[Operands], Linear | None], bias: str = "") -> Pull:
+    """The pull of a stage that is x W + b, two parameters of the document."""
 
     def pull(site: SiteGradients, stage: str, g: Array) -> None:
         before, by = site.inputs(stage)[0], of(site.operands)
         assert by is not None
-        site.add(before, site.pull_linear(name, by, site.value(before), g))
+        site.add(before, site.pull_linear(name, by, site.value(before), g, bias))
 
     return pull
 
@@ -261,7 +261,8 @@ def _logits(site: SiteGradients, stage: str, g: Array) -> None:
         g = g * (1 - share * share)
     g, x = g * readout.scale, site.value(before)
     if site.run.site.readout == "vocabulary":
-        site.add(before, site.pull_linear("vocabulary.unembedding", readout.logits, x, g))
+        name, bias = "vocabulary.unembedding", "vocabulary.bias"
+        site.add(before, site.pull_linear(name, readout.logits, x, g, bias))
         return
     by_tokens = g.mT @ x
     by_vectors = site.engine.zeros((site.run.site.n_queries, x.shape[1]))
@@ -275,8 +276,9 @@ def _logits(site: SiteGradients, stage: str, g: Array) -> None:
 
 def _probabilities(site: SiteGradients, stage: str, g: Array) -> None:
     (before,) = site.inputs(stage)
-    p = site.value(stage)
-    site.add(before, pull_softmax(site.engine.xp, p, g, p))
+    p, made = site.value(stage), site.engine.xp.asarray(g, copy=True)
+    pull_softmax_(site.engine.xp, p, made, p)
+    site.add(before, made)
 
 
 PULLS: dict[str, Pull] = {
@@ -315,7 +317,7 @@ PULLS: dict[str, Pull] = {
     "ffn_routed": _routed,
     "ffn_output": _of_ffn("down"),
     "residual_2": _sum,
-    "transform": _product("vocabulary.transform", _transform),
+    "transform": _product("vocabulary.transform.weights", _transform, "vocabulary.transform.bias"),
     "transform_hidden": _transform_hidden,
     "logits": _logits,
     "probabilities": _probabilities,

@@ -1,4 +1,7 @@
-"""The stages of queries and keys, backwards: from the mixture to q, k and v. Arrays are (g, r, q, k)."""
+"""The stages of queries and keys, backwards: from the mixture to q, k and v. Arrays are (g, r, q, k).
+
+A row multiplies the keys that it sees, in the tiles of the pass; a key the queries that see it.
+"""
 
 from __future__ import annotations
 
@@ -9,29 +12,27 @@ import numpy as np
 from attnviz.core.dims import Array
 from attnviz.core.normalise import softmax_with_sinks_
 from attnviz.engines import program
+from attnviz.engines.backward.cells import At, Cells, Gradient, Outer
 from attnviz.engines.backward.site import SiteGradients
 from attnviz.engines.engine import spread
-from attnviz.engines.product import by_group
 from attnviz.model.normalisers import n_visible
+from attnviz.model.operands.relative import pull_relative as pull_tables
 from attnviz.model.positions import row_of
 
-OPERATIONS_OF_A_WEIGHT = 32
-"""Work of one cell of a normaliser's Jacobian, as threads are shared out: mostly memory."""
+KEYS_AT_ONCE = 128
+"""Keys of a product over the queries that see them: fewer are closer to what each of them needs."""
 
 
 def pull_mixed(site: SiteGradients, stage: str, g: Array) -> None:
     """y = w v: by the weights g vᵀ, by the values wᵀ g, summed over the heads of a group. Heads that are off
     give nothing.
     """
-    scoring, xp = site.operands.scoring, site.engine.xp
+    scoring, made = site.operands.scoring, site.run.made
     g = _without_heads_off(site, g)
     weights, value = site.inputs(stage)
-    v = site.value(value)
-    site.add(weights, by_group(site.engine, g, v[:, None, :, :].mT))
-    used = program.dropped(site.engine, scoring, site.run.made.scores, site.run.made.attended.weights)
-    site.add(
-        value, xp.sum(_without_heads_off(site, by_group(site.engine, used.mT, g)), axis=1)
-    )  # 0 × NaN is NaN
+    site.add(weights, Outer(g, site.value(value)))
+    used = program.dropped(site.engine, scoring, made.scores, made.attended.weights)
+    site.add(value, _over_queries(site, used, g, site.spares, scoring.heads_off))
 
 
 def _without_heads_off(site: SiteGradients, g: Array) -> Array:
@@ -45,32 +46,50 @@ def _without_heads_off(site: SiteGradients, g: Array) -> Array:
     return made
 
 
-def pull_dropped(site: SiteGradients, stage: str, g: Array) -> None:
+def pull_dropped(site: SiteGradients, stage: str, g: Gradient) -> None:
     """Dropped weights pass nothing, the others by their factor."""
     (weights,) = site.inputs(stage)
-    site.add(weights, program.dropped(site.engine, site.operands.scoring, site.run.made.scores, g))
+    made = program.dropped(site.engine, site.operands.scoring, site.run.made.scores, g.part())
+    site.add(weights, Cells(made))
 
 
-def pull_weights(site: SiteGradients, stage: str, g: Array) -> None:
+def pull_weights(site: SiteGradients, stage: str, g: Gradient) -> None:
     """By the scores, from that by the weights: the Jacobian of the normaliser. Blocked cells pass nothing."""
-    engine, scoring = site.engine, site.operands.scoring
+    engine, scoring, scores = site.engine, site.operands.scoring, site.run.made.scores
     (before,) = site.inputs(stage)
     p = _normalised(site, before)
     if scoring.masks_weights:
-        g = _cleared(site, g)
-    hidden = None if scoring.masks_weights else site.run.made.scores.sight.hidden
+        g = Cells(_cleared(site, g))
+    clears = not scoring.masks_weights and scoring.mask_bias is None
+    hidden = None if scoring.masks_weights else scores.sight.hidden
     visible = engine.asarray(n_visible(hidden, *p.shape[-2:])[:, None])
-    by_scores = engine.empty(p.shape)
+    by_scores = engine.zeros(p.shape)
 
-    def group(index: int) -> None:
-        by_scores[index] = scoring.pull(engine.xp, p[index], g[index], visible)
+    def one(index: int) -> None:
+        tile, seen = scores.tiles[index], scores.seen[index]
+        at: At = (tile.groups, tile.members, tile.rows, seen.keys)
+        kept = by_scores[at]
+        made = engine.workspace(kept)
+        g.into(engine, made, at)
+        scoring.pull_(engine.xp, p[at], made, visible[tile.rows])
+        if clears and seen.hidden is not None:
+            engine.fill_(made[..., seen.touched], seen.hidden[:, seen.touched], 0.0)
+        if made is not kept:
+            kept[...] = made
 
-    spread(engine, group, range(p.shape[0]), OPERATIONS_OF_A_WEIGHT * math.prod(p.shape))
+    spread(engine, one, range(len(scores.tiles)), _flops(site))
     if scoring.sinks is not None:
         rest = 1 - engine.xp.sum(p, axis=-1)
-        along = engine.xp.sum(p * g, axis=-1)
+        along = engine.xp.vecdot(p, g.part())
         site.add_parameter("sinks", engine.xp.reshape(-engine.xp.sum(rest * along, axis=-1), (-1,)))
-    site.add(before, by_scores)
+    site.add(before, Cells(by_scores))
+
+
+def _flops(site: SiteGradients) -> int:
+    """Operations of the four products of an attention's backward pass, which threads share or do not."""
+    n_groups, group_size, n_queries, width = site.run.made.scores.qk[0].shape
+    n_keys = site.run.made.scores.qk[1].shape[1]
+    return 8 * math.prod((n_groups, group_size, n_queries, n_keys, width))
 
 
 def _normalised(site: SiteGradients, before: str) -> Array:
@@ -91,75 +110,113 @@ def _normalised(site: SiteGradients, before: str) -> Array:
     return weights
 
 
-def pull_masked(site: SiteGradients, stage: str, g: Array) -> None:
+def pull_masked(site: SiteGradients, stage: str, g: Gradient) -> None:
     """A cell that is −∞ passes nothing; with a number added to it, it passes all."""
     (before,) = site.inputs(stage)
-    site.add(before, g if site.operands.scoring.mask_bias is not None else _cleared(site, g))
+    is_cleared = site.operands.scoring.mask_bias is not None or site.is_from_weights
+    site.add(before, g if is_cleared else Cells(_cleared(site, g)))
 
 
-def _cleared(site: SiteGradients, g: Array) -> Array:
+def _cleared(site: SiteGradients, g: Gradient) -> Array:
     """The gradient with zeros in the blocked cells."""
     hidden = site.run.made.scores.sight.hidden
     if hidden is None:
-        return g
-    made = site.engine.xp.asarray(g, copy=True)
+        return g.part()
+    made = site.engine.xp.asarray(g.part(), copy=True)
     site.engine.fill_(made, hidden, 0.0)
     return made
 
 
-def pull_biased(site: SiteGradients, stage: str, g: Array) -> None:
+def pull_biased(site: SiteGradients, stage: str, g: Cells) -> None:
     """A bias is added: the gradient passes, and reaches its slopes or its table."""
     (before,) = site.inputs(stage)
     site.add(before, g)
     pull = row_of(site.run.site.position).pull_bias
     if pull is not None:
-        of_heads = np.asarray(site.engine.to_numpy(g), dtype=np.float64).reshape(-1, *g.shape[-2:])
-        name, found = pull(site.run.site, of_heads, *site.run.made.scores.positions)
+        name, found = pull(site.run.site, site.by_heads(g.part()), *site.run.made.scores.positions)
         site.add_parameter(f"position.{name}", site.engine.asarray(found))
 
 
-def pull_capped(site: SiteGradients, stage: str, g: Array) -> None:
+def pull_capped(site: SiteGradients, stage: str, g: Cells) -> None:
     """cap · tanh(s / cap) has the derivative 1 − tanh²."""
     (before,) = site.inputs(stage)
     share = score_stage(site, stage) / site.operands.scoring.cap
-    site.add(before, g * (1 - share * share))
+    site.add(before, Cells(g.part() * (1 - share * share)))
 
 
-def pull_scaled(site: SiteGradients, stage: str, g: Array) -> None:
+def pull_scaled(site: SiteGradients, stage: str, g: Cells) -> None:
     """s · factor."""
     (before,) = site.inputs(stage)
-    site.add(before, g * site.operands.scoring.factor)
+    factor = site.operands.scoring.factor
+    assert factor is not None
+    site.add(before, g.times(factor))
 
 
-def pull_relative(site: SiteGradients, stage: str, g: Array) -> None:
-    """s + q · a[row] + k · b[row] + k · u + c[row]: by q, Σ_k g a[row]; by k, Σ_q g (b[row] + u)."""
-    engine, scoring, scores = site.engine, site.operands.scoring, site.run.made.scores
+def pull_relative(site: SiteGradients, stage: str, g: Cells) -> None:
+    """Terms of q and k with tables of the distance: by the scores, by q and k, and by the tables."""
     before, query, key = site.inputs(stage)
     site.add(before, g)
-    assert scoring.relative is not None
-    heads = np.arange(scoring.n_kv_heads * scoring.group_size).reshape(scoring.n_kv_heads, -1)
-    q_positions, k_positions = scores.positions
-    parts = scoring.relative(heads, q_positions[:, None] - k_positions)
-    by_q, by_k = engine.xp.zeros_like(site.value(query)), engine.xp.zeros_like(site.value(key))
-    for group, member in np.ndindex(*heads.shape):
-        cells = g[group, member][..., None]
-        rows = engine.asarray(parts.to_query[group, member][parts.rows])
-        by_q[group, member] = engine.xp.sum(cells * rows, axis=1)
-        if parts.to_key is not None:
-            rows = engine.asarray(parts.to_key[group, member][parts.rows])
-            by_k[group] += engine.xp.sum(cells * rows, axis=0)
-        if parts.key_bias is not None:
-            by_k[group] += engine.xp.sum(cells, axis=0) * engine.asarray(parts.key_bias[group, member])
-    site.add(query, by_q)
-    site.add(key, by_k)
+    q, k = site.value(query), site.value(key)
+    cells, queries, keys = (site.by_heads(array) for array in (g.part(), q, k))
+    positions = site.run.made.scores.positions
+    by_q, by_k, tables = pull_tables(site.run.site, cells, queries, keys, *positions)
+    site.add(query, site.engine.asarray(by_q.reshape(q.shape)))
+    site.add(key, site.engine.asarray(by_k))
+    for name, found in tables.items():
+        site.add_parameter(f"position.{name}", site.engine.asarray(found))
 
 
-def pull_scores(site: SiteGradients, stage: str, g: Array) -> None:
+def pull_scores(site: SiteGradients, stage: str, g: Cells) -> None:
     """s = q kᵀ: by q, g k; by k, gᵀ q, summed over the heads of a group."""
     query, key = site.inputs(stage)
-    q, k = site.value(query), site.value(key)
-    site.add(query, by_group(site.engine, g, k[:, None, :, :]))
-    site.add(key, site.engine.xp.sum(by_group(site.engine, g.mT, q), axis=1))
+    spares = site.spares and site.is_from_weights
+    by_query = _over_keys(site, g.array, site.value(key), spares)
+    by_key = _over_queries(site, g.array, site.value(query), spares)
+    for name, made in ((query, by_query), (key, by_key)):
+        if g.factor != 1.0:
+            made *= g.factor
+        site.add(name, made)
+
+
+def _over_keys(site: SiteGradients, cells: Array, columns: Array, spares: bool) -> Array:
+    """Cells (g, r, q, k) times `columns` (g, k, d): (g, r, q, d). `spares`: those of unseen keys are 0."""
+    engine, scores = site.engine, site.run.made.scores
+    made = engine.empty((*cells.shape[:3], columns.shape[-1]))
+
+    def one(index: int) -> None:
+        tile = scores.tiles[index]
+        keys = scores.seen[index].keys if spares else scores.sight.whole
+        rows = tile.groups, tile.members, tile.rows
+        engine.matmul_into(made[rows], cells[(*rows, keys)], columns[tile.groups, None, keys])
+
+    spread(engine, one, range(len(scores.tiles)), _flops(site))
+    return made
+
+
+def _over_queries(
+    site: SiteGradients, cells: Array, rows: Array, spares: bool, without: tuple[int, ...] = ()
+) -> Array:
+    """The transpose of cells (g, r, q, k) times `rows` (g, r, q, d), summed over the heads of a group but
+    those `without`: (g, k, d).
+    """
+    engine = site.engine
+    n_groups, group_size, n_queries, n_keys = cells.shape
+    blocks = site.by_keys(KEYS_AT_ONCE) if spares else ((slice(0, n_keys), slice(0, n_queries)),)
+    made = engine.zeros((n_groups, n_keys, rows.shape[-1]))
+
+    def one(index: int) -> None:
+        group, block = divmod(index, len(blocks))
+        keys, queries = blocks[block]
+        heads = [m for m in range(group_size) if group * group_size + m not in without]  # 0 × NaN is NaN
+        for member in heads:
+            by, given = cells[group, member, queries, keys].mT, rows[group, member, queries]
+            if member == heads[0]:
+                engine.matmul_into(made[group, keys], by, given)
+            else:
+                made[group, keys] += by @ given
+
+    spread(engine, one, range(n_groups * len(blocks)), _flops(site))
+    return made
 
 
 def score_stage(site: SiteGradients, stage: str) -> Array:

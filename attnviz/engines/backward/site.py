@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
 from attnviz.core.block import NORM_PULLS
 from attnviz.core.dims import Array
 from attnviz.engines.engine import Engine
 from attnviz.engines.operands import Linear, Norm, Operands
-from attnviz.engines.product import product
+from attnviz.engines.product import products
 from attnviz.engines.run import SiteRun
 from attnviz.model.stages import inputs
 
@@ -14,19 +19,20 @@ from attnviz.model.stages import inputs
 class SiteGradients:
     """The gradients that flow back through a site.
 
-    `stages` has the gradient by each stage that the target depends on, in the engine's shapes: (token,
-    feature), (g[, r], token, d), (g, r, query, key). `parameters` has those by the operands, by name.
+    `stages` has the gradient by each stage that the target depends on: in the engine's shapes, (token,
+    feature) or (g[, r], token, d); by a score-shaped one as `Cells` or `Outer`. `parameters` has those by the
+    operands, by name.
     """
 
     def __init__(self, engine: Engine, operands: Operands, run: SiteRun) -> None:
         self.engine, self.operands, self.run = engine, operands, run
         self.features = run.features
         self.present = tuple(run.features.order)
-        self.stages: dict[str, Array] = {}
+        self.stages: dict[str, Any] = {}
         self.parameters: dict[str, Array] = {}
 
-    def add(self, stage: str, gradient: Array) -> None:
-        """Add to the gradient by a stage."""
+    def add(self, stage: str, gradient: Any) -> None:
+        """Add to the gradient by a stage; a score-shaped one is read by one stage alone."""
         known = self.stages.get(stage)
         self.stages[stage] = gradient if known is None else known + gradient
 
@@ -43,23 +49,49 @@ class SiteGradients:
         """The numbers of a stage of tokens or heads."""
         return self.features.tf[stage] if stage in self.features.tf else self.features.heads[stage]
 
-    def pull_linear(self, name: str, by: Linear, x: Array, g: Array) -> Array:
-        """The gradient by x of x W + b, (token, in); adds those by W, xᵀ g, and by b, the sum of the rows."""
+    @property
+    def is_from_weights(self) -> bool:
+        """True if the gradients by the scores come through the weights, so that unseen cells have 0."""
+        return "weights" in self.stages
+
+    @property
+    def spares(self) -> bool:
+        """True if the pass left out keys that a whole tile does not see."""
+        scores = self.run.made.scores
+        return any(seen.keys != scores.sight.whole for seen in scores.seen)
+
+    def by_keys(self, at_once: int) -> tuple[tuple[slice, slice], ...]:
+        """Blocks of keys, and of each the queries that see one of them."""
+        sight = self.run.made.scores.sight
+        blocks = (slice(at, min(at + at_once, sight.n_keys)) for at in range(0, sight.n_keys, at_once))
+        return tuple((keys, sight.queries(keys)) for keys in blocks)
+
+    def by_heads(self, array: Array) -> NDArray[np.float64]:
+        """(g[, r], …) as (head, …), in float64."""
+        found = np.asarray(self.engine.to_numpy(array), dtype=np.float64)
+        return found.reshape(-1, *found.shape[-2:])
+
+    def pull_linear(self, name: str, by: Linear, x: Array, g: Array, bias: str = "") -> Array:
+        """The gradient by x of x W + b, (token, in); adds those by W, xᵀ g, and by b, the sum of the rows.
+
+        `name` is W, `bias` is b, if not `name` with "_bias".
+        """
         if by.bias is not None:
-            self.add_parameter(f"{name}_bias", self.engine.xp.sum(g, axis=0))
+            self.add_parameter(bias or f"{name}_bias", self.engine.xp.sum(g, axis=0))
         matrix = by.matrix
         if matrix is None:
             return g
-        self.add_parameter(name, product(self.engine, x.mT, g))
-        return product(self.engine, g, matrix.mT)
+        by_matrix, by_x = products(self.engine, (x.mT, g), (g, matrix.mT))
+        self.add_parameter(name, by_matrix)
+        return by_x
 
     def pull_norm(self, name: str, norm: Norm, x: Array, g: Array) -> Array:
-        """The gradient by x (..., d) of norm(x) · gain + bias; adds those by gain and bias."""
+        """The gradient by x (..., d) of norm(x) · gain + bias; adds those by both, named from `name` on."""
         xp, rows = self.engine.xp, tuple(range(len(g.shape) - 1))
         if norm.bias is not None:
-            self.add_parameter(f"{name}.bias", xp.sum(g, axis=rows))
+            self.add_parameter(f"{name}bias", xp.sum(g, axis=rows))
         if norm.gain is not None:
             plain = norm.function(xp, x, eps=norm.eps)
-            self.add_parameter(f"{name}.gain", xp.sum(g * plain, axis=rows))
+            self.add_parameter(f"{name}gain", xp.sum(g * plain, axis=rows))
             g = g * norm.gain
         return NORM_PULLS[norm.kind](xp, x, g, norm.eps)

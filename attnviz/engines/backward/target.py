@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from attnviz.core.dims import Array
+from attnviz.engines.backward.cells import Cells
 from attnviz.engines.engine import Engine
 from attnviz.engines.run import SiteRun
 from attnviz.errors import FieldError, must_be, quoted
@@ -12,16 +13,14 @@ from attnviz.model.spec.target import LOSS, TargetLoss
 from attnviz.model.stages import STAGE_BY_ID
 
 
-def cell_seed(engine: Engine, run: SiteRun, stage: str, index: tuple[int, ...]) -> Array:
-    """The gradient of a cell by its own stage: 1 there, else 0; in the engine's shape."""
-    shape = run.trace.shape(stage)
-    seed = np.zeros(shape)
+def cell_seed(engine: Engine, run: SiteRun, stage: str, index: tuple[int, ...]) -> Array | Cells:
+    """The gradient of a cell by its own stage: 1 there, else 0; as `SiteGradients` keeps it."""
+    shape, row = run.trace.shape(stage), STAGE_BY_ID[stage]
+    seed = engine.zeros(shape)
     seed[index] = 1.0
-    axis = STAGE_BY_ID[stage].axes[0]
-    if axis == "head":
-        groups = run.made.scores.qk[0].shape[:2]
-        seed = seed.reshape((*groups, *shape[1:]))
-    return engine.asarray(seed)
+    if row.axes[0] == "head":
+        seed = engine.xp.reshape(seed, (*run.made.scores.qk[0].shape[:2], *shape[1:]))
+    return Cells(seed) if row.score_shaped else seed
 
 
 def loss_seed(engine: Engine, run: SiteRun, loss: TargetLoss) -> tuple[float, Array]:

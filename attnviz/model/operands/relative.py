@@ -13,7 +13,7 @@ position), b their queries (position to content); no u, no c.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -60,6 +60,85 @@ def relative_parts(site: Site, heads: Ints, q_positions: Ints, k_positions: Ints
     be a relative one.
     """
     return PARTS[type(site.position)](site)(heads, q_positions[:, None] - k_positions[None, :])
+
+
+Pulled = tuple[Floats, Floats, dict[str, Floats]]
+"""The gradients by q (head, q, d), by k (KV head, k, d), and by each table of the position."""
+
+
+def pull_relative(
+    site: Site, g: Floats, q: Floats, k: Floats, q_positions: Ints, k_positions: Ints
+) -> Pulled:
+    """The gradients by what the relative terms read, from that by their sum, `g` (head, q, k).
+
+    With A[i, row] the sum of g over the keys in that row of the table, and B[j, row] over the queries: by q A
+    a, by k B b + Σ_i g u, by a Aᵀ q, by b Bᵀ k, by u Σ g k, by c Σ A.
+    """
+    n_heads = len(g)
+    parts = relative_parts(site, np.arange(n_heads), q_positions, k_positions)
+    size, width = n_heads // len(k), parts.to_query.shape[1]
+    by_query = _binned(g, parts.rows, width)
+    by_q, keys = by_query @ parts.to_query, np.repeat(k, size, axis=0)
+    by_k = np.zeros_like(keys)
+    tables = _ByParts(to_query=by_query.mT @ q, constant=by_query.sum(axis=1))
+    if parts.to_key is not None:
+        by_key = _binned(g.mT, parts.rows.T, width)
+        by_k += by_key @ parts.to_key
+        tables = replace(tables, to_key=by_key.mT @ keys)
+    if parts.key_bias is not None:
+        of_keys = g.sum(axis=1)[..., None]
+        by_k += of_keys * parts.key_bias[:, None, :]
+        tables = replace(tables, key_bias=np.sum(of_keys * keys, axis=1))
+    by_k = by_k.reshape(len(k), size, *k.shape[1:]).sum(axis=1)
+    return by_q, by_k, PULLS[type(site.position)](site, parts, tables)
+
+
+def _binned(g: Floats, rows: Ints, width: int) -> Floats:
+    """The sums of g (head, i, j) over the j whose `rows[i, j]` is each row of a table: (head, i, row)."""
+    n = len(rows)
+    places = (np.arange(n)[:, None] * width + rows).ravel()
+    made = np.empty((len(g), n * width))
+    for head, cells in enumerate(g):
+        made[head] = np.bincount(places, cells.ravel(), n * width)
+    return made.reshape(len(g), n, width)
+
+
+@dataclass(frozen=True, eq=False)
+class _ByParts:
+    """The gradients by `RelativeParts`, all heads."""
+
+    to_query: Floats
+    constant: Floats
+    to_key: Floats | None = None
+    key_bias: Floats | None = None
+
+
+def _pull_deberta(site: Site, parts: RelativeParts, by: _ByParts) -> dict[str, Floats]:
+    assert by.to_key is not None
+    return {"keys": _side_by_side(by.to_query), "queries": _side_by_side(by.to_key)}
+
+
+def _pull_xl(site: Site, parts: RelativeParts, by: _ByParts) -> dict[str, Floats]:
+    """r = R W_R is a, and v · r is c: by r both together."""
+    position: Any = site.position
+    assert by.key_bias is not None
+    v, reach = _table(site, "v"), (parts.to_query.shape[1] - 1) // 2
+    by_r = by.to_query + by.constant[..., None] * v[:, None, :]
+    waves = sinusoidal(np.arange(-reach, reach + 1), site.d_model, position.base)
+    by_v = np.sum(by.constant[..., None] * parts.to_query, axis=1)
+    return {"weights": waves.T @ _side_by_side(by_r), "u": by.key_bias, "v": by_v}
+
+
+PULLS: dict[type, Callable[[Site, RelativeParts, _ByParts], dict[str, Floats]]] = {
+    TransformerXl: _pull_xl,
+    Deberta: _pull_deberta,
+}
+"""From the gradients by the parts to those by the tables of the document."""
+
+
+def _side_by_side(by_head: Floats) -> Floats:
+    """(head, row, d_head) as (row, heads side by side)."""
+    return np.ascontiguousarray(by_head.transpose(1, 0, 2)).reshape(by_head.shape[1], -1)
 
 
 def _deberta_parts(site: Site) -> Relative:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from experiments import SPREAD, STACKS, experiments
+from experiments import SPREAD, STACKS, experiments, small
 from hypothesis import given, settings
 from msgspec.structs import replace
 from stacks import stacks
@@ -35,7 +35,15 @@ from attnviz.model.qk_norms import QK_NORMS  # noqa: E402
 from attnviz.model.sites.sites import main_site, site_names  # noqa: E402
 from attnviz.model.spec.arrays import Matrix  # noqa: E402
 from attnviz.model.spec.experiment import Experiment  # noqa: E402
-from attnviz.model.spec.positions import WrittenTable  # noqa: E402
+from attnviz.model.spec.parts import (  # noqa: E402
+    Causal,
+    Dropout,
+    Heads,
+    Padding,
+    SeededVectors,
+    Window,
+)
+from attnviz.model.spec.positions import Deberta, TransformerXl, WrittenTable  # noqa: E402
 from attnviz.model.stages import STAGES, result_of  # noqa: E402
 
 TOLERANCE = 1e-10
@@ -93,6 +101,43 @@ def test_any_stack(experiment: Experiment) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         judge(experiment)
+
+
+LONG = 150
+"""Tokens of which a pass with masks has several tiles."""
+
+
+@pytest.mark.parametrize("engine", ["numpy", "torch"])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"masks": (Causal(),)},
+        {"masks": (Causal(), Window(20, 0)), "heads": Heads(4, 2, 3)},
+        {
+            "masks": (Causal(), Padding((0, 140))),
+            "dropout": Dropout(0.3, 2),
+            "heads": Heads(2, 2, 3, off=(1,)),
+        },
+        {"masks": (Window(5, 5),), "mask_placement": "after_softmax"},
+        {"masks": (Causal(),), "normaliser": "sigmoid", "position": Deberta()},
+        {"masks": (), "position": TransformerXl(), "cap": 3.0},
+    ],
+    ids=["causal", "window", "padding", "after", "sigmoid", "all keys"],
+)
+def test_a_pass_in_tiles(changes: dict[str, Any], engine: str) -> None:
+    tokens = tuple(f"t{i}" for i in range(LONG))
+    judge(small(tokens=tokens, vectors=SeededVectors(LONG, 6, 7), **changes), engine)
+
+
+@pytest.mark.parametrize("target", ["masked[0, 70, 3]", "scaled[0, 2, 100]", "weights[0, 2, 100]"])
+def test_a_target_among_the_scores_of_a_pass_in_tiles(target: str) -> None:
+    """A blocked score moves nothing but itself: the product with its key is not left out."""
+    tokens = tuple(f"t{i}" for i in range(LONG))
+    experiment = small(tokens=tokens, vectors=SeededVectors(LONG, 6, 7), masks=(Causal(),), dtype="float64")
+    graph = Autograd(experiment)
+    stage, index = target.split("[")
+    cell = graph.stages[f"{site_names(experiment)[0]}.{stage}"][tuple(map(int, index[:-1].split(",")))]
+    compare(attnviz.backward(experiment, target), graph.gradients(cell))
 
 
 def test_every_row_of_every_table_has_its_product() -> None:

@@ -51,11 +51,9 @@ class _Part:
 
     @property
     def total(self) -> float:
-        terms = self.gradients * self.derivatives
-        if self.use.stage == "masked":
-            terms = np.where(
-                self.derivatives == 0, 0.0, terms
-            )  # −∞ takes the place of the number, NaN or not
+        terms, is_zero = self.gradients * self.derivatives, self.derivatives == 0
+        if self.use.stage == "masked" or (self.use.stage == "weights" and is_zero.all()):
+            terms = np.where(is_zero, 0.0, terms)  # a blocked cell passes nothing, NaN or not
         return float(np.sum(terms))
 
     @cached_property

@@ -205,7 +205,8 @@ def _weights(reading: Reading, use: Use) -> Floats:
         found = p[columns] * ((columns == cell.column) - p[cell.column])
     else:
         n = n_visible(None if is_after else hidden[None], 1, experiment.n_keys)
-        found = row.pull(np, p[columns], np.ones(len(columns)), n)
+        found = np.ones(len(columns))
+        row.pull_(np, p[columns], found, n)
     if is_after:
         found = np.where(hidden[columns], 0.0, found)
     return np.asarray(found).reshape(use.shape)
