@@ -128,15 +128,15 @@ def _causal(found: dict[str, Any]) -> list[str]:
 
 
 def _gradients(found: dict[str, Any]) -> list[str]:
-    lines = [_("GRADIENT: a pass and the gradient of one output by every stage and matrix, over the pass.")]
-    rows: list[tuple[str, ...]] = [
-        (_("tokens · heads · d"), _("engine"), _("pass"), _("pass + gradient"), _("ratio"))
-    ]
+    lines = [_("GRADIENT: a pass and the gradient of one output by every stage, over the pass.")]
+    names = _("tokens · heads · d"), _("engine"), _("pass"), _("pass + gradient"), _("ratio")
+    rows: list[tuple[str, ...]] = [(*names, _("with matrices"))]
     notes = []
     for case in found["cases"]:
         size = Size(case["n"], case["heads"], case["d_head"])
         times = (ms(case["median"][name]) for name in ("pass", "both"))
-        rows.append((size.text, case["engine"], *times, f"{case['ratio']:.2f}"))
+        ratios = (f"{case[name]:.2f}" for name in ("ratio", "ratio_with_matrices"))
+        rows.append((size.text, case["engine"], *times, *ratios))
         notes.append(f"  {size.text}: {case['engine']} {verdict(case['ratio'], WANTED_GRADIENT)}")
     return [*lines, *aligned(rows), *notes]
 

@@ -17,31 +17,18 @@ def linear(engine: Engine, x_tf: Array, by: Linear) -> Array:
 
 
 def product(engine: Engine, x_tf: Array, matrix: Array) -> Array:
-    """x W, (token, in) -> (token, out)."""
-    at_once = engine.block_rows
-    if at_once is None or x_tf.shape[0] <= at_once:
-        return x_tf @ matrix
-    return products(engine, (x_tf, matrix))[0]
-
-
-def products(engine: Engine, *pairs: tuple[Array, Array]) -> list[Array]:
-    """a b of each pair (m, k) and (k, n), which threads share.
+    """x W, (token, in) -> (token, out).
 
     The blocks follow from the engine and the number of rows, whoever does them: the sums are the same.
     """
-    made = [engine.empty((a.shape[0], b.shape[1])) for a, b in pairs]
-    pieces = [(index, part) for index, (a, _b) in enumerate(pairs) for part in _rows(engine, a.shape[0])]
+    n_rows, at_once = x_tf.shape[0], engine.block_rows
+    if at_once is None or n_rows <= at_once:
+        return x_tf @ matrix
+    made = engine.empty((n_rows, matrix.shape[1]))
 
-    def one(piece: tuple[int, slice]) -> None:
-        index, part = piece
-        a, b = pairs[index]
-        engine.matmul_into(made[index][part], a[part], b)
+    def rows(start: int) -> None:
+        part = slice(start, min(start + at_once, n_rows))
+        engine.matmul_into(made[part], x_tf[part], matrix)
 
-    spread(engine, one, pieces, sum(2 * math.prod(a.shape) * b.shape[1] for a, b in pairs))
+    spread(engine, rows, range(0, n_rows, at_once), 2 * n_rows * math.prod(matrix.shape))
     return made
-
-
-def _rows(engine: Engine, n_rows: int) -> list[slice]:
-    """All rows, in blocks of the engine's size."""
-    at_once = engine.block_rows or max(n_rows, 1)
-    return [slice(start, min(start + at_once, n_rows)) for start in range(0, n_rows, at_once)]

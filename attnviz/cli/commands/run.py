@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +52,7 @@ def run(options: Namespace) -> int:
     return 0
 
 
-def _computed(known: Document, options: Namespace) -> tuple[Trace, dict[str, Any] | None]:
+def _computed(known: Document, options: Namespace) -> tuple[Trace, Mapping[str, Any] | None]:
     """The stages, or the gradients of the target by them and by the parameters."""
     if options.backward is None:
         return execute(known, options), None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.core.dims import Array
 from attnviz.core.progress import Check, never_cancelled, progress_of
+from attnviz.engines.backward.parameters import Parameters, Terms
 from attnviz.engines.backward.pulls import PULLS
 from attnviz.engines.backward.site import SiteGradients
 from attnviz.engines.backward.target import cell_seed, loss_seed
@@ -78,32 +79,18 @@ def _flow(made: tuple[SiteRun, ...], pulled: dict[str, SiteGradients], check: Ch
                 pulled[origin.site].add(origin.stage, site.stages[stage])
 
 
-def _parameters(
-    engine: Engine, made: tuple[SiteRun, ...], pulled: dict[str, SiteGradients]
-) -> dict[str, NDArray[Any]]:
+def _parameters(engine: Engine, made: tuple[SiteRun, ...], pulled: dict[str, SiteGradients]) -> Parameters:
     """All of them by name; the vectors of the tokens and of the memory are parameters too."""
-    found: dict[str, Array] = {}
+    found: dict[str, Terms] = {}
     for run in made:
         site = pulled[run.place.name]
-        for name, gradient in site.parameters.items():
-            found[f"{run.place.name}.{name}"] = gradient
-        if "tokens_embedded" in site.stages:
-            found["memory.vectors" if run.place.stack == "encoder" else "vectors"] = site.stages[
-                "tokens_embedded"
-            ]
-        if "memory" in site.stages and "memory" not in run.given:
-            known = found.get("memory.vectors")
-            found["memory.vectors"] = (
-                site.stages["memory"] if known is None else known + site.stages["memory"]
-            )
-    return {name: _read_only(engine.to_numpy(gradient)) for name, gradient in found.items()}
-
-
-def _read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """A view: the gradient by the vectors is that of a stage too."""
-    found = array.view()
-    found.setflags(write=False)
-    return found
+        found |= {f"{run.place.name}.{name}": terms for name, terms in site.parameters.items()}
+        given = {"tokens_embedded": "memory.vectors" if run.place.stack == "encoder" else "vectors"}
+        given |= {} if "memory" in run.given else {"memory": "memory.vectors"}
+        for stage, name in given.items():
+            if stage in site.stages and stage not in run.given:
+                found.setdefault(name, []).append(partial(site.stages.__getitem__, stage))
+    return Parameters(engine, found)
 
 
 class HeldGradients:

@@ -6,6 +6,7 @@ A row multiplies the keys that it sees, in the tiles of the pass; a key the quer
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -63,7 +64,7 @@ def pull_weights(site: SiteGradients, stage: str, g: Gradient) -> None:
     clears = not scoring.masks_weights and scoring.mask_bias is None
     hidden = None if scoring.masks_weights else scores.sight.hidden
     visible = engine.asarray(n_visible(hidden, *p.shape[-2:])[:, None])
-    by_scores = engine.zeros(p.shape)
+    by_scores = engine.zeros(p.shape) if site.spares else engine.empty(p.shape)
 
     def one(index: int) -> None:
         tile, seen = scores.tiles[index], scores.seen[index]
@@ -181,7 +182,7 @@ def pull_scores(site: SiteGradients, stage: str, g: Cells) -> None:
 def _over_keys(site: SiteGradients, cells: Array, columns: Array, spares: bool) -> Array:
     """Cells (g, r, q, k) times `columns` (g, k, d): (g, r, q, d). `spares`: those of unseen keys are 0."""
     engine, scores = site.engine, site.run.made.scores
-    made = engine.empty((*cells.shape[:3], columns.shape[-1]))
+    made = _side_by_side(site, engine.empty, *cells.shape[:3], columns.shape[-1])
 
     def one(index: int) -> None:
         tile = scores.tiles[index]
@@ -193,6 +194,13 @@ def _over_keys(site: SiteGradients, cells: Array, columns: Array, spares: bool) 
     return made
 
 
+def _side_by_side(site: SiteGradients, make: Callable[[tuple[int, ...]], Array], *shape: int) -> Array:
+    """An array (g, r, token, d) whose heads lie side by side, as the product with a matrix reads them."""
+    n_groups, group_size, n_tokens, width = shape
+    made = make((n_tokens, n_groups, group_size, width))
+    return site.engine.xp.permute_dims(made, (1, 2, 0, 3))
+
+
 def _over_queries(
     site: SiteGradients, cells: Array, rows: Array, spares: bool, without: tuple[int, ...] = ()
 ) -> Array:
@@ -202,7 +210,7 @@ def _over_queries(
     engine = site.engine
     n_groups, group_size, n_queries, n_keys = cells.shape
     blocks = site.by_keys(KEYS_AT_ONCE) if spares else ((slice(0, n_keys), slice(0, n_queries)),)
-    made = engine.zeros((n_groups, n_keys, rows.shape[-1]))
+    made = _side_by_side(site, engine.zeros, n_groups, 1, n_keys, rows.shape[-1])[:, 0]
 
     def one(index: int) -> None:
         group, block = divmod(index, len(blocks))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,10 @@ from numpy.typing import NDArray
 
 from attnviz.core.block import NORM_PULLS
 from attnviz.core.dims import Array
+from attnviz.engines.backward.parameters import Terms
 from attnviz.engines.engine import Engine
 from attnviz.engines.operands import Linear, Norm, Operands
-from attnviz.engines.product import products
+from attnviz.engines.product import product
 from attnviz.engines.run import SiteRun
 from attnviz.model.stages import inputs
 
@@ -29,7 +31,7 @@ class SiteGradients:
         self.features = run.features
         self.present = tuple(run.features.order)
         self.stages: dict[str, Any] = {}
-        self.parameters: dict[str, Array] = {}
+        self.parameters: dict[str, Terms] = {}
 
     def add(self, stage: str, gradient: Any) -> None:
         """Add to the gradient by a stage; a score-shaped one is read by one stage alone."""
@@ -38,8 +40,7 @@ class SiteGradients:
 
     def add_parameter(self, name: str, gradient: Array) -> None:
         """Add to the gradient by a parameter."""
-        known = self.parameters.get(name)
-        self.parameters[name] = gradient if known is None else known + gradient
+        self.parameters.setdefault(name, []).append(lambda: gradient)
 
     def inputs(self, stage: str) -> tuple[str, ...]:
         """The stages that a stage reads in this site."""
@@ -81,9 +82,8 @@ class SiteGradients:
         matrix = by.matrix
         if matrix is None:
             return g
-        by_matrix, by_x = products(self.engine, (x.mT, g), (g, matrix.mT))
-        self.add_parameter(name, by_matrix)
-        return by_x
+        self.parameters.setdefault(name, []).append(partial(product, self.engine, x.mT, g))
+        return product(self.engine, g, matrix.mT)
 
     def pull_norm(self, name: str, norm: Norm, x: Array, g: Array) -> Array:
         """The gradient by x (..., d) of norm(x) · gain + bias; adds those by both, named from `name` on."""

@@ -166,7 +166,8 @@ class ProductSite(GradientSite):
 class Gradient(Trace):
     """The gradient of one number: the sites and stages of a trace, each array that of ∂ target / ∂ stage.
 
-    `parameters` has those by the matrices, biases and gains, named `layers.0.self.projections.query`; a
+    `parameters` has those by the matrices, biases and gains, computed as they are read and named as in the
+    document, `layers.0.self.projections.query`; a
     matrix that is tied to another one counts where it is used. `value` is the number itself. A stage that
     the target does not depend on has zeros, and so have blocked cells. At a corner (ReLU at 0, a clamp) the
     derivative is that of the side of the zeros.
@@ -177,7 +178,7 @@ class Gradient(Trace):
         experiment: Experiment,
         sites: tuple[GradientSite, ...],
         of: Target,
-        parameters: dict[str, NDArray[Any]],
+        parameters: Mapping[str, NDArray[Any]],
         **where: Any,
     ) -> None:
         super().__init__(experiment, sites, **where)

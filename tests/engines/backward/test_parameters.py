@@ -24,7 +24,7 @@ from attnviz.model.spec.rows import DrawnRow, WrittenRow  # noqa: E402
 
 ARRAYS = (DrawnRow, WrittenRow, DrawnTable, WrittenTable, ExplicitSinks, SeededSinks)
 CONSTANT = {"block.feed_forward.experts.correction"}
-"""What decides the choice of experts alone: the target does not move with it."""
+"""Added for the choice of experts alone: the target does not move with it."""
 
 
 def arrays(part: Any, path: str = "") -> Iterator[str]:
@@ -59,7 +59,7 @@ def test_every_array_of_a_document_has_its_gradient(name: str) -> None:
 
 
 def test_autograd_judges_every_parameter() -> None:
-    """Those of the form; that a script does bind each of them."""
+    """Of the whole form: a script binds each of them, and `judge` compares it."""
     judged = {
         name.split(".", 3)[-1]
         for experiment in (SPREAD | STACKS).values()
