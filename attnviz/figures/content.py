@@ -82,7 +82,10 @@ class Scale:
 
 @dataclass(frozen=True, eq=False)
 class Map:
-    """One matrix as drawn, (down, across). `sums` go beside the rows, or below if `sums_below`."""
+    """One matrix as drawn, (down, across). `sums` go beside the rows, or below if `sums_below`.
+
+    `later` are the blocked cells that are not generated yet.
+    """
 
     title: str
     head: int
@@ -91,6 +94,7 @@ class Map:
     blocked: NDArray[np.bool_] | None
     sums: NDArray[np.floating] | None
     sums_below: bool
+    later: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,11 +112,13 @@ class Content:
 
     @property
     def marks(self) -> dict[str, int]:
-        """Number of masked, NaN and infinite cells; a masked cell counts only as masked."""
-        counts = {"masked": 0, "nan": 0, "infinite": 0}
+        """Number of cells without a colour; each counts once, and first as not generated, then as masked."""
+        counts = {"masked": 0, "later": 0, "nan": 0, "infinite": 0}
         for one in self.maps:
             shown = np.ones(one.values.shape, dtype=np.bool_) if one.blocked is None else ~one.blocked
-            counts["masked"] += one.values.size - int(shown.sum())
+            later = 0 if one.later is None else int(one.later.sum())
+            counts["later"] += later
+            counts["masked"] += one.values.size - int(shown.sum()) - later
             counts["nan"] += int((np.isnan(one.values) & shown).sum())
             counts["infinite"] += int((np.isinf(one.values) & shown).sum())
         return counts
@@ -137,7 +143,7 @@ def content(
         raise FieldError("stage", stage, among(site.stages))
     row = STAGE_BY_ID[stage]
     heads = chosen_heads(site, view, row, head)
-    blocked = site.hatched(stage)
+    hidden = site.hatched(stage), site.later(stage)
     scale = scale or _scale(site, view, row, heads, shared)
     turned = view.orientation == "queries_as_columns"
     on_rows, on_columns = (_side(site, row, axis, shades) for axis in (-2, -1))
@@ -145,7 +151,7 @@ def content(
         title=figure_title(site, row, heads),
         quantity=site.called(stage),
         formula=stage_formula(site.experiment, stage) if site.quantity == "value" else "",
-        maps=tuple(_map(site.window(stage, one), row, one, scale, blocked, turned) for one in heads),
+        maps=tuple(_map(site.window(stage, one), row, one, scale, hidden, turned) for one in heads),
         down=on_columns if turned else on_rows,
         across=on_rows if turned else on_columns,
         scale=scale,
@@ -164,7 +170,7 @@ def mean_content(
     return replace(
         one,
         title=_("{stage} · mean of {count} heads").format(stage=_(row.title), count=site.shape(stage)[0]),
-        maps=(_map(site.mean(stage), row, 0, scale, site.hatched(stage), turned),),
+        maps=(_map(site.mean(stage), row, 0, scale, (site.hatched(stage), site.later(stage)), turned),),
         scale=scale,
     )
 
@@ -199,9 +205,11 @@ def _map(
     stage: Stage,
     head: int,
     scale: Scale,
-    blocked: NDArray[np.bool_] | None,
+    hidden: tuple[NDArray[np.bool_] | None, NDArray[np.bool_] | None],
     turned: bool,
 ) -> Map:
+    """One matrix with its blocked cells, and those of them that are not generated yet."""
+    blocked, later = hidden
     positions = scale.positions(values, blocked)
     return Map(
         title=_head_title(stage, head),
@@ -211,6 +219,7 @@ def _map(
         blocked=blocked.T if turned and blocked is not None else blocked,
         sums=values.sum(axis=1) if stage.id in SUMMED and not scale.signed else None,
         sums_below=turned,
+        later=later.T if turned and later is not None else later,
     )
 
 

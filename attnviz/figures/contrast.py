@@ -33,6 +33,7 @@ SIDE, MOST_CELL = 210.0, 30.0
 CAPTION, LEAST_CAPTION = 12.0, 80.0
 """Height of a line of a caption, and the least room that one has."""
 COLUMN_GAP = 18.0
+DIFFERENCE = "B − A"
 
 Names = tuple[str, str, str]
 
@@ -150,6 +151,8 @@ def drawing_of(
             if index and style.bar:
                 beside = place.x + plot_w + 2 * GAP, place.y, BAR, max(plot_h, LEAST_BAR)
                 bar.draw_bar(axes, one.scale, beside, style.shades)
+                name = DIFFERENCE if index == 2 else one.quantity
+                bar.draw_name(axes, one.scale, name, beside, style.shades)
 
     side = layout.places[0].cells.cell_w
     return Drawing(layout.width, layout.height, draw, *heading, cell=side)

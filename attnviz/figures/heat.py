@@ -49,7 +49,7 @@ MOST_ROWS = 16
 """Rows up to which each row has its label."""
 SLIVER = 1.6
 """Largest height of a cell, in widths of it, that makes room for a label."""
-LEAST_SHARE = 0.3
+LEAST_SHARE = 0.45
 """Share of the figure's width below which a map has no sums beside it."""
 
 
@@ -168,6 +168,7 @@ def footnotes(counts: dict[str, int]) -> tuple[Note, ...]:
     """(kind of mark, its meaning and its count), for the marks in the figure."""
     texts = {
         "masked": _("masked"),
+        "later": _("not yet generated"),
         "nan": _("NaN: {count}").format(count=counts["nan"]),
         "infinite": _("infinite: {count}").format(count=counts["infinite"]),
     }
@@ -200,6 +201,8 @@ def draw_map(axes: Any, content: Content, one: Map, rect: marks.Rect, sheet: Cel
     x, y, plot_w, plot_h = rect
     if one.blocked is not None and one.blocked.any():
         marks.hatch(axes, rect, shades)
+    if one.later is not None:
+        marks.blank(axes, _slabs(one.later, x, y, sheet), shades)
     if one.values.size * len(content.maps) > DRAWN_CELLS:
         pixels = picture(one, content.scale.kind, min(sheet.cell_w, sheet.cell_h), shades)
         axes.imshow(
@@ -210,6 +213,19 @@ def draw_map(axes: Any, content: Content, one: Map, rect: marks.Rect, sheet: Cel
     axes.add_patch(
         Rectangle((x, y), plot_w, plot_h, fill=False, edgecolor=shades.line, linewidth=0.6, zorder=3)
     )
+
+
+def _slabs(mask: NDArray[np.bool_], x: float, y: float, sheet: Cells) -> list[marks.Rect]:
+    """Rectangles that cover the cells of a mask; equal rows below each other share them."""
+    found, top = [], 0
+    changes = np.flatnonzero((mask[1:] != mask[:-1]).any(axis=1)) + 1
+    for bottom in [*changes.tolist(), len(mask)]:
+        edges = np.flatnonzero(np.diff(mask[top].astype(np.int8), prepend=0, append=0)).tolist()
+        for left, right in zip(edges[::2], edges[1::2], strict=True):
+            size = (right - left) * sheet.cell_w, (bottom - top) * sheet.cell_h
+            found.append((x + left * sheet.cell_w, y + top * sheet.cell_h, *size))
+        top = bottom
+    return found
 
 
 def _draw_cells(
@@ -300,10 +316,14 @@ def _outstanding(
 
 
 def across_labels(axes: Any, side: Side, x: float, y: float, sheet: Cells, label: float) -> None:
-    """The labels above a map whose top left corner is (x, y), `label` points high."""
-    font, angle = text_font(label), sheet.across_angle
-    where = {0: ("center", "baseline"), 45: ("left", "baseline"), 90: ("center", "bottom")}[angle]
+    """The labels above a map whose top left corner is (x, y), `label` points high; one letter is upright."""
+    font, sides = (
+        text_font(label),
+        {0: ("center", "baseline"), 45: ("left", "baseline"), 90: ("center", "bottom")},
+    )
     for index in range(0, len(side.labels), sheet.across_step):
+        angle = 0 if len(side.labels[index]) == 1 else sheet.across_angle
+        where = sides[angle]
         axes.text(
             x + (index + 0.5) * sheet.cell_w,
             y - GAP,

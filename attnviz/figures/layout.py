@@ -11,6 +11,8 @@ MARGIN = 14.0
 GAP = 6.0
 NAME = 13.0
 """Height of the line that names an axis."""
+BELOW_NAME = 3.0
+"""Room between the name of an axis and level labels."""
 CAPTION = 20.0
 """Height of the line below each of several maps that names its head."""
 BAR = 10.0
@@ -89,7 +91,7 @@ def arrange(sizes: Sizes, columns: int, cell_w: float, cell_h: float) -> Sheet:
     right, bar = left + maps_w + max(beside, slant, 0.0), None
     if sizes.bar_label is not None:
         bar_h = max(LEAST_BAR, plot_h if rows == 1 else maps_h - CAPTION)
-        bar = (left + maps_w + beside + 3 * GAP, top, BAR, bar_h)
+        bar = (left + maps_w + beside + 2 * GAP, top, BAR, bar_h)
         right = max(right, bar[0] + BAR + GAP + sizes.bar_label + NAME)
     return Sheet(
         width=right + MARGIN,
@@ -131,7 +133,7 @@ def across_angle(label_width: float, cell_w: float, label: float) -> int:
 def across_height(label_width: float, label: float, angle: int) -> float:
     """Height of the labels above the cells."""
     if angle == 0:
-        return label
+        return label + BELOW_NAME
     return label_width if angle == 90 else (label_width + label) * math.sqrt(0.5)
 
 

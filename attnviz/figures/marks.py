@@ -1,7 +1,8 @@
-"""Cells without a colour: hatched where masked, crossed out where NaN, ruled where infinite."""
+"""Cells without a colour: masked are hatched, later ones empty, NaN crossed out, infinite ruled."""
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from attnviz.core.shades import Shades
@@ -30,6 +31,19 @@ def hatch(axes: Any, rect: Rect, shades: Shades) -> None:
     """The ground and the lines of masked cells over all of `rect`; coloured cells are drawn on top."""
     _ground(axes, rect, shades.ground)
     _lines(axes, diagonals(rect), shades.line if not shades.is_dark else shades.muted, 0.5, 0.5)
+
+
+def blank(axes: Any, rects: list[Rect], shades: Shades) -> None:
+    """Cells that are not generated yet: empty ground over the lines of masked ones, below coloured cells."""
+    for rect in rects:
+        _ground(axes, rect, shades.panel, 0.6)
+
+
+def blank_swatch(axes: Any, rect: Rect, shades: Shades) -> None:
+    """The mark of cells that are not generated yet, in an edge."""
+    x, y, width, height = rect
+    corners = [(x, y), (x + width, y), (x + width, y + height), (x, y + height), (x, y)]
+    _lines(axes, list(itertools.pairwise(corners)), shades.muted, 0.5)
 
 
 def cross(axes: Any, rect: Rect, shades: Shades) -> None:

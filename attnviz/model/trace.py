@@ -177,6 +177,10 @@ class SiteTrace:
         counts = stage not in MASKED_STAGES or stage != "masked" and self.experiment.adds_to_blocked
         return None if counts else self.blocked()
 
+    def later(self, stage: str) -> NDArray[np.bool_] | None:
+        """Hatched cells of tokens that are not generated yet; None if all tokens are known."""
+        return None
+
     def fully_masked(self) -> NDArray[np.bool_]:
         """True for the queries without a visible key; shape (query,)."""
         hidden = self.blocked()

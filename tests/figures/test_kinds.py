@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from msgspec.structs import replace as with_fields
 
 import attnviz
@@ -17,6 +18,7 @@ from attnviz.core.text import number
 from attnviz.figures import FORMATS, figure_bytes
 from attnviz.figures.figure import figure_of
 from attnviz.figures.kinds.pipeline import places, sources
+from attnviz.figures.kinds.plane import _Arrow, _draw_label
 from attnviz.figures.kinds.table import KIND_BY_ID, KINDS
 from attnviz.figures.style import Style, length
 from attnviz.figures.subject import Subject
@@ -174,3 +176,21 @@ def test_a_step_shows_the_words_so_far_and_the_most_probable_next_ones() -> None
     for index in best:
         assert number(float(step.probabilities[index])) in found
     assert [row.id for row in KINDS][-1] == "step"
+
+
+@pytest.mark.parametrize(("tip", "is_left"), [((60.0, 100.0), True), ((140.0, 100.0), False)])
+def test_the_label_of_an_arrow_stands_beyond_its_tip(tip: tuple[float, float], is_left: bool) -> None:
+    axes = Figure().add_axes((0, 0, 1, 1))
+    shaft = (100.0, 100.0), tip
+    _draw_label(axes, _Arrow(tip, "k word", "#000000", False), shaft, (200.0, 200.0), [], [shaft])
+    (label,) = axes.texts
+    assert (label.get_position()[0] < tip[0] - 20) == is_left
+
+
+def test_a_label_of_one_letter_is_upright_above_its_column() -> None:
+    document = load_preset("xiaoshenyang")
+    shown = Subject(attnviz.run(document), document.view)
+    figure = figure_of("stage", shown, Style(width=length("85mm")))
+    tokens = {token for token in document.experiment.tokens if len(token) == 1}
+    angles = {text.get_rotation() for text in figure.axes[0].texts if text.get_text() in tokens}
+    assert tokens and angles == {0.0}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attnviz.core.text import number, visible
 from attnviz.errors import Message
-from attnviz.figures.contrast import contrast_drawing
+from attnviz.figures.contrast import DIFFERENCE, contrast_drawing
 from attnviz.figures.sheet import Drawing
 from attnviz.figures.style import Style
 from attnviz.figures.subject import Subject
@@ -35,15 +35,18 @@ def contrast_of(subject: Subject) -> Contrast:
 
 def draw_comparison(subject: Subject, style: Style) -> Drawing:
     """The three maps; A and B share one scale."""
-    found, head = contrast_of(subject), _head(subject)
+    found = contrast_of(subject)
     note = ""
     if found.changes:
         change = found.changes[0]
         words = f"{visible(change.row_label)} → {visible(change.column_label)}"
         values = f"{number(change.first)} → {number(change.second)}"
         note = _("greatest change: {change}").format(change=f"{words}: {values}")
-    title = _("{stage} · head {head}").format(stage=_(STAGE_BY_ID[found.stage].title), head=head + 1)
-    return contrast_drawing(found, (title, note), (*_names(subject), "B − A"), subject.view, style)
+    row = STAGE_BY_ID[found.stage]
+    title = _(row.title)
+    if row.per_head:
+        title = _("{stage} · head {head}").format(stage=title, head=found.second.head + 1)
+    return contrast_drawing(found, (title, note), (*_names(subject), DIFFERENCE), subject.view, style)
 
 
 def _head(subject: Subject) -> int:

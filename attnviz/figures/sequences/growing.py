@@ -38,7 +38,7 @@ class Grown(SiteTrace):
 
     def hatched(self, stage: str) -> Bools | None:
         """Blocked cells, and those of later tokens."""
-        before, later = self._whole.hatched(stage), self._later(stage)
+        before, later = self._whole.hatched(stage), self.later(stage)
         return later if before is None else before | later
 
     def labels(self, axis: str) -> tuple[str, ...]:
@@ -51,7 +51,7 @@ class Grown(SiteTrace):
         """The labels of all tokens."""
         return super().labels(axis)
 
-    def _later(self, stage: str) -> Bools:
+    def later(self, stage: str) -> Bools:
         """True for the cells of later tokens, in one head of a stage."""
         axes, shape = STAGE_BY_ID[stage].axes[-2:], self.shape(stage)[-2:]
         growing = [*OWN_AXES, *(KEY_AXES if self.experiment.memory is None else ())]

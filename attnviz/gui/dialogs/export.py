@@ -31,10 +31,12 @@ from PySide6.QtWidgets import (
 from attnviz.compute.scheduler import Cancelled, CancelToken, Scheduler
 from attnviz.errors import FieldError
 from attnviz.figures.options import OPTIONS, Option
-from attnviz.figures.style import WIDTHS
+from attnviz.figures.sequences.outputs import MOVING_DPI
+from attnviz.figures.style import DPI, WIDTHS
 from attnviz.figures.subject import ALL_SITES
 from attnviz.gui.dialogs.preview import Preview
 from attnviz.gui.export.choices import CHOICE_BY_NAME, CHOICES, At, ChoiceRow
+from attnviz.gui.export.kinds.sequence import MOVING
 from attnviz.gui.export.source import Choice, Made, Source
 from attnviz.gui.export.table import EXPORT_BY_ID, EXPORTS, PIXELS, Export
 from attnviz.gui.failure import failure_message, is_expected
@@ -45,7 +47,8 @@ from attnviz.gui.widgets.control import active_theme, plain_tooltip
 from attnviz.i18n import N_, _
 from attnviz.model.errors.titles import in_words
 
-WIDTH, HEIGHT = 920, 600
+WIDTH, HEIGHT, ROUND = 920, 680, 60
+"""Size of the dialog, and the room that a screen keeps around it."""
 FORM_WIDTH = 330
 WAIT_MS = 180
 """Time without a change before the preview is drawn."""
@@ -88,7 +91,7 @@ class ExportDialog(QDialog):
         super().__init__(window)
         self.setObjectName("export_dialog")
         self.setWindowTitle(_("Export"))
-        self.resize(WIDTH, HEIGHT)
+        self.resize(WIDTH, min(HEIGHT, window.screen().availableHeight() - ROUND))
         self._source, self._scheduler, self._settings, self._ask = source, scheduler, settings, ask
         self._shown: tuple[Export, Choice, Made] | None = None
         self._is_saving = False
@@ -351,6 +354,9 @@ class ExportDialog(QDialog):
 
     def _show_offered(self) -> None:
         offered, count = self._offered(), 0
+        dpi = self._fields["dpi"].control
+        if isinstance(dpi, QLineEdit):
+            dpi.setPlaceholderText(str(MOVING_DPI if self._value("format") in MOVING else DPI))
         for name, one in self._fields.items():
             is_offered = name in offered
             if not isinstance(one.control, QCheckBox):
@@ -497,8 +503,10 @@ class ExportDialog(QDialog):
         """The last settings; what is not understood is left at its default."""
         for option in OPTIONS:
             default = option.default
-            text = ("on" if default else "off") if option.control == "switch" else str(default or "")
-            self._select(option.field, self._source.theme if option.field == "theme" else text)
+            if option.control == "switch":
+                self._select(option.field, "on" if default else "off")
+            elif option.control == "choice":
+                self._select(option.field, self._source.theme if option.field == "theme" else str(default))
         try:
             found = json.loads(self._settings.export() or "{}")
         except ValueError:

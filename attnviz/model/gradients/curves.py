@@ -145,7 +145,7 @@ CURVES: tuple[GradientCurve, ...] = (
         N_("The norm of the softmax's gradient against the temperature: cold ones saturate"),
         N_("Gradient through softmax and temperature"),
         "log₂ T",
-        N_("norm"),
+        N_("norm of the gradient"),
         N_(
             "Norm of the gradient of softmax(s ÷ T) over {keys} keys against T, {seeds} seeds: solid by "
             "s ÷ T, dashed by s. The dot is this head: T = {at}, {norm}."
@@ -192,7 +192,7 @@ CURVES: tuple[GradientCurve, ...] = (
         ),
         (
             Line(N_("with residual"), lambda: gradient_by_depth(True), True),
-            Line(N_("without"), lambda: gradient_by_depth(False), False),
+            Line(N_("without residual"), lambda: gradient_by_depth(False), False),
         ),
         tuple(map(float, LAYERS)),
         tuple((float(n), str(n)) for n in LAYERS[::4]),

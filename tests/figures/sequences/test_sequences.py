@@ -17,6 +17,7 @@ from attnviz import parts as p
 from attnviz.cli import main
 from attnviz.core.progress import Progress, never_cancelled
 from attnviz.figures.content import content
+from attnviz.figures.files import figure_bytes
 from attnviz.figures.sequences import OUTPUTS, Sequence, frames, save_sequence
 from attnviz.figures.sequences.frames import Engines, Frame
 from attnviz.figures.style import Style
@@ -61,6 +62,21 @@ def test_a_decoding_grows_by_a_token_and_has_the_numbers_of_the_cache() -> None:
         newest = decoding.steps[count - 1].main.weights[:, :count]
         np.testing.assert_allclose(site["weights"][:, count - 1, :count], newest, atol=1e-15)
         assert site.hatched("q")[:, 0].tolist() == [row >= count for row in range(3)]
+
+
+def test_cells_of_later_tokens_are_empty_and_named_in_the_legend() -> None:
+    first, *_others, last = sequence("decode", style=Style(dpi=72)).figures(FREE)
+    said = [[text.get_text() for text in figure.axes[0].texts] for figure in (first, last)]
+    assert "not yet generated" in said[0] and "masked" not in said[0]  # one token: nothing is masked yet
+    assert "masked" in said[1] and "not yet generated" not in said[1]
+    with Image.open(io.BytesIO(figure_bytes(first, "png", dpi=144))) as png:
+        ground = np.asarray(png.convert("L"))
+    plot = next(one for one in first.axes[0].patches if one.get_zorder() == 3)  # the frame of the map
+    box = plot.get_window_extent(first.axes[0].figure.canvas.get_renderer())
+    scale = ground.shape[0] / first.bbox.height
+    top, left = ground.shape[0] - box.y0 * scale, box.x1 * scale
+    corner = ground[int(top) - 30 : int(top) - 4, int(left) - 30 : int(left) - 4]
+    assert (corner == 255).all()  # neither hatched nor coloured
 
 
 def test_generated_tokens_come_after_the_whole_prompt() -> None:
