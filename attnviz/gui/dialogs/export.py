@@ -91,7 +91,7 @@ class ExportDialog(QDialog):
         super().__init__(window)
         self.setObjectName("export_dialog")
         self.setWindowTitle(_("Export"))
-        self.resize(WIDTH, min(HEIGHT, window.screen().availableHeight() - ROUND))
+        self.resize(WIDTH, min(HEIGHT, window.screen().availableGeometry().height() - ROUND))
         self._source, self._scheduler, self._settings, self._ask = source, scheduler, settings, ask
         self._shown: tuple[Export, Choice, Made] | None = None
         self._is_saving = False
