@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import zlib
@@ -10,6 +11,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+
+def shown_page(cell: str) -> str:
+    """The page in the frame of a notebook's cell."""
+    source = re.search(r'srcdoc="(.*?)" style', cell, re.S)
+    assert source is not None
+    return html.unescape(source[1])
 
 
 class PageFile:

@@ -76,15 +76,19 @@ def trace_of_weights(
 
 def _kinds(given: Any) -> dict[str, Sequence[Any]]:
     """The layers of each kind of attention that was passed."""
-    found = {
-        kind: _layers(getattr(given, name))
-        for kind, names in FIELDS.items()
-        for name in names
-        if getattr(given, name, None) is not None
-    }
+    fields = {kind: [getattr(given, name, None) for name in names] for kind, names in FIELDS.items()}
+    found = {kind: _layers(one) for kind, several in fields.items() for one in several if _has_weights(one)}
+    if not found and any(hasattr(given, name) for names in FIELDS.values() for name in names):
+        wanted = "computed by the model: pass output_attentions=True, and load it with {option}"
+        raise FieldError("attentions", None, must_be(wanted, option='attn_implementation="eager"'))
     if found and "self" not in found and "cross" in found:
         found.pop("encoder", None)  # without the decoder's own weights, its layers would lack an attention
     return found or {"self": _layers(given)}
+
+
+def _has_weights(given: Any) -> bool:
+    """True unless an output of `transformers` leaves a field empty, or empty for each layer."""
+    return given is not None and len(given) > 0 and given[0] is not None
 
 
 def _experiment(

@@ -100,7 +100,7 @@ def _data(document: Document, trace: Trace, decoding: Decoding | None, blocks: B
     sites = [site_record(trace, trace.site(name), several, blocks) for name, several in kept.items()]
     present = [stage["id"] for stage in sites[at]["stages"]]
     return {
-        "titles": in_each_language(lambda: _(document.title) or "attnviz"),
+        "titles": in_each_language(lambda: _(document.title)),
         "captions": in_each_language(lambda: plain_caption(_(document.caption))),
         "words": in_each_language(lambda: {key: _(text) for key, text in WORDS.items()}),
         "language": i18n.current_language(),

@@ -29,7 +29,7 @@ function drawLines(several) {
   const [down, across] = row.axes.slice(-2), names = [site().queries, site().keys];
   const counts = [present(down, names[0].length), present(across, names[1].length)];
   const width = roomOf(box), whole = HEADING + ROW * Math.max(names[0].length, names[1].length) + 8;
-  const height = Math.min(whole, Math.max(320, Math.round(innerHeight * 0.66)));
+  const height = Math.min(whole, Math.round(heightFor(box, 0)));
   box.style.height = `${height}px`;
   box.lastElementChild.style.height = `${whole - height}px`;
   const pen = sized(canvas, width - (whole > height ? 16 : 0), height), inside = width - (whole > height ? 16 : 0);

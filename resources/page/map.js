@@ -15,6 +15,11 @@ function sized(canvas, width, height) {
   return pen;
 }
 const roomOf = (element) => element.parentElement.clientWidth - 32;
+// The picture, its names above it and its colours below fit into the window if half of that is enough for them.
+function heightFor(canvas, names) {
+  const above = canvas.getBoundingClientRect().top + scrollY + names;
+  return Math.max(300, innerHeight * 0.5, innerHeight - above - 80);
+}
 function drawMap(m) {
   const canvas = $("map"), { row } = m;
   const [down, across] = row.axes.slice(-2), names = [labels(down, m.rows), labels(across, m.columns)];
@@ -24,7 +29,7 @@ function drawMap(m) {
   const widest = (list) => Math.max(...list.slice(0, 400).map((name) => ruler.measureText(name).width));
   const left = Math.min(110, widest(names[0]) + 10);
   const top = across === "feature" ? 22 : Math.min(90, widest(names[1]) + 12);
-  const most = m.columns <= 8 ? 88 : 56, tall = Math.max(300, innerHeight * 0.66) / m.rows, wide = (room - left - 8) / m.columns;
+  const most = m.columns <= 8 ? 88 : 56, tall = heightFor(canvas, top) / m.rows, wide = (room - left - 8) / m.columns;
   const square = Math.max(1, Math.min(most, wide, tall));
   // Features are few beside the tokens of a long text: their cells are wider than tall.
   const cell = [across === "key" ? square : Math.max(square, Math.min(wide, 40)), square];

@@ -6,8 +6,10 @@ async function draw() {
   delete document.documentElement.dataset.ready;
   document.documentElement.classList.toggle("dark", state.dark);
   document.documentElement.lang = state.language.replace("_", "-");
-  $("title").textContent = document.title = data.titles[state.language];
+  $("title").textContent = data.titles[state.language];
+  document.title = data.titles[state.language] || "attnviz";
   $("caption").textContent = data.captions[state.language];
+  $("strip").hidden = site().stages.length < 2;
   $("stage").textContent = title(row);
   $("formula").textContent = row.formulas[state.language];
   $("note").textContent = notes(row).join(" ");
@@ -97,6 +99,8 @@ addEventListener("resize", () => { if (current) drawPicture(); });
 
 async function start() {
   fillLists();
+  // A cell of a notebook is no file that the program could open.
+  parsed.then(() => { document.querySelector("footer").hidden = !$("attnviz"); });
   if (!globalThis.DecompressionStream) { drawLists(); $("where").textContent = say("old"); return; }
   // A canvas draws with the fonts that are there already.
   await Promise.all([`400 12px ${FONT}`, `600 12px ${FONT}`, `12px ${MONO}`].map((font) => document.fonts.load(font, "a中").catch(() => null)));

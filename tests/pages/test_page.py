@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,20 +20,6 @@ from attnviz.model.edit.edits import rename_token
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import SeededVectors
 from attnviz.pages import contents, page_html, save_page
-
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """Chromium, as the machine has it."""
-    playwright = pytest.importorskip("playwright.sync_api")
-    if BROWSER is None:
-        pytest.skip("no Chromium is installed")
-    with playwright.sync_playwright() as driver:
-        made = driver.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        yield made
-        made.close()
 
 
 @pytest.fixture

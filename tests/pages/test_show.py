@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import html
 import re
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from page_file import PageFile
+from page_file import PageFile, shown_page
 
 import attnviz
 from attnviz.checkpoints.presets import load_preset
@@ -23,9 +22,7 @@ TOKENS = ["the", "<cat>", "sat", "on", "it"]
 
 def read(shown: Any) -> PageFile:
     """The page that the frame of a cell holds."""
-    source = re.search(r'srcdoc="(.*?)" style', shown._repr_html_(), re.S)
-    assert source is not None
-    return PageFile(html.unescape(source[1]))
+    return PageFile(shown_page(shown._repr_html_()))
 
 
 def weights_in(shown: Any, layer: int) -> np.ndarray:
@@ -43,7 +40,7 @@ def as_torch(weights: np.ndarray) -> Any:
         lambda: list(WEIGHTS),
         lambda: tuple(layer[None] for layer in WEIGHTS),
         lambda: as_torch(WEIGHTS),
-        lambda: SimpleNamespace(attentions=as_torch(WEIGHTS)),
+        lambda: SimpleNamespace(attentions=as_torch(WEIGHTS), cross_attentions=()),
     ],
     ids=["arrays", "with a batch axis", "tensors", "an output of transformers"],
 )
@@ -129,6 +126,12 @@ def test_the_tokens_of_a_tokenizer_are_read_as_text(tokens: list[str], texts: li
         (WEIGHTS[0], {"memory_tokens": ["a"]}, "memory_tokens must be 5 texts; got 1."),
         (np.ones((2, 2), dtype=int), {}, "weights must be floats"),
         ([], {}, "weights must be one array for each layer"),
+        (
+            SimpleNamespace(attentions=()),
+            {},
+            "attentions must be computed by the model: pass output_attentions",
+        ),
+        (SimpleNamespace(attentions=(None,)), {}, "attentions must be computed by the model"),
         (WEIGHTS[0], {"head": 3}, "head must be one of 0, 1, 2; got 3."),
         (WEIGHTS[0], {"stage": "q"}, "stage must be 'weights'; got 'q'."),
     ],

@@ -1,0 +1,47 @@
+"""A notebook that a kernel has run, and its cells in a browser: each a frame that leaves the others alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import numpy as np
+import pytest
+from nbclient import NotebookClient
+from page_file import PageFile, shown_page
+
+CELLS = (
+    "import numpy as np\nimport attnviz\n"
+    "weights = np.random.default_rng(0).dirichlet(np.ones(3), (2, 4, 3))\n"
+    "attention, tokens = [layer[None] for layer in weights], ['the', 'cat', 'sat']",
+    "attnviz.show(attention, tokens)",
+    "attnviz.presets.load_preset('toy-attention')",
+)
+
+
+@pytest.fixture(scope="module")
+def cells() -> list[str]:
+    """What the cells show; made before a browser runs, whose loop nbclient would leave a thread behind."""
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in CELLS])
+    NotebookClient(book, timeout=60, kernel_name="python3").execute()
+    return [cell.outputs[0]["data"]["text/html"] for cell in book.cells[1:]]
+
+
+def test_cells_are_pages_in_frames_of_their_own(cells: list[str], browser: Any, tmp_path: Path) -> None:
+    assert all(len(cell) < 250_000 for cell in cells)
+    wanted = np.random.default_rng(0).dirichlet(np.ones(3), (2, 4, 3))
+    for layer in range(2):
+        np.testing.assert_array_equal(PageFile(shown_page(cells[0])).stage("weights", layer), wanted[layer])
+    file = tmp_path / "book.html"
+    file.write_text(f"<!DOCTYPE html><p id='title'>Mine</p>{''.join(cells)}", encoding="utf-8")
+    page = browser.new_page()
+    page.goto(file.as_uri())
+    for at, (tokens, heads) in enumerate((("the\ncat\nsat", 4), ("one\ntwo\nthree\nfour", 1))):
+        frame = page.frame_locator("iframe").nth(at)
+        frame.locator("html[data-ready]").wait_for()
+        assert "\n".join(frame.locator("#words span").all_inner_texts()) == tokens
+        assert frame.locator("#heads button").count() == heads
+        assert not frame.locator("footer").is_visible()
+    assert page.inner_text("#title") == "Mine"
+    page.close()
