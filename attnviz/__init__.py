@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from attnviz.checkpoints import presets
     from attnviz.checkpoints.importing import import_checkpoint
     from attnviz.checkpoints.reader import CheckpointError
-    from attnviz.checkpoints.shipped import load
+    from attnviz.checkpoints.stories import load
     from attnviz.compute.budget import BudgetError
     from attnviz.engines.decode.run import Decoding
     from attnviz.engines.decode.step import DecodeStep
@@ -95,7 +95,7 @@ _HOMES = {
     "View": "attnviz.model.spec.view",
     "document_schema": "attnviz.model.io.schema",
     "import_checkpoint": "attnviz.checkpoints.importing",
-    "load": "attnviz.checkpoints.shipped",
+    "load": "attnviz.checkpoints.stories",
     "one_layer": "attnviz.model.spec.experiment",
     "save": "attnviz.model.io.files",
     "show": "attnviz.pages.show",
@@ -206,7 +206,7 @@ def render(
     Raises `ValueError` for a suffix, site, stage, head, theme or dpi that does not exist, `OSError` if
     writing fails, and what `run` raises.
     """
-    from attnviz.checkpoints.shipped import record_of
+    from attnviz.checkpoints.stories import record_of
     from attnviz.figures import save_figure
     from attnviz.figures.figure import figure_of, kind_of
     from attnviz.figures.files import format_of
@@ -250,7 +250,7 @@ def animate(
     Raises `ValueError` for a sequence that the document does not have, `OSError` if writing fails, what `run`
     raises and what `check` raises; nothing is then written.
     """
-    from attnviz.checkpoints.shipped import record_of
+    from attnviz.checkpoints.stories import record_of
     from attnviz.core.progress import Progress, never_cancelled
     from attnviz.figures.figure import kind_of
     from attnviz.figures.sequences import Sequence, frames, save_sequence

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from attnviz.model.edit.chapters import Chapter, Chapters
 from attnviz.model.edit.history import History
-from attnviz.model.journal.abandoned import find_abandoned
+from attnviz.model.journal.crashes import find_abandoned
 from attnviz.model.journal.journal import Journal
 from attnviz.model.spec.document import Document
 

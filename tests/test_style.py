@@ -93,3 +93,10 @@ def test_pages_keep_the_rules(page: Path) -> None:
     """The last column of the glossary holds the words that do not stand for a term."""
     text = re.sub(r"\|[^|\n]*\|$", "|", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
     assert [hit[0] for hit in PHRASES.finditer(plain(text))] == []
+
+
+def test_no_file_is_named_by_a_past_participle() -> None:
+    """Nouns that end like one are those of a control and of a margin that the field calls so."""
+    nouns = {"segmented", "received", "labelled"}
+    named = {path.stem for path in (ROOT / "attnviz").rglob("*.py") if re.search(r"[^e]ed$", path.stem)}
+    assert named <= nouns

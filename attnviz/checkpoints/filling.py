@@ -13,7 +13,7 @@ from attnviz.checkpoints.families.family import Array
 from attnviz.errors import FieldError, must_be
 from attnviz.model.spec.arrays import MAPPED_NUMBERS, Matrix, in_float64
 from attnviz.model.spec.field import plain
-from attnviz.model.spec.mapped import Made, View, file_of
+from attnviz.model.spec.memory_map import Made, View, file_of
 from attnviz.model.spec.parts import Explicit, ExplicitSinks
 from attnviz.model.spec.positions import WrittenTable
 from attnviz.model.spec.rows import WrittenRow

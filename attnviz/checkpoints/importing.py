@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from attnviz import resources
 from attnviz.checkpoints.families.family import Around, Config, Family, Sizes
-from attnviz.checkpoints.families.refused import check_known
+from attnviz.checkpoints.families.refusals import check_known
 from attnviz.checkpoints.families.table import FAMILIES
 from attnviz.checkpoints.filling import Numbers, filled, filled_fields, in_memory, matrix_of
 from attnviz.checkpoints.halves import Part, half_of, parts_of
 from attnviz.checkpoints.hub import located
-from attnviz.checkpoints.linked import link_of
+from attnviz.checkpoints.link import link_of
 from attnviz.checkpoints.opening import open_checkpoint
 from attnviz.checkpoints.plan import Planned, architecture, has_head, left_out, plan
 from attnviz.checkpoints.reader import CONFIG, Checkpoint, CheckpointError
@@ -37,7 +37,7 @@ from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.block import Vocabulary
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.mapped import Made
+from attnviz.model.spec.memory_map import Made
 from attnviz.model.spec.origin import Link, Origin
 from attnviz.model.spec.parts import DType, ExplicitVectors, Memory
 from attnviz.model.spec.view import View

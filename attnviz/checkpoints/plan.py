@@ -27,7 +27,7 @@ from attnviz.checkpoints.families.family import (
 from attnviz.checkpoints.reader import Checkpoint, StoredTensor, shape_text, tensor_error
 from attnviz.errors import Message, must_be, quoted
 from attnviz.model.spec.arrays import MAPPED_NUMBERS, PART_NUMBERS, widened
-from attnviz.model.spec.mapped import Made, file_of
+from attnviz.model.spec.memory_map import Made, file_of
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from attnviz.errors import size as size_of
 from attnviz.model.io.json_text import parse
 from attnviz.model.io.tensors import LONGEST_AXIS, MOST_AXES, read_header
 from attnviz.model.spec.arrays import PART_NUMBERS, STORED_DTYPES, widened
-from attnviz.model.spec.mapped import file_of, mapped
+from attnviz.model.spec.memory_map import file_of, mapped
 
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from attnviz.checkpoints.presets import load_preset, preset_ids
-from attnviz.checkpoints.shipped import load
+from attnviz.checkpoints.stories import load
 from attnviz.cli.command import Named
 from attnviz.core.text import columns, visible
 from attnviz.errors import FieldError, Message, about, among, listed, message_of, must_be, quoted

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attnviz.core.thinning import nice_step
+from attnviz.core.label_spacing import nice_step
 from attnviz.figures.content import Content
 from attnviz.figures.fonts import text_font, widest
 from attnviz.figures.layout import GAP, NAME, Cells, across_angle, across_height, across_need

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from attnviz.core.thinning import nice_step
+from attnviz.core.label_spacing import nice_step
 
 MARGIN = 14.0
 GAP = 6.0

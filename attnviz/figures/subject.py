@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from attnviz.errors import FieldError, among
 from attnviz.figures.content import Head, SharedEnds
-from attnviz.model.explain.pairing import Pair, pair_looked_at
+from attnviz.model.explain.score_pair import Pair, pair_looked_at
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import View
 from attnviz.model.trace import SiteTrace, Trace

@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
 
 from attnviz.checkpoints.presets import PRESETS, load_preset, needs_model
-from attnviz.checkpoints.shipped import load
+from attnviz.checkpoints.stories import load
 from attnviz.compute.scheduler import CancelToken, Scheduler
 from attnviz.core.text import visible
 from attnviz.gui.dialogs.saving import Saving

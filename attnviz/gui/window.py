@@ -27,11 +27,11 @@ from attnviz.gui.handlers import Handlers
 from attnviz.gui.jobs import JobLine
 from attnviz.gui.live.decoding import DecodeLive
 from attnviz.gui.live.follow import FollowLive
+from attnviz.gui.live.full_pass import UncachedLive
 from attnviz.gui.live.gradient import GradientLive
 from attnviz.gui.live.grid import GridLive
 from attnviz.gui.live.lesson import LESSON_SUFFIX, LessonLive
 from attnviz.gui.live.trace import Live
-from attnviz.gui.live.uncached import UncachedLive
 from attnviz.gui.look.icons import app_icon
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.making import Making
@@ -242,7 +242,7 @@ class Window(QMainWindow):
         self._show_pinned()
 
     def _watch_cost(self) -> None:
-        from attnviz.gui.live.timed import TimedLive
+        from attnviz.gui.live.timing import TimedLive
         from attnviz.gui.panels.cost.panel import CostPanel
 
         panel = self.panels["cost"]

@@ -14,7 +14,7 @@ from attnviz.analysis.scores import head_scores
 from attnviz.analysis.target import Target, likeliest
 from attnviz.checkpoints import import_checkpoint
 from attnviz.checkpoints.presets import load_preset, preset_ids
-from attnviz.checkpoints.shipped import load
+from attnviz.checkpoints.stories import load
 from attnviz.compute.execute import execute
 from attnviz.errors import FieldError, must_be
 from attnviz.model.edit.edits import set_tokens

@@ -21,7 +21,7 @@ import numpy as np
 from checkpoints.written import LLAMA_CONFIG, llama_arrays, write_folder
 
 from attnviz.checkpoints import CheckpointError, import_checkpoint
-from attnviz.checkpoints.tokenizers.made import Added, byte_level, with_added
+from attnviz.checkpoints.tokenizers.converter import Added, byte_level, with_added
 from attnviz.core.bpe import PIECE_KIND_BY_ID
 
 ODD: tuple[Any, ...] = (

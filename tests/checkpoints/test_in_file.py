@@ -17,7 +17,7 @@ from attnviz.model.io.files import matrices
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.conversions import CONVERSIONS
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.mapped import FileChanged
+from attnviz.model.spec.memory_map import FileChanged
 
 IDS = [1, 2, 3]
 

@@ -24,8 +24,8 @@ from attnviz.figures.style import Style, length
 from attnviz.figures.subject import Subject
 from attnviz.i18n import set_language
 from attnviz.model.explain.architectures import stack_of
-from attnviz.model.explain.pairing import pair_scores
 from attnviz.model.explain.position_curves import curves
+from attnviz.model.explain.score_pair import pair_scores
 from attnviz.model.stages import STAGE_BY_ID
 
 

@@ -17,7 +17,7 @@ from attnviz.gui.export.source import Choice
 from attnviz.gui.export.table import EXPORT_BY_ID
 from attnviz.gui.palette.providers import all_entries
 from attnviz.gui.panels.inspector.panel import InspectorPanel
-from attnviz.gui.widgets.elided import WholeLabel
+from attnviz.gui.widgets.elided_label import WholeLabel
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.model.edit import edits

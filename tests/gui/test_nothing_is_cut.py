@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
 
 from attnviz.gui.look.scale import rescale
 from attnviz.gui.settings import Settings
-from attnviz.gui.widgets.elided import ElidedLabel
+from attnviz.gui.widgets.elided_label import ElidedLabel
 from attnviz.gui.widgets.formula_line import FormulaLine
 from attnviz.gui.widgets.panel_dock import PanelDock
 from attnviz.gui.workspaces.table import WORKSPACES

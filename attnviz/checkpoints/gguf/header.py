@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from attnviz.errors import InputError, Message
-from attnviz.model.spec.mapped import MappedFile, mapped
+from attnviz.model.spec.memory_map import MappedFile, mapped
 
 MAGIC = b"GGUF"
 VERSIONS = (2, 3)

@@ -28,7 +28,7 @@ from attnviz.checkpoints.gguf.vocabulary import read_chat, read_tokenizer
 from attnviz.checkpoints.reader import Checkpoint, CheckpointError, StoredTensor, check_finite, tensor_error
 from attnviz.errors import FieldError, Message, about, among, message_of, must_be
 from attnviz.model.spec.arrays import STORED_DTYPES
-from attnviz.model.spec.mapped import mapped
+from attnviz.model.spec.memory_map import mapped
 
 PLAIN = {0: "F32", 1: "F16", 30: "BF16", 28: "F64"}
 """Types that engines compute with as they are, by the number that the format gives them."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from attnviz.checkpoints.tokenizers.made import (
+from attnviz.checkpoints.tokenizers.converter import (
     DIGITS,
     LLAMA_3_SPLIT,
     NFC,

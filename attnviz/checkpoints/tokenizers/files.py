@@ -10,7 +10,7 @@ from typing import Any
 
 from attnviz.checkpoints.pieces import FORM_FAULTS
 from attnviz.checkpoints.reader import CheckpointError
-from attnviz.checkpoints.tokenizers.made import (
+from attnviz.checkpoints.tokenizers.converter import (
     DIGITS,
     NFC,
     QWEN_2_SPLIT,

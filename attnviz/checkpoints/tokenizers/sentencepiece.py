@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from attnviz.checkpoints.tokenizers.made import (
+from attnviz.checkpoints.tokenizers.converter import (
     Added,
     Json,
     spaced_pairs,

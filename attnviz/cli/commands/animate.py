@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 
-from attnviz.checkpoints.shipped import record_of
+from attnviz.checkpoints.stories import record_of
 from attnviz.cli.command import Command
 from attnviz.cli.options import add_document, command_line, document, execute, head, written
 from attnviz.cli.picture import add_picture, subject_of

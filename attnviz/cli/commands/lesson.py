@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attnviz.checkpoints.presets import load_preset
-from attnviz.checkpoints.shipped import record_of
+from attnviz.checkpoints.stories import record_of
 from attnviz.cli.command import Command, Named, Refused
 from attnviz.cli.options import command_line, written
 from attnviz.errors import about, message_of, verbatim

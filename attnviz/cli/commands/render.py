@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from attnviz.checkpoints.shipped import record_of
+from attnviz.checkpoints.stories import record_of
 from attnviz.cli.command import Command
 from attnviz.cli.options import add_document, command_line, document, head, written
 from attnviz.cli.picture import add_gradient, add_picture, computed, subject_of

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attnviz.checkpoints.shipped import record_of
+from attnviz.checkpoints.stories import record_of
 from attnviz.cli.command import Command
 from attnviz.cli.options import DOC_HELP, add_text, command_line, document, named_stages, written
 from attnviz.errors import FieldError, among

@@ -17,7 +17,7 @@ from attnviz.figures.sheet import Drawing
 from attnviz.figures.style import Style
 from attnviz.figures.subject import Subject
 from attnviz.i18n import _
-from attnviz.model.explain.pairing import pair_scores
+from attnviz.model.explain.score_pair import pair_scores
 from attnviz.model.positions import changes, pair_frequencies
 
 DIAL, LEAST = 64.0, 34.0

@@ -22,7 +22,7 @@ from attnviz.gui.export.source import Choice, Made, Source
 from attnviz.gui.export.table import EXPORT_BY_ID, Export
 from attnviz.gui.export.widget import picture
 from attnviz.gui.failure import failure_message, is_expected
-from attnviz.gui.live.compare.asked import Pinned
+from attnviz.gui.live.compare.requests import Pinned
 from attnviz.gui.live.trace import GUI_CORES
 from attnviz.gui.look.theme import Theme
 from attnviz.gui.panels.panel import Panel

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from attnviz.compute.decoding import Decoded
-    from attnviz.compute.uncached import UncachedStep
+    from attnviz.compute.full_pass import UncachedStep
 
 STEPS_PER_SECOND = 1.5
 """At speed 1."""

@@ -12,7 +12,7 @@ from attnviz.gui.failure import failure_message, log_unexpected
 from attnviz.gui.recovery.folder import state_folder
 from attnviz.gui.store import Store
 from attnviz.model.edit.chapters import Chapters
-from attnviz.model.journal.abandoned import Abandoned
+from attnviz.model.journal.crashes import Abandoned
 from attnviz.model.journal.journal import Journal
 
 EDIT_MS = 100

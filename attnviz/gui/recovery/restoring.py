@@ -7,7 +7,7 @@ from functools import partial
 
 from PySide6.QtCore import QObject, Signal
 
-from attnviz.checkpoints.linked import matrices_of
+from attnviz.checkpoints.link import matrices_of
 from attnviz.compute.scheduler import CancelToken
 from attnviz.core.text import visible
 from attnviz.errors import Message, verbatim
@@ -17,7 +17,7 @@ from attnviz.gui.store import Store
 from attnviz.gui.widgets.question_card import Answer, Question, QuestionCard
 from attnviz.i18n import N_, _
 from attnviz.model.edit.chapters import Chapters
-from attnviz.model.journal.abandoned import Abandoned, find_abandoned
+from attnviz.model.journal.crashes import Abandoned, find_abandoned
 from attnviz.model.journal.records import JournalError
 
 FIND, READ = "find", "restore"

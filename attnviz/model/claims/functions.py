@@ -17,7 +17,7 @@ from attnviz.core.recurrent import path_gradient
 from attnviz.core.softmax_slope import jacobian_norm
 from attnviz.errors import InputError, Message, among, quoted
 from attnviz.model.claims.expression import Grid, Value, numbers, transposed
-from attnviz.model.published import PUBLISHED
+from attnviz.model.published_models import PUBLISHED
 
 Numbers = NDArray[Any]
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from attnviz.core.positions import rope_angles, rotate, turning
 from attnviz.model import scalings
 from attnviz.model.edit.switching import scale_value, set_position
-from attnviz.model.explain.pairing import Pair
+from attnviz.model.explain.score_pair import Pair
 from attnviz.model.operands.projection import entered, keys, queries
 from attnviz.model.operands.relative import relative_parts
 from attnviz.model.positions import (

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from attnviz.errors import FINITE, FieldError, Message, must_be, of_length
 from attnviz.model.spec.conversions import CONVERSIONS, Memory
-from attnviz.model.spec.mapped import Lasting, View, file_of
+from attnviz.model.spec.memory_map import Lasting, View, file_of
 
 if TYPE_CHECKING:
     from attnviz.model.spec.origin import Origin

@@ -16,7 +16,7 @@ from attnviz.checkpoints import CheckpointError, import_checkpoint  # noqa: E402
 from attnviz.checkpoints.importing import describe  # noqa: E402
 from attnviz.checkpoints.opening import open_checkpoint  # noqa: E402
 from attnviz.checkpoints.tokenizers.chat import MAX_LENGTH, render, turns  # noqa: E402
-from attnviz.checkpoints.tokenizers.made import Added, byte_level, with_added, with_ends  # noqa: E402
+from attnviz.checkpoints.tokenizers.converter import Added, byte_level, with_added, with_ends  # noqa: E402
 
 CHAT_ML = (
     "{% for m in messages %}\n"

@@ -23,7 +23,7 @@ from attnviz.gui.panels.decoding.bars import DistributionBars
 from attnviz.gui.panels.decoding.slots import SlotMap
 from attnviz.gui.panels.decoding.story.text import StoryText
 from attnviz.gui.widgets.chips import TokenChips
-from attnviz.gui.widgets.elided import ElidedLabel
+from attnviz.gui.widgets.elided_label import ElidedLabel
 from attnviz.gui.widgets.pictures.row_matrix import RowMatrix
 from attnviz.gui.widgets.slider_field import SliderField
 from attnviz.model.caches import FullCache, QuantisedCache, RingCache

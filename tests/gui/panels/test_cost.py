@@ -30,7 +30,7 @@ from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.i18n import set_language
-from attnviz.model.published import PUBLISHED, PUBLISHED_BY_ID
+from attnviz.model.published_models import PUBLISHED, PUBLISHED_BY_ID
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Causal, Heads, Padding, Projections, Seeded, SeededVectors

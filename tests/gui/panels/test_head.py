@@ -6,7 +6,7 @@ import pytest
 from desk import Desk, MakeDesk
 from PySide6.QtWidgets import QLabel, QPushButton
 
-from attnviz.gui.widgets.elided import WholeLabel
+from attnviz.gui.widgets.elided_label import WholeLabel
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints", "does not support raise")
 

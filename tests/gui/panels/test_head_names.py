@@ -15,7 +15,7 @@ from attnviz.gui.panels.grid.panel import GridPanel
 from attnviz.gui.panels.heads.picture import HeadPicture
 from attnviz.gui.settings import Settings
 from attnviz.gui.widgets.document_line import DocumentLine
-from attnviz.gui.widgets.elided import ElidedLabel
+from attnviz.gui.widgets.elided_label import ElidedLabel
 from attnviz.model.edit.edits import set_tokens
 from attnviz.model.edit.layers import remove_layer, set_n_layers
 from attnviz.model.heads.names import model_key

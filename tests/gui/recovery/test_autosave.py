@@ -22,7 +22,7 @@ from PySide6.QtWidgets import QApplication, QMessageBox
 from attnviz.gui.interrupt import SIGNALLED, Interrupt
 from attnviz.model.edit.chapters import Chapters
 from attnviz.model.edit.paths import putting
-from attnviz.model.journal.abandoned import find_abandoned
+from attnviz.model.journal.crashes import find_abandoned
 from attnviz.model.journal.journal import Journal
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")

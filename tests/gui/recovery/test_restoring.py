@@ -13,7 +13,7 @@ from sessions import left_behind, session_of, titled
 
 from attnviz.gui.recovery.folder import state_folder
 from attnviz.gui.workspaces.table import WORKSPACES
-from attnviz.model.journal.abandoned import find_abandoned
+from attnviz.model.journal.crashes import find_abandoned
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 

@@ -18,7 +18,7 @@ from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
 from attnviz.model.explain.architectures import architecture_of, counts_every_mask
 from attnviz.model.operands.latent import cached_numbers, expanded_numbers
-from attnviz.model.published import PUBLISHED
+from attnviz.model.published_models import PUBLISHED
 from attnviz.model.spec.block import Norm
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.latent import Latent

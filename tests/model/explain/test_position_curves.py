@@ -9,8 +9,8 @@ from first_layer import stacked
 
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
-from attnviz.model.explain.pairing import Pair
 from attnviz.model.explain.position_curves import Curve, candidates, curves, distances, kind_of, wave
+from attnviz.model.explain.score_pair import Pair
 from attnviz.model.sites.sites import alone
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.experiment import Experiment

@@ -24,7 +24,7 @@ from attnviz.model.edit.history import History
 from attnviz.model.io.files import loads
 from attnviz.model.io.stamp import Stamp
 from attnviz.model.journal import journal as journal_
-from attnviz.model.journal.abandoned import find_abandoned
+from attnviz.model.journal.crashes import find_abandoned
 from attnviz.model.journal.journal import AT_ONCE, Journal
 from attnviz.model.journal.packing import Packer, Unpacker
 from attnviz.model.journal.records import STATE, JournalError, Records, content_at, scan

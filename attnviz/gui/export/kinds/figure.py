@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from attnviz.checkpoints.shipped import record_of
+from attnviz.checkpoints.stories import record_of
 from attnviz.core.progress import Check, never_cancelled
 from attnviz.errors import Message
 from attnviz.figures.figure import figure_of

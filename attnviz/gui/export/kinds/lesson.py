@@ -18,7 +18,7 @@ from PySide6.QtGui import (
 )
 
 from attnviz.checkpoints.presets import load_preset
-from attnviz.checkpoints.shipped import record_of
+from attnviz.checkpoints.stories import record_of
 from attnviz.compute.execute import execute
 from attnviz.core.progress import Check
 from attnviz.errors import Message

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from attnviz.checkpoints.shipped import record_of
+from attnviz.checkpoints.stories import record_of
 from attnviz.core.progress import Check
 from attnviz.gui.export.kinds.table import shortened
 from attnviz.gui.export.source import Choice, Made, Source

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from attnviz.checkpoints.shipped import record_of
+from attnviz.checkpoints.stories import record_of
 from attnviz.core.progress import Check, progress_of
 from attnviz.errors import FieldError, must_be
 from attnviz.figures.kinds.table import KIND_BY_ID, KINDS

@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from attnviz.compute.scheduler import CancelToken, Scheduler
 from attnviz.gui.failure import failure_message, is_expected
-from attnviz.gui.live.compare.asked import OwnAnswer, OwnAsked, Pinned, PreparedAsked
+from attnviz.gui.live.compare.requests import OwnAnswer, OwnAsked, Pinned, PreparedAsked
 from attnviz.gui.live.trace import GUI_CORES, Live, execute
 from attnviz.i18n import _
 from attnviz.model.errors.titles import in_words

@@ -15,7 +15,7 @@ from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.control import plain_tooltip, transition_ms
-from attnviz.gui.widgets.elided import ElidedLabel
+from attnviz.gui.widgets.elided_label import ElidedLabel
 from attnviz.gui.widgets.segmented import Option
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import _

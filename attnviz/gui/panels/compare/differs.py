@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QWidget
 
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
-from attnviz.gui.widgets.elided import ElidedLabel
+from attnviz.gui.widgets.elided_label import ElidedLabel
 from attnviz.gui.widgets.tone import set_tone
 
 Line = tuple[str, str, str]

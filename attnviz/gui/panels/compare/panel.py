@@ -11,7 +11,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from attnviz.core.alignment import ALIGNMENTS
-from attnviz.gui.live.compare.asked import OwnAnswer, OwnAsked, Pinned, PreparedAsked
+from attnviz.gui.live.compare.requests import OwnAnswer, OwnAsked, Pinned, PreparedAsked
 from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
 from attnviz.gui.panels.compare.controls import Controls

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attnviz.core.text import visible
 from attnviz.engines.table import ENGINE_BY_ID
-from attnviz.gui.live.compare.asked import OwnAnswer, Where
+from attnviz.gui.live.compare.requests import OwnAnswer, Where
 from attnviz.gui.panels.compare.differs import Line
 from attnviz.i18n import _
 from attnviz.model.claims.own import Answer

@@ -35,13 +35,13 @@ from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.control import plain_tooltip
-from attnviz.gui.widgets.elided import WholeLabel
+from attnviz.gui.widgets.elided_label import WholeLabel
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
 from attnviz.model.explain.architectures import architecture_of, stack_of
-from attnviz.model.published import PUBLISHED
+from attnviz.model.published_models import PUBLISHED
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.trace import Trace

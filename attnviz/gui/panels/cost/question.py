@@ -14,7 +14,7 @@ from attnviz.core.cost.memory import FORMAT_BY_ID, MEMORIES_GB, Format
 from attnviz.core.cost.roofline import DEVICE_BY_ID, DEVICES, NANO, roofline
 from attnviz.i18n import N_, _, ngettext
 from attnviz.model.explain.architectures import counts_every_mask
-from attnviz.model.published import PUBLISHED_BY_ID
+from attnviz.model.published_models import PUBLISHED_BY_ID
 from attnviz.model.trace import Trace
 
 OWN = "–"

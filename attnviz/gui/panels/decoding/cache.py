@@ -25,7 +25,7 @@ from attnviz.gui.panels.decoding.slots import SlotMap, slot_groups
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_row
 from attnviz.gui.widgets.control import plain_tooltip
-from attnviz.gui.widgets.elided import ElidedLabel
+from attnviz.gui.widgets.elided_label import ElidedLabel
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.tone import set_tone

@@ -18,8 +18,8 @@ from attnviz.gui.forms.marks import Mark
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.decoding.bars import DistributionBars, DistributionColumn, DistributionRow
 from attnviz.gui.panels.decoding.columns import ColumnTitles
-from attnviz.gui.panels.decoding.drawn import drawn_after, sampling_of, seen_ids
 from attnviz.gui.panels.decoding.names import names_of
+from attnviz.gui.panels.decoding.next_token import drawn_after, sampling_of, seen_ids
 from attnviz.gui.panels.decoding.operation import OperationList
 from attnviz.gui.panels.decoding.part import DecodingPart
 from attnviz.gui.store import Store
@@ -27,7 +27,7 @@ from attnviz.gui.widgets.boxes import in_row
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.dice import HIGHEST_SEED, Dice
 from attnviz.gui.widgets.document_line import DocumentLine
-from attnviz.gui.widgets.elided import ElidedLabel
+from attnviz.gui.widgets.elided_label import ElidedLabel
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.toggle import Toggle

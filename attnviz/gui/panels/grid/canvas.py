@@ -19,7 +19,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from attnviz.core.color_maps import Kind
-from attnviz.core.thinning import nice_step
+from attnviz.core.label_spacing import nice_step
 from attnviz.gui.look.colors import Indices, indexed_image, pool
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import Theme

@@ -22,7 +22,7 @@ from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.document_line import DocumentLine
-from attnviz.gui.widgets.elided import ElidedLabel
+from attnviz.gui.widgets.elided_label import ElidedLabel
 from attnviz.gui.widgets.heat.content import cell_indices, color_kind
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.tone import set_tone

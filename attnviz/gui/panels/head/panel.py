@@ -16,7 +16,7 @@ from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.document_line import DocumentLine
-from attnviz.gui.widgets.elided import WholeLabel
+from attnviz.gui.widgets.elided_label import WholeLabel
 from attnviz.i18n import _
 from attnviz.model.edit import edits
 from attnviz.model.looks import look_of, query_in_focus

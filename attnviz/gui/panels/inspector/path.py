@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QLabel, QSizePolicy, QToolButton, QWidget
 from attnviz.gui.look.theme import GRID, LIGHT, Theme
 from attnviz.gui.widgets.boxes import in_row
 from attnviz.gui.widgets.control import MOUSE_ONLY
-from attnviz.gui.widgets.elided import WholeLabel
+from attnviz.gui.widgets.elided_label import WholeLabel
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
 

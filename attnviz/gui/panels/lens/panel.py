@@ -13,7 +13,7 @@ from attnviz.gui.panels.lens.canvas import LensCanvas
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column
-from attnviz.gui.widgets.elided import ElidedLabel
+from attnviz.gui.widgets.elided_label import ElidedLabel
 from attnviz.gui.widgets.empty_state import EmptyState
 from attnviz.gui.widgets.token_table import At
 from attnviz.gui.widgets.tone import set_tone

@@ -12,10 +12,10 @@ from attnviz.core.block import ACTIVATIONS, GATED_UNITS
 from attnviz.gui.forms.fields import Choice, Edit, Switch
 from attnviz.gui.forms.paths import presence, row
 from attnviz.gui.forms.subject import selected_attention
+from attnviz.gui.panels.mechanism.former_parts import SeenBySite
 from attnviz.gui.panels.mechanism.norm import KINDS as NORM_KINDS
 from attnviz.gui.panels.mechanism.norm import NormLine, NormSlot
 from attnviz.gui.panels.mechanism.section import Section
-from attnviz.gui.panels.mechanism.seen import SeenBySite
 from attnviz.gui.panels.mechanism.weights import WeightLines, WeightSlot
 from attnviz.gui.store import Store
 from attnviz.i18n import N_, _

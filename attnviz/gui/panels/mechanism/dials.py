@@ -22,7 +22,7 @@ from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.pictures.dial import Dial
 from attnviz.i18n import _
 from attnviz.model.edit.edits import set_multiplier
-from attnviz.model.explain.pairing import Pair, pair_looked_at, pair_scores
+from attnviz.model.explain.score_pair import Pair, pair_looked_at, pair_scores
 from attnviz.model.positions import changes, n_rotated, pair_frequencies
 from attnviz.model.spec.site import Site
 

@@ -13,10 +13,10 @@ from attnviz.gui.forms.marks import Mark
 from attnviz.gui.forms.paths import row
 from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
+from attnviz.gui.panels.mechanism.former_parts import SeenBySite
 from attnviz.gui.panels.mechanism.head_switches import HeadSwitches
 from attnviz.gui.panels.mechanism.latent_form import LatentForm
 from attnviz.gui.panels.mechanism.section import Section
-from attnviz.gui.panels.mechanism.seen import SeenBySite
 from attnviz.gui.panels.mechanism.wires import HeadWires
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.combo import Combo

@@ -17,9 +17,9 @@ from attnviz.gui.forms.paths import row
 from attnviz.gui.forms.rows import Note
 from attnviz.gui.forms.subject import selected_attention
 from attnviz.gui.look.theme import GRID
+from attnviz.gui.panels.mechanism.former_parts import SeenBySite
 from attnviz.gui.panels.mechanism.latent import MOST_HEADS, LatentPicture, LatentShapes
 from attnviz.gui.panels.mechanism.norm import NormLine, NormSlot
-from attnviz.gui.panels.mechanism.seen import SeenBySite
 from attnviz.gui.panels.mechanism.weights import WeightLines, WeightSlot
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column

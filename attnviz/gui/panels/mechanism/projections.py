@@ -6,8 +6,8 @@ from functools import partial
 
 from PySide6.QtWidgets import QWidget
 
+from attnviz.gui.panels.mechanism.former_parts import SeenBySite
 from attnviz.gui.panels.mechanism.section import Section
-from attnviz.gui.panels.mechanism.seen import SeenBySite
 from attnviz.gui.panels.mechanism.weights import KINDS, WeightLines, WeightSlot, option_of
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.tone import Tone

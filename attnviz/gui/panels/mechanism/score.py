@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QWidget
 
 from attnviz.gui.forms.fields import Choice, Switch, always
 from attnviz.gui.forms.paths import presence, row
+from attnviz.gui.panels.mechanism.former_parts import SeenBySite
 from attnviz.gui.panels.mechanism.section import Section
-from attnviz.gui.panels.mechanism.seen import SeenBySite
 from attnviz.gui.store import Store
 from attnviz.i18n import N_, _
 from attnviz.model.edit.block import has_qk_gains, set_qk_gains

@@ -19,7 +19,7 @@ from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.document_line import DocumentLine
-from attnviz.gui.widgets.elided import ElidedLabel
+from attnviz.gui.widgets.elided_label import ElidedLabel
 from attnviz.gui.widgets.empty_state import EmptyState
 from attnviz.gui.widgets.token_table import At
 from attnviz.gui.widgets.tone import set_tone

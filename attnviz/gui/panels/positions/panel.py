@@ -17,8 +17,8 @@ from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
-from attnviz.model.explain.pairing import Pair, pair_looked_at
 from attnviz.model.explain.position_curves import Curve, curves, distances, kind_of, wave
+from attnviz.model.explain.score_pair import Pair, pair_looked_at
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import Cell
 from attnviz.model.trace import SiteTrace, Trace

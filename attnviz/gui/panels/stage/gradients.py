@@ -13,7 +13,7 @@ from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.control import plain_tooltip
-from attnviz.gui.widgets.elided import WholeLabel
+from attnviz.gui.widgets.elided_label import WholeLabel
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _

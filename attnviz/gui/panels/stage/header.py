@@ -13,7 +13,7 @@ from attnviz.gui.look.icons import icon
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.widgets.combo import DropDown
 from attnviz.gui.widgets.control import plain_tooltip
-from attnviz.gui.widgets.elided import WholeLabel
+from attnviz.gui.widgets.elided_label import WholeLabel
 from attnviz.gui.widgets.formula_line import FormulaLine
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.tone import set_tone

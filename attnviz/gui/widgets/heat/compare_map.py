@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 from attnviz.core.color_maps import Kind
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, LIGHT, TEXT_PX, Theme
-from attnviz.gui.widgets.elided import ElidedLabel
+from attnviz.gui.widgets.elided_label import ElidedLabel
 from attnviz.gui.widgets.heat.content import HeatContent
 from attnviz.gui.widgets.heat.map import HeatMap
 from attnviz.gui.widgets.heat.range_bar import RangeBar

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QPointF, QRectF, QSizeF
 
-from attnviz.core.thinning import nice_step
+from attnviz.core.label_spacing import nice_step
 
 MARGIN, EDGE = 8.0, 4.0
 """Distances between the parts, and to the upper and lower edge."""

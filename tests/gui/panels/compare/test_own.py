@@ -17,7 +17,7 @@ from attnviz.gui.dialogs.export import ExportDialog
 from attnviz.gui.panels.compare.panel import OWN, SIDES, ComparePanel
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.control import MOTION_PROPERTY
-from attnviz.gui.widgets.elided import ElidedLabel
+from attnviz.gui.widgets.elided_label import ElidedLabel
 from attnviz.model.edit import edits
 from attnviz.model.io.presets import load_preset
 from attnviz.model.spec.parts import Causal

@@ -19,7 +19,7 @@ from attnviz.engines.program import never_cancelled
 from attnviz.gui.live.player import GoBy
 from attnviz.gui.panels.decoding.caches.strip import WeightStrip
 from attnviz.gui.panels.decoding.next.rows import NextRows
-from attnviz.gui.widgets.elided import ElidedLabel, WholeLabel
+from attnviz.gui.widgets.elided_label import ElidedLabel, WholeLabel
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.pictures.row_matrix import RowMatrix
 from attnviz.model.edit.edits import set_heads, set_n_tokens

@@ -18,7 +18,7 @@ from attnviz.core.text import number
 from attnviz.gui.look.colors import LEVELS, cell_colors
 from attnviz.gui.panels.grid.panel import GridPanel
 from attnviz.gui.widgets.document_line import DocumentLine
-from attnviz.gui.widgets.elided import ElidedLabel
+from attnviz.gui.widgets.elided_label import ElidedLabel
 from attnviz.model.edit.layers import set_n_layers
 from attnviz.model.io.presets import load_preset
 

@@ -14,7 +14,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from attnviz.compute.decoding import Decoded
-from attnviz.compute.uncached import UncachedStep
+from attnviz.compute.full_pass import UncachedStep
 from attnviz.core.text import isolated, number
 from attnviz.engines.decode.step import DecodeStep, Numbers, SiteStep
 from attnviz.gui.live.player import Player
@@ -26,7 +26,7 @@ from attnviz.gui.panels.decoding.names import names_of
 from attnviz.gui.panels.decoding.part import DecodingPart
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column
-from attnviz.gui.widgets.elided import WholeLabel
+from attnviz.gui.widgets.elided_label import WholeLabel
 from attnviz.gui.widgets.pictures.row_matrix import RowMatrix
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.tone import set_tone

@@ -10,7 +10,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from attnviz.compute.decoding import Decoded
-from attnviz.compute.uncached import UncachedStep
+from attnviz.compute.full_pass import UncachedStep
 from attnviz.core.text import number
 from attnviz.engines.decode.cost import Cost
 from attnviz.engines.decode.run import Decoding

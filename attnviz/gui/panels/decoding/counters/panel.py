@@ -12,7 +12,7 @@ from attnviz.gui.panels.decoding.counters.line import LINE_PX, Counts
 from attnviz.gui.panels.decoding.counts import verdict
 from attnviz.gui.panels.decoding.part import DecodingPart
 from attnviz.gui.store import Store
-from attnviz.gui.widgets.elided import WholeLabel
+from attnviz.gui.widgets.elided_label import WholeLabel
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
 

@@ -11,14 +11,14 @@ from attnviz.core.text import isolated, number
 from attnviz.gui.forms.marks import Mark
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.decoding.counts import plain_label
-from attnviz.gui.panels.decoding.drawn import Drawn, drawn_after, sampling_of, seen_ids
 from attnviz.gui.panels.decoding.links import Links, StepCells
 from attnviz.gui.panels.decoding.names import names_of
 from attnviz.gui.panels.decoding.next.rows import NextRow, NextRows
+from attnviz.gui.panels.decoding.next_token import Drawn, drawn_after, sampling_of, seen_ids
 from attnviz.gui.panels.decoding.part import DecodingPart
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column, in_row
-from attnviz.gui.widgets.elided import ElidedLabel, WholeLabel
+from attnviz.gui.widgets.elided_label import ElidedLabel, WholeLabel
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.tone import set_tone

@@ -16,7 +16,7 @@ from attnviz.gui.panels.decoding.names import names_of
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.control import active_theme
-from attnviz.gui.widgets.elided import ElidedLabel
+from attnviz.gui.widgets.elided_label import ElidedLabel
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.slider_field import Track
 from attnviz.gui.widgets.toggle import Toggle as Switch

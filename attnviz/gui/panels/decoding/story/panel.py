@@ -16,8 +16,8 @@ from attnviz.gui.live.playback import Playback
 from attnviz.gui.live.player import GoTo, Player
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.decoding.counts import plain_label, reuse_words
-from attnviz.gui.panels.decoding.drawn import n_given_tokens
 from attnviz.gui.panels.decoding.names import names_of, written_tokens
+from attnviz.gui.panels.decoding.next_token import n_given_tokens
 from attnviz.gui.panels.decoding.part import DecodingPart
 from attnviz.gui.panels.decoding.story.alternatives import MOST, Alternative, Alternatives
 from attnviz.gui.panels.decoding.story.controls import WIDTH, PlayerControls
@@ -31,7 +31,7 @@ from attnviz.gui.panels.decoding.story.text import LARGE_PX, LINE_PX, TEXT_PX, C
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_row
 from attnviz.gui.widgets.chip_editor import ChipEditor
-from attnviz.gui.widgets.elided import WholeLabel
+from attnviz.gui.widgets.elided_label import WholeLabel
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.tone import set_tone

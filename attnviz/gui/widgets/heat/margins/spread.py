@@ -13,8 +13,8 @@ from PySide6.QtCore import QPointF
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter
 
 from attnviz.core.entropy import entropy_bits
+from attnviz.core.label_spacing import nice_step
 from attnviz.core.text import number
-from attnviz.core.thinning import nice_step
 from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import Theme
 from attnviz.gui.widgets.heat.content import HeatContent

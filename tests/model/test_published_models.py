@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from attnviz.core.cost.lines import parameter_count
-from attnviz.model.published import PUBLISHED, PUBLISHED_BY_ID, Published
+from attnviz.model.published_models import PUBLISHED, PUBLISHED_BY_ID, Published
 
 EXACT = {
     "gpt2": 124_439_808,

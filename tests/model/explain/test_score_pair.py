@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
 from attnviz.model.edit.layers import set_n_layers
-from attnviz.model.explain.pairing import Pair, pair_looked_at, pair_scores
+from attnviz.model.explain.score_pair import Pair, pair_looked_at, pair_scores
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment

@@ -13,7 +13,7 @@ from documents import BEFORE_LAYERS, FITTING, explicit
 from sessions import left_behind, read_only, session_of, titled
 
 from attnviz.model.io.files import loads
-from attnviz.model.journal.abandoned import find_abandoned
+from attnviz.model.journal.crashes import find_abandoned
 from attnviz.model.journal.journal import Journal
 from attnviz.model.journal.records import FIRST_LINE, JournalError, Records
 

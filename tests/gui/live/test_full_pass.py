@@ -14,16 +14,16 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
-from attnviz.compute import uncached as uncached_module
+from attnviz.compute import full_pass as uncached_module
+from attnviz.compute.full_pass import UncachedStep
 from attnviz.compute.scheduler import Scheduler
-from attnviz.compute.uncached import UncachedStep
 from attnviz.core.text import number
 from attnviz.engines.decode.run import Decoding
 from attnviz.gui.bridge import Bridge
 from attnviz.gui.live.decoding import DecodeLive
+from attnviz.gui.live.full_pass import REST_MS, UncachedLive
 from attnviz.gui.live.player import Pace
 from attnviz.gui.live.trace import Live
-from attnviz.gui.live.uncached import REST_MS, UncachedLive
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.pictures.row_matrix import RowMatrix
 from attnviz.model.edit.edits import set_vector_cell

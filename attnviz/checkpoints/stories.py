@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import lru_cache, partial
 from pathlib import Path
 
-from attnviz.checkpoints.linked import matrices_of
+from attnviz.checkpoints.link import matrices_of
 from attnviz.checkpoints.presets import MODEL_PRESETS, load_preset
 from attnviz.model.io import files
 from attnviz.model.io.carriers.record import MOST_INLINE, Record

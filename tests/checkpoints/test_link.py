@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 import attnviz
 from attnviz.checkpoints.importing import import_checkpoint
-from attnviz.checkpoints.linked import matrices_of
-from attnviz.checkpoints.shipped import load, record_of
+from attnviz.checkpoints.link import matrices_of
+from attnviz.checkpoints.stories import load, record_of
 from attnviz.model.edit import edits
 from attnviz.model.io.files import DocumentError, link_of, save
 from attnviz.model.spec.arrays import Matrix

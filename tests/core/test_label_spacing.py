@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attnviz.core.thinning import nice_step
+from attnviz.core.label_spacing import nice_step
 
 
 def test_steps_are_round() -> None:

@@ -17,7 +17,7 @@ from attnviz.model.spec.experiment import Experiment
 
 if TYPE_CHECKING:
     from attnviz.compute.decoding import Decoded
-    from attnviz.compute.uncached import UncachedStep
+    from attnviz.compute.full_pass import UncachedStep
 
 KEY = "uncached"
 
@@ -90,7 +90,7 @@ class UncachedLive(QObject):
         self._asked = decoded, index, generation, self._store.experiment
 
         def job(token: CancelToken) -> UncachedStep:
-            from attnviz.compute.uncached import uncached_step
+            from attnviz.compute.full_pass import uncached_step
 
             def check() -> None:
                 token.check()

@@ -12,11 +12,11 @@ from first_layer import with_fields
 from msgspec.structs import replace
 
 import attnviz
-from attnviz.compute import uncached as uncached_module
+from attnviz.compute import full_pass as uncached_module
 from attnviz.compute.decoding import Decoded, decode_and_compare
 from attnviz.compute.execute import execute_decoding
+from attnviz.compute.full_pass import uncached_step
 from attnviz.compute.scheduler import Cancelled
-from attnviz.compute.uncached import uncached_step
 from attnviz.engines.decode.decodable import up_to
 from attnviz.engines.decode.run import Decoding
 from attnviz.model.edit.edits import permute_tokens, set_tokens
