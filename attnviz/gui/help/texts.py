@@ -39,6 +39,9 @@ PANEL_HELP: dict[str, Help] = {
         N_("The layer as a diagram: attention, residual connections, norms, feed-forward layer."), "attention"
     ),
     "matrices": Help(N_("The weight matrices of the projections; every number can be edited.")),
+    "axes": Help(
+        N_("The head axis leaves the feature axis and returns; every cell keeps its number."), "attention"
+    ),
     "lens": Help(N_("The most probable next token after each layer, read with the model's own read-out.")),
     "patching": Help(
         N_("Puts a stage of a clean text into this one, place by place, and shows what it brings back.")

@@ -53,6 +53,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow("cost", N_("Cost"), "cost.panel:CostPanel", width=440),
     PanelRow("block", N_("Block"), "block:BlockPanel", width=400),
     PanelRow("matrices", N_("Matrices"), "matrices:MatricesPanel", width=280),
+    PanelRow("axes", N_("Axes"), "axes.panel:AxesPanel", width=240),
     PanelRow("architecture", N_("Architecture"), "architecture.panel:ArchitecturePanel", width=400),
     PanelRow("text", N_("Text"), "decoding.story.panel:TextPanel"),
     PanelRow("next", N_("Next token"), "decoding.next.panel:NextPanel"),

@@ -38,7 +38,7 @@ class WorkspaceRow:
         return frozenset(panel for stack in stacks(self.arrangements[0][1]) for panel in stack.panels)
 
 
-_DETAILS = ("plane", "positions", "cost", "block", "matrices", "gradients", "failures", "claims")
+_DETAILS = ("plane", "positions", "cost", "block", "matrices", "axes", "gradients", "failures", "claims")
 
 _INPUTS = Split("down", (Stack(("tokens",), 272, 0.2), Stack(("vectors",), 440, 0.8)), size=216, grows=0.12)
 
@@ -170,7 +170,7 @@ _MODEL = Split(
     ),
 )
 
-_OF_STEPS = ("plane", "positions", "matrices", "block", "architecture", "gradients")
+_OF_STEPS = ("plane", "positions", "matrices", "axes", "block", "architecture", "gradients")
 
 _LEARN = Split(
     "across",

@@ -1,0 +1,244 @@
+"""The blocks of the heads: a drag, the arrow keys or a chosen step move them; every cell keeps its number."""
+
+from __future__ import annotations
+
+import time as clock
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import (
+    QColor,
+    QFocusEvent,
+    QHideEvent,
+    QImage,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+)
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from attnviz.core.levels import levels, normalise
+from attnviz.core.text import visible
+from attnviz.gui.look.colors import to_image
+from attnviz.gui.look.fonts import ui_font
+from attnviz.gui.look.theme import Theme, head_color
+from attnviz.gui.panels.axes.layout import PERMUTED, Sizes, blocks, cell_rect, place_at
+from attnviz.gui.widgets.control import Control, draw_focus_ring, transition_ms
+from attnviz.i18n import _
+
+LABELS, MARGIN, GHOST = 52.0, 10.0, 7.0
+FRAME_MS = 16
+READABLE = 10.0
+"""Height of a row from which on its token is written beside it."""
+Numbers = NDArray[np.floating]
+Place = tuple[int, int, int]
+
+
+class AxesPicture(Control):
+    """`pointed` carries (head, token, feature), or None; `moved` the step at which the blocks rest."""
+
+    pointed = Signal(object)
+    moved = Signal(int)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("axes_picture")
+        self.setMouseTracking(True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.time = 0.0
+        """See `layout`."""
+        self.sizes = Sizes(1, 1, 1)
+        self._steps: tuple[int, ...] = (0, 1, 2)
+        self._names: tuple[str, ...] = ()
+        self._values: Numbers = np.zeros((1, 1))
+        self._after: Numbers | None = None
+        self._images: tuple[QImage, QImage] = (QImage(), QImage())
+        self._lit: Place | None = None
+        self._pressed: tuple[float, float] | None = None
+        self._way = (0.0, 0.0, 0.0)
+        self._has_ring = False
+        self._timer = QTimer(self)
+        self._timer.setInterval(FRAME_MS)
+        self._timer.timeout.connect(self._on_frame)
+
+    # --- contents
+
+    def set_numbers(
+        self, values: Numbers, sizes: Sizes, names: tuple[str, ...], after: Numbers | None
+    ) -> None:
+        """Show (token, head · feature); `after` is the product with W_O, (token, d_model), if it is shown."""
+        self._values, self.sizes, self._names, self._after = values, sizes, names, after
+        self._paint_images()
+
+    def set_steps(self, steps: tuple[int, ...]) -> None:
+        """The moments of time at which the blocks may rest, in the order of the computation."""
+        self._steps = steps
+        if round(self.time) not in steps:
+            self.time = float(steps[0])
+            self._timer.stop()
+        self.update()
+
+    def go(self, time: float) -> None:
+        """Move the blocks; at once if transitions are off."""
+        length = transition_ms(self) / 1000
+        if length <= 0 or not self.isVisible():
+            self._timer.stop()
+            self._set_time(time)
+            return
+        self._way = (clock.monotonic(), self.time, time)
+        self._timer.start()
+
+    def set_lit(self, place: Place | None) -> None:
+        """Outline a cell because it is hovered somewhere."""
+        if place != self._lit:
+            self._lit = place
+            self.update()
+
+    def apply_theme(self, theme: Theme) -> None:
+        super().apply_theme(theme)
+        self._paint_images()
+
+    def _paint_images(self) -> None:
+        found = [_image(one, self._theme) for one in (self._values, self._after) if one is not None]
+        self._images = (found[0], found[-1])
+        self.update()
+
+    # --- time
+
+    @Slot()
+    def _on_frame(self) -> None:
+        began, start, end = self._way
+        share = min(1.0, (clock.monotonic() - began) * 1000 / max(transition_ms(self), 1))
+        if share >= 1:
+            self._timer.stop()
+        self._set_time(start + (end - start) * share * share * (3 - 2 * share))
+
+    def _set_time(self, time: float) -> None:
+        self.time = min(max(time, float(min(self._steps))), float(max(self._steps)))
+        self.update()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        if self._timer.isActive():
+            self._timer.stop()
+            self._set_time(self._way[2])
+
+    # --- geometry
+
+    @property
+    def room(self) -> QRectF:
+        """The rectangle in which the blocks move."""
+        return QRectF(self.rect()).adjusted(LABELS, MARGIN, -MARGIN - GHOST, -MARGIN - GHOST)
+
+    def rect_of(self, place: Place) -> QRectF:
+        """The rectangle of a cell (head, token, feature) now."""
+        return cell_rect(self.sizes, self.room, self.time, place)
+
+    def sizeHint(self) -> QSize:
+        return QSize(280, 280)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(160, 120)
+
+    # --- painting
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        found = blocks(self.sizes, self.room, self.time)
+        self._paint_ghost(painter, found)
+        painter.setOpacity(min(1.0, 1.0 + self.time))
+        for head, block in enumerate(found):
+            part = QRectF(head * self.sizes.features, 0, self.sizes.features, self.sizes.tokens)
+            painter.drawImage(block, self._images[0], part)
+            painter.setPen(QPen(QColor(head_color(head)), 2))
+            painter.drawLine(block.topLeft() + QPointF(1, -2), block.topRight() + QPointF(-1, -2))
+        if self.time < 0 and self._after is not None:
+            painter.setOpacity(-self.time)
+            painter.drawImage(_whole(found), self._images[1])
+        painter.setOpacity(1.0)
+        self._paint_names(painter, found)
+        if self._lit is not None and self._lit[0] < self.sizes.heads:
+            painter.setPen(QPen(QColor(self._theme.ink), 2))
+            painter.drawRect(self.rect_of(self._lit).adjusted(-1, -1, 1, 1))
+        if self.hasFocus() and self._has_ring:
+            draw_focus_ring(painter, QRectF(self.rect()), self._theme)
+
+    def _paint_ghost(self, painter: QPainter, found: list[QRectF]) -> None:
+        """A second sequence of the batch would lie behind the first one."""
+        behind = [block.translated(GHOST, GHOST) for block in found]
+        painter.setPen(QPen(QColor(self._theme.muted), 1, Qt.PenStyle.DashLine))
+        for block in behind if self.time > 0 else [_whole(behind)]:
+            painter.drawRect(block)
+        for block in found:
+            painter.fillRect(block.adjusted(0, -3, 0, 0), QColor(self._theme.panel))
+
+    def _paint_names(self, painter: QPainter, found: list[QRectF]) -> None:
+        """The token of each row, at the first block, and at each one where they lie below one another."""
+        painter.setPen(QColor(self._theme.muted))
+        painter.setFont(ui_font(10))
+        for block in found if self.time > 1.5 else found[:1]:
+            height = block.height() / self.sizes.tokens
+            if height < READABLE:
+                continue
+            for row, name in enumerate(self._names):
+                line = QRectF(0, block.top() + row * height, LABELS - 6, height)
+                shown = painter.fontMetrics().elidedText(
+                    visible(name), Qt.TextElideMode.ElideRight, int(line.width())
+                )
+                painter.drawText(line, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, shown)
+
+    # --- hands
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() == Qt.MouseButton.LeftButton:
+            self._timer.stop()
+            self._pressed = (event.position().x(), self.time)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if self._pressed is None:
+            self.pointed.emit(place_at(self.sizes, self.room, self.time, event.position()))
+            return
+        start, time = self._pressed
+        self._set_time(time + 2 * (event.position().x() - start) / max(self.width(), 1) * PERMUTED)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        if self._pressed is not None:
+            self._pressed = None
+            self._rest(min(self._steps, key=lambda step: abs(step - self.time)))
+
+    def leaveEvent(self, event: QEvent) -> None:
+        self.pointed.emit(None)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        by = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(event.key()))
+        if by is None:
+            super().keyPressEvent(event)
+            return
+        now = min(range(len(self._steps)), key=lambda i: abs(self._steps[i] - self.time))
+        self._rest(self._steps[min(max(now + by, 0), len(self._steps) - 1)])
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self._has_ring = event.reason() != Qt.FocusReason.MouseFocusReason
+        self.update()
+
+    def _rest(self, step: int) -> None:
+        self.go(step)
+        self.moved.emit(step)
+
+    def retranslate(self) -> None:
+        self.setAccessibleName(_("The axes of the heads"))
+
+
+def _whole(found: list[QRectF]) -> QRectF:
+    return QRectF(found[0].topLeft(), found[-1].bottomRight())
+
+
+def _image(values: Numbers, theme: Theme) -> QImage:
+    """One pixel a cell, in the colours of features: centred on zero."""
+    ends = levels(values, "head", True)
+    return to_image(normalise(values, "head", ends, True), "diverging", theme)
