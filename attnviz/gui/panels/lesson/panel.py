@@ -141,6 +141,8 @@ class LessonPanel(Panel):
         self.task.set_done(False)
         self._pages.setCurrentIndex(1)
         self._show()
+        if self.store.trace is not None:
+            self.on_trace(self.store.trace)
 
     def sizeHint(self) -> QSize:
         return QSize(424, 640)
@@ -172,7 +174,9 @@ class LessonPanel(Panel):
         scene, step = self._scene, self.step
         if scene is None or step is None:
             return
-        if self._scope is None and trace.experiment is scene.experiment:
+        # Another document with the same experiment needs no other run.
+        is_of_scene = trace.experiment is scene.experiment or trace.experiment == scene.experiment
+        if self._scope is None and is_of_scene:
             self._scope = Scope(trace, scene.view)
             self._show()
             self._light()
@@ -198,6 +202,7 @@ class LessonPanel(Panel):
         self._title.setText(words.title)
         body = paragraphs([markup(text, self._scope) for text in words.paragraphs])
         self._text.set_body(body + points([markup(text, self._scope) for text in words.points]))
+        self._text.setVisible(bool(words.paragraphs or words.points))
         self.question.setVisible(bool(words.question))
         if words.question:
             self.question.set_step(step, words)

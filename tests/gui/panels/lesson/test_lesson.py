@@ -299,3 +299,15 @@ def test_a_claim_about_a_document_that_is_gone_is_not_answered(desk: Desk) -> No
     desk.settle()
     assert panel.claim.is_true is None
     assert desk.find(QLabel, "lesson_verdict").text() == "? cannot be computed here"
+
+
+def test_a_step_whose_document_is_computed_already_has_its_numbers_at_once(desk: Desk) -> None:
+    open_step(desk, "by-hand", 5)
+    desk.window.documents.open_preset("toy-attention")
+    desk.settle()
+    panel = panel_of(desk)
+    lesson = shipped_lesson("masks")
+    panel.show_step(lesson, 0, desk.store.document, 0)
+    assert "0.560 of its weight" in text(desk, "lesson_text")
+    panel.show_step(lesson, 5, desk.store.document, 0)
+    assert desk.find(QTextBrowser, "lesson_text").isHidden()
