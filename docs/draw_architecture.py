@@ -1,4 +1,5 @@
-"""Draw `docs/architecture.svg` from the imports of the package: `python docs/draw_architecture.py`.
+"""Draw `docs/architecture.svg`, and the table of its page, from the imports of the package:
+`python docs/draw_architecture.py`.
 
 A box is a layer with its rooms. An arrow points at what a layer imports; its number counts the files
 that import it.
@@ -13,11 +14,14 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent.parent / "attnviz"
 PICTURE = Path(__file__).with_name("architecture.svg")
+PAGE = Path(__file__).with_name("architecture.md")
 
 SHELL = "shell and public API"
-"""The modules beside the layers: `cli.py`, `parts.py`, `i18n.py` and the like."""
+"""The modules beside the layers: `parts.py`, `i18n.py`, `errors.py` and the like."""
 FLOORS = (
-    ("gui", SHELL, "bench"),
+    ("cli",),
+    ("gui", SHELL),
+    ("pages", "survey", "analysis", "bench"),
     ("compute", "checkpoints", "figures", "scripts"),
     ("engines",),
     ("model",),
@@ -178,4 +182,6 @@ def table() -> str:
 
 if __name__ == "__main__":
     PICTURE.write_text(picture(), encoding="utf-8")
-    print(table())
+    text = PAGE.read_text(encoding="utf-8")
+    before, _old = text.split("| importing ↓", 1)
+    PAGE.write_text(f"{before}{table()}\n", encoding="utf-8")

@@ -55,3 +55,5 @@ def test_the_picture_shows_every_room() -> None:
     wanted = {name for inside in drawing.rooms().values() for name in inside if name}
     assert wanted - set(drawn) == set(), "run docs/draw_architecture.py"
     assert drawing.arrows()["engines", "core"] > 0
+    rows = re.findall(r"^\| ([^|]+) \|", (ROOT / "docs/architecture.md").read_text("utf-8"), re.MULTILINE)
+    assert {source for source, _target in drawing.arrows()} <= set(rows), "run docs/draw_architecture.py"

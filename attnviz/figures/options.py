@@ -76,7 +76,7 @@ OPTIONS = (
         str,
         tuple(row.name for row in PALETTES),
     ),
-    Option("grey", N_("Greys"), N_("Numbers in greys, which any printer keeps apart")),
+    Option("grey", N_("Greys"), N_("Numbers as grey shades, distinct on any printer")),
     Option("title", N_("Title"), N_("The name of the picture above it")),
     Option("formula", N_("Formula"), N_("The formula below the title")),
     Option("caption", N_("Caption"), N_("The document's caption below the picture")),

@@ -109,7 +109,7 @@ class JobLine(QWidget):
         """Set the texts again, in the present language."""
         self._cancel.setText(_("Cancel"))
         self._cancel.setToolTip(_("Cancel this job (Esc)"))
-        self._bar.setAccessibleName(_("Share of the job that is done"))
+        self._bar.setAccessibleName(_("Completed share of the job"))
         self._look()
 
     def _on_submitted(self) -> None:

@@ -102,7 +102,7 @@ STAGE_HELP: dict[str, Help] = {
     "scaled": Help(
         N_("Scores divided by √d_head, so that their spread does not grow with the head width."), "attention"
     ),
-    "capped": Help(N_("Scores pressed smoothly into a range by tanh."), "gemma"),
+    "capped": Help(N_("Scores limited smoothly to a range by tanh."), "gemma"),
     "biased": Help(N_("Scores lowered by the distance of query and key."), "alibi"),
     "masked": Help(
         N_("Scores with −∞ where a query must not attend, so that the weight there is 0."), "attention"
@@ -143,7 +143,7 @@ RULE_HELP: dict[Rule, Help] = {
     "pair": Help(N_("Each pair of features is rotated by an angle that grows with the position."), "rope"),
     "qd,kd->qk": Help(N_("Each number is the dot product of a query with a key."), "attention"),
     "relative": Help(
-        N_("Each score gets terms that depend on the distance of query and key."), "transformer_xl"
+        N_("Each score gains terms that depend on the distance between query and key."), "transformer_xl"
     ),
     "row": Help(N_("Each row is normalised by a quantity of the whole row."), "layer_norm"),
     "qk,kd->qd": Help(N_("Each row is a sum of values, each times its weight."), "attention"),
@@ -180,7 +180,7 @@ CONTROL_HELP: dict[str, Help] = {
         N_("Scores are divided by the temperature: above 1 weights spread, below 1 they sharpen.")
     ),
     "heads_header": Help(
-        N_("How many query heads a layer has, and how many keys and values they share."), "gqa"
+        N_("The number of query heads of a layer, and of the key/value heads that they share."), "gqa"
     ),
     "score_header": Help(
         N_("How a dot product becomes a score: norm, scale, temperature, cap, sinks."), "attention"

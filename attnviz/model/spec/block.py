@@ -337,7 +337,7 @@ class Vocabulary(Value, frozen=True):
     ] = 1.0
     unembedding: Annotated[
         Matrix | None,
-        Field(N_("Unembedding"), N_("Matrix that computes the logits; without it, the embedding transposed")),
+        Field(N_("Unembedding"), N_("Matrix that computes the logits; without it, the transposed embedding")),
     ] = None
     bias: Annotated[Row | None, Field(N_("Logit bias"), N_("Added to the logits, one number per token"))] = (
         None

@@ -141,7 +141,7 @@ class StopConditions(Value, frozen=True):
         bool, Field(N_("Stop at end token"), N_("Generation stops at the model's end token"))
     ] = True
     length: Annotated[
-        Positive, Field(N_("New tokens"), N_("Most tokens that are generated"), typed=(1, 10_000))
+        Positive, Field(N_("New tokens"), N_("Maximum number of generated tokens"), typed=(1, 10_000))
     ] = 256
     strings: Annotated[
         tuple[str, ...],

@@ -171,7 +171,7 @@ class StageHeader(QWidget):
         self._range.setCurrentIndex(self._range.findData(chosen))
         self._range.setAccessibleName(_("Colour range"))
         self._range.setToolTip(_("Colour range"))
-        says = _("One token takes nearly all of each row: in this range more of the map can be read")
+        says = _("One token takes nearly all of each row; this range makes more of the map readable")
         self._proposal.setToolTip(plain_tooltip(says))
         self._name_pictures()
         self._fitted = ()
