@@ -42,7 +42,7 @@ def contents(trace: Trace, shown: str) -> dict[str, tuple[Content, ...]]:
 
     All numbers are as they are if that fits into `ROOM`; else those of queries and keys are in half
     precision; else, besides the weights of the selected site, as many stages as fit: weights first, then
-    those of the selected site, then the smaller ones.
+    those of the selected site, then those of heads, then the smaller ones.
     """
     found = [content for name in trace.sites for content in _of_site(trace.site(name))]
     if not _fits(found):
@@ -74,8 +74,9 @@ def _halved(content: Content) -> Content:
 def _fitting(several: list[Content], shown: str) -> set[tuple[str, str]]:
     """Names of the contents that fit."""
 
-    def rank(content: Content) -> tuple[bool, bool, int]:
-        return content.stage != "weights", content.site.name != shown, content.nbytes
+    def rank(content: Content) -> tuple[bool, bool, bool, int]:
+        is_of_heads = STAGE_BY_ID[content.stage].per_head
+        return content.stage != "weights", content.site.name != shown, not is_of_heads, content.nbytes
 
     kept: set[tuple[str, str]] = set()
     size = 0

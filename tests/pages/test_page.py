@@ -19,6 +19,7 @@ from attnviz.compute.execute import execute_decoding
 from attnviz.model.edit.edits import rename_token
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import SeededVectors
+from attnviz.model.stages import STAGE_BY_ID
 from attnviz.pages import contents, page_html, save_page
 
 
@@ -45,10 +46,10 @@ def opened(browser: Any, tmp_path: Path) -> Iterator[Any]:
 
 
 def somewhere(page: Any) -> tuple[float, float]:
-    """A point over a cell of the map, found by trying."""
+    """A point over a cell of the map, found by trying; the cells are 40 pixels wide or more."""
     box = page.locator("#map").bounding_box()
-    for y in range(30, int(box["height"]), 6):
-        for x in range(30, int(min(box["width"], 700)), 6):
+    for y in range(80, int(box["height"]), 40):
+        for x in range(80, int(min(box["width"], 700)), 40):
             page.mouse.move(box["x"] + x, box["y"] + y)
             if page.evaluate("document.getElementById('value').textContent"):
                 return box["x"] + x, box["y"] + y
@@ -104,15 +105,34 @@ def test_a_score_opens_to_its_products_and_leads_to_q(opened: Any) -> None:
     assert page.inner_text("#stage") == "q rotated"
 
 
-def test_every_stage_head_and_site_is_drawn(opened: Any) -> None:
-    page = opened(load_preset("encoder-decoder"))
-    for site in range(len(attnviz.run(load_preset("encoder-decoder")).sites)):
-        page.select_option("#site", str(site))
-        page.wait_for_selector("html[data-ready]")
-        for button in page.locator("#strip button").all():
-            button.click()
-            page.wait_for_selector("html[data-ready]")
-            assert page.inner_text("#stage")
+EVERY_STAGE = """async () => {
+  const found = [], ready = async () => {
+    while (!document.documentElement.dataset.ready) await new Promise((done) => setTimeout(done));
+  };
+  for (let at = 0; at < data.sites.length; at++) {
+    $("site").value = at;
+    $("site").dispatchEvent(new Event("change"));
+    await ready();
+    for (const button of [...$("strip").children]) {
+      button.click();
+      await ready();
+      found.push([at, $("stage").textContent, $("map").getAttribute("aria-label")]);
+    }
+  }
+  return found;
+}"""
+"""Shows each stage of each site: its name, and what the picture says that it is."""
+
+
+def test_every_stage_and_site_is_drawn(opened: Any) -> None:
+    document = load_preset("encoder-decoder")
+    trace = attnviz.run(document)
+    wanted = []
+    for at, name in enumerate(trace.sites):
+        for stage in trace.site(name).stages:
+            title, (rows, columns) = STAGE_BY_ID[stage].title, trace.site(name).shape(stage)[-2:]
+            wanted.append([at, title, f"{title}, {rows} × {columns}"])
+    assert opened(document).evaluate(EVERY_STAGE) == wanted
 
 
 def test_both_languages_and_themes(opened: Any) -> None:
