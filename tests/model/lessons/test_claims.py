@@ -92,7 +92,10 @@ BY_HAND: dict[str, Callable[[], tuple[bool, bool | None]]] = {
         soft(np.array([1, -1]) / math.sqrt(3))[1] < 0.01,
         soft(np.array([9, -9]) / math.sqrt(3))[1] < 0.01,
     ),
-    "concert-tokens": lambda: (len("小沈阳江西演唱会邀请了，") == 16, None),
+    "concert-tokens": lambda: (
+        len("小沈阳江西演唱会邀请了，") == 16,
+        len("小沈阳江西演唱会邀请了，" + "沈演唱邀") == 16,  # each of four characters is two pieces
+    ),
     "percentages": lambda: (False, None),
     "printed-line": lambda: (
         np.allclose(soft(PRINTED), [0.05, 0, 0.94, 0.01], atol=0.005),
