@@ -10,14 +10,17 @@ from typing import get_args
 
 import attnviz
 from attnviz.engines.decode.stores import STORES
+from attnviz.gui.panels.cost import question
 from attnviz.gui.panels.decoding.slots import GROUPS
 from attnviz.model.caches import CACHES, Cache
 from attnviz.model.masks import MASKS
 from attnviz.model.positions import POSITIONS
+from attnviz.model.provenance import RULES
 from attnviz.model.scalings import SCALINGS
 from attnviz.model.spec.parts import AnyOf, Mask, Projection, Scale, Sinks, Vectors
 from attnviz.model.spec.positions import Position, Scaling, Table
 from attnviz.model.spec.rows import Row
+from attnviz.model.stages import Rule
 
 PACKAGE = Path(attnviz.__file__).parent
 CLOSED_SETS = (Position, Scaling, Projection, Vectors, Sinks, Scale, Mask, Table, Row, Cache)
@@ -71,3 +74,5 @@ def test_every_kind_has_its_row_in_every_table_by_kind() -> None:
     assert {row.record for row in POSITIONS} == set(get_args(Position))
     assert {row.record for row in SCALINGS} == set(get_args(Scaling))
     assert {row.kind for row in MASKS} == set(get_args(Mask)) - {AnyOf}
+    assert {row.id for row in RULES} == set(get_args(Rule))
+    assert set(question._BILLS) == set(question.QUANTITY_BY_ID)

@@ -1,11 +1,12 @@
 """Provenance of a number: the cells that compute one cell, and the cells computed from it.
 
-One function per rule of `STAGES`. Linked hover, the inspector and the tests that recompute every cell
+`RULES` has one row per rule of `STAGES`. Linked hover, the inspector and the tests that recompute every cell
 read these.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from attnviz.core.positions import pair_of
@@ -20,6 +21,8 @@ from attnviz.model.trace import SiteTrace
 
 Indices = tuple[int, ...] | None
 """Some indices along one axis; None means all of them."""
+Cells = tuple[Indices, Indices]
+"""(rows, columns)."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +53,8 @@ def sources(site: SiteTrace, cell: Cell) -> tuple[Region, ...]:
         if stage.rule == "latent_key" and not _is_part(experiment, place, cell.column):
             continue
         heads = _source_heads(experiment, stage, STAGE_BY_ID[source], cell)
-        rows, columns = _source_cells(experiment, stage, place, cell)
-        found.append(Region(source, heads, rows, columns))
+        cells = RULE_BY_ID[rule_of(experiment, stage)].made_of(experiment, place, cell)
+        found.append(Region(source, heads, *cells))
     return tuple(found)
 
 
@@ -105,64 +108,15 @@ def _source_heads(site: Site, stage: Stage, source: Stage, cell: Cell) -> Indice
     return (cell.head,)
 
 
-def _source_cells(site: Site, stage: Stage, place: int, cell: Cell) -> tuple[Indices, Indices]:
-    """(rows, columns) of input number `place` that make `cell`."""
-    row, column, rule = (cell.row,), (cell.column,), rule_of(site, stage)
-    if rule == "same_cell":
-        return row, column
-    if rule in ("projection", "row"):
-        return row, None
-    if rule == "latent_key":
-        return row, None if place == 0 else (cell.column - site.heads.d_head,)
-    if rule == "pair":
-        return row, _pair(site, cell.column)
-    if rule == "relative":
-        return ((row, column), (row, None), (column, None))[place]
-    if rule == "qd,kd->qk":
-        return (row, None) if place == 0 else (column, None)
-    if rule == "qk,kd->qd":
-        return (row, None) if place == 0 else (None, column)
-    if rule == "join_heads":
-        return row, (cell.column % site.heads.d_head,)
-    if rule == "routed":
-        ffn = ffn_of(site)
-        own = column if cell.column < ffn.width else ()
-        return row, own if place == 0 else ffn.weight_of(cell.column)
-    return (row, None) if place == 0 else ((vocabulary(site)[1][cell.column],), None)
-
-
 def _consumed(site: Site, target: Stage, place: int, cell: Cell) -> Region | None:
     """The cells of `target` that read `cell` as input number `place`."""
-    row, column, rule = (cell.row,), (cell.column,), rule_of(site, target)
     heads = _target_heads(site, target, cell)
     if target.id == "mixed":
         heads = tuple(head for head in heads or () if head not in site.heads.off)
         if not heads:
             return None
-    if rule == "same_cell":
-        return Region(target.id, heads, row, column)
-    if rule in ("projection", "row"):
-        return Region(target.id, heads, row, None)
-    if rule == "latent_key":
-        return Region(target.id, heads, row, _key_columns(site, place, cell.column))
-    if rule == "pair":
-        return Region(target.id, heads, row, _pair(site, cell.column))
-    if rule == "relative":
-        cells = ((row, column), (row, None), (None, row))[place]
-        return Region(target.id, heads, *cells)
-    if rule == "qd,kd->qk":
-        return Region(target.id, heads, row if place == 0 else None, None if place == 0 else row)
-    if rule == "qk,kd->qd":
-        return Region(target.id, heads, row if place == 0 else None, None if place == 0 else column)
-    if rule == "join_heads":
-        return Region(target.id, heads, row, (cell.head * site.heads.d_head + cell.column,))
-    if rule == "routed":
-        features = column if place == 0 else ffn_of(site).features_of(cell.column)
-        return Region(target.id, heads, row, features)
-    if place == 0:
-        return Region(target.id, heads, row, None)
-    rows = vocabulary(site)[1]
-    return Region(target.id, heads, None, (rows.index(cell.row),)) if cell.row in rows else None
+    cells = RULE_BY_ID[rule_of(site, target)].read_by(site, place, cell)
+    return None if cells is None else Region(target.id, heads, *cells)
 
 
 def ffn_of(site: Site) -> FeedForward:
@@ -207,3 +161,106 @@ def _key_columns(site: Site, place: int, column: int) -> Indices:
     if site.latent is None:
         return None
     return tuple(range(d_head)) if place == 0 else (d_head + column,)
+
+
+# --- the rules -------------------------------------------------------------------------------------
+
+
+def _given(site: Site, place: int, cell: Cell) -> Cells:
+    raise KeyError(cell.stage)  # it has no inputs
+
+
+def _same_cell(site: Site, place: int, cell: Cell) -> Cells:
+    return (cell.row,), (cell.column,)
+
+
+def _whole_row(site: Site, place: int, cell: Cell) -> Cells:
+    return (cell.row,), None
+
+
+def _pair_of_a_row(site: Site, place: int, cell: Cell) -> Cells:
+    return (cell.row,), _pair(site, cell.column)
+
+
+def _of_a_key(site: Site, place: int, cell: Cell) -> Cells:
+    return (cell.row,), None if place == 0 else (cell.column - site.heads.d_head,)
+
+
+def _by_a_key(site: Site, place: int, cell: Cell) -> Cells:
+    return (cell.row,), _key_columns(site, place, cell.column)
+
+
+def _of_a_distance(site: Site, place: int, cell: Cell) -> Cells:
+    row, column = (cell.row,), (cell.column,)
+    return ((row, column), (row, None), (column, None))[place]
+
+
+def _by_a_distance(site: Site, place: int, cell: Cell) -> Cells:
+    row = (cell.row,)
+    return ((row, (cell.column,)), (row, None), (None, row))[place]
+
+
+def _of_a_head(site: Site, place: int, cell: Cell) -> Cells:
+    return (cell.row,), (cell.column % site.heads.d_head,)
+
+
+def _by_the_joined(site: Site, place: int, cell: Cell) -> Cells:
+    return (cell.row,), (cell.head * site.heads.d_head + cell.column,)
+
+
+def _of_an_expert(site: Site, place: int, cell: Cell) -> Cells:
+    ffn = ffn_of(site)
+    own = (cell.column,) if cell.column < ffn.width else ()
+    return (cell.row,), own if place == 0 else ffn.weight_of(cell.column)
+
+
+def _by_an_expert(site: Site, place: int, cell: Cell) -> Cells:
+    return (cell.row,), (cell.column,) if place == 0 else ffn_of(site).features_of(cell.column)
+
+
+def _of_a_logit(site: Site, place: int, cell: Cell) -> Cells:
+    return ((cell.row,) if place == 0 else (vocabulary(site)[1][cell.column],)), None
+
+
+def _by_a_logit(site: Site, place: int, cell: Cell) -> Cells | None:
+    if place == 0:
+        return (cell.row,), None
+    rows = vocabulary(site)[1]
+    return (None, (rows.index(cell.row),)) if cell.row in rows else None
+
+
+@dataclass(frozen=True)
+class RuleRow:
+    """One rule: the (rows, columns) of input number `place` that make a cell of the stage, and those of the
+    stage that read a cell of that input; None: none.
+    """
+
+    id: Rule
+    made_of: Callable[[Site, int, Cell], Cells]
+    read_by: Callable[[Site, int, Cell], Cells | None]
+
+
+RULES: tuple[RuleRow, ...] = (
+    RuleRow("given", _given, _given),
+    RuleRow("same_cell", _same_cell, _same_cell),
+    RuleRow("projection", _whole_row, _whole_row),
+    RuleRow("row", _whole_row, _whole_row),
+    RuleRow("latent_key", _of_a_key, _by_a_key),
+    RuleRow("pair", _pair_of_a_row, _pair_of_a_row),
+    RuleRow("relative", _of_a_distance, _by_a_distance),
+    RuleRow(
+        "qd,kd->qk",
+        lambda site, place, cell: ((cell.row,) if place == 0 else (cell.column,), None),
+        lambda site, place, cell: ((cell.row,), None) if place == 0 else (None, (cell.row,)),
+    ),
+    RuleRow(
+        "qk,kd->qd",
+        lambda site, place, cell: ((cell.row,), None) if place == 0 else (None, (cell.column,)),
+        lambda site, place, cell: ((cell.row,), None) if place == 0 else (None, (cell.column,)),
+    ),
+    RuleRow("join_heads", _of_a_head, _by_the_joined),
+    RuleRow("routed", _of_an_expert, _by_an_expert),
+    RuleRow("qd,wd->qw", _of_a_logit, _by_a_logit),
+)
+
+RULE_BY_ID = {row.id: row for row in RULES}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from attnviz.bench.cases import Size
@@ -132,20 +133,7 @@ def origin(question: Question) -> tuple[Line, ...]:
 
 def bill(question: Question, trace: Trace | None) -> tuple[Line, ...]:
     """The lines that answer `question`; the stages of the experiment are those of its `trace`."""
-    q, stack = question, question.stack
-    if q.quantity == "parameters":
-        return cost_stack.parameters(stack)
-    if q.quantity == "prefill":
-        return cost_stack.prefill(stack, q.n, q.batch) + _other_masks(q, trace)
-    if q.quantity == "step":
-        return cost_stack.decode_step(stack, q.n, q.batch) + _other_masks(q, trace)
-    if q.quantity == "fits":
-        return _fits(q)
-    if q.quantity == "stages":
-        return _stages(q, trace)
-    if q.quantity == "bound":
-        return _bound(q, trace)
-    return cost_stack.cache(stack, q.n, q.kv_format, q.batch)
+    return _BILLS[question.quantity](question, trace)
 
 
 def _other_masks(q: Question, trace: Trace | None) -> tuple[Line, ...]:
@@ -209,3 +197,16 @@ def _stages(q: Question, trace: Trace | None) -> tuple[Line, ...]:
     measured = cost_memory.stage_bytes(shapes, FORMAT_BY_ID[trace.experiment.dtype], 1)
     engines = _("Bytes of every stage; engines keep only the selected ones.")
     return (*measured, Line(engines, kind="note"))
+
+
+_BILLS: dict[str, Callable[[Question, Trace | None], tuple[Line, ...]]] = {
+    "cache": lambda q, trace: cost_stack.cache(q.stack, q.n, q.kv_format, q.batch),
+    "parameters": lambda q, trace: cost_stack.parameters(q.stack),
+    "prefill": lambda q, trace: cost_stack.prefill(q.stack, q.n, q.batch) + _other_masks(q, trace),
+    "step": lambda q, trace: cost_stack.decode_step(q.stack, q.n, q.batch) + _other_masks(q, trace),
+    "fits": lambda q, trace: _fits(q),
+    "stages": _stages,
+    "bound": _bound,
+    "timed": lambda q, trace: cost_stack.cache(q.stack, q.n, q.kv_format, q.batch),
+}
+"""The lines of each of `QUANTITIES`; the panel draws the times of the implementations itself."""
