@@ -186,7 +186,7 @@ def test_the_cpu_out_of_memory() -> None:
 def test_the_table_says_what_there_is() -> None:
     assert [kind.id for kind in ENGINES] == ["numpy", "torch"]
     assert ENGINE_BY_ID["numpy"].unavailable() == "" == ENGINE_BY_ID["torch"].unavailable()
-    assert ENGINE_BY_ID["numpy"].dtypes == ("float32", "float64")
+    assert ENGINE_BY_ID["numpy"].dtypes == ("float16", "float32", "float64")
     assert set(ENGINE_BY_ID["torch"].dtypes) == set(p.DType.__args__)
 
 
