@@ -20,6 +20,7 @@ from attnviz.core.shades import DARK, HEAD_HUES, LIGHT, Shades
 from attnviz.errors import suffix_error
 from attnviz.i18n import _
 from attnviz.model.captions import plain_caption
+from attnviz.model.io.carriers.record import Record
 from attnviz.model.io.carriers.table import carrying
 from attnviz.model.io.files import record_of, replace_file
 from attnviz.model.links import LEAST, LINED, MOST_CELLS, MOST_LINES
@@ -70,19 +71,25 @@ def page_html(document: Document, trace: Trace, decoding: Decoding | None = None
 
 
 def save_page(
-    document: Document, trace: Trace, path: str | os.PathLike[str], decoding: Decoding | None = None
+    document: Document,
+    trace: Trace,
+    path: str | os.PathLike[str],
+    decoding: Decoding | None = None,
+    record: Record | None = None,
 ) -> Path:
-    """Write the page of a document, which carries it, and return the path. Raises `OSError`."""
+    """Write the page of a document, which carries it or `record`, and return the path. Raises `OSError`."""
     file = Path(path)
     check_suffix(file)
-    replace_file(file, page_bytes(document, trace, decoding))
+    replace_file(file, page_bytes(document, trace, decoding, record))
     return file
 
 
-def page_bytes(document: Document, trace: Trace, decoding: Decoding | None = None) -> bytes:
-    """The file of a page, which carries its document."""
+def page_bytes(
+    document: Document, trace: Trace, decoding: Decoding | None = None, record: Record | None = None
+) -> bytes:
+    """The file of a page, which carries its document, or `record`."""
     data = page_html(document, trace, decoding).encode("utf-8", "backslashreplace")
-    return carrying(data, SUFFIX, record_of(document))
+    return carrying(data, SUFFIX, record or record_of(document))
 
 
 def check_suffix(path: str | os.PathLike[str]) -> None:

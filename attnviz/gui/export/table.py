@@ -87,7 +87,7 @@ def _page(source: Source, choice: Choice, check: Check) -> Made:
         decoding = source.decode(check)
         # The picture grows with the steps: it needs the numbers of the tokens that were generated.
         trace = execute(decoding.experiment, trace.engine, trace.device, check, reserve=GUI_CORES)
-    data = page_bytes(document, trace, decoding)
+    data = page_bytes(document, trace, decoding, record_of(document))
     stages = sum(len(trace.site(name).stages) for name in trace.sites)
     said = _("One HTML file of {size} kB with {n} stages. It opens in any browser, without a network.")
     return Made((data,), said.format(size=f"{len(data) / 1000:,.0f}", n=stages))

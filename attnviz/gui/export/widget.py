@@ -11,7 +11,9 @@ from PySide6.QtGui import QColor, QPageLayout, QPageSize, QPainter, QPdfWriter, 
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QLabel, QWidget
 
+from attnviz.gui.export.images import with_sharp_images
 from attnviz.gui.export.outlines import with_outlines
+from attnviz.gui.export.strokes import with_plain_strokes
 from attnviz.gui.export.whole import scroll_areas, shown_whole
 from attnviz.gui.look.theme import Theme
 from attnviz.gui.widgets.card import Card
@@ -41,7 +43,8 @@ def widget_bytes(widget: QWidget, theme: Theme, format_id: str) -> bytes:
 def _bytes(widget: QWidget, theme: Theme, format_id: str) -> bytes:
     size = _size(widget)
     if format_id == "svg":
-        return with_outlines(_svg(widget, theme, size), _wide_texts(widget))
+        drawn = with_sharp_images(with_plain_strokes(_svg(widget, theme, size)))
+        return with_outlines(drawn, _wide_texts(widget))
     if format_id == "pdf":
         return _pdf(widget, theme, size)
     buffer = _buffer()
@@ -133,6 +136,8 @@ def _pdf(widget: QWidget, theme: Theme, size: QSize) -> bytes:
     page = QPageSize(points, QPageSize.Unit.Point, "", QPageSize.SizeMatchPolicy.ExactMatch)
     writer.setPageLayout(QPageLayout(page, QPageLayout.Orientation.Portrait, QMarginsF()))
     painter = QPainter(writer)
+    # Else Qt stores images as JPEG, which changes the colours of cells.
+    painter.setRenderHint(QPainter.RenderHint.LosslessImageRendering)
     painter.fillRect(widget.rect(), QColor(theme.panel))
     _paint(widget, painter)
     painter.end()

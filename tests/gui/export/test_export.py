@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator
@@ -37,12 +38,14 @@ from attnviz.gui.export import whole
 from attnviz.gui.export.choices import CHOICES
 from attnviz.gui.export.export import MOST_COPIED, Exporter
 from attnviz.gui.export.source import Choice
+from attnviz.gui.export.strokes import with_plain_strokes
 from attnviz.gui.export.table import EXPORT_BY_ID, EXPORTS, PIXELS, Export
 from attnviz.gui.export.widget import framed, picture, widget_bytes
 from attnviz.gui.look.fonts import load_fonts
 from attnviz.gui.look.theme import LIGHT
 from attnviz.gui.panels.stage.panel import StageViewPanel
 from attnviz.gui.panels.table import PANEL_BY_ID
+from attnviz.gui.panels.vectors import VectorsPanel
 from attnviz.gui.settings import Settings
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.card import Card
@@ -251,6 +254,31 @@ def test_a_panel_as_pdf_is_one_page_of_its_size_with_embedded_chinese(bench: Ben
     assert box is not None
     assert (float(box[1]), float(box[2])) == pytest.approx((WIDTH * 0.75, HEIGHT * 0.75), abs=1)
     assert b"AttnvizSansSC" in data
+
+
+def test_curves_of_a_plot_keep_their_width_in_any_program() -> None:
+    """As Qt writes a curve: 2 units right are 20 points, 1 unit up is 5 points."""
+    group = '<g stroke-width="1.2" transform="matrix(10,0,0,-5,100,50)"  >'
+    line = '<path vector-effect="non-scaling-stroke" fill-rule="evenodd" d="M0,0 L2,1 "/>'
+    drawn = with_plain_strokes(f"<svg>{group}{line}</g></svg>".encode()).decode()
+    assert 'd="M100,50 L120,45 "' in drawn and "vector-effect" not in drawn
+    undone = re.search(r'<path transform="matrix\(([^)]*)\)"', drawn)
+    assert undone is not None
+    a, b, c, d, e, f = map(float, undone[1].split(","))
+    assert (a * 120 + c * 45 + e, b * 120 + d * 45 + f) == (2, 1)  # the group's matrix then gives 120, 45
+
+
+def test_cells_of_a_panel_keep_their_colours_and_edges(bench: Bench, tmp_path: Path) -> None:
+    panel = VectorsPanel(bench.store, bench.window)
+    panel.start()
+    panel.resize(420, 320)
+    panel.grab()
+    root = ET.fromstring(widget_bytes(panel, LIGHT, "svg"))
+    hrefs = [image.get("{http://www.w3.org/1999/xlink}href") for image in root.iter(f"{SVG}image")]
+    images = [QImage.fromData(base64.b64decode(str(href).partition(",")[2])) for href in hrefs]
+    largest = max(images, key=lambda image: image.width())
+    assert largest.width() >= 4 * 200  # four pixels a point: no program smooths cells into each other
+    assert b"/DCTDecode" not in widget_bytes(panel, LIGHT, "pdf")  # JPEG changes colours
 
 
 def test_a_panel_in_a_card_is_exported_with_its_title(bench: Bench, tmp_path: Path) -> None:
