@@ -141,9 +141,14 @@ def _swept(sweep: Sweep, subject: Subject, engines: Engines, progress: Progress)
     found = []
     for index, (value, experiment) in enumerate(made):
         trace = engines.run(experiment, progress.step(index, len(made)))
-        label = f"{_title(sweep.path)} = {value:g}"
+        label = f"{_title(sweep.path)} = {_short(value)}"
         found.append(Frame(dataclasses.replace(subject, trace=trace), label))
     return tuple(found)
+
+
+def _short(value: float) -> str:
+    """A whole number as it is, another with four digits: titles of all frames are about as long."""
+    return f"{value if value == round(value) else float(f'{value:.4g}'):g}"
 
 
 def _title(path: str) -> str:

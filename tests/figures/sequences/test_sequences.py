@@ -110,6 +110,12 @@ def test_a_sweep_computes_each_value() -> None:
     np.testing.assert_allclose(shown[2].subject.trace["weights"][0, 2], scores / scores.sum(), atol=1e-14)
 
 
+def test_labels_of_a_sweep_have_four_digits() -> None:
+    shown = made("temperature=1:10000:3:log"), made("temperature=0.05:20:3:log"), made("temperature=1:2:4")
+    texts = [[frame.label.partition(" = ")[2] for frame in frames] for frames in shown]
+    assert texts == [["1", "100", "10000"], ["0.05", "1", "20"], ["1", "1.333", "1.667", "2"]]
+
+
 def test_all_frames_have_the_colours_of_the_widest() -> None:
     shown = made("temperature=0.05:5:3", stage="scaled")
     style = Style()
