@@ -158,6 +158,14 @@ def test_the_theme_is_that_of_the_system_until_it_is_chosen(opened: Any) -> None
     assert page.evaluate(is_dark)
 
 
+def test_a_narrow_window_has_one_column(opened: Any) -> None:
+    page = opened(load_preset("fluffy-blue-creature"))
+    page.set_viewport_size({"width": 480, "height": 900})
+    widths = [page.locator(selector).bounding_box()["width"] for selector in ("header", "#cell", "#map")]
+    assert widths[0] == widths[1] and widths[2] > 400
+    assert page.evaluate("document.documentElement.scrollWidth") == 480
+
+
 def fonts_of(page: Any, selector: str) -> dict[str, bool]:
     """The families that draw an element, and whether the page brings them."""
     session = page.context.new_cdp_session(page)
