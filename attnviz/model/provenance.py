@@ -49,7 +49,7 @@ def sources(site: SiteTrace, cell: Cell) -> tuple[Region, ...]:
     if stage.id == "mixed" and cell.head in experiment.heads.off:
         return ()
     found = []
-    for place, source in enumerate(_inputs(site, stage.id)):
+    for place, source in enumerate(inputs_of(site, stage.id)):
         if stage.rule == "latent_key" and not _is_part(experiment, place, cell.column):
             continue
         heads = _source_heads(experiment, stage, STAGE_BY_ID[source], cell)
@@ -62,14 +62,14 @@ def consumers(site: SiteTrace, cell: Cell) -> tuple[Region, ...]:
     """The cells that are computed from `cell` directly."""
     found = []
     for target in site.stages:
-        for place, source in enumerate(_inputs(site, target)):
+        for place, source in enumerate(inputs_of(site, target)):
             if source == cell.stage:
                 region = _consumed(site.experiment, STAGE_BY_ID[target], place, cell)
                 found += [region] if region else []
     return tuple(found)
 
 
-def _inputs(site: SiteTrace, stage: str) -> tuple[str, ...]:
+def inputs_of(site: SiteTrace, stage: str) -> tuple[str, ...]:
     """The stages that are read; a vocabulary's logits come from its own matrix, not from the tokens here."""
     found = inputs(stage, site.stages)
     return found[:1] if stage == "logits" and site.experiment.readout == "vocabulary" else found

@@ -13,12 +13,13 @@ from attnviz import i18n
 from attnviz.core.positions import pair_of
 from attnviz.i18n import _
 from attnviz.model.explain.formulas.stages import stage_formula
+from attnviz.model.operands.matrices import vocabulary
 from attnviz.model.positions import changes, rope_of, rotated_features
-from attnviz.model.provenance import rule_of
+from attnviz.model.provenance import ffn_of, inputs_of, rule_of
 from attnviz.model.sites.sites import place_of
 from attnviz.model.sites.titles import site_title
 from attnviz.model.spec.block import Vocabulary
-from attnviz.model.stages import STAGE_BY_ID, inputs
+from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.text import shown_token
 from attnviz.model.trace import SiteTrace, Trace
 from attnviz.pages.blocks import TYPES, Blocks
@@ -51,6 +52,7 @@ def site_record(
         "heads": heads.n_heads,
         "group": heads.group_size,
         "d_head": heads.d_head,
+        "off": list(heads.off),
         "pairs": _pairs(site),
         # Tokens that a generation appends, at the queries and at the keys.
         "grows": [place.stack != "encoder", place.stack != "encoder" and place.kind == "self"],
@@ -74,7 +76,8 @@ def _stage_record(content: Content, blocks: Blocks) -> dict[str, Any]:
         "axes": list(row.axes),
         "signed": row.signed,
         "rule": rule_of(site.experiment, row),
-        "reads": list(inputs(stage, site.stages)),
+        "reads": list(inputs_of(site, stage)),
+        "places": _places(site, stage),
         "hatched": hidden is not None,
         "type": kind,
         "shape": list(site.shape(stage)),
@@ -103,6 +106,21 @@ def _top(values: Floats, hidden: NDArray[np.bool_] | None, is_signed: bool) -> f
     shown = np.isfinite(values) if hidden is None else np.isfinite(values) & ~hidden
     most = float(np.max(np.abs(values) if is_signed else values, initial=0.0, where=shown))
     return most if most > 0 else 1.0
+
+
+def _places(site: SiteTrace, stage: str) -> list[int | None] | None:
+    """Row or column of the second input for each column of a stage; None where the rule says it.
+
+    The expert's weight of a hidden feature, if it has one, and the first row of each token that is compared.
+    """
+    rule = STAGE_BY_ID[stage].rule
+    if rule == "routed":
+        ffn = ffn_of(site.experiment)
+        weights = [ffn.weight_of(column) for column in range(site.shape(stage)[-1])]
+        return [one[0] if one else None for one in weights]
+    if rule == "qd,wd->qw" and len(inputs_of(site, stage)) > 1:
+        return list(vocabulary(site.experiment)[1])
+    return None
 
 
 def _pairs(site: SiteTrace) -> list[list[int]] | None:

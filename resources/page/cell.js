@@ -5,17 +5,28 @@ const SOURCES = {
   same_cell: (i, j) => [i, j],
   projection: (i) => [i, null],
   row: (i) => [i, null],
-  latent_key: (i, j, k) => [i, k ? j - site().d_head : null],
+  // The first features of a key come from the latent, the others from the key that RoPE rotates.
+  latent_key: (i, j, k) => {
+    const own = j - site().d_head;
+    if (own < 0) return k ? null : [i, null];
+    return k ? [i, own] : null;
+  },
   relative: (i, j, k) => [[i, j], [i, null], [j, null]][k],
   pair: (i, j) => [i, (site().pairs || [])[j] ?? [j]],
   "qd,kd->qk": (i, j, k) => (k ? [j, null] : [i, null]),
   "qk,kd->qd": (i, j, k) => (k ? [null, j] : [i, null]),
   join_heads: (i, j) => [i, j % site().d_head],
-  "qd,wd->qw": (i) => [i, null],
+  "qd,wd->qw": (i, j, k, row) => (k ? [row.places[j], null] : [i, null]),
+  routed: (i, j, k, row) => {
+    if (k) return row.places[j] === null ? null : [i, row.places[j]];
+    return j < stage(row.reads[0]).shape.at(-1) ? [i, j] : null;
+  },
 };
 function regions(row, i, j) {
+  if (row.id === "mixed" && site().off.includes(state.head)) return [];
   const pick = SOURCES[row.rule] || SOURCES.same_cell;
-  return row.reads.map((id, k) => ({ row: stage(id), at: pick(i, j, k) })).filter((one) => one.row && one.at);
+  return row.reads.map((id, k) => ({ row: stage(id), k })).filter((one) => one.row)
+    .map((one) => ({ ...one, at: pick(i, j, one.k, row) })).filter((one) => one.at);
 }
 function sourceHead(source, target) {
   if (source.shape.length < 3) return 0;

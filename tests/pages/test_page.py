@@ -17,8 +17,10 @@ from attnviz.checkpoints.presets import load_preset
 from attnviz.cli import main
 from attnviz.compute.execute import execute_decoding
 from attnviz.model.edit.edits import rename_token
+from attnviz.model.provenance import Region, sources
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import SeededVectors
+from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.pages import contents, page_html, save_page
 
@@ -133,6 +135,45 @@ def test_every_stage_and_site_is_drawn(opened: Any) -> None:
             title, (rows, columns) = STAGE_BY_ID[stage].title, trace.site(name).shape(stage)[-2:]
             wanted.append([at, title, f"{title}, {rows} × {columns}"])
     assert opened(document).evaluate(EVERY_STAGE) == wanted
+
+
+EVERY_SOURCE = """(cells) => cells.map(([at, id, head, i, j]) => {
+  Object.assign(state, { site: at, head: head, row: i, column: j });
+  const row = stage(id);
+  const plain = (part) => (Array.isArray(part) && part.length === 1 ? part[0] : part);
+  return regions(row, i, j).map((one) => [one.row.id, sourceHead(one.row, row), ...one.at.map(plain)]);
+})"""
+"""The sources of cells: stage, head, row and column of each input; null is all of them."""
+
+
+@pytest.mark.parametrize(
+    "preset",
+    ["grouped-query", "multi-head-latent", "transformer-xl", "deberta", "experts", "encoder-decoder"],
+)
+def test_the_sources_of_a_cell_are_those_of_the_program(opened: Any, preset: str) -> None:
+    trace = attnviz.run(load_preset(preset))
+    cells, wanted = [], []
+    for at, name in enumerate(trace.sites):
+        site = trace.site(name)
+        for stage in site.stages:
+            row, shape = STAGE_BY_ID[stage], site.shape(stage)
+            for i, j in ((0, 0), (shape[-2] - 1, shape[-1] - 1), (shape[-2] - 1, shape[-1] // 2)):
+                head = site.experiment.heads.n_heads - 1
+                own = head // site.experiment.heads.group_size if row.axes[0] == "kv_head" else head
+                cells.append([at, stage, head, i, j])
+                wanted.append([as_the_page(region) for region in sources(site, Cell(stage, i, j, own))])
+    found = opened(load_preset(preset)).evaluate(EVERY_SOURCE, cells)
+    for cell, one, other in zip(cells, found, wanted, strict=True):
+        assert one == [region for region in other if region is not None], cell
+
+
+def as_the_page(region: Region) -> list[Any] | None:
+    """A region as the page writes it; None if it has no cells."""
+    if () in (region.rows, region.columns):
+        return None
+    cells = (region.heads, region.rows, region.columns)
+    heads, rows, columns = (part if part is None or len(part) > 1 else part[0] for part in cells)
+    return [region.stage, heads, rows, list(columns) if isinstance(columns, tuple) else columns]
 
 
 def test_both_languages_and_themes(opened: Any) -> None:
