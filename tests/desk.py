@@ -48,6 +48,8 @@ class Desk:
 
     def find(self, kind: type[W], name: str) -> W:
         found = self.window.findChildren(kind, name)
+        if not found and self.window.complete():  # in a panel that nobody has seen yet
+            found = self.window.findChildren(kind, name)
         assert len(found) == 1, f"{len(found)} widgets named {name!r}"
         return found[0]
 

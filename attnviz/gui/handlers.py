@@ -47,7 +47,7 @@ class Handlers(QObject):
         exporter = Exporter(window, window.store, window.scheduler, window.settings)
         exporter.failed.connect(self._warn)
         exporter.said.connect(self._say)
-        exporter.pinned = lambda: getattr(window, "compare_live", None) and window.compare_live.pinned
+        exporter.pinned = lambda: window.compare_live.pinned if "compare" in window.panels else None
         exporter.lesson = lambda: window.lesson_live.lesson
         return exporter
 
@@ -153,18 +153,17 @@ class Handlers(QObject):
 
     @Slot()
     def on_find_setting(self) -> None:
-        self._window.complete()
         self._window.workspaces.show_panel("mechanism")
         self._window.mechanism.focus_search()
 
     @Slot()
     def on_pin(self) -> None:
-        if self._window.complete():
+        if self._window.panels:
             self._window.compare_live.pin()
 
     @Slot()
     def on_swap(self) -> None:
-        if self._window.complete():
+        if self._window.panels:
             self._window.compare_live.swap()
 
     # --- view

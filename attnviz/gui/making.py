@@ -1,15 +1,15 @@
-"""Making the panels of a window: those in sight first, the others in pauses."""
+"""Making the panels of a window: those in sight first, the others in pauses or when something needs them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
 from attnviz.gui.look.style import color
 from attnviz.gui.panels.panel import Panel
-from attnviz.gui.panels.table import PANELS, PanelRow
+from attnviz.gui.panels.table import PANEL_BY_ID, PANELS, PanelRow
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.widgets.panel_dock import PanelDock
@@ -18,18 +18,29 @@ REST_MS, PAUSE_MS = 300, 20
 """From the first numbers to the next panel, and from each to the one after: a person comes first."""
 
 
+class Panels(dict[str, Panel]):
+    """The panels that exist, by id; one that does not exist yet is made when it is asked for."""
+
+    def __init__(self, make: Callable[[str], Panel]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, id_: str) -> Panel:
+        return self._make(id_)
+
+
 class Making(QObject):
-    """Fills the docks of a window with panels. `panels` has those that exist, by id."""
+    """Fills the docks of a window with panels, once `make_seen` has made the first."""
 
     made = Signal(str)
     """A panel exists that has not been started: whoever answers it connects to it now."""
-    finished = Signal()
-    """The pauses have made the last panel."""
+    started = Signal(str)
+    """A panel shows the document."""
 
     def __init__(self, window: QWidget, store: Store, docks: Mapping[str, PanelDock]) -> None:
         super().__init__(window)
         self._window, self._store, self._docks = window, store, docks
-        self.panels: dict[str, Panel] = {}
+        self.panels = Panels(self.make)
         self._pause = QTimer(self)
         self._pause.timeout.connect(self._make_next)
 
@@ -38,6 +49,17 @@ class Making(QObject):
         for row in PANELS:
             if self._is_seen(row.id):
                 self._make(row)
+
+    def make(self, id_: str) -> Panel:
+        """The panel `id_`, made now if it does not exist.
+
+        Errors: `KeyError` before the first panels are made, and for an unknown id.
+        """
+        if not self.panels:
+            raise KeyError(id_)
+        if id_ not in self.panels:
+            self._make(PANEL_BY_ID[id_])
+        return self.panels[id_]
 
     def make_rest(self) -> None:
         """Make all missing panels at once."""
@@ -62,7 +84,6 @@ class Making(QObject):
             self._make(missing[0])
         if len(missing) <= 1:
             self._pause.stop()
-            self.finished.emit()
 
     def _is_seen(self, id_: str) -> bool:
         dock = self._docks[id_]
@@ -80,3 +101,4 @@ class Making(QObject):
         self.made.emit(row.id)
         panel.set_seen(self._is_seen(row.id))
         panel.start()
+        self.started.emit(row.id)

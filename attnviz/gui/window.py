@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QByteArray, QSize, Qt, Slot
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent
@@ -56,6 +57,10 @@ from attnviz.i18n import _
 from attnviz.model.sites.titles import label_among_several
 from attnviz.model.spec.document import Document
 
+if TYPE_CHECKING:
+    from attnviz.gui.live.compare.live import CompareLive
+    from attnviz.gui.panels.mechanism.panel import MechanismPanel
+
 PICTURES = ("pipeline", "stage", "heads")
 """The panels that fade while their numbers belong to an earlier document."""
 FADED = 0.35
@@ -102,8 +107,7 @@ class Window(QMainWindow):
         self._make_docks()
         self._making = Making(self, self.store, self.docks)
         self._making.made.connect(self._on_made)
-        self._making.finished.connect(self.complete)
-        self._is_complete = False
+        self._making.started.connect(self._on_started)
         self.top_bar = TopBar(self.store, self.live, self.commands)
         self.commands.fill(self.top_bar.menus, self._extend_menu)
         self.top_bar.layout_menu.aboutToShow.connect(self._fill_layout_menu)
@@ -130,8 +134,22 @@ class Window(QMainWindow):
 
     @property
     def panels(self) -> dict[str, Panel]:
-        """The panels that exist, by id; see `begin` and `complete`."""
+        """The panels that exist, by id; one that does not exist yet is made when it is asked for."""
         return self._making.panels
+
+    @property
+    def mechanism(self) -> MechanismPanel:
+        """The panel of all settings."""
+        panel = self.panels["mechanism"]
+        if TYPE_CHECKING:
+            assert isinstance(panel, MechanismPanel)
+        return panel
+
+    @property
+    def compare_live(self) -> CompareLive:
+        """What computes for the panel of comparisons."""
+        assert self.panels["compare"]
+        return self._compare_live
 
     # --- building
 
@@ -167,11 +185,12 @@ class Window(QMainWindow):
         self.begin()
         self.complete()
 
-    def begin(self) -> None:
+    def begin(self, *, in_pauses: bool = True) -> None:
         """Make the panels in sight, and run the document for the first time.
 
         Apart from the constructor, so that the window can be on the screen before its panels are imported.
-        Once the first numbers are shown the other panels follow one by one, or at once with `complete`.
+        A panel that comes into sight is made then. Once the first numbers are shown the others follow one by
+        one, with `in_pauses`, or at once with `complete`.
         """
         self._making.make_seen()
         for dock in self.docks.values():
@@ -181,7 +200,8 @@ class Window(QMainWindow):
         self._on_history()
         self.handlers.show_caption()
         self.setFocus()
-        self.store.traced.connect(self._on_first_trace)
+        if in_pauses:
+            self.store.traced.connect(self._on_first_trace)
         self.live.choose(self.settings["engine"], self.settings["device"])
 
     @Slot(str)
@@ -204,10 +224,15 @@ class Window(QMainWindow):
         if panel in watches:
             watches[panel]()
 
+    @Slot(str)
+    def _on_started(self, panel: str) -> None:
+        self.handlers.what_is_this.dress(self.docks[panel])
+
     @Slot(bool)
     def _on_dock(self, is_visible: bool) -> None:
-        if is_visible:
-            self.complete()
+        dock = self.sender()
+        if is_visible and isinstance(dock, PanelDock):
+            self._making.make(dock.panel_id)
 
     @Slot(object)
     def _on_first_trace(self, trace: object) -> None:
@@ -217,12 +242,9 @@ class Window(QMainWindow):
     @Slot()
     def complete(self) -> bool:
         """Make what is missing, and connect it; False before the window has begun."""
-        if not self.panels or self._is_complete:
-            return self._is_complete
-        self._is_complete = True
-        self._making.make_rest()
-        self.handlers.what_is_this.dress()
-        return True
+        if self.panels:
+            self._making.make_rest()
+        return bool(self.panels)
 
     def _watch_menus(self) -> None:
         from attnviz.gui.context.menu import ContextMenus
@@ -235,9 +257,9 @@ class Window(QMainWindow):
 
         panel = self.panels["compare"]
         assert isinstance(panel, ComparePanel)
-        self.compare_live = CompareLive(panel, self.live, self.decode_scheduler, self)
-        self.compare_live.said.connect(self.status.say)
-        self.compare_live.pinned_changed.connect(self._show_pinned)
+        self._compare_live = CompareLive(panel, self.live, self.decode_scheduler, self)
+        self._compare_live.said.connect(self.status.say)
+        self._compare_live.pinned_changed.connect(self._show_pinned)
         panel.export_wanted.connect(self._export_comparison)
         self._show_pinned()
 
@@ -335,7 +357,6 @@ class Window(QMainWindow):
 
         panel = self.panels["mechanism"]
         assert isinstance(panel, MechanismPanel)
-        self.mechanism = panel
         panel.dtype_reason = ENGINE_BY_ID[self.live.engine].why_not
         panel.fold(self.settings.folds("mechanism"))
         panel.folded.connect(self._on_folded)

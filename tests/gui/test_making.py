@@ -22,8 +22,8 @@ ALL = {row.id for row in PANELS}
 
 
 @pytest.fixture
-def begun(qapp: QApplication, qtbot: QtBot, settings: Settings) -> Iterator[Desk]:
-    """A window with the panels in sight."""
+def shown(qapp: QApplication, qtbot: QtBot, settings: Settings) -> Iterator[Desk]:
+    """A window on the screen that has not begun."""
     load_fonts()
     look.apply(qapp, settings)
     window = Window(load_preset("causal-decode"), settings, inline=True)
@@ -32,40 +32,69 @@ def begun(qapp: QApplication, qtbot: QtBot, settings: Settings) -> Iterator[Desk
     window.show()
     qtbot.waitExposed(window)
     QApplication.processEvents()
-    window.begin()
     try:
         yield desk
     finally:
         desk.leave()
 
 
+@pytest.fixture
+def begun(shown: Desk) -> Desk:
+    """A window with the panels in sight, which makes others only when something needs them."""
+    shown.window.begin(in_pauses=False)
+    return shown
+
+
 def in_sight(window: Window) -> set[str]:
     return {id_ for id_, dock in window.docks.items() if not dock.visibleRegion().isEmpty()}
 
 
-def test_only_panels_in_sight_are_made_at_first_and_the_others_in_pauses(begun: Desk) -> None:
-    window = begun.window
+def test_only_panels_in_sight_are_made_at_first_and_the_others_in_pauses(shown: Desk) -> None:
+    window = shown.window
+    with pytest.raises(KeyError):
+        window.panels["stage"]  # the window has not begun
+    window.begin()
     assert set(window.panels) == in_sight(window) and "stage" in window.panels
-    begun.settle()
-    assert begun.map.content.values.shape == window.store.shown_site.shape("weights")[1:]
-    begun.qtbot.waitUntil(lambda: set(window.panels) == ALL, timeout=WAIT_MS)
+    shown.settle()
+    assert shown.map.content.values.shape == window.store.shown_site.shape("weights")[1:]
+    shown.qtbot.waitUntil(lambda: set(window.panels) == ALL, timeout=4 * WAIT_MS)
     assert window.complete()  # once more changes nothing
     assert set(window.panels) == ALL
 
 
-@pytest.mark.parametrize("need", ["workspace", "pin", "find_setting", "tab"])
-def test_whatever_needs_a_missing_panel_has_all_of_them(begun: Desk, need: str) -> None:
+NEEDS = {
+    "workspace": "compare",
+    "tab": "cost",
+    "pin": "compare",
+    "find_setting": "mechanism",
+}
+"""What a person does, and the panel that it needs."""
+
+
+@pytest.mark.parametrize("need", NEEDS)
+def test_a_missing_panel_is_made_when_something_needs_it_and_others_wait(begun: Desk, need: str) -> None:
     window = begun.window
+    assert NEEDS[need] not in window.panels
     if need == "workspace":
         begun.go("compare")
     elif need == "tab":
         begun.bring("cost")
     else:
         window.commands[need].trigger()
-    assert set(window.panels) == ALL
-    panel = window.panels["compare" if need == "workspace" else "cost" if need == "tab" else "mechanism"]
-    assert panel.is_seen or need == "pin"
+    assert window.panels.keys() >= in_sight(window)
+    assert NEEDS[need] in window.panels and "cache" not in window.panels
+    assert window.panels[NEEDS[need]].is_seen or need == "pin"
     begun.settle()
+
+
+def test_a_panel_is_made_when_it_is_asked_for(begun: Desk) -> None:
+    panels = begun.window.panels
+    assert "lens" not in panels
+    made = panels["lens"]
+    assert made is panels["lens"] and begun.window.docks["lens"].isAncestorOf(made)
+    assert begun.window.compare_live.pinned is None and "compare" in panels
+    with pytest.raises(KeyError):
+        panels["no such panel"]
 
 
 def test_a_panel_that_is_made_later_shows_the_present_document(begun: Desk) -> None:

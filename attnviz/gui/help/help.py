@@ -53,12 +53,12 @@ class WhatIsThis(QObject):
         else:
             self.card.show_help(shown, at)
 
-    def dress(self) -> None:
-        """Set the tooltips again, in the present language; a card in another one closes."""
+    def dress(self, within: QWidget | None = None) -> None:
+        """Set the tooltips of a part, or all, in the present language; a card in another one closes."""
         if self._language != current_language():
             self._language = current_language()
             self.card.close_card()
-        for widget in self._window.findChildren(QWidget):
+        for widget in (within or self._window).findChildren(QWidget):
             help_ = CONTROL_HELP.get(widget.objectName())
             if help_ is not None and widget.toolTip() in ("", self._dressed.get(id(widget))):
                 text = plain_tooltip(_(help_.sentence))
