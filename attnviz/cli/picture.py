@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, get_args
 
 from msgspec.structs import replace
 
-from attnviz.cli.options import execute, head
+from attnviz.cli.options import head
 from attnviz.cli.style import add_style
 from attnviz.errors import FieldError, must_be, whole_number
 from attnviz.i18n import _
@@ -67,14 +67,9 @@ def computed(known: Document, options: Namespace) -> tuple[Document, Trace]:
     target = options.target or known.view.target
     quantity = options.show or ("gradient" if options.target else known.view.quantity)
     known = replace(known, view=replace(known.view, target=target, quantity=quantity))
-    if quantity == "value":
-        return known, execute(known, options)
-    if target is None:
-        raise FieldError("target", None, must_be("a cell or 'loss' where gradients are shown"))
-    from attnviz.compute.execute import execute_backward
+    from attnviz.compute.execute import execute_shown
 
-    found = execute_backward(known.experiment, target, options.engine, options.device)[1]
-    return known, found if quantity == "gradient" else found.product
+    return known, execute_shown(known.experiment, known.view, options.engine, options.device)
 
 
 def subject_of(known: Document, trace: Trace, options: Namespace) -> Subject:

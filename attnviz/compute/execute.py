@@ -25,10 +25,11 @@ from attnviz.engines.engine import DeviceLost, Engine, EngineError, Workers, one
 from attnviz.engines.program import Check, never_cancelled
 from attnviz.engines.run import run
 from attnviz.engines.table import ENGINE_BY_ID, EngineKind
-from attnviz.errors import FieldError, Message, among
+from attnviz.errors import FieldError, Message, among, must_be
 from attnviz.model.gradients.gradient import Gradient
 from attnviz.model.memo import WeakMemo
 from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.view import View
 from attnviz.model.trace import Trace
 
 Result = TypeVar("Result")
@@ -136,6 +137,26 @@ def execute_backward(
         return backward_(made, experiment, target, check)
 
     return execute_job(experiment, job, engine, device, passes=6, budget=budget)
+
+
+def execute_shown(
+    experiment: Experiment,
+    view: View,
+    engine: str = "numpy",
+    device: str = "auto",
+    check: Check = never_cancelled,
+    reserve: int = 0,
+) -> Trace:
+    """The numbers that a view shows: those of the stages, the gradients of its target, or both multiplied.
+
+    Raises `FieldError` for gradients without a target; see `execute` for the rest.
+    """
+    if view.quantity == "value":
+        return execute(experiment, engine, device, check, reserve=reserve)
+    if view.target is None:
+        raise FieldError("target", None, must_be("a cell or 'loss' where gradients are shown"))
+    found = execute_backward(experiment, view.target, engine, device, check)[1]
+    return found if view.quantity == "gradient" else found.product
 
 
 @WeakMemo

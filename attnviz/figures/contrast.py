@@ -49,11 +49,10 @@ def contrast_drawing(
 
 def contents_of(contrast: Contrast, view: View, shades: Shades) -> tuple[Content, Content, Content]:
     """The three maps as values: labels, numbers, colours."""
-    row = STAGE_BY_ID[contrast.stage]
-    found = [levels(side.values, "head", row.signed, side.hatched) for side in contrast.sides]
+    found = [levels(side.values, "head", contrast.is_signed, side.hatched) for side in contrast.sides]
     low, high = min(low for low, _high in found), max(high for _low, high in found)
-    kind: Any = "diverging" if row.signed else "sequential"
-    common = Scale(kind, "head", low, high, row.signed)
+    kind: Any = "diverging" if contrast.is_signed else "sequential"
+    common = Scale(kind, "head", low, high, contrast.is_signed)
     ends = levels(contrast.difference, "symmetric", True, contrast.hatched)
     own = Scale("diverging", "symmetric", *ends, True)
     first, second = (

@@ -146,6 +146,12 @@ class Store(QObject):
         return self.gradient if quantity == "gradient" else self.gradient.product
 
     @property
+    def is_gradient_due(self) -> bool:
+        """True while the view shows a gradient that is not computed yet."""
+        is_known = self.gradient is not None or self.why_no_gradient is not None
+        return self.document.view.quantity != "value" and self._followed is None and not is_known
+
+    @property
     def drawn_site(self) -> SiteTrace:
         """The selected site of `drawn_trace`."""
         assert self.drawn_trace is not None

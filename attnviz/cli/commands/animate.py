@@ -7,8 +7,8 @@ from argparse import ArgumentParser, Namespace
 
 from attnviz.checkpoints.stories import record_of
 from attnviz.cli.command import Command
-from attnviz.cli.options import add_document, command_line, document, execute, head, written
-from attnviz.cli.picture import add_picture, subject_of
+from attnviz.cli.options import add_document, command_line, document, head, written
+from attnviz.cli.picture import add_gradient, add_picture, computed, subject_of
 from attnviz.cli.style import style
 from attnviz.core.progress import Progress, never_cancelled
 from attnviz.i18n import N_, _
@@ -43,12 +43,12 @@ def add(command: ArgumentParser) -> None:
         help=_("pictures per second (default: {fps})").format(fps=f"{FPS:g}"),
     )
     add_picture(command)
+    add_gradient(command)
 
 
 def run(options: Namespace) -> int:
     """Compute the frames, draw them and write the file."""
-    from attnviz.compute.execute import execute as compute
-    from attnviz.compute.execute import execute_decoding
+    from attnviz.compute.execute import execute_decoding, execute_shown
     from attnviz.figures.figure import kind_of
     from attnviz.figures.sequences import Sequence, frames, save_sequence
     from attnviz.figures.sequences.frames import Engines
@@ -58,10 +58,11 @@ def run(options: Namespace) -> int:
     head(options.head)
     check_fps(options.fps)
     written(options.output, lambda: output_of(options.output))
-    subject = subject_of(known, execute(known, options), options)
+    known, trace = computed(known, options)
+    subject = subject_of(known, trace, options)
     kind = options.kind or kind_of(subject, options.picture)
     engines = Engines(
-        lambda experiment, check: compute(experiment, *where, check),
+        lambda experiment, check: execute_shown(experiment, known.view, *where, check),
         lambda experiment, check: execute_decoding(experiment, None, *where, check),
     )
     progress = Progress(never_cancelled, _report)

@@ -42,9 +42,8 @@ def draw_comparison(subject: Subject, style: Style) -> Drawing:
         words = f"{visible(change.row_label)} → {visible(change.column_label)}"
         values = f"{number(change.first)} → {number(change.second)}"
         note = _("greatest change: {change}").format(change=f"{words}: {values}")
-    row = STAGE_BY_ID[found.stage]
-    title = _(row.title)
-    if row.per_head:
+    title = found.called
+    if STAGE_BY_ID[found.stage].per_head:
         title = _("{stage} · head {head}").format(stage=title, head=found.second.head + 1)
     return contrast_drawing(found, (title, note), (*_names(subject), DIFFERENCE), subject.view, style)
 

@@ -78,7 +78,6 @@ KINDS = (
         ("site", "stage", "head", *_MAP),
         draw_comparison,
         why_no_comparison,
-        of_values=True,
     ),
     Kind(
         "step", N_("Decoding step"), ("site", "head", "step", "grey"), draw_step, why_no_step, of_values=True

@@ -32,6 +32,7 @@ Run = Callable[[Experiment, Progress], Trace]
 Decode = Callable[[Experiment, Progress], "Decoding"]
 
 ONE_LAYER = Message("A sequence over layers needs two layers or more with this stage.")
+OF_VALUES = Message("A sequence over the decoding shows values; it has no gradients.")
 GROWING = ("stage", "heads", "sites", "layers", "pipeline")
 """Kinds of pictures that hide the cells of later tokens."""
 
@@ -56,7 +57,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Engines:
-    """The functions that compute experiments: a full pass, and a decoding."""
+    """The functions that compute experiments: a full pass, or what pictures show of one, and a decoding."""
 
     run: Run
     decode: Decode
@@ -79,6 +80,8 @@ def frames(
 
 def _decoded(subject: Subject, engines: Engines, progress: Progress, kind: str) -> tuple[Frame, ...]:
     """A frame for each token: those of the prompt one by one, or at once where tokens were generated."""
+    if subject.shown_site.quantity != "value":
+        raise InputError(OF_VALUES)
     given = subject.trace.experiment
     decoding = engines.decode(given, progress.part(0.0, 0.5))
     tokens = decoding.experiment.tokens

@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QGuiApplication, QPixmap
 from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QWidget
 
-from attnviz.compute.execute import execute, execute_decoding
+from attnviz.compute.execute import execute_decoding, execute_shown
 from attnviz.compute.scheduler import CancelToken, Scheduler
 from attnviz.core.progress import Check
 from attnviz.core.text import visible
@@ -35,6 +35,7 @@ from attnviz.gui.widgets.heat.map import HeatMap
 from attnviz.gui.widgets.heat.words import table_text
 from attnviz.i18n import _
 from attnviz.model.lessons.lesson import Lesson
+from attnviz.model.spec.view import View
 from attnviz.model.trace import Trace
 from attnviz.scripts.library import LIBRARIES
 from attnviz.scripts.script import script
@@ -94,7 +95,7 @@ class Exporter(QObject):
             self._store.document,
             trace,
             self._decoding,
-            _engines(trace),
+            _engines(trace, self._store.document.view),
             active_theme().name,
             self._other(),
             seen,
@@ -109,7 +110,8 @@ class Exporter(QObject):
             return None
 
         def computed(check: Check) -> Subject:
-            trace = execute(pinned.experiment, pinned.engine, pinned.device, check)
+            view = self._store.document.view
+            trace = execute_shown(pinned.experiment, view, pinned.engine, pinned.device, check)
             first = pinned.document
             return Subject(trace, first.view, None, first.view.head, first.site, title=_(first.title))
 
@@ -247,11 +249,11 @@ def name_of(row: Export, choice: Choice, stage: str) -> str:
     return ".".join(part for part in parts if part)
 
 
-def _engines(trace: Trace) -> Engines:
-    """The engine of the shown numbers, leaving the window its core."""
+def _engines(trace: Trace, view: View) -> Engines:
+    """The engine of the shown numbers, values or gradients, leaving the window its core."""
     where = trace.engine, trace.device
     return Engines(
-        lambda experiment, check: execute(experiment, *where, check, reserve=GUI_CORES),
+        lambda experiment, check: execute_shown(experiment, view, *where, check, GUI_CORES),
         lambda experiment, check: execute_decoding(experiment, None, *where, check, reserve=GUI_CORES),
     )
 

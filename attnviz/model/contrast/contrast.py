@@ -6,7 +6,7 @@ number there, and none in the difference.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -86,6 +86,9 @@ class Contrast:
     changes: tuple[Change, ...]
     n_nan: int
     n_changed: int
+    called: str = ""
+    """The name of the numbers in B: of the stage, or of a gradient by it."""
+    is_signed: bool = True
 
     @property
     def sides(self) -> tuple[Side, Side]:
@@ -133,7 +136,8 @@ def contrast(first: Shown, second: Shown, stage: str, alignment: str) -> Contras
             )
         )
     sides = tuple(_side(one, stage, index, rows, columns) for index, one in enumerate((first, second)))
-    return _compared(stage, sides[0], sides[1])
+    found = _compared(stage, sides[0], sides[1])
+    return replace(found, called=second.site.called(stage), is_signed=second.site.is_signed(stage))
 
 
 def _pairs(first: Shown, second: Shown, stage: str, axis: int, alignment: str) -> Pairs:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from experiments import STACKS, small
 from first_layer import stacked
+from msgspec.structs import replace
 from PIL import Image
 
 import attnviz
@@ -246,3 +247,27 @@ def test_the_command_writes_a_gif(tmp_path: Path) -> None:
     assert main([*command, "--dpi", "40", "--fps", "2"]) == 0
     with Image.open(io.BytesIO(file.read_bytes())) as gif:
         assert (gif.n_frames, gif.info["duration"]) == (3, 500)
+
+
+def test_the_command_sweeps_a_gradient_and_refuses_it_of_a_decoding(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["animate", "toy-attention", "--target", "weights[0,1,2]", "--stage", "scaled"]
+    folder = tmp_path / "g.svg"
+    assert main([*given, "-o", str(folder), "--over", "temperature=0.5:2:2"]) == 0
+    first, second = (file.read_text() for file in sorted((tmp_path / "g").iterdir()))
+    assert first != second
+    assert main([*given, "-o", str(folder), "--over", "decode"]) == 2
+    assert "it has no gradients" in capsys.readouterr().err
+
+
+def test_a_sweep_of_a_gradient_computes_that_of_each_value() -> None:
+    target = "weights[0, 2, 0]"
+
+    def run(experiment: Experiment, check: object) -> object:
+        return attnviz.backward(experiment, target)
+
+    given = Subject(attnviz.backward(WORDS, target))
+    shown = frames("temperature=0.5:2:4", given, Engines(run, ENGINES.decode), FREE)  # type: ignore[arg-type]
+    w = attnviz.run(replace(WORDS, layers=(replace(WORDS.layers[0], temperature=1.5),)))["weights"][0, 2]
+    np.testing.assert_allclose(shown[2].subject.trace["masked"][0, 2], w[0] * (np.eye(3)[0] - w), atol=1e-14)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -29,7 +28,7 @@ def sequence(source: Source, choice: Choice, check: Check) -> Made:
     """The files of a sequence, which carry the document; the preview plays its pictures."""
     progress, row = progress_of(check), _output(choice.format)
     fps, kind, style = _fps(choice), choice.text("picture"), choice.style
-    subject = replace(choice.subject(source, check), trace=source.trace)
+    subject = choice.subject(source, check)
     made = frames(over_of(choice), subject, source.engines, progress.part(0.0, FRAMES_SHARE), kind)
     files = sequence_files(
         Sequence(made, kind, style),

@@ -170,7 +170,8 @@ class CompareLive(QObject):
             first = kept or execute(
                 pinned.experiment, pinned.engine, pinned.device, check=token.progress, reserve=GUI_CORES
             )
-            return asked.answer(first), first if _is_small(pinned.experiment) else None
+            drawn = first if asked.is_of_values else _gradient(asked, token)
+            return asked.answer(first, drawn), first if _is_small(pinned.experiment) else None
 
         return job
 
@@ -190,6 +191,16 @@ class CompareLive(QObject):
         self._begin()
         if not is_expected(error):
             raise error
+
+
+def _gradient(asked: OwnAsked, token: CancelToken) -> Trace:
+    """The gradient of A that the view shows of B."""
+    from attnviz.compute.execute import execute_shown
+
+    pinned = asked.pinned
+    return execute_shown(
+        pinned.experiment, asked.document.view, pinned.engine, pinned.device, token.progress, GUI_CORES
+    )
 
 
 def _is_small(experiment: Experiment) -> bool:

@@ -79,12 +79,15 @@ class PreparedAsked:
 class OwnAsked:
     """A beside the present document and its trace, at one stage.
 
+    `drawn` has the numbers that pictures show of it: the trace, or a gradient of the view's target.
+
     With `follows`, A is shown at the layer and head of B, else at those where it was pinned.
     """
 
     pinned: Pinned
     document: Document
     trace: Trace
+    drawn: Trace
     stage: str
     alignment: str
     follows: bool
@@ -99,10 +102,15 @@ class OwnAsked:
         has_site = own.site in site_names(first.experiment)
         return Where(own.site if has_site else first.site, own.head), own
 
-    def answer(self, first: Trace) -> OwnAnswer:
-        """Compare the trace of A with that of B. Raises as `contrast` does."""
+    @property
+    def is_of_values(self) -> bool:
+        """True if values are compared, not gradients."""
+        return self.drawn is self.trace
+
+    def answer(self, first: Trace, drawn: Trace) -> OwnAnswer:
+        """Compare A with B: the trace of A, and what is shown of it. Raises as `contrast` does."""
         a, b = self.where
-        shown = Shown(first.site(a.site), a.head), Shown(self.trace.site(b.site), b.head)
+        shown = Shown(drawn.site(a.site), a.head), Shown(self.drawn.site(b.site), b.head)
         return OwnAnswer(
             pinned=self.pinned,
             document=self.document,

@@ -64,7 +64,7 @@ class ComparePanel(Panel):
     export_wanted = Signal(str, str, str)
     """The stage, the alignment of tokens and the head of A, as the export dialog names them."""
 
-    follows = ("site", "head", "stage", "orientation", "ranges", "locked")
+    follows = ("site", "head", "stage", "orientation", "ranges", "locked", "quantity", "target")
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
@@ -78,6 +78,7 @@ class ComparePanel(Panel):
         """A chosen cell that B does not have."""
         self._alignment, self._a_follows = ALIGNMENTS[0].id, False
         store.opened.connect(self._on_opened)
+        store.drawn_changed.connect(self._on_drawn)
         self.controls, self.details, self._empty = Controls(), Details(), EmptyState("")
         self.maps = {side: CompareMap(f"compare_{side}") for side in SIDES}
         self._readout = QLabel()
@@ -205,6 +206,8 @@ class ComparePanel(Panel):
         trace = self.store.trace
         if trace is None or trace.experiment != self.store.experiment:
             return  # the next trace is on its way
+        if self.is_own and self.store.is_gradient_due:
+            return  # and so is the next gradient
         wanted = self._own_request(trace) if self.is_own else self._prepared_request(trace)
         if wanted is None:
             return
@@ -213,14 +216,22 @@ class ComparePanel(Panel):
             self._asked = key
             self.asked.emit(request)
 
+    @Slot()
+    def _on_drawn(self) -> None:
+        """Compare another gradient, or the values again."""
+        if self.is_seen:
+            self._show_places()
+            self._ask()
+
     def _own_request(self, trace: Trace) -> tuple[OwnAsked, Any] | None:
         if self._pinned is None:
             return None
         document = self.store.document
-        stage = self._stage(trace)
-        asked = OwnAsked(self._pinned, document, trace, stage, self._alignment, self._a_follows)
+        stage, drawn = self._stage(trace), self.store.drawn_trace or trace
+        drawn = drawn if drawn.experiment == trace.experiment else trace
+        asked = OwnAsked(self._pinned, document, trace, drawn, stage, self._alignment, self._a_follows)
         where = document.site, document.view.head
-        return asked, (id(self._pinned), weakref.ref(trace), stage, where, self._alignment, self._a_follows)
+        return asked, (id(self._pinned), weakref.ref(drawn), stage, where, self._alignment, self._a_follows)
 
     def _prepared_request(self, trace: Trace) -> tuple[PreparedAsked, Any]:
         view = self.store.document.view
@@ -329,7 +340,9 @@ class ComparePanel(Panel):
             return
         document = self.store.document
         stage = self._stage(trace)
-        controls.title.set_line(title(document, stage))
+        drawn = (self.store.drawn_trace or trace).shown(document.site)
+        called = drawn.called(stage)
+        controls.title.set_line(title(document, called) if drawn.quantity == "value" else called)
         if not self.is_own or self._pinned is None or document.site not in trace.sites:
             return
         site = trace.shown(document.site)

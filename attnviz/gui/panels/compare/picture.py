@@ -116,10 +116,10 @@ def signed(value: float) -> str:
 
 def of_contrast(contrast: Contrast, captions: Sequence[str], view: View) -> Picture:
     """The picture of A and B. Both sides share one range, so that equal colours are equal numbers."""
-    row = STAGE_BY_ID[contrast.stage]
     range_id = "log" if view.range_of(contrast.stage) == "log" else "head"
-    ends = _common_ends([(side.values, side.hatched) for side in contrast.sides], range_id, row.signed)
-    kind: Kind = "diverging" if row.signed else "sequential"
+    both = [(side.values, side.hatched) for side in contrast.sides]
+    ends = _common_ends(both, range_id, contrast.is_signed)
+    kind: Kind = "diverging" if contrast.is_signed else "sequential"
     sides = [
         Sheet(
             badge,

@@ -14,10 +14,9 @@ from attnviz.model.spec.experiment import Experiment
 from attnviz.model.stages import STAGE_BY_ID
 
 
-def title(document: Document, stage: str) -> str:
-    """The document and the stage."""
-    name = visible(_(document.title))
-    return " · ".join(part for part in (name, _(STAGE_BY_ID[stage].title)) if part)
+def title(document: Document, called: str) -> str:
+    """The document and the numbers: a stage, or a gradient by it."""
+    return " · ".join(part for part in (visible(_(document.title)), called) if part)
 
 
 def captions(answer: OwnAnswer) -> tuple[str, str]:

@@ -139,10 +139,17 @@ def _by_ink(bytes_shown: Indices, kind: Kind, theme: Theme) -> list[tuple[str, l
 
 
 def fitting_texts(numbers: list[float], characters: int) -> list[str]:
-    """All numbers with the most decimals (3 to 1) that fit; empty if even one is too long."""
-    texts: list[str] = []
+    """All numbers with the most decimals (3 to 1) with which the fewest are too long; those are empty.
+
+    One number with a long exponent, as gradients have, costs the others no decimals.
+    """
+    found: list[str] = []
+    fewest = len(numbers) + 1
     for digits in (3, 2, 1):
         texts = [number(value, digits) for value in numbers]
-        if max(map(len, texts), default=0) <= characters:
-            return texts
-    return [text if len(text) <= characters else "" for text in texts]
+        n_long = sum(len(text) > characters for text in texts)
+        if n_long < fewest:
+            found, fewest = texts, n_long
+        if fewest == 0:
+            break
+    return [text if len(text) <= characters else "" for text in found]

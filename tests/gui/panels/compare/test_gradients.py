@@ -1,0 +1,32 @@
+"""A and B by their gradients: the numbers of both are those of a backward pass of each."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+import attnviz
+from attnviz.checkpoints.presets import load_preset
+from attnviz.gui.live.compare.requests import OwnAsked, Pinned
+from attnviz.gui.panels.compare.picture import of_contrast
+
+
+@pytest.mark.parametrize("stage", ["weights", "masked", "q"])
+def test_a_comparison_of_gradients_has_those_of_both_sides(stage: str) -> None:
+    document = load_preset("decoder-only")
+    document = replace(document, view=replace(document.view, quantity="gradient", target="loss", head=0))
+    layers = tuple(replace(layer, temperature=2.0) for layer in document.experiment.layers)
+    first = replace(document, experiment=replace(document.experiment, layers=layers))
+    traces = [attnviz.run(first), attnviz.run(document)]
+    drawn = [attnviz.backward(first, "loss"), attnviz.backward(document, "loss")]
+    asked = OwnAsked(Pinned(first, "numpy", "auto"), document, traces[1], drawn[1], stage, "position", True)
+    found = asked.answer(traces[0], drawn[0]).contrast
+    wanted = [of.site(document.site)[stage] for of in drawn]
+    wanted = [array[0] if array.ndim == 3 else array for array in wanted]
+    np.testing.assert_array_equal(found.first.values, wanted[0])
+    np.testing.assert_array_equal(found.second.values, wanted[1])
+    np.testing.assert_array_equal(found.difference, wanted[1] - wanted[0])
+    assert found.called.startswith("∂ loss / ∂ ") and found.is_signed
+    sheets = of_contrast(found, ("pinned", "now"), document.view).sheets
+    assert {sheet.kind for sheet in sheets} == {"diverging"} and not asked.is_of_values
