@@ -69,6 +69,12 @@ def pytest_collection_finish() -> None:
     """Imported modules stay: the collector need not walk over them after every test with a window."""
     gc.collect()
     gc.freeze()
+    gc.unfreeze = _stay_frozen
+
+
+def _stay_frozen() -> None:
+    """In place of `gc.unfreeze`: each later window would take two seconds more, and nobody would see why."""
+    raise AssertionError("a test thaws the frozen objects; run what does so in a process of its own")
 
 
 @pytest.fixture(autouse=True)

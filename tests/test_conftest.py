@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import sys
 from pathlib import Path
@@ -35,3 +36,9 @@ def test_examples_do_not_depend_on_what_is_imported(tmp_path: Path, monkeypatch:
     monkeypatch.setitem(sys.modules, "many_constants", module)
     spec.loader.exec_module(module)
     assert _examples() == before
+
+
+def test_frozen_objects_stay_frozen() -> None:
+    with pytest.raises(AssertionError, match="process of its own"):
+        gc.unfreeze()
+    assert gc.get_freeze_count() > 10_000
