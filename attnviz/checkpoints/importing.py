@@ -20,6 +20,7 @@ from attnviz.checkpoints.families.table import FAMILIES
 from attnviz.checkpoints.filling import Numbers, filled, filled_fields, in_memory, matrix_of
 from attnviz.checkpoints.halves import Part, half_of, parts_of
 from attnviz.checkpoints.hub import located
+from attnviz.checkpoints.layout import lay_out
 from attnviz.checkpoints.link import link_of
 from attnviz.checkpoints.opening import open_checkpoint
 from attnviz.checkpoints.plan import Planned, architecture, has_head, left_out, plan
@@ -143,6 +144,7 @@ def import_checkpoint(
         experiment = _experiment(found, (given, memory, seen), attention_only, progress)
         if resources.root() not in located(path).resolve().parents:  # every program has what it ships
             _mark(experiment, link_of(checkpoint, located(path), attention_only, ignore_keys, part))
+        lay_out(experiment)
         shown = None if signal is None else signal.image
         view = View() if shown is None else View(picture="patches")
         return Document(replace(experiment, dtype=dtype), view, title=_title(found), image=shown)
@@ -169,6 +171,7 @@ def weights(link: Link) -> Mapping[str, Matrix] | None:
     text, memory = (_Text(None, [0]) if stack in read else _Text() for stack in ("layers", "encoder"))
     experiment = _experiment(found, (text, memory, blank), link.attention_only, no_progress)
     _mark(experiment, link)
+    lay_out(experiment)
     return {matrix.origin.name: matrix for matrix in _of_model(experiment) if matrix.origin is not None}
 
 

@@ -9,14 +9,19 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, TypeVar
+from functools import lru_cache, partial
+from typing import Any, NamedTuple, TypeVar
 
 from attnviz.compute import budget as budget_
 from attnviz.compute.budget import Estimate, Fitting
 from attnviz.compute.estimate import estimate, estimate_decoding, what_fits
-from attnviz.compute.threads import available_cores, limited_threads, parallel_map, threads_for
+from attnviz.compute.threads import (
+    FLOPS_PER_THREAD,
+    available_cores,
+    limited_threads,
+    parallel_map,
+    threads_for,
+)
 from attnviz.engines.backward.backward import backward as backward_
 from attnviz.engines.decode import run as decode_
 from attnviz.engines.decode.decodable import step_count
@@ -72,10 +77,11 @@ def execute(
         return run(made, experiment, check, notices)
 
     n_bytes, flops = _size(experiment)
-    threads = threads_for(flops, available_cores(), reserve)
-    count = partial(estimate, experiment, ITEMSIZE[experiment.dtype])
-    fitting = partial(what_fits, experiment, ITEMSIZE[experiment.dtype])
-    return _somewhere(job, engine, device, _Terms(experiment.dtype, n_bytes, count, budget, threads, fitting))
+    dtype = experiment.dtype
+    counted = partial(estimate, experiment, ITEMSIZE[dtype])
+    fitting = partial(what_fits, experiment, ITEMSIZE[dtype])
+    terms = _Terms(dtype, n_bytes, counted, budget, _threads(flops, reserve), fitting)
+    return _somewhere(job, engine, device, terms)
 
 
 def execute_decoding(
@@ -96,7 +102,7 @@ def execute_decoding(
     count = step_count(experiment, steps)
     size = estimate_decoding(experiment, count, ITEMSIZE[experiment.dtype])
     # Steps are sequential, so a single step must be large enough for a second thread.
-    threads = threads_for(size.flops // count, available_cores(), reserve)
+    threads = _threads(size.flops // count, reserve)
     terms = _Terms(experiment.dtype, size.bytes, lambda: size, budget, threads)
     return _somewhere(job, engine, device, terms)
 
@@ -114,7 +120,7 @@ def execute_job(
     A notice of an engine that took over is dropped: the numbers are the same.
     """
     n_bytes, flops = _size(experiment)
-    threads = threads_for(flops, available_cores(), 0)
+    threads = _threads(flops, 0)
     count = partial(estimate, experiment, ITEMSIZE[experiment.dtype])
     terms = _Terms(experiment.dtype, n_bytes * passes, count, budget, threads)
     return _somewhere(lambda made, notices: job(made), engine, device, terms)
@@ -166,21 +172,26 @@ def _size(experiment: Experiment) -> tuple[int, int]:
     return size.bytes, size.flops
 
 
+def _threads(flops: int, reserve: int) -> int:
+    """Threads of a job; the system is asked for its cores where a second one is worth it."""
+    return 1 if flops < 2 * FLOPS_PER_THREAD else threads_for(flops, available_cores(), reserve)
+
+
 def forget_lost_devices() -> None:
     """Try every device again, after the user chose one."""
     _LOST.clear()
+    _engine.cache_clear()
 
 
-@dataclass(frozen=True)
-class _Terms:
+class _Terms(NamedTuple):
     """Requirements of a job: dtype, bytes (at most half of `budget`), number of threads.
 
-    `count` returns the bytes line by line, in the language that is then active.
+    `counted` returns the bytes line by line, in the language that is then active.
     """
 
     dtype: str
     bytes: int
-    count: Callable[[], Estimate]
+    counted: Callable[[], Estimate]
     budget: int | None
     threads: int
     fitting: Fitting | None = None
@@ -208,7 +219,7 @@ def _somewhere(job: Callable[[Engine, Notices], Result], engine: str, device: st
             fallback=FALLBACK_DTYPE,
             dtype=dtype,
         )
-    terms = replace(terms, dtype=dtype if dtype in kind.dtypes else FALLBACK_DTYPE)
+    terms = terms._replace(dtype=dtype if dtype in kind.dtypes else FALLBACK_DTYPE)
     return _on(kind, "auto", job, (notice,), terms)
 
 
@@ -232,11 +243,11 @@ def _on(
     terms: _Terms,
 ) -> Result:
     """Run the job on one engine, within its budget and its number of threads."""
-    made = kind.make(terms.dtype, device, _workers(terms.threads))
+    made = _engine(kind.make, terms.dtype, device, terms.threads)
     if made.device == "cpu":  # a CUDA device has memory of its own, and raises when that is exhausted
         available = _available() if terms.budget is None else terms.budget
         if 2 * terms.bytes > available:
-            budget_.check(terms.count(), available, terms.fitting)
+            budget_.check(terms.counted(), available, terms.fitting)
     return job(made, notices)
 
 
@@ -247,6 +258,12 @@ def _available() -> int:
     if now - _measured[0] > MEMORY_S:
         _measured = now, budget_.available_memory()
     return _measured[1]
+
+
+@lru_cache(maxsize=32)
+def _engine(make: Callable[[str, str, Workers], Engine], dtype: str, device: str, threads: int) -> Engine:
+    """The engine that runs of the same kind share; it has no state of a run."""
+    return make(dtype, device, _workers(threads))
 
 
 def _workers(threads: int) -> Workers:

@@ -11,8 +11,7 @@ from __future__ import annotations
 import os
 import queue
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import copy_context
 from functools import cache, partial
 from typing import Any, Generic, TypeVar
@@ -65,29 +64,30 @@ class _Limits:
 
     def enter(self, n: int, setters: Sequence[ThreadSetter]) -> None:
         with self._lock:
-            new = [setter for setter in setters if setter not in self._before]
-            self._before.update((setter, setter[0]()) for setter in new)
-            is_lower = n < min(self._active, default=n + 1)
+            around = min(self._active) if self._active else n + 1
+            limit = n if n < around else around
             self._active.append(n)
-            # Within another limit nothing is to be set: a run enters hundreds of times.
-            self._apply(setters if is_lower else new)
+            for setter in setters:
+                before = self._before.get(setter)
+                if before is None:
+                    self._before[setter] = before = setter[0]()
+                    if before > limit:
+                        setter[1](limit)
+                elif limit < around:  # else nothing is to be set: a run enters hundreds of times
+                    _set(setter, min(limit, before))
 
     def leave(self, n: int, setters: Sequence[ThreadSetter]) -> None:
         with self._lock:
             self._active.remove(n)
             if self._active:
-                if n < min(self._active):
-                    self._apply(setters)
+                limit = min(self._active)
+                for setter in setters if n < limit else ():
+                    # Only downwards: a count that the user set to 1 from outside stays 1.
+                    _set(setter, min(limit, self._before[setter]))
                 return
             for setter, before in self._before.items():
                 _set(setter, before)
             self._before.clear()
-
-    def _apply(self, setters: Sequence[ThreadSetter]) -> None:
-        limit = min(self._active)
-        for setter in setters:
-            # Only downwards: a count that the user set to 1 from outside stays 1.
-            _set(setter, min(limit, self._before[setter]))
 
 
 def _set(setter: ThreadSetter, n: int) -> None:
@@ -120,23 +120,27 @@ def _blas_setters() -> tuple[ThreadSetter, ...]:
     )
 
 
-@contextmanager
-def limited_threads(n: int, setters: Sequence[ThreadSetter] = ()) -> Iterator[None]:
+class limited_threads:
     """Hold every loaded BLAS, and each library of `setters`, to at most `n` threads inside the block.
 
-    May be nested, and entered from several threads at once: the smallest limit in force wins, a limit never
-    raises a count, and the last block to end restores the original counts. Entering and leaving costs a
-    few microseconds, so it may wrap a job of a tenth of a millisecond. Raises ValueError for `n`
+    May be nested, entered again, and entered from several threads at once: the smallest limit in force wins,
+    a limit never raises a count, and the last block to end restores the original counts. Entering and leaving
+    costs a few microseconds, so it may wrap a job of a tenth of a millisecond. Raises ValueError for `n`
     below 1.
     """
-    if n < 1:
-        raise FieldError("n", n, whole_number(1))
-    held = (*_blas_setters(), *setters)
-    _LIMITS.enter(n, held)
-    try:
-        yield
-    finally:
-        _LIMITS.leave(n, held)
+
+    __slots__ = ("_held", "_n")
+
+    def __init__(self, n: int, setters: Sequence[ThreadSetter] = ()) -> None:
+        if n < 1:
+            raise FieldError("n", n, whole_number(1))
+        self._n, self._held = n, (*_blas_setters(), *setters) if setters else _blas_setters()
+
+    def __enter__(self) -> None:
+        _LIMITS.enter(self._n, self._held)
+
+    def __exit__(self, *_error: object) -> None:
+        _LIMITS.leave(self._n, self._held)
 
 
 class _Batch(Generic[Item, Value]):

@@ -73,8 +73,8 @@ NORM_PULLS: dict[str, Callable[[Any, Array, Array, float], Array]] = {
 
 
 def _by_root_mean_square(xp: Any, x: Array, eps: float) -> Array:
-    # A sum and a division equal NumPy's mean in half the time.
-    return x / xp.sqrt(xp.sum(x * x, axis=-1, keepdims=True) / float(x.shape[-1]) + eps)
+    # A sum and a division equal NumPy's mean in half the time, and the array's own sum is reached soonest.
+    return x / xp.sqrt((x * x).sum(-1)[..., None] / float(x.shape[-1]) + eps)
 
 
 @dataclass(frozen=True)

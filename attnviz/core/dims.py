@@ -22,31 +22,31 @@ def group_counts(n_heads: int) -> tuple[int, ...]:
 def split_query_heads(xp: Any, x_tf: Array, n_groups: int, group_size: int) -> Array:
     """Reshape (token, g·r·d) to (g, r, token, d); the heads of one group are adjacent."""
     n_tokens, width = x_tf.shape
-    d_head = width // (n_groups * group_size)
-    x_tgrd = x_tf.reshape((n_tokens, n_groups, group_size, d_head))
-    return xp.permute_dims(x_tgrd, (1, 2, 0, 3))
+    n_heads = n_groups * group_size
+    x_htd = x_tf.reshape(n_tokens, n_heads, width // n_heads).swapaxes(0, 1)
+    return x_htd.reshape(n_groups, group_size, n_tokens, width // n_heads)
 
 
 def split_kv_heads(xp: Any, x_tf: Array, n_groups: int) -> Array:
     """Reshape (token, g·d) to (g, token, d)."""
     n_tokens, width = x_tf.shape
-    return xp.permute_dims(x_tf.reshape((n_tokens, n_groups, width // n_groups)), (1, 0, 2))
+    return x_tf.reshape(n_tokens, n_groups, width // n_groups).swapaxes(0, 1)
 
 
 def side_by_side(xp: Any, x_htd: Array) -> Array:
     """Reshape (..., token, d), heads in the leading axes, to (token, heads·d)."""
     *_heads, n_tokens, d_head = x_htd.shape
-    return xp.permute_dims(x_htd.reshape((-1, n_tokens, d_head)), (1, 0, 2)).reshape((n_tokens, -1))
+    return x_htd.reshape(-1, n_tokens, d_head).swapaxes(0, 1).reshape(n_tokens, -1)
 
 
 def in_heads(xp: Any, x_tf: Array, shape: tuple[int, ...]) -> Array:
     """Reshape (token, heads·d) back to `shape`, (..., token, d)."""
     n_tokens, d_head = shape[-2:]
-    return xp.permute_dims(x_tf.reshape((n_tokens, -1, d_head)), (1, 0, 2)).reshape(shape)
+    return x_tf.reshape(n_tokens, -1, d_head).swapaxes(0, 1).reshape(shape)
 
 
 def join_heads(xp: Any, y_grqd: Array) -> Array:
     """Reshape (g, r, q, d) to (q, g·r·d): the heads' outputs side by side."""
     n_groups, group_size, n_queries, d_head = y_grqd.shape
-    y_qgrd = xp.permute_dims(y_grqd, (2, 0, 1, 3))
-    return y_qgrd.reshape((n_queries, n_groups * group_size * d_head))
+    y_hqd = y_grqd.reshape(n_groups * group_size, n_queries, d_head)
+    return y_hqd.swapaxes(0, 1).reshape(n_queries, n_groups * group_size * d_head)

@@ -160,7 +160,8 @@ def rotate(xp: Any, x: Array, turned_by: tuple[Array, Array], pairing: str, star
         pairs = xp.reshape(part, (*part.shape[:-1], n_rotated // 2, 2))
         other = xp.reshape(xp.flip(pairs, axis=-1), part.shape)
     else:
-        other = xp.roll(part, n_rotated // 2, axis=-1)
+        half = n_rotated // 2
+        other = xp.concat((part[..., half:], part[..., :half]), axis=-1)
     turned = part * cos + other * sin
     if whole:
         return turned

@@ -46,7 +46,7 @@ class Progress:
 
     def step(self, index: int, count: int) -> Progress:
         """The progress of one of `count` equal parts, counted from 0."""
-        return self.part(index / count, (index + 1) / count)
+        return self if count == 1 else self.part(index / count, (index + 1) / count)
 
 
 def progress_of(check: Check) -> Progress:

@@ -6,6 +6,7 @@ in-place steps run there.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -41,12 +42,31 @@ def as_they_are(setters: Sequence[ThreadSetter]) -> AbstractContextManager[None]
     return nullcontext()
 
 
+class Unwarned:
+    """A context without warnings from NumPy, inside another one: overflow and 0/0 are results, shown as they
+    are.
+    """
+
+    __slots__ = ("_errors", "_inside")
+
+    def __init__(self, inside: AbstractContextManager[None]) -> None:
+        self._inside, self._errors = inside, np.errstate(all="ignore")
+
+    def __enter__(self) -> None:
+        self._inside.__enter__()
+        self._errors.__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        self._errors.__exit__(*error)
+        self._inside.__exit__(*error)
+
+
 @dataclass(frozen=True)
 class Workers:
     """Provides threads: `for_each` calls a function on every item, perhaps on several threads at once.
 
-    `alone(setters)` limits the libraries, including those of `setters`, to one thread each inside the
-    context.
+    `alone(setters)` is a context, to be entered again and again, that limits the libraries, including those
+    of `setters`, to one thread each.
     """
 
     for_each: ForEach = one_by_one
@@ -88,6 +108,9 @@ class Engine(Protocol):
     def asarray(self, values: NDArray[Any]) -> Array:
         """A NumPy array on the engine's device, floats in its dtype."""
 
+    def shares(self, values: NDArray[Any]) -> bool:
+        """True if `asarray` of a read-only array takes no memory of its own."""
+
     def to_numpy(self, array: Array) -> NDArray[Any]:
         """An engine array as a NumPy array (bfloat16 as float32)."""
 
@@ -100,8 +123,11 @@ class Engine(Protocol):
     def workspace(self, part: Array) -> Array:
         """Buffer for the computation of `part`: itself, or an uninitialised array of its shape."""
 
+    def matmul(self, a: Array, b: Array) -> Array:
+        """a @ b of two matrices."""
+
     def matmul_into(self, out: Array, a: Array, b: Array) -> None:
-        """out = a @ b, over any leading dimensions."""
+        """out = a @ b, over equal leading dimensions, or of heads: a (g, r, m, k) and b (g, k, n)."""
 
     def score_bound(self, q: Array, k: Array) -> float:
         """Upper bound of the size of a product of a row of q and a row of k; inf if the bound is
@@ -131,3 +157,8 @@ class Engine(Protocol):
 def spread(engine: Engine, function: Callable[[Any], None], items: Sequence[Any], flops: float) -> None:
     """Call `function` on every item, on several threads where all of them together are worth it."""
     (engine.for_each if flops >= SPREAD_FLOPS else one_by_one)(function, items)
+
+
+def all_finite(engine: Engine, array: Array) -> bool:
+    """True if every number is finite. So is their sum then, unless it overflows: one number to look into."""
+    return math.isfinite(array.sum()) or bool(engine.xp.isfinite(array).all())

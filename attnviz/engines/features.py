@@ -9,8 +9,11 @@ from typing import Any
 from attnviz.core.dims import Array
 from attnviz.model.stages import SITE_INPUTS, STAGE_BY_ID, as_read
 
+PER_HEAD = frozenset(stage for stage, row in STAGE_BY_ID.items() if row.per_head)
+"""The stages of which each head has its own."""
 
-@dataclass
+
+@dataclass(slots=True, weakref_slot=True)
 class Features:
     """Stages of one call: `tf` are (token, feature), `heads` are (g[, r], token, d).
 
@@ -26,7 +29,7 @@ class Features:
     def add(self, stage: str, array: Array) -> Array:
         """Keep the array of a stage, the next one in data-flow order, and return it as it is kept."""
         kept = array if self.change is None else self.change(stage, array)
-        (self.heads if STAGE_BY_ID[stage].per_head else self.tf)[stage] = kept
+        (self.heads if stage in PER_HEAD else self.tf)[stage] = kept
         self.order.append(stage)
         return kept
 

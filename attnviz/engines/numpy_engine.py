@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -13,7 +11,7 @@ from numpy.typing import NDArray
 
 from attnviz.core.special import NUMPY_SPECIAL, Special
 from attnviz.engines.constants import Constants
-from attnviz.engines.engine import EngineError, ForEach, Holding, as_they_are, one_by_one
+from attnviz.engines.engine import EngineError, ForEach, Holding, Unwarned, as_they_are, one_by_one
 from attnviz.errors import FieldError, among
 
 NUMPY_DTYPES = ("float16", "float32", "float64")
@@ -29,6 +27,19 @@ BOUND_ROWS = 64
 
 PLAIN_SUM = 4096
 """Terms that may be added one after the other; past them NumPy's pairwise sum keeps the digits."""
+
+SHORT = 32
+"""Keys up to which a maximum along a row takes longer than one across many rows."""
+
+
+def _row_maxima(values: NDArray[Any]) -> NDArray[Any]:
+    """Maxima over the last axis, kept."""
+    n = values.shape[-1]
+    if n > SHORT or values.size < n * SHORT:
+        found: NDArray[Any] = np.maximum.reduce(values, axis=-1, keepdims=True)
+        return found
+    across = values.reshape(-1, n).T.copy()
+    return np.maximum.reduce(across, axis=0).reshape(*values.shape[:-1], 1)
 
 
 def _row_sums(values: NDArray[Any]) -> NDArray[Any]:
@@ -72,18 +83,18 @@ class NumpyEngine:
         self._dtype = np.dtype(dtype)
         self.constants = constants or Constants(self._converted)
         self.for_each = for_each
-        self._alone = alone
+        self._one_thread = alone(())
         self.block_cells: int | None = BLOCK_BYTES // self._dtype.itemsize
 
-    @contextmanager
-    def active(self) -> Iterator[None]:
-        # Overflow and 0/0 are results here, shown as they are: no reason to warn.
-        with np.errstate(all="ignore"), self._alone(()):
-            yield
+    def active(self) -> Unwarned:
+        return Unwarned(self._one_thread)
 
     def asarray(self, values: NDArray[Any]) -> NDArray[Any]:
         result: NDArray[Any] = self.constants(values)
         return result
+
+    def shares(self, values: NDArray[Any]) -> bool:
+        return values.dtype == self._dtype
 
     def _converted(self, values: NDArray[Any]) -> NDArray[Any]:
         return values.astype(self._dtype, copy=False)
@@ -101,8 +112,11 @@ class NumpyEngine:
         # Rows that lie far apart fall into the same few lines of a cache.
         return part if part.flags.c_contiguous else np.empty(part.shape, dtype=self._dtype)
 
+    def matmul(self, a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+        return a.dot(b)  # the same product as `a @ b`, reached sooner
+
     def matmul_into(self, out: NDArray[Any], a: NDArray[Any], b: NDArray[Any]) -> None:
-        np.matmul(a, b, out=out)
+        np.matmul(a, b if a.ndim == b.ndim else b[:, None], out=out)
 
     def score_bound(self, q: NDArray[Any], k: NDArray[Any]) -> float:
         if q.shape[-2] < BOUND_ROWS:
@@ -112,7 +126,7 @@ class NumpyEngine:
 
     def softmax_(self, scores: NDArray[Any], is_bounded: bool = False) -> None:
         if not is_bounded:
-            scores -= np.maximum.reduce(scores, axis=-1, keepdims=True)
+            scores -= _row_maxima(scores)
         np.exp(scores, out=scores)
         scores /= _row_sums(scores)
 

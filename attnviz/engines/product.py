@@ -11,7 +11,7 @@ from attnviz.engines.operands import Linear
 
 def linear(engine: Engine, x_tf: Array, by: Linear) -> Array:
     """x W + b, (token, in) -> (token, out); an identity without a bias returns its input."""
-    matrix = by.matrix
+    matrix = by.held if by.converted is None else by.converted()
     y = x_tf if matrix is None else product(engine, x_tf, matrix)
     return y if by.bias is None else y + by.bias
 
@@ -23,7 +23,7 @@ def product(engine: Engine, x_tf: Array, matrix: Array) -> Array:
     """
     n_rows, at_once = x_tf.shape[0], engine.block_rows
     if at_once is None or n_rows <= at_once:
-        return x_tf @ matrix
+        return engine.matmul(x_tf, matrix)
     made = engine.empty((n_rows, matrix.shape[1]))
 
     def rows(start: int) -> None:

@@ -22,14 +22,14 @@ from attnviz.core.progress import Check as Check
 from attnviz.core.progress import never_cancelled as never_cancelled
 from attnviz.core.progress import progress_of
 from attnviz.engines.block import after_attention
-from attnviz.engines.engine import SAFE_EXPONENT, Engine, spread
+from attnviz.engines.engine import SAFE_EXPONENT, Engine, all_finite, spread
 from attnviz.engines.features import Features
 from attnviz.engines.operands import Operands, Scoring
 from attnviz.engines.product import linear
 from attnviz.engines.readout import read_out
 from attnviz.engines.relative import add_relative_
 from attnviz.engines.sight import Seen, Sight
-from attnviz.engines.tiles import Tile, tiles
+from attnviz.engines.tiles import Tile
 from attnviz.model.normalisers import n_visible
 
 Ints = NDArray[np.int64]
@@ -51,8 +51,7 @@ class Block(NamedTuple):
     qk: tuple[Array, Array]
 
 
-@dataclass(frozen=True)
-class _Product:
+class _Product(NamedTuple):
     """Form of the product of q and k: with `factor`, the scale, already in q, or without (None).
 
     `is_bounded`: no score is so large that its exponential could overflow. `begins` is the given stage, if it
@@ -85,8 +84,7 @@ def _product(engine: Engine, scoring: Scoring, q: Array, k: Array) -> _Product:
 def _multiply(engine: Engine, product: _Product, qk: tuple[Array, Array], out: Array) -> None:
     """q (g, r, q, d) times k (g, k, d) into `out` (g, r, q, k)."""
     q, k = qk
-    keys = k.mT[:, None, :, :]
-    engine.matmul_into(out, q if product.factor is None else q * product.factor, keys)
+    engine.matmul_into(out, q if product.factor is None else q * product.factor, k.mT)
 
 
 def _shape_scores(
@@ -136,8 +134,8 @@ def _mask(engine: Engine, mask_bias: float | None, s_grqk: Array, seen: Seen) ->
 
 
 def _fill(engine: Engine, s_grqk: Array, seen: Seen, value: float) -> None:
-    assert seen.hidden is not None
-    engine.fill_(s_grqk[..., seen.touched], seen.hidden[:, seen.touched], value)
+    assert seen.blocked is not None
+    engine.fill_(s_grqk[..., seen.touched], seen.blocked, value)
 
 
 def _normalise(engine: Engine, scoring: Scoring, s_grqk: Array, block: Block, is_bounded: bool) -> None:
@@ -167,8 +165,7 @@ def _clear_hidden(engine: Engine, scoring: Scoring, s_grqk: Array, seen: Seen) -
 # --- attention -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Attended:
+class Attended(NamedTuple):
     """`weights` (g, r, q, k) before dropout, and `mixed` (g, r, q, d), zero for heads that are off."""
 
     weights: Array
@@ -202,8 +199,11 @@ class Scores:
         """The keys of `seen` for the heads and rows of a tile."""
         q, k = self.qk
         q_positions, k_positions = self.positions
+        heads = _head_numbers(*q.shape[:2])
+        if tile.is_whole and seen.keys == self.sight.whole:
+            return Block(heads, q_positions, k_positions, seen, self.qk)
         part = q[tile.groups, tile.members, tile.rows], k[tile.groups, seen.keys]
-        heads = _head_numbers(*q.shape[:2])[tile.groups, tile.members]
+        heads = heads[tile.groups, tile.members]
         return Block(heads, q_positions[tile.rows], k_positions[seen.keys], seen, part)
 
     def products(self, engine: Engine, tile: Tile, seen: Seen) -> Array:
@@ -218,6 +218,14 @@ class Scores:
     ) -> None:
         """Transform `products` of some heads and rows into a stage before the softmax, in place."""
         _shape_scores(engine, scoring, products, self.block(tile, seen), stage, self.product)
+
+
+@lru_cache(maxsize=64)
+def positions(count: int) -> Ints:
+    """The positions of `count` tokens, from 0, read-only."""
+    numbers = np.arange(count)
+    numbers.setflags(write=False)
+    return numbers
 
 
 @lru_cache(maxsize=64)
@@ -247,22 +255,29 @@ def attend(
     weights = engine.zeros((n_groups, group_size, n_queries, len(k_positions)))
     mixed = engine.empty((n_groups, group_size, n_queries, v.shape[-1]))
     out = Attended(weights, mixed)
-
-    progress, done, count = progress_of(check), itertools.count(), len(scores.tiles)
-
-    def one(index: int) -> None:
-        if count > 1:
-            progress.at(next(done) / count)  # tiles are done in any order
-        else:
-            check()
-        scores.seen[index] = _attend_tile(engine, scoring, scores, index, v, out)
-
-    latest_first = range(len(scores.tiles) - 1, -1, -1)  # later rows see more: the longest first
-    flops = 2 * math.prod(weights.shape) * (q.shape[-1] + v.shape[-1])
-    spread(engine, one, latest_first, flops)
+    if len(scores.tiles) == 1:
+        check()
+        scores.seen[0] = _attend_tile(engine, scoring, scores, 0, v, out)
+    else:
+        _attend_tiles(engine, scoring, scores, v, out, check)
     for head in scoring.heads_off:
         mixed[head // group_size, head % group_size, ...] = 0
     return out, scores
+
+
+def _attend_tiles(
+    engine: Engine, scoring: Scoring, scores: Scores, v: Array, out: Attended, check: Check
+) -> None:
+    """All tiles, on several threads where they are worth it."""
+    progress, done, count = progress_of(check), itertools.count(), len(scores.tiles)
+
+    def one(index: int) -> None:
+        progress.at(next(done) / count)  # tiles are done in any order
+        scores.seen[index] = _attend_tile(engine, scoring, scores, index, v, out)
+
+    latest_first = range(len(scores.tiles) - 1, -1, -1)  # later rows see more: the longest first
+    flops = 2 * math.prod(out.weights.shape) * (scores.qk[0].shape[-1] + v.shape[-1])
+    spread(engine, one, latest_first, flops)
 
 
 def _scores(
@@ -273,14 +288,12 @@ def _scores(
     sight = scoring.masks.sight(q_positions, k_positions)
     spares = sight.hidden is not None and engine.spares_keys and scoring.spares_keys
     cells = *q.shape[:3], len(k_positions)
-    pieces = tiles(engine.block_cells, cells, spares)
-    seen = [sight.nearest(tile.rows) for tile in pieces] if spares else []
-    if any(one.keys != sight.whole for one in seen) and not engine.xp.isfinite(features.value()).all():
+    plan = sight.plan(engine.block_cells, cells, spares)
+    if plan.is_narrow and not all_finite(engine, features.value()):
         # 0 · NaN is NaN: a NaN value affects all rows, as in a product of whole matrices.
-        pieces, seen = tiles(engine.block_cells, cells, False), []
-    seen = seen or [sight.of(tile.rows, sight.whole) for tile in pieces]
+        plan = sight.plan(engine.block_cells, cells, False)
     product = _product(engine, scoring, q, k)
-    return Scores((q, k), (q_positions, k_positions), sight, product, pieces, seen)
+    return Scores((q, k), (q_positions, k_positions), sight, product, plan.tiles, list(plan.seen))
 
 
 def _attend_tile(
@@ -288,7 +301,7 @@ def _attend_tile(
 ) -> Seen:
     """Weights and mixture of one tile, into the arrays of `out`; v is (g, k, d). Returns its visible keys."""
     tile, seen = scores.tiles[index], scores.seen[index]
-    mixed = out.mixed[tile.groups, tile.members, tile.rows]
+    mixed = out.mixed if tile.is_whole else out.mixed[tile.groups, tile.members, tile.rows]
     _attend_keys(engine, scoring, scores, tile, seen, v, out.weights, mixed)
     whole = scores.sight.whole
     if seen.keys != whole and bool(engine.xp.isnan(mixed).any()):
@@ -310,16 +323,18 @@ def _attend_keys(
 ) -> None:
     """`_attend_tile` over the keys of `seen`; the weights of all others stay as they are."""
     block = scores.block(tile, seen)
-    kept = weights[tile.groups, tile.members, tile.rows, seen.keys]
-    w = engine.workspace(kept)
+    if not (tile.is_whole and seen.keys == scores.sight.whole):
+        weights = weights[tile.groups, tile.members, tile.rows, seen.keys]
+        v = v[tile.groups, seen.keys]
+    w = engine.workspace(weights)
     _multiply(engine, scores.product, block.qk, w)
     _shape_scores(engine, scoring, w, block, "weights", scores.product)
-    if w is not kept:
-        kept[...] = w
+    if w is not weights:
+        weights[...] = w
     if scoring.drop is not None:
         w = engine.xp.asarray(w, copy=True)
         engine.multiply_(w, scoring.drop(block.heads, block.q_positions, block.k_positions))
-    engine.matmul_into(mixed, w, v[tile.groups, None, seen.keys])
+    engine.matmul_into(mixed, w, v)
 
 
 def scores_of(

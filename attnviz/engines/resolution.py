@@ -16,6 +16,7 @@ from attnviz.core.dropout import keep
 from attnviz.core.qk_norm import normed as qk_normed
 from attnviz.engines import operands
 from attnviz.engines.engine import Engine
+from attnviz.engines.in_file import InFile
 from attnviz.engines.operands import Ints, Linear, Operands, Scoring
 from attnviz.engines.sight import Masks
 from attnviz.model import positions
@@ -33,10 +34,11 @@ from attnviz.model.operands.matrices import (
 )
 from attnviz.model.operands.relative import relative_of
 from attnviz.model.sites.stages import begins, scale_factor, score_stages
+from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import Block, FeedForward, FeedForwardRole, Norm, Transform
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.latent import Latent, LatentRole
-from attnviz.model.spec.parts import Dropout, Identity, Role
+from attnviz.model.spec.parts import Dropout, Identity, Role, is_transposed
 from attnviz.model.spec.rows import Row, held_row, row_array
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.source import Source
@@ -96,20 +98,25 @@ def _linear(
     shape: tuple[int, int],
     matrix: Callable[[], NDArray[Any]],
     bias: Row | None = None,
+    transposes: bool = False,
 ) -> Linear:
     """x W + b; an identity of equal sides returns its input, and has no matrix."""
     row = _row(engine, bias, shape[1])
     if isinstance(source, Identity) and shape[0] == shape[1]:
         return Linear(None, row)
-    return _matrix(engine, source.lies_in_file, matrix, row)
+    return _matrix(engine, source.written, matrix, row, transposes)
 
 
 def _matrix(
-    engine: Engine, lies_in_file: bool, matrix: Callable[[], NDArray[Any]], row: Array | None = None
+    engine: Engine,
+    written: Matrix | None,
+    matrix: Callable[[], NDArray[Any]],
+    row: Array | None = None,
+    transposes: bool = False,
 ) -> Linear:
-    """x W + b, holding W unless it lies in a file."""
-    if lies_in_file:
-        return Linear(None, row, lambda: engine.asarray(matrix()))
+    """x W + b, holding W unless it lies in a file, `written`, perhaps transposed."""
+    if written is not None and written.lies_in_file:
+        return Linear(None, row, InFile(engine, written, transposes))
     return Linear(engine.asarray(matrix()), row)
 
 
@@ -128,7 +135,8 @@ def _projection(engine: Engine, site: Site, role: Role) -> Linear:
     source, bias = getattr(site.projections, role), getattr(site.projections, f"{role}_bias")
     matrix, to = partial(projection_array, site, role), site.projections.tied_to(role)
     source = source if to is None else getattr(site.projections, to)
-    return _linear(engine, source, site.projection_shape(role), matrix, bias)
+    transposes = to is not None and is_transposed(role, to)
+    return _linear(engine, source, site.projection_shape(role), matrix, bias, transposes)
 
 
 def _head_norm(engine: Engine, site: Site, gain: str) -> operands.Norm | None:
@@ -236,10 +244,11 @@ def _readout(engine: Engine, site: Site) -> operands.Readout | None:
     if site.readout == "similarity" or known is None:
         vectors = engine.asarray(vectors_array(site.vectors)[list(vocabulary(site)[1])])
         return operands.Readout(None, Linear(engine.xp.matrix_transpose(vectors)))
-    given, own = known.transform, known.embedding if known.unembedding is None else known.unembedding
+    given, is_tied = known.transform, known.unembedding is None
+    own = known.embedding if known.unembedding is None else known.unembedding
     transform = None if given is None else _transform(engine, given, site.d_model)
     row = _row(engine, known.bias, len(known.tokens))
-    logits = _matrix(engine, own.lies_in_file, partial(unembedding_array, known), row)
+    logits = _matrix(engine, own, partial(unembedding_array, known), row, transposes=is_tied)
     return operands.Readout(transform, logits, known.logit_scale, known.cap)
 
 

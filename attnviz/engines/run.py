@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from attnviz.core.dims import Array
 from attnviz.core.progress import progress_of
 from attnviz.engines import program, projecting
-from attnviz.engines.engine import Engine
+from attnviz.engines.engine import Engine, all_finite
 from attnviz.engines.features import Features
 from attnviz.engines.finite import range_notice
 from attnviz.engines.operands import Operands, Scoring
@@ -22,7 +23,7 @@ from attnviz.engines.program import Attended, Check, Scores
 from attnviz.engines.resolution import operands_of
 from attnviz.engines.windows import ScoreWindows
 from attnviz.errors import Message
-from attnviz.model.sites.sites import at, places
+from attnviz.model.sites.sites import sites as sites_
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Place, Site
 from attnviz.model.stages import STAGE_BY_ID, result_of
@@ -43,7 +44,7 @@ def run(
     with engine.active():
         made = sites_of(engine, experiment, check)
         engine.synchronise()
-        is_finite = all(site.is_finite(engine) for site in made)
+        is_finite = all(map(SiteRun.is_finite, made))
     return trace_of(engine, experiment, made, time.perf_counter() - started, notices, is_finite)
 
 
@@ -59,17 +60,16 @@ def sites_of(
     first: SiteRun | None = None
     before: SiteRun | None = None
     memory: SiteRun | None = None
-    progress, standing = progress_of(check), places(experiment)
-    for index, place in enumerate(standing):
-        if before is not None and before.place.stack == "encoder" != place.stack:
+    progress, standing = progress_of(check), sites_(experiment).values()
+    for index, site in enumerate(standing):
+        if before is not None and before.place.stack == "encoder" != site.place.stack:
             first, before, memory = None, None, before
         progress.at(index / len(standing))
         if index < len(kept):
             before = kept[index]
         else:
             part = progress.step(index, len(standing))
-            own = [patch for patch in patches if patch.site == place.name]
-            before = _site_run(engine, experiment, place, (first, before, memory), part, own)
+            before = _site_run(engine, experiment, site, (first, before, memory), part, patches)
         first = first or before
         sites.append(before)
     return tuple(sites)
@@ -94,31 +94,34 @@ def trace_of(
 def _site_run(
     engine: Engine,
     experiment: Experiment,
-    place: Place,
+    site: Site,
     others: tuple[SiteRun | None, SiteRun | None, SiteRun | None],
     check: Check,
     patches: Sequence[Patch],
 ) -> SiteRun:
     """One site; `others` are the first one of its stack, the one before it, and the end of the encoder."""
     _first, before, memory = others
-    site = at(experiment, place.name)
     operands = operands_of(engine, experiment, site)
     x = None if before is None else before.result
     encoded = None if memory is None else memory.result
-    made = forward(engine, operands, x, encoded, check, SitePatches(engine, patches) if patches else None)
-    source = HeldStages(engine, operands.scoring, made)
-    return SiteRun(place, site, made, source, _inputs(site, *others))
+    own = [patch for patch in patches if patch.site == site.place.name] if patches else None
+    made = forward(engine, operands, x, encoded, check, SitePatches(engine, own) if own else None)
+    return SiteRun(engine, operands.scoring, site, made, _inputs(site, *others))
 
 
-@dataclass(frozen=True)
-class SiteRun:
+class SiteRun(NamedTuple):
     """Stages of one site."""
 
-    place: Place
+    engine: Engine
+    scoring: Scoring
     site: Site
     made: Forward
-    source: HeldStages
     given: dict[str, Origin]
+
+    @property
+    def place(self) -> Place:
+        """The place of the site in its stack."""
+        return self.site.place
 
     @property
     def features(self) -> Features:
@@ -135,14 +138,18 @@ class SiteRun:
         """The stage that `result` is."""
         return Origin(self.place.name, result_of(tuple(self.features.order)))
 
-    def is_finite(self, engine: Engine) -> bool:
+    def is_finite(self) -> bool:
         """True if the attention's output is finite, and so are all its operands."""
-        output = self.features.tf["attention_output"]
-        return bool(engine.xp.isfinite(output).all())
+        return all_finite(self.engine, self.made.features.tf["attention_output"])
 
     @property
     def trace(self) -> SiteTrace:
         return SiteTrace(self.place.name, self.site, self.source, self.given)
+
+    @property
+    def source(self) -> HeldStages:
+        """The source of the trace's numbers."""
+        return HeldStages(self.engine, self.scoring, self.made)
 
 
 def _inputs(
@@ -158,14 +165,13 @@ def _inputs(
     return given
 
 
-@dataclass(frozen=True)
-class Forward:
+class Forward(NamedTuple):
     """The stages of a pass through one site; `replaced` has patched ones before the softmax, (g, r, q, k)."""
 
     features: Features
     attended: Attended
     scores: Scores
-    replaced: dict[str, Array] = field(default_factory=dict)
+    replaced: Mapping[str, Array] = MappingProxyType({})
 
 
 def forward(
@@ -183,22 +189,23 @@ def forward(
     """
     stage, x = ("tokens_embedded", operands.vectors) if x is None else ("layer_input", x)
     assert x is not None  # a site without one before it begins a stack
-    q_positions = np.arange(x.shape[0])
+    q_positions = program.positions(x.shape[0])
     features = projecting.enter(engine, operands, stage, x, q_positions, patches)
     x_q = x_kv = features.x()
     if operands.memory is not None:
         x_kv = operands.memory if memory is None else memory
         x_kv = features.add("memory", x_kv)
-    k_positions = np.arange(x_kv.shape[0])
+    k_positions = program.positions(x_kv.shape[0])
     check()
     projecting.query_heads(engine, operands, features, x_q, q_positions)
     projecting.key_value_heads(engine, operands, features, x_kv, k_positions)
     check()
     attended, scores = program.attend(engine, operands.scoring, features, q_positions, k_positions, check)
     check()
-    replaced: dict[str, Array] = {}
-    if patches is not None:
-        attended, replaced = patches.attend(operands.scoring, features, attended, scores)
+    if patches is None:
+        program.output(engine, operands, features, attended.mixed)
+        return Forward(features, attended, scores)
+    attended, replaced = patches.attend(operands.scoring, features, attended, scores)
     program.output(engine, operands, features, attended.mixed)
     return Forward(features, attended, scores, replaced)
 
@@ -209,8 +216,11 @@ class HeldStages:
     def __init__(self, engine: Engine, scoring: Scoring, made: Forward) -> None:
         self._engine, self._scoring, self._replaced = engine, scoring, made.replaced
         self._features, self._attended, self._scores = made.features, made.attended, made.scores
-        self._windows = ScoreWindows(engine, scoring, made.scores)
         self.stages = tuple(made.features.order)
+
+    @cached_property
+    def _windows(self) -> ScoreWindows:
+        return ScoreWindows(self._engine, self._scoring, self._scores)
 
     def window(self, stage: str, head: int, rows: slice, columns: slice) -> NDArray[Any]:
         with self._engine.active():

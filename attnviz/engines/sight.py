@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.engines.tiles import Tile, tiles
 from attnviz.model.masks import blocked_by_all
 from attnviz.model.spec.parts import Causal, Mask
 
@@ -18,21 +19,27 @@ KEYS_TOGETHER = 16
 """Ranges of keys begin and end at multiples of this, where products and exponentials are fast."""
 
 
-@dataclass(frozen=True, eq=False)
-class Seen:
+class Seen(NamedTuple):
     """Visibility of a range of keys for some rows.
 
     `hidden` (row, key of the range) is None if they see all of it; its columns outside `touched` have no
-    blocked cell. `empty` (row,) are the rows that see no key at all, None without any.
+    blocked cell, `blocked` are those inside. `empty` (row,) are the rows that see no key at all, None without
+    any.
     """
 
     keys: slice
-    hidden: Bools | None
-    touched: slice
-    empty: Bools | None
+    hidden: Bools | None = None
+    touched: slice = slice(0, 0)
+    blocked: Bools | None = None
+    empty: Bools | None = None
 
 
-NONE = slice(0, 0)
+class Plan(NamedTuple):
+    """The tiles of scores, the keys that each multiplies, and whether one leaves keys out."""
+
+    tiles: tuple[Tile, ...]
+    seen: tuple[Seen, ...]
+    is_narrow: bool
 
 
 class Sight:
@@ -42,10 +49,27 @@ class Sight:
         if hidden is not None:
             hidden.setflags(write=False)  # runs of the same masks have the same one
         self.hidden, self.n_keys = hidden, n_keys
+        self.whole = slice(0, n_keys)
+        """All keys."""
+        self._plans: dict[tuple[int | None, tuple[int, ...], bool], Plan] = {}
         self._seen: dict[tuple[int, int], Seen] = {}
 
-    def nearest(self, rows: slice) -> Seen:
-        """Visibility for some rows, in the shortest range that contains all their visible keys."""
+    def plan(self, cells: int | None, shape: tuple[int, ...], spares_keys: bool) -> Plan:
+        """The plan for scores (g, r, q, k), of `cells` at a time.
+
+        If it `spares_keys`, a tile multiplies the shortest range that contains all keys that its rows see.
+        """
+        known = self._plans.get((cells, shape, spares_keys))
+        if known is None:
+            pieces = tiles(cells, shape, spares_keys)
+            seen = [
+                self._nearest(tile.rows) if spares_keys else self.of(tile.rows, self.whole) for tile in pieces
+            ]
+            is_narrow = any(one.keys != self.whole for one in seen)
+            known = self._plans[cells, shape, spares_keys] = Plan(pieces, tuple(seen), is_narrow)
+        return known
+
+    def _nearest(self, rows: slice) -> Seen:
         known = self._seen.get((rows.start, rows.stop))
         if known is None:
             known = self._seen[rows.start, rows.stop] = self.of(rows, self._hull(rows))
@@ -54,13 +78,15 @@ class Sight:
     def of(self, rows: slice, keys: slice) -> Seen:
         """Visibility of a range of keys for some rows."""
         if self.hidden is None:
-            return Seen(keys, None, NONE, None)
+            return Seen(keys)
         hidden = self.hidden[rows, keys]
         touched = _hull(np.asarray(hidden.any(axis=0)))
         if touched is None:
-            return Seen(keys, None, NONE, None)
+            return Seen(keys)
         empty = self.empty[rows]
-        return Seen(keys, hidden, touched, empty if empty.any() else None)
+        blocked = np.array(hidden[:, touched])
+        blocked.setflags(write=False)  # an engine converts it once
+        return Seen(keys, hidden, touched, blocked, empty if empty.any() else None)
 
     def queries(self, keys: slice) -> slice:
         """The shortest range that contains all queries that see one of these keys; all queries where none
@@ -75,11 +101,6 @@ class Sight:
         """True for the queries that see no key, (query,)."""
         assert self.hidden is not None
         return np.asarray(self.hidden.all(axis=1))
-
-    @property
-    def whole(self) -> slice:
-        """All keys."""
-        return slice(0, self.n_keys)
 
     def _hull(self, rows: slice) -> slice:
         """The shortest range of keys, in steps, that has all that are seen; all keys where none is."""
@@ -111,6 +132,7 @@ class Masks:
     def __init__(self, masks: tuple[Mask, ...]) -> None:
         self._masks = masks
         self._are_causal = all(isinstance(mask, Causal) for mask in masks)
+        self._latest: tuple[Ints, Ints, Sight] | None = None
 
     def blocked(self, q_positions: Ints, k_positions: Ints) -> Bools | None:
         """Cells that the masks block together, (query, key); None without masks."""
@@ -118,13 +140,19 @@ class Masks:
 
     def sight(self, q_positions: Ints, k_positions: Ints) -> Sight:
         """Visible keys of the queries at some positions; both ascend."""
+        latest = self._latest
+        if latest is not None and latest[0] is q_positions and latest[1] is k_positions:
+            return latest[2]
         n_queries, n_keys = len(q_positions), len(k_positions)
         # For a single new token, causal masks alone leave every key visible: nothing to fill.
         if self._are_causal and k_positions[-1] <= q_positions[0]:
             return Sight(None, n_keys)
         is_whole = q_positions[-1] == n_queries - 1 and k_positions[-1] == n_keys - 1
         if is_whole and n_queries * n_keys <= KEPT_CELLS:
-            return _whole(self._masks, n_queries, n_keys)
+            found = _whole(self._masks, n_queries, n_keys)
+            if not (q_positions.flags.writeable or k_positions.flags.writeable):
+                self._latest = q_positions, k_positions, found
+            return found
         return Sight(self.blocked(q_positions, k_positions), n_keys)
 
 

@@ -16,11 +16,12 @@ MASKED_ROWS = 64
 
 @dataclass(frozen=True)
 class Tile:
-    """Key/value groups, query heads within them, and rows of the scores."""
+    """Key/value groups, query heads within them, and rows of the scores; `is_whole`: all of them."""
 
     groups: slice
     members: slice
     rows: slice
+    is_whole: bool = False
 
     def has_head(self, group: int, member: int) -> bool:
         """True if the query head (group, member) is one of these."""
@@ -37,7 +38,7 @@ def tiles(cells: int | None, shape: tuple[int, ...], spares_keys: bool) -> tuple
     n_groups, group_size, n_queries, n_keys = shape
     is_small = cells is None or math.prod(shape) <= cells
     if is_small and (cells is None or not spares_keys or n_queries <= MASKED_ROWS):
-        return (Tile(slice(0, n_groups), slice(0, group_size), slice(0, n_queries)),)
+        return (Tile(slice(0, n_groups), slice(0, group_size), slice(0, n_queries), is_whole=True),)
     assert cells is not None
     most = min(n_queries, max(1, cells // n_keys))
     rows = _even(n_queries, min(most, MASKED_ROWS) if spares_keys else most)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from attnviz.core.special import Special
 from attnviz.engines.constants import Constants
-from attnviz.engines.engine import DeviceLost, EngineError, ThreadSetter, Workers, one_by_one
+from attnviz.engines.engine import DeviceLost, EngineError, ThreadSetter, Unwarned, Workers, one_by_one
 from attnviz.errors import FieldError, Message, among
 
 TORCH_DTYPES = ("float16", "bfloat16", "float32", "float64")
@@ -108,8 +108,9 @@ class TorchEngine:
         self._torch = torch = load_torch()
         self.xp: Any = importlib.import_module("array_api_compat.torch")
         self.dtype = dtype
-        self._thread_setters: tuple[ThreadSetter, ...] = ((torch.get_num_threads, torch.set_num_threads),)
-        self._workers = workers
+        setter: ThreadSetter = torch.get_num_threads, torch.set_num_threads
+        self._one_thread = workers.alone((setter,))
+        self._for_each = workers.for_each
         self.special: Special = TorchSpecial(torch)
         self.device = _find_device(torch, device)
         self._dtype = getattr(torch, dtype)
@@ -120,15 +121,17 @@ class TorchEngine:
         # torch rounds shorter ones, once, from the document's numbers.
         self._copied_in = np.dtype(dtype) if dtype in ("float32", "float64") else None
         self.constants = constants or Constants(self._converted)
+        self._masks = Constants(lambda where: torch.tensor(where, device=self.device))
         self._precision = "high" if allow_tf32 else "highest"
 
     @contextmanager
     def active(self) -> Iterator[None]:
         torch = self._torch
         before = torch.get_float32_matmul_precision()
-        torch.set_float32_matmul_precision(self._precision)
+        if before != self._precision:
+            torch.set_float32_matmul_precision(self._precision)
         try:
-            with torch.inference_mode(), np.errstate(all="ignore"), self._workers.alone(self._thread_setters):
+            with torch.inference_mode(), Unwarned(self._one_thread):
                 yield
         except RuntimeError as error:
             failure = self._failure(error)
@@ -136,15 +139,16 @@ class TorchEngine:
                 raise
             raise failure from error
         finally:
-            torch.set_float32_matmul_precision(before)
+            if before != self._precision:
+                torch.set_float32_matmul_precision(before)
 
     def asarray(self, values: NDArray[Any]) -> Any:
-        if self._is_shared(values):
+        if self.shares(values):
             return self._torch.from_numpy(np.asarray(_Writable(values)))
         return self.constants(values)
 
-    def _is_shared(self, values: NDArray[Any]) -> bool:
-        """True for a large constant that Torch can read where it lies."""
+    def shares(self, values: NDArray[Any]) -> bool:
+        """True for a large constant, which Torch can read where it lies."""
         is_alike = self._copied_in is not None and values.dtype == self._copied_in
         is_here = self.device == "cpu" and is_alike and values.size >= SHARED_FROM
         return is_here and not values.flags.writeable and min(values.strides) > 0
@@ -172,12 +176,19 @@ class TorchEngine:
     def workspace(self, part: Any) -> Any:
         return part if part.is_contiguous() else self.empty(part.shape)
 
+    def matmul(self, a: Any, b: Any) -> Any:
+        return a.mm(b)
+
     def matmul_into(self, out: Any, a: Any, b: Any) -> None:
-        if a.ndim == 4 and a.shape[2] == 1 == b.shape[1]:
-            # One query: the heads of a group are the rows of one product. Torch copies b for each of them.
-            self._torch.bmm(a.squeeze(2), b.squeeze(1), out=out.squeeze(2))
-        else:
+        if a.ndim == b.ndim:
             self._torch.matmul(a, b, out=out)
+        elif a.shape[2] == 1:
+            # One query: the heads of a group are the rows of one product. Torch copies b for each of them.
+            self._torch.bmm(a.squeeze(2), b, out=out.squeeze(2))
+        elif a.shape[1] == 1:
+            self._torch.bmm(a.squeeze(1), b, out=out.squeeze(1))
+        else:
+            self._torch.matmul(a, b.unsqueeze(1), out=out)
 
     def score_bound(self, q: Any, k: Any) -> float:
         return math.inf  # torch's softmax reads the scores once, whatever is known about them
@@ -187,7 +198,7 @@ class TorchEngine:
         self._torch.softmax(scores, dim=-1, out=scores)
 
     def fill_(self, array: Any, where: NDArray[np.bool_], value: float) -> None:
-        array.masked_fill_(self._torch.tensor(where, device=self.device), value)
+        array.masked_fill_(self._masks(where), value)
 
     def multiply_(self, array: Any, factors: NDArray[Any]) -> None:
         array.mul_(self.asarray(factors))
@@ -202,7 +213,7 @@ class TorchEngine:
             with inference_mode():  # a setting of each thread
                 function(item)
 
-        self._workers.for_each(in_any_thread, items)
+        self._for_each(in_any_thread, items)
 
     def synchronise(self) -> None:
         if self.device != "cpu":

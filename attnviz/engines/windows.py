@@ -69,7 +69,7 @@ class ScoreWindows:
         if self._scoring.relative is None and self._scoring.cap is None:
             # The other stages transform each cell by itself, so that one head is enough.
             products = products[_within(part[0], tile.groups), _within(part[1], tile.members)]
-            tile = replace(tile, groups=part[0], members=part[1])
+            tile = replace(tile, groups=part[0], members=part[1], is_whole=False)
         made = self._engine.xp.asarray(products, copy=True)
         scores.shape_(self._engine, self._scoring, stage, tile, seen, made)
         return made[head[0] - tile.groups.start, head[1] - tile.members.start]

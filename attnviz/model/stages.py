@@ -526,10 +526,13 @@ STAGE_BY_ID = {stage.id: stage for stage in STAGES}
 
 def as_read(name: str, present: Container[str]) -> str:
     """The stage of `name` (q, k or v) that scores and mixture read in a trace that has `present`."""
-    for stage in (f"{name}_rotated", f"{name}_normed"):
+    for stage in _LATER_FORMS[name]:
         if stage in present:
             return stage
     return name
+
+
+_LATER_FORMS = {name: (f"{name}_rotated", f"{name}_normed") for name in ("q", "k", "v")}
 
 
 @lru_cache(maxsize=1024)

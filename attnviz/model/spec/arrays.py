@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,6 +30,8 @@ COMPARED_AT_ONCE = 2**15
 
 SAMPLES = 8
 """Rows and columns, about, whose numbers make the hash of a matrix."""
+
+Order = Literal["K", "C", "F"]
 
 WHERE = "matrix"
 """Name of a matrix in errors until its field is known."""
@@ -70,9 +72,11 @@ class Matrix:
     numeric, has more than `MAX_NUMBERS` entries, or holds NaN or an infinity.
     """
 
-    __slots__ = ("__weakref__", "_hash", "_held", "_lasting", "origin", "stored")
+    __slots__ = ("__weakref__", "_hash", "_held", "_lasting", "order", "origin", "stored")
 
     stored: str
+    order: Order
+    """Order in memory of numbers that are converted from a file; K is the file's."""
     origin: Origin | None
     """The checkpoint that the matrix was read from, set by the import; None of one that was made here."""
     _held: NDArray[Any] | None
@@ -109,6 +113,7 @@ class Matrix:
         made = cls.__new__(cls)
         _check_shape(numbers.shape)
         made._held, made._lasting, made._hash, made.origin = None, numbers, None, None
+        made.order = "K"
         made.stored = STORED_NAMES[numbers.dtype]
         return made
 
@@ -125,7 +130,7 @@ class Matrix:
         array.setflags(write=False)
         self._held, self._lasting, self.stored = array, None, STORED_NAMES[array.dtype]
         self._hash: int | None = None
-        self.origin = None
+        self.origin, self.order = None, "K"
 
     @property
     def lies_in_file(self) -> bool:
@@ -152,15 +157,35 @@ class Matrix:
             return lasting.numbers()
 
         def make(memory: Memory | None) -> NDArray[Any]:
-            numbers = lasting.numbers()
-            made = widened(numbers, memory)
+            if self.order == "K":
+                made = widened(lasting.numbers(), memory)
+                made = np.array(made) if file_of(made) is not None else made
+            else:
+                made = np.ndarray(lasting.shape, self._converted_dtype, memory, order=self.order)
+                for strip, numbers in lasting.strips():
+                    made[strip] = widened(numbers)
             lasting.let_go()
-            made = np.array(made) if file_of(made) is not None else made
             made.setflags(write=False)
             return made
 
-        itemsize = max(4, lasting.dtype.itemsize)
-        return CONVERSIONS.of(self, math.prod(lasting.shape) * itemsize, make)
+        return CONVERSIONS.of(self, self.converted_bytes, make)
+
+    @property
+    def _converted_dtype(self) -> np.dtype[Any]:
+        assert self._lasting is not None
+        return self._lasting.dtype if self._lasting.dtype.itemsize > 2 else np.dtype(np.float32)
+
+    @property
+    def converted_bytes(self) -> int:
+        """Bytes that the numbers of a file take as an engine computes with them."""
+        return math.prod(self.shape) * self._converted_dtype.itemsize
+
+    def form(self, key: Hashable, share: Callable[[NDArray[Any]], Any]) -> Any:
+        """The numbers of a file in a form that takes no memory of its own, kept as long as their conversion.
+
+        None where they are not converted, or the conversion is not kept.
+        """
+        return CONVERSIONS.form_of(self, key, share)
 
     def _numbers(self) -> NDArray[Any]:
         """The numbers as they are stored, or as they were converted."""

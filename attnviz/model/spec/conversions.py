@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
 from typing import Any
 from weakref import finalize, ref
 
@@ -18,11 +18,12 @@ LIMIT = 1024**3
 
 @dataclass
 class _Kept:
-    """One owner, the turn of its last use, and the conversion, if it is kept."""
+    """One owner, the turn of its last use, and the conversion, if it is kept, with its forms."""
 
     owner: ref[Any]
     used: int
     array: NDArray[Any] | None = None
+    forms: dict[Hashable, Any] = field(default_factory=dict)
 
 
 MOST_SPARE = 128 * 1024**2
@@ -70,6 +71,22 @@ class Conversions:
         finalize(array, self._take_back, memory).atexit = False
         return array
 
+    def form_of(self, owner: Any, key: Hashable, share: Callable[[NDArray[Any]], Any]) -> Any:
+        """The kept conversion of an owner as `share` returns it, in no memory of its own.
+
+        None where no conversion is kept. A model is generated from token by token: its matrices are at hand.
+        """
+        known = self._known.get(id(owner))
+        array = None if known is None else known.array
+        if known is None or array is None:
+            return None
+        self._turn += 1
+        known.used = self._turn
+        found = known.forms.get(key)
+        if found is None:
+            found = known.forms[key] = share(array)
+        return found
+
     def _spare_of(self, n_bytes: int) -> Memory:
         """Memory of so much at least that nobody uses."""
         for index, memory in enumerate(list(self._spare)):
@@ -90,6 +107,7 @@ class Conversions:
             if known.array is not None:
                 total -= known.array.nbytes
                 known.array = None
+                known.forms.clear()
         return total <= self.limit
 
     def _forget(self, key: int) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -102,6 +102,27 @@ def file_of(array: NDArray[Any]) -> MappedFile | None:
     return owner if isinstance(owner, MappedFile) else None
 
 
+Strip = tuple[slice, slice]
+"""Some rows and columns of a matrix."""
+
+STRIP = 64
+"""Rows or columns of a matrix that are copied together, so that both arrays stay in the fast memory."""
+
+MADE_TOGETHER = 2**20
+"""Numbers, about, that are made together where some rows can be."""
+
+
+def _strips(array: NDArray[Any], start: int = 0) -> Iterator[tuple[Strip, NDArray[Any]]]:
+    """The parts of a matrix that lie together in memory; `start` is the number of its first row."""
+    if array.strides[0] >= array.strides[1]:
+        for row in range(0, array.shape[0], STRIP):
+            yield (slice(start + row, start + row + STRIP), slice(None)), array[row : row + STRIP]
+    else:
+        for column in range(0, array.shape[1], STRIP):
+            strip = slice(column, column + STRIP)
+            yield (slice(None), strip), array[:, strip]
+
+
 class Lasting(Protocol):
     """Numbers of a matrix outside the memory, in `shape`, stored as `dtype`."""
 
@@ -116,6 +137,9 @@ class Lasting(Protocol):
 
     def rows(self, chosen: Any) -> NDArray[Any]:
         """Some rows, by a slice or a list, in an array of their own."""
+
+    def strips(self) -> Iterator[tuple[Strip, NDArray[Any]]]:
+        """All numbers, a part that lies together at a time. Raises `FileChanged`."""
 
     def let_go(self) -> None:
         """Give back what `numbers` has brought into memory."""
@@ -144,6 +168,9 @@ class View:
         self.file.check()
         return np.array(self.view[chosen])
 
+    def strips(self) -> Iterator[tuple[Strip, NDArray[Any]]]:
+        return _strips(self.numbers())
+
     def let_go(self) -> None:
         self.file.let_go(self.view)
 
@@ -165,6 +192,14 @@ class Made:
 
     def rows(self, chosen: Any) -> NDArray[Any]:
         return self.make()[chosen] if self.make_rows is None else self.make_rows(chosen)
+
+    def strips(self) -> Iterator[tuple[Strip, NDArray[Any]]]:
+        if self.make_rows is None:
+            yield from _strips(self.make())
+            return
+        step = STRIP * max(1, MADE_TOGETHER // (STRIP * self.shape[1]))
+        for start in range(0, self.shape[0], step):
+            yield from _strips(self.make_rows(slice(start, start + step)), start)
 
     def let_go(self) -> None:
         return None

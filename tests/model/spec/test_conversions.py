@@ -64,3 +64,15 @@ def test_memory_of_what_is_not_kept_is_used_again() -> None:
     for owner in owners:
         kept.of(owner, 16, make)[:] = 1
     assert len(seen) == 2 and (array == 7).all()
+
+
+def test_a_form_is_made_once_and_goes_with_its_conversion() -> None:
+    kept, first, second = Conversions(80), Owner(), Owner()
+    assert kept.form_of(first, "numpy", np.asarray) is None, "nothing is kept yet"
+    kept.of(first, 80, lambda memory: np.zeros(10))
+    form = kept.form_of(first, "numpy", lambda array: array[::-1])
+    assert kept.form_of(first, "numpy", lambda array: array[::-1]) is form
+    kept.of(second, 80, lambda memory: np.ones(10))
+    kept.of(second, 80, lambda memory: np.ones(10))
+    kept._has_room(80, kept._turn + 1)
+    assert kept.form_of(first, "numpy", np.asarray) is None
