@@ -45,7 +45,7 @@ class Start(QObject):
         page = self.page or self._made()
         settings = self._window.settings
         page.begin(settings.recent(), settings["start"])
-        page.set_note("workspace_learn", self._window.lesson_live.progress())
+        self._show_progress(page)
         page.setGeometry(self._room())
         page.show()
         page.raise_()
@@ -72,6 +72,10 @@ class Start(QObject):
         """Update the texts to the active language."""
         if self.page is not None:
             self.page.retranslate()
+            self._show_progress(self.page)
+
+    def _show_progress(self, page: StartPage) -> None:
+        page.set_note("workspace_learn", self._window.lesson_live.progress())
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() in (QEvent.Type.Resize, QEvent.Type.LayoutRequest) and self.is_shown:

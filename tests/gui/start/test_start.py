@@ -23,6 +23,7 @@ from attnviz.gui.start.pictures import Picture, Pictures, key_of, picture_of
 from attnviz.gui.start.recent import RecentRow, day_in_words
 from attnviz.gui.widgets.document_text import DocumentText
 from attnviz.i18n import set_language
+from attnviz.model.lessons.table import LESSONS
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 TODAY = date(2026, 11, 23)
@@ -252,10 +253,13 @@ def test_ctrl_home_in_a_text_is_the_texts(begun: Desk) -> None:
     assert not page(begun).isVisible() and line.cursorPosition() == 0
 
 
-def test_its_keys_stay_in_the_status_line_when_the_language_changes(begun: Desk) -> None:
+def test_its_keys_and_notes_follow_the_language(begun: Desk) -> None:
     hint = begun.find(QLabel, "status_hint")
+    learn = next(entry for entry in begun.window.findChildren(EntryButton) if entry.entry.is_filled)
+    assert learn.accessibleDescription() == f"0 of {len(LESSONS)} lessons finished"
     assert hint.text() == "Enter opens · / searches · Esc returns to the document"
     begun.window.commands["language"].trigger()
     assert hint.text() == "Enter 打开 · / 搜索 · Esc 返回文档"
+    assert learn.accessibleDescription() == f"已学完 0 / {len(LESSONS)} 课"
     QTest.keyClick(page(begun), Qt.Key.Key_Escape)
     assert hint.text() == "空格播放 · 单击锁定单元格 · Esc 解锁"
