@@ -126,6 +126,8 @@ class MatricesPanel(Panel):
     @Slot(int, int, float)
     def _on_edited(self, row: int, column: int, value: float) -> None:
         values = self._chosen().array(self.store.attention).astype(np.float64)
+        if row >= values.shape[0] or column >= values.shape[1]:
+            return  # behind another tab the grid may have an older shape
         values[row, column] = value
         self.store.edit_here(self._chosen().put, values)
 
