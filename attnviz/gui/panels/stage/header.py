@@ -246,12 +246,11 @@ class StageHeader(QWidget):
         self.place.setMinimumWidth(max(0, min(place, left)))
 
     def _fixed(self) -> list[QWidget]:
-        """All parts of the line but the names and the formula."""
+        """All parts of the line but those that `_share_out` itself shows where they have room."""
         items = (self._row.itemAt(index) for index in range(self._row.count()))
         parts = (item.widget() for item in items if item is not None)
-        return [
-            part for part in parts if part is not None and part not in (self.name, self.place, self.formula)
-        ]
+        yielding = (self.name, self.place, self.formula, self._gradient)
+        return [part for part in parts if part is not None and part not in yielding]
 
     def minimumSizeHint(self) -> QSize:
         return QSize(200, super().minimumSizeHint().height())

@@ -271,6 +271,18 @@ def test_the_title_line_names_the_document_before_all_else(qtbot: QtBot) -> None
         assert text(bench, "stage_title") == ("weights · head 1" if width < 640 else "weights · head 1 of 4")
 
 
+def test_the_title_line_settles_at_every_width(qtbot: QtBot) -> None:
+    bench = PanelBench(qtbot, StageViewPanel, "fluffy-blue-creature", 720, 420)
+    header = bench.panel.header()
+    button = bench.find(QToolButton, "gradient_button")
+    for width in range(300, 1000, 7):  # at some of them the button has just no room beside the names
+        header.resize(width, header.sizeHint().height())
+        QApplication.processEvents()
+        settled = button.isHidden()
+        header._fit()
+        assert button.isHidden() == settled, width
+
+
 def test_thirteen_tokens_fill_the_card_of_the_smallest_window(qtbot: QtBot) -> None:
     bench = PanelBench(qtbot, StageViewPanel, "fluffy-blue-creature", 728, 543)
     bench.store.edit(edits.set_n_tokens, 13)
