@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -113,6 +114,14 @@ class Settings:
     def set_choice(self, name: str, value: str) -> None:
         """Remember the choice of a control."""
         self._store.setValue(f"choices/{name}", value)
+
+    def lines(self, name: str) -> tuple[str, ...]:
+        """The texts that a line of this name remembers, the newest last."""
+        return tuple(str(self._store.value(f"lines/{name}", "")).splitlines())
+
+    def set_lines(self, name: str, texts: Iterable[str]) -> None:
+        """Remember the texts of a line."""
+        self._store.setValue(f"lines/{name}", "\n".join(texts))
 
     def head_names(self, model: str) -> dict[str, str]:
         """The names of a model's heads as they were last set; none if they cannot be read."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -312,6 +313,8 @@ class Window(QMainWindow):
         panel = self.panels["claims"]
         assert isinstance(panel, ClaimsPanel)
         self.claims_live = ClaimsLive(panel, self.decode_scheduler, self)
+        panel.own.edit.recall(self.settings.lines("claims"))
+        panel.own.edit.remembered.connect(partial(self.settings.set_lines, "claims"))
 
     def _watch_draws(self) -> None:
         from attnviz.gui.live.draws import DrawsLive

@@ -102,6 +102,28 @@ def test_a_bad_claim_stays_in_the_line_and_is_said(checker: Desk, qtbot: QtBot) 
     assert "at its sign" in checker.window.status.message()
 
 
+def test_up_and_down_recall_what_was_tried(checker: Desk, qtbot: QtBot) -> None:
+    edit = checker.find(QLineEdit, "own_claim")
+    for tried in ("max(weights) < 0.6", "weights[2", "max(weights) < 0.6"):
+        edit.setText(tried)
+        qtbot.keyClick(edit, Qt.Key.Key_Return)
+    edit.setText("sum(q")
+    shown = []
+    for key in (
+        Qt.Key.Key_Up,
+        Qt.Key.Key_Up,
+        Qt.Key.Key_Up,
+        Qt.Key.Key_Down,
+        Qt.Key.Key_Down,
+        Qt.Key.Key_Down,
+    ):
+        qtbot.keyClick(edit, key)
+        shown.append(edit.text())
+    first, second = "weights[2", "max(weights) < 0.6"
+    assert shown == [second, first, first, second, "sum(q", "sum(q"]
+    assert checker.window.settings.lines("claims") == (first, second)
+
+
 def test_a_claim_about_an_unknown_name_says_so(checker: Desk, qtbot: QtBot) -> None:
     checker.store.claim(("foo > 2",))
     line = checker.find(ClaimLine, "own_claim_0")

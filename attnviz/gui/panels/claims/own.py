@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from attnviz.core.text import elide, visible
 from attnviz.gui.look.fonts import number_font, section_title_font
@@ -15,6 +15,7 @@ from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
 from attnviz.gui.panels.claims.line import ClaimLine
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.control import active_theme
+from attnviz.gui.widgets.recall_line import RecallLine
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
 from attnviz.model.claims.own import Answer
@@ -38,7 +39,7 @@ class OwnClaims(QWidget):
         self._theme = active_theme()
         self._title = QLabel()
         self._title.setFont(section_title_font())
-        self.edit = QLineEdit()
+        self.edit = RecallLine()
         self.edit.setObjectName("own_claim")
         self.edit.setFont(number_font(TEXT_PX))
         self.edit.setMaxLength(LONGEST)
@@ -95,7 +96,9 @@ class OwnClaims(QWidget):
         self.edit.setPlaceholderText("weights[2].sum() == 1")
         self.edit.setAccessibleName(_("New claim"))
         full = _("A document has at most {most} claims.").format(most=MOST_CLAIMS)
-        hint = _("A condition over the stages, checked with every run; Enter adds it")
+        hint = _(
+            "A condition over the stages, checked with every run; Enter adds it, Up recalls earlier ones"
+        )
         self.edit.setToolTip(hint if self.edit.isEnabled() else full)
         for row in self._rows:
             row.retranslate()
@@ -103,6 +106,8 @@ class OwnClaims(QWidget):
     @Slot()
     def _on_add(self) -> None:
         claim = self.edit.text().strip()
+        if claim:
+            self.edit.remember(claim)  # a refused one, too: it is tried again with a change
         if claim and claim not in self._claims:
             self.changed.emit((*self._claims, claim))
             if claim in self._claims:

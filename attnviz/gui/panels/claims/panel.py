@@ -64,8 +64,8 @@ class ClaimsPanel(Panel):
         super().__init__(store, parent)
         self._is_asked = False
         self._sections: list[_Section] = []
-        self._own, self.detail = OwnClaims(), Detail(self)
-        self._own.changed.connect(self._on_own)
+        self.own, self.detail = OwnClaims(), Detail(self)
+        self.own.changed.connect(self._on_own)
         self.detail.hide()
         self.detail.show_it.clicked.connect(self._on_show)
         self.detail.mend.clicked.connect(self._on_mend)
@@ -81,7 +81,7 @@ class ClaimsPanel(Panel):
         self._column = QVBoxLayout(content)
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(GRID // 2)
-        for part in (self._own, self.search, self._note):
+        for part in (self.own, self.search, self._note):
             self._column.addWidget(part)
         self._column.addStretch(1)
         layout = QVBoxLayout(self)
@@ -92,7 +92,7 @@ class ClaimsPanel(Panel):
     # --- following
 
     def on_document(self, old: Document | None, new: Document) -> None:
-        self._own.set_claims(new.claims)
+        self.own.set_claims(new.claims)
         self._ask_own()
 
     def on_trace(self, trace: Trace) -> None:
@@ -119,7 +119,7 @@ class ClaimsPanel(Panel):
 
     def show_answers(self, answers: tuple[Answer, ...]) -> None:
         """Show the verdicts on the claims of the document."""
-        self._own.set_answers(answers)
+        self.own.set_answers(answers)
 
     def show_group(self, group: Group) -> None:
         """Show the next group of textbooks' claims."""
@@ -145,7 +145,7 @@ class ClaimsPanel(Panel):
         self.setAccessibleName(_("Claims"))
         self.search.setPlaceholderText(_("Search the claims"))
         self.search.setAccessibleName(_("Search the claims"))
-        self._own.retranslate()
+        self.own.retranslate()
         self.detail.retranslate()
         for section in self._sections:
             section.retranslate()
@@ -158,7 +158,7 @@ class ClaimsPanel(Panel):
     @Slot(object)
     def _on_own(self, claims: tuple[str, ...]) -> None:
         self.store.claim(claims)
-        self._own.set_claims(self.store.document.claims)
+        self.own.set_claims(self.store.document.claims)
 
     @Slot(str)
     def _on_search(self, text: str) -> None:
