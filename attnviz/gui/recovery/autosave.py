@@ -50,6 +50,8 @@ class Autosave(QObject):
         """The state that was written last. Weakly: it may hold a closed model of gigabytes."""
         self._superseded: list[Abandoned] = []
         self._has_failed = False
+        self._is_waiting = False
+        """True if something is to be written as soon as the worker has written what it has."""
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(self._write)
@@ -105,9 +107,8 @@ class Autosave(QObject):
 
     @Slot()
     def _write(self) -> None:
-        if self.scheduler.is_busy(KEY):
-            self._arm(EDIT_MS)
-        elif not self.is_up_to_date or self._superseded:
+        self._is_waiting = self.scheduler.is_busy(KEY)
+        if not self._is_waiting and (not self.is_up_to_date or self._superseded):
             self._submit()
 
     def _submit(self) -> None:
@@ -125,6 +126,8 @@ class Autosave(QObject):
             self._written, self._has_failed = ref(chapters), False
             self._superseded = [journal for journal in self._superseded if journal not in superseded]
             self.written.emit()
+            if self._is_waiting:
+                self._write()
 
         self.scheduler.submit(job, done, self._on_failed, key=KEY)
 

@@ -24,6 +24,11 @@ from attnviz.model.io.files import replace_file
 FIRST_LINE = b"attnviz journal 1\n"
 PIECE, STATE = b"P", b"S"
 
+AT_ONCE_BYTES = 2**20
+"""Bytes that wait to be written together: each writing hands the interpreter to another thread, and a busy
+machine gives it back late.
+"""
+
 _HEAD = struct.Struct("<cQ16s")
 _DIGEST_BYTES = 16
 
@@ -43,6 +48,8 @@ class Records:
         self.path = path
         self._lengths: dict[Key, int] = {}
         self._fresh: list[Key] = []
+        self._waiting: list[bytes] = []
+        self._n_waiting = 0
         self._end = self._place = len(FIRST_LINE)
         replace_file(path, FIRST_LINE)
         self._file: FileIO | None = self._open()
@@ -79,6 +86,7 @@ class Records:
     def commit(self, state: bytes) -> None:
         """Append a state, and return when it is on the disk with all its pieces. Raises `OSError`."""
         self._append(STATE, _digest(state), state)
+        self._write()
         assert self._file is not None
         os.fsync(self._file.fileno())
         self._end = self._place
@@ -89,6 +97,7 @@ class Records:
         for key in self._fresh:
             self._lengths.pop(key, None)
         self._fresh.clear()
+        self._waiting, self._n_waiting = [], 0
         self._place = self._end
         if self._file is not None:
             with contextlib.suppress(OSError):  # else the torn tail stays, until it is overwritten
@@ -97,6 +106,7 @@ class Records:
     def rewrite(self, live: Iterable[Key], state: bytes) -> None:
         """Replace the file by one with these pieces and this state, completely or not at all."""
         kept = tuple(dict.fromkeys(live))
+        self._write()
         with self.path.open("rb") as old:
             places = {entry.key: entry for entry in scan(old)}
 
@@ -127,12 +137,23 @@ class Records:
     def _append(self, kind: bytes, digest: bytes, content: bytes) -> None:
         if self._file is None:
             raise OSError("the journal is closed")
-        self._file.seek(self._place)
         for part in _record(kind, digest, content):
-            rest = memoryview(part)
-            while rest:
-                rest = rest[self._file.write(rest) :]
-            self._place += len(part)
+            self._waiting.append(part)
+            self._n_waiting += len(part)
+        if self._n_waiting >= AT_ONCE_BYTES:
+            self._write()
+
+    def _write(self) -> None:
+        """Write what waits. Raises `OSError`."""
+        if self._file is None:
+            raise OSError("the journal is closed")
+        waiting, self._waiting, self._n_waiting = self._waiting, [], 0
+        self._file.seek(self._place)
+        rest = memoryview(b"".join(waiting))
+        while rest:
+            written = self._file.write(rest)
+            self._place += written
+            rest = rest[written:]
 
 
 @dataclass(frozen=True, slots=True)
