@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
+from importlib import import_module
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from PySide6.QtWidgets import QWidget
@@ -69,7 +71,7 @@ class Making(QObject):
                 self._make(row)
 
     def make_in_pauses(self) -> None:
-        """Make the missing panels one by one."""
+        """Make the missing panels one by one, each after its module: the window answers in between."""
         self._pause.start(REST_MS)
 
     def stop(self) -> None:
@@ -80,6 +82,9 @@ class Making(QObject):
     def _make_next(self) -> None:
         self._pause.setInterval(PAUSE_MS)
         missing = [row for row in PANELS if row.id not in self.panels]
+        if missing and missing[0].module not in sys.modules:
+            import_module(missing[0].module)
+            return
         if missing:
             self._make(missing[0])
         if len(missing) <= 1:

@@ -99,6 +99,10 @@ class Panel(QWidget):
             self.on_hover(self._hovered())
             self.on_stage_hover(self.store.pointer.stage)
 
+    def forget(self) -> None:
+        """Receive the whole state again with the next change, or as soon as the panel is in front."""
+        self._told = (None, None)
+
     def _tell(self) -> None:
         """Forward the changes since the last time that concern the panel."""
         store = self.store
@@ -126,7 +130,7 @@ class Panel(QWidget):
     @Slot()
     def _document_opened(self) -> None:
         if not self.is_seen:
-            self._told = (None, None)
+            self.forget()
 
     @Slot(object, object)
     def _document_changed(self, old: Document, new: Document) -> None:

@@ -31,10 +31,14 @@ class PanelRow:
     framed: bool = True
     width: int = 0
 
+    @property
+    def module(self) -> str:
+        """The full name of the module."""
+        return f"attnviz.gui.panels.{self.source.split(':')[0]}"
+
     def make(self, store: Store, parent: QWidget | None = None) -> Panel:
         """A new panel over `store`."""
-        module, name = self.source.split(":")
-        panel = getattr(import_module(f"attnviz.gui.panels.{module}"), name)(store, parent)
+        panel = getattr(import_module(self.module), self.source.split(":")[1])(store, parent)
         assert isinstance(panel, Panel)
         return panel
 

@@ -66,7 +66,10 @@ class TokenChips(Availability, QAbstractScrollArea):
         self._theme = active_theme()
         self._tokens: tuple[str, ...] = ()
         self._faces: tuple[Face, ...] = ()
+        self._widths = [CHIP_HEIGHT]
         self._rects: list[QRect] = []
+        self._flowed = -1
+        """Width of the lines that the rectangles were made for; -1 if the tokens changed since."""
         self._height = CHIP_HEIGHT
         self._selected = self._hovered = -1
         self._highlight: frozenset[int] = frozenset()
@@ -99,7 +102,7 @@ class TokenChips(Availability, QAbstractScrollArea):
         self._tokens, self._faces = tuple(tokens), shown
         self._selected = min(self._selected, len(self._tokens) - 1)
         self._hovered = -1
-        self._lay_out()
+        self._measure()
         self.viewport().update()
 
     def selected(self) -> int:
@@ -129,13 +132,22 @@ class TokenChips(Availability, QAbstractScrollArea):
 
     # Layout
 
-    def _lay_out(self) -> None:
+    def _measure(self) -> None:
+        """Measure every chip, once for these tokens and this font: a new layout of the docks resizes the
+        chips several times.
+        """
         metrics = self.fontMetrics()
         texts = [face.shown for face in self._faces]
         widths = [min(metrics.horizontalAdvance(text), _WIDEST) + 2 * _PADDING for text in texts]
-        widths = [max(width, CHIP_HEIGHT) for width in widths] + [CHIP_HEIGHT]
-        self._rects = flow(widths, CHIP_HEIGHT, self.viewport().width(), _GAP)
-        self._height = self._rects[-1].bottom() + 1 if self._rects else CHIP_HEIGHT
+        self._widths = [max(width, CHIP_HEIGHT) for width in widths] + [CHIP_HEIGHT]
+        self._flowed = -1
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        if self._flowed != self.viewport().width():
+            self._flowed = self.viewport().width()
+            self._rects = flow(self._widths, CHIP_HEIGHT, self._flowed, _GAP)
+            self._height = self._rects[-1].bottom() + 1 if self._rects else CHIP_HEIGHT
         shown = self.viewport().height()
         bar = self.verticalScrollBar()
         bar.setRange(0, max(self._height - shown, 0))
@@ -145,6 +157,11 @@ class TokenChips(Availability, QAbstractScrollArea):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._lay_out()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._measure()
 
     def scrollContentsBy(self, dx: int, dy: int) -> None:
         self._editor.close_editor(take=True)

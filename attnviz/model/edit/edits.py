@@ -325,12 +325,18 @@ def replace_role(projections: Projections, role: Role, source: Projection) -> Pr
     return replace(projections, **{role: source})
 
 
+def _shapes(vectors: Vectors, memory: Memory | None) -> tuple[tuple[int, int], tuple[int, int] | None]:
+    return vectors_shape(vectors), None if memory is None else vectors_shape(memory.vectors)
+
+
 def _fitted(experiment: Experiment, changes: dict[str, Any]) -> Experiment:
     """The experiment with `changes`, and with everything that depends on shapes fitted to them,
-    in all layers.
+    in all layers. Other numbers of the same shapes leave the layers as they are.
     """
     vectors = changes.get("vectors", experiment.vectors)
     memory = changes.get("memory", experiment.memory)
+    if _shapes(vectors, memory) == _shapes(experiment.vectors, experiment.memory):
+        return replace(experiment, **changes)
     d_model = vectors_shape(vectors)[1]
     d_memory = d_model if memory is None else vectors_shape(memory.vectors)[1]
     reads_memory = memory is not None and not experiment.has_cross

@@ -77,7 +77,9 @@ class HeadsPanel(Panel):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Pictures as large as the height allows, with their lines where they fit."""
         super().resizeEvent(event)
-        if self._fit(len(self._shown)) and self.store.trace is not None:
+        if not self.is_seen:
+            self.forget()  # fitted and painted once it is in front: docks resize it several times before
+        elif self._fit(len(self._shown)) and self.store.trace is not None:
             self._paint(self.store.drawn_site)
 
     def _fit(self, count: int) -> bool:
@@ -158,21 +160,19 @@ class HeadsPanel(Panel):
                 ends = of_all or overview_ends(site, stage, range_id, head)
                 shape = site.shape(stage)[-2:]
                 picture.set_values(values, site.is_signed(stage), hidden, range_id, ends, transposed, shape)
-                picture.set_short(
-                    self._named(site, row.axes[0], head) or _("head {head}").format(head=head + 1)
-                )
-                picture.set_caption(self._caption(site, row.axes[0], head))
+                named = self._named(site, row.axes[0], head)
+                picture.set_short(named or _("head {head}").format(head=head + 1))
+                picture.set_caption(self._caption(site, row.axes[0], head, named))
         self._select(site)
         self._light(site)
 
     def _count(self, site: SiteTrace) -> int:
         return min(site.shape(self._stage(site))[0], MOST_HEADS)
 
-    def _caption(self, site: SiteTrace, axis: str, head: int) -> str:
+    def _caption(self, site: SiteTrace, axis: str, head: int, named: str) -> str:
         heads = site.experiment.heads
         if axis == "kv_head":
             return _("KV head {head}").format(head=head + 1)
-        named = self._named(site, axis, head)
         if named:
             return f"{head + 1} · {named}"
         if heads.n_kv_heads == heads.n_heads:

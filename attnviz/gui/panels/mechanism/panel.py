@@ -280,7 +280,9 @@ class MechanismPanel(Panel):
         self.search.retranslate()
         for section in self.sections:
             section.retranslate()
-        self.on_document(None, self.store.document)
+        self.forget()
+        if self.is_seen:
+            self._tell()
 
     def start(self) -> None:
         super().start()
