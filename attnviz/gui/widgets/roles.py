@@ -27,6 +27,7 @@ ROLES: dict[str, QAccessible.Role] = {
     "LensCanvas": QAccessible.Role.Table,
     "PatchCanvas": QAccessible.Role.Table,
     "CaptionText": QAccessible.Role.StaticText,
+    "Grip": QAccessible.Role.Grip,
     "HeadWires": QAccessible.Role.List,
     "Dial": QAccessible.Role.Dial,
     "LatentDiagram": QAccessible.Role.Chart,
