@@ -112,30 +112,36 @@ def draw_numbers(
     painter.save()
     painter.setClipRect(geometry.plot, Qt.ClipOperation.IntersectClip)
     painter.setFont(font)
-    rise = (metrics.ascent() - metrics.descent()) / 2
+    rise, plot = (metrics.ascent() - metrics.descent()) / 2, geometry.plot
     first = geometry.cell_rect(top, left).center()
-    for ink, chosen in _by_ink(shown[tuple(numbered.T)], kind, theme):
+    xs = first.x() + numbered[:, 1] * geometry.cell_w
+    ys = first.y() + numbered[:, 0] * geometry.cell_h
+    bytes_shown = shown[tuple(numbered.T)]
+    is_inside = (plot.left() <= xs) & (xs <= plot.right()) & (plot.top() <= ys) & (ys <= plot.bottom())
+    is_marked, places = (bytes_shown >= LEVELS).tolist(), list(zip(xs.tolist(), ys.tolist(), strict=True))
+    for ink, chosen in _by_ink(bytes_shown, is_inside, kind, theme):
         painter.setPen(QColor(ink))
         for i in chosen:
-            down, across = numbered[i]
-            center = QPointF(first.x() + across * geometry.cell_w, first.y() + down * geometry.cell_h)
-            if not texts[i] or not geometry.plot.contains(center):
+            text, (x, y) = texts[i], places[i]
+            if not text:
                 continue
-            width = len(texts[i]) * advance
-            at = QPointF(center.x() - width / 2, center.y() + rise)
-            if shown[down, across] >= LEVELS:
+            width = len(text) * advance
+            at = QPointF(x - width / 2, y + rise)
+            if is_marked[i]:
                 box = QRectF(at.x() - 2, at.y() - metrics.ascent(), width + 4, metrics.height())
                 painter.fillRect(box, QColor(theme.panel))
-            painter.drawText(at, texts[i])
+            painter.drawText(at, text)
     painter.restore()
 
 
-def _by_ink(bytes_shown: Indices, kind: Kind, theme: Theme) -> list[tuple[str, list[int]]]:
-    """Cells grouped by the ink of their text: changing the pen for every number is slow."""
+def _by_ink(
+    bytes_shown: Indices, is_wanted: NDArray[np.bool_], kind: Kind, theme: Theme
+) -> list[tuple[str, list[int]]]:
+    """Wanted cells grouped by the ink of their text: changing the pen for every number is slow."""
     ink_of = np.array([*inks(kind, theme), *[theme.warning] * (256 - LEVELS)])
     ink_of[NAN] = theme.error
     used = ink_of[bytes_shown]
-    return [(str(ink), np.flatnonzero(used == ink).tolist()) for ink in np.unique(used)]
+    return [(str(ink), np.flatnonzero((used == ink) & is_wanted).tolist()) for ink in np.unique(used)]
 
 
 def fitting_texts(numbers: list[float], characters: int) -> list[str]:
