@@ -21,6 +21,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
     QComboBox,
+    QDialog,
     QFileDialog,
     QLineEdit,
     QMessageBox,
@@ -68,7 +69,8 @@ MOST = {
 
 @pytest.fixture(autouse=True)
 def nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Questions about files and pages are cancelled at once."""
+    """Dialogs, and questions about files and pages, are cancelled at once."""
+    monkeypatch.setattr(QDialog, "exec", QDialog.reject)
     for name in ("getOpenFileName", "getSaveFileName"):
         monkeypatch.setattr(QFileDialog, name, lambda *_given, **_named: ("", ""))
     monkeypatch.setattr(QMessageBox, "exec", lambda _box: QMessageBox.StandardButton.Cancel)
