@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -28,3 +29,22 @@ def test_the_list_of_a_narrow_box_shows_its_longest_option(qtbot: QtBot, qapp: Q
     assert view.mapToGlobal(view.rect().topLeft()).y() >= combo.mapToGlobal(combo.rect().bottomLeft()).y()
     combo.hidePopup()
     assert combo.width() == 80
+
+
+def test_a_text_that_does_not_fit_ends_in_an_ellipsis(qtbot: QtBot, qapp: QApplication) -> None:
+    """The picture of the long option is that of its elided text."""
+    apply_style(qapp, LIGHT)
+    long = "a very much longer option than the box is wide"
+    combo = Combo((("a", long, ""), ("b", "short", "")))
+    qtbot.addWidget(combo)
+    combo.set_value("a")
+    combo.resize(120, 26)
+    painted = combo.grab().toImage()
+    whole = next(n for n in range(len(long), 0, -1) if combo.fontMetrics().horizontalAdvance(long[:n]) < 80)
+    same = [n for n in range(whole, 1, -1) if _painted(combo, long[:n].rstrip() + "…") == painted]
+    assert same, "no beginning with an ellipsis is what is painted"
+
+
+def _painted(combo: Combo, text: str) -> QImage:
+    combo.setItemText(0, text)
+    return combo.grab().toImage()

@@ -25,6 +25,7 @@ from attnviz.gui.widgets.empty_state import EmptyState
 from attnviz.gui.widgets.heat.compare_map import CompareMap
 from attnviz.gui.widgets.heat.content import NO_HIGHLIGHT, Highlight
 from attnviz.gui.widgets.heat.layout import LABEL_MAX
+from attnviz.gui.widgets.segmented import Option
 from attnviz.i18n import N_, _
 from attnviz.model.sites.sites import site_names
 from attnviz.model.sites.titles import site_label
@@ -259,6 +260,9 @@ class ComparePanel(Panel):
             )
         self._empty.set_text(says)
         self._empty.set_action(_("Pin as A") if is_empty else "")
+        self._empty.set_links(
+            _("Or compare this state with a prepared change:"), _prepared() if is_empty else ()
+        )
         self._show_controls()
         self._fill_details()
         for side in SIDES:
@@ -460,6 +464,12 @@ class ComparePanel(Panel):
             self._forget()
         self._ask()
 
+    @Slot(str)
+    def _on_prepared(self, row_id: str) -> None:
+        """Show a prepared comparison, chosen where nothing is pinned."""
+        self.controls.row.set_value(row_id)
+        self._on_row(row_id)
+
     @Slot()
     def _on_shuffle(self) -> None:
         self._seed += 1
@@ -527,6 +537,7 @@ class ComparePanel(Panel):
         controls, details = self.controls, self.details
         controls.pin.clicked.connect(self.pin_wanted)
         self._empty.triggered.connect(self.pin_wanted)
+        self._empty.chosen.connect(self._on_prepared)
         controls.unpin.clicked.connect(self.unpin_wanted)
         controls.swap.clicked.connect(self.swap_wanted)
         controls.export.clicked.connect(self._on_export)
@@ -619,6 +630,9 @@ def _become(experiment: Experiment, other: Experiment) -> Experiment:
     return other
 
 
-def _options() -> tuple[tuple[str, str, str], ...]:
-    prepared = tuple((row.id, _(row.title), _(row.title)) for row in WHY_NOTS)
-    return ((OWN, _(OWN_TITLE), _("The pinned state beside the present one")), *prepared)
+def _options() -> tuple[Option, ...]:
+    return ((OWN, _(OWN_TITLE), _("The pinned state beside the present one")), *_prepared())
+
+
+def _prepared() -> tuple[Option, ...]:
+    return tuple((row.id, _(row.title), _(row.title)) for row in WHY_NOTS)

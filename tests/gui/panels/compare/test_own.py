@@ -18,10 +18,12 @@ from attnviz.gui.panels.compare.panel import OWN, SIDES, ComparePanel
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.control import MOTION_PROPERTY
 from attnviz.gui.widgets.elided_label import ElidedLabel
+from attnviz.gui.widgets.link_line import LinkLine
 from attnviz.model.edit import edits
 from attnviz.model.io.presets import load_preset
 from attnviz.model.spec.parts import Causal
 from attnviz.model.spec.view import Cell
+from attnviz.model.why_not import WHY_NOTS
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints", r"raise\(\)")
 
@@ -63,6 +65,13 @@ def test_before_a_pin_the_panel_says_what_to_do(make_desk: MakeDesk) -> None:
         isinstance(empty, QLabel) and empty.isVisible() and empty.text().startswith("Pin the present state")
     )
     assert not any(one.isVisible() for one in panel.maps.values())
+    links = panel.findChildren(LinkLine)
+    assert [link.accessibleName() for link in links] == [row.title for row in WHY_NOTS]
+    desk.click(links[1])
+    desk.qtbot.waitUntil(lambda: panel.picture is not None)
+    assert not panel.is_own and panel.controls.row.value() == WHY_NOTS[1].id
+    panel.controls.row.set_value(OWN)
+    panel.controls.row.changed.emit(OWN)
     desk.click(panel.findChild(QPushButton, "empty_state_action"))
     assert all(one.isVisible() for one in panel.maps.values())
     assert readout(desk) == "one → one: 0.440 | 0.440 | 0.000 · No number differs."  # the preset locks a cell
