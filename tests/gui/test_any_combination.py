@@ -32,12 +32,10 @@ from PySide6.QtWidgets import (
 from attnviz.checkpoints.presets import PRESETS, load_preset
 from attnviz.core.levels import RANGES
 from attnviz.gui.forms.rows import ChoiceRow, NumberRow, Row, SliderRow, SwitchRow
-from attnviz.gui.panels.mechanism.search import SearchLine
 from attnviz.gui.panels.table import PANELS
 from attnviz.gui.stage_heat import stage_content
-from attnviz.gui.widgets.combo import Combo, DropDown
+from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.control import Availability
-from attnviz.gui.widgets.document_line import DocumentLine
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.numbers.grid import NumberGrid
 from attnviz.gui.widgets.pictures.dial import Dial
@@ -139,7 +137,8 @@ class Walk:
                 kinds.setdefault(type(control), []).append(control)
         if kinds:
             control = self.chance.choice(self.chance.choice(list(kinds.values())))
-            ACTS[type(control)](self, control) if type(control) in ACTS else self.press(control)
+            act = next((act for kind, act in ACTS.items() if isinstance(control, kind)), Walk.press)
+            act(self, control)
 
     def look(self) -> None:
         """Look at another site, stage, head, query, or from another side."""
@@ -304,17 +303,13 @@ def enabled(panel: QWidget) -> Iterator[Any]:
 
 
 ACTS: dict[type, Callable[[Walk, Any], None]] = {
-    Combo: Walk.choose,
     QComboBox: Walk.choose,
-    DropDown: Walk.choose,
     Segmented: Walk.segment,
     DragNumber: Walk.number,
     Track: Walk.slide,
     Dial: Walk.turn,
     NumberGrid: Walk.cell,
     QLineEdit: Walk.write,
-    DocumentLine: Walk.write,
-    SearchLine: Walk.write,
 }
 
 
