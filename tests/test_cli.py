@@ -20,6 +20,7 @@ import attnviz
 from attnviz.checkpoints.presets import load_preset, preset_ids
 from attnviz.cli import main
 from attnviz.cli.commands.decode import json_numbers
+from attnviz.compute.execute import forget_lost_devices
 from attnviz.model.io.tables import Table, table_bytes
 
 Capture = pytest.CaptureFixture[str]
@@ -351,6 +352,7 @@ def test_a_run_that_would_not_fit_is_refused_with_its_arithmetic(tmp_path: Path,
 def test_without_torch_numpy_computes_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
+    forget_lost_devices()  # and the engines that other tests have made
     monkeypatch.setitem(sys.modules, "torch", None)
     assert main(["run", "toy-attention", "--engine", "torch", "-o", str(tmp_path / "a.npz")]) == 0
     assert "computed with NumPy" in capsys.readouterr().err

@@ -173,7 +173,7 @@ def _size(experiment: Experiment) -> tuple[int, int]:
 
 
 def _threads(flops: int, reserve: int) -> int:
-    """Threads of a job; the system is asked for its cores where a second one is worth it."""
+    """Threads of a job; the number of cores is read where a second one is worth it."""
     return 1 if flops < 2 * FLOPS_PER_THREAD else threads_for(flops, available_cores(), reserve)
 
 

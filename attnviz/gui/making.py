@@ -21,7 +21,7 @@ REST_MS, PAUSE_MS = 300, 20
 
 
 class Panels(dict[str, Panel]):
-    """The panels that exist, by id; one that does not exist yet is made when it is asked for."""
+    """The panels that exist, by id; one that does not exist yet is made at its first use."""
 
     def __init__(self, make: Callable[[str], Panel]) -> None:
         super().__init__()

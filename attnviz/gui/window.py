@@ -135,7 +135,7 @@ class Window(QMainWindow):
 
     @property
     def panels(self) -> dict[str, Panel]:
-        """The panels that exist, by id; one that does not exist yet is made when it is asked for."""
+        """The panels that exist, by id; one that does not exist yet is made at its first use."""
         return self._making.panels
 
     @property
@@ -148,7 +148,7 @@ class Window(QMainWindow):
 
     @property
     def compare_live(self) -> CompareLive:
-        """What computes for the panel of comparisons."""
+        """The computation of comparisons, for their panel."""
         assert self.panels["compare"]
         return self._compare_live
 

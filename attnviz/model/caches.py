@@ -17,6 +17,7 @@ __all__ = [
     "FullCache",
     "PagedCache",
     "QuantisedCache",
+    "RestartingCache",
     "RingCache",
     "SinkCache",
 ]

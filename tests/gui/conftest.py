@@ -45,7 +45,7 @@ LEAN = frozenset(
         "test_playing.py",
     }
 )
-"""Files whose windows begin with the panels in sight, and get others once they are in sight or asked for.
+"""Files whose windows begin with the panels in sight, and get others once they are in sight or used.
 
 It saves half a second of each test. The other files have whole windows: some go through every widget.
 """

@@ -68,7 +68,7 @@ NEEDS = {
     "pin": "compare",
     "find_setting": "mechanism",
 }
-"""What a person does, and the panel that it needs."""
+"""Acts of a person, and the panel that each needs."""
 
 
 @pytest.mark.parametrize("need", NEEDS)

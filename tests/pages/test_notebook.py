@@ -22,7 +22,7 @@ CELLS = (
 
 @pytest.fixture(scope="module")
 def cells() -> list[str]:
-    """What the cells show; made before a browser runs, whose loop nbclient would leave a thread behind."""
+    """The outputs of the cells, made before a browser runs, beside whose loop nbclient leaves a thread."""
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in CELLS])
     NotebookClient(book, timeout=60, kernel_name="python3").execute()
     return [cell.outputs[0]["data"]["text/html"] for cell in book.cells[1:]]

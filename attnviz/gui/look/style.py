@@ -90,10 +90,15 @@ def palette(theme: Theme) -> QPalette:
 def style_sheet(theme: Theme) -> str:
     """The style sheet of `theme`: everything that a palette cannot express."""
     names = {key: value for key, value in asdict(theme).items() if isinstance(value, str)}
-    names |= {"radius": f"{RADIUS - 1}px", "faded": _mixed(theme.muted, theme.ground)}
-    names |= {f"{name}_tint": _mixed(getattr(theme, name), theme.panel, 0.12) for name in ("error", "value")}
+    names |= {"radius": f"{RADIUS - 1}px"} | mixtures(theme)
     names |= {"tick": f'"{path("marks", f"tick_{theme.name}.svg").as_posix()}"'}
     return re.sub(r"@(\w+)", lambda match: names[match[1]], _SHEET)
+
+
+def mixtures(theme: Theme) -> dict[str, str]:
+    """Colours between two of a theme, by name: disabled texts, and the grounds of verdicts."""
+    tints = {f"{name}_tint": _mixed(getattr(theme, name), theme.panel, 0.12) for name in ("error", "value")}
+    return {"faded": _mixed(theme.muted, theme.ground), **tints}
 
 
 def _mixed(first: str, second: str, share: float = 0.5) -> str:

@@ -29,7 +29,7 @@ class RecallLine(LineEdit):
         self._place = len(self._past)
 
     def remember(self, text: str) -> None:
-        """Put a text last among the remembered ones, each of which is there once."""
+        """Put a text last among the remembered ones, each of which occurs once."""
         self.recall((*(one for one in self._past if one != text), text))
         self.remembered.emit(self._past)
 

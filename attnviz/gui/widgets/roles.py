@@ -31,6 +31,7 @@ ROLES: dict[str, QAccessible.Role] = {
     "HeadWires": QAccessible.Role.List,
     "Dial": QAccessible.Role.Dial,
     "LatentDiagram": QAccessible.Role.Chart,
+    "AxesPicture": QAccessible.Role.Chart,
 }
 """Name of a widget's class: its role."""
 

@@ -1,4 +1,4 @@
-"""Where the block of each head lies while the head axis leaves the feature axis: a pure function of time.
+"""Places of the blocks of heads while the head axis leaves the feature axis: a pure function of time.
 
 Time 0 is (token, head · feature) in one piece, 1 the view (token, head, feature), 2 the permutation (head,
 token, feature). Before 0 lies −1: the result of W_O in the place of the one piece.

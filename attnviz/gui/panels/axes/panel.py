@@ -17,10 +17,11 @@ from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.control import plain_tooltip
-from attnviz.gui.widgets.segmented import Segmented
+from attnviz.gui.widgets.segmented import Option, Segmented
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _
 from attnviz.model.spec.view import Cell
+from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace, Trace
 
 MOST_TOKENS = 64
@@ -40,14 +41,14 @@ class Step:
 
 _SPLIT = (
     Step(JOINED, N_("x W"), N_("batch, token, head · d_head"), "{name} = x @ W_{name}"),
-    Step(VIEW, "view", N_("batch, token, head, d_head"), "{name}.view({shape})"),
-    Step(PERMUTED, "permute", N_("batch, head, token, d_head"), "….permute(0, 2, 1, 3)"),
+    Step(VIEW, N_("view"), N_("batch, token, head, d_head"), "{name}.view({shape})"),
+    Step(PERMUTED, N_("permute"), N_("batch, head, token, d_head"), "….permute(0, 2, 1, 3)"),
 )
 _JOIN = (
     Step(PERMUTED, N_("heads"), N_("batch, head, token, d_head"), "mixed = weights @ v"),
-    Step(VIEW, "permute", N_("batch, token, head, d_head"), "mixed.permute(0, 2, 1, 3)"),
-    Step(JOINED, "view", N_("batch, token, head · d_head"), "….reshape({shape})"),
-    Step(PROJECTED, "W_O", N_("batch, token, d_model"), "… @ W_o"),
+    Step(VIEW, N_("permute"), N_("batch, token, head, d_head"), "mixed.permute(0, 2, 1, 3)"),
+    Step(JOINED, N_("view"), N_("batch, token, head · d_head"), "….reshape({shape})"),
+    Step(PROJECTED, N_("W_O"), N_("batch, token, d_model"), "… @ W_o"),
 )
 
 
@@ -63,8 +64,7 @@ class AxesPanel(Panel):
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
-        self._trace: Trace | None = None
-        self._stage = Segmented([(stage, stage, "") for stage in STAGES], STAGES[0])
+        self._stage = Segmented(_stages(), STAGES[0])
         self._stage.setObjectName("axes_stage")
         self._step = Segmented([(str(step.time), step.title, "") for step in _SPLIT], "0")
         self._step.setObjectName("axes_step")
@@ -99,7 +99,6 @@ class AxesPanel(Panel):
         return QSize(280, 440)
 
     def on_trace(self, trace: Trace) -> None:
-        self._trace = trace
         self._show()
 
     def on_hover(self, cell: Cell | None) -> None:
@@ -114,6 +113,7 @@ class AxesPanel(Panel):
     def retranslate(self) -> None:
         self.setAccessibleName(_("The axes of the heads"))
         self.picture.retranslate()
+        self._stage.set_options(_stages())
         self._stage.setAccessibleName(_("Stage"))
         self._step.setAccessibleName(_("Shape"))
         self._show_steps()
@@ -122,7 +122,8 @@ class AxesPanel(Panel):
     # --- showing
 
     def _site(self) -> SiteTrace | None:
-        return None if self._trace is None else self._trace.shown(self.store.document.site)
+        trace = self.store.drawn_trace  # not kept: a resting panel would keep a closed model
+        return None if trace is None else trace.shown(self.store.document.site)
 
     def _show_steps(self) -> None:
         steps = steps_of(self.stage)
@@ -210,3 +211,8 @@ class AxesPanel(Panel):
         self.store.set_hover(
             Cell(self.stage, place[1], place[2], place[0]) if place is not None and is_there else None
         )
+
+
+def _stages() -> list[Option]:
+    """The stages that the picture shows, by their titles."""
+    return [(stage, _(STAGE_BY_ID[stage].title), "") for stage in STAGES]
