@@ -44,6 +44,7 @@ def windows() -> None:
         load_fonts()
         look.apply(app, settings)
         window = Window(load_preset("stories-induction" if name == "explore" else "stories-en"), settings)
+        look.apply(app, settings)  # once more, as the program does: now the window has its icons and colours
         window.resize(*SIZE)
         window.start()
         window.show()
