@@ -25,3 +25,5 @@ from attnviz.model.spec.pieces import Pieces as Pieces
 from attnviz.model.spec.positions import *
 from attnviz.model.spec.rows import *
 from attnviz.model.spec.sampling import *
+
+__all__ = sorted(name for name in globals() if name[0].isupper())

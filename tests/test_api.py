@@ -46,7 +46,7 @@ def test_whatever_an_experiment_is_made_of_is_among_its_parts() -> None:
     }  # derived and never stored; bases of kinds
     there = {kind.__name__ for kind in kinds(Value) if kind.__module__.startswith("attnviz.")}
     assert {"Writing", "Sampling", "StopConditions", "RingCache", "PagedCache", "Block"} <= there - others
-    assert {name for name in vars(p) if name[0].isupper()} == there - others | {"Matrix"}
+    assert set(p.__all__) == there - others | {"Matrix"}
     assert all(getattr(p, name).__name__ == name for name in p.__all__)
 
 
