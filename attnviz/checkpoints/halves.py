@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from attnviz.checkpoints.reader import Checkpoint
-
-Part = Literal["text", "image"]
+from attnviz.model.spec.origin import Part as Part
 
 
 @dataclass(frozen=True)
@@ -36,6 +34,11 @@ HALVES: dict[str, tuple[Half, ...]] = {
 def parts_of(checkpoint: Checkpoint) -> tuple[Part, ...]:
     """The parts of which one is imported; none for a model that is imported whole."""
     return tuple(half.part for half in _halves(checkpoint))
+
+
+def part_read(*of_images: object) -> Part:
+    """The part that reads an input: that of images if any of theirs, a file or features, is given."""
+    return "text" if all(given is None for given in of_images) else "image"
 
 
 def half_of(checkpoint: Checkpoint, part: Part) -> Checkpoint:

@@ -18,7 +18,7 @@ from attnviz.checkpoints.families.family import Around, Config, Family, Sizes
 from attnviz.checkpoints.families.refusals import check_known
 from attnviz.checkpoints.families.table import FAMILIES
 from attnviz.checkpoints.filling import Numbers, filled, filled_fields, in_memory, matrix_of
-from attnviz.checkpoints.halves import Part, half_of, parts_of
+from attnviz.checkpoints.halves import Part, half_of, part_read, parts_of
 from attnviz.checkpoints.hub import located
 from attnviz.checkpoints.layout import lay_out
 from attnviz.checkpoints.link import link_of
@@ -112,7 +112,7 @@ def import_checkpoint(
 
     `path` is a folder as `transformers` saves it (config.json, model.safetensors, tokenizer.json), or a file
     in it. The text is a string, which needs the package `tokenizers` and a tokenizer.json, or token ids;
-    a `chat` is a list of messages {"role", "content"} that the model's own template makes a text of.
+    a `chat` is a list of messages {"role", "content"}, which the model's own template renders as a text.
     `memory_text` or `memory_ids` are the input of the encoder, for encoder-decoder models. A model of images
     reads the file `image` instead, prepared as its preprocessor_config.json says, or `features`, an array
     (channel, row, column); a model of sound reads `features`, (band, frame), in the encoder.
@@ -127,7 +127,7 @@ def import_checkpoint(
     requirement. A missing tensor, an unexpected one, one of another shape, and a configuration key that
     requires an unsupported computation all raise it.
     """
-    part: Part = "text" if image is None and features is None else "image"
+    part = part_read(image, features)
     checkpoint = half_of(open_checkpoint(path), part)
     if chat is None:
         given = _Text(text, id_list(ids, "ids"))

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from attnviz.checkpoints.reader import Checkpoint, CheckpointError
 from attnviz.checkpoints.tokenizers.files import SETTINGS, read_settings, read_text
-from attnviz.errors import FieldError, InputError, Message, about, must_be, verbatim
+from attnviz.errors import FieldError, InputError, Message, about, message_of, must_be, verbatim
 
 TEMPLATE = "chat_template"
 TEMPLATE_FILE = "chat_template.jinja"
@@ -72,7 +72,10 @@ def _settings(checkpoint: Checkpoint) -> Mapping[str, Any]:
     if checkpoint.chat is not None:
         return checkpoint.chat
     file, found = checkpoint.folder / TEMPLATE_FILE, read_settings(checkpoint.folder)
-    return {**found, TEMPLATE: read_text(file)} if file.is_file() else found
+    try:
+        return {**found, TEMPLATE: read_text(file)} if file.is_file() else found
+    except (OSError, ValueError) as error:
+        raise CheckpointError(about(file.name, message_of(error))) from None
 
 
 def _template(settings: Mapping[str, Any]) -> str | None:

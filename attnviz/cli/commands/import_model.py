@@ -65,6 +65,7 @@ def add(command: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Import a checkpoint and a text as a document, and save it."""
     from attnviz.checkpoints import CheckpointError, import_checkpoint
+    from attnviz.checkpoints.halves import part_read
     from attnviz.checkpoints.hub import download, is_missing
     from attnviz.checkpoints.importing import describe, left_out_words
     from attnviz.checkpoints.signals.reading import read_array
@@ -88,9 +89,10 @@ def run(options: Namespace) -> int:
         )
     except CheckpointError as error:
         raise Named(error.message) from None
-    left_out = describe(options.folder, options.attention_only, tuple(options.ignore_key)).left_out
-    if left_out:
-        print(left_out_words(left_out), file=sys.stderr)
+    part = part_read(options.image, options.features)
+    described = describe(options.folder, options.attention_only, tuple(options.ignore_key), part)
+    if described.left_out:
+        print(left_out_words(described.left_out), file=sys.stderr)
     written(options.output, lambda: save(document, options.output, with_weights=options.with_weights))
     return 0
 

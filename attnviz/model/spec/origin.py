@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from attnviz.model.spec.arrays import Matrix
 
 
+Part = Literal["text", "image"]
+
+
 class Link(Value, frozen=True):
     """A checkpoint: where it was, how it is told from others, and how it was imported.
 
@@ -24,7 +27,7 @@ class Link(Value, frozen=True):
     digest: str
     attention_only: bool = False
     ignored_keys: tuple[str, ...] = ()
-    part: Literal["text", "image"] = "text"
+    part: Part = "text"
 
 
 class Origin(NamedTuple):

@@ -121,3 +121,9 @@ def test_a_conversation_stands_alone(tmp_path: Path) -> None:
     folder = write(tmp_path, CHAT_ML)
     with pytest.raises(CheckpointError, match="chat must be null beside a text or ids"):
         import_checkpoint(folder, ids=[1], chat=TALKS["one"])
+
+
+def test_a_template_that_is_no_text(tmp_path: Path) -> None:
+    (write(tmp_path, None) / "chat_template.jinja").write_bytes(b"\xff\xfe{{")
+    with pytest.raises(CheckpointError, match=r"^chat_template\.jinja: "):
+        describe(tmp_path)
