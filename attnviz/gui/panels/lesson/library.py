@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from attnviz.gui.look.fonts import ui_font
@@ -17,8 +18,10 @@ from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _, current_language
 from attnviz.model.lessons.lesson import Lesson
 
-_HEIGHT = 56
-_BAR = 64.0
+_HEIGHT, _LINE = 56, 16
+_LEFT, _RIGHT = 36, 8
+_BAR = 20.0
+_WRAPPED = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop | Qt.TextFlag.TextWordWrap
 
 
 @dataclass(frozen=True)
@@ -30,12 +33,13 @@ class Shelved:
 
 
 class LessonButton(PaintedButton):
-    """A lesson: number, title, sentence, and a bar of its progress."""
+    """A lesson: number, title, sentence, and under the number a bar of its progress."""
 
     def __init__(self, number: int, shelved: Shelved) -> None:
         super().__init__()
         self._number, self.shelved = number, shelved
         self.setObjectName(f"lesson_{shelved.lesson.id}")
+        self._about_font = ui_font(12)
         self.setFixedHeight(_HEIGHT)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         lesson, language = shelved.lesson, current_language()
@@ -46,6 +50,14 @@ class LessonButton(PaintedButton):
 
     def sizeHint(self) -> QSize:
         return QSize(280, _HEIGHT)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """As high as the lines of its sentence."""
+        super().resizeEvent(event)
+        room = QRectF(0, 0, self.width() - _LEFT - _RIGHT, 10 * _LINE)
+        sentence = self.shelved.lesson.about(current_language())
+        used = QFontMetricsF(self._about_font).boundingRect(room, int(_WRAPPED), sentence).height()
+        self.setFixedHeight(_HEIGHT + max(0, math.ceil(used) - _LINE))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
@@ -68,19 +80,18 @@ class LessonButton(PaintedButton):
         painter.drawText(QRectF(room.left() + 8, room.top() + 8, 24, 20), left, str(self._number))
         painter.setPen(QColor(self._theme.ink))
         painter.setFont(ui_font(15, QFont.Weight.DemiBold))
-        width = room.width() - 36 - _BAR - 16
-        self._draw_line(painter, QRectF(room.left() + 36, room.top() + 6, width, 22), lesson.title(language))
+        line = QRectF(room.left() + _LEFT, room.top() + 6, room.width() - _LEFT - _RIGHT, 22)
+        title = painter.fontMetrics().elidedText(
+            lesson.title(language), Qt.TextElideMode.ElideRight, int(line.width())
+        )
+        painter.drawText(line, left, title)
         painter.setPen(QColor(self._theme.muted))
-        painter.setFont(ui_font(12))
-        line = QRectF(room.left() + 36, room.top() + 29, room.width() - 44, 20)
-        self._draw_line(painter, line, lesson.about(language))
-
-    def _draw_line(self, painter: QPainter, line: QRectF, text: str) -> None:
-        shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, int(line.width()))
-        painter.drawText(line, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown)
+        painter.setFont(self._about_font)
+        about = QRectF(_LEFT, room.top() + 31, self.width() - _LEFT - _RIGHT, self.height())
+        painter.drawText(about, int(_WRAPPED), lesson.about(language))
 
     def _draw_progress(self, painter: QPainter, room: QRectF) -> None:
-        bar = QRectF(room.right() - _BAR - 8, room.top() + 15, _BAR, 4)
+        bar = QRectF(room.left() + 8, room.top() + 36, _BAR, 4)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(self._theme.line))
         painter.drawRoundedRect(bar, 2, 2)

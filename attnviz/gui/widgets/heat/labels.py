@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Iterable
 
 from PySide6.QtCore import QPointF, QRectF, Qt
@@ -152,9 +153,11 @@ def _draw_across_one(
     if ground is not None:
         box = QRectF(at.x() - 3, at.y() - metrics.ascent(), width + 6, metrics.height())
         covered = QRectF(box)
+        turn = math.radians(angle)
         for beside in _neighbours(across, geometry.across_step, geometry.n_across):
-            other = box.translated((beside - across) * geometry.cell_w, 0)
-            if other.intersects(box) and not angle:
+            distance = (beside - across) * geometry.cell_w
+            other = box.translated(distance * math.cos(turn), distance * math.sin(turn))
+            if other.intersects(box):
                 covered = covered.united(other)
         painter.fillRect(covered, QColor(ground))
     painter.setPen(QColor(color))

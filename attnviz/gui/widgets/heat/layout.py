@@ -29,7 +29,12 @@ LABEL_LINE, SLANTED_LINE = 14.0, 10.0
 DENSEST = 12.0
 """Distance of two labels below which they are thinned out."""
 LABEL_MAX = 110.0
+LEAST_TURNED = 150.0
+"""Height of the matrix from which labels above dense cells are turned."""
 SLANTED_FROM = 18.0
+"""Distance of two slanted labels from which they do not touch."""
+SHORT_LABEL = 24.0
+"""Width of a label of three digits."""
 BAR_LINE, LEAST_LYING = 14.0, 200.0
 WORTH_LYING = 1.1
 """Gain in the area of a cell from which the colour bar lies under the matrix."""
@@ -168,7 +173,7 @@ def arrange(
     bar = _bar_below(size, plot, below)
     if not frame.bar_below:
         bar = _bar_beside(size, plot, beside, measures.bar)
-    thinned = fit.angle == 0 and cell_w < DENSEST
+    level = fit.angle == 0 and cell_w < DENSEST
     return Geometry(
         n_down=n_down,
         n_across=n_across,
@@ -183,7 +188,7 @@ def arrange(
         across_room=LABEL_MAX if fit.angle == 0 else across_room,
         across_angle=fit.angle,
         down_step=nice_step(DENSEST / cell_h),
-        across_step=nice_step((measures.across_label + 12) / cell_w) if thinned else 1,
+        across_step=nice_step((measures.across_label + 12 if level else DENSEST) / cell_w),
         has_beside=has_beside,
         has_below=has_below,
         bar=bar,
@@ -218,7 +223,7 @@ def _fit(
         width, height = size.width() - frame.left - frame.right, size.height() - top - frame.bottom
         room = QSizeF(max(1.0, width), max(1.0, height))
         cell_w, cell_h = _cell_size(room, n_down, n_across, zoom)
-        if _labels_fit(label[0], cell_w, angle):
+        if _labels_fit(label[0], cell_w, angle, is_low=room.height() < LEAST_TURNED):
             break
     return _Fit(angle, top, room, cell_w, cell_h)
 
@@ -234,11 +239,17 @@ def _bar_below(size: QSizeF, plot: QRectF, below: float) -> QRectF:
     return QRectF(plot.left(), plot.bottom() + below + EDGE, width, BAR_LINE)
 
 
-def _labels_fit(label_width: float, cell_w: float, angle: int) -> bool:
-    """True if labels above the cells do not collide at `angle`; very dense ones are thinned out instead."""
+def _labels_fit(label_width: float, cell_w: float, angle: int, *, is_low: bool) -> bool:
+    """True if labels above the cells, thinned out as those of the rows are, do not collide at `angle`.
+
+    Over dense cells, short ones (numbers of features, for example) and those of a low map stay level, and are
+    thinned out further.
+    """
+    distance = nice_step(DENSEST / cell_w) * cell_w
     if angle == 0:
-        return label_width + 6 <= cell_w or cell_w < DENSEST
-    return angle == 90 or cell_w >= SLANTED_FROM
+        stays_level = is_low or label_width <= SHORT_LABEL
+        return label_width + 6 <= distance or (cell_w < DENSEST and stays_level)
+    return angle == 90 or distance >= SLANTED_FROM
 
 
 def _across_height(length: float, angle: int) -> float:

@@ -93,6 +93,17 @@ def test_the_future_is_hidden_until_it_is_played_or_shown(qtbot: QtBot) -> None:
     assert all(text.is_shown(index) for index in range(6))
 
 
+def test_the_frame_of_a_full_stop_leaves_it_visible(qtbot: QtBot) -> None:
+    text = story(qtbot, ("Lily", "."), are_joined=True)
+    text.set_current(0)
+    stop = text.chip_rect(1).toAlignedRect()
+    before = count_color(text.grab(stop).toImage(), LIGHT.ink, tolerance=90)
+    text.set_current(1)
+    assert count_color(text.grab(stop).toImage(), LIGHT.ink, tolerance=90) == before > 0
+    frame = text.frame_rect(1)
+    assert frame.left() <= text.chip_rect(1).left() - 1 and frame.right() >= text.chip_rect(1).right() + 1
+
+
 def test_a_hidden_token_is_neither_clicked_nor_named(qtbot: QtBot) -> None:
     text, chosen, hovered = story(qtbot, ("a", "b", "c", "d", "e")), [], []
     text.chosen.connect(chosen.append)

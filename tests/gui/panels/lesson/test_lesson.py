@@ -51,6 +51,10 @@ def text(desk: Desk, name: str) -> str:
 def test_the_shelf_opens_a_lesson(desk: Desk) -> None:
     buttons = panel_of(desk).findChildren(LessonButton)
     assert [button.shelved.lesson.id for button in buttons] == list(LESSONS)
+    for button in buttons:  # the whole sentence, on as many lines as it takes
+        about = button.shelved.lesson.about("en")
+        lines = -(-button.fontMetrics().horizontalAdvance(about) // (button.width() - 44))
+        assert button.height() >= 40 + 13 * lines, about
     desk.click(buttons[0])
     desk.settle()
     assert desk.store.document.title == "Which word is most like 邀请?"

@@ -3,10 +3,16 @@
 from dataclasses import replace
 
 import pytest
+from desk import count_color
 from PySide6.QtCore import QPointF, QRectF, QSizeF
+from PySide6.QtGui import QImage, QPainter
+from PySide6.QtWidgets import QApplication
 
+from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.widgets.heat.hatch import hatch_lines
+from attnviz.gui.widgets.heat.labels import Labels, draw_across
 from attnviz.gui.widgets.heat.layout import MAX_CELL, Geometry, Measures, arrange
+from attnviz.gui.widgets.heat.margins.strip import Strip
 from attnviz.gui.widgets.heat.overlay import blocks
 from attnviz.gui.widgets.heat.paint import NUMBERS_FROM_WIDTH
 
@@ -76,10 +82,27 @@ def test_flat_matrices_are_no_hair() -> None:
 def test_labels_are_turned_and_then_thinned_out() -> None:
     assert fitted(4, 4).across_angle == 0
     assert fitted(9, 9).across_angle == 45
-    dense = fitted(512, 512)
-    assert dense.across_angle == 0
-    assert dense.across_step * dense.cell_w >= WORDS.across_label
-    assert dense.down_step * dense.cell_h >= 14
+    for n in (35, 48, 128, 512):
+        dense = fitted(n, n, QSizeF(446, 439))
+        assert dense.across_angle, "words are turned"
+        assert dense.across_step == dense.down_step, "the columns are named as the rows are"
+        assert dense.across_step * dense.cell_w >= 12
+    numbers = arrange(SIZES[1], 512, 512, replace(WORDS, across_label=20), 1.0, QPointF())
+    assert numbers.across_angle == 0 and numbers.across_step * numbers.cell_w >= 20
+
+
+@pytest.mark.parametrize("n", [9, 22, 45, 46, 55])
+def test_the_heading_of_the_entropies_is_free_of_slanted_labels(qapp: QApplication, n: int) -> None:
+    geometry = fitted(n, n, QSizeF(560, 560))
+    assert geometry.across_angle == 45
+    image = QImage(560, 560, QImage.Format.Format_RGB32)
+    image.fill("white")
+    painter = QPainter(image)
+    Strip(geometry, below=False, length=32).draw_heading(painter, "entropy", "#ff0000")
+    heading = count_color(image, "#ff0000", tolerance=120)
+    draw_across(painter, geometry, Labels(("g" * 14,) * n, ui_font(12), ui_font(12)), "#0000ff")
+    painter.end()
+    assert count_color(image, "#ff0000", tolerance=120) == heading > 0
 
 
 def test_cells_are_joined_to_blocks() -> None:

@@ -30,6 +30,8 @@ LINE_PX = 28
 _CHIP = 24 / 28
 """Height of a chip in lines."""
 _PADDING = 3
+_NARROW_PX = 11
+"""Width of the narrowest frame: its lines leave the letter free."""
 _BLANK_PX = 24
 """Length of the dashes in the place of the next token."""
 DEEPEST = 0.48
@@ -205,7 +207,7 @@ class StoryText(Control):
         painter.setBrush(Qt.BrushStyle.NoBrush)
         if index == self._current:
             painter.setPen(QPen(QColor(theme.accent), 2))
-            painter.drawRoundedRect(body.adjusted(1, 1, -1, -1), 4, 4)
+            painter.drawRoundedRect(self.frame_rect(index), 4, 4)
         elif index == self._current + 1:
             painter.fillRect(QRectF(body.left() + 2, body.bottom() - 2, body.width() - 4, 2), theme.value)
 
@@ -224,6 +226,13 @@ class StoryText(Control):
             rect.setLeft(rect.left() + self.fontMetrics().horizontalAdvance(chip.text[: -len(word)]))
         aside = self.line_px * (1 - _CHIP) / 2
         return rect.adjusted(0.5, aside, -0.5, -aside)
+
+    def frame_rect(self, index: int) -> QRectF:
+        """Middle of the frame of the current token: a narrow one, such as a full stop, has it outside."""
+        body = self.chip_rect(index)
+        if body.width() >= _NARROW_PX:
+            return body.adjusted(1, 1, -1, -1)
+        return QRectF(body.left() - 1, body.top() + 1, _NARROW_PX, body.height() - 2)
 
     # --- mouse and keys
 

@@ -15,6 +15,8 @@ from attnviz.gui.widgets.heat.layout import EDGE, Geometry
 GAP = 8.0
 THICKNESS = 6.0
 HEADING_PX = 11
+_SLANTED_OVER = 14.0
+"""Distance from a column's middle where its slanted label has passed over the heading."""
 _TRACKS_FROM = 6.0
 _TRACK_OPACITY = 0.6
 
@@ -83,7 +85,7 @@ class Strip:
         font, plot = ui_font(HEADING_PX), self.geometry.plot
         metrics = QFontMetricsF(font)
         aside = max(0.0, metrics.horizontalAdvance(text) - self.length - EDGE)  # a long word begins earlier
-        at = QPointF(plot.right() + GAP - aside, plot.top() - 5)
+        at = QPointF(max(plot.right() + GAP - aside, self._slanted_until()), plot.top() - 4)
         if self.below:
             # Short labels leave it less room than it needs: then it ends over the first column's edge.
             left = max(0.0, plot.left() - GAP - metrics.horizontalAdvance(text))
@@ -91,6 +93,13 @@ class Strip:
         painter.setFont(font)
         painter.setPen(QColor(color))
         painter.drawText(at, text)
+
+    def _slanted_until(self) -> float:
+        """The x from which a heading at the right is free of the last slanted label."""
+        if self.geometry.across_angle != 45:
+            return 0.0
+        last = (self.geometry.visible()[3] - 1) // self.geometry.across_step * self.geometry.across_step
+        return self.geometry.cell_rect(0, last).center().x() + _SLANTED_OVER
 
     def index_at(self, point: QPointF) -> int | None:
         """The row or column whose bar is under `point`; None beside the bars."""
