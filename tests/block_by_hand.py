@@ -187,6 +187,8 @@ def activated(activation: str, z: float) -> float:
         return 1 / (1 + math.exp(-z))
     if activation == "quick_gelu":
         return z / (1 + math.exp(-1.702 * z))
+    if activation == "tanh":
+        return math.tanh(z)
     assert activation == "identity"
     return z
 
@@ -210,7 +212,7 @@ def known_logit(experiment: Site, cell: Cell, read: Any) -> float:
     own = known.unembedding
     column = known.embedding.array[cell.column] if own is None else own.array[:, cell.column]
     value = dot(read.row(read.stages[0], 0, cell.row), column.tolist())
-    value = known.logit_scale * (value + entry_of(known.bias, len(known.tokens), cell.column, 0.0))
+    value = known.logit_scale * (value + entry_of(known.bias, known.n_logits, cell.column, 0.0))
     return value if known.cap is None else known.cap * math.tanh(value / known.cap)
 
 

@@ -12,7 +12,7 @@ from attnviz.model import normalisers, qk_norms
 from attnviz.model.sites.sites import main_site, site_names
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.attention import Attention, Layer
-from attnviz.model.spec.block import Block, FeedForward, Norm, Transform, Vocabulary
+from attnviz.model.spec.block import Block, Classes, FeedForward, Norm, Transform, Vocabulary
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.experts import Experts
 from attnviz.model.spec.latent import LATENT_ROLES, Latent
@@ -187,6 +187,7 @@ SPREAD: dict[str, Experiment] = {
     "quick gelu, scaled": small(
         block=Block(feed_forward=FeedForward(4, "quick_gelu"), after_1=None, residual_scale=0.3)
     ),
+    "tanh": small(block=Block(feed_forward=FeedForward(4, "tanh"))),
     "quick gelu, gated and scaled": small(
         block=Block(
             "parallel",
@@ -276,6 +277,26 @@ SPREAD: dict[str, Experiment] = {
         ),
         readout="vocabulary",
     ),
+    "classes": small(
+        vocabulary=Vocabulary(
+            ("a", "b"),
+            Matrix([[0.1 * f - t for f in range(6)] for t in range(2)]),
+            unembedding=Matrix([[0.2 * f - c for c in range(3)] for f in range(6)]),
+            bias=DrawnRow(3),
+            transform=Transform(Seeded(5), DrawnRow(6), "tanh", norm=None),
+            classes=Classes(("good", "bad", "neither"), "first"),
+        ),
+        readout="vocabulary",
+    ),
+    "classes without a distribution": small(
+        vocabulary=Vocabulary(
+            ("a", "b", "c"),
+            Matrix([[0.1 * f - t for f in range(6)] for t in range(3)]),
+            unembedding=Matrix([[0.2 * f - c for c in range(2)] for f in range(6)]),
+            classes=Classes(("start", "end"), distribution=False),
+        ),
+        readout="vocabulary",
+    ),
     "transform that passes on": small(
         vocabulary=Vocabulary(
             ("a", "b"),
@@ -348,6 +369,9 @@ SPREAD: dict[str, Experiment] = {
     ),
 }
 
+
+DECODED = {name: one for name, one in SPREAD.items() if one.vocabulary is None or not one.vocabulary.classes}
+"""Those whose tokens can be generated: classifiers generate none."""
 
 ENCODER_BLOCK = Block(feed_forward=FeedForward(3, "gelu"), norm_2=Norm("rms"))
 

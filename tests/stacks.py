@@ -69,6 +69,7 @@ def feed_forwards(draw: st.DrawFn) -> FeedForward:
         "sigmoid",
         "identity",
         "quick_gelu",
+        "tanh",
         *(["clamped_swish"] if gated else []),
     ]
     weights = st.builds(Seeded, _SEEDS)

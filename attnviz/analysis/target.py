@@ -9,6 +9,7 @@ import numpy as np
 from attnviz.engines.engine import Engine
 from attnviz.engines.run import SiteRun
 from attnviz.errors import FieldError, among, must_be
+from attnviz.model.operands.matrices import classes_of
 from attnviz.model.trace import SiteTrace
 
 
@@ -46,13 +47,14 @@ class Target:
 
 
 def likeliest(last: SiteTrace) -> str:
-    """The token that a trace's last site finds most probable after the text.
+    """The token that a trace's last site finds most probable after the text; of a classifier, the class.
 
     Raises `FieldError` for a model without logits.
     """
     if "logits" not in last.stages:
         raise FieldError("readout", None, must_be("a read-out to logits"))
-    row = last.window("logits")[-1]
+    classes = classes_of(last.experiment)
+    row = last.window("logits")[0 if classes is not None and classes.reads == "first" else -1]
     return last.labels("vocabulary")[int(np.argmax(row))]
 
 

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from attnviz import resources
+from attnviz.checkpoints.classes import class_fields, class_head, classes_of, unread
 from attnviz.checkpoints.families.family import Around, Config, Family, Sizes
 from attnviz.checkpoints.families.refusals import check_known
 from attnviz.checkpoints.families.table import FAMILIES
@@ -23,19 +24,19 @@ from attnviz.checkpoints.hub import located
 from attnviz.checkpoints.layout import lay_out
 from attnviz.checkpoints.link import link_of
 from attnviz.checkpoints.opening import open_checkpoint
-from attnviz.checkpoints.plan import Planned, architecture, has_head, left_out, plan
+from attnviz.checkpoints.plan import Planned, architecture, has_head, plan
 from attnviz.checkpoints.reader import CONFIG, Checkpoint, CheckpointError
 from attnviz.checkpoints.signals.reading import read_signal
 from attnviz.checkpoints.signals.signal import PLACE, SignalKind
 from attnviz.checkpoints.texts import Tokens, id_list, read_tokens, token_ids
 from attnviz.checkpoints.tokenizers.chat import Talk, reads_chat, render
 from attnviz.errors import FieldError, about, among, message_of, must_be, verbatim
-from attnviz.i18n import _
+from attnviz.i18n import N_, _
 from attnviz.model.io.files import matrices
 from attnviz.model.io.tensors import Progress, no_progress
 from attnviz.model.spec.arrays import Matrix, in_float64
 from attnviz.model.spec.attention import Layer
-from attnviz.model.spec.block import Vocabulary
+from attnviz.model.spec.block import Classes, Vocabulary
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.memory_map import Made
@@ -196,9 +197,10 @@ class Described:
     text.
 
     `n_encoder_layers` is 0 without an encoder beside a decoder. `left_out` are tensors that are not read: of
-    a head for classes. `signal` is the kind of input that is no text. `unknown` are keys of the
-    configuration, with their values, that must be ignored by name before the checkpoint can be imported. With
-    `reads_chat` the checkpoint has a chat template. `parts` are those of which one is imported, if any.
+    a head for classes; `classes` are those of a head that is read. `signal` is the kind of input that is no
+    text. `unknown` are keys of the configuration, with their values, that must be ignored by name before the
+    checkpoint can be imported. With `reads_chat` the checkpoint has a chat template. `parts` are those of
+    which one is imported, if any.
     """
 
     family: str
@@ -211,11 +213,36 @@ class Described:
     unknown: tuple[tuple[str, Any], ...] = ()
     reads_chat: bool = False
     parts: tuple[Part, ...] = ()
+    classes: Classes | None = None
 
 
-def left_out_words(names: Sequence[str]) -> str:
-    """The sentence about tensors that are not read, in the present language."""
-    return _("The head for classes is not read: {names}.").format(names=", ".join(names))
+READINGS = {
+    "first": N_(
+        "The logits are those of the classes {names}; the classifier reports those of the first token."
+    ),
+    "last": N_(
+        "The logits are those of the classes {names}; the classifier reports those of the last token."
+    ),
+    "each": N_("The logits are those of the classes {names}, at each token."),
+}
+"""The sentence about a head for classes that is read, by the position that it reports."""
+
+
+def head_words(described: Described) -> tuple[str, ...]:
+    """The sentences about a head for classes, as far as it is read or not, in the present language."""
+    says = () if described.classes is None else (_classes_words(described.classes),)
+    names = ", ".join(described.left_out)
+    return (*says, _("The head for classes is not read: {names}.").format(names=names)) if names else says
+
+
+def _classes_words(classes: Classes) -> str:
+    shown = classes.labels[:MOST_LABELS]
+    names = ", ".join(shown) + (", …" if len(classes.labels) > len(shown) else "")
+    return _(READINGS[classes.reads]).format(names=names)
+
+
+MOST_LABELS = 6
+"""Classes that a sentence names."""
 
 
 def describe(
@@ -233,17 +260,19 @@ def describe(
     unknown = unknown_keys(family_of(checkpoint.config), checkpoint.config, ignore_keys)
     found = _read(checkpoint, attention_only, (*ignore_keys, *unknown))
     tensors = found.checkpoint.tensors.values()
+    head = None if found.family.signal is not None or attention_only else class_head(checkpoint)
     return Described(
         found.family.title,
         len(found.layers),
         len(found.encoder),
         sum(math.prod(tensor.shape) for tensor in tensors),
         _tokens(found).reads_text,
-        left_out(found.checkpoint),
+        unread(found.checkpoint, head),
         None if found.family.signal is None else found.family.signal.kind,
         tuple(unknown.items()),
         reads_chat(checkpoint) and _tokens(found).reads_text,
         parts_of(whole),
+        None if head is None else classes_of(checkpoint, head),
     )
 
 
@@ -384,9 +413,14 @@ def _experiment(
         fields["encoder"] = with_weights("encoder", found.encoder)
     else:
         _refuse_text(found, memory, "memory_ids")
-    if embedding is not None and (has_head(found.checkpoint) or found.family.is_tied(found.config)):
-        fields["vocabulary"] = _vocabulary(around, known, embedding, head)
-    if embedding is not None and has_head(found.checkpoint):
+    classes = class_head(found.checkpoint)
+    has_logits = classes is not None or has_head(found.checkpoint)
+    if embedding is not None and (has_logits or found.family.is_tied(found.config)):
+        made = _vocabulary(around, known, embedding, head)
+        if classes is not None:
+            made = replace(made, logit_scale=1.0, cap=None, **class_fields(found.checkpoint, classes))
+        fields["vocabulary"] = made
+    if embedding is not None and has_logits:
         fields["readout"] = "vocabulary"
     return Experiment(tokens, vectors, **filled_fields(fields, common))
 

@@ -133,6 +133,10 @@ def _quick_gelu(xp: Any, z: Array, special: Special) -> Array:
     return _share(special, z, special.sigmoid(CLAMP_ALPHA * xp.clip(z, -1e3, 1e3)))
 
 
+def _tanh(xp: Any, z: Array, special: Special) -> Array:
+    return xp.tanh(z)
+
+
 def _d_relu(xp: Any, z: Array, special: Special) -> Array:
     return xp.where(z > 0, xp.ones_like(z), xp.zeros_like(z))
 
@@ -157,6 +161,10 @@ def _d_silu(xp: Any, z: Array, special: Special) -> Array:
 def _d_quick_gelu(xp: Any, z: Array, special: Special) -> Array:
     share = special.sigmoid(CLAMP_ALPHA * z)
     return share + CLAMP_ALPHA * z * share * (1 - share)
+
+
+def _d_tanh(xp: Any, z: Array, special: Special) -> Array:
+    return 1 - xp.tanh(z) ** 2
 
 
 def _d_sigmoid(xp: Any, z: Array, special: Special) -> Array:
@@ -230,6 +238,7 @@ ACTIVATIONS: tuple[Activation, ...] = (
         _quick_gelu,
         _d_quick_gelu,
     ),
+    Activation("tanh", "tanh", "tanh(z)", N_("The pooler of BERT (Devlin et al. 2019)"), _tanh, _d_tanh),
 )
 
 ACTIVATION_BY_ID = {row.id: row for row in ACTIVATIONS}
@@ -290,6 +299,7 @@ GATED_UNITS: tuple[GatedUnit, ...] = (
     _of_activation("sigmoid", "GLU", "Dauphin et al. 2016"),
     _of_activation("identity", N_("bilinear"), "Mnih and Hinton 2007; Shazeer 2020"),
     _of_activation("quick_gelu", N_("GEGLU (sigmoid)"), "Shazeer 2020"),
+    _of_activation("tanh", N_("tanh, gated"), "Dauphin et al. 2016"),
     GatedUnit(
         "clamped_swish",
         N_("SwiGLU, clamped"),

@@ -113,12 +113,16 @@ class Transform:
 
 @dataclass(frozen=True, eq=False)
 class Readout:
-    """Read-out to logits, `cap` · tanh(`scale` · (x W + b) / `cap`), perhaps of a transform of the output."""
+    """Read-out to logits, `cap` · tanh(`scale` · (x W + b) / `cap`), perhaps of a transform of the output.
+
+    Probabilities follow with `distribution`.
+    """
 
     transform: Transform | None
     logits: Linear
     scale: float = 1.0
     cap: float | None = None
+    distribution: bool = True
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from attnviz.model.stages import result_of
 
 
 def read_out(engine: Engine, readout: Readout | None, features: Features) -> None:
-    """Add logits and probabilities, (token, vocabulary), where the site has a read-out."""
+    """Add logits and probabilities, (token, vocabulary or class), where the site has a read-out."""
     if readout is None:
         return
     read = result_of(tuple(features.order))
@@ -24,6 +24,8 @@ def read_out(engine: Engine, readout: Readout | None, features: Features) -> Non
     if readout.cap is not None:
         logits = readout.cap * engine.xp.tanh(logits / readout.cap)
     logits = features.add("logits", logits)
+    if not readout.distribution:
+        return
     probabilities = engine.xp.asarray(logits, copy=True)
     engine.softmax_(probabilities)
     features.add("probabilities", probabilities)

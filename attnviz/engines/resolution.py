@@ -247,9 +247,10 @@ def _readout(engine: Engine, site: Site) -> operands.Readout | None:
     given, is_tied = known.transform, known.unembedding is None
     own = known.embedding if known.unembedding is None else known.unembedding
     transform = None if given is None else _transform(engine, given, site.d_model)
-    row = _row(engine, known.bias, len(known.tokens))
+    row = _row(engine, known.bias, known.n_logits)
     logits = _matrix(engine, own, partial(unembedding_array, known), row, transposes=is_tied)
-    return operands.Readout(transform, logits, known.logit_scale, known.cap)
+    with_softmax = known.classes is None or known.classes.distribution
+    return operands.Readout(transform, logits, known.logit_scale, known.cap, with_softmax)
 
 
 def _transform(engine: Engine, transform: Transform, d_model: int) -> operands.Transform:

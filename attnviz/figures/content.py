@@ -21,7 +21,7 @@ from attnviz.model.explain.formulas.stages import stage_formula
 from attnviz.model.heads.mean import mean_ends, mean_range_name
 from attnviz.model.ranges import range_ends
 from attnviz.model.spec.view import View, shown_head
-from attnviz.model.stages import AXIS_NAMES, STAGE_BY_ID, Axis, Stage
+from attnviz.model.stages import STAGE_BY_ID, Axis, Stage
 from attnviz.model.trace import SUMMED, SiteTrace
 
 
@@ -227,8 +227,8 @@ def _side(site: SiteTrace, stage: Stage, axis: int, shades: Shades) -> Side:
     kind, length = stage.axes[axis], site.shape(stage.id)[axis]
     color = side_color(kind, stage.hue, shades)
     if kind == "feature":
-        return Side(_(AXIS_NAMES[kind]), tuple(map(str, range(length))), color)
-    return Side(_(AXIS_NAMES[kind]), _drawn(site.labels(kind)), color, _drawn(site.all_labels(kind)))
+        return Side(site.axis_name(kind), tuple(map(str, range(length))), color)
+    return Side(site.axis_name(kind), _drawn(site.labels(kind)), color, _drawn(site.all_labels(kind)))
 
 
 def _drawn(labels: tuple[str, ...]) -> tuple[str, ...]:

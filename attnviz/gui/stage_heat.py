@@ -21,7 +21,7 @@ from attnviz.model.ranges import range_ends
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import vectors_shape
 from attnviz.model.spec.view import Cell, View, shown_head
-from attnviz.model.stages import AXIS_NAMES, STAGE_BY_ID, Axis
+from attnviz.model.stages import STAGE_BY_ID, Axis
 from attnviz.model.trace import SiteTrace
 
 LIT_CELLS = 4096
@@ -56,8 +56,8 @@ def stage_content(
         title=stage_title(site, view, stage),
         quantity="" if site.quantity == "value" else site.called(stage),
         transposed=view.orientation == "queries_as_columns",
-        row_axis=_(AXIS_NAMES[on_rows]),
-        column_axis=_(AXIS_NAMES[on_columns]),
+        row_axis=site.axis_name(on_rows),
+        column_axis=site.axis_name(on_columns),
     )
 
 

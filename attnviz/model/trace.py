@@ -19,13 +19,13 @@ from attnviz.core.overview import overview
 from attnviz.errors import FieldError, Message, UnknownName, among, whole_number
 from attnviz.i18n import _
 from attnviz.model.notebook import html
-from attnviz.model.operands.matrices import output_tokens
+from attnviz.model.operands.matrices import classes_of, output_tokens
 from attnviz.model.sites.sites import shown_site
 from attnviz.model.sites.stages import stage_shape
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Quantity
-from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.stages import AXIS_NAMES, STAGE_BY_ID, Axis
 
 Numbers = NDArray[Any]
 Bools = NDArray[np.bool_]
@@ -203,6 +203,11 @@ class SiteTrace:
             assert experts is not None
             return experts.names
         raise KeyError(f"axis is {axis!r}; only tokens have names")
+
+    def axis_name(self, axis: Axis) -> str:
+        """The name of an axis, in the present language."""
+        is_of_classes = axis == "vocabulary" and classes_of(self.experiment) is not None
+        return _("class") if is_of_classes else _(AXIS_NAMES[axis])
 
     def all_labels(self, axis: str) -> tuple[str, ...]:
         """The labels that an axis has in the end, while a sequence grows."""

@@ -94,6 +94,7 @@ ACTIVATION_CODE: dict[str, Row] = {
         torch=("def quick_gelu(z):", "    return z * torch.sigmoid(1.702 * z)"),
         needs=(sigmoid,),
     ),
+    "tanh": _defined("tanh", "tanh = np.tanh", torch="torch.tanh"),
 }
 
 

@@ -218,7 +218,7 @@ def _logits(asked: Asked) -> Code:
         chosen = "" if len(rows) == site.n_queries else f"[{rows}]"
         return asked.done(f"logits = {read} @ tokens_embedded{chosen}.T{note(DISTINCT)}")
     product = f"{read} @ {_unembedding(asked)}"
-    lines = [f"logits = {with_row(asked, product, '+', 'b_U', known.bias, len(known.tokens))}"]
+    lines = [f"logits = {with_row(asked, product, '+', 'b_U', known.bias, known.n_logits)}"]
     if known.logit_scale != 1.0:
         lines.append(f"logits = logits * {known.logit_scale!r}")
     if known.cap is not None:

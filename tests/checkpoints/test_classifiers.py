@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 pytest.importorskip("transformers")
 
@@ -16,7 +20,14 @@ from checkpoints.reference_models import expected as expected_of
 
 from attnviz.checkpoints.importing import describe
 from attnviz.cli import main
+from attnviz.engines.backward.backward import backward
+from attnviz.engines.decode.run import decode
 from attnviz.engines.numpy_engine import NumpyEngine
+from attnviz.engines.run import run
+from attnviz.engines.torch_engine import TorchEngine
+from attnviz.model.spec.target import LOSS
+
+Floats = NDArray[np.float64]
 
 BERT = transformers.BertConfig(
     vocab_size=20, hidden_size=8, num_hidden_layers=2, num_attention_heads=2, intermediate_size=12,
@@ -41,6 +52,10 @@ MODERNBERT = transformers.ModernBertConfig(
 DISTILBERT = transformers.DistilBertConfig(
     vocab_size=20, dim=8, n_layers=2, n_heads=2, hidden_dim=12, max_position_embeddings=16
 )
+DEBERTA = transformers.DebertaV2Config(
+    **ENCODER, type_vocab_size=0, relative_attention=True, position_biased_input=False,
+    pos_att_type=["p2c", "c2p"], position_buckets=4, norm_rel_ebd="layer_norm", share_att_key=True,
+)  # fmt: skip
 T5 = transformers.T5Config(
     vocab_size=20, d_model=8, d_kv=4, d_ff=12, num_layers=2, num_heads=2, relative_attention_num_buckets=8,
     relative_attention_max_distance=7,
@@ -74,15 +89,88 @@ def test_the_model_below_a_classifier_has_its_numbers(
         model = random_model(getattr(transformers, name), config)
         wanted = expected_of(getattr(model, below) if below else model, IDS)
     experiment = imported(model, tmp_path)
-    assert experiment.readout == "none"
+    assert (experiment.readout == "none") == (name not in READ)
     for stage, difference in run_and_compare(NumpyEngine("float64"), experiment, wanted).items():
         assert difference < 1e-12, stage
 
 
+def logits_of(model: Any) -> Floats:
+    """(position, class), or (1, class) of a text; the ends of an answer side by side."""
+    with torch.no_grad():
+        found = model(torch.tensor([IDS]))
+    if hasattr(found, "start_logits"):
+        return np.stack((found.start_logits[0].numpy(), found.end_logits[0].numpy()), axis=1)
+    return np.asarray(found.logits.numpy().reshape(-1, found.logits.shape[-1]))
+
+
+READ = {
+    **dict.fromkeys(
+        ("BertForTokenClassification", "BertForQuestionAnswering", "LlamaForQuestionAnswering"), "each"
+    ),
+    **dict.fromkeys(("DebertaV2ForTokenClassification", "GPT2ForTokenClassification"), "each"),
+    **dict.fromkeys(("DistilBertForQuestionAnswering", "T5ForTokenClassification"), "each"),
+    "ModernBertForTokenClassification": "each",
+    **dict.fromkeys(("BertForSequenceClassification", "BertForNextSentencePrediction"), "first"),
+    **dict.fromkeys(("RobertaForSequenceClassification", "XLMRobertaForSequenceClassification"), "first"),
+    **dict.fromkeys(("DistilBertForSequenceClassification", "ElectraForSequenceClassification"), "first"),
+    **dict.fromkeys(("DebertaV2ForSequenceClassification", "ModernBertForSequenceClassification"), "first"),
+    **dict.fromkeys(("GPT2ForSequenceClassification", "LlamaForSequenceClassification"), "last"),
+}
+"""Classifiers whose logits are read, by the position that they report."""
+
+LABELS = ("good", "bad", "neither")
+CONFIGS = {
+    "Bert": BERT, "Llama": LLAMA, "DebertaV2": DEBERTA, "GPT2": GPT2, "DistilBert": DISTILBERT, "T5": T5,
+    "ModernBert": MODERNBERT, "Roberta": ROBERTA, "XLMRoberta": XLM_ROBERTA, "Electra": ELECTRA,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", READ)
+def test_the_logits_of_the_classes_are_those_of_transformers(tmp_path: Path, name: str) -> None:
+    config = copy.deepcopy(CONFIGS[name.partition("For")[0]])
+    has_labels = "Question" not in name and "Next" not in name
+    if has_labels:
+        config.id2label = dict(enumerate(LABELS))
+    with promoted():
+        model = random_model(getattr(transformers, name), config)
+        wanted = logits_of(model)
+    experiment = imported(model, tmp_path)
+    assert experiment.vocabulary is not None and experiment.vocabulary.classes is not None
+    classes = experiment.vocabulary.classes
+    assert classes.reads == READ[name]
+    assert classes.distribution == ("Question" not in name)
+    assert not has_labels or classes.labels == LABELS
+    assert describe(tmp_path).classes == classes and not describe(tmp_path).left_out
+    for engine in (NumpyEngine("float64"), TorchEngine("float64", "cpu")):
+        trace = run(engine, experiment)
+        found = trace.site(trace.sites[-1])["logits"]
+        rows = {"each": slice(None), "first": slice(0, 1), "last": slice(-1, None)}[classes.reads]
+        np.testing.assert_allclose(found[rows], wanted, rtol=0, atol=1e-12)
+        assert trace.site(trace.sites[-1]).labels("vocabulary") == classes.labels
+
+
+def test_a_classifier_says_what_it_reads_and_generates_no_token(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    config = copy.deepcopy(GPT2)
+    config.id2label = dict(enumerate(LABELS))
+    experiment = imported(random_model(transformers.GPT2ForSequenceClassification, config), tmp_path)
+    made = tmp_path / "made.safetensors"
+    assert main(["import", str(tmp_path), "--ids", "1,2,3", "-o", str(made)]) == 0
+    says = "The logits are those of the classes good, bad, neither; the classifier reports those of the last"
+    assert says in capfd.readouterr().err
+    sentence = "vocabulary.classes must be null, since a classifier generates no token; got 3 classes."
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        decode(NumpyEngine("float64"), experiment)
+    with pytest.raises(ValueError, match="a classifier has no next token"):
+        backward(NumpyEngine("float64"), experiment, LOSS)
+
+
 def test_the_head_that_is_not_read_is_named(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    random_model(transformers.DistilBertForSequenceClassification, DISTILBERT).save_pretrained(tmp_path)
-    names = "classifier.bias, classifier.weight, pre_classifier.bias, pre_classifier.weight"
-    assert ", ".join(describe(tmp_path).left_out) == names
+    random_model(transformers.ElectraForPreTraining, ELECTRA).save_pretrained(tmp_path)
+    found = describe(tmp_path).left_out
+    names = ", ".join(found)
+    assert found and all(name.startswith("discriminator_predictions.") for name in found)
     made = tmp_path / "made.safetensors"
     assert main(["import", str(tmp_path), "--ids", "1,2,3", "-o", str(made)]) == 0
     assert f"The head for classes is not read: {names}." in capfd.readouterr().err

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from experiments import SPREAD, STACKS
+from experiments import DECODED, SPREAD, STACKS
 from first_layer import with_fields
 from msgspec.structs import replace
 
@@ -26,7 +26,7 @@ from attnviz.model.spec.parts import Rope
 from attnviz.model.spec.positions import DynamicNtk
 from attnviz.model.spec.sampling import Sampling, StopConditions, Temperature
 
-CASES = {**SPREAD, **STACKS}
+CASES = {**DECODED, **STACKS}
 
 
 def decoded(experiment: Experiment) -> Decoded:

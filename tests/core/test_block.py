@@ -42,6 +42,7 @@ TORCHS: dict[str, Any] = {
     "sigmoid": torch.sigmoid,
     "identity": lambda x: x,
     "quick_gelu": lambda x: x * torch.sigmoid(1.702 * x),
+    "tanh": torch.tanh,
 }
 LIMITS = {
     "relu": (0.0, math.inf),
@@ -51,6 +52,7 @@ LIMITS = {
     "sigmoid": (0.0, 1.0),
     "identity": (-math.inf, math.inf),
     "quick_gelu": (0.0, math.inf),
+    "tanh": (-1.0, 1.0),
 }
 """Left and right of everything."""
 
@@ -71,6 +73,7 @@ EXACT: dict[str, Callable[[float], float]] = {
     "sigmoid": _sigmoid,
     "identity": lambda z: z,
     "quick_gelu": lambda z: z * _sigmoid(1.702 * z),
+    "tanh": math.tanh,
 }
 """Of one finite number, in float64 and in forms that lose no digits in the tails."""
 
@@ -234,8 +237,8 @@ def test_the_largest_numbers_and_the_infinities_give_the_limits(row: Any, dtype:
         )
     if row.id == "identity":
         assert found.tolist() == [-math.inf, -largest, *np.array([-60000, 60000], dtype), largest, math.inf]
-    elif row.id == "sigmoid":
-        assert found.tolist() == [0, 0, 0, 1, 1, 1]
+    elif row.id in ("sigmoid", "tanh"):
+        assert found.tolist() == [low] * 3 + [high] * 3
     else:
         assert found.tolist() == [low, 0, 0, float(dtype(60000)), largest, high]
     assert np.isnan(row.apply(np, np.array([math.nan], dtype), NUMPY_SPECIAL)).all()
@@ -336,6 +339,7 @@ def test_every_activation_can_be_a_gate() -> None:
         "sigmoid",
         "identity",
         "quick_gelu",
+        "tanh",
     ]
     assert list(GATED_UNIT_BY_ID) == [*ACTIVATION_BY_ID, "clamped_swish"]
     assert all(row.title and row.formula and row.source for row in (*ACTIVATIONS, *GATED_UNITS))

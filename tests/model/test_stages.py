@@ -365,7 +365,7 @@ def test_arrays_have_the_shapes_that_the_axes_say(site: SiteTrace) -> None:
         "query": len(experiment.tokens),
         "key": len(experiment.key_tokens),
         "memory": len(experiment.key_tokens),
-        "vocabulary": len(set(experiment.tokens)) if known is None else len(known.tokens),
+        "vocabulary": len(set(experiment.tokens)) if known is None else known.n_logits,
     }
     for stage in site.stages:
         array = site[stage]

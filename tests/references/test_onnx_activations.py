@@ -11,7 +11,7 @@ from attnviz.engines.engine import Engine
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.torch_engine import TorchEngine
 
-OPERATORS = ("Gelu", "Swish", "Sigmoid", "Relu")
+OPERATORS = ("Gelu", "Swish", "Sigmoid", "Relu", "Tanh")
 
 CASES = [(operator, name) for operator in OPERATORS for name in node_cases(operator)]
 
@@ -30,6 +30,7 @@ def activation_of(operator: str, case: NodeCase) -> str:
         ("Swish", (("alpha", 1.0),)): "silu",
         ("Sigmoid", ()): "sigmoid",
         ("Relu", ()): "relu",
+        ("Tanh", ()): "tanh",
     }[operator, tuple(case.attributes.items())]
 
 

@@ -16,6 +16,7 @@ ACTIVATIONS: dict[str, ActivationKind] = {
     "gelu_new": "gelu_tanh",
     "relu": "relu",
     "quick_gelu": "quick_gelu",
+    "tanh": "tanh",
 }
 """The activations of `transformers` by their ids here."""
 

@@ -67,7 +67,7 @@ def run(options: Namespace) -> int:
     from attnviz.checkpoints import CheckpointError, import_checkpoint
     from attnviz.checkpoints.halves import part_read
     from attnviz.checkpoints.hub import download, is_missing
-    from attnviz.checkpoints.importing import describe, left_out_words
+    from attnviz.checkpoints.importing import describe, head_words
     from attnviz.checkpoints.signals.reading import read_array
     from attnviz.checkpoints.tokenizers.chat import turns
 
@@ -91,8 +91,8 @@ def run(options: Namespace) -> int:
         raise Named(error.message) from None
     part = part_read(options.image, options.features)
     described = describe(options.folder, options.attention_only, tuple(options.ignore_key), part)
-    if described.left_out:
-        print(left_out_words(described.left_out), file=sys.stderr)
+    for sentence in head_words(described):
+        print(sentence, file=sys.stderr)
     written(options.output, lambda: save(document, options.output, with_weights=options.with_weights))
     return 0
 

@@ -9,6 +9,7 @@ from attnviz.engines.backward.cells import Cells
 from attnviz.engines.engine import Engine
 from attnviz.engines.run import SiteRun
 from attnviz.errors import FieldError, must_be, quoted
+from attnviz.model.operands.matrices import classes_of
 from attnviz.model.spec.target import LOSS, TargetLoss
 from attnviz.model.stages import STAGE_BY_ID
 
@@ -34,6 +35,8 @@ def loss_seed(engine: Engine, run: SiteRun, loss: TargetLoss) -> tuple[float, Ar
     if "logits" not in trace.stages:
         raise FieldError("target", LOSS, must_be("a cell: the experiment has no logits"))
     tokens, names = trace.labels("query"), trace.labels("vocabulary")
+    if classes_of(run.site) is not None:
+        raise FieldError("target", LOSS, must_be("a cell: a classifier has no next token"))
     if len(tokens) < 2:
         raise FieldError("target", LOSS, must_be("a cell: a loss needs two tokens"))
     strange = next((token for token in tokens[1:] if token not in names), None)

@@ -11,6 +11,7 @@ from attnviz.errors import FieldError, Message, must_be, whole_number
 from attnviz.model import positions
 from attnviz.model.edit.edits import permute_tokens
 from attnviz.model.masks import looks_ahead
+from attnviz.model.operands.matrices import classes_of
 from attnviz.model.sites.sites import at, places, record_at, with_records
 from attnviz.model.spec.attention import Attention
 from attnviz.model.spec.experiment import Experiment
@@ -29,8 +30,12 @@ def causal_experiment(experiment: Experiment) -> Experiment:
     masks before the softmax: after it, a row would be divided by a sum over keys that do not exist yet. For
     the same reason blocked scores are -inf: a finite bias leaves later keys a weight. Encoders and attentions
     to the memory keep their masks as they are, since the whole memory exists from the start. For frequencies
-    that depend on the length see `at_length`.
+    that depend on the length see `at_length`. Raises `FieldError` for a classifier.
     """
+    classes = classes_of(experiment)
+    if classes is not None:
+        found = Message("{n} classes", n=len(classes.labels))
+        raise FieldError("vocabulary.classes", found, must_be("null, since a classifier generates no token"))
     fields = {place: _causal(record_at(experiment, place)) for place in _causal_places(experiment)}
     readout = experiment.readout
     if readout == "none":

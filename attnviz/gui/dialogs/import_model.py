@@ -27,7 +27,7 @@ from PySide6.QtWidgets import (
 
 from attnviz.checkpoints.halves import Part
 from attnviz.checkpoints.hub import download, is_missing
-from attnviz.checkpoints.importing import Described, describe, import_checkpoint, left_out_words
+from attnviz.checkpoints.importing import Described, describe, head_words, import_checkpoint
 from attnviz.checkpoints.signals.reading import read_array
 from attnviz.checkpoints.signals.signal import SignalKind
 from attnviz.checkpoints.tokenizers.chat import turns
@@ -309,9 +309,7 @@ class ImportDialog(QDialog):
         says = _("{family}: {layers} layers, {count} weights").format(
             family=described.family, layers=layers, count=f"{described.n_weights:,}"
         )
-        if described.left_out:
-            says += "\n" + left_out_words(described.left_out)
-        self._say(says)
+        self._say("\n".join((says, *head_words(described))))
         reason = None if described.reads_text else _("Needs a tokenizer and the package tokenizers")
         self._unknown.set_keys(described.unknown)
         self._kind.set_option_unavailable("text", reason)

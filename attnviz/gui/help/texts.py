@@ -126,8 +126,8 @@ STAGE_HELP: dict[str, Help] = {
         N_("The hidden features of the feed-forward layer after its activation."), "attention"
     ),
     "output": Help(N_("The vectors that the layer passes on, after its last norm.")),
-    "logits": Help(N_("One number for each possible next token: the larger, the more probable.")),
-    "probabilities": Help(N_("The softmax of the logits: the probability of each next token.")),
+    "logits": Help(N_("One number for each possible next token, or class: the larger, the more probable.")),
+    "probabilities": Help(N_("The softmax of the logits: the probability of each next token, or class.")),
 }
 """Stages with a sentence of their own; the others take that of their rule."""
 

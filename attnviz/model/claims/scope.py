@@ -18,9 +18,16 @@ from attnviz.errors import InputError, Message, among, quoted
 from attnviz.model.claims.expression import Grid, Value, as_number, as_truth
 from attnviz.model.claims.functions import FUNCTION_BY_ID
 from attnviz.model.claims.parser import parse
+from attnviz.model.operands.matrices import classes_of
 from attnviz.model.spec.view import View, shown_head
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace, Trace
+
+
+def _has_next(site: SiteTrace) -> bool:
+    """True if a site has the probabilities of next tokens."""
+    return "probabilities" in site.stages and classes_of(site.experiment) is None
+
 
 CONSTANTS: dict[str, Value] = {"pi": pi, "e": e, "inf": inf, "true": True, "false": False}
 SIZES: dict[str, Callable[[SiteTrace], float]] = {
@@ -121,7 +128,7 @@ class Scope:
     def _loss(self) -> float:
         """−mean of ln p over all positions but the last; p is the probability of the token that follows."""
         sites = map(self.trace.site, reversed(self.trace.sites))
-        site = next((one for one in sites if "probabilities" in one.stages), None)
+        site = next((one for one in sites if _has_next(one)), None)
         if site is None:
             raise InputError(Message("A loss needs probabilities; this document has no read-out."))
         targets, names = site.labels("query")[1:], site.labels("vocabulary")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.model.operands.matrices import classes_of
 from attnviz.model.trace import SiteTrace, Trace
 
 STAGE = "probabilities"
@@ -42,7 +43,7 @@ def next_tokens(first: Trace, second: Trace, most: int) -> tuple[NextToken, ...]
 
 def _last_row(trace: Trace) -> tuple[tuple[str, ...], NDArray[np.float64]] | None:
     site: SiteTrace = trace.site(trace.sites[-1])
-    if STAGE not in site.stages:
+    if STAGE not in site.stages or classes_of(site.experiment) is not None:
         return None
     n, width = site.shape(STAGE)[-2:]
     row = site.window(STAGE, 0, slice(n - 1, n), slice(0, width))[0]

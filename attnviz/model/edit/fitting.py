@@ -112,10 +112,11 @@ def fitted_vocabulary(vocabulary: Vocabulary | None, d_model: int) -> Vocabulary
     if vocabulary is None or vocabulary.embedding.shape[1] == d_model:
         return vocabulary
     n, output = len(vocabulary.tokens), vocabulary.unembedding
+    n_logits = vocabulary.n_logits
     return replace(
         vocabulary,
         embedding=vocabulary.embedding.fitted((n, d_model)),
-        unembedding=None if output is None else output.fitted((d_model, n)),
+        unembedding=None if output is None else output.fitted((d_model, n_logits)),
         transform=_fitted_transform(vocabulary.transform, d_model),
     )
 

@@ -117,8 +117,10 @@ def _once(experiment: Experiment) -> dict[str, Any]:
         fields["logits"] = len(output_tokens(experiment))
     if vocabulary is not None:
         n, transform = len(vocabulary.tokens), vocabulary.transform
-        fields |= {"vocabulary": n, "tied": vocabulary.unembedding is None}
-        head: tuple[int, ...] = (n,) if vocabulary.bias is not None else ()
+        classes, n_logits = vocabulary.classes, vocabulary.n_logits
+        fields |= {"vocabulary": n, "tied": vocabulary.unembedding is None or classes is not None}
+        head: tuple[int, ...] = (n_logits,) if vocabulary.bias is not None else ()
+        head += () if classes is None else (d_model * n_logits,)
         if transform is not None:
             fields["transform"] = not transform.weights.is_identity
             head += (d_model,) if transform.bias is not None else ()

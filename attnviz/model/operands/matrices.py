@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from attnviz.errors import FieldError, must_be
 from attnviz.model.memo import WeakMemo
-from attnviz.model.spec.block import FeedForward, FeedForwardRole, Transform, Vocabulary
+from attnviz.model.spec.block import Classes, FeedForward, FeedForwardRole, Transform, Vocabulary
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.latent import LatentRole
 from attnviz.model.spec.parts import Role, Vectors, is_transposed
@@ -100,9 +100,17 @@ def token_ids(vocabulary: Vocabulary) -> dict[str, int]:
 
 
 def output_tokens(experiment: Experiment | Site) -> tuple[str, ...]:
-    """Token of each column of the logits: the vocabulary's tokens, or the distinct ones of the document."""
+    """Names of the columns of the logits: classes, a vocabulary's tokens, or the distinct ones here."""
     known = experiment.vocabulary
-    return vocabulary(experiment)[0] if known is None or experiment.readout != "vocabulary" else known.tokens
+    if known is None or experiment.readout != "vocabulary":
+        return vocabulary(experiment)[0]
+    return known.tokens if known.classes is None else known.classes.labels
+
+
+def classes_of(experiment: Experiment | Site) -> Classes | None:
+    """The classes whose logits are read out; None for another read-out, or none."""
+    known = experiment.vocabulary
+    return known.classes if known is not None and experiment.readout == "vocabulary" else None
 
 
 def vocabulary(experiment: Experiment | Site) -> tuple[tuple[str, ...], tuple[int, ...]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from attnviz.model.operands.latent import latent_width
-from attnviz.model.operands.matrices import output_tokens
+from attnviz.model.operands.matrices import classes_of, output_tokens
 from attnviz.model.positions import changes, is_additive, rope_of
 from attnviz.model.spec.block import Block
 from attnviz.model.spec.site import Site
@@ -130,7 +130,7 @@ def _after_attention(block: Block | None) -> Stages:
 
 
 def _read_out(site: Site) -> Stages:
-    is_read = site.readout != "none"
+    is_read, classes = site.readout != "none", classes_of(site)
     known = site.vocabulary
     transform = known.transform if known is not None and site.readout == "vocabulary" else None
     return _used(
@@ -138,7 +138,7 @@ def _read_out(site: Site) -> Stages:
         transform_hidden=transform is not None,
         transform_normed=transform is not None and transform.norm is not None,
         logits=is_read,
-        probabilities=is_read,
+        probabilities=is_read and (classes is None or classes.distribution),
     )
 
 

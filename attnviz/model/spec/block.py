@@ -19,6 +19,7 @@ from attnviz.model.spec.value import Value, check_drawn, require
 
 __all__ = [
     "Block",
+    "Classes",
     "FeedForward",
     "Norm",
     "Transform",
@@ -36,7 +37,9 @@ ActivationKind = Literal[
     "identity",
     "clamped_swish",
     "quick_gelu",
+    "tanh",
 ]
+ClassReading = Literal["first", "last", "each"]
 FeedForwardRole = Literal["gate", "up", "down", "router"]
 Weights = Identity | Seeded | Explicit
 
@@ -317,6 +320,28 @@ class Transform(Value, frozen=True):
             self.norm.check_size(f"{field}.norm", d_model)
 
 
+class Classes(Value, frozen=True):
+    """The classes of a classifier, whose logits stand in the place of those of the vocabulary's tokens.
+
+    `reads` is the position whose logits a classifier reports; the stage has those of every token. Without
+    `distribution` the logits are scores by themselves (a regression, several classes at once, the ends of an
+    answer), and no softmax follows.
+    """
+
+    where: ClassVar[str] = "vocabulary.classes."
+
+    labels: Annotated[tuple[str, ...], Field(N_("Classes"), N_("Names of the classes, one for each logit"))]
+    reads: Annotated[
+        ClassReading, Field(N_("Reported position"), N_("Position whose logits the classifier reports"))
+    ] = "each"
+    distribution: Annotated[
+        bool, Field(N_("Probabilities of classes"), N_("Adds the softmax of the logits"))
+    ] = True
+
+    def check(self) -> None:
+        require(bool(self.labels), f"{self.where}labels", [], must_be("a list of one class or more"))
+
+
 class Vocabulary(Value, frozen=True):
     """A model's vocabulary: texts of its tokens, their embedding, and its read-out to logits.
 
@@ -325,7 +350,7 @@ class Vocabulary(Value, frozen=True):
     embedding if `unembedding` is null. Each text is one token; `begin` is the one before every text, `end`
     the one after which a text is over, and `pieces` define the tokenisation; without them, `tokenizer` is the
     text of the model's own tokenizer.json, which the package tokenizers runs. With a `transform` the output
-    passes through that before W_U.
+    passes through that before W_U. With `classes` W_U is (d_model, class), and no token is generated.
     """
 
     where: ClassVar[str] = "vocabulary."
@@ -355,6 +380,9 @@ class Vocabulary(Value, frozen=True):
         Transform | None,
         Field(N_("Transform"), N_("A linear map, an activation and a norm before the vocabulary")),
     ] = None
+    classes: Annotated[
+        Classes | None, Field(N_("Classes"), N_("Classes of a classifier, in the place of the tokens"))
+    ] = None
 
     def check(self) -> None:
         n = len(self.tokens)
@@ -362,10 +390,12 @@ class Vocabulary(Value, frozen=True):
         one_each = Message("must have {n} rows, one for each token", n=n)
         require(rows == n, "vocabulary.embedding", Message("{n} rows", n=rows), one_each)
         if self.unembedding is not None:
-            found = self.unembedding.shape
-            fitting = must_be(size((d_model, n)))
-            require(found == (d_model, n), "vocabulary.unembedding", size(found), fitting)
-        check_row("vocabulary.bias", self.bias, n)
+            found, wanted = self.unembedding.shape, (d_model, self.n_logits)
+            require(found == wanted, "vocabulary.unembedding", size(found), must_be(size(wanted)))
+        elif self.classes is not None:
+            own = must_be("a matrix with vocabulary.classes")
+            raise FieldError("vocabulary.unembedding", None, own)
+        check_row("vocabulary.bias", self.bias, self.n_logits)
         if self.transform is not None:
             self.transform.check_size("vocabulary.transform", d_model)
         known = must_be("one of vocabulary.tokens, or null")
@@ -381,3 +411,8 @@ class Vocabulary(Value, frozen=True):
         if len(set(self.tokens)) < n:
             token = next(token for token, count in Counter(self.tokens).items() if count > 1)
             raise FieldError("vocabulary.tokens", twice(token), Message("must contain each text once"))
+
+    @property
+    def n_logits(self) -> int:
+        """Number of logits of a token: of the classes, or of all tokens."""
+        return len(self.tokens if self.classes is None else self.classes.labels)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from experiments import SPREAD, small
+from experiments import DECODED, small
 from msgspec.structs import replace
 
 from attnviz.engines import program
@@ -85,9 +85,9 @@ def test_a_prompt_makes_what_its_tokens_made_one_by_one(
     assert apart(step_by_step, at_once, len(step_by_step.steps)) < 1e-13
 
 
-@pytest.mark.parametrize("name", sorted(SPREAD.keys() - WITHOUT_LOGITS))
+@pytest.mark.parametrize("name", sorted(DECODED.keys() - WITHOUT_LOGITS))
 def test_the_prefill_of_every_mechanism_equals_its_steps(name: str) -> None:
-    given = SPREAD[name]
+    given = DECODED[name]
     one_by_one = decode(ENGINES[0], replace(given, writing=None))
     at_once = decode(ENGINES[0], writes(given, FullCache(), 1))
     assert at_once.steps[0].prefill == range(given.n_queries)

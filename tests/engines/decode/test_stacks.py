@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import ENGINE_IDS
-from experiments import SPREAD, STACKS
+from experiments import DECODED, STACKS
 from first_layer import with_fields
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -32,7 +32,7 @@ from attnviz.model.spec.positions import Learned
 from attnviz.model.spec.sampling import Sampling, StopConditions
 
 TOLERANCE = {"float64": 1e-12, "float32": 2e-5}
-CASES = {**SPREAD, **STACKS}
+CASES = {**DECODED, **STACKS}
 NEAR: dict[str, Any] = {"rtol": 1e-8, "atol": 1e-9}
 
 MOST_SCORE = 1e4

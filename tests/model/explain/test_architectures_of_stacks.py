@@ -62,7 +62,7 @@ def numbers(experiment: Experiment) -> int:
     if vocabulary is not None:
         count += vocabulary.embedding.array.size
         count += 0 if vocabulary.unembedding is None else vocabulary.unembedding.array.size
-        count += 0 if vocabulary.bias is None else len(vocabulary.tokens)
+        count += 0 if vocabulary.bias is None else vocabulary.n_logits
         transform = vocabulary.transform
         if transform is not None:
             norm = transform.norm

@@ -73,8 +73,12 @@ def _identical(reading: Reading, cell: Cell, source: str) -> Line:
 
 def _notes(activation: str, z: Term) -> tuple[Pieces, ...]:
     """The special value of an activation at minus infinity."""
-    is_limit = z.value == -math.inf and activation not in ("relu", "sigmoid", "identity")
+    is_limit = z.value == -math.inf and activation in MULTIPLIED
     return (words(_("the limit of the activation: −∞ × 0 has no value")),) if is_limit else ()
+
+
+MULTIPLIED = ("gelu", "gelu_tanh", "silu", "quick_gelu")
+"""Activations that multiply z by a share of it, which is 0 at −∞."""
 
 
 def _gated(activation: str, gate: Term, up: Term) -> Pieces:
@@ -111,6 +115,10 @@ def _quick_gelu(z: Term) -> Pieces:
     return (z, Text(" ÷ (1 + exp(−1.702 × "), *guarded(z), Text("))"))
 
 
+def _tanh(z: Term) -> Pieces:
+    return (Text("tanh("), z, Text(")"))
+
+
 def _identity(z: Term) -> Pieces:
     return (z,)
 
@@ -123,6 +131,7 @@ _ACTIVATED: dict[str, Callable[[Term], Pieces]] = {
     "sigmoid": _sigmoid,
     "identity": _identity,
     "quick_gelu": _quick_gelu,
+    "tanh": _tanh,
 }
 """Each activation with a number in it."""
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from attnviz.i18n import _
+from attnviz.i18n import N_, _
 from attnviz.model.explain.arithmetic.reading import Floats, Reading, stage_symbol
 from attnviz.model.explain.arithmetic.terms import (
     Line,
@@ -52,7 +52,7 @@ def _of_vocabulary(reading: Reading, cell: Cell, known: Vocabulary) -> Line:
     numbers: Pieces = (Series(len(o), item),)
     result = float(np.sum(o * w))
     if known.bias is not None:
-        bias = float(row_array(known.bias, len(known.tokens))[cell.column])
+        bias = float(row_array(known.bias, known.n_logits)[cell.column])
         numbers += (Text(" + "), *guarded(constant(bias, f"b_U[{cell.column}]")))
         result += bias
     if known.logit_scale != 1.0:
@@ -63,10 +63,22 @@ def _of_vocabulary(reading: Reading, cell: Cell, known: Vocabulary) -> Line:
         cap = constant(known.cap, _("cap"))
         numbers = (cap, Text(" × tanh(("), *numbers, Text(") ÷ "), cap, Text(")"))
         result = known.cap * math.tanh(result / known.cap)
-    is_tied = known.unembedding is None
-    notes = (words(_("W_U is the embedding, transposed")),) if is_tied else ()
     steps = (words(logit_letters(known, stage_symbol(output.stage))), numbers)
-    return Line((reading.link(cell),), steps, reading.number(cell), result, notes)
+    return Line((reading.link(cell),), steps, reading.number(cell), result, _notes(known))
+
+
+REPORTED: dict[str, str] = {
+    "first": N_("the classifier reports the logits of the first token"),
+    "last": N_("the classifier reports the logits of the last token"),
+}
+"""The note on a logit of a class, where one position counts."""
+
+
+def _notes(known: Vocabulary) -> tuple[Pieces, ...]:
+    if known.unembedding is None:
+        return (words(_("W_U is the embedding, transposed")),)
+    reads = "" if known.classes is None else known.classes.reads
+    return (words(_(REPORTED[reads])),) if reads in REPORTED else ()
 
 
 def _of_similarity(reading: Reading, cell: Cell) -> Line:
