@@ -43,7 +43,7 @@ def load(
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> Document:
     """Read a document: a `.safetensors` file, one that carries the document it was made of (a figure, a page,
-    a notebook of this program), or JSON whatever else its name ends in.
+    a table of this program), or JSON whatever else its name ends in.
 
     `progress` receives the read share of a large document; an exception from it ends the reading. A document
     that points at its checkpoint finds it where it was or beside itself, or else in `checkpoint`.

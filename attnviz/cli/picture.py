@@ -12,7 +12,7 @@ from attnviz.cli.style import add_style
 from attnviz.errors import FieldError, must_be, whole_number
 from attnviz.i18n import _
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.view import DRAWN, Quantity, Ranges, View
+from attnviz.model.spec.view import DRAWN, Cell, Quantity, Ranges, View
 
 if TYPE_CHECKING:
     from attnviz.figures.subject import Subject
@@ -46,6 +46,9 @@ def add_picture(command: ArgumentParser) -> None:
     )
     query = _("one query, 0 the first; with lines also all (default: the view's)")
     command.add_argument("--query", metavar="N|all", help=query)
+    command.add_argument(
+        "--key", metavar="N", help=_("the key beside the query, 0 the first, in a picture of a pair")
+    )
     step = _("the step of a decoding, 0 the first (default: the view's)")
     command.add_argument("--step", metavar="N", help=step)
     add_style(command)
@@ -86,22 +89,32 @@ def subject_of(known: Document, trace: Trace, options: Namespace) -> Subject:
     if options.query is not None:
         view = _with_query(view, options.query)
     if options.step is not None:
-        view = _with_step(view, options.step)
+        view = replace(view, step=_position("step", options.step))
     chosen = options.stage, head(options.head), options.site
+    if options.key is not None:
+        view = _with_key(view, _position("key", options.key), chosen[1])
     return Subject(trace, view, *chosen, title=_(known.title), caption=_(known.caption))
 
 
-def _with_step(view: View, text: str) -> View:
-    """The view at a step of the decoding, counted from 0."""
+def _position(name: str, text: str) -> int:
+    """A place counted from 0."""
     if not text.isascii() or not text.isdigit():
-        raise FieldError("step", text, whole_number(0))
-    return replace(view, step=int(text))
+        raise FieldError(name, text, whole_number(0))
+    return int(text)
+
+
+def _with_key(view: View, key: int, head: object) -> View:
+    """The view whose query and head stand beside a key."""
+    one = head if isinstance(head, int) else view.head
+    return replace(view, locked=Cell("weights", view.query, key, one))
 
 
 def _with_query(view: View, text: str) -> View:
-    """The view whose lines start from one query, counted from 0, or from all of them."""
+    """The view whose lines and pairs start from one query, counted from 0, or whose lines start from all."""
     if text == "all":
         return replace(view, lines=replace(view.lines, queries="all"))
     if not text.isascii() or not text.isdigit():
         raise FieldError("query", text, must_be("a whole number of at least 0, or 'all'"))
-    return replace(view, query=int(text), lines=replace(view.lines, queries="one"))
+    query = int(text)
+    locked = view.locked if query == view.query else None
+    return replace(view, query=query, lines=replace(view.lines, queries="one"), locked=locked)

@@ -16,12 +16,14 @@ from attnviz.cli.table import COMMANDS
 from attnviz.cli.words import Help, speak
 from attnviz.errors import about, message_of
 from attnviz.i18n import LANGUAGES, _, set_language
+from attnviz.model.io.carriers.table import CARRYING
+from attnviz.model.io.files import JSON_SUFFIX, TENSORS_SUFFIX
 from attnviz.version import __version__
 
 REFUSED, INTERRUPTED, PIPE_CLOSED = 2, 130, 141
 """Exit codes: wrong input or no room for the output; Ctrl+C; the reader of standard output closed it."""
 
-SUFFIXES = (".json", ".safetensors", ".png", ".svg", ".pdf", ".html", ".gif", ".ipynb")
+SUFFIXES = (JSON_SUFFIX, TENSORS_SUFFIX, *CARRYING)
 """Suffixes of the files that open: documents, and what carries one."""
 
 

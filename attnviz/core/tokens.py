@@ -24,6 +24,9 @@ SPLITTINGS = (
     Splitting("byte", N_("byte")),
 )
 
+_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd]")
+"""Characters of Chinese and Japanese, which are written without spaces between words."""
+
 _BYTE = re.compile(r"⟨([0-9A-F]{2})⟩")
 
 
@@ -67,6 +70,12 @@ def guess_splitting(tokens: tuple[str, ...]) -> str:
     if len(tokens) > 1 and all(len(_characters(token)) == 1 for token in tokens):
         return "character"
     return "word"
+
+
+def is_unspaced(text: str) -> bool:
+    """True for a text whose words no spaces divide: at least half of it is Chinese or Japanese."""
+    inner = text.strip()
+    return " " not in inner and len(inner) > 1 and 2 * len(_UNSPACED.findall(inner)) >= len(inner)
 
 
 def _characters(text: str) -> tuple[str, ...]:

@@ -67,9 +67,13 @@ class Subject:
 
     @property
     def pair(self) -> Pair:
-        """The query, the key and the head in focus: those of the locked cell, else of the view."""
+        """The query, the key and the head in focus: the chosen head, else those of the locked cell, or of the
+        view.
+        """
         seen = self.document(Document(self.trace.experiment, self.view))
-        return pair_looked_at(replace(seen, view=replace(seen.view, site=self.shown_site.name)), None)
+        found = pair_looked_at(replace(seen, view=replace(seen.view, site=self.shown_site.name)), None)
+        last = self.shown_site.experiment.heads.n_heads - 1
+        return Pair(min(self.head, last), found.query, found.key) if isinstance(self.head, int) else found
 
     @property
     def checked_stage(self) -> str:

@@ -104,6 +104,7 @@ ACTIONS: tuple[ActionRow, ...] = (
     ActionRow("copy_picture", N_("Copy picture"), "export", ("Ctrl+Shift+C",), "copy", separated=True),
     ActionRow("copy_table", N_("Copy table"), "export", ("Ctrl+Alt+C",)),
     ActionRow("copy_python", N_("Copy as Python"), "export", ("Ctrl+Alt+P",)),
+    ActionRow("copy_shell", N_("Copy as shell"), "export"),
     ActionRow("what_is_this", N_("What is this?"), "help", ("?",)),
     ActionRow("shortcuts", N_("Keyboard shortcuts"), "help", ("F1",), "help"),
     ActionRow("about", N_("About attnviz"), "help"),

@@ -21,7 +21,7 @@ from attnviz.gui.store import Store
 from attnviz.i18n import _, current_language
 from attnviz.model.edit.chapters import Chapter
 from attnviz.model.errors.titles import in_words
-from attnviz.model.io.carriers.table import CARRIER_BY_SUFFIX
+from attnviz.model.io.carriers.table import CARRYING, is_carrier
 from attnviz.model.io.files import (
     INLINE_NUMBERS,
     JSON_SUFFIX,
@@ -46,13 +46,25 @@ EMPTY_WIDTH = 8
 """Features of a token of an empty document."""
 SUFFIXES = (JSON_SUFFIX, TENSORS_SUFFIX)
 """Suffixes of document files."""
-OPENED = (*SUFFIXES, *CARRIER_BY_SUFFIX)
-"""Suffixes of the files that open: documents, and figures and pages that carry theirs."""
+OPENED = (*SUFFIXES, *CARRYING)
+"""Suffixes of the files that open: documents, and figures, pages and tables that carry theirs."""
 
 
 def title_of(preset_id: str) -> str:
     """The title of a preset, a message."""
     return next(preset.title for preset in PRESETS if preset.id == preset_id)
+
+
+def proposed_name(document: Document) -> str:
+    """A file name from the title of a document, a preset or a model: without what no file may have."""
+    title = re.sub(r'[\x00-\x1f<>:"/\\|?*]+', " ", _(document.title))
+    stem = visible(" ".join(title.split())).strip(". ")[:MOST_NAMED] or _("attention")
+    return stem + suffix_of(document.experiment)
+
+
+def suffix_of(experiment: Experiment) -> str:
+    """Suffix of the file of a document with this experiment."""
+    return TENSORS_SUFFIX if number_count(experiment) > INLINE_NUMBERS else JSON_SUFFIX
 
 
 class Documents(QObject):
@@ -152,7 +164,7 @@ class Documents(QObject):
             return
 
         def done(found: tuple[Document, Stamp | None]) -> None:
-            if path.suffix.lower() in CARRIER_BY_SUFFIX:  # saving must not replace a picture
+            if is_carrier(path):  # saving must not replace a picture
                 self._store.open(found[0])
                 self.said.emit(_("Opened the document of {file}").format(file=visible(path.name)))
                 return
@@ -222,9 +234,9 @@ class Documents(QObject):
 
     def save_as(self, start: Path | None = None) -> bool:
         """Ask for a file, `start` or the document's own unless the person names another, and write to it."""
-        start = start or self._store.path or Path(self._name() + self._suffix())
+        start = start or self._store.path or Path(proposed_name(self._store.document))
         if start.suffix.lower() == JSON_SUFFIX:
-            start = start.with_suffix(self._suffix())
+            start = start.with_suffix(suffix_of(self._store.experiment))
         name, _kind = QFileDialog.getSaveFileName(
             self._window, _("Save the document"), str(start), _documents_filter(SUFFIXES)
         )
@@ -232,14 +244,14 @@ class Documents(QObject):
         if (
             name and not path.suffix
         ):  # the file dialog has asked about another name than the one that is written
-            path = path.with_name(path.name + self._suffix())
+            path = path.with_name(path.name + suffix_of(self._store.experiment))
             if path.exists() and not self._may_replace(path):
                 return False
         return bool(name) and self._write(path)
 
     def save_with_weights(self) -> bool:
         """Ask for a file, and write the document with all weights of its model: it needs no checkpoint."""
-        start = (self._store.path or Path(self._name())).with_suffix(TENSORS_SUFFIX)
+        start = (self._store.path or Path(proposed_name(self._store.document))).with_suffix(TENSORS_SUFFIX)
         name, _kind = QFileDialog.getSaveFileName(
             self._window, _("Save with weights"), str(start), _documents_filter((TENSORS_SUFFIX,))
         )
@@ -248,16 +260,6 @@ class Documents(QObject):
         path = Path(name) if Path(name).suffix else Path(name).with_suffix(TENSORS_SUFFIX)
         self._packed.add(path)
         return self._write(path)
-
-    def _name(self) -> str:
-        """A file name from the document's title: of a preset, of a model; without what no file may have."""
-        title = re.sub(r'[\x00-\x1f<>:"/\\|?*]+', " ", _(self._store.document.title))
-        return visible(" ".join(title.split())).strip(". ")[:MOST_NAMED] or _("attention")
-
-    def _suffix(self) -> str:
-        """Suffix of a file for the document."""
-        is_large = number_count(self._store.experiment) > INLINE_NUMBERS
-        return TENSORS_SUFFIX if is_large else JSON_SUFFIX
 
     def _may_replace(self, path: Path) -> bool:
         question = _("{file} exists. Replace it?").format(file=visible(path.name))
@@ -366,8 +368,11 @@ class Documents(QObject):
         text = _("The document is not saved.") + "\n\n" + sentence
         box = self._box("not_saved_box", _("Unsaved"), text)
         box.setIcon(QMessageBox.Icon.Warning)
-        is_wrong = path.suffix and path.suffix.lower() not in (TENSORS_SUFFIX, self._suffix())
-        other = path.with_suffix(self._suffix()) if is_wrong else path
+        is_wrong = path.suffix and path.suffix.lower() not in (
+            TENSORS_SUFFIX,
+            suffix_of(self._store.experiment),
+        )
+        other = path.with_suffix(suffix_of(self._store.experiment)) if is_wrong else path
         is_offered = is_wrong and not other.exists()
         offer = _("Save as {file}").format(file=other.name) if is_offered else _("Save as…")
         if self._ask(box, offer) != QMessageBox.StandardButton.Save:

@@ -432,6 +432,10 @@ class Handlers(QObject):
         self._exporter.copy_python()
 
     @Slot()
+    def on_copy_shell(self) -> None:
+        self._exporter.copy_shell()
+
+    @Slot()
     def on_what_is_this(self) -> None:
         self.what_is_this.toggle()
 

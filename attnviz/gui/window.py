@@ -221,6 +221,7 @@ class Window(QMainWindow):
             "draws": self._watch_draws,
             "mechanism": self._watch_mechanism,
             "text": self._watch_text,
+            "tokens": self._watch_tokens,
         }
         if panel in watches:
             watches[panel]()
@@ -263,6 +264,13 @@ class Window(QMainWindow):
         self._compare_live.pinned_changed.connect(self._show_pinned)
         panel.export_wanted.connect(self._export_comparison)
         self._show_pinned()
+
+    def _watch_tokens(self) -> None:
+        from attnviz.gui.panels.tokens import TokensPanel
+
+        panel = self.panels["tokens"]
+        assert isinstance(panel, TokensPanel)
+        panel.said.connect(self.status.say)
 
     def _watch_cost(self) -> None:
         from attnviz.gui.live.timing import TimedLive

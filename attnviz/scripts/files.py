@@ -8,7 +8,7 @@ from pathlib import Path
 from attnviz.errors import InputError, about, suffix_error
 from attnviz.model.io.carriers.record import Record
 from attnviz.model.io.carriers.table import carrying
-from attnviz.model.io.files import record_of, replace_file
+from attnviz.model.io.files import record_of, replace_files
 from attnviz.model.spec.document import Document
 from attnviz.scripts.library import Library
 from attnviz.scripts.notebook import notebook
@@ -33,7 +33,7 @@ def save_script(
     file = Path(path)
     check_suffix(file, (SCRIPT, NOTEBOOK))
     made = program(document, library, wanted)
-    return write_program(program_files(made, file, record or record_of(document)))
+    return replace_files(program_files(made, file, record or record_of(document)))
 
 
 def program_files(made: Program, file: Path, record: Record) -> dict[Path, bytes]:
@@ -45,13 +45,6 @@ def program_files(made: Program, file: Path, record: Record) -> dict[Path, bytes
         text = made.text('Path(__file__).with_suffix(".npz")')
     data = carrying(text.encode(), file.suffix.lower(), record)
     return {file: data} if made.storage.fits_inside else {file: data, arrays: made.storage.npz()}
-
-
-def write_program(files: dict[Path, bytes]) -> tuple[Path, ...]:
-    """Write the arrays first, so that a program never stands without them; returns the paths."""
-    for path, data in reversed(files.items()):
-        replace_file(path, data)
-    return tuple(files)
 
 
 def check_suffix(file: Path, suffixes: tuple[str, ...]) -> None:

@@ -21,6 +21,8 @@ import attnviz
 from attnviz.checkpoints.presets import PRESETS, grouped_presets, load_preset
 from attnviz.model.captions import plain_caption
 from attnviz.model.edit.edits import set_vectors
+from attnviz.model.io.carriers.table import files_carrying
+from attnviz.model.io.files import record_of, replace_files
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 BUTTON = QMessageBox.StandardButton
@@ -365,6 +367,16 @@ def test_a_dropped_figure_opens_its_document_without_its_file(desk: Desk, tmp_pa
     assert desk.store.experiment == document.experiment
     assert desk.store.document.view.stage == "scores"
     assert desk.store.path is None  # saving must not replace the picture
+
+
+def test_a_dropped_table_opens_its_document_without_its_file(desk: Desk, tmp_path: Path) -> None:
+    document = load_preset("dog-bites-man")
+    record = record_of(document)
+    for path in replace_files(files_carrying(b"", tmp_path / "c.csv", record)):
+        desk.store.open(load_preset("toy-attention"))
+        assert drop(desk, path)
+        desk.settle()
+        assert desk.store.document == document and desk.store.path is None
 
 
 def test_recent_files_are_listed_latest_first_with_plain_names(desk: Desk, tmp_path: Path) -> None:

@@ -6,13 +6,20 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
+from attnviz.checkpoints.stories import record_of
 from attnviz.cli.command import Command
-from attnviz.cli.options import add_document, document, written
+from attnviz.cli.options import add_document, command_line, document, written
 from attnviz.cli.options import head as parse_head
 from attnviz.cli.picture import add_gradient, computed
 from attnviz.errors import FieldError, InputError, Message, about, must_be, suffix_error, whole_number
 from attnviz.i18n import N_, _
 from attnviz.model.io.tables import MOST_DIGITS, TABLE_BY_ID, TABLES, TableFormat
+
+CARRIED = N_(
+    "A file carries the document and opens in attnviz: Markdown and LaTeX in a comment at the end, NPZ in an "
+    "array named attnviz, CSV in the file of its metadata beside it (CSV on the Web, W3C): "
+    "weights.csv-metadata.json. Standard output has the table alone."
+)
 
 
 def add(command: ArgumentParser) -> None:
@@ -32,7 +39,8 @@ def run(options: Namespace) -> int:
     """Write one head of a stage."""
     from attnviz.figures.content import chosen_heads
     from attnviz.figures.subject import Subject
-    from attnviz.model.io.files import replace_file
+    from attnviz.model.io.carriers.table import files_carrying
+    from attnviz.model.io.files import replace_files
     from attnviz.model.io.tables import Table, table_bytes
     from attnviz.model.stages import STAGE_BY_ID
 
@@ -48,7 +56,9 @@ def run(options: Namespace) -> int:
     if options.output is None:
         sys.stdout.write(data.decode("utf-8").removeprefix("\ufeff").replace("\r\n", "\n"))
     else:
-        written(options.output, lambda: replace_file(Path(options.output), data))
+        record = record_of(subject.document(known), command_line())
+        files = files_carrying(data, Path(options.output), record)
+        written(options.output, lambda: replace_files(files))
     return 0
 
 
@@ -77,4 +87,4 @@ def _digits(text: str | None) -> int | None:
     return int(text)
 
 
-COMMAND = Command("table", N_("write a stage as a table"), add, run)
+COMMAND = Command("table", N_("write a stage as a table"), add, run, CARRIED)

@@ -180,6 +180,10 @@ def _copy_python(window: Window, target: Target) -> None:
     window.handlers.on_copy_python()
 
 
+def _copy_shell(window: Window, target: Target) -> None:
+    window.handlers.on_copy_shell()
+
+
 def _is_picture(window: Window, target: Target) -> bool:
     return bool(target.stage) or target.head >= 0
 
@@ -272,6 +276,7 @@ ROWS: tuple[ContextRow, ...] = (
     ContextRow("export", _says(N_("Export this as a figure…")), _is_picture, _export, separated=True),
     ContextRow("copy_picture", _says(N_("Copy picture")), _is_picture, _copy_picture),
     ContextRow("copy_python", _says(N_("Copy as Python")), _is_picture, _copy_python),
+    ContextRow("copy_shell", _says(N_("Copy as shell")), _is_picture, _copy_shell),
     ContextRow("help", _says(N_("What is this?")), _is_panel, _explain_target, separated=True),
     ContextRow("enlarge", _enlarge_text, _is_panel, _enlarge),
     ContextRow("export_panel", _panel_text, _is_panel, _export_panel),

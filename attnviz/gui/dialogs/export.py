@@ -37,8 +37,10 @@ from attnviz.figures.subject import ALL_SITES
 from attnviz.gui.dialogs.preview import Preview
 from attnviz.gui.export.choices import CHOICE_BY_NAME, CHOICES, At, ChoiceRow
 from attnviz.gui.export.kinds.sequence import MOVING
+from attnviz.gui.export.names import file_name
+from attnviz.gui.export.shell import Command, command_of
 from attnviz.gui.export.source import Choice, Made, Source
-from attnviz.gui.export.table import EXPORT_BY_ID, EXPORTS, PIXELS, Export
+from attnviz.gui.export.table import EXPORT_BY_ID, EXPORTS, PIXELS, Export, FileKind
 from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.settings import Settings
@@ -68,8 +70,8 @@ class _Field:
     error: QLabel
 
 
-Ask = Callable[[QWidget, Export, Choice], Path | None]
-"""Asks for the file of an export; None: not now."""
+Ask = Callable[[QWidget, FileKind, str], Path | None]
+"""Asks for a file of a kind, whose proposed name is a text; None: not now."""
 
 
 class ExportDialog(QDialog):
@@ -253,11 +255,15 @@ class ExportDialog(QDialog):
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
         self._copy = buttons.addButton(_("Copy"), QDialogButtonBox.ButtonRole.ActionRole)
         self._copy.setObjectName("export_copy_button")
+        self._copy_shell = buttons.addButton(_("Copy as shell"), QDialogButtonBox.ButtonRole.ActionRole)
+        self._copy_shell.setObjectName("export_shell_button")
         self._save = buttons.addButton(_("Save…"), QDialogButtonBox.ButtonRole.ActionRole)
         self._save.setObjectName("export_save_button")
-        self._copy.setAutoDefault(False)
+        for button in (self._copy, self._copy_shell):
+            button.setAutoDefault(False)
         self._save.setDefault(True)
         self._copy.clicked.connect(self._on_copy)
+        self._copy_shell.clicked.connect(self._on_copy_shell)
         self._save.clicked.connect(self._on_save)
         buttons.rejected.connect(self.reject)
         return buttons
@@ -332,14 +338,12 @@ class ExportDialog(QDialog):
         """Fill a list with the values that it has now."""
         at = self._at()
         items = row.items(self._source, at)
-        values = [value for value, _label in items]
-        kept = str(control.currentData() or "")
-        wanted = kept if is_kept and kept in values else row.present(self._source, at)
+        kept = str(control.currentData() or "") if is_kept else ""
         control.blockSignals(True)
         control.clear()
         for value, label in items:
             control.addItem(label, value)
-        control.setCurrentIndex(max(0, control.findData(wanted if wanted in values else "weights")))
+        control.setCurrentIndex(max(0, control.findData(row.value(self._source, at, kept))))
         control.setEnabled(len(items) > 1)
         control.blockSignals(False)
 
@@ -419,8 +423,8 @@ class ExportDialog(QDialog):
         self._preview.show_file(made.shown)
         count = f"{sum(map(len, made.files)):,}"
         several = _("{n} files, {count} bytes").format(n=len(made.files), count=count)
-        self._note.setText(several if len(made.files) > 1 else _("{count} bytes").format(count=count))
-        _ink(self._note, active_theme().muted)
+        size = several if len(made.files) > 1 else _("{count} bytes").format(count=count)
+        self._say(size, active_theme().muted)
         if self._is_saving:
             self._accept()
 
@@ -433,8 +437,7 @@ class ExportDialog(QDialog):
         if isinstance(error, FieldError) and error.path in self._offered():
             self._say_errors({error.path: in_words(error)})
         else:
-            self._note.setText(in_words(failure_message(error)))
-            _ink(self._note, active_theme().error)
+            self._say(in_words(failure_message(error)), active_theme().error)
         if not is_expected(error):
             raise error
 
@@ -467,7 +470,7 @@ class ExportDialog(QDialog):
         assert self._shown is not None
         self._is_saving = False
         row, choice, made = self._shown
-        self.path = self._ask(self, row, choice)
+        self.path = self._ask(self, row.format(choice.format), file_name(self._source, row, choice))
         if self.path is not None:
             self.made = made
             self.accept()
@@ -483,6 +486,29 @@ class ExportDialog(QDialog):
         else:
             QGuiApplication.clipboard().setImage(QImage.fromData(self._preview.picture))
         self._note.setText(_("Copied."))
+
+    @Slot()
+    def _on_copy_shell(self) -> None:
+        """Copy the command that makes the file."""
+        row, choice, source = self.export, self.choice, self._source
+
+        def job(token: CancelToken) -> Command:
+            return command_of(source, row, choice)
+
+        self._scheduler.submit(job, self._on_command, self._on_no_command, key="copy")
+
+    def _on_command(self, command: Command) -> None:
+        QGuiApplication.clipboard().setText(command.text)
+        self._say(command.said, active_theme().muted)
+
+    def _on_no_command(self, error: BaseException) -> None:
+        self._say(in_words(failure_message(error)), active_theme().error)
+        if not is_expected(error):
+            raise error
+
+    def _say(self, sentence: str, color: str) -> None:
+        self._note.setText(sentence)
+        _ink(self._note, color)
 
     def done(self, result: int) -> None:
         """Close; a file still in progress is dropped, and the settings are remembered."""

@@ -57,7 +57,8 @@ def _nothing(source: Source, at: At) -> str:
 class ChoiceRow:
     """One option: its values in a list, and the one that the view has; a text or a switch has that alone.
 
-    `hint` stands in an empty text. `decides`: other options offer other values for each of its own.
+    `hint` stands in an empty text. `decides`: other options offer other values for each of its own. `flag` is
+    the option of the shell, if it has one of its own.
     """
 
     name: str
@@ -67,6 +68,13 @@ class ChoiceRow:
     control: Control = "choice"
     hint: str = ""
     decides: bool = False
+    flag: str = ""
+
+    def value(self, source: Source, at: At, kept: str = "") -> str:
+        """The value that is chosen at first: `kept`, that of the view, or the weights, if it is offered."""
+        values = [value for value, _label in self.items(source, at)]
+        found = kept if kept in values else self.present(source, at)
+        return found if found in values or not values else "weights"
 
 
 def _sites(source: Source, at: At) -> Items:
@@ -156,7 +164,7 @@ def _places_of_a(source: Source, at: At) -> Items:
 
 CHOICES: tuple[ChoiceRow, ...] = (
     ChoiceRow("panel", N_("Panel"), _panels, lambda source, at: next(iter(source.panels), "")),
-    ChoiceRow("over", N_("Over"), _overs, lambda source, at: DECODE, decides=True),
+    ChoiceRow("over", N_("Over"), _overs, lambda source, at: DECODE, decides=True, flag="--over"),
     ChoiceRow("path", N_("Path"), present=lambda source, at: "vectors[0][0]", control="text"),
     ChoiceRow("first", N_("From"), present=lambda source, at: _span(source, at)[0], control="text"),
     ChoiceRow("last", N_("To"), present=lambda source, at: _span(source, at)[1], control="text"),
@@ -167,30 +175,47 @@ CHOICES: tuple[ChoiceRow, ...] = (
         _spacings,
         lambda source, at: "ratios" if _span(source, at)[2] else "steps",
     ),
+    ChoiceRow("fps", N_("Pictures per second"), control="text", hint=f"{FPS:g}", flag="--fps"),
+    ChoiceRow("picture", N_("Picture"), _pictures, _picture, decides=True, flag="--kind"),
+    ChoiceRow("site", N_("Attention"), _sites, lambda source, at: at.site.name, decides=True, flag="--site"),
     ChoiceRow(
-        "fps",
-        N_("Pictures per second"),
-        control="text",
-        hint=f"{FPS:g}",
+        "stage",
+        N_("Stage"),
+        _stages,
+        lambda source, at: source.document.view.stage,
+        decides=True,
+        flag="--stage",
     ),
-    ChoiceRow("picture", N_("Picture"), _pictures, _picture, decides=True),
-    ChoiceRow("site", N_("Attention"), _sites, lambda source, at: at.site.name, decides=True),
-    ChoiceRow("stage", N_("Stage"), _stages, lambda source, at: source.document.view.stage, decides=True),
-    ChoiceRow("head", N_("Head"), _heads, _head),
-    ChoiceRow("query", N_("Query"), _queries, lambda source, at: str(source.document.view.query)),
-    ChoiceRow("step", N_("Step"), present=lambda source, at: str(source.document.view.step), control="text"),
-    ChoiceRow("alignment", N_("Align tokens"), _alignments, lambda source, at: ALIGNMENTS[0].id),
+    ChoiceRow("head", N_("Head"), _heads, _head, flag="--head"),
+    ChoiceRow(
+        "query", N_("Query"), _queries, lambda source, at: str(source.document.view.query), flag="--query"
+    ),
+    ChoiceRow(
+        "step",
+        N_("Step"),
+        present=lambda source, at: str(source.document.view.step),
+        control="text",
+        flag="--step",
+    ),
+    ChoiceRow(
+        "alignment", N_("Align tokens"), _alignments, lambda source, at: ALIGNMENTS[0].id, flag="--align"
+    ),
     ChoiceRow("of_a", N_("Head of A"), _places_of_a, lambda source, at: "pinned"),
     ChoiceRow(
-        "orientation", N_("Orientation"), _orientations, lambda source, at: source.document.view.orientation
+        "orientation",
+        N_("Orientation"),
+        _orientations,
+        lambda source, at: source.document.view.orientation,
+        flag="--orientation",
     ),
     ChoiceRow(
         "range",
         N_("Range"),
         lambda source, at: [(row.id, _(row.label)) for row in RANGES],
         lambda source, at: source.document.view.range_of(at.stage),
+        flag="--range",
     ),
-    ChoiceRow("digits", N_("Digits"), control="text", hint=N_("every digit")),
-    ChoiceRow("slides", N_("Slides of 16:9"), control="switch"),
+    ChoiceRow("digits", N_("Digits"), control="text", hint=N_("every digit"), flag="--digits"),
+    ChoiceRow("slides", N_("Slides of 16:9"), control="switch", flag="--slides"),
 )
 CHOICE_BY_NAME = {row.name: row for row in CHOICES}

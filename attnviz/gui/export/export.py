@@ -15,11 +15,14 @@ from attnviz.core.progress import Check
 from attnviz.core.text import visible
 from attnviz.engines.decode.run import Decoding
 from attnviz.errors import InputError, Message, about
+from attnviz.figures.figure import kind_of
 from attnviz.figures.sequences.frames import Engines
 from attnviz.figures.subject import Subject
 from attnviz.gui.dialogs.export import ExportDialog
-from attnviz.gui.export.source import Choice, Made, Source
-from attnviz.gui.export.table import EXPORT_BY_ID, Export
+from attnviz.gui.documents import proposed_name
+from attnviz.gui.export.shell import Command, command_of, present_choice
+from attnviz.gui.export.source import Made, Source
+from attnviz.gui.export.table import EXPORT_BY_ID, FileKind
 from attnviz.gui.export.widget import picture
 from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.live.compare.requests import Pinned
@@ -101,6 +104,8 @@ class Exporter(QObject):
             seen,
             drawn,
             self.lesson(),
+            self._store.path or Path(proposed_name(self._store.document)),
+            self._store.path is not None and not self._store.chapters.present.is_modified,
         )
 
     def _other(self) -> Callable[[Check], Subject] | None:
@@ -176,6 +181,22 @@ class Exporter(QObject):
         QGuiApplication.clipboard().setText(text)
         self.said.emit(_("Copied the document as Python to the clipboard."))
 
+    def copy_shell(self) -> None:
+        """Copy the command that draws the present picture to the clipboard."""
+        if self._trace() is None:
+            return
+        source = self.source({})
+        row = EXPORT_BY_ID[kind_of(Subject(source.trace, source.document.view))]
+
+        def job(token: CancelToken) -> Command:
+            return command_of(source, row, present_choice(source, row))
+
+        self._scheduler.submit(job, self._on_command, self._on_not_copied, key="copy")
+
+    def _on_command(self, command: Command) -> None:
+        QGuiApplication.clipboard().setText(command.text)
+        self.said.emit(command.said)
+
     def _on_table(self, text: str) -> None:
         QGuiApplication.clipboard().setText(text)
         self.said.emit(_("Copied the table to the clipboard."))
@@ -203,11 +224,10 @@ class Exporter(QObject):
         if not is_expected(error):
             raise error
 
-    def _ask(self, parent: QWidget, row: Export, choice: Choice) -> Path | None:
-        """A file name from the user, with the suffix of the format unless one was typed."""
-        kind = row.format(choice.format)
-        start = str(self._folder / f"{self._name(row, choice)}{kind.suffix}")
+    def _ask(self, parent: QWidget, kind: FileKind, proposed: str) -> Path | None:
+        """A file name from the user, with the suffix of its kind unless one was typed."""
         filters = f"{_(kind.title)} (*{kind.suffix})"
+        start = str(self._folder / proposed)
         text, _kind = QFileDialog.getSaveFileName(parent, _("Export"), start, filters)
         if not text:
             return None
@@ -216,10 +236,6 @@ class Exporter(QObject):
             path = path.with_name(path.name + kind.suffix)
         self._folder = path.parent
         return path
-
-    def _name(self, row: Export, choice: Choice) -> str:
-        lesson = self.lesson()
-        return lesson.id if row.id == "lesson" and lesson is not None else name_of(row, choice, self._stage())
 
     def _trace(self) -> Trace | None:
         if self._store.shown_trace is None:
@@ -236,17 +252,6 @@ class Exporter(QObject):
         theme: Theme = active_theme()
         view = self._store.document.view
         return None if trace is None else stage_content(self._store.drawn_site, view, self._stage(), theme)
-
-
-def name_of(row: Export, choice: Choice, stage: str) -> str:
-    """A file name: the panel, or the attention, the stage and the kind of picture."""
-    if choice.text("panel"):
-        return choice.text("panel")
-    what = choice.text("stage") or stage
-    over = choice.text("over")
-    kind = over.replace(".", "-") if over else row.id if row.id not in ("stage", "table") else ""
-    parts = choice.text("site"), what if "stage" in row.options else "", kind
-    return ".".join(part for part in parts if part)
 
 
 def _engines(trace: Trace, view: View) -> Engines:

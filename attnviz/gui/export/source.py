@@ -35,7 +35,8 @@ class Source:
     comparison.
 
     `panels` are the panels in sight, `lesson` is the open one; `drawn` are the gradients that pictures show
-    in place of the trace.
+    in place of the trace. `file` is the document's file, or the one that is proposed for it; `is_saved`: it
+    has the document as it is.
     """
 
     document: Document
@@ -47,6 +48,8 @@ class Source:
     panels: Mapping[str, Panel] = field(default_factory=dict)
     drawn: Trace | None = None
     lesson: Lesson | None = None
+    file: Path = Path("attention.json")
+    is_saved: bool = False
 
 
 @dataclass(frozen=True)

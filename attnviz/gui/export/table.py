@@ -60,7 +60,8 @@ class Export:
 
     `make` runs in the worker, or with `in_window` where it may paint; it raises `ValueError` for an option
     that is no value. `why_not` says why a state has none. `idle` names the options that do nothing beside the
-    chosen values of others and the format.
+    chosen values of others and the format. `words` are those of the command that makes the same file, and
+    `format_flag` is its option for the format, where the suffix does not tell it; none: the window alone.
     """
 
     id: str
@@ -71,6 +72,8 @@ class Export:
     why_not: Callable[[Source], Message | None] = _always
     in_window: bool = False
     idle: Callable[[Callable[[str], str]], set[str]] = _none_idle
+    words: tuple[str, ...] = ()
+    format_flag: str = ""
 
     def format(self, id_: str) -> FileKind:
         """The format of that id, or the first one."""
@@ -117,12 +120,14 @@ def _of_kind(kind: Kind) -> Export:
         (*kind.options, *(("alignment", "of_a") if is_pair else ()), *_AROUND),
         partial(figure, kind.id),
         partial(why_no_figure, kind),
+        words=() if is_pair else ("render",) if kind.id == "stage" else ("render", "--kind", kind.id),
     )
 
 
 def _as_python(id_: str, title: str, suffix: str) -> Export:
     formats = tuple(FileKind(row.id, row.title, suffix) for row in LIBRARIES)
-    return Export(id_, title, formats, (), partial(as_python, suffix))
+    words = ("script", "--notebook") if suffix == NOTEBOOK else ("script",)
+    return Export(id_, title, formats, (), partial(as_python, suffix), words=words, format_flag="--with")
 
 
 EXPORTS: tuple[Export, ...] = (
@@ -138,6 +143,7 @@ EXPORTS: tuple[Export, ...] = (
         ),
         sequence,
         idle=idle_options,
+        words=("animate",),
     ),
     Export(
         "table",
@@ -145,8 +151,12 @@ EXPORTS: tuple[Export, ...] = (
         tuple(FileKind(row.id, row.title, row.suffix) for row in TABLES),
         ("site", "stage", "head", "digits"),
         table,
+        words=("table",),
+        format_flag="--format",
     ),
-    Export("page", N_("Page for a browser"), (FileKind("html", "HTML", ".html"),), (), _page),
+    Export(
+        "page", N_("Page for a browser"), (FileKind("html", "HTML", ".html"),), (), _page, words=("page",)
+    ),
     _as_python("script", N_("Python script"), SCRIPT),
     _as_python("notebook", N_("Notebook"), NOTEBOOK),
     Export(
@@ -156,6 +166,7 @@ EXPORTS: tuple[Export, ...] = (
         ("slides",),
         lesson,
         why_no_lesson,
+        words=("lesson", "export"),
     ),
     Export("panel", N_("Panel as shown"), PICTURES, ("panel",), _panel, _why_no_panel, in_window=True),
 )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from msgspec.structs import replace
-from PySide6.QtCore import QSize, Slot
+from PySide6.QtCore import QSize, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
+from attnviz.core.tokens import is_unspaced
 from attnviz.errors import FieldError, Message
 from attnviz.gui.forms.marks import Mark
 from attnviz.gui.live.pointer import Pointer
@@ -43,6 +46,8 @@ class TokensPanel(Panel):
     """
 
     follows = ("query",)
+    said = Signal(str)
+    """One sentence: the way in which a text is cut, where it was not chosen."""
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
@@ -57,6 +62,8 @@ class TokensPanel(Panel):
         self._is_own = False
         self._cut: tuple[tuple[str, ...], str] = ((), "")
         """The tokens that were last made here, and the way in which they were cut."""
+        self._by: Literal["tokens", "text", "user"] = "tokens"
+        """The one who chose the splitting: the document's tokens, the typed text, or the user."""
         self.chips = TokenChips()
         self.chips.setObjectName("token_chips")
         self.chips.clicked.connect(self._on_chosen)
@@ -104,6 +111,7 @@ class TokensPanel(Panel):
             is_chosen = self._is_own or self._cut == (tokens, self._splitting.value())
             if reads_anew or not (is_chosen or self._line.hasFocus()):
                 self._splitting.set_value(likely_splitting(new.experiment))
+                self._by = "tokens"
             self._show_text(new.experiment)
         if old is None or old.view.query != new.view.query:
             self.chips.set_selected(min(new.view.query, len(tokens) - 1))
@@ -169,8 +177,20 @@ class TokensPanel(Panel):
             self.store.rejected.emit(error)
             return ()
 
+    def _guess(self, text: str) -> None:
+        """Cut Chinese without spaces into characters, unless the user chose another way."""
+        way, cut = self._splitting.value(), is_unspaced(text)
+        if self._by != "user" and way == "word" and cut:
+            self._by = "text"
+            self._splitting.set_value("character")
+            self.said.emit(_("A text without spaces is split into characters; “split by” changes it."))
+        elif self._by == "text" and way == "character" and not cut:
+            self._by = "tokens"
+            self._splitting.set_value("word")
+
     @Slot(str)
     def _on_text(self, text: str) -> None:
+        self._guess(text)
         tokens = self._split(text, self._splitting.value())
         if not tokens:
             return  # the last tokens stay until new ones exist
@@ -196,6 +216,7 @@ class TokensPanel(Panel):
 
     @Slot(str)
     def _on_splitting(self, splitting: str) -> None:
+        self._by = "user"
         experiment = self.store.experiment
         text = self._line.text() or join_text(experiment, experiment.tokens, splitting)
         tokens = self._split(text, splitting)

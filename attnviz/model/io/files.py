@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from attnviz.errors import InputError, Message, MessageError, about, message_of, suffix_error
 from attnviz.model.io.carriers.record import Record, Suppliers
-from attnviz.model.io.carriers.table import CARRIER_BY_SUFFIX, MOST_BYTES, carried
+from attnviz.model.io.carriers.table import is_carrier, record_in
 from attnviz.model.io.json_text import MAX_TEXT, document_from, parse, write
 from attnviz.model.io.tensors import Progress, no_progress, read_tensors, write_tensors
 from attnviz.model.spec.arrays import Matrix
@@ -62,7 +62,7 @@ def load(
     linked: Linked = nothing_linked,
 ) -> Document:
     """Read a document: a `.safetensors` file, one that carries the document it was made of (a figure, a page,
-    a notebook of this program), or JSON whatever else its name ends in.
+    a table of this program), or JSON whatever else its name ends in.
 
     `progress` receives the read share of a large document; an exception from it ends the reading. `shipped`
     supplies matrices that a carried document names, `linked` those of the checkpoint that a document points
@@ -144,8 +144,8 @@ def _read(file: Path, progress: Progress, shipped: Suppliers, linked: Linked) ->
     suffix = file.suffix.lower()
     if suffix == TENSORS_SUFFIX:
         return read_tensors(file, progress, linked)
-    if suffix in CARRIER_BY_SUFFIX:
-        return _carried(file, suffix, shipped, linked)
+    if is_carrier(file):
+        return record_in(file).restored(shipped, linked)
     with file.open("rb") as stream:
         data = stream.read(MAX_TEXT + 1)
     if len(data) > MAX_TEXT:
@@ -163,15 +163,6 @@ def _read(file: Path, progress: Progress, shipped: Suppliers, linked: Linked) ->
             Message("The text must be UTF-8; byte {place:,} is not.", place=error.start)
         ) from None
     return document_from(parse(text), {}, linked)
-
-
-def _carried(file: Path, suffix: str, shipped: Suppliers, linked: Linked) -> Document:
-    """The document in a picture or a page."""
-    if file.stat().st_size > MOST_BYTES:
-        raise InputError(
-            Message("A file with a document must have at most {most:,} bytes; got more.", most=MOST_BYTES)
-        )
-    return carried(file.read_bytes(), suffix).restored(shipped, linked)
 
 
 def record_of(document: Document, command: str = "", shipped: Mapping[Matrix, str] | None = None) -> Record:
@@ -286,6 +277,13 @@ def replace_file(
             temporary.unlink()
         raise
     _sync_folder(target.parent)
+
+
+def replace_files(files: dict[Path, bytes]) -> tuple[Path, ...]:
+    """Write several files, the last one first: the first never stands alone. Returns the paths."""
+    for path, data in reversed(files.items()):
+        replace_file(path, data)
+    return tuple(files)
 
 
 def _remove_abandoned(folder: Path, stem: str) -> None:

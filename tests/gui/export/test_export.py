@@ -39,7 +39,7 @@ from attnviz.gui.export.choices import CHOICES
 from attnviz.gui.export.export import MOST_COPIED, Exporter
 from attnviz.gui.export.source import Choice
 from attnviz.gui.export.strokes import with_plain_strokes
-from attnviz.gui.export.table import EXPORT_BY_ID, EXPORTS, PIXELS, Export
+from attnviz.gui.export.table import EXPORT_BY_ID, EXPORTS, PIXELS, FileKind
 from attnviz.gui.export.widget import framed, picture, widget_bytes
 from attnviz.gui.look.fonts import load_fonts
 from attnviz.gui.look.theme import LIGHT
@@ -90,7 +90,7 @@ class Bench:
         self.exporter.said.connect(self.said.append)
         self.exporter.failed.connect(lambda error: failed.append(str(error)))
 
-    def answers(self, parent: QWidget, row: Export, choice: Choice) -> Path | None:
+    def answers(self, parent: QWidget, kind: FileKind, proposed: str) -> Path | None:
         """The answer to the question for a file."""
         return self.answer
 
@@ -514,9 +514,11 @@ def test_a_table_is_shown_as_it_is_written(
     qtbot.waitUntil(lambda: dialog._shown is not None)
     text = dialog.findChild(QPlainTextEdit, "export_text")
     assert dialog._shown is not None
-    assert text.toPlainText() == dialog._shown[2].data.decode()
+    bare = text.toPlainText()
+    assert bare.startswith(r"\begin{bmatrix}") and bare.endswith("\\end{bmatrix}\n")
+    assert dialog._shown[2].data.decode().startswith(f"{bare}% The document of this file")
     dialog._on_copy()
-    assert QGuiApplication.clipboard().text().startswith(r"\begin{bmatrix}")
+    assert QGuiApplication.clipboard().text() == bare
     box(dialog, "digits").setText("99")
     error = dialog.findChild(QLabel, "export_digits_error")
     qtbot.waitUntil(lambda: "from 0 to 17; got '99'." in error.text())

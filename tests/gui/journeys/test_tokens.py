@@ -125,6 +125,7 @@ def test_the_same_text_is_cut_in_other_ways_and_back(
     desk: Desk, option: str, tokens: tuple[str, ...]
 ) -> None:
     retype(desk, "小阳!")
+    desk.choose("splitting_segmented", "word")
     assert desk.store.experiment.tokens == ("小阳!",)
     desk.choose("splitting_segmented", option)
     assert desk.store.experiment.tokens == tokens

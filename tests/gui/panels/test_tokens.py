@@ -43,6 +43,29 @@ def test_the_cut_is_guessed_from_the_tokens(qtbot: QtBot) -> None:
     assert bench.find(DragNumber, "n_tokens_field").value() == 3
 
 
+def type_text(bench: PanelBench[TokensPanel], text: str) -> tuple[str, ...]:
+    line(bench).setText(text)
+    line(bench).textEdited.emit(text)
+    return bench.store.experiment.tokens
+
+
+def test_chinese_without_spaces_is_cut_into_characters_until_the_user_chooses(qtbot: QtBot) -> None:
+    bench = make(qtbot, "dog-bites-man")
+    said: list[str] = []
+    bench.panel.said.connect(said.append)
+    assert type_text(bench, "猫坐在垫子上。") == tuple("猫坐在垫子上。") and splitting(bench) == "character"
+    assert said == ["A text without spaces is split into characters; “split by” changes it."]
+    assert type_text(bench, "猫 坐在 垫子 上") == ("猫", "坐在", "垫子", "上") and splitting(bench) == "word"
+    assert type_text(bench, "attention 注意") == ("attention", "注意")
+    assert type_text(bench, "狗咬人") == tuple("狗咬人")
+    button = bench.find(Segmented, "splitting_segmented")
+    button.changed.emit("word")
+    button.set_value("word")
+    assert type_text(bench, "狗咬了人") == ("狗咬了人",) and splitting(bench) == "word"
+    bench.store.edit(set_tokens, ("a", "word"))
+    assert type_text(bench, "人咬狗") == tuple("人咬狗") and len(said) == 3
+
+
 def test_an_edit_elsewhere_does_not_touch_a_line_that_says_the_same(qtbot: QtBot) -> None:
     bench = make(qtbot, "dog-bites-man")
     line(bench).setText("dog   bites man ")

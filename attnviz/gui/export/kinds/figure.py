@@ -27,7 +27,8 @@ def figure(kind: str, source: Source, choice: Choice, check: Check) -> Made:
     """A figure that carries its document; the preview is the same drawing as pixels."""
     style, subject = choice.style, _subject(kind, source, choice, check)
     if choice.format == CSV:
-        return as_text(contrast_csv(contrast_of(subject), check).encode("utf-8-sig", "backslashreplace"))
+        text = contrast_csv(contrast_of(subject), check).encode("utf-8-sig", "backslashreplace")
+        return as_text(text, f".{CSV}", record_of(subject.document(source.document)))
     made = figure_of(kind, subject, style)
     check()
     plain = figure_bytes(made, choice.format, dpi=style.dpi)

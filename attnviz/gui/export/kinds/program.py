@@ -8,7 +8,8 @@ from attnviz.checkpoints.stories import record_of
 from attnviz.core.progress import Check
 from attnviz.gui.export.kinds.table import shortened
 from attnviz.gui.export.source import Choice, Made, Source
-from attnviz.scripts.files import program_files, write_program
+from attnviz.model.io.files import replace_files
+from attnviz.scripts.files import program_files
 from attnviz.scripts.library import LIBRARIES
 from attnviz.scripts.script import program
 
@@ -26,6 +27,6 @@ def as_python(suffix: str, source: Source, choice: Choice, check: Check) -> Made
     text = made.text('Path(__file__).with_suffix(".npz")')
 
     def write(contents: tuple[bytes, ...], path: Path) -> tuple[Path, ...]:
-        return write_program(program_files(made, path, record))
+        return replace_files(program_files(made, path, record))
 
     return Made(tuple(files.values()), shortened(text), text, write)

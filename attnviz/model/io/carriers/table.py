@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from attnviz.errors import InputError, Message
-from attnviz.model.io.carriers import gif, markup, mp4, notebook, pdf, png, script
+from attnviz.model.io.carriers import csvw, gif, markup, mp4, notebook, npz, pdf, png
+from attnviz.model.io.carriers.comment import LATEX, MARKDOWN, PYTHON
 from attnviz.model.io.carriers.record import Record, unpacked
 
 MOST_BYTES = 256 * 2**20
@@ -30,9 +32,19 @@ CARRIERS = (
     Carrier(".gif", gif.put, gif.find),
     Carrier(".mp4", mp4.put, mp4.find),
     Carrier(".ipynb", notebook.put, notebook.find),
-    Carrier(".py", script.put, script.find),
+    Carrier(".py", PYTHON.put, PYTHON.find),
+    Carrier(".tex", LATEX.put, LATEX.find),
+    Carrier(".md", MARKDOWN.put, MARKDOWN.find),
+    Carrier(".npz", npz.put, npz.find),
 )
 CARRIER_BY_SUFFIX = {row.suffix: row for row in CARRIERS}
+CARRYING = (*CARRIER_BY_SUFFIX, csvw.CSV)
+"""Suffixes of the files that open although they are no documents."""
+
+
+def is_carrier(path: Path) -> bool:
+    """True for a file that may carry a document, by its name."""
+    return path.suffix.lower() in CARRIER_BY_SUFFIX or csvw.is_of_table(path)
 
 
 def carrying(data: bytes, suffix: str, record: Record) -> bytes:
@@ -41,12 +53,50 @@ def carrying(data: bytes, suffix: str, record: Record) -> bytes:
     return data if row is None else row.put(data, record.packed())
 
 
+def files_carrying(data: bytes, path: Path, record: Record) -> dict[Path, bytes]:
+    """The file with a record in it; a CSV table is unchanged, and its record is in a file beside it."""
+    if path.suffix.lower() == csvw.CSV:
+        return {path: data, csvw.place(path): csvw.metadata(path.name, record)}
+    return {path: carrying(data, path.suffix.lower(), record)}
+
+
+def record_in(path: Path) -> Record:
+    """The record of a file for which `is_carrier` is true.
+
+    Raises `InputError` if it has none, and if it is damaged or too large; `OSError` if it cannot be read.
+    """
+    if csvw.is_of_table(path):
+        return _beside(path)
+    return carried(_read(path), path.suffix.lower())
+
+
+def _beside(path: Path) -> Record:
+    """The record of a CSV table."""
+    place = csvw.place(path)
+    if not place.is_file():
+        raise InputError(
+            Message("The document of a table stands beside it in {file}, which must exist.", file=place.name)
+        )
+    return _unpacked(csvw.find(_read(place)))
+
+
+def _read(path: Path) -> bytes:
+    if path.stat().st_size > MOST_BYTES:
+        raise InputError(
+            Message("A file with a document must have at most {most:,} bytes; got more.", most=MOST_BYTES)
+        )
+    return path.read_bytes()
+
+
 def carried(data: bytes, suffix: str) -> Record:
     """The record in a file's bytes, of one of the suffixes of `CARRIERS`.
 
     Raises `InputError` if it has none, and if it is damaged.
     """
-    text = CARRIER_BY_SUFFIX[suffix].find(data)
+    return _unpacked(CARRIER_BY_SUFFIX[suffix].find(data))
+
+
+def _unpacked(text: bytes | None) -> Record:
     if text is None:
         raise InputError(Message("The file must carry a document, as files of attnviz do; got none in it."))
     return unpacked(text)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import ast
 import base64
+import io
 import json
+import re
 import struct
 import zlib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,10 +22,11 @@ from PIL import Image
 import attnviz
 from attnviz.checkpoints.presets import load_preset as load_any
 from attnviz.model.io.carriers.record import FORMAT, MOST_CARRIED, Record, unpacked
-from attnviz.model.io.carriers.table import CARRIERS, carried, carrying
-from attnviz.model.io.files import DocumentError, load, record_of
+from attnviz.model.io.carriers.table import CARRIERS, carried, carrying, files_carrying
+from attnviz.model.io.files import DocumentError, load, record_of, replace_files
 from attnviz.model.io.json_text import MAX_TEXT
 from attnviz.model.io.presets import load_preset
+from attnviz.model.io.tables import TABLES, Table, table_bytes
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import SeededVectors
 
@@ -44,12 +49,17 @@ def figure(suffix: str) -> Callable[[Path], bytes]:
     return made
 
 
+def table(format_id: str, folder: Path) -> bytes:
+    return table_bytes(Table.of(attnviz.run(load_preset("toy-attention")).only, "weights"), format_id, 3)
+
+
 PLAIN: dict[str, Callable[[Path], bytes]] = {
     ".gif": gif,
     ".html": lambda folder: b"<!DOCTYPE html>\n<html><head></head><body><p>x</p></body></html>\n",
     ".ipynb": lambda folder: json.dumps({"cells": [], "metadata": {}, "nbformat": 4}).encode(),
     ".mp4": lambda folder: struct.pack(">I4s4sI", 16, b"ftyp", b"isom", 0),
     ".py": lambda folder: b"# a script\nprint(1)\n",
+    **{row.suffix: partial(table, row.id) for row in TABLES},
     **{suffix: figure(suffix) for suffix in (".png", ".svg", ".pdf")},
 }
 
@@ -71,6 +81,64 @@ def test_a_script_with_a_record_is_the_same_program() -> None:
     made = carrying(plain, ".py", record_of(DOCUMENT))
     assert ast.dump(ast.parse(made)) == ast.dump(ast.parse(plain))
     assert max(map(len, made.splitlines())) <= 100
+
+
+def test_a_csv_table_stays_as_it_is_beside_its_metadata(tmp_path: Path) -> None:
+    file, plain = tmp_path / "made.csv", table("csv", tmp_path)
+    written = replace_files(files_carrying(plain, file, record_of(DOCUMENT)))
+    assert [path.name for path in written] == ["made.csv", "made.csv-metadata.json"]
+    assert file.read_bytes() == plain
+    assert [load(path) for path in written] == [DOCUMENT, DOCUMENT]
+    fields = json.loads(written[1].read_text("utf-8"))
+    assert (fields["@context"], fields["url"]) == ("http://www.w3.org/ns/csvw", "made.csv")
+    assert fields["dc:creator"] == f"attnviz {attnviz.__version__}" and fields["dc:title"] == DOCUMENT.title
+    written[1].write_text("[]")
+    with pytest.raises(DocumentError, match=r"made\.csv: The file must be the metadata of a table in JSON\."):
+        load(file)
+    written[1].unlink()
+    with pytest.raises(DocumentError, match=r"made\.csv: .* in made\.csv-metadata\.json, which must exist\."):
+        load(file)
+
+
+def test_tables_with_a_record_have_the_same_numbers(tmp_path: Path) -> None:
+    for suffix in (".tex", ".md"):
+        plain = PLAIN[suffix](tmp_path)
+        made = carrying(plain, suffix, record_of(DOCUMENT))
+        assert made.startswith(plain)
+        comment = made.removeprefix(plain).decode()
+        if suffix == ".tex":  # an empty line would end a formula
+            assert all(line.startswith("% ") for line in comment.splitlines())
+        else:
+            assert re.fullmatch(r"\n<!-- (?s:(?!--).)*-->\n", comment)
+    plain, made = PLAIN[".npz"](tmp_path), carrying(PLAIN[".npz"](tmp_path), ".npz", record_of(DOCUMENT))
+    with np.load(io.BytesIO(plain)) as first, np.load(io.BytesIO(made), allow_pickle=False) as second:
+        assert set(second.files) == {*first.files, "attnviz"} and second["attnviz"].shape == ()
+        for name in first.files:
+            np.testing.assert_array_equal(first[name], second[name])
+
+
+def crafted(**arrays: Any) -> bytes:
+    stream = io.BytesIO()
+    np.savez(stream, **arrays)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (b"PK\3\4", "must be whole and hold arrays of NumPy"),
+        (crafted(values=np.eye(2)), "must carry a document"),
+        (crafted(attnviz=np.eye(2)), "it is damaged"),
+        (crafted(attnviz=np.array([b"a", b"b"])), "it is damaged"),
+        (crafted(attnviz=np.array([{}], dtype=object)), "it is damaged"),
+        (crafted(attnviz=np.array(b"a" * 100))[:150], "must be whole"),
+    ],
+)
+def test_crafted_arrays_are_refused_in_a_sentence(tmp_path: Path, data: bytes, sentence: str) -> None:
+    file = tmp_path / "a.npz"
+    file.write_bytes(data)
+    with pytest.raises(DocumentError, match=sentence):
+        load(file)
 
 
 def test_pictures_with_a_record_show_the_same_picture(tmp_path: Path) -> None:

@@ -1,0 +1,29 @@
+"""The proposed name of a file."""
+
+from __future__ import annotations
+
+from attnviz.gui.export.source import Choice, Source
+from attnviz.gui.export.table import Export
+
+
+def file_name(source: Source, row: Export, choice: Choice) -> str:
+    """A name with its suffix: the lesson, the panel, or the attention, the stage and the kind of picture."""
+    return f"{_stem(source, row, choice)}{row.format(choice.format).suffix}"
+
+
+def _stem(source: Source, row: Export, choice: Choice) -> str:
+    if row.id == "lesson" and source.lesson is not None:
+        return source.lesson.id
+    if choice.text("panel"):
+        return choice.text("panel")
+    over = choice.text("over")
+    kind = over.replace(".", "-") if over else row.id if row.id not in ("stage", "table") else ""
+    stage = choice.text("stage") or _stage(source)
+    parts = choice.text("site"), stage if "stage" in row.options else "", kind
+    return ".".join(part for part in parts if part)
+
+
+def _stage(source: Source) -> str:
+    """The stage of the view, or the weights where the attention lacks it."""
+    view = source.document.view
+    return view.stage if view.stage in source.trace.shown(view.site).stages else "weights"

@@ -1,0 +1,190 @@
+"""The command of the shell that makes an export: `attnviz` with the document, the place and the options."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from attnviz.checkpoints.presets import PRESETS, load_preset
+from attnviz.core.progress import never_cancelled
+from attnviz.errors import InputError, Message
+from attnviz.figures.options import OPTIONS
+from attnviz.gui.export.choices import CHOICES, At
+from attnviz.gui.export.kinds.sequence import over_of
+from attnviz.gui.export.names import file_name
+from attnviz.gui.export.source import Choice, Source
+from attnviz.gui.export.table import Export
+from attnviz.i18n import _, current_language
+from attnviz.model.links import LINED
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.view import View
+
+PAIR = ("plane", "positions", "dials")
+"""Pictures of a query with a key."""
+FOLLOWED = Message("No command makes a picture of a step: leave the step, or export the sequence.")
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command, and the file that the document must be saved in before it runs, if any."""
+
+    text: str
+    unsaved: str = ""
+
+    @property
+    def said(self) -> str:
+        """A sentence about it on the clipboard."""
+        if self.unsaved:
+            return _("Copied the command. It reads {file}: save the document there.").format(
+                file=self.unsaved
+            )
+        return _("Copied the command to the clipboard.")
+
+
+@dataclass(frozen=True)
+class _Known:
+    """The word for a document, the view with which it opens, and the name of a file that must be saved."""
+
+    word: str
+    view: View
+    unsaved: str = ""
+
+
+def command_of(source: Source, row: Export, choice: Choice) -> Command:
+    """The command that makes the file of a row. Raises `InputError` where the shell has none."""
+    if not row.words:
+        raise InputError(Message("The shell has no command for this file; only the window makes it."))
+    if source.trace.experiment != source.document.experiment:
+        raise InputError(FOLLOWED)
+    known = _known(source) if row.id != "lesson" else _lesson(source)
+    options = [*_options(source, row, choice), *_key(source, known, row, choice)]
+    words = ["attnviz", *_language(), *row.words, known.word, *options]
+    return Command(shlex.join([*words, "-o", file_name(source, row, choice)]), known.unsaved)
+
+
+def present_choice(source: Source, row: Export) -> Choice:
+    """The choice that the dialog opens with: the place in sight, and the usual style."""
+    site = source.trace.shown(source.document.view.site)
+    wanted = source.document.view.stage
+    at = At(row.id, site, wanted if wanted in site.stages else site.stages[-1])
+    offered = set(row.options) - (set() if len(source.trace.sites) > 1 else {"site"})
+    found = {one.name: one.value(source, at) for one in CHOICES if one.name in offered}
+    for option in OPTIONS:
+        if option.field in row.options and option.control == "switch":
+            found[option.field] = "on" if option.default else "off"
+    found["theme"] = source.theme
+    return Choice(row.formats[0].id, tuple(found.items()))
+
+
+def _language() -> list[str]:
+    """The language of the titles, where it is not that of most machines."""
+    return [] if current_language() == "en" else ["--language", current_language()]
+
+
+def _lesson(source: Source) -> _Known:
+    assert source.lesson is not None
+    return _Known(source.lesson.id, source.document.view)
+
+
+def _known(source: Source) -> _Known:
+    """The preset that the document is, or its file."""
+    preset = preset_of(source.document)
+    if preset is not None:
+        return _Known(preset, load_preset(preset).view)
+    return _Known(str(source.file), source.document.view, "" if source.is_saved else source.file.name)
+
+
+def preset_of(document: Document) -> str | None:
+    """Id of the preset that a document is, whatever place of it is shown."""
+    for row in PRESETS:
+        if row.title == document.title:
+            found = load_preset(row.id)
+            if found.experiment == document.experiment and _rest(found.view) == _rest(document.view):
+                return row.id
+    return None
+
+
+def _rest(view: View) -> View:
+    """The part of a view that no option of the shell sets."""
+    kept = {name: getattr(view, name) for name in ("plane", "projection", "keys")}
+    return replace(View(), **kept, lines=replace(view.lines, queries="one"))
+
+
+def _options(source: Source, row: Export, choice: Choice) -> list[str]:
+    """The options of the command: the engine, the quantity, the place, what was chosen, the style."""
+    return [
+        *_engine(source, row),
+        *_quantity(source, row),
+        *_chosen(row, choice),
+        *_picture(source, row, choice),
+        *_style(choice),
+    ]
+
+
+def _engine(source: Source, row: Export) -> Iterator[str]:
+    trace = source.trace
+    if row.words[0] not in ("script", "lesson") and trace.engine != "numpy":
+        yield from ("--engine", trace.engine, "--device", trace.device)
+
+
+def _quantity(source: Source, row: Export) -> Iterator[str]:
+    view = source.document.view
+    if source.drawn is not None and "range" in row.options and view.quantity != "value" and view.target:
+        yield from ("--target", view.target, "--show", view.quantity)
+
+
+def _chosen(row: Export, choice: Choice) -> Iterator[str]:
+    """The choices of the state, each with its option."""
+    if row.format_flag:
+        yield from (row.format_flag, choice.format)
+    for option in CHOICES:
+        text = choice.text(option.name)
+        if not option.flag or not text or (option.name == "query" and _drawn(row, choice) in PAIR):
+            continue
+        if option.name == "over":
+            yield from (option.flag, over_of(choice))
+        elif option.control != "switch":
+            yield from (option.flag, text)
+        elif text == "on":
+            yield option.flag
+
+
+def _drawn(row: Export, choice: Choice) -> str:
+    """Id of the kind of picture."""
+    return choice.text("picture") or row.id
+
+
+def _key(source: Source, known: _Known, row: Export, choice: Choice) -> Iterator[str]:
+    """The query of a picture of a pair, and the key where the document opens with another locked cell."""
+    if _drawn(row, choice) not in PAIR:
+        return
+    subject = choice.subject(source, never_cancelled)
+    opened = known.view.locked if known.view.query == subject.view.query else None
+    if subject.view.locked == opened:
+        yield from ("--query", str(subject.view.query))
+    else:
+        yield from ("--query", str(subject.pair.query), "--key", str(subject.pair.key))
+
+
+def _picture(source: Source, row: Export, choice: Choice) -> Iterator[str]:
+    """The mean of the heads; or the map where the view has lines, which the shell draws by itself."""
+    picture, stage = source.document.view.picture, choice.text("stage")
+    if row.id in ("stage", "sequence") and picture == "mean" and stage in LINED:
+        yield from ("--as", "mean")
+    elif row.id == "stage" and picture == "lines":
+        yield from ("--kind", "stage")
+
+
+def _style(choice: Choice) -> Iterator[str]:
+    """The differences from the usual style."""
+    names = dict(choice.texts)
+    for option in OPTIONS:
+        text = names.get(option.field, "")
+        if option.control != "switch":
+            if text and text != str(option.default):
+                yield from (option.flag, text)
+        elif text and (text == "on") != option.default:
+            yield option.flag

@@ -1,0 +1,47 @@
+"""A record in an NPZ file: one more array beside those of the table, of one text, without pickle."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+from typing import IO
+
+import numpy as np
+
+from attnviz.errors import InputError, Message
+
+_MEMBER = "attnviz.npy"
+
+
+def put(data: bytes, text: str) -> bytes:
+    """The arrays with the record as the array `attnviz`."""
+    stream, array = io.BytesIO(data), io.BytesIO()
+    np.lib.format.write_array(array, np.array(text.encode("ascii")), allow_pickle=False)
+    with zipfile.ZipFile(stream, "a") as file:
+        file.writestr(zipfile.ZipInfo(_MEMBER), array.getvalue())
+    return stream.getvalue()
+
+
+def find(data: bytes) -> bytes | None:
+    """The text of the record, or None. Raises `InputError` for a file that is no archive of arrays."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as file:
+            if _MEMBER not in file.namelist():
+                return None
+            with file.open(_MEMBER) as stream:
+                return _text(stream)
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError):
+        raise InputError(Message("The file must be whole and hold arrays of NumPy (NPZ).")) from None
+
+
+def _text(stream: IO[bytes]) -> bytes:
+    """The bytes of an array of one text. No array is allocated: its header may claim any size."""
+    if np.lib.format.read_magic(stream) != (1, 0):
+        return b""
+    shape, _is_fortran, dtype = np.lib.format.read_array_header_1_0(stream)
+    return stream.read(min(dtype.itemsize, _MOST)) if shape == () and dtype.kind == "S" else b""
+
+
+_MOST = 2**22
+"""Bytes of the text that are read."""

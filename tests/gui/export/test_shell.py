@@ -1,0 +1,158 @@
+"""The copied command makes the file of the dialog, byte for byte."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace as with_fields
+from pathlib import Path
+
+import pytest
+from desk import Desk
+from msgspec.structs import replace
+from PySide6.QtGui import QGuiApplication, QImage
+
+import attnviz
+from attnviz.checkpoints.presets import load_preset
+from attnviz.cli import main
+from attnviz.compute.execute import execute_decoding
+from attnviz.gui.export.export import _engines
+from attnviz.gui.export.names import file_name
+from attnviz.gui.export.shell import command_of, present_choice, preset_of
+from attnviz.gui.export.source import Choice, Source
+from attnviz.gui.export.table import EXPORT_BY_ID, EXPORTS, Export
+from attnviz.i18n import set_language
+from attnviz.model.lessons.table import LESSONS, shipped_lesson
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.view import Cell
+
+CHOSEN = {
+    "width": "120mm",
+    "grey": "on",
+    "formula": "off",
+    "head": "1",
+    "query": "3",
+    "digits": "3",
+    "orientation": "queries_as_columns",
+    "over": "temperature",
+    "first": "0.5",
+    "last": "2",
+    "count": "2",
+    "step": "1",
+    "slides": "on",
+}
+
+
+def source_of(document: Document, **fields: object) -> Source:
+    trace = attnviz.run(document)
+    made = Source(
+        document,
+        trace,
+        lambda check: execute_decoding(document.experiment, None, "numpy", "auto", check),
+        _engines(trace, document.view),
+    )
+    return with_fields(made, **fields)  # type: ignore[arg-type]
+
+
+def chosen(source: Source, row: Export, format_id: str) -> Choice:
+    texts = {**dict(present_choice(source, row).texts), "width": ""}
+    texts = {name: CHOSEN.get(name, text) for name, text in texts.items()}
+    made = {**texts, "format": format_id}
+    idle = row.idle(lambda name: made.get(name, ""))
+    return Choice(format_id, tuple((n, t) for n, t in texts.items() if n in row.options and n not in idle))
+
+
+DOCUMENT = replace(
+    load_preset("grouped-query"),
+    title="mine",
+    view=replace(load_preset("grouped-query").view, locked=Cell("weights", 3, 2, 1), picture="mean", step=1),
+)
+QUICK = {"sequence": "gif", "lesson": "html"}
+"""A PDF of Qt has the time of its making."""
+COMMANDS = [
+    (row, kind.id)
+    for row in EXPORTS
+    if row.words
+    for kind in (
+        row.formats if row.id in ("stage", "table", "script") else (row.format(QUICK.get(row.id, "png")),)
+    )
+]
+
+
+@pytest.mark.parametrize(("row", "format_id"), COMMANDS, ids=[f"{row.id}-{kind}" for row, kind in COMMANDS])
+def test_the_copied_command_makes_the_same_file(
+    row: Export, format_id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = load_preset("yarn") if row.id == "dials" else DOCUMENT
+    file = attnviz.save(document, tmp_path / "mine.json")
+    lesson = shipped_lesson(next(iter(LESSONS)))
+    source = source_of(document, lesson=lesson, file=file, is_saved=True)
+    assert row.why_not(source) is None
+    choice = chosen(source, row, format_id)
+    command = command_of(source, row, choice)
+    name = file_name(source, row, choice)
+    monkeypatch.chdir(tmp_path)
+    assert command.unsaved == "" and main(shlex.split(command.text)[1:]) == 0, command.text
+    made = row.make(source, choice, lambda: None)
+    assert (tmp_path / name).read_bytes() == made.data, command.text
+
+
+def test_the_command_of_a_preset_draws_the_present_view(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    preset = load_preset("grouped-query")
+    seen = replace(preset, view=replace(DOCUMENT.view, stage="scores", head=5))
+    source = source_of(seen)
+    monkeypatch.chdir(tmp_path)
+    for row in map(EXPORT_BY_ID.__getitem__, ("stage", "plane")):
+        choice = with_fields(present_choice(source, row), format="png")
+        command = command_of(source, row, choice)
+        assert command.text.split()[:1] == ["attnviz"] and " grouped-query " in command.text
+        assert main(shlex.split(command.text)[1:]) == 0
+        made = row.make(source, choice, lambda: None).data
+        written = (tmp_path / file_name(source, row, choice)).read_bytes()
+        assert QImage.fromData(written) == QImage.fromData(made)
+        assert attnviz.load(tmp_path / file_name(source, row, choice)).experiment == preset.experiment
+
+
+def test_a_document_is_its_preset_its_file_or_one_to_be_saved(tmp_path: Path) -> None:
+    preset, row = load_preset("yarn"), EXPORT_BY_ID["stage"]
+    source = source_of(preset)
+    assert preset_of(preset) == "yarn"
+    assert command_of(source, row, present_choice(source, row)).text.startswith(
+        "attnviz render yarn --stage "
+    )
+    edited = replace(preset, experiment=replace(preset.experiment, dtype="float32"))
+    source = source_of(edited, file=tmp_path / "my text.json", is_saved=False)
+    command = command_of(source, row, present_choice(source, row))
+    assert command.text.startswith(f"attnviz render '{tmp_path}/my text.json' --stage ")
+    assert command.said == "Copied the command. It reads my text.json: save the document there."
+    saved = with_fields(source, is_saved=True)
+    assert command_of(saved, row, present_choice(source, row)).said == "Copied the command to the clipboard."
+    turned = replace(preset, view=replace(preset.view, plane=(1, 0)))
+    assert preset_of(turned) is None  # the shell has no option for the plane
+    assert preset_of(replace(preset, view=replace(preset.view, head=1, query=2))) == "yarn"
+
+
+def test_the_language_of_the_titles_is_in_the_command() -> None:
+    source, row = source_of(load_preset("yarn")), EXPORT_BY_ID["script"]
+    set_language("zh_CN")
+    words = command_of(source, row, Choice("torch", ())).text
+    assert words == "attnviz --language zh_CN script yarn --with torch -o script.py"
+
+
+@pytest.mark.parametrize("row", [row for row in EXPORTS if not row.words], ids=lambda row: row.id)
+def test_what_only_the_window_makes_has_no_command(row: Export) -> None:
+    with pytest.raises(ValueError, match="no command"):
+        command_of(source_of(load_preset("yarn")), row, Choice("svg", ()))
+
+
+def test_the_menu_copies_the_command_of_the_picture_in_sight(desk: Desk) -> None:
+    desk.store.look(stage="scores")
+    desk.window.commands["copy_shell"].trigger()
+    desk.settle()
+    text = QGuiApplication.clipboard().text()
+    assert text.startswith("attnviz render ") and "--stage scores" in text and text.endswith("-o scores.svg")
+    desk.store.look(stage="weights", picture="lines")
+    desk.window.commands["copy_shell"].trigger()
+    desk.settle()
+    assert "render --kind lines" in QGuiApplication.clipboard().text()
