@@ -72,6 +72,13 @@ def test_catalogue_has_each_message_of_the_source_and_no_other(
 
 
 @pytest.mark.parametrize("code", CODES)
+def test_filters_of_files_keep_the_parentheses_that_qt_reads(code: str, update: ModuleType) -> None:
+    filters = [message for message in update.read(po_path(code)) if "({patterns})" in str(message.id)]
+    assert len(filters) >= 3
+    assert [m.string for m in filters if not m.string.endswith(" ({patterns})")] == []
+
+
+@pytest.mark.parametrize("code", CODES)
 def test_everything_is_translated_and_keeps_its_fields(code: str, update: ModuleType) -> None:
     problems = []
     for message in update.read(po_path(code)):

@@ -1,4 +1,4 @@
-"""Several draws: the texts that one document generates with different seeds."""
+"""Several samples: the texts that one document generates with different seeds."""
 
 from __future__ import annotations
 

@@ -218,7 +218,7 @@ class Documents(QObject):
     def _ask_checkpoint(self, missing: CheckpointMissing) -> Path | None:
         """Path of the model of a document, from the user; None if nobody knows."""
         box = self._box("checkpoint_box", _("Find the model"), in_words(missing.message))
-        box.setInformativeText(_("The document has its edits, and its model lies in files of its own."))
+        box.setInformativeText(_("The document holds the edits; the model is in files of its own."))
         if self._ask(box, _("Find the model…")) != QMessageBox.StandardButton.Save:
             return None
         was = Path(missing.link.path)
@@ -272,9 +272,9 @@ class Documents(QObject):
         lost = self._store.chapters.lost_by_leaving
         names = [name_of(chapter) for chapter in lost]
         if len(lost) == 1 and lost[0].is_too_large:
-            text = _("{name} has unsaved changes, and is too large for undo to return to it.")
+            text = _("{name} has unsaved changes and is too large for undo to restore.")
             return self._may_go(lost, text.format(name=names[0]))
-        text = _("Another document leaves undo no room for these, which have unsaved changes:")
+        text = _("Opening another document makes undo forget these documents, which have unsaved changes:")
         return self._may_go(lost, text + _listed(names))
 
     def may_close(self) -> bool:
@@ -339,7 +339,7 @@ class Documents(QObject):
             log_unexpected(error)
             return self._save_elsewhere(path, in_words(message))
         if written is None:
-            self.said.emit(_("Saving was cancelled; the file is as it was"))
+            self.said.emit(_("Saving was cancelled; the file is unchanged"))
             return False
         self._store.mark_saved(written, document, stamp)
         self._remember(written)
@@ -365,8 +365,8 @@ class Documents(QObject):
 
         If only another suffix is needed, that is the file; else the user names one.
         """
-        text = _("The document is not saved.") + "\n\n" + sentence
-        box = self._box("not_saved_box", _("Unsaved"), text)
+        text = _("The document was not saved.") + "\n\n" + sentence
+        box = self._box("not_saved_box", _("Document not saved"), text)
         box.setIcon(QMessageBox.Icon.Warning)
         is_wrong = path.suffix and path.suffix.lower() not in (
             TENSORS_SUFFIX,

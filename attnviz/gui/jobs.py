@@ -38,7 +38,7 @@ JOBS: tuple[Job, ...] = (
     Job("gradient", N_("Computing the gradient")),
     Job("follow", N_("Computing")),
     Job("uncached", N_("Computing without a cache")),
-    Job("draws", N_("Drawing other texts")),
+    Job("draws", N_("Sampling other texts")),
     Job("compare", N_("Comparing")),
     Job("grid", N_("Drawing the heads")),
     Job("search", N_("Searching the heads")),

@@ -76,7 +76,7 @@ class Presentation(QObject):
         most = max(100, largest_scale(window, self._scale))
         wanted = min(percent, most)
         if wanted < percent:
-            window.status.say(_("This screen has room for {percent} % at most").format(percent=most))
+            window.status.say(_("This screen fits at most {percent} %").format(percent=most))
         window.settings["scale"] = wanted
         if wanted == self._scale:
             return
@@ -84,4 +84,4 @@ class Presentation(QObject):
         if rescale([window, *floating], self._scale, wanted):
             self._scale = wanted
         else:
-            window.status.say(_("The new scale holds from the next start"))
+            window.status.say(_("The new scale takes effect at the next start"))

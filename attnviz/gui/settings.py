@@ -56,7 +56,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("motion", bool, True, N_("Transitions")),
     Setting("follow", bool, True, N_("Follow the player")),
     Setting("caption", bool, True, N_("Captions")),
-    Setting("start", bool, False, N_("Start page at the start")),
+    Setting("start", bool, False, N_("Show start page")),
 )
 
 _BY_KEY = {setting.key: setting for setting in SETTINGS}

@@ -1,4 +1,4 @@
-"""Several draws: each is the text that the document generates with that seed alone."""
+"""Several samples: each is the text that the document generates with that seed alone."""
 
 from __future__ import annotations
 

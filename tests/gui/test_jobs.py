@@ -76,7 +76,7 @@ def test_a_long_job_is_shown_with_its_share_and_goes_when_it_is_done(bench: Benc
     assert isinstance(bar, QProgressBar) and bar.value() / bar.maximum() == pytest.approx(0.43)
     set_language("zh_CN")
     bench.line.retranslate()
-    assert bench.text() == "解码… 43 %"
+    assert bench.text() == "正在解码… 43%"
     bench.go_on.set()
     bench.qtbot.waitUntil(bench.line.isHidden, timeout=WAIT_MS)
     assert bench.failed == []

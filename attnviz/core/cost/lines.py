@@ -161,7 +161,7 @@ def parameters(a: Architecture) -> tuple[Line, ...]:
         width = 2 if a.norm == "layer" else 1
         per_norm = (Factor(str(width), width), d_model)
         bill.term(_("norms"), layers, Factor(_("norms"), a.norms_per_layer), *per_norm)
-        bill.term(_("final norm"), *per_norm)
+        bill.term(_("Final norm"), *per_norm)
     for learned in a.of_layer:
         one = bill.sum_of(_("{what}, one layer").format(what=_(learned.label)), learned.counts)
         bill.term(_("{what}, all layers").format(what=_(learned.label)), layers, Factor(_("one layer"), one))

@@ -245,7 +245,7 @@ def _explain_target(window: Window, target: Target) -> None:
 
 
 def _enlarge_text(window: Window, target: Target) -> str:
-    return _("Return from the enlarged panel") if window.workspaces.enlarged else _("Enlarge the panel")
+    return _("Restore the panel") if window.workspaces.enlarged else _("Enlarge the panel")
 
 
 def _enlarge(window: Window, target: Target) -> None:
@@ -264,7 +264,7 @@ def _says(message: str) -> Callable[[Window, Target], str]:
 ROWS: tuple[ContextRow, ...] = (
     ContextRow("copy_value", _copy_text, _has_value, _copy),
     ContextRow("explain", _says(N_("Explain in the inspector")), _has_value, _explain),
-    ContextRow("gradient", _says(N_("Gradient of this cell")), _has_value, _differentiate),
+    ContextRow("gradient", _says(N_("Compute the gradient")), _has_value, _differentiate),
     ContextRow("lock", _lock_text, _has_value, _toggle_lock),
     ContextRow("copy_token", _copy_token_text, _is_token, _copy_token),
     ContextRow("select_query", _says(N_("Select as query")), _is_token, _select),
@@ -273,7 +273,7 @@ ROWS: tuple[ContextRow, ...] = (
     ContextRow("show_head", _show_head_text, _is_thumbnail_of_head, _show),
     ContextRow("switch_head", _head_switch_text, _may_switch, _switch_head),
     ContextRow("name_head", _says(N_("Name this head…")), _may_name, _name_head),
-    ContextRow("export", _says(N_("Export this as a figure…")), _is_picture, _export, separated=True),
+    ContextRow("export", _says(N_("Export as a figure…")), _is_picture, _export, separated=True),
     ContextRow("copy_picture", _says(N_("Copy picture")), _is_picture, _copy_picture),
     ContextRow("copy_python", _says(N_("Copy as Python")), _is_picture, _copy_python),
     ContextRow("copy_shell", _says(N_("Copy as shell")), _is_picture, _copy_shell),

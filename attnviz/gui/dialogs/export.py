@@ -572,7 +572,7 @@ def _control(row: Option) -> QWidget:
         return combo
     if row.field != "width":
         line = _line(row.field)
-        line.setPlaceholderText(str(row.default or _("as the picture needs")))
+        line.setPlaceholderText(str(row.default or _("automatic")))
         return line
     combo = _combo(row.field, "")
     combo.setEditable(True)
@@ -583,7 +583,7 @@ def _control(row: Option) -> QWidget:
     combo.setEditText("")
     edit = combo.lineEdit()
     assert edit is not None
-    edit.setPlaceholderText(_("as the picture needs"))
+    edit.setPlaceholderText(_("automatic"))
     return combo
 
 

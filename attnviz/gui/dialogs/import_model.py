@@ -103,7 +103,7 @@ class ImportDialog(QDialog):
         self._kind = Segmented(
             (
                 ("text", _("Text"), _("The model's tokenizer splits the text into tokens")),
-                ("chat", _("Chat"), _("The model's chat template surrounds a message of a user")),
+                ("chat", _("Chat"), _("The model's chat template wraps the text as a user message")),
                 ("ids", _("Token ids"), _("Whole numbers, separated by commas or spaces")),
             ),
             "text",
@@ -111,8 +111,8 @@ class ImportDialog(QDialog):
         )
         self._part = Segmented(
             (
-                ("text", _("Text"), _("Imports the encoder of texts")),
-                ("image", _("Image"), _("Imports the encoder of images")),
+                ("text", _("Text"), _("Imports the text encoder")),
+                ("image", _("Image"), _("Imports the image encoder")),
             ),
             "text",
             _("Encoder"),
@@ -121,7 +121,7 @@ class ImportDialog(QDialog):
         self._signal = QLineEdit()
         self._signal_button = QPushButton(_("Choose…"))
         self._form, self._file = QFormLayout(), QHBoxLayout()
-        self._alone = Toggle(_("first attention only"))
+        self._alone = Toggle(_("First attention only"))
         self._name_parts()
         self._lay_out()
         self._folder.editingFinished.connect(self._look)
@@ -149,19 +149,19 @@ class ImportDialog(QDialog):
     def _name_parts(self) -> None:
         parts: tuple[tuple[QWidget, str, str], ...] = (
             (self._folder, "import_folder", _("Model")),
-            (self._found, "import_found", _("Found")),
+            (self._found, "import_found", _("Detected model")),
             (self._unknown, "import_unknown", _("Unknown keys")),
             (self._part, "import_part", _("Encoder")),
             (self._kind, "import_kind", _("Input text")),
             (self._text, "import_text", _("Model input")),
             (self._memory, "import_memory", _("Encoder input")),
             (self._signal, "import_signal", _("Input file")),
-            (self._alone, "import_alone", _("first attention only")),
+            (self._alone, "import_alone", _("First attention only")),
         )
         for widget, name, title in parts:
             widget.setObjectName(name)
             widget.setAccessibleName(title)
-        self._folder.setPlaceholderText(_("a folder with config.json, a .gguf file, or owner/model"))
+        self._folder.setPlaceholderText(_("A folder with config.json, a .gguf file, or owner/model"))
         self._found.setTextFormat(Qt.TextFormat.PlainText)
         self._found.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._found.setWordWrap(True)
@@ -175,8 +175,8 @@ class ImportDialog(QDialog):
         row = QHBoxLayout()
         row.addWidget(self._folder, 1)
         for name, title, hint, action in (
-            ("import_choose_button", _("Choose…"), _("Chooses a folder of transformers"), self._choose),
-            ("import_file_button", _("File…"), _("Chooses a GGUF file"), self._choose_file),
+            ("import_choose_button", _("Choose…"), _("Choose a folder saved by transformers"), self._choose),
+            ("import_file_button", _("File…"), _("Choose a GGUF file"), self._choose_file),
         ):
             button = QPushButton(title)
             button.setObjectName(name)
@@ -185,12 +185,12 @@ class ImportDialog(QDialog):
             button.clicked.connect(action)
             row.addWidget(button)
         self._download.setObjectName("import_download_button")
-        self._download.setToolTip(_("Downloads this model of the hub into its cache"))
+        self._download.setToolTip(_("Download this model from the hub into its cache"))
         self._download.setAutoDefault(False)
         self._download.clicked.connect(self._get)
         self._download.hide()
         self._signal_button.setObjectName("import_signal_button")
-        self._signal_button.setToolTip(_("Chooses the image, or the .npy file of features"))
+        self._signal_button.setToolTip(_("Choose the image, or the .npy file of features"))
         self._signal_button.setAutoDefault(False)
         self._signal_button.clicked.connect(self._choose_signal)
         self._file.addWidget(self._signal, 1)
@@ -310,13 +310,13 @@ class ImportDialog(QDialog):
             family=described.family, layers=layers, count=f"{described.n_weights:,}"
         )
         self._say("\n".join((says, *head_words(described))))
-        reason = None if described.reads_text else _("Needs a tokenizer and the package tokenizers")
+        reason = None if described.reads_text else _("A text needs a tokenizer and the package tokenizers")
         self._unknown.set_keys(described.unknown)
         self._kind.set_option_unavailable("text", reason)
         if reason is not None:
             self._kind.set_value("ids")
         self._kind.set_option_unavailable(
-            "chat", None if described.reads_chat else _("Needs a chat template and the package jinja2")
+            "chat", None if described.reads_chat else _("A chat needs a chat template and the package jinja2")
         )
         if self._kind.value() == "chat" and not described.reads_chat:
             self._kind.set_value("text" if reason is None else "ids")

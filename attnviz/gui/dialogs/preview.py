@@ -94,7 +94,7 @@ class Preview(QWidget):
         self._play.setAccessibleName(_("Play or pause"))
         self._play.setToolTip(plain_tooltip(_("Play or pause")))
         self._slider.setObjectName("export_slider")
-        self._slider.setAccessibleName(_("Picture"))
+        self._slider.setAccessibleName(_("Picture number"))
         self._count.setFont(number_font(TEXT_PX))
         row = QHBoxLayout(self._turner)
         row.setContentsMargins(0, 0, 0, 0)

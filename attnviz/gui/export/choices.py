@@ -129,7 +129,7 @@ def _overs(source: Source, at: At) -> Items:
     """The changes from picture to picture: named ones, the numbers of the attention, and any other number."""
     layers = [(LAYERS, _("the layers"))] if len(source.trace.sites) > 1 else []
     swept = [(row.path, _(row.field.title)) for row in swept_fields(at.site.experiment)]
-    return [(DECODE, _("the steps of decoding")), *layers, *swept, (NUMBER, _("a number by its path"))]
+    return [(DECODE, _("the decoding steps")), *layers, *swept, (NUMBER, _("a number by path"))]
 
 
 def _span(source: Source, at: At) -> tuple[str, str, bool]:
@@ -159,12 +159,12 @@ def _alignments(source: Source, at: At) -> Items:
 
 
 def _places_of_a(source: Source, at: At) -> Items:
-    return [("pinned", _("where it was pinned")), ("same", _("the one of B"))]
+    return [("pinned", _("the pinned head")), ("same", _("the head of B"))]
 
 
 CHOICES: tuple[ChoiceRow, ...] = (
     ChoiceRow("panel", N_("Panel"), _panels, lambda source, at: next(iter(source.panels), "")),
-    ChoiceRow("over", N_("Over"), _overs, lambda source, at: DECODE, decides=True, flag="--over"),
+    ChoiceRow("over", N_("Variable"), _overs, lambda source, at: DECODE, decides=True, flag="--over"),
     ChoiceRow("path", N_("Path"), present=lambda source, at: "vectors[0][0]", control="text"),
     ChoiceRow("first", N_("From"), present=lambda source, at: _span(source, at)[0], control="text"),
     ChoiceRow("last", N_("To"), present=lambda source, at: _span(source, at)[1], control="text"),
@@ -198,7 +198,7 @@ CHOICES: tuple[ChoiceRow, ...] = (
         flag="--step",
     ),
     ChoiceRow(
-        "alignment", N_("Align tokens"), _alignments, lambda source, at: ALIGNMENTS[0].id, flag="--align"
+        "alignment", N_("Token alignment"), _alignments, lambda source, at: ALIGNMENTS[0].id, flag="--align"
     ),
     ChoiceRow("of_a", N_("Head of A"), _places_of_a, lambda source, at: "pinned"),
     ChoiceRow(
@@ -215,7 +215,7 @@ CHOICES: tuple[ChoiceRow, ...] = (
         lambda source, at: source.document.view.range_of(at.stage),
         flag="--range",
     ),
-    ChoiceRow("digits", N_("Digits"), control="text", hint=N_("every digit"), flag="--digits"),
-    ChoiceRow("slides", N_("Slides of 16:9"), control="switch", flag="--slides"),
+    ChoiceRow("digits", N_("Decimals"), control="text", hint=N_("all digits"), flag="--digits"),
+    ChoiceRow("slides", N_("16:9 slides"), control="switch", flag="--slides"),
 )
 CHOICE_BY_NAME = {row.name: row for row in CHOICES}

@@ -159,7 +159,7 @@ class Exporter(QObject):
         if content is None:
             return
         if content.values.size > MOST_COPIED:
-            says = _("A table on the clipboard has at most {most} cells; got {cells}. Export it as CSV.")
+            says = _("A copied table must have at most {most} cells; got {cells}. Export it as CSV.")
             self.failed.emit(says.format(cells=f"{content.values.size:,}", most=f"{MOST_COPIED:,}"))
             return
 

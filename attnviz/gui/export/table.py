@@ -105,7 +105,7 @@ def _panel(source: Source, choice: Choice, check: Check) -> Made:
 
 
 def _why_no_panel(source: Source) -> Message | None:
-    return None if source.panels else Message("No panel is in sight.")
+    return None if source.panels else Message("No panel is visible.")
 
 
 _AROUND = ("width", "font_size", "theme", "title", "formula", "caption", "dpi")
@@ -154,14 +154,12 @@ EXPORTS: tuple[Export, ...] = (
         words=("table",),
         format_flag="--format",
     ),
-    Export(
-        "page", N_("Page for a browser"), (FileKind("html", "HTML", ".html"),), (), _page, words=("page",)
-    ),
+    Export("page", N_("Web page"), (FileKind("html", "HTML", ".html"),), (), _page, words=("page",)),
     _as_python("script", N_("Python script"), SCRIPT),
     _as_python("notebook", N_("Notebook"), NOTEBOOK),
     Export(
         "lesson",
-        N_("Lesson, a page for each step"),
+        N_("Lesson pages"),
         (FileKind("pdf", "PDF", ".pdf"), FileKind("html", "HTML", ".html")),
         ("slides",),
         lesson,

@@ -26,11 +26,11 @@ PANEL_HELP: dict[str, Help] = {
     ),
     "heads": Help(N_("The shown stage in every head of the layer; a click chooses a head."), "attention"),
     "mechanism": Help(N_("Everything that changes a number: heads, score, mask, position, weights, block.")),
-    "head": Help(N_("The selected head: where its row attends most, and what can be done with it.")),
+    "head": Help(N_("The selected head: the key that its row attends to most, and the actions on it.")),
     "inspector": Help(N_("The arithmetic of one number, term by term; a click on a term opens its origin.")),
     "plane": Help(N_("Queries and keys, or token vectors, as arrows; drag a tip to change its vector.")),
     "positions": Help(
-        N_("How a score depends on the distance of query and key under each encoding."), "rope"
+        N_("The score as a function of the distance of query and key, under each encoding."), "rope"
     ),
     "cost": Help(
         N_("Operations, bytes and cache of a model of any size, with the arithmetic of each."), "gqa"
@@ -40,15 +40,18 @@ PANEL_HELP: dict[str, Help] = {
     ),
     "matrices": Help(N_("The weight matrices of the projections; every number can be edited.")),
     "axes": Help(
-        N_("The head axis leaves the feature axis and returns; every cell keeps its number."), "attention"
+        N_("The feature axis splits into heads and merges again; every cell keeps its number."), "attention"
     ),
-    "lens": Help(N_("The most probable next token after each layer, read with the model's own read-out.")),
+    "lens": Help(N_("The most probable next token after each layer, computed by the model's own read-out.")),
     "patching": Help(
-        N_("Puts a stage of a clean text into this one, place by place, and shows what it brings back.")
+        N_(
+            "Replaces a stage by that of a clean text, position by position, and shows how much of "
+            "the answer it restores."
+        )
     ),
     "failures": Help(N_("Breaks the document on purpose, names the first stage that fails, and mends it.")),
     "claims": Help(
-        N_("Sentences of textbooks with the verdict of the live engine, and the claims of this document.")
+        N_("Textbook statements with the verdict of the live engine, and the claims of this document.")
     ),
     "architecture": Help(
         N_("All attentions of the document, encoder and decoder, and what each of them reads."), "attention"
@@ -57,17 +60,23 @@ PANEL_HELP: dict[str, Help] = {
     "next": Help(N_("The probability of each next token; a click forces one and the text goes on from it.")),
     "sampling": Help(N_("The operations that turn logits into the chosen token, in their order."), "nucleus"),
     "draws": Help(
-        N_("What the document generates with other seeds; a click on a line makes it the text."), "nucleus"
+        N_("The texts that the document generates with other seeds; a click on a line adopts its text."),
+        "nucleus",
     ),
     "caches": Help(
         N_("The keys and values kept from earlier steps; the framed row is appended in this step."), "mqa"
     ),
     "cache": Help(N_("The positions that a cache holds, evicts or quantises at each step."), "sinks"),
-    "counters": Help(N_("Work of this step with and without a cache, counted from the shapes.")),
+    "counters": Help(
+        N_("The operations and bytes of this step with and without a cache, counted from the shapes.")
+    ),
     "compare": Help(N_("The same stage under A and B, and their difference; the greatest change is named.")),
     "lesson": Help(N_("A lesson: each step sets the program, and its numbers come from that document.")),
     "gradients": Help(
-        N_("Norms of the gradient by stage and by layer, and how ÷√d keeps that of the softmax large."),
+        N_(
+            "Norms of the gradient by stage and by layer, and how ÷√d keeps the gradient of the "
+            "softmax large."
+        ),
         "attention",
     ),
     "grid": Help(N_("One small map for every head of every layer; a click goes there.")),
@@ -75,7 +84,7 @@ PANEL_HELP: dict[str, Help] = {
 
 STAGE_HELP: dict[str, Help] = {
     "tokens_embedded": Help(N_("One vector for each token, before anything is computed.")),
-    "layer_input": Help(N_("The vectors that the layer below passes on.")),
+    "layer_input": Help(N_("The output vectors of the previous layer.")),
     "x": Help(N_("The token vectors with their additive position encoding."), "attention"),
     "memory": Help(
         N_("The second sequence, which cross-attention reads its keys and values from."), "attention"
@@ -86,7 +95,7 @@ STAGE_HELP: dict[str, Help] = {
         "attention",
     ),
     "v": Help(N_("Values: each token vector projected to the content that is mixed."), "attention"),
-    "latent": Help(N_("The small vector that a cache keeps instead of all keys and values."), "mla"),
+    "latent": Help(N_("The latent: the vector that a cache keeps instead of all keys and values."), "mla"),
     "q_normed": Help(N_("Queries of equal length, so that scores stay bounded."), "qk_norm"),
     "k_normed": Help(N_("Keys of equal length, so that scores stay bounded."), "qk_norm"),
     "q_rotated": Help(
@@ -125,7 +134,7 @@ STAGE_HELP: dict[str, Help] = {
     "ffn_hidden": Help(
         N_("The hidden features of the feed-forward layer after its activation."), "attention"
     ),
-    "output": Help(N_("The vectors that the layer passes on, after its last norm.")),
+    "output": Help(N_("The output vectors of the layer, after its last norm.")),
     "logits": Help(N_("One number for each possible next token, or class: the larger, the more probable.")),
     "probabilities": Help(N_("The softmax of the logits: the probability of each next token, or class.")),
 }
@@ -160,11 +169,11 @@ HEAD_HELP = Help(
 
 CONTROL_HELP: dict[str, Help] = {
     "token_line": Help(N_("The text of the document; every key is an edit, Enter leaves the line.")),
-    "mechanism_search": Help(N_("Shows the settings whose names hold these letters.")),
+    "mechanism_search": Help(N_("Show the settings whose names contain these letters.")),
     "decode_scrubber": Help(N_("The step of the player; drag it to any earlier or later token.")),
     "site_combo": Help(N_("The layer and the attention that all panels show."), "attention"),
     "matrix_choice": Help(N_("The weight matrix that the table shows.")),
-    "plane_projection": Help(N_("Which two directions of the vectors the plane shows.")),
+    "plane_projection": Help(N_("The two directions of the vectors that the plane shows.")),
     "cost_source": Help(N_("The model whose shapes the arithmetic uses: a published one, or the document.")),
     "cost_quantity": Help(N_("The quantity that the curve shows over the context.")),
     "cost_kv": Help(
@@ -183,13 +192,13 @@ CONTROL_HELP: dict[str, Help] = {
         N_("The number of query heads of a layer, and of the key/value heads that they share."), "gqa"
     ),
     "score_header": Help(
-        N_("How a dot product becomes a score: norm, scale, temperature, cap, sinks."), "attention"
+        N_("The steps from a dot product to a score: norm, scale, temperature, soft cap, sinks."), "attention"
     ),
-    "mask_header": Help(N_("Which keys a query may attend to."), "attention"),
+    "mask_header": Help(N_("The keys that a query may attend to."), "attention"),
     "position_header": Help(
-        N_("How a position enters: added to vectors, by rotation, or as a bias."), "rope"
+        N_("The encoding of positions: added to the vectors, as a rotation, or as a bias."), "rope"
     ),
-    "weights_header": Help(N_("How scores become weights, and what dropout removes."), "attention"),
+    "weights_header": Help(N_("The function from scores to weights, and dropout."), "attention"),
     "empty_state_action": Help(N_("The next step that the panel proposes.")),
 }
 """Object name of a control: its help, which is also its tooltip if it has no other."""

@@ -1,4 +1,4 @@
-"""Several draws of the document, computed in the worker; the newest request wins."""
+"""Several samples of the document, computed in the worker; the newest request wins."""
 
 from __future__ import annotations
 

@@ -87,8 +87,8 @@ class Palette(QWidget):
         """Update the texts to the active language; an open palette makes its entries anew."""
         self.line.setPlaceholderText(_("Search commands, presets, stages, heads, layers, panels, settings"))
         self.line.setAccessibleName(_("Command palette"))
-        self.list.setAccessibleName(_("Found"))
-        self._empty.setText(_("Nothing has this name"))
+        self.list.setAccessibleName(_("Results"))
+        self._empty.setText(_("No entry has these words"))
         if not self.isHidden():
             self._entries = self._make_entries()
             self._on_typed(self.line.text())

@@ -181,9 +181,7 @@ class Card(QWidget):
         self.button.setAccessibleName(f"{self.button.text()}: {title}")
         self.button.setEnabled(is_possible)
         needs = "" if is_possible else _("Needs {what}").format(what=_(self._failure.needs))
-        self.button.setToolTip(
-            needs or (_("Puts back what the failure changed") if is_broken else _(_BREAKS))
-        )
+        self.button.setToolTip(needs or (_("Restore what the failure changed") if is_broken else _(_BREAKS)))
 
 
-_BREAKS = N_("Brings the failure about in this document; undo and Mend take it back")
+_BREAKS = N_("Cause this failure in the document; undo and Mend revert it")

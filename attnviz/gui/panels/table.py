@@ -62,7 +62,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow("text", N_("Text"), "decoding.story.panel:TextPanel"),
     PanelRow("next", N_("Next token"), "decoding.next.panel:NextPanel"),
     PanelRow("sampling", N_("Sampling"), "decoding.sampling:SamplingPanel", width=560),
-    PanelRow("draws", N_("Several draws"), "decoding.draws.panel:DrawsPanel"),
+    PanelRow("draws", N_("Several samples"), "decoding.draws.panel:DrawsPanel"),
     PanelRow("caches", N_("Keys and values"), "decoding.caches.panel:CachesPanel"),
     PanelRow("cache", N_("Cache"), "decoding.cache:CachePanel", width=600),
     PanelRow("counters", N_("Counters"), "decoding.counters.panel:CountersPanel", titled=False, framed=False),

@@ -84,7 +84,7 @@ class StartPage(QWidget):
         self._recent_title.setText(_("RECENT"))
         self._title.setText(_("Presets"))
         self._subtitle.setText(
-            _("{n}, each opens at once; undo brings the last one back").format(n=len(PRESETS))
+            _("{n}; a click opens one, and undo returns to the last document").format(n=len(PRESETS))
         )
         self._open.setText(_("Open a file…"))
         self._at_start.setText(_("Show this page when the program starts"))

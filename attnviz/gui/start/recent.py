@@ -60,7 +60,7 @@ class RecentRow(PaintedButton):
         self._draw(
             painter, visible(self.path.name), name, 13, ink, Qt.AlignmentFlag.AlignLeft, bold, top=True
         )
-        folder = visible(str(self.path.parent)) if self.isEnabled() else _("no longer there")
+        folder = visible(str(self.path.parent)) if self.isEnabled() else _("missing")
         self._draw(painter, folder, room, 12, self._theme.muted, Qt.AlignmentFlag.AlignLeft)
         if self.hasFocus():
             draw_focus_ring(painter, QRectF(self.rect()), self._theme)

@@ -291,7 +291,7 @@ class Caption(QWidget):
             button.setToolTip(plain_tooltip(says))
             button.setAccessibleName(says)
         self._editor.setAccessibleName(_("Caption"))
-        self._editor.setPlaceholderText(_("A sentence; [word] lights its query, [word](key) its key"))
+        self._editor.setPlaceholderText(_("A sentence; [word] highlights its query, [word](key) its key"))
 
     @property
     def is_edited(self) -> bool:

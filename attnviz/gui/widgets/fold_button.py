@@ -74,7 +74,7 @@ class FoldButton(PaintedButton):
         self.retranslate()
 
     def _say_why(self) -> None:
-        text = plain_tooltip(_("Panels among tabs do not fold: drag this one out of the tabs first"))
+        text = plain_tooltip(_("A panel in tabs cannot fold; drag it out of the tabs first"))
         QToolTip.showText(self.mapToGlobal(QPoint(0, SIDE)), text, self)
 
     @Slot()

@@ -203,7 +203,7 @@ WORKSPACES: tuple[WorkspaceRow, ...] = (
     WorkspaceRow(
         "generate",
         N_("Generate"),
-        N_("Text that the model generates, token by token, with the map that grows"),
+        N_("Text that the model generates, token by token, with the growing map"),
         N_("Space plays · Ctrl+. steps forward · Ctrl+; steps back"),
         "heads",
         ((1180, _GENERATE), (0, _GENERATE_NARROW)),
@@ -220,7 +220,7 @@ WORKSPACES: tuple[WorkspaceRow, ...] = (
     WorkspaceRow(
         "model",
         N_("Model"),
-        N_("All layers and heads, and the way between them"),
+        N_("All layers and heads, and the paths between them"),
         N_("PgUp and PgDown change the layer · Ctrl+] and Ctrl+[ the head"),
         "lens",
         ((0, _MODEL),),

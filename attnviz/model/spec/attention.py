@@ -69,7 +69,7 @@ class Attention(Value, frozen=True, kw_only=True):
     ] = Projections()
     latent: Annotated[
         Latent | None,
-        Field(N_("latent"), N_("Computes every head's keys and values from one small cached vector")),
+        Field(N_("latent"), N_("Computes every head's keys and values from one cached latent")),
     ] = None
     qk_norm: Annotated[QKNorm | None, Field(N_("QK-norm"), N_("Normalises each head's queries and keys"))] = (
         None

@@ -62,7 +62,7 @@ class Experiment(Value, frozen=True):
     ] = None
     embedding_norm: Annotated[
         Norm | None,
-        Field(N_("Norm before the layers"), N_("Normalises the token vectors before the first layer")),
+        Field(N_("Embedding norm"), N_("Normalises the token vectors before the first layer")),
     ] = None
     layers: Annotated[tuple[Layer, ...], Field(N_("Layers"), N_("Layers that read the tokens, in order"))] = (
         Layer(),
@@ -75,7 +75,7 @@ class Experiment(Value, frozen=True):
         Field(N_("Encoder layers"), N_("Layers that read the second sequence before cross-attention does")),
     ] = ()
     encoder_norm: Annotated[
-        Norm | None, Field(N_("Norm after the encoder"), N_("Normalises the output of the encoder"))
+        Norm | None, Field(N_("Encoder norm"), N_("Normalises the output of the encoder"))
     ] = None
     vocabulary: Annotated[
         Vocabulary | None, Field(N_("Vocabulary"), N_("Tokens that the model can generate, with embeddings"))
@@ -91,7 +91,7 @@ class Experiment(Value, frozen=True):
     encoder_embedding_norm: Annotated[
         Norm | None,
         Field(
-            N_("Norm before the encoder"),
+            N_("Encoder embedding norm"),
             N_("Normalises the vectors of the second sequence before the encoder's first layer"),
         ),
     ] = None

@@ -90,7 +90,7 @@ def test_a_cancelled_saving_leaves_the_file_and_the_changes(desk: Desk) -> None:
     watch = Watch(cancels=True)
     assert not desk.window.documents.save()
     watch.stop()
-    assert desk.said() == "Saving was cancelled; the file is as it was"
+    assert desk.said() == "Saving was cancelled; the file is unchanged"
     desk.qtbot.waitUntil(lambda: desk.window.scheduler.idle)
     assert path.read_bytes() == before and desk.store.is_modified
     assert not [file for file in path.parent.iterdir() if file.suffix == ".tmp"]
@@ -157,7 +157,7 @@ def test_a_cancel_while_the_disk_takes_the_last_bytes_leaves_the_old_file(
     timer.timeout.connect(cancel)
     timer.start(10)
     assert not desk.window.documents.save()
-    assert desk.said() == "Saving was cancelled; the file is as it was"
+    assert desk.said() == "Saving was cancelled; the file is unchanged"
     desk.qtbot.waitUntil(lambda: desk.window.scheduler.idle)
     assert path.read_bytes() == before and desk.store.is_modified
     assert not list(path.parent.glob(".*"))

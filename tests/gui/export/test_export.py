@@ -324,7 +324,7 @@ def test_a_table_that_is_too_large_for_the_clipboard_is_refused(
     monkeypatch.setattr("attnviz.gui.export.export.MOST_COPIED", cells - 1)
     bench.exporter.copy_table()
     assert bench.failed == [
-        f"A table on the clipboard has at most {cells - 1} cells; got {cells}. Export it as CSV."
+        f"A copied table must have at most {cells - 1} cells; got {cells}. Export it as CSV."
     ]
     assert QGuiApplication.clipboard().text() == "as it was" and bench.said == []
     monkeypatch.setattr("attnviz.gui.export.export.MOST_COPIED", cells)

@@ -62,7 +62,7 @@ def lesson(source: Source, choice: Choice, check: Check) -> Made:
 
 def why_no_lesson(source: Source) -> Message | None:
     """The reason for which no lesson can be written, or None."""
-    return None if source.lesson is not None else Message("Open a lesson first; Learn has them.")
+    return None if source.lesson is not None else Message("Open a lesson in Learn first.")
 
 
 def lesson_paper(lesson: Lesson, language: str, made: tuple[Sheet, ...], *, is_slides: bool = False) -> Paper:

@@ -154,7 +154,7 @@ class AxesPanel(Panel):
         shape = self._shape_of(site, step.time)
         self._shape.setText(f"({', '.join(map(str, shape))})  {_(step.axes)}")
         self._code.setText(step.code.format(name=self.stage, shape=", ".join(map(str, shape))))
-        note = _("batch = 1: one sequence. The dashed frame is the place of a second one.")
+        note = _("batch = 1: one sequence. A second one would fill the dashed frame.")
         tokens = site.shape(self.stage)[-2]
         if tokens > MOST_TOKENS:
             note += " " + _("The first {n} of {count} tokens.").format(n=MOST_TOKENS, count=tokens)

@@ -70,11 +70,11 @@ class Detail(QWidget):
     def retranslate(self) -> None:
         """Set the texts of the buttons again."""
         self.show_it.setText(_("Show"))
-        self.show_it.setToolTip(_("Opens the document of this claim, at its stage"))
+        self.show_it.setToolTip(_("Open the document of this claim, at its stage"))
         self.mend.setText(_("Make it true"))
-        self.mend.setToolTip(_("Opens it with the setting in which the sentence holds"))
+        self.mend.setToolTip(_("Open the document with the setting under which the claim holds"))
         self.back.setText(_("Return"))
-        self.back.setToolTip(_("Goes back to the document before the claims"))
+        self.back.setToolTip(_("Return to the document that was open before"))
 
     def _paint(self) -> None:
         if self._theme is not None and self._judged is not None:

@@ -92,7 +92,7 @@ class OwnClaims(QWidget):
 
     def retranslate(self) -> None:
         """Set the texts again."""
-        self._title.setText(_("Of this document"))
+        self._title.setText(_("Document claims"))
         self.edit.setPlaceholderText("weights[2].sum() == 1")
         self.edit.setAccessibleName(_("New claim"))
         full = _("A document has at most {most} claims.").format(most=MOST_CLAIMS)

@@ -109,9 +109,7 @@ class Controls(QWidget):
         is_still = transition_ms(self) == 0
         self.blink.setEnabled(not is_still)
         still = _("Transitions are switched off in the preferences or by the system.")
-        self.blink.setToolTip(
-            plain_tooltip(still if is_still else _("Shows A and B by turns in the map of B"))
-        )
+        self.blink.setToolTip(plain_tooltip(still if is_still else _("Show A and B in turn in the map of B")))
 
     def apply_theme(self, theme: Theme) -> None:
         """Use the colours of `theme`."""
@@ -121,11 +119,11 @@ class Controls(QWidget):
     def retranslate(self) -> None:
         """Update the texts to the active language."""
         for button, text, tip in (
-            (self.pin, _("Pin as A"), _("Keeps the present state as A, to compare it with what follows")),
-            (self.unpin, _("Unpin"), _("Releases A and its memory")),
-            (self.swap, _("Swap"), _("Opens A as the document and pins the present state (undoable)")),
+            (self.pin, _("Pin as A"), _("Keep the present state as A, and compare later changes with it")),
+            (self.unpin, _("Unpin"), _("Discard A and free its memory")),
+            (self.swap, _("Swap"), _("Open A as the document and pin the present state (undoable)")),
             (self.blink, _("Blink"), ""),
-            (self.export, _("Export…"), _("Saves the three maps as a figure, or their numbers")),
+            (self.export, _("Export…"), _("Save the three maps as a figure, or their numbers")),
             (self.shuffle, _("Shuffle"), _("Shuffle the tokens")),
         ):
             button.setAccessibleName(text)
@@ -134,8 +132,8 @@ class Controls(QWidget):
                 button.setText(text)
         self.swap.setAccessibleName(_("Swap A and B"))
         self.blink.setAccessibleName(_("Blink between A and B"))
-        self.follows.set_label(_("A follows"))
-        self.follows.set_tooltip(_("Shows A at the layer and head of B, not at those where it was pinned"))
+        self.follows.set_label(_("A follows B"))
+        self.follows.set_tooltip(_("Show A at the layer and head of B instead of those where it was pinned"))
         for combo, name in (
             (self.align, _("Alignment of the tokens")),
             (self.site, _("Attention")),

@@ -83,11 +83,11 @@ class Details(QWidget):
 
     def retranslate(self, is_own: bool) -> None:
         """Update the texts to the active language."""
-        first = _("What differs") if is_own else _("What follows")
+        first = _("Differences") if is_own else _("Consequences")
         for label, title in zip(self._titles, (first, _("Greatest change"), _("Next token")), strict=True):
             label.setText(title.upper())
         self.changes.setAccessibleName(_("Greatest change"))
-        self.differs.setAccessibleName(_("What differs"))
+        self.differs.setAccessibleName(_("Differences"))
         self.next.setAccessibleName(_("Next token"))
         self.open["left"].setText(_("Open left"))
         self.open["right"].setText(_("Open right"))

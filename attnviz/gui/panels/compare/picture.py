@@ -138,7 +138,7 @@ def of_contrast(contrast: Contrast, captions: Sequence[str], view: View) -> Pict
     either = contrast.first.absent | contrast.second.absent
     third = Sheet(
         "B − A",
-        _("blue: less in B, red: more"),
+        _("blue: smaller in B, red: larger"),
         contrast.difference,
         either if either.any() else None,
         contrast.hatched,

@@ -153,11 +153,11 @@ _GROUPS = ("16", "32", "64", "128")
 _MEMORIES = tuple(str(gb) for gb in MEMORIES_GB)
 
 FIELDS: tuple[CostField, ...] = (
-    _field("n", N_("context n"), _plain("n"), hint=N_("Tokens per sequence"), most=10**8, of_shapes=False),
-    _field("batch", N_("batch b"), _plain("batch"), hint=N_("Sequences computed together"), of_shapes=False),
+    _field("n", N_("Context n"), _plain("n"), hint=N_("Tokens per sequence"), most=10**8, of_shapes=False),
+    _field("batch", N_("Batch b"), _plain("batch"), hint=N_("Sequences computed together"), of_shapes=False),
     _field(
         "kv",
-        N_("cache format"),
+        N_("Cache format"),
         _plain("kv"),
         options=_FORMAT_IDS,
         of_shapes=False,
@@ -165,7 +165,7 @@ FIELDS: tuple[CostField, ...] = (
     ),
     _field(
         "weights",
-        N_("weights format"),
+        N_("Weights format"),
         _plain("weights"),
         options=_FORMAT_IDS,
         of_shapes=False,
@@ -174,7 +174,7 @@ FIELDS: tuple[CostField, ...] = (
     ),
     _field(
         "group",
-        N_("scale per"),
+        N_("Quantisation group"),
         _plain("group"),
         options=_GROUPS,
         of_shapes=False,
@@ -183,7 +183,7 @@ FIELDS: tuple[CostField, ...] = (
     ),
     _field(
         "memory",
-        N_("memory, GB"),
+        N_("Memory, GB"),
         _plain("memory_gb"),
         options=_MEMORIES,
         of_shapes=False,
@@ -192,7 +192,7 @@ FIELDS: tuple[CostField, ...] = (
     ),
     _field(
         "device",
-        N_("device"),
+        N_("Device"),
         (lambda q: q.device, _set_device),
         options=(*DEVICE_BY_ID, OWN),
         of_shapes=False,
@@ -215,9 +215,9 @@ FIELDS: tuple[CostField, ...] = (
         shown=_has_device,
         hint=N_("Bandwidth of the device memory, in 10⁹ bytes per second"),
     ),
-    _field("layers", N_("layers L"), _shape("layers"), most=1000),
+    _field("layers", N_("Layers L"), _shape("layers"), most=1000),
     _field("d_model", "d_model", _shape("d_model")),
-    _field("heads", N_("heads h"), _shape("n_heads"), most=1024),
+    _field("heads", N_("Heads h"), _shape("n_heads"), most=1024),
     _field("kv_heads", N_("KV heads g"), _shape("n_kv_heads"), most=1024, shown=_has_no_latent),
     _field("d_head", "d_head", _shape("d_head"), shown=_has_no_latent),
     _field(
@@ -225,37 +225,37 @@ FIELDS: tuple[CostField, ...] = (
         "MLA",
         (_has_latent, _set_latent),
         is_switch=True,
-        hint=N_("The cache holds one small latent instead of keys and values"),
+        hint=N_("The cache holds one latent instead of keys and values"),
     ),
     _field("d_c", "d_c", _shape("d_c", "latent"), shown=_has_latent),
     _field("d_rope", "d_rope", _shape("d_rope", "latent"), shown=_has_latent, least=0),
     _field("d_nope", "d_nope", _shape("d_nope", "latent"), shown=_has_latent),
     _field("d_v", "d_v", _shape("d_v", "latent"), shown=_has_latent),
     _field("d_q_c", "d_q_c", _shape("d_q_c", "latent"), shown=_has_latent, least=0),
-    _field("windowed", N_("window layers"), _shape("windowed_layers"), most=1000, least=0),
-    _field("window", N_("window w"), _shape("window"), shown=_has_window, most=10**8),
+    _field("windowed", N_("Window layers"), _shape("windowed_layers"), most=1000, least=0),
+    _field("window", N_("Window w"), _shape("window"), shown=_has_window, most=10**8),
     _field("d_ff", "d_ff", _shape("d_ff"), least=0),
     _field(
         "gated",
-        N_("gated"),
+        N_("Gated"),
         _shape("gated"),
         is_switch=True,
         hint=N_("The feed-forward layer has three matrices instead of two"),
     ),
-    _field("routed", N_("routed experts"), _shape("n_routed", "experts"), shown=_has_experts),
-    _field("active", N_("experts used"), _shape("n_active", "experts"), shown=_has_experts),
-    _field("shared", N_("shared experts"), _shape("n_shared", "experts"), shown=_has_experts, least=0),
+    _field("routed", N_("Routed experts"), _shape("n_routed", "experts"), shown=_has_experts),
+    _field("active", N_("Experts used"), _shape("n_active", "experts"), shown=_has_experts),
+    _field("shared", N_("Shared experts"), _shape("n_shared", "experts"), shown=_has_experts, least=0),
     _field("d_expert", "d_expert", _shape("d_expert", "experts"), shown=_has_experts),
-    _field("vocabulary", N_("vocabulary V"), _shape("vocabulary"), least=0, most=10**7),
+    _field("vocabulary", N_("Vocabulary V"), _shape("vocabulary"), least=0, most=10**7),
     _field(
         "tied",
-        N_("tied head"),
+        N_("Tied output head"),
         _shape("tied"),
         is_switch=True,
         hint=N_("The output head shares the embedding's parameters"),
     ),
     # Of an experiment every bias is counted by itself: some have them and some do not.
-    _field("biases", N_("biases"), _shape("biases"), is_switch=True, shown=lambda q: q.source != EXPERIMENT),
+    _field("biases", N_("Biases"), _shape("biases"), is_switch=True, shown=lambda q: q.source != EXPERIMENT),
 )
 
 

@@ -120,9 +120,11 @@ class CostPanel(Panel):
         self._quantity.setAccessibleName(_("Quantity"))
         self._side.set_options([("lines", _("arithmetic"), ""), ("curve", _("curve"), "")])
         self._side.setAccessibleName(_("Display"))
-        self._reset.setText(_("as published"))
+        self._reset.setText(_("Published values"))
         self._measure.setText(_("Measure"))
-        self._measure.setToolTip(plain_tooltip(_("Times the three on this machine, over equal numbers")))
+        self._measure.setToolTip(
+            plain_tooltip(_("Time the three implementations on this machine, on the same numbers"))
+        )
         self._copy.setText(_("Copy"))
         self._copy.setAccessibleName(_("Copy the arithmetic"))
         self.lines.setAccessibleName(_("Arithmetic of the cost"))

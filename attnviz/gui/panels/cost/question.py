@@ -36,13 +36,13 @@ class Quantity:
 
 QUANTITIES: tuple[Quantity, ...] = (
     Quantity("cache", N_("KV cache"), "cache"),
-    Quantity("fits", N_("What fits"), "cache"),
+    Quantity("fits", N_("Capacity"), "cache"),
     Quantity("parameters", N_("Parameters"), "cache"),
     Quantity("prefill", N_("Prefill"), "prefill"),
     Quantity("step", N_("Decoding step"), "step"),
     Quantity("bound", N_("Compute or memory"), "step"),
     Quantity("timed", N_("Implementations"), "prefill"),
-    Quantity("stages", N_("Bytes of each stage"), "stages"),
+    Quantity("stages", N_("Bytes by stage"), "stages"),
 )
 
 QUANTITY_BY_ID = {quantity.id: quantity for quantity in QUANTITIES}
@@ -180,7 +180,7 @@ def timings(size: Size, found: tuple[Timed, ...] | None) -> tuple[Line, ...]:
             lines.append(Line(why.format(title=_(row.title)), kind="note"))
         lines.append(Line(_(row.hint), kind="note"))
     if found:
-        same = _("Median of calls in turns. The outputs differ by at most {difference}.")
+        same = _("Median of interleaved calls. The outputs differ by at most {difference}.")
         lines.append(Line(same.format(difference=f"{max(o.difference for o in found):.0e}"), kind="note"))
     return tuple(lines)
 

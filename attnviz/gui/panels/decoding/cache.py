@@ -186,7 +186,7 @@ class CachePanel(DecodingPart):
             terms = _("attentions {sites} × slots {places} × bytes {row}")
             self._terms.setText(terms.format(sites=len(own), places=places, row=rows[0]))
         else:
-            self._terms.setText(_("all attentions together"))
+            self._terms.setText(_("All attentions together"))
         is_equal = step.held_bytes == step.cached.bytes_held
         set_tone("" if is_equal else "error", self._bytes["measured"][1])
 

@@ -23,8 +23,8 @@ COUNTS: tuple[tuple[str, str, str], ...] = (
         "kv_projections",
         N_("K, V projections"),
         N_(
-            "K/V projections computed so far, over all attentions. Prefill: one per token. With the "
-            "cache: one per step; without: all tokens again in each step."
+            "Tokens whose keys and values were computed, over all steps so far and all attentions: "
+            "with the cache each token once, without it all tokens again in each step"
         ),
     ),
     (
@@ -32,8 +32,8 @@ COUNTS: tuple[tuple[str, str, str], ...] = (
         N_("score pairs"),
         N_(
             "Query–key pairs per head, over all steps so far and all attentions, blocked pairs "
-            "excluded. Step t of self-attention: t (t + 1) / 2; with the cache only its own query's "
-            "t."
+            "excluded: step t of self-attention has t (t + 1) / 2, with the cache only the t of its "
+            "own query"
         ),
     ),
     (
@@ -53,8 +53,8 @@ COUNTS: tuple[tuple[str, str, str], ...] = (
         "bytes_held",
         N_("bytes held"),
         N_(
-            "Keys and values held after this step, by formula; none without a cache. The Cache page "
-            "shows measured bytes."
+            "Keys and values held after this step, by formula, none without a cache; the panel Cache "
+            "shows the measured bytes"
         ),
     ),
 )

@@ -92,7 +92,10 @@ class ErrorTable(QWidget):
             self._titles[key].setText(_(title))
         self._titles["bound"].setToolTip(
             plain_tooltip(
-                _("Quantisation error is at most half a step per row (plus rounding in 16-bit formats)")
+                _(
+                    "The quantisation error is at most half a step of the row (plus rounding in 16-bit "
+                    "formats)"
+                )
             )
         )
 

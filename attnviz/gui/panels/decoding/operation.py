@@ -127,7 +127,7 @@ class OperationRow(QWidget):
         self.toggle.set_tooltip(hint)
         self.slider.set_label(title)
         self.slider.track.setToolTip(plain_tooltip(hint))
-        self.grip.setToolTip(plain_tooltip(_("Drag to reorder (Alt+↑/↓)")))
+        self.grip.setToolTip(plain_tooltip(_("Drag to reorder (Alt+↑ and Alt+↓)")))
         self.grip.setAccessibleName(_("Position of {operation} in the order").format(operation=title))
         for button, text in (
             (self.earlier, _("Apply earlier: {operation}")),

@@ -113,7 +113,7 @@ class SamplingPanel(DecodingPart):
         self._end.set_label(_("Stop at end token"))
         self._end.set_tooltip(_("Generation stops at the model's end token"))
         self._strings.setAccessibleName(_("Stop strings"))
-        self._strings.setPlaceholderText(_("text, or text|text"))
+        self._strings.setPlaceholderText(_("Text, or text|text"))
         hint = _(
             "Generation stops when the new text contains one of these; | separates them, \\n is a line end"
         )

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 SHOWN: tuple[tuple[str, str, str], ...] = (
     *((row.id, row.label, row.hint) for row in CURVES),
-    ("stages", N_("Stages"), N_("The norm of the gradient by each stage of this layer")),
-    ("layers", N_("Layers"), N_("The norm of the gradient by this stage in every layer")),
+    ("stages", N_("Stages"), N_("The norm of the gradient with respect to each stage of this layer")),
+    ("layers", N_("Layers"), N_("The norm of the gradient with respect to this stage in every layer")),
 )
 """The pictures of the panel: id, label, hint."""
 

@@ -67,7 +67,7 @@ class EffectLine(QWidget):
         """Set the texts again."""
         self._of.setText(_("effect on the logit of"))
         self._by.setText(_("replaced by"))
-        self._token.setAccessibleName(_("Token whose logit counts"))
+        self._token.setAccessibleName(_("Token of the logit"))
         self._token.setToolTip(
             plain_tooltip(_("A token of the vocabulary; empty is the most probable next one"))
         )

@@ -53,8 +53,8 @@ _GROUP_TITLES = {
     ("layers", "self"): N_("self-attention"),
     ("layers", "cross"): N_("cross-attention"),
     ("encoder", "self"): N_("encoder"),
-    ("decoder", "self"): N_("decoder, self"),
-    ("decoder", "cross"): N_("decoder, cross"),
+    ("decoder", "self"): N_("decoder self-attention"),
+    ("decoder", "cross"): N_("decoder cross-attention"),
 }
 
 
@@ -170,14 +170,14 @@ class GridPanel(Panel):
     def retranslate(self) -> None:
         self.setAccessibleName(_("All heads"))
         self.canvas.setAccessibleName(_("All heads"))
-        self._color_by.setText(_("frame by"))
+        self._color_by.setText(_("frames show"))
         self._score.set_options(_scores())
         self.effect.retranslate()
-        self._score.setAccessibleName(_("Score of the frames"))
+        self._score.setAccessibleName(_("Measure of the frames"))
         self._search.setPlaceholderText(_("Heads where … attends to …"))
         self._search.setAccessibleName(_("Heads where one word attends to another"))
         tip = _(
-            "Two words, a key alone, or the name of a head: “she Lily”, “Lily”; Enter goes to the best one"
+            "Two words, a key alone, or the name of a head: “she Lily”, “Lily”; Enter selects the best match"
         )
         self._search.setToolTip(plain_tooltip(tip))
         if self._trace is not None:

@@ -97,9 +97,9 @@ class HeadPanel(Panel):
         self._name.setAccessibleName(_("Name of the selected head"))
         self._name.setToolTip(plain_tooltip(_("A name for this head, kept with the model")))
         self._explore.setText(_("Open in Explore"))
-        self._explore.setToolTip(plain_tooltip(_("Shows this head in the workspace Explore")))
+        self._explore.setToolTip(plain_tooltip(_("Show this head in the workspace Explore")))
         self._pin.setText(_("Pin as A"))
-        says = _("Keeps the present state as A, to compare it with what follows")
+        says = _("Keep the present state as A, and compare later changes with it")
         self._pin.setToolTip(plain_tooltip(says))
         self._show()
 
@@ -126,7 +126,7 @@ class HeadPanel(Panel):
         is_only = heads.n_heads == 1
         self._switch.setEnabled(not is_only)
         self._switch.setToolTip(
-            _("The only head stays on") if is_only else _("Leaves this head out of the sum")
+            _("The only head stays on") if is_only else _("Leave this head out of the sum")
         )
 
     def _words(self, head: int) -> str:

@@ -49,5 +49,5 @@ class HeadsSide(QWidget):
         self.order.set_options([(row.id, _(row.title), _(row.hint)) for row in HEAD_ORDERS])
         self.order.set_value(chosen)
         self.order.setAccessibleName(_("Order of the heads"))
-        self.order.setToolTip(plain_tooltip(_("Order of the heads; the number of a head stays its name")))
+        self.order.setToolTip(plain_tooltip(_("Order of the heads; each head keeps its number")))
         self.sites.retranslate()

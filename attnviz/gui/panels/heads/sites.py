@@ -75,7 +75,7 @@ class SiteChooser(QWidget):
         self._told = ()
         self.show_document(self._store.document)
         self._combo.setAccessibleName(_("Layer and attention"))
-        self.alike.set_label(_("edit all"))
+        self.alike.set_label(_("Edit all"))
         self.alike.setAccessibleName(_("Edit all layers"))
         self.alike.set_tooltip(_("Edits apply to this attention in every layer; seeds stay distinct"))
         texts = ((self._before, _("Previous layer"), "PgUp"), (self._after, _("Next layer"), "PgDown"))

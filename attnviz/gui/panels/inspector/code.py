@@ -80,7 +80,7 @@ class CodeFold(Control):
         """Set every text again."""
         self._copy.setText(_("Copy"))
         self._copy.setAccessibleName(_("Copy the code"))
-        self._copy.setToolTip(plain_tooltip(_("Copies these lines to the clipboard")))
+        self._copy.setToolTip(plain_tooltip(_("Copy these lines to the clipboard")))
         self._library.setAccessibleName(_("Library of the code"))
         self.text.setAccessibleName(_("Code of the stage"))
         self._name()
@@ -91,7 +91,7 @@ class CodeFold(Control):
         text = _("Code · {stage}").format(stage=title)
         self._fold.setText(f"{mark} {text}")
         self._fold.setAccessibleName(text)
-        says = _("Shows the lines of NumPy or PyTorch that compute this stage")
+        says = _("Show the lines of NumPy or PyTorch that compute this stage")
         self._fold.setToolTip(plain_tooltip(says))
 
     @Slot(bool)

@@ -101,7 +101,7 @@ class InspectorPath(QWidget):
 
     def retranslate(self) -> None:
         """Set the fixed texts again; the others come with `set_path`."""
-        self._back.setToolTip(_("Back to the previous cell"))
+        self._back.setToolTip(_("Return to the previous cell"))
         self._back.setAccessibleName(self._back.toolTip())
 
     def sizeHint(self) -> QSize:

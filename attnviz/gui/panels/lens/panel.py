@@ -122,7 +122,7 @@ class LensPanel(Panel):
         """The first tokens of a cell with their probabilities, or what the table shows."""
         if at is None or self._lens is None:
             self._says.set_line(
-                _("Most probable token after each layer; a ring marks the one that follows in the text.")
+                _("Most probable token after each layer; a frame marks the one that follows in the text.")
             )
             return
         shares = self._lens.probabilities[at]

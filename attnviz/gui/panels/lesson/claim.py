@@ -72,9 +72,7 @@ class Claim(Card):
         """Update the texts to the active language."""
         self.set_title(_("Claim"))
         self._cure.setText(_("Make it true"))
-        self._cure.setToolTip(
-            plain_tooltip(_("Sets the program so that the sentence holds; undo takes it back"))
-        )
+        self._cure.setToolTip(plain_tooltip(_("Set the program so that the sentence holds; undo reverts it")))
         if self._words is not None:
             self._show(self._words)
 

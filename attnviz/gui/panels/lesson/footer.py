@@ -113,9 +113,9 @@ class Footer(QWidget):
         """Update the texts to the active language."""
         self.back.setText(_("Back"))
         self.next.setText(_("All lessons") if self._is_last else _("Next"))
-        self.back.setToolTip(plain_tooltip(_("The step before (←)")))
-        self.next.setToolTip(plain_tooltip(_("The next step (→)")))
-        self._dots.setToolTip(plain_tooltip(_("A click goes to a step")))
+        self.back.setToolTip(plain_tooltip(_("Go to the previous step (←)")))
+        self.next.setToolTip(plain_tooltip(_("Go to the next step (→)")))
+        self._dots.setToolTip(plain_tooltip(_("Click a step to go to it")))
         self._dots.update()
 
     def _on_back(self) -> None:

@@ -155,9 +155,9 @@ class LessonPanel(Panel):
         self._all.setText(_("All lessons"))
         self._return.setText(_("Return to the step"))
         for button, says in (
-            (self._all, _("Shows all lessons and your progress")),
-            (self._return, _("Sets the program as the step does; undo brings your changes back")),
-            (self._go, _("Shows the same document in that workspace")),
+            (self._all, _("Show all lessons and your progress")),
+            (self._return, _("Restore the state of this step; undo brings your changes back")),
+            (self._go, _("Show the same document in that workspace")),
         ):
             button.setToolTip(plain_tooltip(says))
         self._library.retranslate()

@@ -96,7 +96,7 @@ class Question(Card):
         self.entry.setAccessibleName(_("Your answer"))
         self.entry.setPlaceholderText(_("a number"))
         self.entry.setToolTip(plain_tooltip(_("Your answer")))
-        self.button.setToolTip(plain_tooltip(_("Compares your answer with the live number (Enter)")))
+        self.button.setToolTip(plain_tooltip(_("Compare your answer with the live number (Enter)")))
         if self._step is not None:
             within = f"{self._step.tolerance:g}"
             text = _("within {tolerance}").format(tolerance=within) if self._step.tolerance else _("exactly")
@@ -132,7 +132,7 @@ class Question(Card):
         right = next((i for i, condition in enumerate(step.choose) if holds(condition, scope)), -1)
         if self._group.checkedId() == right:
             return True, _("Right.")
-        return False, _("It is another one: {answer}.").format(answer=self._group.button(right).text())
+        return False, _("The answer is another: {answer}.").format(answer=self._group.button(right).text())
 
     def _make_answers(self, answers: tuple[str, ...]) -> None:
         self.entry.setVisible(not answers)

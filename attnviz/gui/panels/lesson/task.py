@@ -54,5 +54,7 @@ class Task(Card):
     def _show(self) -> None:
         set_tone("right" if self.is_done else "muted", self._verdict)
         self._verdict.setText(
-            _("✓ Done, by the live numbers") if self.is_done else _("Not yet, by the live numbers")
+            _("✓ Done: the live numbers confirm it")
+            if self.is_done
+            else _("Not done yet, as the live numbers show")
         )

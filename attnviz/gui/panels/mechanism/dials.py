@@ -136,7 +136,7 @@ class RopeDials(QWidget):
             label.setText(text)
         for score, text in zip(self._scores, (_("q·k unrotated"), _("q·k rotated")), strict=True):
             score.setAccessibleName(text)
-        self._reset.setText(_("all pairs × 1"))
+        self._reset.setText(_("All pairs × 1"))
         self._reset.setAccessibleName(_("Reset to the frequencies of the base"))
         self._first.setAccessibleName(_("First pair shown"))
         self._first.retranslate()

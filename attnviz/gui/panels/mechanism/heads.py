@@ -142,7 +142,7 @@ class HeadsSection(Section):
                 (
                     "latent",
                     N_("MLA"),
-                    N_("Computes every head's keys and values from one small cached vector"),
+                    N_("Computes every head's keys and values from one cached latent"),
                 ),
             ),
             why_not=lambda e, id_: refusal(self._set_source, e, id_),

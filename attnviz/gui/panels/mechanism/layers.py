@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from msgspec.structs import replace
 from PySide6.QtCore import Slot
@@ -32,6 +32,7 @@ from attnviz.model.edit.layers import (
     why_not_alike,
 )
 from attnviz.model.edit.switching import refusal
+from attnviz.model.fields import field_at
 from attnviz.model.sites.sites import place_of, places, shown_site
 from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.block import Norm
@@ -41,16 +42,7 @@ from attnviz.model.spec.parts import vectors_shape
 
 NormField = Literal["embedding_norm", "final_norm", "encoder_norm", "encoder_embedding_norm"]
 
-NORM_SLOTS: tuple[tuple[NormField, str, str], ...] = (
-    ("embedding_norm", N_("first norm"), N_("Normalises the token vectors with their positions")),
-    ("final_norm", N_("final norm"), N_("Adds a norm after the last layer")),
-    ("encoder_norm", N_("encoder"), N_("Adds a norm after the encoder's last layer")),
-    (
-        "encoder_embedding_norm",
-        N_("encoder's first"),
-        N_("Normalises the vectors of the second sequence with their positions"),
-    ),
-)
+NORM_FIELDS: tuple[NormField, ...] = get_args(NormField)
 
 
 def _has_encoder(experiment: Experiment) -> bool:
@@ -102,7 +94,7 @@ class LayersSection(Section):
         self._alike.changed.connect(store.set_edits_alike)
         store.pointer_changed.connect(self._on_pointer)
         self.body.addWidget(self._alike)
-        self._norms = tuple(self._norm_line(*row) for row in NORM_SLOTS)
+        self._norms = tuple(self._norm_line(name) for name in NORM_FIELDS)
 
     def present(self, document: Document) -> str:
         """The number of layers, with those of the encoder first: "2 + 2"."""
@@ -183,11 +175,13 @@ class LayersSection(Section):
             ),
         )
 
-    def _norm_line(self, name: NormField, label: str, hint: str) -> NormLine[Experiment]:
+    def _norm_line(self, name: NormField) -> NormLine[Experiment]:
+        row = field_at(name)
+        assert row is not None
         slot = NormSlot[Experiment](
             id=name,
-            label=label,
-            hint=hint,
+            label=row.field.title,
+            hint=row.field.hint,
             read=lambda e: getattr(e, name),
             edit=lambda e, norm: set_stack_norm(e, name, norm),
             shown=_has_encoder if name.startswith("encoder") else lambda e: True,

@@ -37,7 +37,10 @@ class MaskSection(Section):
     id = "mask"
     heading = N_("Mask")
     spoken = {
-        "paint_button": (N_("Paint the mask by hand"), N_("Then drag over the score map")),
+        "paint_button": (
+            N_("Paint the mask by hand"),
+            N_("Drag over the score map to block or release cells"),
+        ),
         "painted_clear_button": (N_("Clear all painted cells"),),
     }
 
@@ -110,11 +113,11 @@ class MaskSection(Section):
 
     def retranslate(self) -> None:
         super().retranslate()
-        self._clear.setText(_("clear"))
+        self._clear.setText(_("Clear"))
         self._clear.setAccessibleName(_("Clear all painted cells"))
-        self._paint.setText(_("paint…"))
+        self._paint.setText(_("Paint…"))
         self._paint.setAccessibleName(_("Paint the mask by hand"))
-        self._paint.setToolTip(_("Then drag over the score map"))
+        self._paint.setToolTip(_("Drag over the score map to block or release cells"))
         self.tile.retranslate()
         self.families.retranslate()
         self._show_pairs(self.store.attention)

@@ -53,7 +53,7 @@ class MemorySection(Section):
                 ),
                 Choice(
                     name="memory_split_segmented",
-                    label=N_("split by"),
+                    label=N_("Split by"),
                     read=lambda e: self._splitting,
                     edit=self._set_splitting,
                     options=tuple((splitting.id, splitting.title, "") for splitting in SPLITTINGS),

@@ -68,7 +68,7 @@ _SPECIAL: dict[str, dict[str, Any]] = {
 _USUAL: dict[str, Switch[Site]] = {
     "length": Switch(
         name="scaling_own_length_toggle",
-        label=N_("present length"),
+        label=N_("Present length"),
         read=lambda e: e.position.scaling.length is None,
         edit=_set_own_length,
         hint=N_(
@@ -78,7 +78,7 @@ _USUAL: dict[str, Switch[Site]] = {
     ),
     "attention_factor": Switch(
         name="scaling_own_attention_toggle",
-        label=N_("default factor"),
+        label=N_("Default factor"),
         read=lambda e: e.position.scaling.attention_factor is None,
         edit=_set_own_attention,
         hint=N_(

@@ -86,7 +86,7 @@ class ScoreSection(Section):
                 row("scale.value"),
                 row("temperature"),
                 presence("cap", self._set_capped),
-                row("cap", label=N_("Cap")),
+                row("cap", label=N_("Soft cap")),
             )
         )
 

@@ -55,7 +55,7 @@ class AlibiSlopes(QWidget):
 
     def retranslate(self) -> None:
         self._numbers.retranslate()
-        self._reset.setText(_("published slopes"))
+        self._reset.setText(_("Published slopes"))
         self._reset.setAccessibleName(_("Reset to the published slopes"))
 
     @Slot()

@@ -141,7 +141,7 @@ class PatchingPanel(Panel):
         if asked is not self._asked:
             return
         if found.clean == found.corrupted:
-            self.show_problem(asked, _("Both texts have the same answer; write one with another answer."))
+            self.show_problem(asked, _("The two texts must have different answers; both have the same one."))
             return
         n_tokens = asked.experiment.n_queries
         parts = {
@@ -174,7 +174,7 @@ class PatchingPanel(Panel):
             plain_tooltip(_("A text with as many tokens as the document and another answer; empty is A"))
         )
         self._stage.setAccessibleName(_("Patched stage"))
-        self._stage.setToolTip(plain_tooltip(_("The stage that the clean text gives to the document")))
+        self._stage.setToolTip(plain_tooltip(_("The stage that is replaced by that of the clean text")))
         self._stage.set_options(_stages())
         self._of.setText(_("answer"))
         self._in.setText(_("instead of"))
@@ -255,7 +255,7 @@ class PatchingPanel(Panel):
             of = isolated(visible(found.target.token))
             against = found.target.against
             target = of if against is None else f"{of} − {isolated(visible(against))}"
-            says = _("Logit {target}: clean {clean}, document {corrupted}; 1 brings the clean one back.")
+            says = _("Logit {target}: clean {clean}, document {corrupted}; 1 restores the clean logit.")
             self._says.set_line(
                 says.format(target=target, clean=number(found.clean, 3), corrupted=number(found.corrupted, 3))
             )

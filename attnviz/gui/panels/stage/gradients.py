@@ -24,11 +24,15 @@ from attnviz.model.stages import STAGE_BY_ID
 
 QUANTITIES: tuple[tuple[str, str, str], ...] = (
     ("value", N_("Value"), N_("The numbers of each stage")),
-    ("gradient", N_("Gradient"), N_("The derivative of the target by each number, in its place")),
+    (
+        "gradient",
+        N_("Gradient"),
+        N_("The derivative of the target with respect to each number, shown in its cell"),
+    ),
     (
         "product",
         N_("Value × gradient"),
-        N_("To first order, how much of the target depends on each number"),
+        N_("The contribution of each number to the target, to first order"),
     ),
 )
 """The numbers that pictures draw: the id in the view, its label and its hint."""
@@ -175,7 +179,7 @@ def _answer(store: Store) -> str:
     if store.why_no_gradient is not None:
         return store.why_no_gradient.text()
     if store.followed is not None:
-        return _("no gradient of generated tokens: the player shows them")
+        return _("no gradient while the player shows generated tokens")
     gradient = store.gradient
     if gradient is None or gradient.target != store.document.view.target:
         return _("computing…")

@@ -212,7 +212,7 @@ class StageViewPanel(Panel):
         """Let the labels of queries take clicks, and those of keys that have shares of each row."""
         on_query = STAGE_BY_ID[stage].axes[-2] in ("query", "token")
         of_row = _("Click: select this query") if on_query else ""
-        of_column = _("Click: the share of each row that goes to this key; Ctrl+click: to several")
+        of_column = _("Click: show the share of each row that goes to this key; Ctrl+click: add a key")
         self.map.set_label_help(of_row, of_column if has_shares else "")
 
     def _light(self, site: SiteTrace) -> None:

@@ -73,7 +73,7 @@ def received_text(content: HeatContent, column: int) -> str:
         seen = content.values[~content.blocked[:, column], column]
         if seen.size:
             of_those = number(float(seen.mean(dtype=np.float64)), 4)
-            text = _("Over the {count} queries that see it: {mean}")
+            text = _("Over the {count} queries that may attend to it: {mean}")
             lines.append(text.format(count=seen.size, mean=of_those))
     return "\n".join(lines)
 

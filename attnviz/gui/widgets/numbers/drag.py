@@ -156,7 +156,7 @@ class DragNumber(Control):
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.setAccessibleName(name)
         self.setAccessibleDescription(self.text())
-        self.set_tooltip(_("Drag up or down, or type. Shift: fine. Ctrl: coarse."))
+        self.set_tooltip(_("Drag up or down, or type; Shift is fine, Ctrl is coarse."))
 
     def value(self) -> float | int:
         return int(self._value) if self._range.is_integer else self._value
@@ -184,7 +184,7 @@ class DragNumber(Control):
         return number(self._value, self._decimals)
 
     def retranslate(self) -> None:
-        self.set_tooltip(_("Drag up or down, or type. Shift: fine. Ctrl: coarse."))
+        self.set_tooltip(_("Drag up or down, or type; Shift is fine, Ctrl is coarse."))
 
     def sizeHint(self) -> QSize:
         width = QFontMetrics(self.font()).horizontalAdvance(self.text())

@@ -115,7 +115,7 @@ class Dial(Control):
         self.setAccessibleDescription(self.caption())
         sentence = _(
             "Pair {pair}: {frequency} rad per position (× {multiplier}); query at {query} rad, key "
-            "at {key} rad. Drag round the centre to turn an arm, double-click for × 1."
+            "at {key} rad. Drag round the centre to rotate an arm, double-click for × 1."
         )
         query, key = (f"{angle:.3f}" for angle in self._angles)
         shown, factor = frequency_text(self._frequency), f"{self._multiplier:.3g}"

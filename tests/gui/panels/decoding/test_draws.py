@@ -1,4 +1,4 @@
-"""Several draws in the window: a line for each seed; a click makes it the text."""
+"""Several samples in the window: a line for each seed; a click makes it the text."""
 
 from __future__ import annotations
 

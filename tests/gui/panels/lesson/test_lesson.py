@@ -164,7 +164,7 @@ def test_a_choice_is_judged_by_the_live_conditions(desk: Desk) -> None:
     open_step(desk, "dot-product", 3)
     desk.find(QRadioButton, "answer_0").setChecked(True)
     desk.click(desk.find(QPushButton, "reveal_button"))
-    assert desk.find(QLabel, "answer_verdict").text() == "It is another one: 阳."
+    assert desk.find(QLabel, "answer_verdict").text() == "The answer is another: 阳."
     open_step(desk, "dot-product", 4)
     open_step(desk, "dot-product", 3)
     desk.find(QRadioButton, "answer_1").setChecked(True)
@@ -257,7 +257,7 @@ def test_answers_are_read_as_people_write_them() -> None:
 
 def test_the_lesson_is_a_row_of_the_export_dialog(desk: Desk, tmp_path: Path) -> None:
     desk.window.commands["export_lesson"].trigger()
-    assert desk.window.status.message() == "Open a lesson first; Learn has them."
+    assert desk.window.status.message() == "Open a lesson in Learn first."
     open_step(desk, "dot-product")
     source = desk.window.handlers._exporter.source({})
     for kind in EXPORT_BY_ID["lesson"].formats:

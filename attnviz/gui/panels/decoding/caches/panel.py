@@ -207,7 +207,7 @@ class CachesPanel(DecodingPart):
             places = _places(n_made, array.shape[1])
             widget.set_rows(array[kv_head, :n_made], places, -1, _key_tokens(decoded, site))
             widget.set_marks(is_new=True)
-            title = _("{name} computed · {count}") if is_prefill else _("{name} again · {count}")
+            title = _("{name} computed · {count}") if is_prefill else _("{name} recomputed · {count}")
             widget.set_title(title.format(name=letter, count=n_made), hue)
             words = ngettext(
                 "Without a cache, {count} row is computed again",

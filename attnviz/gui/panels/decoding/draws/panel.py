@@ -1,4 +1,4 @@
-"""Several draws side by side: what the document would have generated with other seeds."""
+"""Several samples side by side: the texts that the document generates with other seeds."""
 
 from __future__ import annotations
 
@@ -93,13 +93,13 @@ class DrawsPanel(DecodingPart):
             self._show()
 
     def retranslate(self) -> None:
-        self.setAccessibleName(_("Several draws"))
-        self._count_label.setText(_("draws"))
-        self._count.setAccessibleName(_("Number of draws"))
-        self._count.set_tooltip(_("Number of draws"))
+        self.setAccessibleName(_("Several samples"))
+        self._count_label.setText(_("samples"))
+        self._count.setAccessibleName(_("Number of samples"))
+        self._count.set_tooltip(_("Number of samples"))
         self._count.retranslate()
         self._others.setText(_("Other seeds"))
-        self._others.setToolTip(plain_tooltip(_("Draw with the next seeds")))
+        self._others.setToolTip(plain_tooltip(_("Sample with the next seeds")))
         self._show()
 
     def _ask(self, decoded: Decoded) -> None:
@@ -115,7 +115,7 @@ class DrawsPanel(DecodingPart):
         is_drawn = decoded is not None and bool(self._draws)
         self._scroll.setVisible(is_drawn)
         self._empty.setVisible(not is_drawn)
-        self._empty.setText(_("No tokens have been generated yet.") if decoded is None else _("Drawing…"))
+        self._empty.setText(_("No tokens have been generated yet.") if decoded is None else _("Sampling…"))
         if decoded is None or not is_drawn:
             return
         names, seed = names_of(decoded.decoding), writing_of(decoded.given).sampling.seed
@@ -147,7 +147,7 @@ class DrawsPanel(DecodingPart):
 
     @Slot()
     def _on_others(self) -> None:
-        """Draw with the next seeds; the text of the document stays."""
+        """Sample with the next seeds; the text of the document stays."""
         decoded, count = self.decoded, int(self._count.value())
         if decoded is not None:
             self._first = (self._first + count) % (HIGHEST_SEED - count)

@@ -51,7 +51,7 @@ class DrawRow(QWidget):
         self.text.set_shades(_shade(draw), "accent")
         self.button.setText(_("seed {seed}").format(seed=draw.seed))
         self.button.setChecked(is_present)
-        says = _("Continue with the draw of seed {seed}").format(seed=draw.seed)
+        says = _("Continue with the sample of seed {seed}").format(seed=draw.seed)
         self.button.setAccessibleName(says)
         self.button.setAccessibleDescription("".join(chip.text for chip in chips))
         self.button.setToolTip(plain_tooltip(says))

@@ -141,11 +141,13 @@ class PlayerControls(QWidget):
         self._speed.setAccessibleName(_("Speed"))
         self._speed.set_tooltip(_("Speed"))
         self._follow.set_label(_("Follow"))
-        self._follow.set_tooltip(_("The map, the heads and the plane show the tokens up to the step"))
+        self._follow.set_tooltip(_("The map, the heads and the plane show the tokens up to the present step"))
         self._rest.set_label(_("Show the rest"))
-        self._rest.set_tooltip(_("Show the text behind the present step"))
+        self._rest.set_tooltip(_("Show the text after the present step"))
         self._writes.set_label(_("Generate"))
-        self._writes.set_tooltip(_("Generate after the document's tokens: each step feeds the sampled token"))
+        self._writes.set_tooltip(
+            _("Continue the tokens of the document: each step feeds the sampled token back")
+        )
 
     @Slot()
     def _on_button(self) -> None:

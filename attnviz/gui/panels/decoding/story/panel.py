@@ -121,8 +121,8 @@ class TextPanel(DecodingPart):
         self._controls.show_player()
         self._text.setAccessibleName(_("Text"))
         self._empty.setText(_("No tokens have been generated yet."))
-        self._shading_title.setText(_("shaded by"))
-        self._shading.setAccessibleName(_("shaded by"))
+        self._shading_title.setText(_("shading"))
+        self._shading.setAccessibleName(_("shading"))
         self._shading.set_options([(row.id, _(row.title), _(row.hint)) for row in SHADINGS])
         self._shown = None
         self.show_step()
