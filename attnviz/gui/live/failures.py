@@ -1,4 +1,4 @@
-"""The first failing stage of a run, looked for in the worker; the newest request wins."""
+"""The first failing stage of a run, searched in the worker; the newest request wins."""
 
 from __future__ import annotations
 

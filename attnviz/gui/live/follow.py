@@ -78,7 +78,7 @@ class FollowLive(QObject):
         self._running: Step | None = None
         self._shown: Step | None = None
         self._generation = 0
-        """One more whenever a pass under way became worthless."""
+        """One more whenever a pass under way became obsolete."""
         self._rests = False
         """Whether the document was edited since the player last moved."""
         store.changed.connect(self._on_changed)

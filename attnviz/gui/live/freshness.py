@@ -56,7 +56,7 @@ class Freshness:
     took: float = 0.0
     """Duration of the last one."""
     generation: int = 0
-    """One more with every edit: a decoding of an older generation is worthless."""
+    """One more with every edit: a decoding of an older generation is obsolete."""
     is_watched: bool = False
     """Whether a panel that shows the decoding is visible; without it, nothing is decoded."""
     decode_at: float | None = None
@@ -69,7 +69,7 @@ class Freshness:
 
 
 def edit(fresh: Freshness) -> Freshness:
-    """The experiment changed: whatever is under way is worthless."""
+    """The experiment changed: whatever is under way is obsolete."""
     fresh = replace(fresh, generation=fresh.generation + 1, decode_at=None)
     return fresh if fresh.is_watched else forget(fresh)
 

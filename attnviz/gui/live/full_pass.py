@@ -1,4 +1,4 @@
-"""The pass without a cache for the step that the player rests on: made in the worker, the newest wins."""
+"""The pass without a cache for the step that the player rests on: computed in the worker, the newest wins."""
 
 from __future__ import annotations
 

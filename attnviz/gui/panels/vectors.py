@@ -34,7 +34,7 @@ MOST_SEED = 9999
 
 
 class VectorsPanel(Panel):
-    """x of the queries' sequence, or of the memory; drag, wheel, type, paste, or draw from a seed."""
+    """x of the queries' sequence, or of the memory; drag, wheel, type, paste, or sample by a seed."""
 
     follows = ()
 

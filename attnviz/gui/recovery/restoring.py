@@ -21,7 +21,7 @@ from attnviz.model.journal.crashes import Abandoned, find_abandoned
 from attnviz.model.journal.records import JournalError
 
 FIND, READ = "find", "restore"
-"""Keys of the jobs: journals are looked for once, and read one at a time."""
+"""Keys of the jobs: journals are searched once, and read one at a time."""
 
 
 class Restoring(QObject):

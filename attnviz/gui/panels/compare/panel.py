@@ -512,7 +512,7 @@ class ComparePanel(Panel):
 
     @Slot(bool)
     def _set_blinking(self, is_on: bool) -> None:
-        """Show A and B by turns in the map of B, or B alone again."""
+        """Show A and B in turn in the map of B, or B alone again."""
         self.controls.blink.setChecked(is_on)
         if is_on:
             self._blink.start()

@@ -56,7 +56,7 @@ MOST_RUNS = 400
 """Measured runs that are remembered."""
 
 REST_MS = 120
-"""A run's time is shown when no other run has followed for so long: it is not what a drag is about."""
+"""A run's time is shown when no other run has followed for so long: never within a drag."""
 
 
 class CostPanel(Panel):

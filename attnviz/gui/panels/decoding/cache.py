@@ -1,4 +1,4 @@
-"""The kind of cache: chosen here with its numbers, its places drawn, its bytes measured and by formula."""
+"""The kind of cache: chosen here with its numbers, its slots drawn, its bytes measured and by formula."""
 
 from __future__ import annotations
 

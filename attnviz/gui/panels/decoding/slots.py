@@ -18,20 +18,20 @@ from attnviz.model import caches
 from attnviz.model.caches import FullCache, PagedCache, QuantisedCache, RestartingCache, RingCache, SinkCache
 
 SIZES = (22, 18, 14, 11, 8, 6, 5, 4, 3)
-"""Sides of a place in pixels: the largest that lets all of them fit."""
+"""Sides of a slot in pixels: the largest that lets all of them fit."""
 _WITH_NUMBER = 18
 _TITLE_PX = 14
 _BETWEEN = 8
 
 MOST_EMPTY = 64
-"""Empty places that are drawn: of a cache of 100,000 the others are counted."""
+"""Empty slots that are drawn: of a cache of 100,000 the others are counted."""
 
 State = Literal["kept", "new", "empty", "evicted"]
 
 
 @dataclass(frozen=True)
 class Slot:
-    """One place: the position that lies in it (−1: none), and how it stands with it."""
+    """One slot: the position that it holds (−1: none), and how it stands with it."""
 
     position: int
     state: State
@@ -39,24 +39,24 @@ class Slot:
 
 @dataclass(frozen=True)
 class SlotGroup:
-    """Places that stand together, with a title."""
+    """Slots that stand together, with a title."""
 
     title: str
     slots: tuple[Slot, ...]
 
 
 def slot_groups(cache: caches.Cache, fed: range) -> tuple[SlotGroup, ...]:
-    """The places of a cache after the positions `fed` were appended just now, behind those before them."""
+    """The slots of a cache after the positions `fed` were appended just now, behind those before them."""
     return GROUPS[type(cache)](cache, fed)
 
 
 def _slot(position: int, fed: range) -> Slot:
-    """The place of a position; empty where that is negative."""
+    """The slot of a position; empty where that is negative."""
     return Slot(position, "empty" if position < 0 else "new" if position in fed else "kept")
 
 
 def _all(cache: caches.Cache, fed: range) -> tuple[SlotGroup, ...]:
-    """One place for each position."""
+    """One slot for each position."""
     return (SlotGroup(_("positions"), tuple(_slot(p, fed) for p in range(fed.stop))),)
 
 
@@ -72,7 +72,7 @@ def _pages(cache: PagedCache, fed: range) -> tuple[SlotGroup, ...]:
 
 
 def _ring(cache: RingCache | SinkCache, fed: range) -> tuple[SlotGroup, ...]:
-    """Sinks, the places that the last positions take in turn, and the evicted positions."""
+    """Sinks, the slots that the last positions take in turn, and the evicted positions."""
     length, most, n_sinks = fed.stop, fed.stop + MOST_EMPTY, cache.n_sinks
     first, last = cache.kept(length)
     sinks = [p if p in first else -1 for p in range(min(n_sinks, most))]
@@ -104,7 +104,7 @@ def _with_more(title: str, more: int) -> str:
 
 
 class SlotMap(Control):
-    """Groups of places, wrapped, as large as they fit."""
+    """Groups of slots, wrapped, as large as they fit."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -114,7 +114,7 @@ class SlotMap(Control):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
 
     def set_groups(self, groups: Sequence[SlotGroup], describe: Callable[[Slot], str]) -> None:
-        """Show these; `describe` says in words what a place holds."""
+        """Show these; `describe` says in words what a slot holds."""
         self._groups, self._describe = tuple(groups), describe
         counts = [f"{group.title}: {len(group.slots)}" for group in self._groups]
         self.setAccessibleDescription(", ".join(counts[:8]))
@@ -137,7 +137,7 @@ class SlotMap(Control):
     def _flowed(self, size: int) -> tuple[list[list[QRectF]], float]:
         """The groups beside each other where they fit, each with its title above; and where they end.
 
-        Places that are gone have no shape of their own: they take the rest of the line.
+        Evicted slots have no shape of their own: they take the rest of the line.
         """
         x, y, lowest = 0.0, 0.0, 0.0
         found: list[list[QRectF]] = []

@@ -1,4 +1,4 @@
-"""The heads as small multiples: the shown stage for every head, clicked to choose, and where each looks."""
+"""The heads as small multiples: the shown stage and the most attended key of every head; a click selects."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ LEAST_BELOW = 66
 """Width of a picture with its lines below it."""
 _LINE = 14
 LINES = 4
-"""Lines beside a picture: the name, and where the head looks."""
+"""Lines beside a picture: the name, and the key that the head attends to."""
 _FRAME, _SCROLL_BAR = 4, 10
 
 Line = tuple[tuple[str, str], ...]
@@ -29,7 +29,7 @@ Line = tuple[tuple[str, str], ...]
 
 
 class HeadPicture(Thumbnail):
-    """The caption is the head's name; `look` says where the selected row looks, `note` what orders it."""
+    """The caption is the head's name; `look` says which key its row attends to, `note` what orders it."""
 
     def __init__(self, side: int) -> None:
         super().__init__(side)
@@ -53,7 +53,7 @@ class HeadPicture(Thumbnail):
         return self._note
 
     def set_look(self, query: str, key: str, value: str) -> None:
-        """Say that the row of `query` looks at `key` most, and with which weight; empty texts say nothing."""
+        """Say that the row of `query` attends to `key` most, with its weight; empty texts say nothing."""
         if (query, key, value) != self._look:
             self._look = query, key, value
             self._describe()

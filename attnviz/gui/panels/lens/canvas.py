@@ -15,7 +15,7 @@ DEEPEST = 0.45
 
 
 class LensCanvas(TokenTable):
-    """Layers upwards, tokens across; a ring marks the token that follows in the text."""
+    """Layers upwards, tokens across; a frame marks the token that follows in the text."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -49,7 +49,7 @@ def table_kind(site: Site) -> str:
 
 
 def set_table_kind(site: Site, kind: str, drawn: DrawnTable) -> Site:
-    """Write the present numbers out, or draw them as `drawn` says."""
+    """Store the present numbers, or sample them as `drawn` says."""
     position: Any = site.position
     set_table: Edit[Site] = putting("position.table")
     if kind == "seeded":

@@ -1,4 +1,4 @@
-"""Masks as small pictures: hatched where blocked, coloured where a query sees a key."""
+"""Masks as small pictures: hatched where blocked, coloured where a query attends to a key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Activation patching: a stage of a clean text in the document's place by place, and what it brings back."""
+"""Activation patching: a stage of a clean text in the document at each position, and the restored share."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def _share_lines(content: HeatContent, row: int) -> list[str]:
 
 
 def received_text(content: HeatContent, column: int) -> str:
-    """Lines about the weight that a column receives: its mean over all rows, and over those that see it."""
+    """Lines about the weight of a column: its mean over all rows, and over those that may attend to it."""
     assert content.column_means is not None
     lines = [isolated(visible(content.column_labels[column]))]
     mean = number(float(content.column_means[column]), 4)

@@ -159,8 +159,8 @@ class CachesPanel(DecodingPart):
     ) -> None:
         """The output row of the step, computed both ways, and how far they are apart.
 
-        Without a cache it is the last row of the pass over the tokens so far; until that is made, the same
-        row of the pass over the whole text, of which later tokens change nothing.
+        Without a cache it is the last row of the pass over the tokens so far; until that is computed, the
+        same row of the pass over the whole text, of which later tokens change nothing.
         """
         cached, full = step.site(name).attention_output, decoded.full.get(name)
         whole = None if full is None else full.output[step.index]
@@ -191,9 +191,9 @@ class CachesPanel(DecodingPart):
     def _show_again(
         self, decoded: Decoded, name: str, site: SiteStep, kv_head: int, is_prefill: bool
     ) -> None:
-        """Without a cache: the keys and values of all tokens so far, made again by the full pass.
+        """Without a cache: the keys and values of all tokens so far, computed again by the full pass.
 
-        The prefill makes them for the first time, with a cache as without.
+        The prefill computes them for the first time, with a cache as without.
         """
         full = decoded.full.get(name)
         n_made = site.index + 1 if site.experiment.memory is None else site.experiment.n_keys

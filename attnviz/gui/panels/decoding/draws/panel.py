@@ -36,7 +36,7 @@ class DrawsPanel(DecodingPart):
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
         self._first = -1
-        """The seed of the first line; -1 before the first draw."""
+        """The seed of the first line; -1 before the first sample."""
         self._request: DrawsAsked | None = None
         self._draws: tuple[Draw, ...] = ()
         self._rows: list[DrawRow] = []
@@ -65,7 +65,7 @@ class DrawsPanel(DecodingPart):
         set_tone("muted", self._empty, self._count_label)
 
     def header(self) -> QWidget:
-        """The number of draws, and other seeds, for the title."""
+        """The number of samples, and other seeds, for the title."""
         return self._header
 
     def minimumSizeHint(self) -> QSize:
@@ -73,7 +73,7 @@ class DrawsPanel(DecodingPart):
 
     @property
     def draws(self) -> tuple[Draw, ...]:
-        """The draws that are shown."""
+        """The samples that are shown."""
         return self._draws
 
     def show_step(self) -> None:
@@ -86,7 +86,7 @@ class DrawsPanel(DecodingPart):
         self._show()
 
     def show_draws(self, answered: tuple[DrawsAsked, tuple[Draw, ...]]) -> None:
-        """Show the draws of the latest request; those of an earlier one are dropped."""
+        """Show the samples of the latest request; those of an earlier one are dropped."""
         request, draws = answered
         if request is self._request:
             self._draws = draws

@@ -1,4 +1,4 @@
-"""One draw: its seed as a button, and its text, shaded by the probability of each token."""
+"""One sample: its seed as a button, and its text, shaded by the probability of each token."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class DrawRow(QWidget):
         row.addWidget(self.text, 1, Qt.AlignmentFlag.AlignTop)
 
     def show_draw(self, draw: Draw, names: Names, *, is_present: bool) -> None:
-        """Show a draw; `is_present` marks that of the document."""
+        """Show a sample; `is_present` marks that of the document."""
         self._seed = draw.seed
         chips = [Chip(names.written(token), ends_line=token.endswith("\n")) for token in draw.tokens]
         self.text.set_chips(chips, are_joined=names.are_joined, describe=_describer(draw, names))

@@ -46,7 +46,7 @@ WIDTH = 320
 
 
 class PlayerControls(QWidget):
-    """Plays the store's player. `rest_changed` carries whether the text behind the step is shown."""
+    """Plays the store's player. `rest_changed` carries whether the text after the step is shown."""
 
     rest_changed = Signal(bool)
 
@@ -116,7 +116,7 @@ class PlayerControls(QWidget):
         return f"{where} · {site}" if site else where
 
     def show_rest(self, shows: bool) -> None:
-        """Show whether the text behind the step is shown."""
+        """Show whether the text after the step is shown."""
         self._rest.set_value(shows)
 
     def show_player(self) -> None:

@@ -113,7 +113,7 @@ class StoryText(Control):
         self.update()
 
     def set_shows_rest(self, shows: bool) -> None:
-        """Show the tokens behind the step as well."""
+        """Show the tokens after the step as well."""
         self._shows_rest = shows
         self.update()
 
