@@ -86,6 +86,7 @@ class SiteTrace:
         self._kept: OrderedDict[tuple[str, int], Numbers] = OrderedDict()
         self._overviews: dict[tuple[str, int], tuple[Numbers, Bools | None]] = {}
         self._means: dict[str, Numbers] = {}
+        self._shapes: dict[str, tuple[int, ...]] = {}
         self._hidden: Bools | None = None
         self.stages = source.stages
         """Ids of the stages that this site has, in data-flow order."""
@@ -104,7 +105,10 @@ class SiteTrace:
 
     def shape(self, stage: str) -> tuple[int, ...]:
         """Public shape of a stage. Raises `KeyError` naming the existing stages."""
-        return stage_shape(self.experiment, self._known(stage))
+        shape = self._shapes.get(stage)
+        if shape is None:
+            shape = self._shapes[stage] = stage_shape(self.experiment, self._known(stage))
+        return shape
 
     def window(self, stage: str, head: int = 0, rows: slice = ALL, columns: slice = ALL) -> Numbers:
         """One head's (rows, columns) of a stage, read-only; head is ignored without heads.

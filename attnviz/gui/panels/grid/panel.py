@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
+from weakref import ref
 
 import numpy as np
 from PySide6.QtCore import QSize, Signal, Slot
@@ -29,7 +30,6 @@ from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _
 from attnviz.model.heads.search import Found, wanted
 from attnviz.model.heads.tiles import Group, Tile, grid_stage, groups
-from attnviz.model.sites.sites import at
 from attnviz.model.sites.titles import site_label
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import Cell
@@ -80,6 +80,11 @@ class GridPanel(Panel):
         self._groups: tuple[Group, ...] = ()
         self._tiles: dict[Place, Tile] = {}
         self._trace: Trace | None = None
+        self._drawn: tuple[object, ...] = ()
+        """Trace, weakly, and look of the tiles of `_arrived`: hidden and shown again, they still apply."""
+        self._arrived: set[Place] = set()
+        self._places: dict[str, tuple[int, int, int]] = {}
+        """Group, layer and number of heads of each attention."""
         self._stage = "weights"
         self.canvas = GridCanvas()
         self._title, self._said = QLabel(), ElidedLabel()
@@ -192,6 +197,7 @@ class GridPanel(Panel):
             if place is not None:
                 places[place] = tile
         self._tiles.update(places)
+        self._arrived.update(places)
         self._paint(list(places))
         self._frame()
         self._say(self.canvas.current)
@@ -230,24 +236,33 @@ class GridPanel(Panel):
             self.effects_asked.emit(self._effects_asked)
 
     def _ask(self, trace: Trace) -> None:
-        """Request every head; old tiles stay until new ones replace them, if the shape is the same."""
+        """Request every head that is not drawn; old tiles stay until new ones replace them, if the shape is
+        the same.
+        """
         self._trace, self._found, self._matching, self._effects = trace, {}, {}, None
         self._groups = groups(trace.experiment)
-        self._stage = self.store.document.view.stage
+        self._places = {
+            place.name: (group, layer, trace.site(place.name).experiment.heads.n_heads)
+            for group, found in enumerate(self._groups)
+            for layer, place in enumerate(found.places)
+        }
+        view = self.store.document.view
+        drawn, self._stage = (ref(trace), view.stage, view.ranges, view.orientation), view.stage
+        if drawn != self._drawn:
+            self._drawn, self._arrived = drawn, set()
         self._show_shape(trace)
         self._tiles = {place: tile for place, tile in self._tiles.items() if place in self.canvas.pictures}
-        n_heads = sum(at(trace.experiment, name).heads.n_heads for name in trace.sites)
-        stages = {name: grid_stage(trace.site(name), self._stage) for name in trace.sites}
-        self.asked.emit(GridAsked(trace, stages, LARGE_SIDE if n_heads <= FEW_HEADS else SMALL_SIDE))
+        n_heads = sum(count for _group, _layer, count in self._places.values())
+        if not len(self._arrived) == len(self._tiles) == n_heads:
+            stages = {name: grid_stage(trace.site(name), self._stage) for name in trace.sites}
+            self.asked.emit(GridAsked(trace, stages, LARGE_SIDE if n_heads <= FEW_HEADS else SMALL_SIDE))
         self._on_search(self._search.text())
         self._ask_effects()
 
     def _show_shape(self, trace: Trace) -> None:
         """The groups with their layers and heads, and the line that counts them."""
         experiment = trace.experiment
-        heads = [
-            [at(experiment, place.name).heads.n_heads for place in group.places] for group in self._groups
-        ]
+        heads = [[self._places[place.name][2] for place in group.places] for group in self._groups]
         blocks = [Block(len(of_layers), max(of_layers)) for of_layers in heads]
         titles = [_(_GROUP_TITLES[group.stack, group.kind]) for group in self._groups]
         self.canvas.set_shape(blocks, titles, (_("Layers"), _("Heads")))
@@ -308,12 +323,10 @@ class GridPanel(Panel):
         self.canvas.set_chosen(self._place(document.site, document.view.head))
 
     def _place(self, site: str, head: int) -> Place | None:
-        for group, found in enumerate(self._groups):
-            for layer, place in enumerate(found.places):
-                if place.name == site and self._trace is not None:
-                    n_heads = at(self._trace.experiment, site).heads.n_heads
-                    return group, layer, min(head, n_heads - 1)
-        return None
+        if self._trace is None or site not in self._places:
+            return None
+        group, layer, n_heads = self._places[site]
+        return group, layer, min(head, n_heads - 1)
 
     # --- hovering and choosing
 
@@ -460,6 +473,7 @@ class GridPanel(Panel):
     def _on_opened(self) -> None:
         """Tiles of another document are not shown under this one."""
         self._trace, self._tiles, self._groups, self._found, self._matching = None, {}, (), {}, {}
+        self._drawn, self._arrived, self._places = (), set(), {}
         self._ask_effects()
         self.canvas.clear()
 

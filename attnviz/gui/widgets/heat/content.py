@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -162,8 +163,8 @@ def pooled_indices(
         used = levels(values, range_id, signed, blocked) if ends is None else ends
         nothing = 0.0 if kind == "diverging" else used[0]
         held = values if blocked is None else np.where(blocked, values.dtype.type(nothing), values)
-        is_finite = np.isfinite(held.min()) and np.isfinite(held.max())
-        if is_finite and not np.isnan(values.min()):  # a NaN below a mask is shown
+        is_finite = math.isfinite(held.min()) and math.isfinite(held.max())
+        if is_finite and (blocked is None or not math.isnan(values.min())):  # a NaN below a mask is shown
             return _pooled_first(held, kind, range_id, used, signed, factors, blocked)
     return pool(cell_indices(values, signed, range_id, ends, blocked)[0], factors, kind)
 
@@ -178,11 +179,13 @@ def _pooled_first(
     blocked: NDArray[np.bool_] | None,
 ) -> Indices:
     """Bytes of the most salient value of each block; `held` has the least salient value where `blocked`."""
-    both = (np.maximum, np.minimum) if kind == "diverging" else (np.maximum,)
-    kept = np.concatenate([reduced(combine, held, factors) for combine in both])
+    kept = reduced(np.maximum, held, factors)
+    rows = len(kept)
+    if kind == "diverging":
+        kept = np.concatenate((kept, reduced(np.minimum, held, factors)))
     found = to_indices(normalise(kept, range_id, ends, signed))
     if kind == "diverging":
-        found = furthest(*np.split(found, 2))
+        found = furthest(found[:rows], found[rows:])
     if blocked is not None:
         found[reduced(np.logical_and, blocked, factors)] = BLOCKED
     return found

@@ -144,6 +144,15 @@ def test_it_follows_edits_stage_and_document_and_rests_behind_a_tab(make_desk: M
     desk.go("model")
     desk.qtbot.waitUntil(lambda: panel.is_seen)
     assert len(asked) > before_front and len(panel.tiles) == 8
+    # Hidden and shown again, the tiles still apply; under another look they do not.
+    for look, wanted in (({}, 0), ({"orientation": "queries_as_columns"}, 1)):
+        asked.clear()
+        desk.go("explore")
+        desk.qtbot.waitUntil(lambda: not panel.is_seen)
+        desk.store.look(**look)
+        desk.go("model")
+        desk.qtbot.waitUntil(lambda: panel.is_seen)
+        assert sum(one is not None for one in asked) == wanted and len(panel.tiles) == 8
 
 
 def test_tiles_arrive_one_attention_at_a_time(make_desk: MakeDesk) -> None:

@@ -31,5 +31,5 @@ def draw_received(painter: QPainter, geometry: Geometry, content: HeatContent, t
     columns = strip.indices()
     most = float(np.nanmax(content.column_means, initial=0.0)) or 1.0
     means = content.column_means[columns.start : columns.stop : columns.step] / most
-    strip.draw(painter, means.tolist(), content.column_color, theme)
+    strip.draw(painter, means, content.column_color, theme)
     strip.draw_heading(painter, _("mean"), theme.muted)

@@ -52,11 +52,11 @@ def draw_spread(painter: QPainter, geometry: Geometry, content: HeatContent, the
     rows = strip.indices()
     part = slice(rows.start, rows.stop, rows.step)
     if content.chosen:
-        strip.draw(painter, shares(content, part).tolist(), content.column_color, theme)
+        strip.draw(painter, shares(content, part), content.column_color, theme)
         strip.draw_heading(painter, _heading(len(content.chosen)), content.column_color)
     else:
         most = math.log2(max(2, content.values.shape[1]))
-        strip.draw(painter, (entropy_bits(content.values[part]) / most).tolist(), theme.muted, theme)
+        strip.draw(painter, entropy_bits(content.values[part]) / most, theme.muted, theme)
         strip.draw_heading(painter, _("entropy"), theme.muted)
     _draw_texts(painter, strip, content, theme)
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter
 
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import Theme
 from attnviz.gui.widgets.heat.layout import EDGE, Geometry
+
+Floats = NDArray[np.floating]
 
 GAP = 8.0
 THICKNESS = 6.0
@@ -45,7 +49,9 @@ class Strip:
         """Rectangle of a bar of full length; invalid if its row or column lies outside the visible part."""
         first, least, most = self._ends()
         middle = first + index * self.pitch
-        return self._bars([middle], thickness, [self.length])[0] if least <= middle <= most else QRectF()
+        if not least <= middle <= most:
+            return QRectF()
+        return self._bars(np.array([middle]), thickness, np.array([self.length]))[0]
 
     def _ends(self) -> tuple[float, float, float]:
         """Middle of the first bar, and the least and the most that is visible, along the strip."""
@@ -54,28 +60,29 @@ class Strip:
             return plot.left() - offset.x() + self.pitch / 2, plot.left(), plot.right()
         return plot.top() - offset.y() + self.pitch / 2, plot.top(), plot.bottom()
 
-    def draw(self, painter: QPainter, shares: list[float], color: str, theme: Theme) -> None:
+    def draw(self, painter: QPainter, shares: Floats, color: str, theme: Theme) -> None:
         """Bars of `shares` 0..1 of the full length, in the order of `indices`; NaN has none."""
         indices, pitch = self.indices(), self.pitch
         apart = pitch * indices.step
         thickness = min(THICKNESS, max(apart - 2, apart / 2))
         first, least, most = self._ends()
-        middles = [(first + index * pitch, share) for index, share in zip(indices, shares, strict=True)]
-        seen = [(at, share) for at, share in middles if least <= at <= most and not math.isnan(share)]
+        middles = first + np.arange(indices.start, indices.stop, indices.step) * pitch
+        seen = (least <= middles) & (middles <= most) & ~np.isnan(shares)
+        at = middles[seen]
+        lengths = np.maximum(1.0, self.length * np.minimum(shares[seen], 1.0))
         track = QColor(theme.line)
         track.setAlphaF(_TRACK_OPACITY)
         painter.setPen(Qt.PenStyle.NoPen)
         if apart >= _TRACKS_FROM:
             painter.setBrush(track)
-            painter.drawRects(self._bars([at for at, _share in seen], thickness, [self.length] * len(seen)))
+            painter.drawRects(self._bars(at, thickness, np.full(len(at), self.length)))
         painter.setBrush(QColor(color))
-        lengths = [max(1.0, self.length * min(share, 1.0)) for _at, share in seen]
-        painter.drawRects(self._bars([at for at, _share in seen], thickness, lengths))
+        painter.drawRects(self._bars(at, thickness, lengths))
 
-    def _bars(self, middles: list[float], thickness: float, lengths: list[float]) -> list[QRectF]:
+    def _bars(self, middles: Floats, thickness: float, lengths: Floats) -> list[QRectF]:
         """Rectangles of many bars: the ends of the plot are read once."""
         right, bottom = self.geometry.plot.right() + GAP, self.geometry.plot.bottom() + GAP
-        bars = zip((round(middle - thickness / 2) for middle in middles), lengths, strict=True)
+        bars = zip(np.round(middles - thickness / 2).tolist(), lengths.tolist(), strict=True)
         if self.below:
             return [QRectF(side, bottom, thickness, length) for side, length in bars]
         return [QRectF(right, side, length, thickness) for side, length in bars]
