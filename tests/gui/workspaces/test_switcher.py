@@ -106,6 +106,17 @@ def test_the_tabs_and_the_keys_switch(desk: Desk) -> None:
     assert desk.window.workspaces.present.id == "model" and tabs.currentIndex() == 4
 
 
+def test_the_focus_of_a_hidden_panel_does_not_go_to_the_tabs(desk: Desk) -> None:
+    tabs = desk.find(QTabBar, "workspace_tabs")
+    desk.window.leave()
+    for number in (Qt.Key.Key_4, Qt.Key.Key_2):
+        desk.press_key(number, Qt.KeyboardModifier.ControlModifier)
+        assert not tabs.hasFocus()
+    tabs.setFocus(Qt.FocusReason.TabFocusReason)
+    tabs.setCurrentIndex(3)
+    assert tabs.hasFocus(), "arrows walk on in the tabs"
+
+
 def test_a_switch_computes_nothing_and_keeps_the_document(desk: Desk) -> None:
     trace, document = desk.store.trace, desk.store.document
     for row in WORKSPACES:
