@@ -1,6 +1,7 @@
 """Keyboard focus of the window: Space plays after every click, and answers a control that Tab reached.
 
 Controls take the focus by Tab. A click on one leaves the focus where it was, and ends typing in a text.
+A control or a panel that is hidden gives its focus to the map.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from PySide6.QtWidgets import (
     QMainWindow,
     QMenuBar,
     QPlainTextEdit,
+    QTabBar,
     QWidget,
 )
 
@@ -44,6 +46,10 @@ class Focus(QObject):
     def _on_focus(self, old: QWidget | None, new: QWidget | None) -> None:
         assert self._application is not None
         self._application.removeEventFilter(self)
+        if old is not None and isinstance(new, (*CONTROLS, QTabBar)) and not old.isVisible():
+            if self._holds(old) and self._holds(new):
+                self._leave()  # Qt hands the focus of what it hides to the next control
+                return
         if isinstance(new, (*CONTROLS, *TEXTS)) and self._holds(new):
             self._application.installEventFilter(self)
 

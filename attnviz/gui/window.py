@@ -168,7 +168,6 @@ class Window(QMainWindow):
         self.top_bar.chosen.connect(self.workspaces.switch)
         self.workspaces.switched.connect(self.top_bar.show_workspace)
         self.workspaces.switched.connect(self._on_workspace)
-        self.workspaces.focus_hidden.connect(self.leave)
         self.store.changed.connect(self._on_changed)
         self.store.history_changed.connect(self._on_history)
         self.store.rejected.connect(self.status.warn)

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractScrollArea,
     QApplication,
+    QComboBox,
     QDockWidget,
     QWidget,
 )
@@ -136,6 +137,14 @@ def test_a_click_elsewhere_frees_a_control_that_tab_reached(desk: Desk) -> None:
     toggle.setFocus(Qt.FocusReason.TabFocusReason)
     desk.switch("cap_toggle")  # itself
     assert desk.map.hasFocus()
+
+
+def test_a_hidden_control_gives_its_focus_to_the_map(desk: Desk) -> None:
+    box = desk.find(QComboBox, "range_box")
+    box.setFocus(Qt.FocusReason.TabFocusReason)
+    box.hide()
+    focused = desk.window.focusWidget()
+    assert desk.window.panels["stage"].isAncestorOf(focused) and not isinstance(focused, QAbstractButton)
 
 
 def test_a_click_inside_a_text_keeps_typing(desk: Desk) -> None:

@@ -184,6 +184,12 @@ def _copy_shell(window: Window, target: Target) -> None:
     window.handlers.on_copy_shell()
 
 
+def _pin(window: Window, target: Target) -> None:
+    """Pin the present state as A, with the stage and the head of the target shown."""
+    _show(window, target)
+    window.handlers.on_pin()
+
+
 def _is_picture(window: Window, target: Target) -> bool:
     return bool(target.stage) or target.head >= 0
 
@@ -273,6 +279,7 @@ ROWS: tuple[ContextRow, ...] = (
     ContextRow("show_head", _show_head_text, _is_thumbnail_of_head, _show),
     ContextRow("switch_head", _head_switch_text, _may_switch, _switch_head),
     ContextRow("name_head", _says(N_("Name this head…")), _may_name, _name_head),
+    ContextRow("pin", _says(N_("Pin as A")), _is_picture, _pin),
     ContextRow("export", _says(N_("Export as a figure…")), _is_picture, _export, separated=True),
     ContextRow("copy_picture", _says(N_("Copy picture")), _is_picture, _copy_picture),
     ContextRow("copy_python", _says(N_("Copy as Python")), _is_picture, _copy_python),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QPaintEvent, QStandardItemModel, QWheelEvent
 from PySide6.QtWidgets import (
     QComboBox,
@@ -21,6 +21,7 @@ from attnviz.gui.widgets.segmented import Option
 
 _NARROWEST = 70
 """Room for some six letters and the arrow."""
+_ASIDE = 2
 
 
 class DropDown(QComboBox):
@@ -37,10 +38,14 @@ class DropDown(QComboBox):
         edit = QStyle.SubControl.SC_ComboBoxEditField
         room = self.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, edit, self)
         option.currentText = self.fontMetrics().elidedText(
-            option.currentText, Qt.TextElideMode.ElideRight, room.width() - 2
+            option.currentText, Qt.TextElideMode.ElideRight, room.width() - _ASIDE
         )
         painter.drawComplexControl(QStyle.ComplexControl.CC_ComboBox, option)
         painter.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option)
+
+    def sizeHint(self) -> QSize:
+        """Qt leaves out the pixel that it keeps free at each side of the text."""
+        return super().sizeHint() + QSize(_ASIDE, 0)
 
     def showPopup(self) -> None:
         view = self.view()

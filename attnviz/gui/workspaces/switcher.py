@@ -31,8 +31,6 @@ class Workspaces(QObject):
 
     switched = Signal(str)
     """The id of the workspace now shown."""
-    focus_hidden = Signal()
-    """The panel that had the focus is not in the workspace now shown."""
     enlarged_changed = Signal(str)
     """The panel that has the whole window; empty when the others are back."""
 
@@ -72,14 +70,11 @@ class Workspaces(QObject):
         """Show the workspace `id_`."""
         if id_ == self._row.id:
             return
-        before = self._window.focusWidget()
         self.give_back()
         self.keep()
         self._row = WORKSPACE_BY_ID[id_]
         self._enter()
         self.switched.emit(id_)
-        if before is not None and not before.isVisible():
-            self.focus_hidden.emit()
 
     def reset(self) -> None:
         """Arrange the present workspace as its row says."""

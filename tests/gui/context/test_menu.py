@@ -50,6 +50,13 @@ def test_a_cell_gives_its_value_in_full_precision(desk: Desk) -> None:
     assert float(QGuiApplication.clipboard().text()) == shown
 
 
+def test_a_head_is_pinned_as_a(desk: Desk) -> None:
+    tile = desk.find(Thumbnail, "head_2")
+    choose(right_click(desk, tile, tile.rect().center()), "pin")
+    pinned = desk.window.compare_live.pinned
+    assert pinned is not None and pinned.document.view.head == desk.store.document.view.head == 2
+
+
 def test_a_cell_is_locked_explained_and_unlocked(desk: Desk) -> None:
     choose(right_click(desk, desk.map, desk.map.cell_center(2, 1)), "lock")
     assert desk.store.document.view.locked == Cell("weights", 2, 1, 0)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from PySide6.QtCore import QRect
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from attnviz.gui.look.style import apply_style
 from attnviz.gui.look.theme import LIGHT
-from attnviz.gui.widgets.combo import Combo
+from attnviz.gui.widgets.combo import Combo, DropDown
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints", r"raise\(\)", "grabbing the keyboard")
 
@@ -43,6 +44,19 @@ def test_a_text_that_does_not_fit_ends_in_an_ellipsis(qtbot: QtBot, qapp: QAppli
     whole = next(n for n in range(len(long), 0, -1) if combo.fontMetrics().horizontalAdvance(long[:n]) < 80)
     same = [n for n in range(whole, 1, -1) if _painted(combo, long[:n].rstrip() + "…") == painted]
     assert same, "no beginning with an ellipsis is what is painted"
+
+
+def test_a_box_of_its_own_width_shows_its_longest_option_whole(qtbot: QtBot, qapp: QApplication) -> None:
+    apply_style(qapp, LIGHT)
+    for long in ("Symmetric about 0", "Percentiles 2 to 98", "Every row for itself"):
+        box = DropDown()
+        qtbot.addWidget(box)
+        box.addItem(long)
+        box.resize(box.sizeHint())
+        painted = box.grab().toImage()
+        box.resize(box.width() + 40, box.height())
+        part = box.grab(QRect(0, 0, painted.width() - 24, painted.height())).toImage()
+        assert painted.copy(8, 4, part.width() - 8, 17) == part.copy(8, 4, part.width() - 8, 17)
 
 
 def _painted(combo: Combo, text: str) -> QImage:

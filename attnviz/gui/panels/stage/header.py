@@ -26,7 +26,7 @@ FORMULA_FROM = 640
 LEAST_PLACE = 40
 LEAST_NAME = 6
 """Divisor of the line: the part of it that the name keeps beside the place."""
-NARROW_RANGE = 88
+NARROW_RANGE = 92
 """Width of the range's box in a narrower line; the colour bar names the range in full."""
 QWIDGETSIZE_MAX = 2**24 - 1
 _NAME_PX = 15
