@@ -117,6 +117,12 @@ def _lines(made: Drawing, style: Style) -> tuple[_Line, ...]:
     return tuple(line for line in found if line.text)
 
 
+def is_one_line(title: str, style: Style) -> bool:
+    """True if a title fits in a line of the style's width."""
+    font = text_font(TITLE_SIZE, bold=True)
+    return not style.title or style.room is None or width(title, font) <= style.room - 2 * MARGIN
+
+
 class _Heading:
     """Title and formula in as many lines as they need, above y = 0."""
 
@@ -124,7 +130,8 @@ class _Heading:
         self._lines = [
             replace(line, text=text)
             for line in _lines(made, style)
-            for text in broken(line.text, line.font, room)
+            for part in line.text.split("\n")
+            for text in broken(part, line.font, room)
         ]
         inner = sum(line.step for line in self._lines)
         self.height = MARGIN + (inner + BELOW_HEADING if inner else 0.0)

@@ -36,6 +36,8 @@ OF_VALUES = Message("A sequence over the decoding shows values; it has no gradie
 GROWING = ("stage", "heads", "sites", "layers", "pipeline")
 """Kinds of pictures that hide the cells of later tokens."""
 
+LARGE = 1e9
+"""Numbers from which powers of ten are shown."""
 STEP = N_("step {step} of {count}: {token}")
 
 
@@ -151,7 +153,7 @@ def _swept(sweep: Sweep, subject: Subject, engines: Engines, progress: Progress)
 
 def _short(value: float) -> str:
     """A whole number as it is, another with four digits: titles of all frames are about as long."""
-    return f"{value if value == round(value) else float(f'{value:.4g}'):g}"
+    return f"{value:.0f}" if value == round(value) and abs(value) < LARGE else f"{float(f'{value:.4g}'):g}"
 
 
 def _title(path: str) -> str:

@@ -8,8 +8,9 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,50 +37,43 @@ NEEDS_FFMPEG = Message("A film needs the package imageio-ffmpeg: pip install 'at
 
 @dataclass(frozen=True)
 class Drawn:
-    """The pictures of a sequence, drawn one after the other, and how they are written.
-
-    `is_shown`: also as PNG, where the file has none.
-    """
+    """The pictures of a sequence, drawn one after the other, and how they are written."""
 
     figures: Iterator[Figure]
     fps: float
     dpi: int
-    is_shown: bool = False
-
-
-@dataclass(frozen=True)
-class Files:
-    """The content of the one file, or of each numbered file; and the pictures as PNG, where they exist."""
-
-    contents: tuple[bytes, ...]
-    pictures: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True)
 class Output:
     """One kind of file: its suffix, its title, the function that makes its content, and its usual dpi.
 
-    `in_folder`: each picture is a file.
+    `in_folder`: each picture is a file. `package` is the one that it needs.
     """
 
     suffix: str
     title: str
-    make: Callable[[Drawn], Files]
+    make: Callable[[Drawn], tuple[bytes, ...]]
     dpi: int = DPI
     in_folder: bool = False
+    package: str = ""
 
-    def files(self, drawn: Drawn, record: Record | None = None) -> Files:
-        """The files, each of which carries `record`."""
+    def check_package(self) -> None:
+        """Refuse a kind of file whose package is missing."""
+        if self.package and find_spec(self.package) is None:
+            raise InputError(NEEDS_FFMPEG)
+
+    def files(self, drawn: Drawn, record: Record | None = None) -> tuple[bytes, ...]:
+        """The one file, or each numbered file; `record` is in all of them."""
+        self.check_package()
         made = self.make(drawn)
-        if record is None:
-            return made
-        return replace(made, contents=tuple(carrying(data, self.suffix, record) for data in made.contents))
+        return made if record is None else tuple(carrying(data, self.suffix, record) for data in made)
 
-    def write(self, files: Files, path: Path) -> Path:
+    def write(self, files: tuple[bytes, ...], path: Path) -> Path:
         """Write the file, or the folder of files, completely or not at all; returns it."""
         if self.in_folder:
-            return _write_folder(files.contents, path)
-        replace_file(path, files.contents[0])
+            return _write_folder(files, path)
+        replace_file(path, files[0])
         return path
 
     def check(self, path: Path) -> None:
@@ -108,19 +102,9 @@ def output_of(path: str | os.PathLike[str]) -> Output:
 # --- numbered files --------------------------------------------------------------------------------
 
 
-def _numbered(drawn: Drawn, format_id: str) -> Files:
+def _numbered(drawn: Drawn, format_id: str) -> tuple[bytes, ...]:
     """Each picture as a file."""
-    shown: list[bytes] = []
-    made = tuple(figure_bytes(figure, format_id, dpi=drawn.dpi) for figure in _seen(drawn, shown, format_id))
-    return Files(made, made if format_id == "png" else tuple(shown))
-
-
-def _seen(drawn: Drawn, shown: list[bytes], format_id: str) -> Iterator[Figure]:
-    """The pictures, of which each is also drawn as pixels where that is wanted and the file has none."""
-    for figure in drawn.figures:
-        if drawn.is_shown and format_id != "png":
-            shown.append(figure_bytes(figure, "png", dpi=MOVING_DPI))
-        yield figure
+    return tuple(figure_bytes(figure, format_id, dpi=drawn.dpi) for figure in drawn.figures)
 
 
 def _write_folder(contents: tuple[bytes, ...], path: Path) -> Path:
@@ -165,24 +149,24 @@ def _umask() -> int:
 # --- pages -----------------------------------------------------------------------------------------
 
 
-def _pages(drawn: Drawn) -> Files:
+def _pages(drawn: Drawn) -> tuple[bytes, ...]:
     """A PDF with a page for each picture."""
     from matplotlib.backends.backend_pdf import PdfPages
 
     from attnviz.figures.fonts import drawing
 
-    stream, shown = io.BytesIO(), list[bytes]()
+    stream = io.BytesIO()
     metadata = {"Creator": "attnviz", "Producer": None, "CreationDate": None}
     with drawing(), PdfPages(stream, metadata=metadata) as pages:  # type: ignore[arg-type]
-        for figure in _seen(drawn, shown, "pdf"):
+        for figure in drawn.figures:
             pages.savefig(figure, dpi=drawn.dpi, facecolor=figure.get_facecolor())
-    return Files((stream.getvalue(),), tuple(shown))
+    return (stream.getvalue(),)
 
 
 # --- moving pictures -------------------------------------------------------------------------------
 
 
-def _gif(drawn: Drawn) -> Files:
+def _gif(drawn: Drawn) -> tuple[bytes, ...]:
     """A GIF that loops."""
     from PIL import Image
 
@@ -193,7 +177,7 @@ def _gif(drawn: Drawn) -> Files:
     first, *others = (one.quantize(palette=palette, dither=Image.Dither.NONE) for one in pictures)
     stream = io.BytesIO()
     first.save(stream, "GIF", save_all=True, append_images=others, duration=times, loop=0, optimize=False)
-    return Files((stream.getvalue(),), pictures.kept)
+    return (stream.getvalue(),)
 
 
 def _palette(pictures: _Pictures) -> Image:
@@ -207,12 +191,10 @@ def _palette(pictures: _Pictures) -> Image:
     return sheet.quantize(256)
 
 
-def _film(drawn: Drawn) -> Files:
+def _film(drawn: Drawn) -> tuple[bytes, ...]:
     """An H.264 film that every player and slide program shows."""
-    try:
-        from imageio_ffmpeg import write_frames
-    except ImportError:
-        raise InputError(NEEDS_FFMPEG) from None
+    from imageio_ffmpeg import write_frames
+
     pictures = _Pictures(drawn, even=True)
     settings: dict[str, Any] = {"fps": drawn.fps, "codec": "libx264", "macro_block_size": 2, "quality": 8}
     settings["output_params"] = ["-movflags", "+faststart", "-metadata", "comment=attnviz"]
@@ -225,15 +207,15 @@ def _film(drawn: Drawn) -> Files:
                 writer.send(one.tobytes())
         finally:
             writer.close()
-        return Files((file.read_bytes(),), pictures.kept)
+        return (file.read_bytes(),)
 
 
 class _Pictures:
     """The pictures in the size of the largest, on their own ground; kept as PNG, which is small."""
 
     def __init__(self, drawn: Drawn, even: bool = False) -> None:
-        self.kept = tuple(figure_bytes(figure, "png", dpi=drawn.dpi) for figure in drawn.figures)
-        self.count = len(self.kept)
+        self._kept = tuple(figure_bytes(figure, "png", dpi=drawn.dpi) for figure in drawn.figures)
+        self.count = len(self._kept)
         sizes = [self._opened(index).size for index in range(self.count)]
         width, height = (max(size[axis] for size in sizes) for axis in (0, 1))
         self.size = (width + width % 2, height + height % 2) if even else (width, height)
@@ -254,12 +236,12 @@ class _Pictures:
     def _opened(self, index: int) -> Image:
         from PIL import Image
 
-        return Image.open(io.BytesIO(self.kept[index]))
+        return Image.open(io.BytesIO(self._kept[index]))
 
 
 OUTPUTS: tuple[Output, ...] = (
     Output(".gif", N_("GIF that loops"), _gif, MOVING_DPI),
-    Output(".mp4", N_("MP4 film"), _film, MOVING_DPI),
+    Output(".mp4", N_("MP4 film"), _film, MOVING_DPI, package="imageio_ffmpeg"),
     Output(".pdf", N_("PDF, a page each"), _pages),
     Output(".png", N_("PNG files in a folder"), partial(_numbered, format_id="png"), in_folder=True),
     Output(".svg", N_("SVG files in a folder"), partial(_numbered, format_id="svg"), in_folder=True),

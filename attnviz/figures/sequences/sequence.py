@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,8 @@ from attnviz.errors import InputError
 from attnviz.figures.fonts import drawing
 from attnviz.figures.kinds.table import KIND_BY_ID
 from attnviz.figures.sequences.frames import Frame
-from attnviz.figures.sequences.outputs import Drawn, Files, Output, check_fps, output_of
-from attnviz.figures.sheet import Drawing, sheet_of
+from attnviz.figures.sequences.outputs import Drawn, Output, check_fps, output_of
+from attnviz.figures.sheet import Drawing, is_one_line, sheet_of
 from attnviz.figures.style import Style
 from attnviz.model.io.carriers.record import Record
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 FPS = 4.0
 """Pictures per second."""
+BESIDE = " · "
+"""Divides a title from the label of a picture in the same line."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +41,27 @@ class Sequence:
 
         Raises `ValueError` as `figure_of` does, and what `progress` raises.
         """
+        for index in range(len(self.frames)):
+            progress.at(index / len(self.frames))
+            yield self.figure(index)
+
+    def figure(self, index: int) -> Figure:
+        """One picture, as it is beside all others. Raises `ValueError` as `figure_of` does."""
+        between, subject = self._between, self.frames[index].subject
+        made = self._drawing(self.frames[index])
+        if self.frames[index].label:
+            made = replace(made, title=f"{made.title}{between}{self.frames[index].label}")
+        with drawing():
+            return sheet_of(made, subject.caption if self.style.caption else "", self.style)
+
+    @cached_property
+    def _between(self) -> str:
+        """What divides every title from its label: one of them is too long for a line, or none is."""
         drawings = [self._drawing(frame) for frame in self.frames]  # every one widens the shared ends
-        for index, frame in enumerate(self.frames):
-            progress.at(index / len(drawings))
-            with drawing():
-                caption = frame.subject.caption if self.style.caption else ""
-                yield sheet_of(self._drawing(frame), caption, self.style)
+        labels = [frame.label for frame in self.frames]
+        with drawing():
+            whole = (f"{made.title}{BESIDE}{label}" for made, label in zip(drawings, labels, strict=True))
+            return BESIDE if all(is_one_line(title, self.style) for title in whole) else "\n"
 
     def _drawing(self, frame: Frame) -> Drawing:
         row = KIND_BY_ID[self.kind]
@@ -51,8 +69,7 @@ class Sequence:
         if reason is not None:
             raise InputError(reason)
         with drawing():
-            made = row.draw(frame.subject, frame.styled(self.style))
-        return replace(made, title=f"{made.title} · {frame.label}") if frame.label else made
+            return row.draw(frame.subject, frame.styled(self.style))
 
 
 def save_sequence(
@@ -83,11 +100,10 @@ def sequence_files(
     fps: float = FPS,
     dpi: int | None = None,
     record: Record | None = None,
-    is_shown: bool = False,
-) -> Files:
-    """The content of the files of a sequence; `is_shown`: with its pictures as PNG.
+) -> tuple[bytes, ...]:
+    """The content of the files of a sequence.
 
     Raises `InputError` as `save_sequence` does, and what `progress` raises.
     """
     check_fps(fps)
-    return row.files(Drawn(sequence.figures(progress), fps, dpi or row.dpi, is_shown), record)
+    return row.files(Drawn(sequence.figures(progress), fps, dpi or row.dpi), record)

@@ -39,7 +39,7 @@ from attnviz.gui.export.choices import CHOICE_BY_NAME, CHOICES, At, ChoiceRow
 from attnviz.gui.export.kinds.sequence import MOVING
 from attnviz.gui.export.names import file_name
 from attnviz.gui.export.shell import Command, command_of
-from attnviz.gui.export.source import Choice, Made, Source
+from attnviz.gui.export.source import Choice, Leaves, Made, Source
 from attnviz.gui.export.table import EXPORT_BY_ID, EXPORTS, PIXELS, Export, FileKind
 from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.look.theme import GRID
@@ -288,6 +288,7 @@ class ExportDialog(QDialog):
         self._later.timeout.connect(self._draw)
         self._poll.setInterval(_POLL_MS)
         self._poll.timeout.connect(self._show_share)
+        self._preview.missing.connect(self._on_missing)
         self._what.currentIndexChanged.connect(self._on_what)
         self._format.currentIndexChanged.connect(self._on_format)
         for name, one in self._fields.items():
@@ -386,9 +387,12 @@ class ExportDialog(QDialog):
         """Make the file: in the worker, or here where it is painted by the window."""
         self._later.stop()
         row, choice, source = self.export, self.choice, self._source
+        look, index = None if self._is_saving else row.look, self._preview.index
 
         def job(token: CancelToken) -> tuple[Export, Choice, Made]:
             self._token = token
+            if look is not None:
+                return row, choice, look(source, choice, token.progress, index)
             return row, choice, row.make(source, choice, token.progress)
 
         self._bar.setRange(0, 0)
@@ -420,13 +424,29 @@ class ExportDialog(QDialog):
             return  # a newer one is on its way
         self._rest()
         self._shown = found
-        self._preview.show_file(made.shown)
-        count = f"{sum(map(len, made.files)):,}"
-        several = _("{n} files, {count} bytes").format(n=len(made.files), count=count)
-        size = several if len(made.files) > 1 else _("{count} bytes").format(count=count)
-        self._say(size, active_theme().muted)
-        if self._is_saving:
+        if self._is_saving and made.files:
             self._accept()
+        elif self._is_saving:
+            self._draw()
+        else:
+            self._preview.show_file(made.shown)
+            self._say(_size(made), active_theme().muted)
+
+    @Slot(int)
+    def _on_missing(self, index: int) -> None:
+        """Draw a picture of the preview that it turns to."""
+        leaves = None if self._shown is None else self._shown[2].shown
+        if self._is_saving or not isinstance(leaves, Leaves):
+            return
+
+        def job(token: CancelToken) -> bytes:
+            return leaves.draw(index, token.progress)
+
+        def done(picture: bytes) -> None:
+            leaves.drawn[index] = picture
+            self._preview.arrive(leaves, index)
+
+        self._scheduler.submit(job, done, self._on_failed, key=KEY)
 
     def _on_failed(self, error: BaseException) -> None:
         self._rest()
@@ -460,7 +480,8 @@ class ExportDialog(QDialog):
     def _on_save(self) -> None:
         """Accept the file as it is shown, or as soon as it is made."""
         self._is_saving = True
-        if self._shown is not None:
+        self._preview.pause()
+        if self._shown is not None and self._shown[2].files:
             self._accept()
         elif not self._bar.isVisible():
             self._draw()
@@ -543,6 +564,16 @@ class ExportDialog(QDialog):
             if name in self._fields and (name not in CHOICE_BY_NAME or name in REMEMBERED):
                 self._select(name, value)
         self._formats = _texts(found.get("formats"))
+
+
+def _size(made: Made) -> str:
+    """The size of a file, or the number of pictures of one that is not made yet."""
+    if not made.files:
+        assert isinstance(made.shown, Leaves)
+        return _("{n} pictures").format(n=made.shown.count)
+    count = f"{sum(map(len, made.files)):,}"
+    several = _("{n} files, {count} bytes").format(n=len(made.files), count=count)
+    return several if len(made.files) > 1 else _("{count} bytes").format(count=count)
 
 
 def _texts(found: object) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, QTimer, Slot
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QPixmap, QResizeEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
@@ -27,11 +27,16 @@ HELD = 3
 
 
 class Preview(QWidget):
-    """Shows what a file will show; several pictures play at their pace, or are turned by hand."""
+    """Shows what a file will show; several pictures play at their pace, or are turned by hand.
+
+    A picture that is not drawn yet is `missing`, and shown once `arrive` brings it.
+    """
+
+    missing = Signal(int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._leaves, self._pixels = Leaves(()), QPixmap()
+        self._leaves, self._pixels = Leaves.of(()), QPixmap()
         self._label, self._text = QLabel(), QPlainTextEdit()
         self._play, self._slider, self._count = QToolButton(), QSlider(Qt.Orientation.Horizontal), QLabel()
         self._timer = QTimer(self)
@@ -43,31 +48,51 @@ class Preview(QWidget):
 
     @property
     def picture(self) -> bytes:
-        """The picture in sight (PNG)."""
-        return self._leaves.pictures[self._slider.value()]
+        """The picture in sight (PNG); empty before it is drawn."""
+        return self._leaves.drawn.get(self.index, b"")
+
+    @property
+    def index(self) -> int:
+        """The number of the picture in sight."""
+        return self._slider.value()
 
     def show_file(self, shown: Shown) -> None:
-        """Show the content of a file."""
+        """Show the content of a file; another one of several pictures goes on at the same picture."""
+        plays = self._play.isChecked() if self._leaves.count > 1 else transition_ms(self) > 0
+        at = self.index
         self.clear()
         if isinstance(shown, str):
             self._text.setPlainText(shown)
             self._side.setCurrentWidget(self._text)
             return
-        self._leaves = shown if isinstance(shown, Leaves) else Leaves((shown,))
-        has_many = len(self._leaves.pictures) > 1
+        self._leaves = shown if isinstance(shown, Leaves) else Leaves.of((shown,))
+        has_many = self._leaves.count > 1
         self._turner.setVisible(has_many)
         self._play.setVisible(self._leaves.fps > 0)
-        self._slider.setRange(0, len(self._leaves.pictures) - 1)
-        self._show(0)
-        self._play.setChecked(has_many and self._leaves.fps > 0 and transition_ms(self) > 0)
+        self._slider.setRange(0, self._leaves.count - 1)
+        self._show(min(at, self._leaves.count - 1))
+        self._play.setChecked(has_many and self._leaves.fps > 0 and plays)
+
+    def arrive(self, leaves: Leaves, index: int) -> None:
+        """Show a picture that was missing, if it is still in sight."""
+        if leaves is self._leaves and index == self.index:
+            self._show(index)
+            if self._play.isChecked():
+                self._wait()
+
+    def pause(self) -> None:
+        """Stay at the picture in sight."""
+        self._play.setChecked(False)
 
     def clear(self) -> None:
         """Show nothing."""
         self._play.setChecked(False)
-        self._leaves, self._pixels = Leaves(()), QPixmap()
+        self._leaves, self._pixels = Leaves.of(()), QPixmap()
         self._turner.hide()
         self._label.clear()
+        self._slider.blockSignals(True)
         self._slider.setValue(0)
+        self._slider.blockSignals(False)
         self._side.setCurrentWidget(self._label)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -111,13 +136,16 @@ class Preview(QWidget):
         self._show_play()
 
     def _show(self, index: int) -> None:
-        """Show one of the pictures."""
-        self._pixels = QPixmap()
-        self._pixels.loadFromData(self._leaves.pictures[index])
+        """Show one of the pictures, or ask for it; the one before stays meanwhile."""
         self._slider.blockSignals(True)
         self._slider.setValue(index)
         self._slider.blockSignals(False)
-        self._count.setText(f"{index + 1} / {len(self._leaves.pictures)}")
+        self._count.setText(f"{index + 1} / {self._leaves.count}")
+        if not self.picture:
+            self.missing.emit(index)
+            return
+        self._pixels = QPixmap()
+        self._pixels.loadFromData(self.picture)
         self._fit()
 
     def _fit(self) -> None:
@@ -135,7 +163,7 @@ class Preview(QWidget):
     @Slot(int)
     def _on_turned(self, index: int) -> None:
         """Turn to a picture by hand, and stay there."""
-        if self._leaves.pictures:
+        if self._leaves.count:
             self._play.setChecked(False)
             self._show(index)
 
@@ -150,11 +178,12 @@ class Preview(QWidget):
     @Slot()
     def _on_time(self) -> None:
         """Show the next picture, and after the last the first."""
-        self._show((self._slider.value() + 1) % len(self._leaves.pictures))
-        self._wait()
+        self._show((self.index + 1) % self._leaves.count)
+        if self.picture:  # else it goes on when the picture arrives
+            self._wait()
 
     def _wait(self) -> None:
-        is_last = self._slider.value() == self._slider.maximum()
+        is_last = self.index == self._slider.maximum()
         self._timer.start(round((HELD if is_last else 1) * 1000 / self._leaves.fps))
 
     def _show_play(self) -> None:

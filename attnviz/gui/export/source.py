@@ -50,6 +50,8 @@ class Source:
     lesson: Lesson | None = None
     file: Path = Path("attention.json")
     is_saved: bool = False
+    kept: dict[object, object] = field(default_factory=dict)
+    """Computed frames, by the choices that they depend on."""
 
 
 @dataclass(frozen=True)
@@ -114,12 +116,22 @@ class Choice:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Leaves:
-    """Pictures (PNG) that the dialog shows in turn: `fps` a second, or by hand where that is 0."""
+    """Pictures (PNG) that the dialog shows in turn: `fps` a second, or by hand where that is 0.
 
-    pictures: tuple[bytes, ...]
+    `drawn` are those that exist, by their number; `draw` makes another one.
+    """
+
+    count: int
+    draw: Callable[[int, Check], bytes]
     fps: float = 0.0
+    drawn: dict[int, bytes] = field(default_factory=dict)
+
+    @staticmethod
+    def of(pictures: tuple[bytes, ...]) -> Leaves:
+        """Pictures that exist."""
+        return Leaves(len(pictures), lambda index, check: pictures[index], drawn=dict(enumerate(pictures)))
 
 
 Shown = bytes | str | Leaves
@@ -135,7 +147,8 @@ def _write(files: tuple[bytes, ...], path: Path) -> tuple[Path, ...]:
 class Made:
     """The bytes of the file or of several, how the dialog shows them, and how they are written.
 
-    `copied` is what the clipboard gets in place of the text that is shown. `write` returns the written paths.
+    Without files, only the preview is made. `copied` is the text for the clipboard in place of the shown one.
+    `write` returns the written paths.
     """
 
     files: tuple[bytes, ...]

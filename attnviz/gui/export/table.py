@@ -17,7 +17,7 @@ from attnviz.gui.export.choices import STILL
 from attnviz.gui.export.kinds.figure import CSV, figure, why_no_figure
 from attnviz.gui.export.kinds.lesson import lesson, why_no_lesson
 from attnviz.gui.export.kinds.program import as_python
-from attnviz.gui.export.kinds.sequence import SWEEP, idle_options, sequence
+from attnviz.gui.export.kinds.sequence import SWEEP, idle_options, look, sequence
 from attnviz.gui.export.kinds.table import table
 from attnviz.gui.export.source import Choice, Made, Source
 from attnviz.gui.export.widget import framed, widget_bytes
@@ -62,6 +62,7 @@ class Export:
     that is no value. `why_not` says why a state has none. `idle` names the options that do nothing beside the
     chosen values of others and the format. `words` are those of the command that makes the same file, and
     `format_flag` is its option for the format, where the suffix does not tell it; none: the window alone.
+    `look` makes the preview of a file that takes long, with the picture of a number first.
     """
 
     id: str
@@ -72,6 +73,7 @@ class Export:
     why_not: Callable[[Source], Message | None] = _always
     in_window: bool = False
     idle: Callable[[Callable[[str], str]], set[str]] = _none_idle
+    look: Callable[[Source, Choice, Check, int], Made] | None = None
     words: tuple[str, ...] = ()
     format_flag: str = ""
 
@@ -143,6 +145,7 @@ EXPORTS: tuple[Export, ...] = (
         ),
         sequence,
         idle=idle_options,
+        look=look,
         words=("animate",),
     ),
     Export(

@@ -24,6 +24,7 @@ from attnviz.figures.sequences.frames import Engines, Frame
 from attnviz.figures.style import Style
 from attnviz.figures.subject import Subject
 from attnviz.model.io.carriers.record import Record
+from attnviz.model.io.presets import load_preset
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 
@@ -32,6 +33,7 @@ ENGINES = Engines(
     lambda experiment, check: attnviz.decode(experiment, check=check),
 )
 FREE = Progress(never_cancelled)
+WIDTH_OF_A_COLUMN = 71 * 72 / 25.4
 WORDS = stacked(
     ("one", "two", "a longer word"),
     p.SeededVectors(3, 4, seed=0),
@@ -143,6 +145,23 @@ def test_titles_have_the_label() -> None:
     titles = [figure.axes[0].texts for figure in sequence("temperature=1:2:2").figures(FREE)]
     found = [text.get_text() for texts in titles for text in texts if "Temperature" in text.get_text()]
     assert found == [f"weights · head 1 of 2 · Temperature = {value}" for value in (1, 2)]
+
+
+def test_titles_of_a_narrow_sheet_have_their_label_in_a_line_of_its_own_or_none_has() -> None:
+    narrow = sequence("temperature=0.5:2:4", style=Style(dpi=50, width=WIDTH_OF_A_COLUMN))
+    figures = list(narrow.figures(FREE))
+    assert len({figure.get_figheight() for figure in figures}) == 1
+    found = [text.get_text() for figure in figures for text in figure.axes[0].texts]
+    assert [text for text in found if "Temperature" in text] == [
+        f"Temperature = {value}" for value in ("0.5", "1", "1.5", "2")
+    ]
+    large = sequence("position.base=1000:1000000:2", load_preset("yarn").experiment)
+    assert [frame.label for frame in large.frames] == ["Base θ = 1000", "Base θ = 1000000"]
+
+
+def test_one_picture_of_a_sequence_is_the_one_among_all() -> None:
+    every = [figure_bytes(figure, "png", dpi=50) for figure in sequence("temperature=1:2:3").figures(FREE)]
+    assert figure_bytes(sequence("temperature=1:2:3").figure(1), "png", dpi=50) == every[1]
 
 
 def test_a_gif_loops_at_its_pace_and_carries_its_document(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QFileDialog, QLabel, QPushButton, QSlider, QToolBu
 
 import attnviz
 from attnviz.figures.sequences.frames import OVER
+from attnviz.figures.sequences.sequence import Sequence
 from attnviz.gui.dialogs.export import ExportDialog
 from attnviz.gui.export.kinds.sequence import over_of
 from attnviz.model.edit.sweep import Sweep
@@ -84,6 +85,28 @@ def test_a_sweep_plays_in_the_preview_and_is_written(
     with Image.open(tmp_path / "hot.gif") as gif:
         assert (gif.n_frames, gif.info["duration"]) == (3, 20)
     assert attnviz.load(tmp_path / "hot.gif").experiment == desk.store.experiment
+
+
+@pytest.mark.qt_log_ignore("propagateSizeHints")
+def test_the_preview_draws_the_picture_in_sight_alone(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[int] = []
+    figure = Sequence.figure
+    monkeypatch.setattr(Sequence, "figure", lambda self, index: (drawn.append(index), figure(self, index))[1])
+
+    def turn(dialog: ExportDialog) -> None:
+        sweep(dialog, count="5")
+        dialog.findChild(QToolButton, "export_play_button").setChecked(False)
+        desk.qtbot.waitUntil(lambda: dialog._shown is not None, timeout=20_000)
+        note, slider = dialog.findChild(QLabel, "export_note"), dialog.findChild(QSlider, "export_slider")
+        assert note.text() == "5 pictures" and slider.value() == 0
+        slider.setValue(3)
+        desk.qtbot.waitUntil(lambda: drawn[-1] == 3, timeout=20_000)
+        drawn.clear()
+        box(dialog, "grey").setChecked(True)
+        desk.qtbot.waitUntil(lambda: dialog._shown is not None, timeout=20_000)
+        assert drawn == [3] and slider.value() == 3  # the same picture, and no other one
+
+    in_dialog(desk, "export_sequence", turn)
 
 
 @pytest.mark.qt_log_ignore("propagateSizeHints")

@@ -57,7 +57,7 @@ def lesson(source: Source, choice: Choice, check: Check) -> Made:
     if choice.format == "html":
         data = lesson_page(one, language, made, is_slides=is_slides).encode("utf-8")
     record = record_of(first_document(one, language, made))
-    return Made((carrying(data, f".{choice.format}", record),), Leaves(paper.pages))
+    return Made((carrying(data, f".{choice.format}", record),), Leaves.of(paper.pages))
 
 
 def why_no_lesson(source: Source) -> Message | None:

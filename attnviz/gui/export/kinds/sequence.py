@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 from attnviz.checkpoints.stories import record_of
-from attnviz.core.progress import Check, progress_of
+from attnviz.core.progress import Check, Progress, progress_of
 from attnviz.errors import FieldError, must_be
+from attnviz.figures.files import figure_bytes
 from attnviz.figures.kinds.table import KIND_BY_ID, KINDS
-from attnviz.figures.sequences.frames import frames
-from attnviz.figures.sequences.outputs import LEAST_FPS, MOST_FPS, OUTPUTS, Files, Output
+from attnviz.figures.sequences.frames import Frame, frames
+from attnviz.figures.sequences.outputs import LEAST_FPS, MOST_FPS, MOVING_DPI, OUTPUTS, Output, check_fps
 from attnviz.figures.sequences.sequence import FPS, Sequence, sequence_files
-from attnviz.gui.export.choices import DECODE, LAYERS, NUMBER
+from attnviz.gui.export.choices import CHOICE_BY_NAME, DECODE, LAYERS, NUMBER
 from attnviz.gui.export.source import Choice, Leaves, Made, Source
 
 FRAMES_SHARE = 0.4
@@ -25,25 +27,49 @@ MOVING = ("gif", "mp4")
 
 
 def sequence(source: Source, choice: Choice, check: Check) -> Made:
-    """The files of a sequence, which carry the document; the preview plays its pictures."""
+    """The files of a sequence, which carry the document."""
     progress, row = progress_of(check), _output(choice.format)
-    fps, kind, style = _fps(choice), choice.text("picture"), choice.style
-    subject = choice.subject(source, check)
-    made = frames(over_of(choice), subject, source.engines, progress.part(0.0, FRAMES_SHARE), kind)
-    files = sequence_files(
-        Sequence(made, kind, style),
-        row,
-        progress.part(FRAMES_SHARE, 1.0),
-        fps=fps,
-        dpi=style.dpi if choice.text("dpi") else None,
-        record=record_of(subject.document(source.document)),
-        is_shown=True,
-    )
-    return Made(files.contents, Leaves(files.pictures, fps), write=partial(_write, row))
+    made = _sequence(source, choice, progress.part(0.0, FRAMES_SHARE))
+    record = record_of(choice.subject(source, check).document(source.document))
+    dpi = made.style.dpi if choice.text("dpi") else None
+    rest, fps = progress.part(FRAMES_SHARE, 1.0), _fps(choice)
+    files = sequence_files(made, row, rest, fps=fps, dpi=dpi, record=record)
+    return Made(files, _leaves(made, fps), write=partial(_write, row))
+
+
+def look(source: Source, choice: Choice, check: Check, index: int) -> Made:
+    """The preview of a sequence: the picture in sight alone, and others when they are turned to."""
+    row, fps = _output(choice.format), _fps(choice)
+    row.check_package()
+    check_fps(fps)
+    leaves = _leaves(_sequence(source, choice, progress_of(check)), fps)
+    at = min(index, leaves.count - 1)
+    leaves.drawn[at] = leaves.draw(at, check)
+    return Made((), leaves)
+
+
+def _leaves(made: Sequence, fps: float) -> Leaves:
+    def draw(index: int, check: Check) -> bytes:
+        check()
+        return figure_bytes(made.figure(index), "png", dpi=MOVING_DPI)
+
+    return Leaves(len(made.frames), draw, fps)
+
+
+def _sequence(source: Source, choice: Choice, progress: Progress) -> Sequence:
+    """The sequence; its frames are computed again only where a choice changes their numbers."""
+    kind, style, over = choice.text("picture"), choice.style, over_of(choice)
+    key = over, *(text for text in choice.texts if text[0] in CHOICE_BY_NAME and text[0] != "fps")
+    found = source.kept.get(key)
+    if found is None:
+        found = frames(over, choice.subject(source, progress), source.engines, progress, kind)
+        source.kept.clear()
+        source.kept[key] = found
+    return Sequence(cast(tuple[Frame, ...], found), kind, style)
 
 
 def _write(row: Output, contents: tuple[bytes, ...], path: Path) -> tuple[Path, ...]:
-    return (row.write(Files(contents), path),)
+    return (row.write(contents, path),)
 
 
 def _output(format_id: str) -> Output:

@@ -264,7 +264,7 @@ def test_the_lesson_is_a_row_of_the_export_dialog(desk: Desk, tmp_path: Path) ->
         slides = (("slides", "on" if kind.id == "pdf" else "off"),)
         made = EXPORT_BY_ID["lesson"].make(source, Choice(kind.id, slides), lambda: None)
         assert source.lesson is not None and isinstance(made.shown, Leaves)
-        assert len(made.shown.pictures) >= len(source.lesson.steps) and made.shown.fps == 0
+        assert made.shown.count >= len(source.lesson.steps) and made.shown.fps == 0
         (file,) = made.save(tmp_path / f"mine{kind.suffix}")
         assert file.read_bytes().startswith(b"%PDF" if kind.id == "pdf" else b"<!")
         assert (b"/MediaBox [0 0 907" in made.data) == (kind.id == "pdf")  # 320 × 180 mm in points
