@@ -48,7 +48,9 @@ class Desk:
 
     def find(self, kind: type[W], name: str) -> W:
         found = self.window.findChildren(kind, name)
-        if not found and self.window.complete():  # in a panel that nobody has seen yet
+        if not found:  # in a panel or a section that nobody has seen yet
+            self.window.complete()
+            self.window.mechanism.open_all()
             found = self.window.findChildren(kind, name)
         assert len(found) == 1, f"{len(found)} widgets named {name!r}"
         return found[0]

@@ -13,7 +13,6 @@ from pytestqt.qtbot import QtBot
 
 from attnviz.gui.look import look
 from attnviz.gui.look.fonts import load_fonts
-from attnviz.gui.panels.mechanism.panel import MechanismPanel
 from attnviz.gui.settings import Settings
 from attnviz.gui.widgets.control import THEME_PROPERTY
 from attnviz.gui.window import Window
@@ -23,31 +22,18 @@ from attnviz.model.spec.document import Document
 SIZE = QSize(1920, 1080)
 """Of a usual screen, where nothing is folded; the offscreen one is smaller."""
 
-LEAN = frozenset(
+WHOLE = frozenset(
     {
-        "export/test_sequences.py",
-        "journeys/test_decoding.py",
-        "journeys/test_decoding_links.py",
-        "journeys/test_failures.py",
-        "journeys/test_layers.py",
-        "journeys/test_looking.py",
-        "journeys/test_mechanism.py",
-        "journeys/test_numbers.py",
-        "journeys/test_text_undo.py",
-        "journeys/test_tokens.py",
-        "journeys/test_writing.py",
-        "panels/compare/test_prepared.py",
-        "panels/grid/test_panel.py",
-        "panels/lesson/test_lesson.py",
-        "panels/test_failures.py",
-        "test_caption.py",
-        "test_keys.py",
-        "test_playing.py",
+        "journeys/test_plain_text.py",
+        "test_any_combination.py",
+        "test_folded_panels.py",
+        "test_nothing_is_cut.py",
+        "test_presentation.py",
     }
 )
-"""Files whose windows begin with the panels in sight, and get others once they are in sight or used.
+"""Files whose windows have every panel and every section of controls from the beginning: they go through all.
 
-It saves half a second of each test. The other files have whole windows: some go through every widget.
+Other windows begin as the program's own, and get a panel or a section once it is in sight or used.
 """
 
 
@@ -59,30 +45,19 @@ def settings(tmp_path: Path) -> Settings:
     return made
 
 
-_plain_start = MechanismPanel.start
-
-
-def _start_open(panel: MechanismPanel) -> None:
-    """Start with every section open: what a test looks for may be in any of them."""
-    _plain_start(panel)
-    panel.open_all()
-
-
 @pytest.fixture
 def make_desk(
     qapp: QApplication,
     qtbot: QtBot,
     settings: Settings,
-    monkeypatch: pytest.MonkeyPatch,
     request: pytest.FixtureRequest,
 ) -> Iterator[MakeDesk]:
     """Make windows in the program's own colours; at the end they are closed, whatever is unsaved."""
-    is_lean = request.path.relative_to(Path(__file__).parent).as_posix() in LEAN
+    is_whole = request.path.relative_to(Path(__file__).parent).as_posix() in WHOLE
     palette, font = qapp.palette(), qapp.font()
     load_fonts()
     look.apply(qapp, settings)
     desks: list[Desk] = []
-    monkeypatch.setattr(MechanismPanel, "start", _start_open)
 
     def make(what: str | Document = "fluffy-blue-creature", *, inline: bool = True) -> Desk:
         document = load_preset(what) if isinstance(what, str) else what
@@ -94,8 +69,9 @@ def make_desk(
         look.apply(qapp, settings)
         window.show()
         window.begin(in_pauses=False)
-        if not is_lean:
+        if is_whole:
             window.complete()
+            window.mechanism.open_all()
         window.activateWindow()
         qtbot.waitUntil(window.isActiveWindow, timeout=WAIT_MS)
         desk.settle()

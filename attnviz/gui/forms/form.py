@@ -27,7 +27,7 @@ class Form(QWidget):
         super().__init__(parent)
         self.rows: tuple[Row[Any], ...] = tuple(make_row(field, subject, store) for field in fields)
         self._store, self._is_marked = store, False
-        store.rejected.connect(self._on_rejected)
+        store.rejected.connect(self.mark)
         column = in_column(self, spacing=GRID - 2)
         for row in self.rows:
             row.hide()  # until `refresh` knows which apply: a first layout must not make room for all
@@ -47,7 +47,7 @@ class Form(QWidget):
         align_sliders([row for row in self.rows if isinstance(row, SliderRow)])
 
     @Slot(object)
-    def _on_rejected(self, error: Exception) -> None:
+    def mark(self, error: Exception) -> None:
         """Mark the rows of the field that is wrong, or of the nearest part around it, and no others."""
         path = error.path if isinstance(error, FieldError) else ""
         about = [row.field.path for row in self.rows if path and row.is_about(path)]

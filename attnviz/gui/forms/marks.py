@@ -40,7 +40,7 @@ class Mark(QWidget):
         for widget in self._watched:
             widget.installEventFilter(self)
         self._store = store
-        store.rejected.connect(self._on_rejected)
+        store.rejected.connect(self.mark)
 
     def paths(self) -> tuple[str, ...]:
         """The fields that the control edits now."""
@@ -72,7 +72,8 @@ class Mark(QWidget):
         return bool(place) and own
 
     @Slot(object)
-    def _on_rejected(self, error: Exception) -> None:
+    def mark(self, error: Exception) -> None:
+        """Mark the control if the error is about its field, and unmark it otherwise."""
         is_own = isinstance(error, FieldError) and self.is_about(error.path)
         self._show_error(message_of(error) if is_own else None)
 

@@ -16,6 +16,7 @@ from attnviz.errors import FieldError, must_be
 from attnviz.gui.forms.marks import Mark
 from attnviz.gui.forms.rows import Row
 from attnviz.gui.look.theme import LIGHT
+from attnviz.gui.panels.mechanism.panel import MechanismPanel
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.panels.table import PANELS
 from attnviz.gui.store import Store
@@ -46,6 +47,8 @@ def panels(qtbot: QtBot, store: Store) -> Iterator[list[Panel]]:
         if (header := panel.header()) is not None:
             qtbot.addWidget(header)
         panel.start()
+        if isinstance(panel, MechanismPanel):
+            panel.open_all()
         panel.resize(600, 900)
         panel.show()
     yield made

@@ -17,6 +17,7 @@ from attnviz.engines.run import run
 from attnviz.i18n import set_language
 from attnviz.model.explain.arithmetic.cell import LINES, exists, explain
 from attnviz.model.explain.arithmetic.terms import (
+    Explanation,
     Gap,
     Term,
     digits,
@@ -63,6 +64,18 @@ def site(looked_at: tuple[Trace, str]) -> SiteTrace:
     return trace.site(name)
 
 
+@pytest.fixture(scope="module")
+def explained(site: SiteTrace) -> dict[Cell, Explanation]:
+    """Every cell of the site, explained once for the tests of this page."""
+    return {cell: explain(site, cell) for cell in cells(site)}
+
+
+def near(found: float, expected: float, rel: float, abs_: float) -> bool:
+    """Equality within a tolerance; NaN equals NaN. `pytest.approx` takes longer than the arithmetic."""
+    both_nan = math.isnan(found) and math.isnan(expected)
+    return both_nan or math.isclose(found, expected, rel_tol=0, abs_tol=max(rel * abs(expected), abs_))
+
+
 def cells(site: SiteTrace) -> Iterator[Cell]:
     for stage in site.stages:
         for head, row, column in np.ndindex(*(1, *site.shape(stage))[-3:]):
@@ -76,44 +89,46 @@ def number_at(site: SiteTrace, cell: Cell) -> float:
 # --- the numbers -----------------------------------------------------------------------------------
 
 
-def test_every_formula_gives_the_number_of_the_trace(site: SiteTrace) -> None:
+def test_every_formula_gives_the_number_of_the_trace(
+    site: SiteTrace, explained: dict[Cell, Explanation]
+) -> None:
     worked = 0
-    for cell in cells(site):
-        explanation = explain(site, cell)
+    # A product of one row may round otherwise in its last place than one of all rows.
+    ulps = 1e-14 if "relative" in site.stages else 0
+    for cell, explanation in explained.items():
         value = number_at(site, cell)
-        close = pytest.approx(value, rel=1e-11, abs=1e-12, nan_ok=True)
-        # A product of one row may round otherwise in its last place than one of all rows.
-        ulps = 1e-14 if "relative" in site.stages else 0
-        assert explanation.value == pytest.approx(value, rel=ulps, abs=ulps, nan_ok=True)
-        assert explanation.recomputed == close, cell
+        assert near(explanation.value, value, ulps, ulps), cell
+        assert near(explanation.recomputed, value, 1e-11, 1e-12), cell
         for line in explanation.lines:
-            expected = pytest.approx(line.value, rel=1e-10, abs=1e-12, nan_ok=True)
-            assert line.recomputed == expected, (cell, plain(line.name))
+            assert near(line.recomputed, line.value, 1e-10, 1e-12), (cell, plain(line.name))
             for step in filter(is_numeric, line.steps):
-                assert worked_out(exact(step), maximum(line)) == expected, (cell, exact(step))
+                found = worked_out(exact(step), maximum(line))
+                assert near(found, line.value, 1e-10, 1e-12), (cell, exact(step))
                 worked += 1
     assert worked > 100
 
 
-def test_the_digits_shown_are_enough_to_work_it_out_by_hand(site: SiteTrace) -> None:
-    for cell in list(cells(site))[::3]:
-        for line in explain(site, cell).lines:
+def test_the_digits_shown_are_enough_to_work_it_out_by_hand(explained: dict[Cell, Explanation]) -> None:
+    for cell, explanation in list(explained.items())[::3]:
+        for line in explanation.lines:
             for step in filter(is_numeric, line.steps):
                 terms = [piece for piece in flat(step, True) if isinstance(piece, Term)]
                 if terms[0].text.endswith("]"):
                     continue  # the name of another cell
                 found = worked_out(plain(step, is_whole=True), _shown(maximum(line)))
                 size = max([1.0, *(abs(term.value) for term in terms if math.isfinite(term.value))])
-                assert found == pytest.approx(line.value, rel=2e-3, abs=2e-3 * size, nan_ok=True), cell
+                assert near(found, line.value, 2e-3, 2e-3 * size), cell
 
 
 def _shown(value: float) -> float:
     return float(digits(value).replace("−", "-")) if math.isfinite(value) else value
 
 
-def test_every_term_is_the_number_of_the_cell_that_it_leads_to(trace: Trace, site: SiteTrace) -> None:
-    for cell in list(cells(site))[::3]:
-        for line in explain(site, cell).lines:
+def test_every_term_is_the_number_of_the_cell_that_it_leads_to(
+    trace: Trace, site: SiteTrace, explained: dict[Cell, Explanation]
+) -> None:
+    for cell, explanation in list(explained.items())[::3]:
+        for line in explanation.lines:
             for step in (line.name, *line.steps, *line.notes):
                 for term in (p for p in flat(step, True) if isinstance(p, Term) and p.source is not None):
                     there = trace.site(term.source.site) if term.source.site else site
@@ -122,16 +137,18 @@ def test_every_term_is_the_number_of_the_cell_that_it_leads_to(trace: Trace, sit
                         expected = math.exp(number_at(there, term.source) - maximum(line))
                     else:
                         expected = number_at(there, term.source)
-                    assert term.value == pytest.approx(expected, rel=1e-14, nan_ok=True), (cell, term)
+                    assert near(term.value, expected, 1e-14, 1e-12), (cell, term)
 
 
-def test_the_first_line_leads_to_every_source_and_to_nothing_else(site: SiteTrace) -> None:
+def test_the_first_line_leads_to_every_source_and_to_nothing_else(
+    site: SiteTrace, explained: dict[Cell, Explanation]
+) -> None:
     """Sources whose value is decided without them (a fully masked row, an identity) may stay out.
 
     Cells of other sites are no sources in this one; another test has them.
     """
-    for cell in cells(site):
-        line = explain(site, cell).lines[0]
+    for cell, explanation in explained.items():
+        line = explanation.lines[0]
         regions = {region.stage: region for region in sources(site, cell)}
         found = {
             term.source
@@ -296,8 +313,7 @@ def test_float32_traces_are_explained_to_their_precision() -> None:
         site = site_of(experiment, "float32")
         for cell in list(cells(site))[::5]:
             explanation = explain(site, cell)
-            close = pytest.approx(explanation.value, rel=1e-4, abs=1e-4, nan_ok=True)
-            assert explanation.recomputed == close, cell
+            assert near(explanation.recomputed, explanation.value, 1e-4, 1e-4), cell
 
 
 def test_long_sums_show_their_ends_and_keep_the_rest() -> None:

@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
-from PySide6.QtWidgets import QWidget
 
 from attnviz.core.block import ACTIVATIONS, GATED_UNITS
 from attnviz.gui.forms.fields import Choice, Edit, Switch
@@ -17,7 +16,6 @@ from attnviz.gui.panels.mechanism.norm import KINDS as NORM_KINDS
 from attnviz.gui.panels.mechanism.norm import NormLine, NormSlot
 from attnviz.gui.panels.mechanism.section import Section
 from attnviz.gui.panels.mechanism.weights import WeightLines, WeightSlot
-from attnviz.gui.store import Store
 from attnviz.i18n import N_, _
 from attnviz.model.edit.block import (
     NormName,
@@ -126,15 +124,14 @@ class BlockSection(Section):
         **{f"ffn_{role}_bias_toggle": (N_("Bias of {matrix}"), _SHORT[role]) for role in FEED_FORWARD_ROLES},
     }
 
-    def __init__(self, store: Store, parent: QWidget) -> None:
-        super().__init__(store, parent)
-        self._seen = SeenBySite(store)
+    def fill(self) -> None:
+        self._seen = SeenBySite(self.store)
         self._norms: dict[str, NormLine[Site]] = {}
         self.add_form(self._block_fields())
         self._add_norms("norm_1", "after_1")
         self.add_form(self._ffn_fields())
         self.add_form(self._expert_fields())
-        self._lines = WeightLines(self, store, tuple(self._slot(role) for role in FEED_FORWARD_ROLES))
+        self._lines = WeightLines(self, self.store, tuple(self._slot(role) for role in FEED_FORWARD_ROLES))
         self.body.addLayout(self._lines)
         self._add_norms("norm_2", "after_2")
         self.add_form((READOUT,))

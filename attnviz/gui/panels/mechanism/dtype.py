@@ -41,6 +41,8 @@ class DTypeSection(Section):
     def __init__(self, store: Store, parent: QWidget) -> None:
         super().__init__(store, parent)
         self.reason: Callable[[str], str] = no_reason
+
+    def fill(self) -> None:
         self.add_whole_form(
             (
                 Choice(

@@ -18,7 +18,6 @@ from attnviz.gui.panels.mechanism.head_switches import HeadSwitches
 from attnviz.gui.panels.mechanism.latent_form import LatentForm
 from attnviz.gui.panels.mechanism.section import Section
 from attnviz.gui.panels.mechanism.wires import HeadWires
-from attnviz.gui.store import Store
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.toggle import Toggle
@@ -66,11 +65,10 @@ class HeadsSection(Section):
         ),
     }
 
-    def __init__(self, store: Store, parent: QWidget) -> None:
-        super().__init__(store, parent)
+    def fill(self) -> None:
         self._chosen_head: int | None = None
         self._counts: tuple[int, ...] = ()
-        self._seen = SeenBySite(store)
+        self._seen = SeenBySite(self.store)
         self._link = Toggle("")
         self._link.setObjectName("d_model_link")
         self.add_form((self._source_choice(), self._number("n_heads", MOST_HEADS)))
@@ -80,20 +78,20 @@ class HeadsSection(Section):
         self._many.setObjectName("n_kv_heads_combo")
         for control in (self._few, self._many):
             control.changed.connect(self._on_kv_heads)
-            Mark(store, control, "heads.n_kv_heads")
+            Mark(self.store, control, "heads.n_kv_heads")
         self.body.addLayout(_row(self._kv_label, self._few, self._many))
         self.wires = HeadWires()
         self.wires.previewed.connect(self._on_previewed)
         self.wires.chosen.connect(self._on_chosen)
         self.wires.toggled.connect(self._on_toggled)
         self.body.addWidget(self.wires)
-        self.latent = LatentForm(store)
+        self.latent = LatentForm(self.store)
         self.latent.picture.chosen.connect(self._on_chosen)
         self.body.addWidget(self.latent.picture)
         self.body.addWidget(self.latent.note)
-        self.switches = HeadSwitches(store)
+        self.switches = HeadSwitches(self.store)
         self.body.addWidget(self.switches)
-        Mark(store, self.switches, "heads.off")
+        Mark(self.store, self.switches, "heads.off")
         self.add_form((self._number("d_head", WIDEST_HEAD),))
         self._model_label, self._model = QLabel(), QLabel()
         self._model.setObjectName("d_model_value")

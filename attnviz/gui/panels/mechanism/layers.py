@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 
 from msgspec.structs import replace
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout
 
 from attnviz.gui.forms.fields import Number, Switch
 from attnviz.gui.forms.subject import whole_experiment
@@ -15,7 +15,6 @@ from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.mechanism.memory import has_memory
 from attnviz.gui.panels.mechanism.norm import NormLine, NormSlot
 from attnviz.gui.panels.mechanism.section import Section
-from attnviz.gui.store import Store
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.toggle import Toggle
@@ -74,8 +73,7 @@ class LayersSection(Section):
         ),
     }
 
-    def __init__(self, store: Store, parent: QWidget) -> None:
-        super().__init__(store, parent)
+    def fill(self) -> None:
         self._seen = LastSeen()
         self._both: tuple[Layer, ...] = ()
         self.add_whole_form(self._fields())
@@ -91,8 +89,8 @@ class LayersSection(Section):
         self.body.addLayout(line)
         self._alike = Toggle("")
         self._alike.setObjectName("alike_toggle")
-        self._alike.changed.connect(store.set_edits_alike)
-        store.pointer_changed.connect(self._on_pointer)
+        self._alike.changed.connect(self.store.set_edits_alike)
+        self.store.pointer_changed.connect(self._on_pointer)
         self.body.addWidget(self._alike)
         self._norms = tuple(self._norm_line(name) for name in NORM_FIELDS)
 

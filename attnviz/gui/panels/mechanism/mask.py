@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout
 
 from attnviz.core.text import elide, visible
 from attnviz.gui.forms.rows import Note
@@ -13,7 +13,6 @@ from attnviz.gui.panels.mechanism.families import FAMILIES, FamilyGrid
 from attnviz.gui.panels.mechanism.mask_fields import EFFECT, JOINING, PADDED, PARAMETERS
 from attnviz.gui.panels.mechanism.section import Section
 from attnviz.gui.panels.mechanism.tile import MaskTile
-from attnviz.gui.store import Store
 from attnviz.gui.widgets.button import Button
 from attnviz.i18n import N_, _, ngettext
 from attnviz.model.edit.edits import remove_mask
@@ -44,8 +43,7 @@ class MaskSection(Section):
         "painted_clear_button": (N_("Clear all painted cells"),),
     }
 
-    def __init__(self, store: Store, parent: QWidget) -> None:
-        super().__init__(store, parent)
+    def fill(self) -> None:
         self._masks = LastOfKind()
         self._counted: tuple[tuple[Mask, ...], int, int] | None = None
         self._seen: int | None = None
@@ -64,7 +62,7 @@ class MaskSection(Section):
         self.body.addWidget(self._padded)
         self.add_form((*PARAMETERS, JOINING))
         self.add_form(EFFECT)
-        store.pointer_changed.connect(self._on_pointer)
+        self.store.pointer_changed.connect(self._on_pointer)
 
     def present(self, document: Document) -> str:
         """The families of the masks: "causal · window"."""

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QWidget
-
 from attnviz.core.tokens import SPLITTINGS, guess_splitting, join, split
 from attnviz.gui.forms.fields import Choice, Switch, Text
 from attnviz.gui.panels.mechanism.section import Section
-from attnviz.gui.store import Store
 from attnviz.i18n import N_, _, ngettext
 from attnviz.model.edit.edits import set_memory, set_tokens
 from attnviz.model.spec.document import Document
@@ -26,8 +23,7 @@ class MemorySection(Section):
     id = "memory"
     heading = N_("Second sequence")
 
-    def __init__(self, store: Store, parent: QWidget) -> None:
-        super().__init__(store, parent)
+    def fill(self) -> None:
         self._last: Memory | None = None
         self._splitting = "word"
         self.add_whole_form(

@@ -220,6 +220,10 @@ class MechanismPanel(Panel):
         """Open the section of the field that is wrong, beside the open ones, and mark its header."""
         path = error.path if isinstance(error, FieldError) else ""
         sentence = in_words(message_of(error))
+        for section in self.sections:
+            if path and not section.is_complete:
+                section.complete()
+                section.mark(error)
         wrong = [(s, control) for s in self.sections if path and (control := s.control_of(path)) is not None]
         for section in self.sections:
             section.header.set_error(sentence if wrong and section is wrong[0][0] else "")
@@ -255,6 +259,10 @@ class MechanismPanel(Panel):
     def sizeHint(self) -> QSize:
         return QSize(WIDTH, 640)
 
+    def _complete(self) -> list[Section]:
+        """The sections that have controls."""
+        return [section for section in self.sections if section.is_complete]
+
     def on_document(self, old: Document | None, new: Document) -> None:
         is_same = old is not None and old.site == new.site
         if old is not None and is_same:
@@ -262,23 +270,27 @@ class MechanismPanel(Panel):
             is_same = differs_in_writing(*pair) or differ_in_vectors_alone(*pair)
         for section in self.sections:
             if old is None or not is_same:
-                section.on_document(old, new)
                 section.header.set_value(section.present(new))
+        for section in self._complete():
+            if old is None or not is_same:
+                section.on_document(old, new)
             elif old.view != new.view:
                 section.on_view(new)
         self._say_count()
 
     def on_trace(self, trace: Trace) -> None:
-        for section in self.sections:
+        for section in self._complete():
             section.on_trace(trace)
 
     def on_hover(self, cell: Cell | None) -> None:
-        for section in self.sections:
+        for section in self._complete():
             section.on_hover(cell)
 
     def retranslate(self) -> None:
         self.search.retranslate()
         for section in self.sections:
+            section.retitle()
+        for section in self._complete():
             section.retranslate()
         self.forget()
         if self.is_seen:

@@ -6,7 +6,6 @@ from collections.abc import Set
 from typing import Any
 
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QWidget
 
 from attnviz.errors import FieldError, InputError
 from attnviz.gui.forms.fields import Choice, FormField
@@ -18,7 +17,6 @@ from attnviz.gui.panels.mechanism.scaling import SCALING_FIELDS, scaling_note
 from attnviz.gui.panels.mechanism.section import Section
 from attnviz.gui.panels.mechanism.slopes import AlibiSlopes
 from attnviz.gui.panels.mechanism.tables import TABLE_FIELDS, set_table_kind, table_kind
-from attnviz.gui.store import Store
 from attnviz.gui.widgets.segmented import Option
 from attnviz.i18n import N_, _
 from attnviz.model.edit.paths import put_at, putting
@@ -90,8 +88,7 @@ class PositionSection(Section):
         "alibi_slopes": (N_("Slope of head {head}"), N_("Reset to the published slopes")),
     }
 
-    def __init__(self, store: Store, parent: QWidget) -> None:
-        super().__init__(store, parent)
+    def fill(self) -> None:
         self._positions, self._scalings, self._tables = LastOfKind(), LastOfKind(), LastOfKind()
         self.add_form(
             (
@@ -120,15 +117,15 @@ class PositionSection(Section):
         self._complaint = Note("position_error")
         self._complaint.hide()
         self.body.addWidget(self._complaint)
-        self.dials = RopeDials(store)
+        self.dials = RopeDials(self.store)
         self.body.addWidget(self.dials)
         self.add_form((*FIELDS, self._scaling_choice(), *SCALING_FIELDS))
         self._scaling_note = Note("position_note")
         self.body.addWidget(self._scaling_note)
         self.add_form((*TABLE_FIELDS[:-2], self._table_choice(), *TABLE_FIELDS[-2:], *RELATIVE_FIELDS))
-        self.slopes = AlibiSlopes(store)
+        self.slopes = AlibiSlopes(self.store)
         self.body.addWidget(self.slopes)
-        store.rejected.connect(self._on_rejected)
+        self.store.rejected.connect(self._on_rejected)
 
     def present(self, document: Document) -> str:
         """The kind, with RoPE's base and scaling: "RoPE 10 000 · YaRN"."""

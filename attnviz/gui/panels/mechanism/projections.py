@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from PySide6.QtWidgets import QWidget
-
 from attnviz.gui.panels.mechanism.former_parts import SeenBySite
 from attnviz.gui.panels.mechanism.section import Section
 from attnviz.gui.panels.mechanism.weights import KINDS, WeightLines, WeightSlot, option_of
-from attnviz.gui.store import Store
 from attnviz.gui.widgets.tone import Tone
 from attnviz.i18n import N_, _
 from attnviz.model.edit.block import set_bias
@@ -41,10 +38,9 @@ class ProjectionsSection(Section):
         **{f"{role}_bias_toggle": (N_("Bias of {matrix}"),) for role in ROLES},
     }
 
-    def __init__(self, store: Store, parent: QWidget) -> None:
-        super().__init__(store, parent)
-        self._seen = SeenBySite(store)
-        self._lines = WeightLines(self, store, tuple(self._slot(role) for role in ROLES))
+    def fill(self) -> None:
+        self._seen = SeenBySite(self.store)
+        self._lines = WeightLines(self, self.store, tuple(self._slot(role) for role in ROLES))
         self.body.addLayout(self._lines)
 
     def present(self, document: Document) -> str:

@@ -6,13 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from msgspec.structs import replace
-from PySide6.QtWidgets import QWidget
 
 from attnviz.gui.forms.fields import Choice, Switch, always
 from attnviz.gui.forms.paths import presence, row
 from attnviz.gui.panels.mechanism.former_parts import SeenBySite
 from attnviz.gui.panels.mechanism.section import Section
-from attnviz.gui.store import Store
 from attnviz.i18n import N_, _
 from attnviz.model.edit.block import has_qk_gains, set_qk_gains
 from attnviz.model.edit.switching import (
@@ -42,10 +40,9 @@ class ScoreSection(Section):
     id = "score"
     heading = N_("Score")
 
-    def __init__(self, store: Store, parent: QWidget) -> None:
-        super().__init__(store, parent)
+    def fill(self) -> None:
         self._scales = LastOfKind()
-        self._seen = SeenBySite(store)
+        self._seen = SeenBySite(self.store)
         self._last_cap = USUAL_CAP
         self.add_form(
             (

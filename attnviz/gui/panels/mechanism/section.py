@@ -14,6 +14,7 @@ from attnviz.gui.forms.form import Form
 from attnviz.gui.forms.marks import Mark
 from attnviz.gui.forms.rows import Row
 from attnviz.gui.forms.subject import selected_attention, whole_experiment
+from attnviz.gui.look.style import color
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.mechanism.header import SectionHeader
 from attnviz.gui.panels.mechanism.terms import Term, terms_in
@@ -30,7 +31,8 @@ from attnviz.model.trace import Trace
 class Section(Control):
     """One section of the panel. `heading` is its title's message id; `id` names it.
 
-    `spoken` are the messages of controls outside of forms, by object name, for the search.
+    `spoken` are the messages of controls outside of forms, by object name, for the search. The controls are
+    made when the section opens first, or when the search or an error needs them: most sections stay closed.
     """
 
     id: ClassVar[str]
@@ -55,6 +57,30 @@ class Section(Control):
         column.addWidget(self.header)
         column.addWidget(self.content)
         self._forms: list[Form] = []
+        self.is_complete = False
+
+    def fill(self) -> None:
+        """Make the controls inside `content`."""
+        raise NotImplementedError
+
+    def complete(self) -> None:
+        """Make the controls, unless they exist, and let them show the present state."""
+        if self.is_complete:
+            return
+        self.is_complete = True
+        self.fill()
+        color(self.content.findChildren(QWidget), self._theme)
+        self.retranslate()
+        self.on_document(None, self.store.document)
+        if self.store.trace is not None:
+            self.on_trace(self.store.trace)
+
+    def mark(self, error: Exception) -> None:
+        """Mark the control of the wrong field: one that is younger than the error has not heard of it."""
+        for form in self._forms:
+            form.mark(error)
+        for mark in self.content.findChildren(Mark):
+            mark.mark(error)
 
     @property
     def is_open(self) -> bool:
@@ -66,6 +92,8 @@ class Section(Control):
 
     def set_open(self, is_open: bool, *, is_pinned: bool) -> None:
         """Show the content, or the header alone."""
+        if is_open:
+            self.complete()
         self.header.set_state(is_open=is_open, is_pinned=is_pinned)
         self.content.setVisible(is_open)
 
@@ -84,6 +112,7 @@ class Section(Control):
 
     def terms(self) -> Iterator[Term]:
         """The controls of the section, each with the messages that name and describe it."""
+        self.complete()
         yield Term(self.header, (self.heading,))
         yield from terms_in(self.content)
         for name, texts in self.spoken.items():
@@ -92,6 +121,7 @@ class Section(Control):
 
     def control_of(self, path: str) -> QWidget | None:
         """The control that edits the field at `path`, or the part around it; None if the section has none."""
+        self.complete()
         rows: list[Any] = self.content.findChildren(Row)
         marks: list[Any] = self.content.findChildren(Mark)
         found = [(len(row.field.path), row) for row in rows if row.is_about(path)]
@@ -112,8 +142,12 @@ class Section(Control):
     def on_hover(self, cell: Cell | None) -> None:
         """The mouse is on this cell in some panel, or on none."""
 
-    def retranslate(self) -> None:
+    def retitle(self) -> None:
+        """Show the heading in the present language."""
         self.header.set_title(_(self.heading))
+
+    def retranslate(self) -> None:
+        """Show the texts of the controls in the present language."""
         for form in self._forms:
             form.retranslate()
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from PySide6.QtWidgets import QWidget
-
 from attnviz.gui.forms.fields import Choice
 from attnviz.gui.forms.paths import presence, row
 from attnviz.gui.panels.mechanism.head_numbers import HeadNumbers
 from attnviz.gui.panels.mechanism.section import Section
-from attnviz.gui.store import Store
 from attnviz.i18n import N_, _
 from attnviz.model.edit.paths import is_shown, put_at
 from attnviz.model.edit.switching import refusal, set_normaliser, set_sink, set_sinks
@@ -47,8 +44,7 @@ class WeightsSection(Section):
     id = "weights"
     heading = N_("Weights")
 
-    def __init__(self, store: Store, parent: QWidget) -> None:
-        super().__init__(store, parent)
+    def fill(self) -> None:
         self._last_sinks: Sinks = SeededSinks()
         self.add_form(
             (
@@ -67,7 +63,7 @@ class WeightsSection(Section):
                 row("sinks.seed"),
             )
         )
-        self.sinks = HeadNumbers(store, "sink", "sinks.values", N_("Sink of head {head}"), set_sink)
+        self.sinks = HeadNumbers(self.store, "sink", "sinks.values", N_("Sink of head {head}"), set_sink)
         self.sinks.setObjectName("sink_numbers")
         self.body.addWidget(self.sinks)
         self.add_form(DROPOUT)
