@@ -196,6 +196,14 @@ SPREAD: dict[str, Experiment] = {
             residual_scale=-1.5,
         )
     ),
+    "residual dropout": small(
+        block=replace(block("sandwich", after_1=Norm("rms")), dropout=Dropout(0.4, seed=5)),
+        dropout=Dropout(0.2, seed=5),
+    ),
+    "residual dropout after the norms": small(
+        block=replace(block("post"), dropout=Dropout(0.3, seed=2, rescale=False)), masks=(Causal(),)
+    ),
+    "residual dropout of a parallel block": small(block=replace(block("parallel"), dropout=Dropout(0.5))),
     "qk norm across heads": small(
         qk_norm=QKNorm("rms", 0.1, DrawnRow(1), DrawnRow(2), across=True), heads=Heads(4, 2, 4)
     ),

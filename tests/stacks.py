@@ -121,6 +121,7 @@ def blocks(draw: st.DrawFn, with_feed_forward: bool = True) -> Block:
         draw(MAYBE_NORM) if is_sandwich else None,
         draw(MAYBE_NORM) if is_sandwich and ffn is not None else None,
         draw(st.sampled_from([1.0, 1.0, 0.4])),
+        Dropout(draw(st.sampled_from([0.0, 0.3])), draw(_SEEDS), draw(st.booleans())),
     )
 
 

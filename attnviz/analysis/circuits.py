@@ -105,7 +105,7 @@ class _Head:
         for begin in range(0, embedding.shape[0], ROWS):
             rows = embedding.rows(slice(begin, begin + ROWS))
             x = self.engine.asarray(rows) * self.vocabulary.embedding_scale
-            features = Features()
+            features = Features(positions=np.zeros(len(rows), dtype=np.int64))
             features.add("layer_input", x)
             before_attention(self.engine, self.operands.block, features)
             parts.append(np.asarray(self.engine.to_numpy(read(features))))

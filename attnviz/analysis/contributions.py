@@ -83,8 +83,9 @@ def contributions(
             name = site.place.name
             heads[name], bias = _of_heads(made, site, operands[name], target.position, read.part)
             biases += bias
-            if "ffn_output" in site.features.tf:
-                ffn[name] = read.part(_row(made, site, "ffn_output", target.position))
+            added = _added_by_ffn(site)
+            if added:
+                ffn[name] = read.part(_row(made, site, added, target.position))
         first = own[0].features.came_in()
         start = read.part(_row(made, own[0], first, target.position))
         logit = target.read(made, last, columns)
@@ -159,15 +160,30 @@ class _Read:
 def _of_heads(
     engine: Engine, site: SiteRun, operands: Operands, position: int, part: Callable[[Floats], float]
 ) -> tuple[Floats, float]:
-    """The parts of a site's heads, (head,), and that of its output bias."""
+    """The parts of a site's heads, (head,), and that of its output bias, after the residual dropout."""
     n_heads = operands.scoring.n_kv_heads * operands.scoring.group_size
     mixtures = _row(engine, site, "concatenated", position).reshape(n_heads, -1)
     matrix = operands.output.matrix
     width = mixtures.shape[1]
     whole = np.eye(n_heads * width) if matrix is None else _numbers(engine, matrix)
-    parts = [part(mixtures[head] @ whole[head * width : (head + 1) * width]) for head in range(n_heads)]
-    bias = 0.0 if operands.output.bias is None else part(_numbers(engine, operands.output.bias).reshape(-1))
+    kept = _kept(operands, site, position, whole.shape[1])
+    parts = [
+        part(mixtures[head] @ whole[head * width : (head + 1) * width] * kept) for head in range(n_heads)
+    ]
+    added = operands.output.bias
+    bias = 0.0 if added is None else part(_numbers(engine, added).reshape(-1) * kept)
     return np.array(parts), bias
+
+
+def _kept(operands: Operands, site: SiteRun, position: int, width: int) -> Floats | float:
+    """The factors of the dropout after an attention, (d_model,); 1 without one."""
+    drop, positions = None if operands.block is None else operands.block.drop, site.features.positions
+    return 1.0 if drop is None or positions is None else drop("attention_dropped", positions, width)[position]
+
+
+def _added_by_ffn(site: SiteRun) -> str:
+    """The stage that a feed-forward layer adds to the residual stream; empty without one."""
+    return next((stage for stage in ("ffn_dropped", "ffn_output") if stage in site.features.tf), "")
 
 
 def _row(engine: Engine, site: SiteRun, stage: str, position: int) -> Floats:

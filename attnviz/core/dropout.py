@@ -1,8 +1,8 @@
 """Dropout in which every cell depends only on its own coordinates.
 
 A sequential generator gives a decoding step other zeros than the full pass, and each engine other zeros
-again. Here the random number of a cell is a hash of (seed, head, query position, key position), so windows,
-steps and engines agree.
+again. Here the random number of a cell is a hash of (seed, head, query position, key position), or of (seed,
+place, position, feature), so windows, steps and engines agree.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 Ints = NDArray[np.int64]
+
+PLACES = {"attention_dropped": 2**32, "ffn_dropped": 2**32 + 1}
+"""In place of a head, the first coordinate of the numbers of a token: their stage, past every head."""
 
 
 def keep(seed: int, p: float, heads: Ints, q: Ints, k: Ints) -> NDArray[np.bool_]:

@@ -33,7 +33,7 @@ def before_attention(engine: Engine, block: Block | None, features: Features) ->
     add_norm(engine, features, "norm_1", block.norm_1, given)
     if block.placement == "parallel" and block.feed_forward is not None:
         add_norm(engine, features, "norm_2", block.norm_2, given)
-        _feed_forward(engine, block.feed_forward, features, features.order[-1])
+        _feed_forward(engine, block, block.feed_forward, features)
 
 
 def after_attention(engine: Engine, block: Block | None, final_norm: Norm | None, features: Features) -> None:
@@ -45,7 +45,7 @@ def after_attention(engine: Engine, block: Block | None, final_norm: Norm | None
             if block.placement in ("pre", "sandwich"):
                 add_norm(engine, features, "norm_2", block.norm_2, entered)
             if block.placement != "parallel":
-                _feed_forward(engine, block.feed_forward, features, features.order[-1])
+                _feed_forward(engine, block, block.feed_forward, features)
             _close_feed_forward(engine, features, block, entered)
     if final_norm is not None:
         add_norm(engine, features, "output", final_norm, result_of(tuple(features.order)))
@@ -56,9 +56,18 @@ def _scaled(block: Block, made: Array) -> Array:
     return made if block.residual_scale == 1.0 else block.residual_scale * made
 
 
+def _drop(engine: Engine, features: Features, block: Block, stage: str) -> None:
+    """Add `stage`, the newest stage times the factors of the residual dropout; nothing without one."""
+    if block.drop is not None:
+        x = features.tf[features.order[-1]]
+        assert features.positions is not None
+        features.add(stage, x * engine.asarray(block.drop(stage, features.positions, x.shape[-1])))
+
+
 def _close_attention(engine: Engine, features: Features, block: Block) -> None:
+    _drop(engine, features, block, "attention_dropped")
     if block.placement == "sandwich":
-        add_norm(engine, features, "attention_normed", block.after_1, "attention_output")
+        add_norm(engine, features, "attention_normed", block.after_1, features.order[-1])
     if block.residual:
         made = _scaled(block, features.tf[features.order[-1]])
         features.add("residual_1", features.tf[features.came_in()] + made)
@@ -68,20 +77,20 @@ def _close_attention(engine: Engine, features: Features, block: Block) -> None:
 
 def _close_feed_forward(engine: Engine, features: Features, block: Block, entered: str) -> None:
     if block.placement == "sandwich":
-        add_norm(engine, features, "ffn_normed", block.after_2, "ffn_output")
-    made = "ffn_normed" if "ffn_normed" in features.tf else "ffn_output"
+        add_norm(engine, features, "ffn_normed", block.after_2, features.order[-1])
+    made = next(stage for stage in ("ffn_normed", "ffn_dropped", "ffn_output") if stage in features.tf)
     if block.residual:
         features.add("residual_2", features.tf[entered] + _scaled(block, features.tf[made]))
     if block.placement == "post":
         add_norm(engine, features, "norm_2", block.norm_2, features.order[-1])
 
 
-def _feed_forward(engine: Engine, ffn: FeedForward, features: Features, source: str) -> None:
-    """Add ffn_gate if it is gated, ffn_up, ffn_hidden, ffn_output, all from the stage `source`.
+def _feed_forward(engine: Engine, block: Block, ffn: FeedForward, features: Features) -> None:
+    """Add ffn_gate if it is gated, ffn_up, ffn_hidden, ffn_output, from the newest stage; and its dropout.
 
     With experts also the router, the weights of each expert, and the hidden features times these.
     """
-    x = features.tf[source]
+    x = features.tf[features.order[-1]]
     if ffn.router is not None:
         add_routing(engine, ffn, features, features.add("router", linear(engine, x, ffn.router)))
     if ffn.gate is not None:
@@ -95,6 +104,7 @@ def _feed_forward(engine: Engine, ffn: FeedForward, features: Features, source: 
     if ffn.experts is not None:
         hidden = features.add("ffn_routed", weighted(engine.xp, ffn.experts, hidden, features.tf["routing"]))
     features.add("ffn_output", linear(engine, hidden, ffn.down))
+    _drop(engine, features, block, "ffn_dropped")
 
 
 def add_transform(engine: Engine, features: Features, transform: Transform, source: str) -> None:

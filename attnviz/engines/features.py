@@ -6,6 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from attnviz.core.dims import Array
 from attnviz.model.stages import SITE_INPUTS, STAGE_BY_ID, as_read
 
@@ -18,13 +21,15 @@ class Features:
     """Stages of one call: `tf` are (token, feature), `heads` are (g[, r], token, d).
 
     `order` has the ids of all stages of the site so far, in data-flow order, score-shaped ones included.
-    `change(stage, array)` returns what is kept of an array, and so what the next stages read.
+    `change(stage, array)` returns what is kept of an array, and so what the next stages read. `positions` are
+    those of the tokens in the whole text.
     """
 
     tf: dict[str, Array] = field(default_factory=dict)
     heads: dict[str, Array] = field(default_factory=dict)
     order: list[str] = field(default_factory=list)
     change: Callable[[str, Array], Array] | None = None
+    positions: NDArray[np.int64] | None = None
 
     def add(self, stage: str, array: Array) -> Array:
         """Keep the array of a stage, the next one in data-flow order, and return it as it is kept."""
@@ -49,7 +54,8 @@ class Features:
         """The stages of some tokens alone; copies, that keep nothing of the others."""
         tf = {stage: xp.asarray(array[part], copy=True) for stage, array in self.tf.items()}
         heads = {stage: xp.asarray(array[..., part, :], copy=True) for stage, array in self.heads.items()}
-        return Features(tf, heads, list(self.order))
+        positions = None if self.positions is None else self.positions[part]
+        return Features(tf, heads, list(self.order), positions=positions)
 
     def query(self) -> Array:
         """q as the scores read it, (g, r, q, d)."""

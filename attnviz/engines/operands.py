@@ -90,7 +90,10 @@ class FeedForward:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """The parts around an attention; `placement` is that of the norms."""
+    """The parts around an attention; `placement` is that of the norms.
+
+    `drop(stage, positions, n_features)` are the factors of a stage that dropout makes, (token, feature).
+    """
 
     placement: str
     residual: bool
@@ -100,6 +103,7 @@ class Block:
     after_2: Norm | None
     feed_forward: FeedForward | None
     residual_scale: float
+    drop: Callable[[str, Ints, int], NDArray[np.float64]] | None
 
 
 @dataclass(frozen=True, eq=False)

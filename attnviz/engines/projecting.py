@@ -26,13 +26,15 @@ def enter(
     x: Array,
     positions: Ints,
     change: Callable[[str, Array], Array] | None = None,
+    in_text: Ints | None = None,
 ) -> Features:
     """Compute the stages from the input of a site, (token, d_model), to the input of its projections.
 
     `stage` is "tokens_embedded" if `x` are token vectors, "layer_input" if another site computed them;
-    `change` is that of `Features`.
+    `change` is that of `Features`. `in_text` are the positions in the whole text where they are not those
+    that the encoding of positions counts.
     """
-    features = Features(change=change)
+    features = Features(change=change, positions=positions if in_text is None else in_text)
     x = features.add(stage, x)
     if operands.added is not None:
         features.add("x", x + engine.asarray(operands.added(positions)))

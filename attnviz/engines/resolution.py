@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 
 from attnviz.core.block import layer_norm, rms_norm
 from attnviz.core.dims import Array
-from attnviz.core.dropout import keep
 from attnviz.core.qk_norm import normed as qk_normed
 from attnviz.engines import operands
 from attnviz.engines.engine import Engine
 from attnviz.engines.in_file import InFile
-from attnviz.engines.operands import Ints, Linear, Operands, Scoring
+from attnviz.engines.operands import Linear, Operands, Scoring
 from attnviz.engines.sight import Masks
 from attnviz.model import positions
 from attnviz.model.memo import WeakMemo
 from attnviz.model.normalisers import NORMALISER_BY_ID
+from attnviz.model.operands.dropout import feature_factors, weight_factors
 from attnviz.model.operands.matrices import (
     feed_forward_array,
     latent_array,
@@ -38,7 +38,7 @@ from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import Block, FeedForward, FeedForwardRole, Norm, Transform
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.latent import Latent, LatentRole
-from attnviz.model.spec.parts import Dropout, Identity, Role, is_transposed
+from attnviz.model.spec.parts import Identity, Role, is_transposed
 from attnviz.model.spec.rows import Row, held_row, row_array
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.source import Source
@@ -196,16 +196,9 @@ def scoring_of(site: Site) -> Scoring:
         normalise=NORMALISER_BY_ID[site.normaliser].apply,
         pull_=NORMALISER_BY_ID[site.normaliser].pull_,
         sinks=None if site.sinks is None else sinks_array(site),
-        drop=partial(_dropout_factors, site.dropout) if site.dropout.active else None,
+        drop=partial(weight_factors, site.dropout) if site.dropout.active else None,
         heads_off=site.heads.off,
     )
-
-
-def _dropout_factors(dropout: Dropout, heads: Ints, q_positions: Ints, k_positions: Ints) -> NDArray[Any]:
-    """0 where a weight of these heads (g, r) is dropped, else 1 or 1/(1-p); (g, r, q, k)."""
-    survives = keep(dropout.seed, dropout.p, heads, q_positions, k_positions)
-    factor = 1.0 / (1.0 - dropout.p) if dropout.rescale else 1.0
-    return survives.astype(np.float64) * factor
 
 
 # --- block and read-out ----------------------------------------------------------------------------
@@ -219,7 +212,12 @@ def _block(engine: Engine, block: Block, d_model: int) -> operands.Block:
     ffn = block.feed_forward
     made = None if ffn is None else _feed_forward(engine, ffn, d_model)
     return operands.Block(
-        block.placement, block.residual, **norms, feed_forward=made, residual_scale=block.residual_scale
+        block.placement,
+        block.residual,
+        **norms,
+        feed_forward=made,
+        residual_scale=block.residual_scale,
+        drop=partial(feature_factors, block.dropout) if block.dropout.active else None,
     )
 
 

@@ -108,8 +108,10 @@ SITE_INPUTS = ("x_normed", "x", "layer_input", "tokens_embedded")
 _X = ("norm_1", *SITE_INPUTS)
 _Q, _K = ("q_normed", "q"), ("k_normed", "k")
 _KV = ("memory", *_X)
-_AFTER_ATTENTION = ("residual_1", "attention_normed", "attention_output")
-_AFTER_FFN = ("residual_2", "ffn_normed", "ffn_output")
+_ATTENDED = ("attention_dropped", "attention_output")
+_AFTER_ATTENTION = ("residual_1", "attention_normed", *_ATTENDED)
+_FED_FORWARD = ("ffn_dropped", "ffn_output")
+_AFTER_FFN = ("residual_2", "ffn_normed", *_FED_FORWARD)
 _FFN_INPUT = ("norm_2", "norm_1", *_AFTER_ATTENTION, *SITE_INPUTS)
 _RESULT = ("norm_2", *_AFTER_FFN, "norm_1", *_AFTER_ATTENTION)
 _TRANSFORMED = ("transform_normed", "transform_hidden")
@@ -146,7 +148,7 @@ STAGES: tuple[Stage, ...] = (
         N_("norm"),
         ((*_AFTER_ATTENTION, *SITE_INPUTS),),
         "row",
-        symbols=("x y o",),
+        symbols=("x y o o′",),
     ),
     Stage("memory", ("memory", "feature"), N_("memory"), "m[t]", "", (), "given"),
     Stage(
@@ -364,14 +366,24 @@ STAGES: tuple[Stage, ...] = (
         symbols=("y",),
     ),
     Stage(
+        "attention_dropped",
+        _QF,
+        N_("output dropped"),
+        N_("o′ = o × keep ÷ (1 − p)"),
+        "dropout",
+        (("attention_output",),),
+        "same_cell",
+        symbols=("o",),
+    ),
+    Stage(
         "attention_normed",
         _QF,
         N_("output normed"),
         "norm(o)",
         N_("norm"),
-        (("attention_output",),),
+        (_ATTENDED,),
         "row",
-        symbols=("o",),
+        symbols=("o o′",),
     ),
     Stage(
         "residual_1",
@@ -379,9 +391,9 @@ STAGES: tuple[Stage, ...] = (
         N_("residual 1"),
         "x + o",
         "+ x",
-        (SITE_INPUTS, ("attention_normed", "attention_output")),
+        (SITE_INPUTS, ("attention_normed", *_ATTENDED)),
         "same_cell",
-        symbols=("x", "o"),
+        symbols=("x", "o o′"),
     ),
     Stage(
         "norm_2",
@@ -391,7 +403,7 @@ STAGES: tuple[Stage, ...] = (
         N_("norm"),
         ((*_AFTER_FFN, *_AFTER_ATTENTION, *SITE_INPUTS),),
         "row",
-        symbols=("x y z o f",),
+        symbols=("x y z o f o′ f′",),
     ),
     Stage(
         "router",
@@ -449,7 +461,17 @@ STAGES: tuple[Stage, ...] = (
         symbols=("h",),
     ),
     Stage(
-        "ffn_normed", _QF, N_("FFN normed"), "norm(f)", N_("norm"), (("ffn_output",),), "row", symbols=("f",)
+        "ffn_dropped",
+        _QF,
+        N_("FFN dropped"),
+        N_("f′ = f × keep ÷ (1 − p)"),
+        "dropout",
+        (("ffn_output",),),
+        "same_cell",
+        symbols=("f",),
+    ),
+    Stage(
+        "ffn_normed", _QF, N_("FFN normed"), "norm(f)", N_("norm"), (_FED_FORWARD,), "row", symbols=("f f′",)
     ),
     Stage(
         "residual_2",
@@ -457,11 +479,11 @@ STAGES: tuple[Stage, ...] = (
         N_("residual 2"),
         "y + f",
         "+ y",
-        (("norm_1", "residual_1"), ("ffn_normed", "ffn_output")),
+        (("norm_1", "residual_1"), ("ffn_normed", *_FED_FORWARD)),
         "same_cell",
-        symbols=("y", "f"),
+        symbols=("y", "f f′"),
     ),
-    Stage("output", _QF, N_("output"), "norm(z)", N_("norm"), (_RESULT,), "row", symbols=("z y o f",)),
+    Stage("output", _QF, N_("output"), "norm(z)", N_("norm"), (_RESULT,), "row", symbols=("z y o f o′ f′",)),
     Stage(
         "transform",
         _QF,

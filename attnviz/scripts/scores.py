@@ -6,9 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from attnviz.core.dropout import PLACES
 from attnviz.i18n import N_
 from attnviz.model.masks import blocked_by_all
 from attnviz.model.memo import WeakMemo
+from attnviz.model.operands.dropout import dropout_of
 from attnviz.model.spec.site import Site
 from attnviz.scripts.code import Asked, Code, note
 from attnviz.scripts.functions import sigmoid, softmax
@@ -133,20 +135,23 @@ def has_empty_rows(site: Site) -> bool:
 
 
 def dropped(asked: Asked) -> Code:
-    """Weights of which some are dropped, by a hash of (seed, head, query, key)."""
-    dropout, site = asked.site.dropout, asked.site
-    shape = (site.heads.n_heads, site.n_queries, site.n_keys)
+    """Numbers of which some are dropped, by a hash of the seed and the place of each."""
+    dropout, stage, (read,) = dropout_of(asked.site, asked.stage), asked.stage, asked.reads
+    keep, first, cell = "keep", "head", "head, query, key"
+    if stage in PLACES:
+        keep, first, cell = f"keep_{stage.partition('_')[0]}", f"np.uint64({PLACES[stage]})", "token, feature"
+    row, column = cell.split(", ")[-2:]
     asked.define("mix", *_MIX)
     kept = "(state >> np.uint64(11)).astype(float) * 2.0**-53 >= "
     asked.define(
-        "keep",
-        f"head, query, key = np.indices({shape}, dtype=np.uint64)",
+        keep,
+        f"{cell} = np.indices({asked.shape}, dtype=np.uint64)",
         f"state = mix(np.array([{dropout.seed}], dtype=np.uint64))",
-        "state = mix(mix(mix(state ^ head) ^ query) ^ key)",
-        f"keep = {asked.library.of_numpy(f'({kept}{dropout.p!r})')}",
+        f"state = mix(mix(mix(state ^ {first}) ^ {row}) ^ {column})",
+        f"{keep} = {asked.library.of_numpy(f'({kept}{dropout.p!r})')}",
     )
     survivors = f" / (1 - {dropout.p!r})" if dropout.rescale else ""
-    return asked.done(f"dropped = weights * keep{survivors}")
+    return asked.done(f"{stage} = {read} * {keep}{survivors}")
 
 
 _MIX = (

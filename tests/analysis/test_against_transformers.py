@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
@@ -20,6 +21,7 @@ from attnviz.analysis.ablation import PART_BY_ID  # noqa: E402
 from attnviz.analysis.target import Target  # noqa: E402
 from attnviz.model.edit.edits import set_tokens  # noqa: E402
 from attnviz.model.spec.experiment import Experiment  # noqa: E402
+from attnviz.model.spec.parts import Dropout  # noqa: E402
 
 OTHER = (4, 2, 8, 7, 6, 11, 3, 10, 1)
 HEADS, SIZE = 4, 24
@@ -253,3 +255,16 @@ def test_contributions_add_up_to_the_logit(both: tuple[Reference, Experiment]) -
     assert found.total == pytest.approx(found.logit, abs=1e-9)
     assert all(heads.shape == (HEADS,) for heads in found.heads.values())
     assert len({round(float(part), 9) for heads in found.heads.values() for part in heads}) == 3 * HEADS
+
+
+def test_contributions_are_those_after_the_residual_dropout(both: tuple[Reference, Experiment]) -> None:
+    """What is dropped adds nothing: the parts still sum to the logit, which another one is."""
+    _reference, experiment = both
+    layers = tuple(
+        replace(layer, block=replace(layer.block, dropout=Dropout(0.4, seed))) if layer.block else layer
+        for seed, layer in enumerate(experiment.layers)
+    )
+    dropping = replace(experiment, layers=layers)
+    found = analysis.contributions(dropping, target_of(experiment))
+    assert found.total == pytest.approx(found.logit, abs=1e-9)
+    assert abs(found.logit - analysis.contributions(experiment, target_of(experiment)).logit) > 1e-3

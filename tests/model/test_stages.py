@@ -227,7 +227,6 @@ def pointwise(experiment: Site, cell: Cell, read: Reader) -> float:
         if not is_blocked(experiment, cell.row, cell.column):
             return value
         return -math.inf if experiment.mask_bias is None else value + experiment.mask_bias
-    assert cell.stage == "dropped"
     return value * is_kept(experiment, cell)
 
 
@@ -281,13 +280,19 @@ def is_blocked(experiment: Site, query: int, key: int) -> bool:
 
 
 def is_kept(experiment: Site, cell: Cell) -> float:
-    """0, or the factor of a survivor: SplitMix64 over seed, head, query and key, in Python integers."""
-    state = mixed(experiment.dropout.seed)
-    for coordinate in (cell.head, cell.row, cell.column):
+    """0, or the factor of a survivor: SplitMix64 over the seed and the place of the cell, in Python integers.
+
+    Weights have head, query and key; numbers of tokens a constant past all heads, token and feature.
+    """
+    first = {"dropped": cell.head, "attention_dropped": 2**32, "ffn_dropped": 2**32 + 1}[cell.stage]
+    assert experiment.block is not None or cell.stage == "dropped"
+    dropout = experiment.block.dropout if experiment.block and first >= 2**32 else experiment.dropout
+    state = mixed(dropout.seed)
+    for coordinate in (first, cell.row, cell.column):
         state = mixed(state ^ coordinate)
-    if (state >> 11) / 2**53 < experiment.dropout.p:
+    if (state >> 11) / 2**53 < dropout.p:
         return 0.0
-    return 1 / (1 - experiment.dropout.p) if experiment.dropout.rescale else 1.0
+    return 1 / (1 - dropout.p) if dropout.rescale else 1.0
 
 
 def mixed(z: int) -> int:

@@ -84,7 +84,7 @@ class DecodingSite:
         """
         engine, operands = self._engine, self._operands
         counted = positions - positions[0] if self._restarts else positions
-        features = projecting.enter(engine, operands, stage, x, counted)
+        features = projecting.enter(engine, operands, stage, x, counted, in_text=positions)
         projecting.query_heads(engine, operands, features, features.x(), counted)
         if self.memory is None:
             projecting.key_value_heads(engine, operands, features, features.x(), counted)

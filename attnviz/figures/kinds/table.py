@@ -15,7 +15,7 @@ from attnviz.figures.kinds.pipeline import draw_pipeline
 from attnviz.figures.kinds.plane import draw_plane
 from attnviz.figures.kinds.positions import draw_positions
 from attnviz.figures.kinds.sites import draw_sites
-from attnviz.figures.kinds.slopes import draw_depth, draw_distance, draw_slopes, draw_temperature
+from attnviz.figures.kinds.slopes import draw_depth, draw_distance, draw_norms, draw_slopes, draw_temperature
 from attnviz.figures.kinds.step import draw_step, why_no_step
 from attnviz.figures.kinds.words import draw_lines
 from attnviz.figures.sheet import Drawing
@@ -71,6 +71,7 @@ KINDS = (
     ),
     Kind("distance", N_("Gradient over distance"), _CURVE, draw_distance, of_values=True),
     Kind("depth", N_("Gradient over depth"), _CURVE, draw_depth, of_values=True),
+    Kind("norms", N_("Gradient and the place of the norms"), _CURVE, draw_norms, of_values=True),
     Kind("cost", N_("Cost curves"), ("grey",), draw_cost, of_values=True),
     Kind(
         "comparison",

@@ -123,6 +123,12 @@ STAGE_HELP: dict[str, Help] = {
     "mixed": Help(N_("For each query the sum of all values, each times its weight."), "attention"),
     "concatenated": Help(N_("The mixtures of all heads side by side."), "attention"),
     "attention_output": Help(N_("The concatenated heads projected back to the model width."), "attention"),
+    "attention_dropped": Help(
+        N_("The attention's output, of which a random share is set to 0 in training."), "dropout"
+    ),
+    "ffn_dropped": Help(
+        N_("The feed-forward layer's output, of which a random share is set to 0 in training."), "dropout"
+    ),
     "residual_1": Help(N_("The input of the layer plus the output of its attention."), "residual"),
     "residual_2": Help(
         N_("The vectors after the attention plus the output of the feed-forward layer."), "residual"

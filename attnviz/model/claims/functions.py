@@ -13,9 +13,10 @@ from attnviz.core.cost.lines import parameter_count
 from attnviz.core.cost.memory import FORMAT_BY_ID, bytes_per_token
 from attnviz.core.deep_stack import N_TOKENS, WIDTH, depth_gradients
 from attnviz.core.entropy import entropy_bits
+from attnviz.core.norm_placement import gradient_by_layer
 from attnviz.core.recurrent import path_gradient
 from attnviz.core.softmax_slope import jacobian_norm
-from attnviz.errors import InputError, Message, among, quoted
+from attnviz.errors import InputError, Message, among, quoted, whole_number
 from attnviz.model.claims.expression import Grid, Value, numbers, transposed
 from attnviz.model.published_models import PUBLISHED
 
@@ -103,6 +104,18 @@ def stack_gradient(layers: float, has_residual: Any) -> float:
     return float(depth_gradients(N_TOKENS, WIDTH, bool(has_residual), 0)[int(layers)])
 
 
+def layer_gradient(layers: float, layer: float, is_pre: Any) -> float:
+    """Median norm of the gradient by W_down of a layer, from 1 on; see `core/norm_placement`."""
+    n, at = int(layers), int(layer)
+    if not 1 <= at <= n <= MOST_LAYERS:
+        rule = whole_number(1, MOST_LAYERS if n > MOST_LAYERS else max(n, 1))
+        raise InputError(Message("The layer {layer} of {layers} {rule}.", layer=at, layers=n, rule=rule))
+    return float(gradient_by_layer(bool(is_pre), n).median[at - 1])
+
+
+MOST_LAYERS = 48
+"""Layers of the largest stack that an expression computes."""
+
 FUNCTIONS: tuple[Function, ...] = (
     Function("sum", 1, 2, _along(np.sum)),
     Function("mean", 1, 2, _along(np.mean)),
@@ -133,6 +146,7 @@ FUNCTIONS: tuple[Function, ...] = (
     Function("parameters", 1, 1, parameters),
     Function("recurrent_gradient", 3, 3, lambda *sizes: path_gradient(*map(int, sizes))),
     Function("stack_gradient", 2, 2, stack_gradient),
+    Function("layer_gradient", 3, 3, layer_gradient),
     Function("T", 1, 1, lambda x: transposed(x) if isinstance(x, Grid) else np.asarray(x).T),
 )
 FUNCTION_BY_ID = {row.id: row for row in FUNCTIONS}

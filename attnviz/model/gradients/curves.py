@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from attnviz.core import deep_stack
 from attnviz.core.deep_stack import LAYERS, gradient_by_depth
+from attnviz.core.norm_placement import LAYERS as NUMBERS
+from attnviz.core.norm_placement import gradient_by_layer
 from attnviz.core.recurrent import DISTANCES, N_NETWORKS, WIDTH, attention_by_distance, recurrent_by_distance
 from attnviz.core.softmax_slope import (
     N_KEYS,
@@ -198,6 +200,26 @@ CURVES: tuple[GradientCurve, ...] = (
         tuple((float(n), str(n)) for n in LAYERS[::4]),
         _nowhere,
         is_log=True,
+    ),
+    GradientCurve(
+        "norms",
+        N_("Norms"),
+        N_("The gradient by the matrices of each layer, with norms before and after the sublayers"),
+        N_("Gradient and the place of the norms"),
+        N_("layer"),
+        N_("norm of ∂L/∂W_down"),
+        N_(
+            "Norm of the gradient by W_down of each of 12 layers when training begins, {stacks} stacks over "
+            "{tokens} tokens: solid pre-norm, dashed post-norm. By the last one post-norm does not depend on "
+            "the number L of layers, pre-norm falls as 1 ÷ √L."
+        ),
+        (
+            Line(N_("pre-norm"), lambda: gradient_by_layer(True), True),
+            Line(N_("post-norm"), lambda: gradient_by_layer(False), False),
+        ),
+        tuple(map(float, NUMBERS)),
+        tuple((float(n), str(n)) for n in NUMBERS[::3]) + ((12.0, "12"),),
+        _nowhere,
     ),
 )
 CURVE_BY_ID = {row.id: row for row in CURVES}

@@ -84,6 +84,7 @@ def _feed_forward(block: Block) -> Stages:
         ffn_hidden=True,
         ffn_routed=is_routed,
         ffn_output=True,
+        ffn_dropped=block.dropout.active,
     )
 
 
@@ -115,6 +116,7 @@ def _after_attention(block: Block | None) -> Stages:
     reads_sum = block.placement in ("pre", "sandwich")
     return (
         *_used(
+            attention_dropped=block.dropout.active,
             attention_normed=block.after_1 is not None,
             residual_1=block.residual,
             norm_1=is_post and block.norm_1 is not None,

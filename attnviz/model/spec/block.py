@@ -11,7 +11,7 @@ from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.bounds import Positive
 from attnviz.model.spec.experts import Experts
 from attnviz.model.spec.field import Field
-from attnviz.model.spec.parts import BIAS, EPS, Explicit, Identity, Seeded
+from attnviz.model.spec.parts import BIAS, EPS, Dropout, Explicit, Identity, Seeded
 from attnviz.model.spec.pieces import Pieces
 from attnviz.model.spec.rows import Row, check_row
 from attnviz.model.spec.tokenizer_file import LONGEST
@@ -197,7 +197,8 @@ class Block(Value, frozen=True):
         parallel:  z = x + A(norm_1(x)) + F(norm_2(x)), F of norm_1(x) where norm_2 is null (GPT-J, GPT-NeoX)
 
     Without `residual`: y = A(…), z = F(…). What is added to the input of each half is multiplied by
-    `residual_scale` before (Granite).
+    `residual_scale` before (Granite). `dropout` acts on both outputs, A(…) and F(…), before all else (the
+    P_drop of Vaswani et al. 2017, the resid_pdrop of GPT-2).
     """
 
     where: ClassVar[str] = "block."
@@ -258,6 +259,13 @@ class Block(Value, frozen=True):
             normal=1,
         ),
     ] = 1.0
+    dropout: Annotated[
+        Dropout,
+        Field(
+            N_("Residual dropout"),
+            N_("Sets outputs of attention and feed-forward layer to 0 at random, as in training"),
+        ),
+    ] = Dropout()
 
     def check(self) -> None:
         if self.feed_forward is None:

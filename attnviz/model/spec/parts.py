@@ -613,7 +613,7 @@ def _drops(dropout: Any) -> bool:
 
 
 class Dropout(Value, frozen=True):
-    """Each weight becomes 0 with probability p; survivors are divided by 1 - p if `rescale`.
+    """Each number becomes 0 with probability p; survivors are divided by 1 - p if `rescale`.
 
     Off when `training` is false, as it is when a model is used rather than trained.
     """
@@ -624,7 +624,7 @@ class Dropout(Value, frozen=True):
         float,
         Field(
             N_("Dropout rate"),
-            N_("The probability that a weight becomes 0"),
+            N_("The probability that a number becomes 0"),
             least=0,
             below=1,
             usual=(0, 0.9),
@@ -632,13 +632,13 @@ class Dropout(Value, frozen=True):
             normal=0,
         ),
     ] = 0.0
-    seed: Annotated[Seed, Field(N_("Seed"), N_("Selects the dropped weights"), is_seed=True, when=_drops)] = 0
+    seed: Annotated[Seed, Field(N_("Seed"), N_("Selects the dropped numbers"), is_seed=True, when=_drops)] = 0
     rescale: Annotated[
-        bool, Field(N_("Survivors ÷ (1 − p)"), N_("Keeps the expected row sum at 1"), when=_drops)
+        bool, Field(N_("Survivors ÷ (1 − p)"), N_("Keeps the expected sum as it was"), when=_drops)
     ] = True
-    training: Annotated[bool, Field(N_("Training"), N_("Drops weights, as in training"), when=_drops)] = True
+    training: Annotated[bool, Field(N_("Training"), N_("Drops numbers, as in training"), when=_drops)] = True
 
     @property
     def active(self) -> bool:
-        """True if any weight can be dropped."""
+        """True if any number can be dropped."""
         return self.training and self.p > 0.0

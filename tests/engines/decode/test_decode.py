@@ -120,9 +120,9 @@ def test_a_wrong_position_would_be_seen(
     module = program if stage_function == "attend" else projecting
     plain = getattr(module, stage_function)
 
-    def at_position_zero(*args: Any) -> Any:
+    def at_position_zero(*args: Any, **named: Any) -> Any:
         place = 3 if stage_function == "attend" else 4
-        return plain(*args[:place], 0 * args[place], *args[place + 1 :])
+        return plain(*args[:place], 0 * args[place], *args[place + 1 :], **named)
 
     assert max(parity(decode(NumpyEngine("float64"), given), trace).values()) < 1e-12
     monkeypatch.setattr(module, stage_function, at_position_zero)

@@ -11,6 +11,7 @@ from attnviz.core.block import ACTIVATIONS, GATED_UNITS
 from attnviz.gui.forms.fields import Choice, Edit, Switch
 from attnviz.gui.forms.paths import presence, row
 from attnviz.gui.forms.subject import selected_attention
+from attnviz.gui.panels.mechanism.dropout import dropout_rows
 from attnviz.gui.panels.mechanism.former_parts import SeenBySite
 from attnviz.gui.panels.mechanism.norm import KINDS as NORM_KINDS
 from attnviz.gui.panels.mechanism.norm import NormLine, NormSlot
@@ -204,6 +205,7 @@ class BlockSection(Section):
                 edit=set_residual_scale,
                 shown=lambda e: e.block is not None and e.block.residual,
             ),
+            *dropout_rows("block.dropout", label=N_("Residual dropout")),
         )
 
     def _ffn_fields(self) -> tuple[Any, ...]:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-from attnviz.gui.forms.fields import Choice
 from attnviz.gui.forms.paths import presence, row
+from attnviz.gui.panels.mechanism.dropout import dropout_rows
 from attnviz.gui.panels.mechanism.head_numbers import HeadNumbers
 from attnviz.gui.panels.mechanism.section import Section
 from attnviz.i18n import N_, _
-from attnviz.model.edit.paths import is_shown, put_at
 from attnviz.model.edit.switching import refusal, set_normaliser, set_sink, set_sinks
 from attnviz.model.normalisers import NORMALISERS
 from attnviz.model.operands.matrices import sinks_array
@@ -18,24 +15,6 @@ from attnviz.model.spec.parts import SeededSinks, Sinks
 from attnviz.model.spec.site import Site
 
 TITLES = {row.id: row.title for row in NORMALISERS}
-
-DROPOUT = (
-    row("dropout.p"),
-    Choice(
-        name="dropout_mode_segmented",
-        path="dropout.training",
-        label=N_("Mode"),
-        read=lambda e: "train" if e.dropout.training else "eval",
-        edit=lambda e, mode: put_at(e, "dropout.training", mode == "train"),
-        options=(
-            ("train", N_("train"), N_("Drops weights, as in training")),
-            ("eval", N_("eval"), N_("Drops nothing, as in inference")),
-        ),
-        shown=partial(is_shown, path="dropout.training"),
-    ),
-    row("dropout.seed"),
-    row("dropout.rescale"),
-)
 
 
 class WeightsSection(Section):
@@ -66,7 +45,7 @@ class WeightsSection(Section):
         self.sinks = HeadNumbers(self.store, "sink", "sinks.values", N_("Sink of head {head}"), set_sink)
         self.sinks.setObjectName("sink_numbers")
         self.body.addWidget(self.sinks)
-        self.add_form(DROPOUT)
+        self.add_form(dropout_rows("dropout"))
 
     def present(self, document: Document) -> str:
         """The normaliser, then sinks and dropout where they act."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 FOLDS: tuple[tuple[str, ...], ...] = (
     (
+        "attention_dropped",
         "attention_normed",
         "residual_1",
         "norm_2",
@@ -16,6 +17,7 @@ FOLDS: tuple[tuple[str, ...], ...] = (
         "ffn_hidden",
         "ffn_routed",
         "ffn_output",
+        "ffn_dropped",
         "ffn_normed",
         "residual_2",
     ),

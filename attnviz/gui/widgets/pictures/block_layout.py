@@ -16,7 +16,7 @@ ABOVE = ("q_latent", "q_latent_normed", "q", "q_normed", "q_rotated", "ffn_gate"
 BELOW = ("memory", "rope_key", "v", "v_rotated", "router", "routing")
 FEED_FORWARD = (
     *("norm_2", "router", "routing", "ffn_gate"),
-    *("ffn_up", "ffn_hidden", "ffn_routed", "ffn_output"),
+    *("ffn_up", "ffn_hidden", "ffn_routed", "ffn_output", "ffn_dropped"),
 )
 SUMS = ("residual_1", "residual_2")
 MIDDLE, LAST = 1, 3

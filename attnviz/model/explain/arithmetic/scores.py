@@ -9,7 +9,6 @@ import math
 
 import numpy as np
 
-from attnviz.core.dropout import keep
 from attnviz.i18n import _
 from attnviz.model.explain.arithmetic.reading import Floats, Reading, stage_symbol
 from attnviz.model.explain.arithmetic.terms import (
@@ -25,10 +24,11 @@ from attnviz.model.explain.arithmetic.terms import (
     words,
 )
 from attnviz.model.masks import why_blocked
+from attnviz.model.operands.dropout import dropout_of, factor_of
 from attnviz.model.provenance import sources
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
-from attnviz.model.stages import inputs
+from attnviz.model.stages import STAGE_BY_ID, inputs
 
 
 def below(reading: Reading, cell: Cell) -> Cell:
@@ -219,22 +219,22 @@ def without_softmax_line(reading: Reading, cell: Cell, row: Floats, is_zeroed: b
 
 
 def dropped_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
-    """The weight times 0, or times 1/(1 − p)."""
-    dropout = reading.experiment.dropout
-    at = (np.array([cell.head]), np.array([cell.row]), np.array([cell.column]))
-    is_kept = bool(keep(dropout.seed, dropout.p, *at)[0, 0, 0])
+    """The weight, or the number of a token, times 0, or times 1/(1 − p)."""
+    dropout = dropout_of(reading.experiment, cell.stage)
+    is_kept = factor_of(reading.experiment, cell) != 0.0
+    w = STAGE_BY_ID[cell.stage].symbols[0]
     weight, p = reading.term(below(reading, cell)), constant(dropout.p, "p")
     names = {"p": digits(dropout.p), "seed": dropout.seed}
     numbers: Pieces
     if not is_kept:
-        numbers, letters, result = (weight, Text(" × 0")), "w × 0", weight.value * 0.0
+        numbers, letters, result = (weight, Text(" × 0")), f"{w} × 0", weight.value * 0.0
         note = _("dropped: seed {seed}, p = {p}").format(**names)
     elif dropout.rescale:
-        numbers, letters = (weight, Text(" ÷ (1 − "), p, Text(")")), "w ÷ (1 − p)"
+        numbers, letters = (weight, Text(" ÷ (1 − "), p, Text(")")), f"{w} ÷ (1 − p)"
         result = weight.value / (1 - dropout.p)
         note = _("kept: seed {seed}, p = {p}").format(**names)
     else:
-        numbers, letters, result = (weight, Text(" × 1")), "w × 1", weight.value
+        numbers, letters, result = (weight, Text(" × 1")), f"{w} × 1", weight.value
         note = _("kept, without 1/(1 − p): seed {seed}, p = {p}").format(**names)
     line = Line(
         (reading.link(cell),), (words(letters), numbers), reading.number(cell), result, (words(note),)

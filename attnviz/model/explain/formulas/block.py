@@ -56,14 +56,16 @@ def qk_norm_letters(norm: QKNorm, name: Literal["q", "k"]) -> str:
 def letter_of_norm(site: Site, stage: str) -> str:
     """Letter of a norm's input in formulas.
 
-    x is the input, o the attention's output, y = x + o, f the feed-forward layer's output, z = y + f.
+    x is the input, o the attention's output, y = x + o, f the feed-forward layer's output, z = y + f; after
+    dropout o′ and f′.
     """
     block = site.block
-    fixed = {"x_normed": "x", "attention_normed": "o", "ffn_normed": "f", "latent": "c"}
+    o, f = ("o", "f") if block is None else output_letters(block)
+    fixed = {"x_normed": "x", "attention_normed": o, "ffn_normed": f, "latent": "c"}
     fixed |= {"q_latent_normed": "c_Q", "transform_normed": "h"}
     if stage in fixed or block is None:
         return fixed.get(stage, "x" if stage == "norm_1" else "o")
-    y, z = ("y", "z") if block.residual else ("o", "f")
+    y, z = ("y", "z") if block.residual else (o, f)
     if stage == "output":
         last, norm = (z, block.norm_2) if block.feed_forward is not None else (y, block.norm_1)
         return f"norm({last})" if block.placement == "post" and norm is not None else last
@@ -78,13 +80,18 @@ def residual_factor(block: Block) -> str:
     return "" if block.residual_scale == 1.0 else f"{block.residual_scale:g} · "
 
 
+def output_letters(block: Block) -> tuple[str, str]:
+    """The outputs of attention and feed-forward layer: o and f, after dropout o′ and f′."""
+    return ("o′", "f′") if block.dropout.active else ("o", "f")
+
+
 def residual_letters(block: Block, stage: str) -> str:
     """y = x + o, or z = y + f, with the norms that stand between, and the factor."""
-    factor = residual_factor(block)
+    factor, (o, f) = residual_factor(block), output_letters(block)
     if stage == "residual_1":
-        return f"y = x + {factor}" + ("norm(o)" if block.after_1 is not None else "o")
+        return f"y = x + {factor}" + (f"norm({o})" if block.after_1 is not None else o)
     y = "norm(y)" if block.placement == "post" and block.norm_1 is not None else "y"
-    return f"z = {y} + {factor}" + ("norm(f)" if block.after_2 is not None else "f")
+    return f"z = {y} + {factor}" + (f"norm({f})" if block.after_2 is not None else f)
 
 
 def activation_letters(ffn: FeedForward) -> str:

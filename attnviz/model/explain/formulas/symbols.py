@@ -107,7 +107,8 @@ def _attention_line(site: Site, present: tuple[str, ...]) -> Parts:
             parts = (*_texts(before, stage), *parts, *_texts(after, stage))
     values = as_read("v", present)
     parts = (*parts, Part(" ", "mixed"), Part("v", values), Part(" W_O", "attention_output"))
-    return _closed(site, parts, present, ("attention_normed", "residual_1", "norm_1"), "attention_output")
+    followed_by = ("attention_dropped", "attention_normed", "residual_1", "norm_1")
+    return _closed(site, parts, present, followed_by, "attention_output")
 
 
 def _wrapping(site: Site, stage: str, present: tuple[str, ...]) -> tuple[str, str]:
@@ -145,7 +146,8 @@ def _ffn_line(site: Site, present: tuple[str, ...]) -> Parts:
         *((Part(" · G", "ffn_routed"),) if "ffn_routed" in present else ()),
         Part(" W_down", "ffn_output"),
     )
-    return _closed(site, parts, present, ("ffn_normed", "residual_2", "norm_2"), "ffn_output")
+    followed_by = ("ffn_dropped", "ffn_normed", "residual_2", "norm_2")
+    return _closed(site, parts, present, followed_by, "ffn_output")
 
 
 def _entered(read: str, placement: str, present: tuple[str, ...]) -> Parts:
@@ -157,7 +159,7 @@ def _entered(read: str, placement: str, present: tuple[str, ...]) -> Parts:
 
 
 def _closed(site: Site, parts: Parts, present: tuple[str, ...], after: tuple[str, ...], made: str) -> Parts:
-    """A formula with the norm and the residual connection that follow the stage `made`, in their order."""
+    """A formula with what follows the stage `made`, in its order: dropout, norm, residual connection."""
     for stage in present[present.index(made) + 1 :]:
         if stage not in after or made not in _reads_through(stage, present):
             continue
@@ -167,7 +169,8 @@ def _closed(site: Site, parts: Parts, present: tuple[str, ...], after: tuple[str
             factor = "" if site.block is None else residual_factor(site.block)
             parts = (Part(letter, source), Part(f" + {factor}", stage), *parts)
         else:
-            parts = (Part("norm(", stage), *parts, Part(")", stage))
+            word = "dropout" if stage.endswith("_dropped") else "norm"
+            parts = (Part(f"{word}(", stage), *parts, Part(")", stage))
     return parts
 
 

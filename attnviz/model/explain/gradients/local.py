@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from attnviz.core.block import ACTIVATION_BY_ID, GATED_UNIT_BY_ID
-from attnviz.core.dropout import keep
 from attnviz.core.positions import pair_of
 from attnviz.core.special import NUMPY_SPECIAL
 from attnviz.model.explain.arithmetic.experts import routing_jacobian
@@ -21,6 +20,7 @@ from attnviz.model.explain.arithmetic.reading import Floats, Reading
 from attnviz.model.explain.formulas.block import experts_of, norm_at, transform_of
 from attnviz.model.explain.gradients.rows import GAINED, normalised
 from attnviz.model.normalisers import NORMALISER_BY_ID, n_visible
+from attnviz.model.operands.dropout import factor_of
 from attnviz.model.operands.latent import PRODUCT_OF_STAGE, latent_norm
 from attnviz.model.operands.matrices import (
     feed_forward_array,
@@ -229,10 +229,7 @@ def _weights_before_clearing(reading: Reading, cell: Cell, hidden: Any) -> Float
 
 
 def _dropped(reading: Reading, use: Use) -> Floats:
-    dropout, cell = reading.experiment.dropout, use.cell
-    at = (np.array([cell.head]), np.array([cell.row]), np.array([cell.column]))
-    kept = float(keep(dropout.seed, dropout.p, *at)[0, 0, 0])
-    return np.full(use.shape, kept / (1 - dropout.p) if dropout.rescale else kept)
+    return np.full(use.shape, factor_of(reading.experiment, use.at(0)))
 
 
 def _mixed(reading: Reading, use: Use) -> Floats:
@@ -341,6 +338,7 @@ LOCAL: dict[str, Local] = {
     "mixed": _mixed,
     "concatenated": _ones,
     "attention_output": _projection,
+    "attention_dropped": _dropped,
     "residual_1": _residual,
     "router": _feed_forward,
     "routing": _routing,
@@ -349,6 +347,7 @@ LOCAL: dict[str, Local] = {
     "ffn_hidden": _hidden,
     "ffn_routed": _routed,
     "ffn_output": _feed_forward,
+    "ffn_dropped": _dropped,
     "residual_2": _residual,
     "transform": _transform,
     "transform_hidden": _transformed,
