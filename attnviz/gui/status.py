@@ -6,6 +6,7 @@ import html
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, QTimer, Slot
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy, QStatusBar, QWidget
 
 from attnviz.errors import Message, message_of
@@ -28,6 +29,9 @@ WAITING_MS = 300
 
 FACTS_STEP = 24
 """Pixels of which the width of the facts is a multiple: a digit more or less does not change it."""
+
+_GAPS = 48
+"""Pixels between the texts and beside them."""
 
 _COMPUTING = N_("computing…")
 _FAILED = N_("not computed: the numbers are from the previous state")
@@ -93,12 +97,14 @@ class StatusLine(QStatusBar):
     def hint(self, keys: str) -> None:
         """Show the keys that work in the present workspace, at the right end."""
         self._hint.setText(keys)
+        self._make_room()
 
     @Slot()
     def clear(self) -> None:
         """Take the sentence away."""
         self._error, self._said_in = None, ""
         self._message.clear()
+        self._make_room()
         self._message.setAccessibleName("")
         self._message.setToolTip("")
 
@@ -126,9 +132,20 @@ class StatusLine(QStatusBar):
     def _write(self, sentence: str, details: str = "") -> None:
         line = " ".join(sentence.split())
         self._message.setText(line)
+        self._make_room()
         self._message.setAccessibleName(line)
         whole = html.escape(details or sentence)
         self._message.setToolTip(f"<p style='white-space:pre-wrap'>{whole}</p>")
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._make_room()
+
+    def _make_room(self) -> None:
+        """The keys go while a sentence needs their room."""
+        needed = self._message.fontMetrics().horizontalAdvance(self._message.text())
+        taken = self._facts.width() + self._hint.sizeHint().width() + _GAPS
+        self._hint.setVisible(not needed or needed + taken <= self.width())
 
     @Slot(object, object)
     def _on_changed(self, old: Document, new: Document) -> None:

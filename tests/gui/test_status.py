@@ -25,6 +25,10 @@ def test_a_long_sentence_does_not_widen_the_window_and_is_whole_in_its_tooltip(m
     assert desk.window.width() == width
     assert desk.window.minimumSizeHint().width() == least
     assert "&lt;b&gt;scores" in desk.find(QLabel, "status_message").toolTip()
+    hint = desk.find(QLabel, "status_hint")
+    assert hint.isHidden(), "the keys leave their room to a sentence that needs it"
+    desk.window.status.clear()
+    assert not hint.isHidden()
 
 
 def test_a_refusal_is_said_wherever_it_was_typed_and_goes_with_the_next_edit(make_desk: MakeDesk) -> None:
