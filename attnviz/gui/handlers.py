@@ -265,10 +265,7 @@ class Handlers(QObject):
 
     @Slot(bool)
     def on_full_screen(self, checked: bool) -> None:
-        if checked:
-            self._window.showFullScreen()
-        else:
-            self._window.showNormal()
+        self._window.presentation.show_full_screen(checked)
 
     @Slot()
     def on_reset_layout(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject, QRect, Slot
 from PySide6.QtGui import QCursor
 from PySide6.QtWidgets import QWidget
 
@@ -27,6 +27,8 @@ class Presentation(QObject):
         super().__init__(window)
         self._window = window
         self._scale: int = window.settings["scale"]
+        self._normal = (QRect(), 100, False)
+        """Place of the window before the full screen, the scale then, and whether it was maximised."""
         window.workspaces.enlarged_changed.connect(self._on_enlarged)
         for dock in window.docks.values():
             dock.enlarge_wanted.connect(self.toggle)
@@ -63,6 +65,21 @@ class Presentation(QObject):
         window.status.hint(_(keys if panel else window.workspaces.present.keys))
         if panel:
             window.panels[panel].setFocus()
+
+    def show_full_screen(self, is_full: bool) -> None:
+        """Fill the screen, or return to the former size on the screen, also if the scale has changed."""
+        window = self._window
+        if is_full:
+            self._normal = (window.geometry(), self._scale, window.isMaximized())
+            window.showFullScreen()
+            return
+        place, scale, was_maximised = self._normal
+        if was_maximised or not place.isValid():
+            window.showMaximized()
+            return
+        window.showNormal()
+        ratio = scale / self._scale
+        window.setGeometry(QRect(place.topLeft() * ratio, place.size() * ratio))
 
     # --- scale
 

@@ -137,6 +137,24 @@ def test_the_interface_grows_and_shrinks_at_once(
 
 
 @pytest.mark.usefixtures("scaled_back")
+@pytest.mark.parametrize("scaled", [100, 125])
+def test_the_window_returns_from_the_full_screen_to_its_pixels(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, scaled: int
+) -> None:
+    monkeypatch.setattr("attnviz.gui.presentation.rescale", lambda windows, before, percent: True)
+    monkeypatch.setattr("attnviz.gui.presentation.largest_scale", lambda window, percent: 200)
+    window = desk.window
+    window.resize(1600, 1000)
+    size, at = window.size(), window.pos()
+    window.presentation.show_full_screen(True)
+    assert window.isFullScreen()
+    window.presentation.scale_to(scaled)
+    window.presentation.show_full_screen(False)
+    ratio = 100 / scaled
+    assert not window.isFullScreen()
+    assert window.size() == size * ratio and window.pos() == at * ratio
+
+
 def test_the_scale_stops_where_the_window_would_leave_the_screen(desk: Desk, settings: Settings) -> None:
     room, least = desk.window.screen().availableSize(), desk.window.minimumSize()
     for _step in SCALES:
