@@ -14,6 +14,7 @@ from attnviz.compute.scheduler import CancelToken
 from attnviz.core.text import visible
 from attnviz.errors import InputError, about, message_of, verbatim
 from attnviz.gui.failure import failure_message, is_expected
+from attnviz.gui.panels.table import PANEL_BY_ID
 from attnviz.gui.workspaces.arrangement import stacks
 from attnviz.i18n import _
 from attnviz.model.lessons.lesson import Lesson, Scene
@@ -85,6 +86,7 @@ class LessonLive(QObject):
         lessons = [shipped_lesson(id_) for id_ in LESSONS] + ([self._file] if self._file else [])
         shelf = tuple(Shelved(lesson, self._seen(lesson)) for lesson in lessons)
         self._panel.show_shelf(shelf)
+        self._hide(())
         self._arrange()
 
     @Slot(str)
@@ -135,10 +137,17 @@ class LessonLive(QObject):
             window.store.stand_in()
             # What the store holds: it shares matrices with other documents of the history.
             self._panel.show_step(lesson, index, window.store.document, seen - 1)
+            self._hide(lesson.hides)
             self._arrange()
+            if scene.section:
+                window.mechanism.open_section(scene.section)
             self._panel.take_keys()
 
         window.scheduler.submit(job, done, self._on_failed, key="lesson")
+
+    def _hide(self, panels: tuple[str, ...]) -> None:
+        """Hide the panels that the lesson hides, in every workspace."""
+        self._window.workspaces.hide(frozenset(panels) & PANEL_BY_ID.keys())
 
     @Slot(object)
     def _on_cure(self, scene: Scene) -> None:

@@ -43,6 +43,7 @@ class Workspaces(QObject):
         self._is_touched = False
         self.enlarged = ""
         """The panel that has the whole window."""
+        self._hidden: frozenset[str] = frozenset()
         self._before = QByteArray()
         self.rails = Rails(window, docks)
         self.rails.changed.connect(self._on_rail)
@@ -113,6 +114,21 @@ class Workspaces(QObject):
         self._size()
         self._later.start()
 
+    def hide(self, panels: frozenset[str]) -> None:
+        """Hide these panels in every workspace until others are named; the View menu still shows them."""
+        if panels == self._hidden:
+            return
+        back, self._hidden = self._hidden - panels, panels
+        with self._arranging():
+            for id_ in back & self._panels():
+                self._docks[id_].show()
+            self._hide()
+        self._later.start()
+
+    def _hide(self) -> None:
+        for id_ in self._hidden:
+            self._docks[id_].hide()
+
     def enlarge(self, id_: str) -> None:
         """Give one panel the place of all others that are not floating."""
         self.give_back()
@@ -156,6 +172,7 @@ class Workspaces(QObject):
             self._node = self._row.arrangement(self._window.width())
             self._arrange()  # also before a stored state, which may not know all panels
             self._is_touched = bool(state) and self._window.restoreState(QByteArray(state), LAYOUT_VERSION)
+            self._hide()
         self._dress()
         self._fold()
         if not self._is_touched:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.errors import InputError, Message, quoted
+from attnviz.i18n import N_
 from attnviz.model.captions import Anchor
 
 ROUNDING = 1e-6
@@ -100,17 +101,22 @@ class Binary:
 
     def value(self, names: Names) -> Value:
         left, right = numbers(self.left.value(names)), numbers(self.right.value(names))
-        try:
-            with np.errstate(all="ignore"):
-                return self.operation(left, right)
-        except ValueError:
-            raise InputError(
-                Message(
-                    "Both operands must have fitting shapes; got {left} and {right}.",
-                    left=str(np.shape(left)),
-                    right=str(np.shape(right)),
-                )
-            ) from None
+        return _of_both(self.operation, left, right)
+
+
+def _of_both(operation: Callable[[Any, Any], Any], left: Value, right: Value) -> Value:
+    """The result of an operation. Raises `InputError` for arrays that do not fit."""
+    try:
+        with np.errstate(all="ignore"):
+            return operation(left, right)
+    except ValueError:
+        raise InputError(
+            Message(
+                "Both operands must have fitting shapes; got {left} and {right}.",
+                left=str(np.shape(left)),
+                right=str(np.shape(right)),
+            )
+        ) from None
 
 
 @dataclass(frozen=True)
@@ -124,7 +130,7 @@ class Chain:
         left, holds = numbers(self.first.value(names)), True
         for compare, node in self.rest:
             right = numbers(node.value(names))
-            holds = holds and bool(np.all(compare(left, right)))
+            holds = holds and bool(np.all(_of_both(compare, left, right)))
             left = right
         return holds
 
@@ -161,6 +167,8 @@ class At:
         base = self.base.value(names)
         grid = base if isinstance(base, Grid) else Grid(np.asarray(numbers(base)))
         axes = (grid.rows, grid.columns)
+        if not grid.array.ndim:
+            raise InputError(Message("An index needs an array; got a single number."))
         if len(self.places) > grid.array.ndim:
             raise InputError(
                 Message(
@@ -184,17 +192,19 @@ def _place(
 ) -> int | slice:
     """An index along an axis of a length, whose tokens may be named."""
     if isinstance(place, Stretch):
-        ends = [None if end is None else _whole(end.value(names)) for end in (place.first, place.last)]
+        ends = [
+            None if end is None else whole(end.value(names), N_("index"), -length, length)
+            for end in (place.first, place.last)
+        ]
         return slice(*ends)
     return at_place(place.value(names), tokens, length, is_row=is_row)
 
 
 def at_place(value: Value, tokens: tuple[str, ...], length: int, *, is_row: bool) -> int:
     """The index along an axis: a number, or the text of one of its tokens. Raises `InputError`."""
-    index = position_of(value, tokens, is_row) if isinstance(value, str) else _whole(value)
-    if not -length <= index < length:
-        raise InputError(Message("An index must be below {length}; got {index}.", length=length, index=index))
-    return index
+    if isinstance(value, str):
+        return position_of(value, tokens, is_row)
+    return whole(value, N_("index"), -length, length - 1)
 
 
 def position_of(token: str, tokens: tuple[str, ...], is_row: bool) -> int:
@@ -205,10 +215,19 @@ def position_of(token: str, tokens: tuple[str, ...], is_row: bool) -> int:
     return found
 
 
-def _whole(value: Value) -> int:
+def whole(value: Value, what: str, least: int, most: int) -> int:
+    """A value as a whole number within bounds; `what`, a message, names it. Raises `InputError`."""
     number = as_number(value)
-    if not number.is_integer():
-        raise InputError(Message("An index must be a whole number; got {value}.", value=str(number)))
+    if not (number.is_integer() and least <= number <= most):
+        raise InputError(
+            Message(
+                "The {what} must be a whole number from {least} to {most}; got {value}.",
+                what=Message(what),
+                least=least,
+                most=most,
+                value=f"{number:g}",
+            )
+        )
     return int(number)
 
 

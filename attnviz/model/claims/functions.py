@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from attnviz.core.cost.lines import parameter_count
 from attnviz.core.cost.memory import FORMAT_BY_ID, bytes_per_token
-from attnviz.core.deep_stack import N_TOKENS, WIDTH, depth_gradients
+from attnviz.core.deep_stack import LAYERS, N_TOKENS, WIDTH, depth_gradients
 from attnviz.core.entropy import entropy_bits
 from attnviz.core.norm_placement import gradient_by_layer
 from attnviz.core.recurrent import path_gradient
 from attnviz.core.softmax_slope import jacobian_norm
-from attnviz.errors import InputError, Message, among, quoted, whole_number
-from attnviz.model.claims.expression import Grid, Value, numbers, transposed
+from attnviz.errors import InputError, Message, among, quoted
+from attnviz.i18n import N_
+from attnviz.model.claims.expression import Grid, Value, numbers, transposed, whole
 from attnviz.model.published_models import PUBLISHED
 
 Numbers = NDArray[Any]
@@ -37,9 +38,19 @@ def _along(reduce: Callable[..., Any]) -> Callable[..., Any]:
     """A reduction of all numbers, or along an axis: `sum(weights, 1)`."""
 
     def reduced(x: Any, axis: float | None = None) -> Any:
-        return reduce(np.asarray(numbers(x)), axis=None if axis is None else int(axis))
+        array = np.asarray(numbers(x))
+        if not array.size:
+            raise InputError(Message("A function of all numbers needs at least one; got an empty array."))
+        return reduce(array, axis=None if axis is None else _axis(axis, array.ndim))
 
     return reduced
+
+
+def _axis(axis: Value, n_axes: int) -> int:
+    """An axis of an array. Raises `InputError` with what the array has."""
+    if not n_axes:
+        raise InputError(Message("An axis needs an array; got a single number."))
+    return whole(axis, N_("axis"), -n_axes, n_axes - 1)
 
 
 def _of_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -101,16 +112,14 @@ def parameters(name: Value) -> float:
 
 def stack_gradient(layers: float, has_residual: Any) -> float:
     """Norm of a gradient of norm 1 after it has passed a number of layers; see `core/deep_stack`."""
-    return float(depth_gradients(N_TOKENS, WIDTH, bool(has_residual), 0)[int(layers)])
+    passed = whole(layers, N_("number of layers"), 0, LAYERS[-1])
+    return float(depth_gradients(N_TOKENS, WIDTH, bool(has_residual), 0)[passed])
 
 
 def layer_gradient(layers: float, layer: float, is_pre: Any) -> float:
     """Median norm of the gradient by W_down of a layer, from 1 on; see `core/norm_placement`."""
-    n, at = int(layers), int(layer)
-    if not 1 <= at <= n <= MOST_LAYERS:
-        rule = whole_number(1, MOST_LAYERS if n > MOST_LAYERS else max(n, 1))
-        raise InputError(Message("The layer {layer} of {layers} {rule}.", layer=at, layers=n, rule=rule))
-    return float(gradient_by_layer(bool(is_pre), n).median[at - 1])
+    n = whole(layers, N_("number of layers"), 1, MOST_LAYERS)
+    return float(gradient_by_layer(bool(is_pre), n).median[whole(layer, N_("layer"), 1, n) - 1])
 
 
 MOST_LAYERS = 48

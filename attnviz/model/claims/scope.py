@@ -15,7 +15,8 @@ import numpy as np
 from msgspec import Struct
 
 from attnviz.errors import InputError, Message, among, quoted
-from attnviz.model.claims.expression import Grid, Value, as_number, as_truth
+from attnviz.i18n import N_
+from attnviz.model.claims.expression import Grid, Value, as_number, as_truth, whole
 from attnviz.model.claims.functions import FUNCTION_BY_ID
 from attnviz.model.claims.parser import parse
 from attnviz.model.operands.matrices import classes_of
@@ -102,19 +103,19 @@ class Scope:
 
     def _called_stage(self, stage: str, arguments: tuple[Value, ...]) -> Value:
         names = [one for one in arguments if isinstance(one, str)]
-        heads = [int(as_number(one)) for one in arguments if not isinstance(one, str)]
+        heads = [one for one in arguments if not isinstance(one, str)]
         site = self.trace.site(names[0]) if names else self.site
         return self._stage(stage, site, heads[0] if heads else None)
 
-    def _stage(self, stage: str, site: SiteTrace, head: int | None) -> Grid:
+    def _stage(self, stage: str, site: SiteTrace, head: Value | None) -> Grid:
         row = STAGE_BY_ID[stage]
         if stage not in site.stages:
             raise InputError(Message("The stage {name} {rule}.", name=quoted(stage), rule=among(site.stages)))
-        shown = shown_head(site.experiment, self.view, stage) if head is None else head
-        try:
-            array = site.window(stage, shown)
-        except IndexError as error:
-            raise InputError(str(error)) from None
+        shown = shown_head(site.experiment, self.view, stage)
+        if head is not None:
+            n_heads = site.shape(stage)[0] if row.per_head else 1
+            shown = whole(head, N_("head"), 0, n_heads - 1)
+        array = site.window(stage, shown)
         names = [() if axis == "feature" else site.labels(axis) for axis in row.axes[-2:]]
         return Grid(array, *names)
 

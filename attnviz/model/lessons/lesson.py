@@ -41,7 +41,8 @@ class Scene:
     """The state of the program at a step.
 
     `changes` are (path, value) in order, applied to the preset; `look` are fields of the view; `light` are
-    cells (row, column) of the stage that the step speaks of; `panels` are those beside the lesson.
+    cells (row, column) of the stage that the step speaks of; `panels` are those beside the lesson, and
+    `section` is that of Mechanism which is open there.
     """
 
     preset: str
@@ -51,6 +52,7 @@ class Scene:
     light: tuple[str, ...] = ()
     workspace: str = ""
     panels: tuple[str, ...] = ()
+    section: str = ""
 
 
 @dataclass(frozen=True)
@@ -86,12 +88,16 @@ class Step:
 
 @dataclass(frozen=True)
 class Lesson:
-    """A lesson: its id, its title and a sentence about it by language, and its steps."""
+    """A lesson: its id, its title and a sentence about it by language, and its steps.
+
+    `hides` are panels that no workspace shows while it is open.
+    """
 
     id: str
     titles: Mapping[str, str]
     abouts: Mapping[str, str]
     steps: tuple[Step, ...]
+    hides: tuple[str, ...] = ()
 
     def title(self, language: str) -> str:
         """The title in a language, or in the first one that the lesson has."""

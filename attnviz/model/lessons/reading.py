@@ -55,8 +55,10 @@ def read_lesson(text: str, id_: str = "lesson") -> Lesson:
         raise missing("title", must_be("the lesson's name"))
     abouts = _by_language(front, "about")
     common: dict[str, str] = {key: front.pop(key) for key in ("preset", "panels") if key in front}
+    hides = _split(front.pop("hides", ""))
     if front:
-        raise FieldError("key", next(iter(front)), among(("lesson", "title", "about", "preset", "panels")))
+        known = ("lesson", "title", "about", "preset", "panels", "hides")
+        raise FieldError("key", next(iter(front)), among(known))
     steps = tuple(_step(lines, common) for lines in _sections(rest, "# "))
     if not 1 <= len(steps) <= MOST_STEPS:
         raise FieldError("steps", len(steps), whole_number(1, MOST_STEPS))
@@ -64,7 +66,7 @@ def read_lesson(text: str, id_: str = "lesson") -> Lesson:
     twice = next((one for one in ids if ids.count(one) > 1), None)
     if twice is not None:
         raise FieldError("step", twice, must_be("a name that no other step has"))
-    return Lesson(id_, titles, abouts, steps)
+    return Lesson(id_, titles, abouts, steps, hides)
 
 
 def _too_long(n: int) -> Message:
@@ -170,6 +172,7 @@ def _made(id_: str, draft: dict[str, Any], words: dict[str, Words], number: int)
         tuple(draft["light"]),
         draft.get("workspace", ""),
         draft.get("panels", ()),
+        draft.get("section", ""),
     )
     asked: dict[str, Any] = {
         key: draft[key] for key in ("predict", "tolerance", "task", "claim") if key in draft
@@ -237,7 +240,11 @@ def _refuse(text: str) -> Any:
 
 
 def _names(key: str) -> Callable[[dict[str, Any], str], None]:
-    return lambda draft, value: draft.__setitem__(key, tuple(value.replace(",", " ").split()))
+    return lambda draft, value: draft.__setitem__(key, _split(value))
+
+
+def _split(names: str) -> tuple[str, ...]:
+    return tuple(names.replace(",", " ").split())
 
 
 KEYS: dict[str, Callable[[dict[str, Any], str], None]] = {
@@ -254,6 +261,7 @@ KEYS: dict[str, Callable[[dict[str, Any], str], None]] = {
     "light": _add("light"),
     "workspace": _put("workspace"),
     "panels": _names("panels"),
+    "section": _put("section"),
     "predict": _put("predict"),
     "tolerance": lambda draft, value: draft.__setitem__("tolerance", float(value)),
     "choose": _add("choose"),

@@ -151,7 +151,11 @@ def test_a_wrong_file_is_refused_in_one_sentence(old: str, new: str, said: str) 
         ("temperature = 2", "temperature = -1", "temperature must be"),
         ("temperature = 2", "color = 2", "set must be one of"),
         ("[fluffy](key)", "[furry](key)", "A link must name a token of the text; got 'furry'."),
-        ("{scores[3, 1] | .2f}", "{scores[3, 9] | .2f}", "An index must be below 4; got 9."),
+        (
+            "{scores[3, 1] | .2f}",
+            "{scores[3, 9] | .2f}",
+            "The index must be a whole number from -4 to 3; got 9.",
+        ),
         ("{scores[3, 1] | .2f}", "0.52", "A number in en must be an expression in braces; got 0.52."),
         ("{scores[3, 1] | .2f}", "{scores[3, 1]}", "The format of 'scores[3, 1]' after |"),
         ("> 0.9", "< 0.9", "The task 'weights[3, 1] < 0.9' must not be done at the beginning."),
@@ -163,7 +167,7 @@ def test_a_wrong_file_is_refused_in_one_sentence(old: str, new: str, said: str) 
         ("stage: weights", "stage: logits", "must have the stage 'logits'"),
         ("[creature],", "[creature](#two),", "step must be 'halves'; got 'two'."),
         ("[creature],", "[creature](http://x),", "must be query, key, cell r, c, #step or https"),
-        ('light: "creature"', "light: 9", "An index must be below 4; got 9."),
+        ('light: "creature"', "light: 9", "The index must be a whole number from -4 to 3; got 9."),
     ],
 )
 def test_the_checker_names_what_is_wrong(old: str, new: str, said: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, Signal, Slot
@@ -112,6 +113,15 @@ class MechanismPanel(Panel):
         """Open every section; the settings do not keep it."""
         self._folding = Folding(pinned=frozenset(section.id for section in self.sections))
         self._show_folds()
+
+    def open_section(self, id_: str) -> None:
+        """Open a section in place of the current one, and scroll to it; the settings do not keep it."""
+        self.search.clear()
+        for section in self.sections:
+            if section.id == id_:
+                self._folding = replace(self._folding, current=id_)
+                self._show_folds()
+                self._scroll.reveal(section)
 
     def fold(self, text: str) -> None:
         """Open the sections of `text`, which `folded` carried before; an empty one changes nothing."""

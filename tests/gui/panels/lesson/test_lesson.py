@@ -193,6 +193,33 @@ def test_a_step_opens_the_panels_that_it_needs(desk: Desk) -> None:
     assert not docks["vectors"].isHidden() and docks["mechanism"].isHidden()
 
 
+def test_every_step_with_mechanism_opens_a_section_that_exists(desk: Desk) -> None:
+    known = [section.id for section in desk.window.mechanism.sections]
+    for id_ in LESSONS:
+        for step in shipped_lesson(id_).steps:
+            assert ("mechanism" in step.scene.panels) == (step.scene.section in known), step.id
+    for lesson, section in (("heads", "heads"), ("sampling", "score"), ("masks", "mask")):
+        open_step(desk, lesson, len(shipped_lesson(lesson).steps) - 1)
+        assert [one.id for one in desk.window.mechanism.sections if one.is_open] == [section]
+    assert desk.window.settings.folds("mechanism") == ""  # the reader's own choice stays
+
+
+def test_a_lesson_hides_panels_in_every_workspace_while_it_is_open(desk: Desk, tmp_path: Path) -> None:
+    text = path("lessons", "softmax.md").read_text(encoding="utf-8")
+    file = tmp_path / "class.md"
+    file.write_text(text.replace("lesson: 1", "lesson: 1\nhides: cost, nothing"), encoding="utf-8")
+    desk.window.lesson_live.open_file(file)
+    desk.settle()
+    docks = desk.window.docks
+    for workspace in ("explore", "model", "generate"):
+        desk.go(workspace)
+        assert docks["cost"].isHidden() and not docks["stage"].isHidden(), workspace
+    desk.go("learn")
+    desk.window.lesson_live.show_shelf()
+    desk.go("explore")
+    assert not docks["cost"].isHidden()
+
+
 def test_words_light_rows_and_columns(desk: Desk) -> None:
     panel = open_step(desk, "dot-product", 0)
     panel._on_pointed("token:key:1:0")
