@@ -176,8 +176,9 @@ class FeedForward(Value, frozen=True):
         for role in FEED_FORWARD_ROLES:
             shape, source = self.shape(role, d_model), getattr(self, role)
             check_drawn(f"{field}.{role}", shape)
-            fitting = must_be("{shape} (in x out) for these vectors and this d_hidden", shape=size(shape))
-            source.check_shape(f"{field}.{role}", shape, fitting)
+            if source.written is not None:
+                fitting = must_be("{shape} (in x out) for these vectors and this d_hidden", shape=size(shape))
+                source.check_shape(f"{field}.{role}", shape, fitting)
             check_row(f"{field}.{role}_bias", getattr(self, f"{role}_bias"), shape[1])
         if self.experts is not None:
             self.experts.check_size(f"{field}.experts")

@@ -115,8 +115,9 @@ class Latent(Value, frozen=True):
         for role in self.roles():
             shape, source = self.shape(role, d_model, d_keys, heads), getattr(self, role)
             check_drawn(f"latent.{role}", shape)
-            fitting = must_be("{shape} (in x out) for these vectors, heads and widths", shape=size(shape))
-            source.check_shape(f"latent.{role}", shape, fitting)
+            if source.written is not None:
+                fitting = must_be("{shape} (in x out) for these vectors, heads and widths", shape=size(shape))
+                source.check_shape(f"latent.{role}", shape, fitting)
         for name, features in (("norm", self.d_c), ("query_norm", self.d_q)):
             norm = getattr(self, name)
             if norm is not None and features is not None:

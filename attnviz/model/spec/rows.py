@@ -56,7 +56,7 @@ Row = WrittenRow | DrawnRow
 
 def check_row(field: str, row: Row | None, features: int) -> None:
     """Raise for an explicit row of another length than `features`."""
-    if row is not None:
+    if row is not None and row.written is not None:
         row.check_shape(field, (1, features), Message("must have length {n}", n=features))
 
 

@@ -154,8 +154,9 @@ class Site(Attention, frozen=True):
             expected = self.projection_shape(role)
             check_row(f"projections.{role}_bias", getattr(self.projections, f"{role}_bias"), expected[1])
             check_drawn(f"projections.{role}", expected)
-            fitting = must_be("{shape} (in x out) for these vectors and heads", shape=size(expected))
-            source.check_shape(f"projections.{role}", expected, fitting)
+            if source.written is not None:
+                fitting = must_be("{shape} (in x out) for these vectors and heads", shape=size(expected))
+                source.check_shape(f"projections.{role}", expected, fitting)
             if source.tied_to is not None:
                 self._check_tie(role, source.tied_to)
 
