@@ -607,6 +607,7 @@ def _control(row: Option) -> QWidget:
         return line
     combo = _combo(row.field, "")
     combo.setEditable(True)
+    combo.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # a click begins to type, as in any line
     combo.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
     for width in WIDTHS:
         combo.addItem(width.text)

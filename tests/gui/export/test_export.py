@@ -444,6 +444,19 @@ def test_a_bad_option_is_said_beside_its_field(
         assert error.text() == ""
 
 
+@pytest.mark.qt_log_ignore("propagateSizeHints")
+def test_a_click_begins_to_type_a_width(
+    bench: Bench, open_dialog: Callable[..., ExportDialog], qtbot: Any
+) -> None:
+    dialog = open_dialog(bench)
+    dialog.show()
+    line = box(dialog, "width").lineEdit()
+    qtbot.mouseClick(line, Qt.MouseButton.LeftButton)
+    assert dialog.focusWidget() is box(dialog, "width")
+    qtbot.keyClicks(dialog.focusWidget(), "120mm")
+    assert dialog.choice.text("width") == "120mm"
+
+
 def test_only_the_options_of_a_row_are_offered(
     bench: Bench, open_dialog: Callable[..., ExportDialog], qtbot: Any
 ) -> None:

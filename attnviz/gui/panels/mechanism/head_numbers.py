@@ -44,7 +44,7 @@ class HeadNumbers(QWidget):
         self._rest = Note(f"{name}_rest_label")
         self._grid = QGridLayout(self)
         self._grid.setContentsMargins(0, 0, 0, 0)
-        self._grid.setHorizontalSpacing(GRID)
+        self._grid.setHorizontalSpacing(GRID // 2)  # else the numbers of a narrow panel are cut
         self._grid.setVerticalSpacing(2)
         for gap in range(2, 3 * COLUMNS - 1, 3):
             self._grid.setColumnMinimumWidth(gap, GRID)
