@@ -34,7 +34,7 @@ SETTINGS: tuple[Setting, ...] = (
         "theme",
         str,
         "system",
-        N_("Colours"),
+        N_("Colour theme"),
         (("system", N_("System default")), ("light", N_("Light")), ("dark", N_("Dark"))),
     ),
     Setting(

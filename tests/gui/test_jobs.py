@@ -110,6 +110,8 @@ def test_a_file_that_is_opened_shows_the_share_that_is_read(
     desk.qtbot.waitUntil(lambda: desk.window.jobs.is_shown, timeout=WAIT_MS)
     label = desk.find(QLabel, "job_title").text()
     assert label.startswith("Opening… 3") and label.endswith(" %")
+    line, cancel = desk.window.jobs, desk.find(QPushButton, "job_cancel")
+    assert line.rect().contains(cancel.geometry()), "the text of the button is cut off"
     desk.press_key(Qt.Key.Key_Escape)
     desk.qtbot.waitUntil(lambda: not desk.window.jobs.is_shown, timeout=WAIT_MS)
     go_on.set()

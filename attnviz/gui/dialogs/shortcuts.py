@@ -66,7 +66,7 @@ def shortcuts_dialog(window: QWidget) -> QDialog:
                 QKeySequence(key).toString(QKeySequence.SequenceFormat.NativeText) for key in row.shortcuts
             )
             _line(grid, keys, _(row.text).replace("…", ""), is_key=True)
-    _section(grid, _("Mouse and keys on widgets"))
+    _section(grid, _("Mouse and keys"))
     for gesture, effect in MOUSE:
         _line(grid, _(gesture), _(effect), is_key=False)
     scroll = QScrollArea()

@@ -164,6 +164,7 @@ QPushButton[primary="true"], QToolButton[primary="true"] { background: @filled; 
     border: 1px solid @filled; }
 QPushButton[primary="true"]:focus { background: @panel; color: @accent; border: 2px solid @accent; }
 QPushButton:flat { padding: 0px 6px; min-height: 0px; border: none; }
+#job_cancel { min-height: 0px; }
 QPushButton:flat:focus { padding: 0px 4px; border: 2px solid @accent; }
 QPushButton::menu-indicator { width: 10px; subcontrol-position: right center; subcontrol-origin: padding;
     right: 5px; }

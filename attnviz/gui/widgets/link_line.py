@@ -47,7 +47,7 @@ class LinkLine(PaintedButton):
         super().changeEvent(event)
 
     def sizeHint(self) -> QSize:
-        width = max(self.width(), 160)
+        width = min(max(self.width(), 160), self.maximumWidth())
         return QSize(width, self.heightForWidth(width))
 
     def minimumSizeHint(self) -> QSize:

@@ -198,7 +198,7 @@ class Layer(Attention, frozen=True, kw_only=True):
     cross: Annotated[
         Attention | None,
         Field(
-            N_("Self and cross attention"),
+            N_("Self- and cross-attention"),
             N_("Every layer attends to its own tokens first, then to the second sequence"),
         ),
     ] = None

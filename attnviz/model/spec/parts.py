@@ -361,7 +361,7 @@ EPS = Field(
     N_("ε under the root"), N_("Keeps a row of zeros from a division by zero"), least=0, digits=6, step=1e-6
 )
 _QK_GAIN = Field(
-    N_("Gains of q and k"),
+    N_("Query/key gains"),
     N_("Multiplies every feature of a head by a number, initialised near 1; off: ones"),
 )
 

@@ -174,7 +174,7 @@ FIELDS: tuple[CostField, ...] = (
     ),
     _field(
         "group",
-        N_("Quantisation group"),
+        N_("Group size"),
         _plain("group"),
         options=_GROUPS,
         of_shapes=False,
@@ -249,7 +249,7 @@ FIELDS: tuple[CostField, ...] = (
     _field("vocabulary", N_("Vocabulary V"), _shape("vocabulary"), least=0, most=10**7),
     _field(
         "tied",
-        N_("Tied output head"),
+        N_("Tied weights"),
         _shape("tied"),
         is_switch=True,
         hint=N_("The output head shares the embedding's parameters"),

@@ -164,7 +164,7 @@ class LayersSection(Section):
             Switch(
                 name="cross_toggle",
                 path="cross",
-                label=N_("Self and cross attention"),
+                label=N_("Self- and cross-attention"),
                 read=lambda e: e.has_cross,
                 edit=self._set_cross,
                 hint=N_("Every layer attends to its own tokens first, then to the second sequence"),

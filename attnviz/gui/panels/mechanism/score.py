@@ -63,7 +63,7 @@ class ScoreSection(Section):
                 row("qk_norm.across", edit=set_qk_across),
                 Switch(
                     name="qk_gains_toggle",
-                    label=N_("Gains of q and k"),
+                    label=N_("Query/key gains"),
                     read=lambda e: has_qk_gains(e.qk_norm),
                     edit=lambda e, is_on: set_qk_gains(e, is_on, self._seen.here),
                     hint=N_("Multiplies every feature of a head by a number, initialised near 1; off: ones"),
