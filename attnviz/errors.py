@@ -7,7 +7,9 @@ language, too. Every error that a user can cause carries one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from string import Formatter
 from typing import Any
 
 from attnviz.i18n import N_, _
@@ -17,6 +19,7 @@ LONGEST = 60
 
 _JSON = {None: "null", True: "true", False: "false"}
 _VERBATIM = "{text}"
+_MEETING = re.compile(r"[\u4e00-\u9fff][A-Za-z0-9'\"]|[A-Za-z0-9'\"\]][\u4e00-\u9fff]")
 
 OF_THE_SYSTEM = (
     N_("No such file or directory"),
@@ -63,7 +66,7 @@ class Message:
                 return value._filled(translate, name)
             return name(value) if isinstance(value, FieldName) else value
 
-        return template.format(**{key: shown(value) for key, value in self.arguments.items()})
+        return spaced(template, {key: shown(value) for key, value in self.arguments.items()})
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Message):
@@ -75,6 +78,20 @@ class Message:
 
     def __repr__(self) -> str:
         return f"Message({str(self)!r})"
+
+
+def spaced(template: str, values: Mapping[str, object]) -> str:
+    """`template` with its fields filled by `values`.
+
+    A space parts a field from its neighbours where a Chinese character meets a Latin letter, a digit or a
+    quotation mark of ASCII: a translation cannot know how a value begins.
+    """
+    text = ""
+    for literal, name, form, _conversion in Formatter().parse(template):
+        for part in (literal, "" if name is None else format(values[name], form or "")):
+            meets = text[-1:] + part[:1]
+            text += f" {part}" if _MEETING.fullmatch(meets) else part
+    return text
 
 
 # --- requirements ----------------------------------------------------------------------------------

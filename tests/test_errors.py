@@ -108,8 +108,8 @@ def test_a_message_is_translated_when_it_is_read() -> None:
     error = refused(lambda: Heads(4, 3, 4))
     try:
         set_language("zh_CN")
-        assert error.message.text() == "heads.n_kv_heads 必须是n_heads（4）的约数，实际为 3。"
-        assert in_words(error) == "“键/值头” 必须是n_heads（4）的约数，实际为 3。"
+        assert error.message.text() == "heads.n_kv_heads 必须是 n_heads（4）的约数，实际为 3。"
+        assert in_words(error) == "“键/值头”必须是 n_heads（4）的约数，实际为 3。"
     finally:
         set_language("en")
     assert in_words(error) == "heads.n_kv_heads must be a divisor of n_heads (4); got 3."
@@ -185,3 +185,18 @@ def test_only_the_edge_to_msgspec_reads_english_sentences() -> None:
         if sentences.search(line) and '"' in line
     }
     assert said == set()
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "requirement", "said"),
+    [
+        ("heads.n_heads", 0, whole_number(1, 64), "heads.n_heads 必须是从 1 到 64 的整数，实际为 0。"),
+        ("缓存", 3, must_be("null with a latent"), "缓存必须是 null，因为使用了潜向量，实际为 3。"),
+        ("cells[1]", "字a字", must_be("a number"), "cells[1] 必须是一个数，实际为 '字a字'。"),
+    ],
+)
+def test_in_chinese_a_space_parts_latin_from_chinese(
+    path: str, value: object, requirement: Message, said: str, chinese: None
+) -> None:
+    """Only where a field meets the text around it: a quoted value stays as it was typed."""
+    assert FieldError(path, value, requirement).message.text() == said

@@ -1,4 +1,4 @@
-"""Ablation: the change of a target where a part of the model becomes zero, its mean, or another text's.
+"""Ablation: the change of a target when a part is replaced by zeros, its mean, or another text's values.
 
 Zero and mean ablation: Michel et al. 2019; Wang et al. 2022 (IOI, section 2). The part is replaced, and all
 that follows is computed again.
@@ -66,7 +66,7 @@ def _of_other(numbers: Floats, others: Floats | None) -> Floats:
 REPLACEMENTS: tuple[Replacement, ...] = (
     Replacement("zero", N_("zero"), lambda numbers, others: 0.0),
     Replacement("mean", N_("mean over the positions"), lambda numbers, others: numbers.mean(axis=0)),
-    Replacement("other", N_("another text's"), _of_other, needs_other=True),
+    Replacement("other", N_("values of another text"), _of_other, needs_other=True),
 )
 REPLACEMENT_BY_ID = {row.id: row for row in REPLACEMENTS}
 

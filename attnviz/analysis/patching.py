@@ -1,4 +1,4 @@
-"""Activation patching: which places carry what makes one text's answer differ from another's.
+"""Activation patching: the stages and positions that carry the difference between the answers to two texts.
 
 A corrupted pass is run with one stage, at one position or in one head, taken from the clean pass. Meng et al.
 2022 (causal tracing); Wang et al. 2022. The effect is the recovered share of the target's difference.
@@ -58,7 +58,9 @@ def patch(
     """
     own, other = experiment_of(clean), experiment_of(corrupted)
     if own.n_queries != other.n_queries or len(own.layers) != len(other.layers):
-        alike = must_be("{n} tokens through {layers} layers", n=own.n_queries, layers=len(own.layers))
+        alike = must_be(
+            "a text of {n} tokens through {layers} layers", n=own.n_queries, layers=len(own.layers)
+        )
         raise FieldError("corrupted", other.n_queries, alike)
 
     def job(made: Engine) -> Recovered:

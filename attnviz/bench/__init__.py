@@ -1,4 +1,4 @@
-"""`attnviz bench`: the speed of this machine, measured in one run beside what it could reach.
+"""`attnviz bench`: the speed of this machine, measured in one run beside its bounds.
 
 Machines are noisy, so contenders take turns, and only ratios within one run count.
 """

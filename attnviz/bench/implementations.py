@@ -99,14 +99,14 @@ IMPLEMENTATIONS: tuple[Implementation, ...] = (
     Implementation(
         "loops",
         N_("loops in Python"),
-        N_("One number after the other; keys that the mask blocks are never touched"),
+        N_("One number at a time; blocked keys are skipped"),
         _loops,
         most=4e6,
     ),
     Implementation(
         "matrices",
         N_("matrices in NumPy"),
-        N_("Two products of matrices; the mask hides half of what was multiplied"),
+        N_("Two matrix products; the mask discards half of the scores computed"),
         _matrices,
         most=4e9,
     ),

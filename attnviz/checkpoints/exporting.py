@@ -25,7 +25,7 @@ from attnviz.model.spec.parts import Explicit, Rope
 from attnviz.model.spec.rows import WrittenRow
 
 OF_A_LLAMA = must_be(
-    "what a Llama has: causal layers of RMSNorm, RoPE, grouped heads and a gated feed-forward layer"
+    "the parts of a Llama: causal layers with RMSNorm, RoPE, grouped heads and a gated feed-forward layer"
 )
 
 

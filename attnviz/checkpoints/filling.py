@@ -19,7 +19,7 @@ from attnviz.model.spec.positions import WrittenTable
 from attnviz.model.spec.rows import WrittenRow
 
 Numbers = Array | Made
-"""Numbers in memory, in a file, or made of a file's at each use."""
+"""Numbers in memory, in a file, or computed from a file's at each use."""
 
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 

@@ -55,7 +55,7 @@ def located(path: str | os.PathLike[str]) -> Path:
         if folder.is_dir():
             return _snapshot(folder)
         absent = Message(
-            "The model must have been downloaded; the cache {folder} has none of this name.",
+            "The cache {folder} must contain the model; got no model of this name.",
             folder=str(cache_folder()),
         )
         raise CheckpointError(about(name, absent))
@@ -85,7 +85,7 @@ def download(name: str) -> Path:
         return Path(snapshot_download(name, allow_patterns=list(FILES)))
     except (OSError, ValueError) as error:
         first = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        failed = Message("The download must succeed; it ended with: {reason}", reason=first)
+        failed = Message("The download failed: {reason}", reason=first)
         raise CheckpointError(about(name, failed)) from error
 
 
@@ -100,6 +100,6 @@ def _snapshot(folder: Path) -> Path:
         pass
     found = sorted((one for one in shots.iterdir() if one.is_dir()), key=lambda one: one.stat().st_mtime)
     if not found:
-        empty = Message("The folder snapshots must have the files of a download; it is empty.")
+        empty = Message("The folder snapshots must contain the downloaded files; it is empty.")
         raise CheckpointError(about(folder.name, empty))
     return found[-1]

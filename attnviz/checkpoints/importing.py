@@ -135,7 +135,7 @@ def import_checkpoint(
     elif text is None and ids is None:
         given = _Text(render(checkpoint, chat), is_whole=True)
     else:
-        alone = must_be("null beside a text or ids")
+        alone = must_be("null with a text or ids")
         raise CheckpointError(FieldError("chat", verbatim("a conversation"), alone).message)
     memory = _Text(memory_text, id_list(memory_ids, "memory_ids"))
     found = _read(checkpoint, attention_only, ignore_keys)
@@ -475,7 +475,7 @@ def _arrays(found: _Import, attention_only: bool, progress: Progress) -> ArraysO
 
 
 ArraysOrMade = dict[tuple[str, int | None], dict[str, Numbers]]
-"""As `Arrays`, with numbers that are made of a file's at each use."""
+"""As `Arrays`, with numbers that are computed from a file's at each use."""
 
 
 def _outside(layer: Layer) -> tuple[str, ...]:

@@ -68,10 +68,10 @@ def matrices_of(link: Link, folder: Path | None = None, chosen: Path | None = No
         if made is not None:
             return made
     if not found:
-        gone = Message("The checkpoint of the document must be in {path}; nothing is there.", path=link.path)
+        gone = Message("The checkpoint of the document must be in {path}; got none.", path=link.path)
         raise CheckpointMissing(gone, link)
     other = Message(
-        "The checkpoint in {path} must be the one that the document was made of; it is another one.",
+        "The checkpoint in {path} must be the one that the document was imported from; got another one.",
         path=str(found[0]),
     )
     raise CheckpointMissing(other, link)

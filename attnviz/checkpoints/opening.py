@@ -24,7 +24,7 @@ def open_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
         files = sorted(file for file in given.iterdir() if file.suffix.lower() == GGUF)
         if len(files) > 1:
             listed = ", ".join(file.name for file in files)
-            alone = FieldError("*.gguf", verbatim(listed), must_be("one file, by its path"))
+            alone = FieldError("*.gguf", verbatim(listed), must_be("the path of one file"))
             raise CheckpointError(about(given.resolve().name, alone.message))
         if files:
             return read_gguf(files[0])

@@ -47,7 +47,7 @@ class StoredTensor:
 
     @property
     def is_made(self) -> bool:
-        """True if its numbers are made of stored ones, such as quantised ones, at every use."""
+        """True if its numbers are computed from stored ones, such as quantised ones, at every use."""
         return False
 
     def array(self) -> NDArray[Any]:
@@ -65,7 +65,7 @@ class StoredTensor:
         return array
 
     def rows(self, chosen: Any) -> NDArray[Any]:
-        """Some rows of a tensor that is made."""
+        """Some rows of a tensor that is computed at every use."""
         return self.array()[chosen]
 
 
@@ -167,7 +167,8 @@ CONVERSION = (
 def _other_format(file: Path) -> Message:
     """The message for weights in another format, with a remedy."""
     return Message(
-        "{file}: {format} files are not read; save the model by save_pretrained of transformers",
+        "{file} must be a .safetensors or .gguf file; got {format} (save_pretrained of transformers "
+        "saves .safetensors).",
         file=file.name,
         format=OTHER_FORMATS[file.suffix.lower()],
     )
@@ -276,7 +277,7 @@ def _tensor(file: Path, name: str, entry: Any, start: int, size: int) -> StoredT
     length = math.prod(shape) * STORED_DTYPES[dtype].itemsize
     if offsets[1] - offsets[0] != length or start + offsets[1] > size:
         # A crafted shape has a length of hundreds of digits.
-        needs = Message("must have {n} bytes inside the file, as its shape needs", n=f"{length:,}"[:60])
+        needs = Message("must have {n} bytes inside the file, as its shape requires", n=f"{length:,}"[:60])
         raise tensor_error(file, name, offsets, needs)
     return StoredTensor(file, name, dtype, tuple(shape), start + offsets[0])
 

@@ -120,7 +120,7 @@ def of_kind(config: Config, kind: str, key: str, base: float, is_scaled: bool) -
 def scaling_values(config: Config) -> dict[str, Any]:
     """`rope_parameters` or `rope_scaling`, each key with its value or default; `written` is which."""
     if config.get("rope_parameters") and config.get("rope_scaling"):
-        alone = must_be("null beside rope_scaling")
+        alone = must_be("null with rope_scaling")
         raise FieldError("rope_parameters", config["rope_parameters"], alone)
     written = "rope_parameters" if config.get("rope_parameters") else "rope_scaling"
     values = config.get(written) or {}

@@ -30,7 +30,7 @@ def matrices() -> dict[str, Matrix]:
 
 
 def record_of(document: Document, command: str = "") -> Record:
-    """The record of a document for a file that is made of it."""
+    """The record of a document for a file that is made from it."""
     if files.number_count(document.experiment) <= MOST_INLINE:
         return files.record_of(document, command)
     return files.record_of(document, command, {matrix: name for name, matrix in matrices().items()})
@@ -42,7 +42,7 @@ def load(
     *,
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> Document:
-    """Read a document: a `.safetensors` file, one that carries the document it was made of (a figure, a page,
+    """Read a document: a `.safetensors` file, one that carries its document (a figure, a page,
     a table of this program), or JSON whatever else its name ends in.
 
     `progress` receives the read share of a large document; an exception from it ends the reading. A document

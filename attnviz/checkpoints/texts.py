@@ -102,7 +102,7 @@ def token_ids(
     if text is None and ids is None:
         raise _ids_error(name, None, must_be("a list of token ids, or a text must be given"))
     if text is not None and ids is not None:
-        raise _ids_error(name, ids, must_be("null beside a text"))
+        raise _ids_error(name, ids, must_be("null with a text"))
     found = _encoded(tokens, text, is_whole) if text is not None else tuple(ids or ())
     if not found:
         raise _ids_error(name, [], A_TOKEN)

@@ -42,7 +42,7 @@ def add_picture(command: ArgumentParser) -> None:
         "--as",
         dest="picture",
         choices=DRAWN,
-        help=_("a map, the mean of the heads as a map, or lines from words to words, of weights"),
+        help=_("the view of weights: a map, the map of the heads' mean, or lines between tokens"),
     )
     query = _("one query, 0 the first; with lines also all (default: the view's)")
     command.add_argument("--query", metavar="N|all", help=query)

@@ -97,14 +97,14 @@ def check(estimate: Estimate, available: int | None = None, fitting: Fitting | N
     }
     message = (
         Message(
-            "A run must need at most {half}, half of the {available} available; "
-            "got {label}: {formula} = {size}{fits}.",
+            "A run must fit in {half}, half of the {available} available; got {label}: {formula} = "
+            "{size}{fits}.",
             **needed,
         )
         if alone
         else Message(
-            "A run must need at most {half}, half of the {available} available; got {total}, "
-            "with {label}: {formula} = {size}{fits}.",
+            "A run must fit in {half}, half of the {available} available; got {total}, with {label}: "
+            "{formula} = {size}{fits}.",
             total=human_bytes(estimate.bytes),
             **needed,
         )

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from attnviz.compute.estimate import estimate
 from attnviz.compute.execute import execute, execute_decoding
-from attnviz.compute.storage import StepErrors, StoredRows, attention_given_up, step_errors, stored_rows
+from attnviz.compute.storage import StepErrors, StoredRows, evicted_attention, step_errors, stored_rows
 from attnviz.core.progress import progress_of
 from attnviz.engines.decode.run import ITEMSIZE, Decoding
 from attnviz.engines.parity import compared
@@ -191,7 +191,7 @@ def _full_rows(decoding: Decoding, trace: Trace, name: str, check: Check) -> Ful
     """One site's rows of the full pass."""
     site = trace.site(name)
     keys, values = (site[as_read(stage, site.stages)] for stage in ("k", "v"))
-    return FullRows(keys, values, site["attention_output"], attention_given_up(decoding, site, check))
+    return FullRows(keys, values, site["attention_output"], evicted_attention(decoding, site, check))
 
 
 def _score_bound(site: SiteTrace, sizes: dict[str, float]) -> float:

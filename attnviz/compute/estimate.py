@@ -128,12 +128,12 @@ def _further(site: Site, n: int, m: int, itemsize: int) -> Iterator[EstimateLine
     forms = 1 + is_turned + is_normed  # concatenated, rotated, normed
     formula = _("{count} × {heads} heads × {queries} queries × {d_head} features × {itemsize} bytes")
     value = forms * heads.n_heads * n * site.d_qk * itemsize
-    yield EstimateLine(_("further forms of q and mixed"), formula.format(count=forms, **numbers), value)
+    yield EstimateLine(_("further stages of q and mixed"), formula.format(count=forms, **numbers), value)
     forms = is_turned + is_normed + position.rotates_values
     if forms:
         formula = _("{count} × {kv_heads} KV heads × {keys} keys × {d_head} features × {itemsize} bytes")
         value = forms * heads.n_kv_heads * m * site.d_qk * itemsize
-        yield EstimateLine(_("further forms of k and v"), formula.format(count=forms, **numbers), value)
+        yield EstimateLine(_("further stages of k and v"), formula.format(count=forms, **numbers), value)
     weights = 0 if _lies_in_file(site) else _weights(site)
     if weights and itemsize < DOCUMENT_ITEMSIZE:
         formula = _("{count} numbers × {itemsize} bytes")

@@ -103,7 +103,7 @@ def stored_rows(decoding: Decoding, name: str) -> tuple[StoredRows, ...]:
     return tuple(_beside(*pair, bits) for pair in zip(names, made, decoding.held(name), strict=False))
 
 
-def attention_given_up(decoding: Decoding, site: SiteTrace, check: Check = never_cancelled) -> Floats:
+def evicted_attention(decoding: Decoding, site: SiteTrace, check: Check = never_cancelled) -> Floats:
     """The share of a full pass's weights on evicted positions at every step, (head, step).
 
     Σ of w[t, j] over the positions j ≤ t that were evicted before step t; `site` is the full pass's.

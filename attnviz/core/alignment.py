@@ -63,10 +63,8 @@ def _common(first: Texts, second: Texts) -> int:
 
 
 ALIGNMENTS: tuple[Alignment, ...] = (
-    Alignment("position", N_("By position"), N_("Token 5 of A stands beside token 5 of B"), by_position),
-    Alignment(
-        "text", N_("By text"), N_("Equal tokens stand beside each other, also after an insertion"), by_text
-    ),
+    Alignment("position", N_("By position"), N_("Aligns token 5 of A with token 5 of B"), by_position),
+    Alignment("text", N_("By text"), N_("Aligns equal tokens, also after an insertion"), by_text),
 )
 
 ALIGNMENT_BY_ID = {row.id: row for row in ALIGNMENTS}

@@ -26,7 +26,7 @@ def placed(values: NDArray[Any], rows: Positions, columns: Positions) -> tuple[F
 
 
 def difference(first: Floats, second: Floats) -> Floats:
-    """second − first, cell by cell; ∞ − ∞ is NaN."""
+    """second − first, (row, column), cell by cell; ∞ − ∞ is NaN."""
     with np.errstate(invalid="ignore"):
         return np.asarray(second - first)
 

@@ -1,4 +1,4 @@
-"""The gradient on its way down through a stack of layers, with residual connections and without."""
+"""The gradient that flows back through a stack of layers, with residual connections and without."""
 
 from __future__ import annotations
 

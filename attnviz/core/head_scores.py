@@ -18,7 +18,7 @@ Ints = NDArray[np.int64]
 
 
 class Repeats:
-    """The places at which tokens of a text come again; computed once for all heads.
+    """The positions at which tokens of a text recur; computed once for all heads.
 
     `tokens` has a number for each token, equal ones for equal tokens.
     """
@@ -89,7 +89,7 @@ def on_first(head: Head) -> float:
 
 
 def on_same(head: Head) -> float:
-    """Mean over the queries whose token came before of the weight on all its earlier places.
+    """Mean weight on all earlier occurrences of the query's token, over the queries whose token has any.
 
     "Duplicate token head": Wang et al. 2022, Interpretability in the Wild.
     """
@@ -97,7 +97,7 @@ def on_same(head: Head) -> float:
 
 
 def on_next_of_same(head: Head) -> float:
-    """Mean over the queries whose token came before of the weight on the keys after its earlier places.
+    """Mean weight on the keys after earlier occurrences, over the queries whose token has any.
 
     "Induction head": Olsson et al. 2022, In-context Learning and Induction Heads.
     """
@@ -136,12 +136,12 @@ HEAD_SCORES: tuple[HeadScore, ...] = (
         "previous", N_("previous token"), N_("Mean weight of the token before the query"), on_previous, True
     ),
     HeadScore(
-        "same", N_("same token"), N_("Mean weight of earlier places of the query's token"), on_same, True
+        "same", N_("same token"), N_("Mean weight of earlier occurrences of the query's token"), on_same, True
     ),
     HeadScore(
         "induction",
         N_("induction"),
-        N_("Mean weight of the tokens that followed earlier places of the query's token"),
+        N_("Mean weight of the tokens that followed earlier occurrences of the query's token"),
         on_next_of_same,
         True,
     ),

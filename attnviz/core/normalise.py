@@ -1,6 +1,7 @@
 """Scores to weights, besides the plain softmax, and gradients back: in place, on any array namespace.
 
-Scores are (..., q, k), -inf where a mask blocks; such cells become exactly 0 in each of these.
+Scores, weights and gradients are (..., q, k); scores are -inf where a mask blocks, and such cells become
+exactly 0 in each of these.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def rope_frequencies(n_rotated: int, base: float, multipliers: Sequence[float] =
 
 
 def linear_scaling(frequencies: Floats, factor: float) -> Floats:
-    """Divide frequencies by `factor`: position t rotates as t / factor did before.
+    """Divide frequencies, (pair,), by `factor`: position t rotates as t / factor did before.
 
     Position interpolation, Chen et al. 2023 (arXiv 2306.15595), equation 2.
     """
@@ -102,7 +102,7 @@ def _turns_at(turns: float, n_rotated: int, base: float, original: int) -> float
 
 
 def yarn_scaling(frequencies: Floats, ramp: Floats, factor: float) -> Floats:
-    """frequency * (1 - ramp) + frequency / factor * ramp, pair by pair."""
+    """frequency * (1 - ramp) + frequency / factor * ramp, (pair,). Peng et al. 2023, section 3.2."""
     return frequencies * (1.0 - ramp) + frequencies / factor * ramp
 
 
@@ -117,7 +117,7 @@ def yarn_attention_factor(factor: float) -> float:
 def llama3_scaling(
     frequencies: Floats, factor: float, low_freq_factor: float, high_freq_factor: float, original: int
 ) -> Floats:
-    """Llama 3.1's scaling by the number of rotations t = original * frequency / 2 pi of each pair.
+    """Llama 3.1's scaling, (pair,), by the number of rotations t = original * frequency / 2 pi of each pair.
 
     t < low_freq_factor: frequency / factor. t > high_freq_factor: unchanged. Between: s * frequency +
     (1 - s) * frequency / factor with s = (t - low) / (high - low). From Meta's reference code for Llama 3.1.

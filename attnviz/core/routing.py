@@ -135,7 +135,10 @@ def weights(shares: Array, is_chosen: Array, is_shared: bool, scale: float, xp: 
 def pull_weights(
     kind: Shares, shares: Array, is_chosen: Array, is_shared: bool, scale: float, g: Array, xp: Any
 ) -> Array:
-    """The gradient by the logits from `g`, that by the weights; the choice itself counts as constant."""
+    """The gradient by the logits from `g`, that by the weights, both (token, expert).
+
+    The choice itself counts as constant.
+    """
     by_shares = scale * g * is_chosen
     if is_shared:
         kept = shares * is_chosen

@@ -99,7 +99,7 @@ def min_p(logits: ArrayLike, p: float) -> Floats:
 
 
 def repetition_penalty(logits: ArrayLike, penalty: float, seen: Sequence[int] | NDArray[np.int64]) -> Floats:
-    """z ÷ θ where z > 0 and z · θ elsewhere, for the ids in `seen`, each once regardless of its count.
+    """(vocabulary,): z ÷ θ where z > 0, z · θ elsewhere, for each id in `seen`, once regardless of its count.
 
     θ = `penalty` is finite and above 0; above 1 it makes seen tokens less probable. Keskar et al. 2019 (CTRL)
     divide every logit; division would make a negative one more probable, so it is multiplied, as is now
@@ -117,9 +117,10 @@ def repetition_penalty(logits: ArrayLike, penalty: float, seen: Sequence[int] | 
 
 
 def draw(probabilities: ArrayLike, u: float) -> int:
-    """Sample the id at a uniform random number u, 0 <= u < 1: the inverse of the distribution function.
+    """Sample the id at a uniform random number u, 0 <= u < 1, from probabilities (vocabulary,).
 
-    Ids in order divide [0, 1) into intervals as long as their probabilities, each with its lower end and
+
+    The inverse of the distribution function: ids in order divide [0, 1) into intervals as long as their probabilities, each with its lower end and
     without its upper one: the lowest id whose cumulative sum exceeds u. A token of probability 0 is never
     sampled. The sum may differ from 1 by a millionth: u is scaled by it, so that rounding favours no token.
     """

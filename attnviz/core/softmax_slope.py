@@ -21,7 +21,7 @@ LOW, HIGH = 10.0, 90.0
 
 @dataclass(frozen=True, eq=False)
 class Slopes:
-    """A norm at each of some widths or others: the median over the seeds, a low and a high percentile."""
+    """A norm at each width or temperature: the median over the seeds, a low and a high percentile."""
 
     median: Floats
     low: Floats

@@ -105,7 +105,7 @@ def isolated(shown: str) -> str:
 
 
 def elide(text: str, n: int) -> str:
-    """`text`, or its beginning and an ellipsis, in at most `n` characters (n >= 1)."""
+    """`text`, or its beginning and an ellipsis, in at most `n` characters. Raises `FieldError` for n < 1."""
     if n < 1:
         raise FieldError("n", n, whole_number(1))
     return text if len(text) <= n else text[: n - 1] + "\u2026"

@@ -12,7 +12,7 @@ from attnviz.i18n import N_
 
 @dataclass(frozen=True)
 class Splitting:
-    """One way to cut a text into tokens."""
+    """One way to split a text into tokens."""
 
     id: str
     title: str

@@ -10,7 +10,7 @@ Bools = NDArray[np.bool_]
 
 
 def softmax(values: NDArray[np.floating]) -> NDArray[np.floating]:
-    """exp(x) / Σ exp(x) along the last axis, with its maximum subtracted first."""
+    """exp(x) / Σ exp(x) along the last axis of (..., n), with its maximum subtracted first."""
     powers = np.exp(values - values.max(axis=-1, keepdims=True))
     result: NDArray[np.floating] = powers / powers.sum(axis=-1, keepdims=True)
     return result
@@ -39,7 +39,7 @@ def add_to_blocked(
 
 
 def softmax_in(scores_qk: NDArray[np.floating]) -> Floats:
-    """Softmax of scores held in their own precision: summed in float32 or wider, then rounded to it again."""
+    """Softmax of scores, (q, k), in their own precision: summed in float32 or wider, then rounded to it."""
     wide = softmax(scores_qk.astype(np.promote_types(scores_qk.dtype, np.float32)))
     return wide.astype(scores_qk.dtype).astype(np.float64)
 

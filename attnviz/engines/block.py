@@ -108,7 +108,7 @@ def _feed_forward(engine: Engine, block: Block, ffn: FeedForward, features: Feat
 
 
 def add_transform(engine: Engine, features: Features, transform: Transform, source: str) -> None:
-    """Add what stands between the output, the stage `source`, and the vocabulary's matrix."""
+    """Add the stages between the output, the stage `source`, and the vocabulary's matrix."""
     features.add("transform", linear(engine, features.tf[source], transform.linear))
     activate = ACTIVATION_BY_ID[transform.activation].apply
     features.add("transform_hidden", activate(engine.xp, features.tf["transform"], engine.special))

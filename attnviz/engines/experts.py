@@ -39,7 +39,10 @@ def shares_of(engine: Engine, ffn: FeedForward, logits: Array) -> tuple[Array, A
 
 
 def weighted(xp: Any, experts: Experts, hidden: Array, routing: Array) -> Array:
-    """The hidden features times the weights of their experts, and behind them the ones of the biases."""
+    """The hidden features times the weights of their experts, then the weights as factors of the biases.
+
+    (token, width), and (token, width + expert) with biases.
+    """
     made = times_weights(xp, experts, hidden, routing)
     return xp.concat((made, routing[:, : experts.n]), axis=-1) if experts.biased else made
 

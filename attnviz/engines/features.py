@@ -1,4 +1,4 @@
-"""The token-shaped stages of one site while they are made, and in which order."""
+"""The token-shaped stages of one site while they are computed, and their order."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def range_notice(trace: Trace, dtype: str) -> Message | None:
                 where = site_message(trace.experiment, name)
                 title = Message("{where} · {title}", where=where, title=title)
             return Message(
-                "Numbers are past the range of {dtype}: the first stage that is not finite is {stage}.",
+                "Numbers exceed the range of {dtype}: the first stage that is not finite is {stage}.",
                 dtype=dtype,
                 stage=title,
             )

@@ -11,7 +11,7 @@ from attnviz.engines.product import linear
 
 
 def query_latent(engine: Engine, latent: Latent | None, features: Features, x: Array) -> Array:
-    """Input of W_Q: x itself, or the query's latent, whose stages are added."""
+    """Input of W_Q: x (token, d_model) itself, or the query's latent (token, d_q), whose stages are added."""
     if latent is None or latent.query_down is None:
         return x
     features.add("q_latent", linear(engine, x, latent.query_down))

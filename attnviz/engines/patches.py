@@ -1,4 +1,4 @@
-"""Patches: stages of a pass that are replaced, so that all that follows is computed from them.
+"""Patches: stages of a pass that are replaced, and from which all that follows is computed.
 
 Ablation sets a stage to zero or to its mean; activation patching puts in the numbers of another pass
 (Vig et al. 2020; Meng et al. 2022, "causal tracing").

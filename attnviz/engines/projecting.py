@@ -44,7 +44,10 @@ def enter(
 
 
 def query_heads(engine: Engine, operands: Operands, features: Features, x: Array, positions: Ints) -> None:
-    """Add q and, where they are used, q_normed and q_rotated; `positions` have no gaps."""
+    """Add q, (g, r, token, d), and, where they are used, q_normed and q_rotated.
+
+    `x` is (token, d_model); `positions`, (token,), have no gaps.
+    """
     scoring = operands.scoring
     q_tf = linear(engine, query_latent(engine, operands.latent, features, x), operands.query)
     features.add("q", split_query_heads(engine.xp, q_tf, scoring.n_kv_heads, scoring.group_size))
@@ -56,7 +59,10 @@ def query_heads(engine: Engine, operands: Operands, features: Features, x: Array
 def key_value_heads(
     engine: Engine, operands: Operands, features: Features, x: Array, positions: Ints
 ) -> None:
-    """Add k and v and, where they are used, k_normed, k_rotated and v_rotated; `positions` have no gaps."""
+    """Add k and v, (g, token, d), and, where they are used, k_normed, k_rotated and v_rotated.
+
+    `x` is (token, d_keys); `positions`, (token,), have no gaps.
+    """
     n_heads, rotation = operands.scoring.n_kv_heads, operands.rotation
     if operands.latent is None:
         assert operands.key is not None and operands.value is not None

@@ -1,4 +1,4 @@
-"""The figure of lines between words: shapes in a vector file, with the weights of one query as numbers."""
+"""The figure of lines between tokens: shapes in a vector file, with the weights of one query as numbers."""
 
 from __future__ import annotations
 

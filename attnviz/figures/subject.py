@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from attnviz.errors import FieldError, among
 from attnviz.figures.content import Head, SharedEnds
-from attnviz.model.explain.score_pair import Pair, pair_looked_at
+from attnviz.model.explain.score_pair import Pair, pair_in_focus
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import View
 from attnviz.model.trace import SiteTrace, Trace
@@ -71,7 +71,7 @@ class Subject:
         view.
         """
         seen = self.document(Document(self.trace.experiment, self.view))
-        found = pair_looked_at(replace(seen, view=replace(seen.view, site=self.shown_site.name)), None)
+        found = pair_in_focus(replace(seen, view=replace(seen.view, site=self.shown_site.name)), None)
         last = self.shown_site.experiment.heads.n_heads - 1
         return Pair(min(self.head, last), found.query, found.key) if isinstance(self.head, int) else found
 

@@ -1,4 +1,4 @@
-"""`CACHES`: what a decoder keeps of the keys and values it has made, and how exact that is.
+"""`CACHES`: what a decoder keeps of the keys and values it has computed, and whether that is exact.
 
 Adding a kind is one record, one row, and one class in `engines/decode/cache.py`.
 """
@@ -36,12 +36,12 @@ class CacheKind(Value, frozen=True):
         return range(0), range(length)
 
     def capacity(self, length: int) -> int:
-        """Positions that memory is held for after `length` were appended."""
+        """Positions for which memory is allocated after `length` were appended."""
         return sum(map(len, self.kept(length)))
 
 
 class FullCache(CacheKind, frozen=True, tag_field="kind", tag="full"):
-    """Every position, as it was made."""
+    """Every position, unchanged."""
 
 
 class RingCache(CacheKind, frozen=True, tag_field="kind", tag="ring"):
@@ -97,7 +97,7 @@ class PagedCache(CacheKind, frozen=True, tag_field="kind", tag="paged"):
 
 
 class RestartingCache(CacheKind, frozen=True, tag_field="kind", tag="restarting"):
-    """Every position, as it was made; but each pass adds and rotates by positions that begin at 0."""
+    """Every position, unchanged; but each pass adds and rotates by positions that begin at 0."""
 
     restarts: ClassVar[bool] = True
 

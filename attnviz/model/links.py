@@ -1,4 +1,4 @@
-"""Attention as lines from words to words: the weights of one query or of all, of one head or of several."""
+"""Attention as lines between tokens: the weights of one query or of all, of one head or of several."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`NORMALISERS`: what can make scores weights. One function in `core.normalise` and one row here each.
+"""`NORMALISERS`: the functions from scores to weights, each with a row here and code in `core.normalise`.
 
 The program, the form, formulas on the screen and the tests read this table.
 """

@@ -205,7 +205,7 @@ WHY_NOTS: tuple[WhyNot, ...] = (
             "blocked keys get all its weight; in float16, steps of 8 leave {after} of {before} "
             "distinct scores. In float32, {single}."
         ),
-        N_("Every query sees a key, and no blocked score is large enough to come through."),
+        N_("Every query has a visible key, and no blocked score is large enough to come through."),
         _added,
         how="rounded",
     ),
@@ -226,7 +226,7 @@ WHY_NOTS: tuple[WhyNot, ...] = (
         "scale",
         N_("÷√d at d = 512, not without"),
         N_("÷√512"),
-        N_("as they are"),
+        N_("unscaled"),
         N_(
             "Independent features: the scores' standard deviation is {wide} without ÷√d (√512 = 22.6), "
             "{narrow} with it. Rows have {left_bits} bits of entropy with it and {right_bits} without, of "

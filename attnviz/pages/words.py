@@ -22,7 +22,7 @@ WORDS = {
     "range_all": N_("Range: all heads"),
     "range_log": N_("Range: logarithmic"),
     "view_map": N_("Map"),
-    "view_lines": N_("Lines over words"),
+    "view_lines": N_("Lines between tokens"),
     "view_grid": N_("Layers × heads"),
     "from_one": N_("Lines of the selected query"),
     "from_all": N_("Lines of all queries"),

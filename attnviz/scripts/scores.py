@@ -22,7 +22,7 @@ HEADS_SHARE = N_("{n} query heads share each key/value head")
 NO_KEY = N_("queries without a key")
 AFTER = N_("the mask after the softmax: rows no longer sum to 1")
 ITS_SINK = N_("the sink is one more score, without a value")
-N_VISIBLE = N_("keys that each query sees")
+N_VISIBLE = N_("keys visible to each query")
 OFF = N_("heads switched off")
 
 

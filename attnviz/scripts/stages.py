@@ -24,7 +24,7 @@ from attnviz.scripts.sources import explicit, linear, projection, vectors, with_
 
 Row = Callable[[Asked], Code]
 
-BEFORE = N_("the result of the layer before")
+BEFORE = N_("the result of the previous layer")
 ENCODED = N_("the result of the encoder")
 IDENTITY = N_("the matrix is the identity")
 DISTINCT = N_("one column for each distinct token")

@@ -39,7 +39,7 @@ def read_texts(path: str | Path) -> tuple[Text, ...]:
     except UnicodeDecodeError:
         raise InputError(Message("The texts must be in UTF-8; got other bytes.")) from None
     if not texts:
-        raise FieldError("texts", 0, must_be("one text or more"))
+        raise FieldError("texts", 0, must_be("at least one text"))
     return texts
 
 

@@ -84,7 +84,7 @@ def test_a_file_that_is_written_to_is_noticed(folder: Path, everything_stays: No
     document = import_checkpoint(folder, ids=IDS)
     file = folder / "model.safetensors"
     os.truncate(file, file.stat().st_size // 2)
-    with pytest.raises(FileChanged, match=r"^model\.safetensors: The file must stay as it was when"):
+    with pytest.raises(FileChanged, match=r"^model\.safetensors: The file must not change while"):
         execute(document.experiment)
 
 

@@ -85,14 +85,16 @@ def test_a_moved_checkpoint_is_found_beside_the_document_or_where_somebody_says(
 def test_another_checkpoint_in_its_place_is_noticed(folder: Path, tmp_path: Path) -> None:
     file = save(import_checkpoint(folder, ids=IDS), tmp_path / "made.json")
     write_folder(folder, {name: array + 1 for name, array in llama_arrays().items()}, LLAMA_CONFIG)
-    with pytest.raises(DocumentError, match=r"must be the one that the document was made of; it is another"):
+    with pytest.raises(
+        DocumentError, match=r"must be the one that the document was imported from; got another"
+    ):
         load(file)
 
 
 def test_another_configuration_is_another_checkpoint(folder: Path, tmp_path: Path) -> None:
     file = save(import_checkpoint(folder, ids=IDS), tmp_path / "made.json")
     write_folder(folder, llama_arrays(), {**LLAMA_CONFIG, "rms_norm_eps": 1e-3})
-    with pytest.raises(DocumentError, match="it is another one"):
+    with pytest.raises(DocumentError, match="got another one"):
         load(file)
 
 

@@ -183,8 +183,8 @@ def test_pickles_are_not_opened(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (b"", "The file must be a whole safetensors file; got "),
-        (b"\xff" * 40, "The file must be a whole safetensors file; got "),
+        (b"", "The file must be a complete safetensors file; got "),
+        (b"\xff" * 40, "The file must be a complete safetensors file; got "),
         ((9).to_bytes(8, "little") + b'{"a": [1}', "must be JSON"),
         (
             (2).to_bytes(8, "little") + b"[]",
@@ -192,11 +192,11 @@ def test_pickles_are_not_opened(tmp_path: Path) -> None:
         ),
         (
             tensors_bytes(llama_arrays())[:-1],
-            " bytes inside the file, as its shape needs; got [",
+            " bytes inside the file, as its shape requires; got [",
         ),
         (
             tensors_bytes(llama_arrays()).replace(b'"F32"', b'"F64"'),
-            " bytes inside the file, as its shape needs; got [",
+            " bytes inside the file, as its shape requires; got [",
         ),
         (
             tensors_bytes(llama_arrays()).replace(b'"shape"', b'"shap3"'),
@@ -273,10 +273,10 @@ def test_an_imported_and_saved_model_has_the_numbers_of_its_file(folder: Path, s
 def test_weights_in_another_format_are_named_with_the_way_out(folder: Path) -> None:
     (folder / "model.safetensors").rename(folder / "model.onnx")
     assert refusal(folder).startswith(
-        "model.onnx: ONNX files are not read; save the model by save_pretrained"
+        "model.onnx must be a .safetensors or .gguf file; got ONNX (save_pretrained"
     )
     (folder / "model.onnx").rename(folder / "model.h5")
-    assert refusal(folder / "model.h5").startswith("model.h5: HDF5 files are not read; save the model by")
+    assert refusal(folder / "model.h5").startswith("model.h5 must be a .safetensors or .gguf file; got HDF5")
 
 
 @pytest.mark.parametrize(
@@ -456,7 +456,7 @@ def test_a_model_without_its_head(folder: Path) -> None:
         ({"rope_parameters": 3}, "config.json: rope_parameters must be an object, or null; got 3."),
         (
             {"rope_parameters": {"rope_theta": 2.0}, "rope_scaling": {"type": "linear", "factor": 2.0}},
-            "config.json: rope_parameters must be null beside rope_scaling; got {'rope_theta': 2.0}.",
+            "config.json: rope_parameters must be null with rope_scaling; got {'rope_theta': 2.0}.",
         ),
         (
             {"partial_rotary_factor": 0.5},
@@ -527,7 +527,7 @@ def test_ids_and_texts(folder: Path) -> None:
     listed = import_checkpoint(folder, ids=[1, 2])
     assert import_checkpoint(folder, ids=np.array([1, 2])) == listed  # type: ignore[arg-type]
     assert import_checkpoint(folder, ids=list(np.array([1, 2]))) == listed
-    assert refusal(folder, text="a").startswith("ids must be null beside a text; got ")
+    assert refusal(folder, text="a").startswith("ids must be null with a text; got ")
     assert "tokenizer.json: The tokenizer in" in refusal(folder, ids=None, text="a")
     assert "memory_ids must be null for Llama, which has no encoder; got [1]." in refusal(
         folder, memory_ids=[1]

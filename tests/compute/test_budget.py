@@ -102,7 +102,7 @@ def test_the_refusal_is_one_sentence_of_arithmetic() -> None:
     with pytest.raises(BudgetError) as caught:
         check(estimate, available=23 * GIB)
     assert str(caught.value) == (
-        "A run must need at most 11.5 GiB, half of the 23.0 GiB available; "
+        "A run must fit in 11.5 GiB, half of the 23.0 GiB available; "
         "got scores: 8 heads × 100000 queries × 100000 keys × 4 bytes = 298.0 GiB."
     )
     assert isinstance(caught.value, ValueError)
@@ -115,7 +115,7 @@ def test_a_sum_that_is_too_large_is_not_blamed_on_one_array() -> None:
     with pytest.raises(BudgetError) as caught:
         check(estimate, available=2 * 1024**2)
     assert str(caught.value) == (
-        "A run must need at most 1.0 MiB, half of the 2.0 MiB available; "
+        "A run must fit in 1.0 MiB, half of the 2.0 MiB available; "
         "got 2.1 MiB, with scores: 8 heads × 100 queries × 100 keys × 4 bytes × 3 arrays = 937.5 KiB."
     )
 

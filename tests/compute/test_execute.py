@@ -290,7 +290,7 @@ def test_too_many_layers_are_refused_before_anything_is_allocated(monkeypatch: p
     monkeypatch.setattr(NumpyEngine, "asarray", never)
     with pytest.raises(
         BudgetError,
-        match=r"A run must need at most 8\.4 KiB, half of the 16\.9 KiB available; got 177\.5 KiB, "
+        match=r"A run must fit in 8\.4 KiB, half of the 16\.9 KiB available; got 177\.5 KiB, "
         r"with layers\.40\.self norms and residuals: 6 × 5 queries × 6 features × 8 bytes = 1\.4 KiB\.",
     ):
         execute(deep, budget=available)
@@ -329,7 +329,7 @@ def test_nothing_is_allocated_past_the_budget(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(NumpyEngine, "asarray", never)
     with pytest.raises(
         BudgetError,
-        match=r"A run must need at most 8\.0 KiB, half of the 15\.9 KiB available; got 8\.0 KiB, "
+        match=r"A run must fit in 8\.0 KiB, half of the 15\.9 KiB available; got 8\.0 KiB, "
         r"with q and mixed: 2 × 4 heads × 7 queries × 4 features × 8 bytes = 1\.8 KiB; a text of 6 tokens",
     ):
         execute(experiment(), budget=2 * size.bytes - 1)

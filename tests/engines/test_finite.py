@@ -17,7 +17,7 @@ from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Causal, ExplicitVectors, Heads, Padding
 
 FIRST = verbatim("first")
-BEGINS = "Numbers are past the range of float32: the first stage that is not finite is "
+BEGINS = "Numbers exceed the range of float32: the first stage that is not finite is "
 
 
 def huge(size: float, **changes: Any) -> Experiment:

@@ -67,7 +67,7 @@ def test_a_notice_of_a_run_follows_the_language_without_another_run(make_desk: M
     change(desk.store, vectors=ExplicitVectors(np.full(shape, 1e30)), dtype="float32")
     desk.settle()
     facts, trace = desk.find(QLabel, "status_facts"), desk.store.trace
-    english, chinese = "Numbers are past the range of float32", "数值超出 float32 的范围"
+    english, chinese = "Numbers exceed the range of float32", "数值超出 float32 的范围"
     assert desk.said().startswith(english) and english in facts.toolTip()
     desk.press_key(Qt.Key.Key_L, Qt.KeyboardModifier.ControlModifier)
     assert desk.said().startswith(chinese) and english not in desk.said()

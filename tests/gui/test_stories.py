@@ -192,7 +192,7 @@ def test_it_is_saved_where_its_numbers_fit_and_opened_again(
     desk.window.commands["save_as"].trigger()
     assert offered[-1].endswith(".safetensors") and list(tmp_path.glob("*.json")) == []
     said = desk.said()
-    assert said.startswith("story.json: A .json document holds at most 16,384 numbers")
+    assert said.startswith("story.json: A .json document must have at most 16,384 numbers")
     assert answers.boxes == ["not_saved_box"] and said in answers.texts[0]
     answer[0] = str(tmp_path / "story")  # without a suffix, the one that fits
     desk.window.commands["save_as"].trigger()

@@ -277,7 +277,7 @@ def test_the_keyboard_moves_the_query_and_the_key_of_the_lines(opened: Any) -> N
     for key in ("ArrowUp", "ArrowUp", "ArrowRight"):
         page.keyboard.press(key)
     assert page.inner_text("#where") == "weights [fluffy, fluffy]"
-    assert page.get_attribute("#lines", "aria-label") == "Lines over words: weights, 4 × 4"
+    assert page.get_attribute("#lines", "aria-label") == "Lines between tokens: weights, 4 × 4"
 
 
 def test_every_head_of_every_layer_is_a_small_map(opened: Any) -> None:

@@ -2,7 +2,7 @@
 
 Torch's boolean masks differ between the two: in scaled_dot_product_attention True allows, in
 MultiheadAttention True blocks. Its causal mask counts from the first row and the first column.
-A row with nothing left is 0 in the former and NaN in the latter.
+A fully masked row is 0 in the former and NaN in the latter.
 """
 
 from __future__ import annotations

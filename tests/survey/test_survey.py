@@ -221,7 +221,7 @@ def test_texts_are_lines_records_or_files(tmp_path: Path) -> None:
     [
         ("a.jsonl", b'{"text": "a"}\n{"words": 1}', "Line 2 must be an object"),
         ("a.jsonl", b"[" * 5000, "Line 1 must be an object"),
-        ("a.txt", b"\n\n", "must be one text or more"),
+        ("a.txt", b"\n\n", "must be at least one text"),
         ("a.txt", b"\xff\xfe\xff", "must be in UTF-8"),
     ],
 )

@@ -17,10 +17,10 @@ class Refused:
     kin: str
 
 
-_EXPERTS = N_("another rule of routing to experts")
-_PIXELS = N_("patches of an image for tokens")
+_EXPERTS = N_("another routing rule for experts")
+_PIXELS = N_("image patches as tokens")
 _SOUND = N_("convolutions over sound")
-_STATE = N_("a recurrent state in the place of attention")
+_STATE = N_("a recurrent state in place of attention")
 
 REFUSED: tuple[Refused, ...] = (
     Refused(("phimoe", "granitemoe"), _EXPERTS, "mixtral"),
@@ -30,7 +30,7 @@ REFUSED: tuple[Refused, ...] = (
     Refused(("gemma3",), _PIXELS, "gemma3_text"),
     Refused(("wav2vec2",), _SOUND, "whisper"),
     Refused(("albert",), N_("an embedding narrower than its layers"), "bert"),
-    Refused(("xlnet",), N_("two streams of attention"), "bert"),
+    Refused(("xlnet",), N_("two-stream attention"), "bert"),
     Refused(("diffllama",), N_("a difference of two attentions"), "llama"),
 )
 

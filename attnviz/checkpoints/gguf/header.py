@@ -133,4 +133,4 @@ def _letter(kind: int) -> str:
 
 
 def _damaged() -> InputError:
-    return InputError(Message("The file must be a whole GGUF file; its header is damaged."))
+    return InputError(Message("The file must be a complete GGUF file; its header is damaged."))

@@ -213,7 +213,7 @@ def _tensor(
     count = math.prod(entry.shape)
     is_whole = bool(entry.shape) and entry.shape[-1] % numbers == 0
     if not is_whole or entry.begin + count // numbers * n_bytes > len(header.file):
-        needs = Message("must have {n} bytes inside the file, as its shape needs", n=f"{count:,}"[:60])
+        needs = Message("must have {n} bytes inside the file, as its shape requires", n=f"{count:,}"[:60])
         raise tensor_error(path, entry.name, entry.begin, needs)
     if change is transposed and len(entry.shape) == 1:
         change = as_stored

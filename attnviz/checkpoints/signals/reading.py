@@ -18,7 +18,7 @@ from attnviz.model.spec.image import Image
 
 
 class Given(NamedTuple):
-    """The features of a signal, and the image that they were made of."""
+    """The features of a signal, and the image from which they were computed."""
 
     features: Floats
     image: Image | None = None
@@ -47,7 +47,7 @@ def read_signal(
     if signal is None:
         return None
     if features is not None and image is not None:
-        raise FieldError("features", "…", must_be("null beside an image"))
+        raise FieldError("features", "…", must_be("null with an image"))
     if features is not None:
         return Given(features_of(signal, config, features))
     if image is None:

@@ -1,4 +1,4 @@
-"""A tokenizer.json made of a vocabulary in another format: byte-level pairs, SentencePiece, WordPiece.
+"""A tokenizer.json made from a vocabulary in another format: byte-level pairs, SentencePiece, WordPiece.
 
 The result is what the package `tokenizers` reads, as `transformers` converts such files. All functions return
 the parsed JSON.

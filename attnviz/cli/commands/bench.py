@@ -14,7 +14,7 @@ def add(command: ArgumentParser) -> None:
         "subject",
         nargs="?",
         choices=("decode",),
-        help=_("decode: tokens per second beside transformers (default: engines and window)"),
+        help=_("decode: tokens per second compared with transformers (default: engines and window)"),
     )
     command.add_argument("--json", action="store_true", help=_("print JSON"))
 

@@ -17,7 +17,7 @@ def add(command: ArgumentParser) -> None:
         "--site", required=True, metavar="SITE", help=_("an attention, such as layers.0.self")
     )
     command.add_argument(
-        "--head", type=int, required=True, metavar="N", help=_("a head of it, counted from 0")
+        "--head", type=int, required=True, metavar="N", help=_("one of its heads, counted from 0")
     )
     command.add_argument(
         "--kind", default="ov", metavar="ID", help=_("ov: source to output token, or qk (default: ov)")

@@ -50,7 +50,7 @@ def add(command: ArgumentParser) -> None:
         "--steps",
         type=whole_number_option,
         metavar="N",
-        help=_("the largest number of tokens to feed, the prompt included"),
+        help=_("the maximum number of tokens, the prompt included"),
     )
     command.add_argument("--json", action="store_true", help=_("print JSON instead of a table"))
 

@@ -25,7 +25,7 @@ def add(command: ArgumentParser) -> None:
         "--chat",
         metavar="TEXT",
         action="append",
-        help=_("a message of a user, by the model's chat template; further ones are the turns that follow"),
+        help=_("a user message for the model's chat template; repeat it for the turns that follow"),
     )
     command.add_argument("--system", metavar="TEXT", help=_("the system message before --chat"))
     command.add_argument("--ids", metavar="1,2,3", help=_("token ids instead of a text"))
@@ -45,12 +45,12 @@ def add(command: ArgumentParser) -> None:
         metavar="NAME",
         action="append",
         default=[],
-        help=_("pass over a key of config.json that the program does not know; may be given several times"),
+        help=_("ignore a key of config.json that the program does not know; may be repeated"),
     )
     command.add_argument(
         "--with-weights",
         action="store_true",
-        help=_("pack the weights into the document; without it, the document points at them"),
+        help=_("pack the weights into the document; without it, the document refers to their file"),
     )
     command.add_argument(
         "--download",

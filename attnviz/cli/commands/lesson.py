@@ -31,7 +31,7 @@ def add(command: ArgumentParser) -> None:
     command.add_argument("action", choices=actions, help=_("list the lessons, check one, or export one"))
     command.add_argument("lesson", nargs="?", help=_("a lesson file, or the name of a lesson (see list)"))
     command.add_argument("-o", "--output", metavar="FILE", help=_("export: .html or .pdf"))
-    command.add_argument("--slides", action="store_true", help=_("export: each step on a sheet of 16:9"))
+    command.add_argument("--slides", action="store_true", help=_("export: each step on a 16:9 slide"))
 
 
 def run(options: Namespace) -> int:

@@ -21,7 +21,7 @@ def add(command: ArgumentParser) -> None:
     """Add the options."""
     add_document(command)
     command.add_argument("-o", "--output", metavar="FILE.html", required=True, help=_("the page"))
-    command.add_argument("--no-steps", action="store_true", help=_("leave the generated tokens out"))
+    command.add_argument("--no-steps", action="store_true", help=_("omit the generated tokens"))
 
 
 def run(options: Namespace) -> int:

@@ -25,7 +25,7 @@ def add(command: ArgumentParser) -> None:
     add_picture(command)
     add_gradient(command)
     command.add_argument("--against", metavar="DOC", help=_("the state A of a comparison; DOC is B"))
-    aligned = _("how the tokens of A and B stand beside each other (default: by position)")
+    aligned = _("how the tokens of A and B are aligned (default: by position)")
     command.add_argument("--align", choices=list(ALIGNMENT_BY_ID), default="position", help=aligned)
 
 

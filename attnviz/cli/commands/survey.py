@@ -18,7 +18,9 @@ TOP = 10
 
 def add(command: ArgumentParser) -> None:
     """Add the options."""
-    model = _("a model's folder, a document or a preset with a vocabulary; or a .parquet file, to sum it up")
+    model = _(
+        "a model's folder, a document or a preset with a vocabulary; or a .parquet file, to summarise it"
+    )
     command.add_argument("model", metavar="MODEL", help=model)
     command.add_argument(
         "--texts",
@@ -27,7 +29,9 @@ def add(command: ArgumentParser) -> None:
     )
     ids = ", ".join(row.id for row in HEAD_SCORES)
     command.add_argument("--scores", metavar="A,B", help=_("{ids} (default: all)").format(ids=ids))
-    command.add_argument("--ablate", metavar="WAY", help=_("zero or mean: also the effect of each head"))
+    command.add_argument(
+        "--ablate", metavar="WAY", help=_("zero or mean: also measure the effect of ablating each head")
+    )
     command.add_argument(
         "--tokens",
         type=whole_number_option,
@@ -42,9 +46,7 @@ def add(command: ArgumentParser) -> None:
     command.add_argument(
         "--scheduler", metavar="ADDRESS", help=_("an existing Dask scheduler, tls://host:8786")
     )
-    command.add_argument(
-        "--insecure", action="store_true", help=_("accept a scheduler elsewhere without TLS")
-    )
+    command.add_argument("--insecure", action="store_true", help=_("accept a remote scheduler without TLS"))
     command.add_argument("-o", "--output", metavar="FILE.parquet", help=_("a row for each text and head"))
 
 

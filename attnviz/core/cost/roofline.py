@@ -112,9 +112,9 @@ def _bound(
     )
     each, ridge = operations / max(moved, 1), peaks[0] * TERA / (peaks[1] * GB)
     is_compute = computing >= moving
-    says = _("Bound by compute: {each} FLOP per byte, the device balances {ridge}.")
+    says = _("Compute-bound: {each} FLOP per byte; the ridge point of the device is {ridge}.")
     if not is_compute:
-        says = _("Bound by memory: {each} FLOP per byte, the device balances {ridge}.")
+        says = _("Memory-bound: {each} FLOP per byte; the ridge point of the device is {ridge}.")
     return (
         Line(_(row.title).format(n=f"{n:,}"), kind="title"),
         Line(_("operations"), "", "", operations, "FLOP", "part"),

@@ -171,6 +171,6 @@ def _added(stack: Stack, billed: Callable[[Architecture], Lines], label: str) ->
             if line.kind != "note"
         ]
     bill = Bill(lines[-1].unit)
-    bill.title(_("All together"))
+    bill.title(_("Total"))
     bill.sum_of(label, totals, "total")
     return (*lines, *bill.lines, *notes)

@@ -25,8 +25,9 @@ KEYS_AT_ONCE = 128
 
 
 def pull_mixed(site: SiteGradients, stage: str, g: Array) -> None:
-    """y = w v: by the weights g vᵀ, by the values wᵀ g, summed over the heads of a group. Heads that are off
-    give nothing.
+    """y = w v, g (g, r, q, d): by the weights g vᵀ, by the values wᵀ g, summed over the heads of a group.
+
+    Heads that are off give nothing.
     """
     scoring, made = site.operands.scoring, site.run.made
     g = _without_heads_off(site, g)
@@ -228,7 +229,7 @@ def _over_queries(
 
 
 def score_stage(site: SiteGradients, stage: str) -> Array:
-    """A whole stage before the softmax, computed again."""
+    """A whole stage before the softmax, (g, r, q, k), recomputed."""
     scoring, scores = site.operands.scoring, site.run.made.scores
     heads = np.arange(scoring.n_kv_heads * scoring.group_size).reshape(scoring.n_kv_heads, -1)
     return program.scores_of(site.engine, scoring, stage, scores.qk, heads, *scores.positions)

@@ -15,7 +15,7 @@ from attnviz.model.stages import STAGE_BY_ID
 
 
 def cell_seed(engine: Engine, run: SiteRun, stage: str, index: tuple[int, ...]) -> Array | Cells:
-    """The gradient of a cell by its own stage: 1 there, else 0; as `SiteGradients` keeps it."""
+    """The gradient of a cell by its own stage: 1 there, else 0; shaped as `SiteGradients` keeps it."""
     shape, row = run.trace.shape(stage), STAGE_BY_ID[stage]
     seed = engine.zeros(shape)
     seed[index] = 1.0
@@ -25,7 +25,7 @@ def cell_seed(engine: Engine, run: SiteRun, stage: str, index: tuple[int, ...]) 
 
 
 def loss_seed(engine: Engine, run: SiteRun, loss: TargetLoss) -> tuple[float, Array]:
-    """The mean cross-entropy of the next token over the m positions that count; its gradient by the logits.
+    """Mean cross-entropy of the next token over m positions; its gradient by the logits, (token, vocabulary).
 
     The target of a position is the token after it ("shifted by one"): L = −1/m Σ log p_i[t_(i+1)], and
     ∂L/∂logits = (p − one-hot) / m. Raises `FieldError` without logits, with a single token, or for a position

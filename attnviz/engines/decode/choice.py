@@ -60,7 +60,7 @@ class Choice:
             self.next, self.failure = (
                 None,
                 Message(
-                    "step {step} (“{token}”): the logits are not finite, so that no token can be sampled",
+                    "The logits of step {step} (“{token}”) must be finite to sample a token; got NaN or ∞.",
                     step=index + 1,
                     token=isolated(visible(token)),
                 ),

@@ -62,7 +62,7 @@ class Cost:
     score_pairs: int = 0
     bytes_read: int = 0
     bytes_written: int = 0
-    """Appended to the cache or, without one, made again."""
+    """Appended to the cache or, without one, recomputed."""
     bytes_held: int = 0
     flops: int = 0
 

@@ -1,4 +1,4 @@
-"""The experiment that decoding computes: one token after the other, nothing of what comes later."""
+"""The experiment that decoding computes: one token after the other, none of which attends to later ones."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def table_end(experiment: Experiment) -> float:
 
 
 def _positions(experiment: Experiment) -> list[Position]:
-    """The positions of all attentions that read written tokens."""
+    """The positions of all attentions that read generated tokens."""
     return [record_at(experiment, p).position for p in places(experiment) if p.stack != "encoder"]
 
 
@@ -145,7 +145,7 @@ def encoder_of(experiment: Experiment) -> Experiment | None:
 
 
 def _causal_places(experiment: Experiment) -> tuple[Place, ...]:
-    """The sites where tokens read the tokens that are being written."""
+    """The sites where tokens attend to generated tokens."""
     return tuple(p for p in places(experiment) if p.stack != "encoder" and p.kind == "self")
 
 

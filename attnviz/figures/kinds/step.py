@@ -1,4 +1,4 @@
-"""One step of a decoding: the text so far, where the new token looks, and what comes next."""
+"""One step of a decoding: the text so far, the weights of the new token, and the next tokens."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def why_no_step(subject: Subject) -> Message | None:
 
 
 def draw_step(subject: Subject, style: Style) -> Drawing:
-    """Words shaded by the mean weight that they get from the new token; below, the most probable tokens.
+    """Tokens shaded by the mean weight that the new token gives them; below, the most probable tokens.
 
     The step is that of the view, or the last one.
     """
@@ -67,7 +67,7 @@ def draw_step(subject: Subject, style: Style) -> Drawing:
     title = _("step {step}: {token}").format(
         step=step.index, token=elide(shown_token(vocabulary, step.token), LONGEST)
     )
-    says = _("words shaded by their weight in head {head}; below, the most probable next tokens").format(
+    says = _("tokens shaded by their weight in head {head}; below, the most probable next tokens").format(
         head=head + 1
     )
     return Drawing(total, below + len(rows) * ROW + GAP, draw, title, says)

@@ -57,7 +57,7 @@ KINDS = (
     Kind("sites", N_("All attentions"), ("stage", "head", *_MAP), draw_sites),
     Kind("layers", N_("Layers × heads"), ("stage", "range", "grey", "bar"), draw_layers),
     Kind("pipeline", N_("Whole pipeline"), ("site", "head", "range", "grey"), draw_pipeline),
-    Kind("lines", N_("Lines over words"), ("stage", *_PLACE), draw_lines, of_values=True),
+    Kind("lines", N_("Lines between tokens"), ("stage", *_PLACE), draw_lines, of_values=True),
     Kind("plane", N_("Plane"), _PLACE, draw_plane),
     Kind("positions", N_("Positions"), (*_PLACE, "grey"), draw_positions, of_values=True),
     Kind("dials", N_("RoPE dials"), (*_PLACE, "grey"), draw_dials, why_no_dials, of_values=True),

@@ -1,4 +1,4 @@
-"""Weights as lines from words to words."""
+"""Weights as lines between tokens."""
 
 from __future__ import annotations
 

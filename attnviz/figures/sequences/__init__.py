@@ -1,6 +1,6 @@
 """Sequences of pictures: the steps of a decoding, the layers of a stack, a number through a range.
 
-`frames` computes them, `save_sequence` writes them as numbered files, pages, a GIF or a film.
+`frames` computes them, `save_sequence` writes them as numbered files, pages, a GIF or a video.
 """
 
 from attnviz.figures.sequences.frames import frames

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 LEAST_FPS, MOST_FPS = 0.1, 60.0
 MOVING_DPI = 120
-"""Pixels per inch of a GIF and of a film."""
+"""Pixels per inch of a GIF and of a video."""
 HELD = 3
-"""Frames for which a GIF and a film show their last picture."""
+"""Frames for which a GIF and a video show their last picture."""
 
-NEEDS_FFMPEG = Message("A film needs the package imageio-ffmpeg: pip install 'attnviz[video]'.")
+NEEDS_FFMPEG = Message("A video needs the package imageio-ffmpeg: pip install 'attnviz[video]'.")
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,9 @@ def _check_own(folder: Path, suffix: str) -> None:
     if folder.is_dir():
         others = [file for file in folder.iterdir() if not _is_frame(file, folder.name, suffix)]
         if others:
-            empty = must_be("a folder without files other than {name}", name=f"{folder.name}-1{suffix}")
+            empty = must_be(
+                "an empty folder, or one with files such as {name} only", name=f"{folder.name}-1{suffix}"
+            )
             raise FieldError("output", str(folder), empty)
 
 
@@ -191,15 +193,15 @@ def _palette(pictures: _Pictures) -> Image:
     return sheet.quantize(256)
 
 
-def _film(drawn: Drawn) -> tuple[bytes, ...]:
-    """An H.264 film that every player and slide program shows."""
+def _video(drawn: Drawn) -> tuple[bytes, ...]:
+    """An H.264 video that every player and slide program shows."""
     from imageio_ffmpeg import write_frames
 
     pictures = _Pictures(drawn, even=True)
     settings: dict[str, Any] = {"fps": drawn.fps, "codec": "libx264", "macro_block_size": 2, "quality": 8}
     settings["output_params"] = ["-movflags", "+faststart", "-metadata", "comment=attnviz"]
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "film.mp4"
+        file = Path(folder) / "video.mp4"
         writer = write_frames(str(file), pictures.size, ffmpeg_log_level="error", **settings)
         writer.send(None)
         try:
@@ -241,8 +243,8 @@ class _Pictures:
 
 OUTPUTS: tuple[Output, ...] = (
     Output(".gif", N_("GIF that loops"), _gif, MOVING_DPI),
-    Output(".mp4", N_("MP4 film"), _film, MOVING_DPI, package="imageio_ffmpeg"),
-    Output(".pdf", N_("PDF, a page each"), _pages),
+    Output(".mp4", N_("MP4 video"), _video, MOVING_DPI, package="imageio_ffmpeg"),
+    Output(".pdf", N_("PDF, one page each"), _pages),
     Output(".png", N_("PNG files in a folder"), partial(_numbered, format_id="png"), in_folder=True),
     Output(".svg", N_("SVG files in a folder"), partial(_numbered, format_id="svg"), in_folder=True),
 )

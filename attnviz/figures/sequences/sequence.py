@@ -85,7 +85,7 @@ def save_sequence(
 
     `fps` are the pictures per second, `dpi` the pixels per inch; None: what is usual for the kind of file.
     `record` is carried by every file that can. Raises `InputError` for another suffix or without the package
-    for a film, `OSError` if writing fails, and what `progress` raises; nothing is then written.
+    for a video, `OSError` if writing fails, and what `progress` raises; nothing is then written.
     """
     row = output_of(path)
     row.check(Path(path))

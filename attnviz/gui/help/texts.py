@@ -87,7 +87,7 @@ STAGE_HELP: dict[str, Help] = {
     "layer_input": Help(N_("The output vectors of the previous layer.")),
     "x": Help(N_("The token vectors with their additive position encoding."), "attention"),
     "memory": Help(
-        N_("The second sequence, which cross-attention reads its keys and values from."), "attention"
+        N_("The memory sequence, which cross-attention reads its keys and values from."), "attention"
     ),
     "q": Help(N_("Queries: each token vector projected to the question that it asks."), "attention"),
     "k": Help(

@@ -116,7 +116,7 @@ class VectorsPanel(Panel):
         self._seed_label.setText(_("seed"))
         self._width_label.setText(_("features"))
         self._seed.setAccessibleName(_("Seed of the vectors"))
-        self._width.setAccessibleName(_("Features of a token vector"))
+        self._width.setAccessibleName(_("Model width, d_model"))
         self._seed.retranslate()
         self._width.retranslate()
         self.pager.retranslate()

@@ -112,7 +112,7 @@ def _of_both(operation: Callable[[Any, Any], Any], left: Value, right: Value) ->
     except ValueError:
         raise InputError(
             Message(
-                "Both operands must have fitting shapes; got {left} and {right}.",
+                "Both operands must have compatible shapes; got {left} and {right}.",
                 left=str(np.shape(left)),
                 right=str(np.shape(right)),
             )

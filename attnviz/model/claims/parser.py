@@ -89,7 +89,8 @@ def _tokens(text: str) -> list[tuple[str, str]]:
         if match is None:
             raise InputError(
                 Message(
-                    "An expression must have numbers, names and signs; got {part}.", part=quoted(text[at:])
+                    "An expression must consist of numbers, names and operators; got {part}.",
+                    part=quoted(text[at:]),
                 )
             )
         kind, part = str(match.lastgroup), match[str(match.lastgroup)]
@@ -130,7 +131,7 @@ class _Parser:
         got = verbatim(quoted(text)) if text else Message("the end")
         raise InputError(
             Message(
-                "The expression {text} must have {wanted} at its sign {n}; got {got}.",
+                "The expression {text} must have {wanted} at symbol {n}; got {got}.",
                 text=quoted(self._text),
                 wanted=wanted,
                 n=self._at + 1,

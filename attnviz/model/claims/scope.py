@@ -98,7 +98,7 @@ class Scope:
             raise
         except (TypeError, ValueError, IndexError):
             raise InputError(
-                Message("The function {name} must have arrays of fitting shapes.", name=name)
+                Message("The function {name} must have arrays of compatible shapes.", name=name)
             ) from None
 
     def _called_stage(self, stage: str, arguments: tuple[Value, ...]) -> Value:

@@ -98,7 +98,7 @@ class LastSeen:
 def block_of(site: Site) -> Block:
     """The block. Raises `ValueError` for an attention without one."""
     if site.block is None:
-        raise FieldError("block", None, must_be("a block for its parts to be set"))
+        raise FieldError("block", None, must_be("a block, so that its parts can be set"))
     return site.block
 
 
@@ -181,7 +181,7 @@ def ffn_of(site: Site) -> FeedForward:
     block = block_of(site)
     if block.feed_forward is None:
         raise FieldError(
-            "block.feed_forward", None, must_be("a feed-forward layer for its numbers to be set")
+            "block.feed_forward", None, must_be("a feed-forward layer, so that its numbers can be set")
         )
     return block.feed_forward
 
@@ -227,7 +227,9 @@ def change_experts(site: Site, **fields: Any) -> Site:
     """Change fields of the experts; fewer experts or groups also lower what is chosen from them."""
     experts = ffn_of(site).experts
     if experts is None:
-        raise FieldError("block.feed_forward.experts", None, must_be("experts for their numbers to be set"))
+        raise FieldError(
+            "block.feed_forward.experts", None, must_be("experts, so that their numbers can be set")
+        )
     n = fields.get("n", experts.n)
     groups = fields.get("n_groups", experts.n_groups)
     groups = groups if n % groups == 0 else 1
@@ -294,7 +296,7 @@ def set_bias(site: Site, role: Role, is_on: bool, last: LastSeen) -> Site:
 def set_qk_gains(site: Site, is_on: bool, last: LastSeen) -> Site:
     """Multiply normalised queries and keys by gains, or by ones."""
     if site.qk_norm is None:
-        raise FieldError("qk_norm", None, must_be("a norm for its gains to be set"))
+        raise FieldError("qk_norm", None, must_be("a norm, so that its gains can be set"))
     gains: dict[str, Row | None] = {"query_gain": None, "key_gain": None}
     if is_on:
         widths = site.qk_norm.gain_widths(site.heads)

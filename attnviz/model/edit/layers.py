@@ -96,9 +96,7 @@ def remove_layer(experiment: Experiment, site: str) -> Experiment:
     place = place_of(experiment, site)
     layers = layers_of(experiment, place)
     if len(layers) == 1 and place.stack != "encoder":
-        raise FieldError(
-            "layers", Message("length {n}", n=1), Message("must have another layer for one to be removed")
-        )
+        raise FieldError("layers", Message("length {n}", n=0), Message("must keep at least one layer"))
     rest = layers[: place.layer] + layers[place.layer + 1 :]
     if rest and place.layer == 0:
         rest = (_entered_like(layers[0], rest[0]), *rest[1:])
@@ -127,7 +125,7 @@ def _counted(layers: tuple[Layer, ...], n: int) -> tuple[Layer, ...]:
 
 
 def set_n_encoder_layers(experiment: Experiment, n: int) -> Experiment:
-    """Let the memory pass through `n` layers of its own; the first is made after the tokens' first layer."""
+    """Let the memory pass through `n` layers of its own; the first is a copy of the tokens' first layer."""
     if experiment.memory is None:
         raise FieldError("encoder", None, NEEDS_MEMORY)
     if n == 0:

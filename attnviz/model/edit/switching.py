@@ -121,7 +121,7 @@ def set_qk_norm(site: Site, kind: Any) -> Site:
 def set_qk_across(site: Site, is_on: bool) -> Site:
     """Normalise the queries of all heads as one vector, and so the keys, or each head's by itself."""
     if site.qk_norm is None:
-        raise FieldError("qk_norm", None, must_be("a norm to stretch over all heads"))
+        raise FieldError("qk_norm", None, must_be("a norm, so that it can extend over all heads"))
     norm = replace(site.qk_norm, across=is_on)
     return replace(site, qk_norm=fitted_qk_norm(norm, site.heads))
 
@@ -129,7 +129,7 @@ def set_qk_across(site: Site, is_on: bool) -> Site:
 def set_qk_norm_eps(site: Site, eps: float) -> Site:
     """Change the ε of the norm of queries and keys."""
     if site.qk_norm is None:
-        raise FieldError("qk_norm", None, must_be("a norm for its ε to be set"))
+        raise FieldError("qk_norm", None, must_be("a norm, so that its ε can be set"))
     return replace(site, qk_norm=replace(site.qk_norm, eps=eps))
 
 

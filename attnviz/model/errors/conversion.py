@@ -89,8 +89,8 @@ def _noun(annotation: Any) -> Message:
     if get_origin(annotation) is tuple:
         of, *rest = get_args(annotation)
         if rest == [...]:
-            return Message("a list in which each is {what}", what=_noun(of))
-        return Message("a list of {n} in which each is {what}", n=1 + len(rest), what=_noun(of))
+            return Message("a list in which each item is {what}", what=_noun(of))
+        return Message("a list of {n} in which each item is {what}", n=1 + len(rest), what=_noun(of))
     if get_origin(annotation) in (Union, UnionType):
         return _one_of(get_args(annotation))
     if isinstance(annotation, type) and issubclass(annotation, Struct):

@@ -22,7 +22,7 @@ class Pair:
     key: int
 
 
-def pair_looked_at(document: Document, hover: Cell | None) -> Pair:
+def pair_in_focus(document: Document, hover: Cell | None) -> Pair:
     """The pair of the hovered cell, else of the locked one, else of the view's query and the first key.
 
     A locked cell of another attention says nothing here. A cell with only one of the two positions (one of q,

@@ -1,1 +1,1 @@
-"""Failures of attention on purpose: what breaks it, the first stage that goes wrong, and how it is mended."""
+"""Deliberate failures of attention: the change, the first stage that goes wrong, and the remedy."""

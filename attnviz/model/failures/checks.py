@@ -92,7 +92,7 @@ def _not_finite(trace: Trace, site: SiteTrace) -> Iterator[Finding]:
             if wrong.any():
                 row, column = (int(i) for i in np.argwhere(wrong)[0])
                 says = Message(
-                    "{count} numbers are past the range of {dtype}, the first in row {row}, column {column}.",
+                    "{count} numbers exceed the range of {dtype}, the first in row {row}, column {column}.",
                     dtype=site.experiment.dtype,
                     row=row + 1,
                     column=column + 1,
@@ -108,7 +108,9 @@ def _empty_rows(trace: Trace, site: SiteTrace) -> Iterator[Finding]:
     if empty.size and "masked" in site.stages:
         token = _token(site, int(empty[0]))
         yield Finding(
-            site.name, "masked", Message("“{token}” sees no key: every score of its row is −∞.", token=token)
+            site.name,
+            "masked",
+            Message("“{token}” has no visible key: every score of its row is −∞.", token=token),
         )
 
 
@@ -226,7 +228,7 @@ def _token(site: SiteTrace, row: int) -> Message:
 
 CHECKS: tuple[Check, ...] = (
     Check("finite", N_("Every number is finite"), _not_finite),
-    Check("rows", N_("Every query sees a key"), _empty_rows),
+    Check("rows", N_("Every query has a visible key"), _empty_rows),
     Check("sums", N_("The weights of a row sum to 1"), _sums),
     Check("saturated", N_("The softmax is not saturated"), _saturated),
     Check("order", N_("The scores depend on the order"), _order),

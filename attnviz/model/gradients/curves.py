@@ -144,7 +144,7 @@ CURVES: tuple[GradientCurve, ...] = (
     GradientCurve(
         "temperature",
         N_("Temperature"),
-        N_("The norm of the softmax's gradient against the temperature: cold ones saturate"),
+        N_("The norm of the softmax's gradient against the temperature: low temperatures saturate"),
         N_("Gradient through softmax and temperature"),
         "log₂ T",
         N_("norm of the gradient"),
@@ -163,7 +163,7 @@ CURVES: tuple[GradientCurve, ...] = (
     GradientCurve(
         "distance",
         N_("Distance"),
-        N_("What n steps leave of a gradient: a recurrent network, and attention"),
+        N_("The norm of a gradient after n steps: a recurrent network, and attention"),
         N_("Gradient over distance"),
         N_("steps"),
         N_("log₁₀ of the norm"),
@@ -184,13 +184,14 @@ CURVES: tuple[GradientCurve, ...] = (
     GradientCurve(
         "depth",
         N_("Depth"),
-        N_("What a stack of layers leaves of a gradient, with residual connections and without"),
+        N_("The norm of a gradient after a stack of layers, with residual connections and without"),
         N_("Gradient over depth"),
         N_("layers"),
         N_("log₁₀ of the norm"),
         N_(
-            "Norm of a gradient on its way down through attentions, {stacks} stacks over {tokens} tokens, "
-            "matrices as GPT-2 begins: solid X + A X V O, dashed A X V O alone. The sum passes it on."
+            "Norm of a gradient on its way down through attentions, {stacks} stacks over {tokens} "
+            "tokens, matrices initialised as in GPT-2: solid X + A X V O, dashed A X V O alone. The "
+            "sum passes it on."
         ),
         (
             Line(N_("with residual"), lambda: gradient_by_depth(True), True),

@@ -61,7 +61,7 @@ def load(
     shipped: Suppliers = dict,
     linked: Linked = nothing_linked,
 ) -> Document:
-    """Read a document: a `.safetensors` file, one that carries the document it was made of (a figure, a page,
+    """Read a document: a `.safetensors` file, one that carries its document (a figure, a page,
     a table of this program), or JSON whatever else its name ends in.
 
     `progress` receives the read share of a large document; an exception from it ends the reading. `shipped`
@@ -166,7 +166,7 @@ def _read(file: Path, progress: Progress, shipped: Suppliers, linked: Linked) ->
 
 
 def record_of(document: Document, command: str = "", shipped: Mapping[Matrix, str] | None = None) -> Record:
-    """The record of a document for a file that is made of it; `command` is the one that makes it.
+    """The record of a document for a file that is made from it by `command`.
 
     `shipped` are matrices that are named instead of written.
     """
@@ -198,7 +198,8 @@ def _write(document: Document, path: Path, progress: Progress, with_weights: boo
     elif count > INLINE_NUMBERS:
         raise InputError(
             Message(
-                "A {suffix} document holds at most {most:,} numbers; got {n:,}. Save it as {larger} instead.",
+                "A {suffix} document must have at most {most:,} numbers; got {n:,}. Save it as "
+                "{larger} instead.",
                 suffix=JSON_SUFFIX,
                 most=INLINE_NUMBERS,
                 larger=TENSORS_SUFFIX,

@@ -119,7 +119,7 @@ PRESETS: tuple[Preset, ...] = (
     Preset(
         "multi-head-latent",
         _HEADS,
-        N_("A small vector for all heads"),
+        N_("One latent for all heads"),
         N_(
             "Keys and values of eight heads are computed from 16 numbers; with RoPE's 4, they are "
             "all that the cache holds."

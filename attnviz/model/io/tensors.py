@@ -168,7 +168,9 @@ def read_header(file: BinaryIO, size: int) -> tuple[dict[str, Any], int]:
     """The header of a safetensors file of `size` bytes, and where the numbers start. Raises `ValueError`."""
     length = int.from_bytes(file.read(8), "little")
     if size < 8 or length > size - 8:
-        raise InputError(Message("The file must be a whole safetensors file; got {size:,} bytes.", size=size))
+        raise InputError(
+            Message("The file must be a complete safetensors file; got {size:,} bytes.", size=size)
+        )
     if length > 2 * MAX_TEXT:
         raise InputError(
             Message("The header must have at most {most:,} bytes; got {n:,}.", most=2 * MAX_TEXT, n=length)
@@ -205,7 +207,9 @@ def _place(name: str, entry: Any) -> _Place:
     length = math.prod(shape) * STORED_DTYPES[dtype].itemsize
     if not _two_counts(offsets) or offsets[1] - offsets[0] != length:
         raise _tensor_error(
-            name, offsets, Message("must have data_offsets {n:,} bytes apart, as its shape needs", n=length)
+            name,
+            offsets,
+            Message("must have data_offsets {n:,} bytes apart, as its shape requires", n=length),
         )
     return STORED_DTYPES[dtype], (shape[0], shape[1]), offsets[0]
 

@@ -194,7 +194,7 @@ def content_at(file: BinaryIO, entry: Entry) -> bytes:
 
 def altered() -> JournalError:
     """The error of a record that is not what was written."""
-    return JournalError(Message("Every record of a journal must be as it was written; got a damaged one."))
+    return JournalError(Message("Every record of a journal must be intact; got a damaged one."))
 
 
 def _record(kind: bytes, digest: bytes, content: bytes) -> Iterator[bytes]:

@@ -142,9 +142,9 @@ class Attention(Value, frozen=True, kw_only=True):
             ),
         ),
     ] = "zeros"
-    normaliser: Annotated[Normaliser, Field(N_("Weights"), N_("Function that turns scores into weights"))] = (
-        "softmax"
-    )
+    normaliser: Annotated[
+        Normaliser, Field(N_("Weights"), N_("Function that computes weights from scores"))
+    ] = "softmax"
     sinks: Annotated[
         Sinks | None,
         Field(
@@ -157,7 +157,7 @@ class Attention(Value, frozen=True, kw_only=True):
     )
     block: Annotated[
         Block | None,
-        Field(N_("Block around the attention"), N_("Norms, residual connections and a feed-forward layer")),
+        Field(N_("Transformer block"), N_("Norms, residual connections and a feed-forward layer")),
     ] = None
 
     @property
@@ -199,7 +199,7 @@ class Layer(Attention, frozen=True, kw_only=True):
         Attention | None,
         Field(
             N_("Self- and cross-attention"),
-            N_("Every layer attends to its own tokens first, then to the second sequence"),
+            N_("Every layer attends to its own tokens first, then to the memory sequence"),
         ),
     ] = None
 

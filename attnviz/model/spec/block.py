@@ -208,7 +208,7 @@ class Block(Value, frozen=True):
         NormPlacement,
         Field(
             N_("Norm placement"),
-            N_("Where the norms stand around the attention"),
+            N_("Placement of the norms relative to attention and feed-forward layer"),
             options=(
                 (
                     "pre",
@@ -242,11 +242,12 @@ class Block(Value, frozen=True):
     ] = None
     norm_2: Annotated[Norm | None, Field(N_("norm 2"), N_("The norm of the feed-forward layer"))] = None
     after_1: Annotated[
-        Norm | None, Field(N_("after 1"), N_("The norm of the attention's output, before the residual sum"))
+        Norm | None,
+        Field(N_("post-norm 1"), N_("The norm of the attention's output, before the residual sum")),
     ] = None
     after_2: Annotated[
         Norm | None,
-        Field(N_("after 2"), N_("The norm of the feed-forward layer's output, before the residual sum")),
+        Field(N_("post-norm 2"), N_("The norm of the feed-forward layer's output, before the residual sum")),
     ] = None
     residual_scale: Annotated[
         float,
@@ -305,10 +306,11 @@ class Transform(Value, frozen=True):
     where: ClassVar[str] = "vocabulary.transform."
 
     weights: Annotated[
-        Weights, Field(N_("Transform"), N_("Source of W_T, which the output passes before the vocabulary"))
+        Weights,
+        Field(N_("Transform"), N_("Source of W_T, which transforms the output before the vocabulary")),
     ] = Seeded()
     bias: Annotated[Row | None, BIAS] = None
-    activation: Annotated[ActivationKind, Field(N_("Activation"), N_("Function behind the transform"))] = (
+    activation: Annotated[ActivationKind, Field(N_("Activation"), N_("Activation after the linear map"))] = (
         "gelu"
     )
     norm: Annotated[Norm | None, Field(N_("Norm"), N_("The norm of the transform's output"))] = Norm()
@@ -373,9 +375,7 @@ class Vocabulary(Value, frozen=True):
         Matrix | None,
         Field(N_("Unembedding"), N_("Matrix that computes the logits; without it, the transposed embedding")),
     ] = None
-    bias: Annotated[Row | None, Field(N_("Logit bias"), N_("Added to the logits, one number per token"))] = (
-        None
-    )
+    bias: Annotated[Row | None, Field(N_("Logit bias"), N_("Adds one number per token to the logits"))] = None
     logit_scale: Annotated[float, Field(N_("Logit scale"), N_("Multiplies the logits"))] = 1.0
     cap: Annotated[
         float | None,

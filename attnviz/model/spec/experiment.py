@@ -28,7 +28,7 @@ class Experiment(Value, frozen=True):
         o = concat over heads(w v) W_O
 
     where x (n, d_model) are the token vectors, plus sines or a table's rows where the position is additive,
-    or what the block's norm or the layer before made of them; z is x, or the memory; R rotates pairs of
+    or the result of the block's norm or of the previous layer; z is x, or the memory; R rotates pairs of
     features if the position is RoPE; `relative` are the terms of Transformer-XL or DeBERTa; query head i
     reads key/value head i // (h / g). Vaswani et al. 2017; Shazeer 2019 and Ainslie et al. 2023 for g < h.
 
@@ -45,7 +45,7 @@ class Experiment(Value, frozen=True):
         encoder: Layers that the memory passes through before it is read; none if it is read unchanged.
         encoder_norm: None, or a norm after the encoder's last layer.
         encoder_embedding_norm: None, or a norm of the memory's vectors and their position before the encoder.
-        vocabulary: None, or the tokens that a model can write, and how it embeds them.
+        vocabulary: None, or the tokens that a model can generate, and how it embeds them.
         readout: `similarity` adds logits, o · eᵀ over the distinct tokens, and their softmax; `vocabulary`
             the logits of the vocabulary.
         writing: None: decoding computes the document's tokens and ends. Else its continuation; see `Writing`.
@@ -58,7 +58,7 @@ class Experiment(Value, frozen=True):
     tokens: Annotated[tuple[str, ...], Field(N_("Tokens"), N_("Texts of the tokens, in order"))]
     vectors: Annotated[Vectors, Field(N_("Token vectors"), N_("Vector of each token"))]
     memory: Annotated[
-        Memory | None, Field(N_("Second sequence"), N_("Sequence that cross-attention reads"))
+        Memory | None, Field(N_("Memory sequence"), N_("Sequence that cross-attention reads"))
     ] = None
     embedding_norm: Annotated[
         Norm | None,
@@ -72,7 +72,9 @@ class Experiment(Value, frozen=True):
     ] = None
     encoder: Annotated[
         tuple[Layer, ...],
-        Field(N_("Encoder layers"), N_("Layers that read the second sequence before cross-attention does")),
+        Field(
+            N_("Encoder layers"), N_("Layers that encode the memory sequence before cross-attention reads it")
+        ),
     ] = ()
     encoder_norm: Annotated[
         Norm | None, Field(N_("Encoder norm"), N_("Normalises the output of the encoder"))
@@ -82,7 +84,7 @@ class Experiment(Value, frozen=True):
     ] = None
     readout: Annotated[
         Readout,
-        Field(N_("Similarity readout"), N_("Computes logits and probabilities from the output")),
+        Field(N_("Similarity read-out"), N_("Computes logits and probabilities from the output")),
     ] = "none"
     writing: Annotated[
         Writing | None, Field(N_("Generation"), N_("How the text continues after the prompt"))
@@ -92,12 +94,12 @@ class Experiment(Value, frozen=True):
         Norm | None,
         Field(
             N_("Encoder embedding norm"),
-            N_("Normalises the vectors of the second sequence before the encoder's first layer"),
+            N_("Normalises the vectors of the memory sequence before the encoder's first layer"),
         ),
     ] = None
 
     def check(self) -> None:
-        require(bool(self.layers), "layers", of_length(0), must_be("a list of one layer or more"))
+        require(bool(self.layers), "layers", of_length(0), must_be("a list of at least one layer"))
         check_tokens("tokens", self.tokens, "vectors", self.vectors)
         self._check_around()
         self._check_sites()

@@ -55,7 +55,7 @@ class Experts(Value, frozen=True):
             N_("Shares"),
             N_("Function from the router's logits to shares of the experts"),
             options=(
-                ("softmax", "softmax", N_("Shares of one: Mixtral, Qwen")),
+                ("softmax", "softmax", N_("Shares that sum to one: Mixtral, Qwen")),
                 ("sigmoid", N_("sigmoid"), N_("Each expert by itself: DeepSeek-V3")),
             ),
         ),
@@ -77,14 +77,15 @@ class Experts(Value, frozen=True):
     ] = 1.0
     n_groups: Annotated[
         Positive,
-        _count(N_("Expert groups"), N_("Groups of experts from which the best are taken first"), 8, 1),
+        _count(N_("Expert groups"), N_("Number of groups into which the experts are divided"), 8, 1),
     ] = 1
     n_active_groups: Annotated[
         Positive,
         _count(N_("Active groups"), N_("Number of groups from which the experts are chosen"), 8, 1),
     ] = 1
     correction: Annotated[
-        Row | None, Field(N_("Correction"), N_("Added to the shares for the choice of experts alone"))
+        Row | None,
+        Field(N_("Correction"), N_("Added to the shares when experts are chosen, but not to their weights")),
     ] = None
     d_shared: Annotated[
         Count,
@@ -99,12 +100,17 @@ class Experts(Value, frozen=True):
     ] = 0
     shared_gate: Annotated[
         bool,
-        Field(N_("Shared gate"), N_("Multiplies the shared expert by the sigmoid of a logit of its own")),
+        Field(
+            N_("Shared gate"),
+            N_("Multiplies the output of the shared expert by the sigmoid of a separate logit"),
+        ),
     ] = False
 
     biased: Annotated[
         bool,
-        Field(N_("Output biases"), N_("Gives each expert's output a bias of its own, a row behind W_down's")),
+        Field(
+            N_("Output biases"), N_("Adds a bias to each expert's output, stored as the last row of W_down")
+        ),
     ] = False
 
     def check(self) -> None:

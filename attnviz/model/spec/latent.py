@@ -63,7 +63,7 @@ class Latent(Value, frozen=True):
         Index,
         Field(
             "d_rope",
-            N_("Features beside the content that RoPE rotates; all heads share the key's"),
+            N_("Rotated features of each head beside the content; all heads share those of the key"),
             even=True,
             usual=(0, 64),
             typed=(0, 4096),

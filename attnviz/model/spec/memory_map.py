@@ -55,9 +55,7 @@ class MappedFile(mmap.mmap):
     def check(self) -> None:
         """Raise `FileChanged` if the file is no longer the one that was opened."""
         if _state(os.fstat(self._descriptor)) != self._state:
-            changed = Message(
-                "The file must stay as it was when it was opened; open it again, as it changed."
-            )
+            changed = Message("The file must not change while it is open; it changed, so open it again.")
             raise FileChanged(about(self.path.name, changed))
 
     def array(self, dtype: np.dtype[Any], shape: tuple[int, ...], begin: int) -> NDArray[Any]:
@@ -177,7 +175,7 @@ class View:
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """Numbers that are made of a file's each time: those of a quantised or a rearranged tensor.
+    """Numbers that are computed from a file's each time: those of a quantised or a rearranged tensor.
 
     `make` returns all of them; `make_rows`, where it is cheaper, some rows.
     """

@@ -109,7 +109,7 @@ class SeededVectors(Value, frozen=True, tag_field="kind", tag="seeded"):
     is_drawn: ClassVar[bool] = True
 
     n: Annotated[Positive, Field(N_("Number of tokens"), N_("Number of random token vectors"))]
-    d_model: Annotated[Positive, Field(N_("Features of a token vector"), N_("Width of every token vector"))]
+    d_model: Annotated[Positive, Field(N_("Model width, d_model"), N_("Width of every token vector"))]
     seed: Seed = 0
     generator: Annotated[Generator, Field(N_("Generator"), N_("Random number generator of NumPy"))] = "pcg64"
 
@@ -152,11 +152,11 @@ class Memory(Value, frozen=True):
 
     tokens: Annotated[
         tuple[str, ...],
-        Field(N_("Text of the second sequence"), N_("Tokens from which keys and values are computed")),
+        Field(N_("Memory text"), N_("Tokens from which keys and values are computed")),
     ]
     vectors: Annotated[
         Vectors,
-        Field(N_("Vectors of the second sequence"), N_("Vectors from which keys and values are computed")),
+        Field(N_("Memory vectors"), N_("Vectors from which keys and values are computed")),
     ]
 
     def check(self) -> None:
@@ -194,7 +194,7 @@ class Heads(Value, frozen=True):
         Positive, Field(N_("Key/value heads"), N_("Number of heads with keys and values of their own"))
     ] = 1
     d_head: Annotated[
-        Positive, Field(N_("Features per head, d_head"), N_("Width of a query, a key and a value"))
+        Positive, Field(N_("Head width, d_head"), N_("Width of a query, a key and a value"))
     ] = 4
     off: Annotated[
         tuple[Index, ...], Field(N_("Heads switched off"), N_("Query heads whose output is zero"))
@@ -357,9 +357,7 @@ class ScaleValue(Value, frozen=True, tag_field="kind", tag="value"):
 Scale = SqrtDHead | NoScale | ScaleValue
 
 
-EPS = Field(
-    N_("ε under the root"), N_("Keeps a row of zeros from a division by zero"), least=0, digits=6, step=1e-6
-)
+EPS = Field(N_("Norm ε"), N_("Keeps a row of zeros from a division by zero"), least=0, digits=6, step=1e-6)
 _QK_GAIN = Field(
     N_("Query/key gains"),
     N_("Multiplies every feature of a head by a number, initialised near 1; off: ones"),
@@ -382,8 +380,8 @@ class QKNorm(Value, frozen=True):
     across: Annotated[
         bool,
         Field(
-            N_("QK-norm over all heads"),
-            N_("Normalises the queries of all heads as one vector, and so the keys, as OLMo 2 does"),
+            N_("QK-norm across heads"),
+            N_("Normalises the queries of all heads as one vector, and the keys likewise, as in OLMo 2"),
         ),
     ] = False
 
@@ -459,11 +457,11 @@ class MaskKind(Value, frozen=True):
 
 
 class Causal(MaskKind, frozen=True, tag_field="kind", tag="causal"):
-    """A query sees the keys at its own position and before."""
+    """A query attends to the keys at its own position and before."""
 
 
 class Prefix(MaskKind, frozen=True, tag_field="kind", tag="prefix"):
-    """The first `n` positions see each other, later ones see themselves and what came before."""
+    """The first `n` positions attend to each other, later ones to themselves and all before."""
 
     where: ClassVar[str] = "masks.prefix."
 
@@ -488,7 +486,7 @@ class Padding(MaskKind, frozen=True, tag_field="kind", tag="padding"):
 
 
 class Window(MaskKind, frozen=True, tag_field="kind", tag="window"):
-    """A query sees its own position, `left` earlier keys and `right` later ones."""
+    """A query attends to its own position, `left` earlier keys and `right` later ones."""
 
     where: ClassVar[str] = "masks.window."
 
@@ -517,7 +515,7 @@ class Dilated(MaskKind, frozen=True, tag_field="kind", tag="dilated"):
 
 
 class Strided(MaskKind, frozen=True, tag_field="kind", tag="strided"):
-    """A query sees its own position and every `stride`-th key back from there."""
+    """A query attends to its own position and every `stride`-th key back from there."""
 
     where: ClassVar[str] = "masks.strided."
 
@@ -525,7 +523,7 @@ class Strided(MaskKind, frozen=True, tag_field="kind", tag="strided"):
 
 
 class Blocks(MaskKind, frozen=True, tag_field="kind", tag="blocks"):
-    """A query sees its own block of `size` positions, and the `previous` blocks before it."""
+    """A query attends to its own block of `size` positions, and to the `previous` blocks before it."""
 
     where: ClassVar[str] = "masks.blocks."
 
@@ -534,7 +532,7 @@ class Blocks(MaskKind, frozen=True, tag_field="kind", tag="blocks"):
 
 
 class Global(MaskKind, frozen=True, tag_field="kind", tag="global"):
-    """These positions see all and are seen by all; no others see each other."""
+    """These positions attend to all and all attend to them; no others attend to each other."""
 
     where: ClassVar[str] = "masks.global."
 
@@ -552,7 +550,7 @@ class Global(MaskKind, frozen=True, tag_field="kind", tag="global"):
 
 
 class Documents(MaskKind, frozen=True, tag_field="kind", tag="documents"):
-    """Documents begin at these positions, and no query sees across."""
+    """Documents begin at these positions, and no query attends across them."""
 
     where: ClassVar[str] = "masks.documents."
 
@@ -583,7 +581,7 @@ OneMask = Causal | Prefix | Padding | Window | Dilated | Strided | Blocks | Glob
 
 
 class AnyOf(Value, frozen=True, tag_field="kind", tag="any_of"):
-    """A query sees a key where one of these masks, at least, lets it: masks joined by "or"."""
+    """A query attends to a key that at least one of these masks allows: masks joined by "or"."""
 
     where: ClassVar[str] = "masks.any_of."
 

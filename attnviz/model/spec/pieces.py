@@ -1,4 +1,4 @@
-"""The pieces that a model writes texts with: how a vocabulary's tokens are put together."""
+"""The pieces of which a model composes texts: the rule that joins a vocabulary's tokens."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Pieces(Value, frozen=True):
     ] = ()
     whole_words: Annotated[bool, Field(N_("Whole words"), N_("A word that is a token is not split"))] = False
     leading_space: Annotated[
-        LeadingSpace, Field(N_("Leading space"), N_("Whether a text begins with a space"))
+        LeadingSpace, Field(N_("Leading space"), N_("Rule that adds a space before a text"))
     ] = "never"
     special: Annotated[tuple[str, ...], Field(N_("Special tokens"), N_("Tokens that no text contains"))] = ()
 

@@ -172,7 +172,7 @@ class Yarn(Stretch, frozen=True, tag_field="kind", tag="yarn"):
         float,
         Field(
             N_("β fast, turns"),
-            N_("Pairs that turn more often over the original length keep their frequency"),
+            N_("Pairs that rotate more often over the original length keep their frequency"),
             step=0.5,
         ),
     ] = 32.0
@@ -180,7 +180,7 @@ class Yarn(Stretch, frozen=True, tag_field="kind", tag="yarn"):
         float,
         Field(
             N_("β slow, turns"),
-            N_("The factor divides the frequency of pairs that turn less often over the original length"),
+            N_("The factor divides the frequency of pairs that rotate less often over the original length"),
             least=1e-6,
             below=1e6,
             step=0.05,
@@ -190,7 +190,7 @@ class Yarn(Stretch, frozen=True, tag_field="kind", tag="yarn"):
     truncate: Annotated[
         bool,
         Field(
-            N_("ramp between whole pairs"),
+            N_("whole-pair ramp"),
             N_("Rounds the ends of the ramp outwards to whole pairs; off, as in GPT-OSS: exact ends"),
         ),
     ] = True
@@ -219,7 +219,7 @@ class Llama3Scaling(Stretch, frozen=True, tag_field="kind", tag="llama3"):
         float,
         Field(
             N_("Low-frequency turns"),
-            N_("The factor divides the frequency of pairs that turn less often over the original length"),
+            N_("The factor divides the frequency of pairs that rotate less often over the original length"),
             above=0,
             step=0.05,
         ),
@@ -228,7 +228,7 @@ class Llama3Scaling(Stretch, frozen=True, tag_field="kind", tag="llama3"):
         float,
         Field(
             N_("High-frequency turns"),
-            N_("Pairs that turn more often over the original length keep their frequency"),
+            N_("Pairs that rotate more often over the original length keep their frequency"),
             step=0.05,
         ),
     ] = 4.0
@@ -530,7 +530,7 @@ class Alibi(Encoding, frozen=True, tag_field="kind", tag="alibi"):
 
     slopes: Annotated[
         tuple[float, ...] | None,
-        Field(N_("Slopes of the heads"), N_("Slope of each head's linear bias"), digits=4, step=0.002),
+        Field(N_("Head slopes"), N_("Slope of each head's linear bias"), digits=4, step=0.002),
     ] = None
 
     def check_at(self, sizes: Sizes) -> None:
@@ -617,7 +617,7 @@ class Relative(Encoding, frozen=True):
 
     def check_beside_latent(self, d_rope: int) -> None:
         """With a latent, a part of these features is no content."""
-        apart = must_be("a position encoding that is not multiplied with q and k, beside a latent")
+        apart = must_be("a position encoding that is not multiplied with q and k, with a latent")
         raise FieldError("position.kind", str(self.__struct_config__.tag), apart)
 
 

@@ -70,7 +70,7 @@ class Temperature(Value, frozen=True, tag_field="kind", tag="temperature"):
         float,
         Field(
             N_("temperature"),
-            N_("Below 1 sharpens, above 1 flattens, 0 is greedy"),
+            N_("A temperature below 1 sharpens the distribution, one above 1 flattens it, and 0 is greedy"),
             least=0,
             typed=(0, 1e6),
             usual=(0, 2),
@@ -86,7 +86,7 @@ class TopK(Value, frozen=True, tag_field="kind", tag="top_k"):
 
     k: Annotated[
         Positive,
-        Field(N_("top-k"), N_("Keep the k most probable tokens (ties included)"), usual=(1, 100), digits=0),
+        Field(N_("top-k"), N_("Keeps the k most probable tokens (ties included)"), usual=(1, 100), digits=0),
     ]
 
 
@@ -99,7 +99,7 @@ class TopP(Value, frozen=True, tag_field="kind", tag="top_p"):
         float,
         Field(
             N_("top-p (nucleus)"),
-            N_("Keep the fewest most probable tokens whose probabilities sum to p or more"),
+            N_("Keeps the fewest most probable tokens whose probabilities sum to p or more"),
             least=0,
             most=1,
             usual=(0, 1),
@@ -117,7 +117,7 @@ class MinP(Value, frozen=True, tag_field="kind", tag="min_p"):
         float,
         Field(
             N_("min-p"),
-            N_("Keep tokens at least p times as probable as the most probable one"),
+            N_("Keeps tokens at least p times as probable as the most probable one"),
             least=0,
             most=1,
             usual=(0, 1),

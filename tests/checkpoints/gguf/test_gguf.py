@@ -260,6 +260,6 @@ def test_a_file_that_ends_early_is_refused_in_a_sentence(tmp_path: Path, cut: fl
 def test_several_files_need_a_choice(tmp_path: Path) -> None:
     for name in ("a.gguf", "b.gguf"):
         write(tmp_path / name, "llama")
-    with pytest.raises(CheckpointError, match=r"must be one file, by its path; got a\.gguf, b\.gguf\.$"):
+    with pytest.raises(CheckpointError, match=r"must be the path of one file; got a\.gguf, b\.gguf\.$"):
         import_checkpoint(tmp_path, ids=IDS)
     assert import_checkpoint(tmp_path / "b.gguf", ids=IDS).title == "b"

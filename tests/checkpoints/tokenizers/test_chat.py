@@ -119,7 +119,7 @@ def test_a_model_without_a_template(tmp_path: Path) -> None:
 
 def test_a_conversation_stands_alone(tmp_path: Path) -> None:
     folder = write(tmp_path, CHAT_ML)
-    with pytest.raises(CheckpointError, match="chat must be null beside a text or ids"):
+    with pytest.raises(CheckpointError, match="chat must be null with a text or ids"):
         import_checkpoint(folder, ids=[1], chat=TALKS["one"])
 
 

@@ -35,7 +35,7 @@ def test_a_step_of_llama_reads_its_weights_and_its_cache() -> None:
         step["memory"] == step["decoding step, at least"] == -(-(weights + cache) * 10**9 // (3_350 * 10**9))
     )
     assert step["memory"] > 100 * step["compute"]
-    assert "Bound by memory" in lines(4096)[-2].label
+    assert "Memory-bound" in lines(4096)[-2].label
 
 
 def test_a_long_prefill_is_bound_by_compute_and_a_batch_shares_the_weights() -> None:
@@ -52,7 +52,7 @@ def test_a_long_prefill_is_bound_by_compute_and_a_batch_shares_the_weights() -> 
 
 
 def test_the_ridge_of_a_device_is_its_published_balance() -> None:
-    assert "balances 295." in lines(1)[-2].label  # 989 TFLOP/s ÷ 3.35 TB/s
+    assert "the device is 295." in lines(1)[-2].label  # 989 TFLOP/s ÷ 3.35 TB/s
     assert [round(row.tflops * 1000 / row.bandwidth) for row in DEVICES] == [295, 206, 153, 164]
 
 

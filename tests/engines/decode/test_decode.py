@@ -238,7 +238,7 @@ def test_logits_of_nan_end_the_text_at_a_step_that_is_named(generation: Writing 
     assert len(decoding.steps) == 7 and decoding.experiment.tokens == TOKENS
     assert np.isnan(decoding.steps[6].probabilities).all() and decoding.steps[6].next_token is None
     assert np.isfinite(decoding.steps[6]["q"]).all()
-    assert str(decoding.stopped).startswith("step 7 (“today”): the logits are not finite")
+    assert str(decoding.stopped).startswith("The logits of step 7 (“today”) must be finite")
 
 
 def test_a_later_step_without_finite_logits_keeps_the_tokens_before_it() -> None:

@@ -252,4 +252,4 @@ def test_a_notice_is_said_once_until_it_is_another_one(bench: Bench, qtbot: QtBo
     change(bench.store, temperature=2.0)
     qtbot.waitUntil(bench.settled)
     said = bench.log.values("noticed")
-    assert len(said) == 1 and str(said[0]).startswith("Numbers are past the range of float32")
+    assert len(said) == 1 and str(said[0]).startswith("Numbers exceed the range of float32")

@@ -185,10 +185,10 @@ def test_a_device_sets_its_peaks_and_own_peaks_are_no_device(qtbot: QtBot, panel
     choose(panel, "cost_quantity", "bound")
     choose(panel, "cost_device", "RTX 4090")
     assert (panel.question.tflops, panel.question.bandwidth) == (165, 1008)
-    assert "NVIDIA GeForce RTX 4090" in said(panel) and "Bound by memory" in said(panel)
+    assert "NVIDIA GeForce RTX 4090" in said(panel) and "Memory-bound" in said(panel)
     type_number(qtbot, panel, "cost_bandwidth", "1000000")
     assert panel.question.device == OWN and "RTX 4090" not in said(panel)
-    assert "Bound by memory: 0.995" not in said(panel)
+    assert "Memory-bound: 0.995" not in said(panel)
 
 
 def test_what_fits_starts_with_the_chosen_memory(panel: CostPanel) -> None:

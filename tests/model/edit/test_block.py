@@ -142,7 +142,7 @@ def test_biases_come_back_and_move_the_output_by_themselves() -> None:
 
 
 def test_gains_of_queries_and_keys_need_their_norm() -> None:
-    with pytest.raises(ValueError, match=r"qk_norm must be a norm for its gains to be set; got null\."):
+    with pytest.raises(ValueError, match=r"qk_norm must be a norm, so that its gains can be set; got null\."):
         block_edits.set_qk_gains(sited(small()), True, LastSeen())
     normed = small(qk_norm=QKNorm("rms", query_gain=DrawnRow(9)), heads=Heads(2, 1, 4))
     last = seen(normed)

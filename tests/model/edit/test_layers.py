@@ -75,9 +75,7 @@ def test_the_first_layers_position_goes_over_to_the_next() -> None:
 
 
 def test_the_last_layer_stays() -> None:
-    with pytest.raises(
-        ValueError, match=r"layers must have another layer for one to be removed; got length 1\."
-    ):
+    with pytest.raises(ValueError, match=r"layers must keep at least one layer; got length 0\."):
         layer_edits.remove_layer(ONE, "layers.0.self")
 
 
@@ -159,7 +157,7 @@ def test_a_refusal_of_another_layer_names_it() -> None:
     two = layer_edits.set_n_layers(ONE, 2)
     bare = put(two, replace(at(two, "layers.1.self"), block=None))
     with pytest.raises(
-        ValueError, match=r"layers\[1\]\.block must be a block for its parts to be set; got null\."
+        ValueError, match=r"layers\[1\]\.block must be a block, so that its parts can be set; got null\."
     ):
         layer_edits.edit_alike(bare, "layers.0.self", lambda e: block_edits.set_residual(e, False))
 

@@ -165,7 +165,7 @@ def test_attentions_that_differ_are_billed_under_their_names() -> None:
     ]
     lines = cost_stack.prefill(stack, 5)
     titles = [line.label for line in lines if line.kind == "title"]
-    assert titles == [*(a.name for a in stack), "All together"]
+    assert titles == [*(a.name for a in stack), "Total"]
     assert [line.kind for line in lines].count("total") == 1
     notes = [line for line in lines if line.kind == "note"]
     assert len(notes) == len(set(notes)) and isinstance(notes[0], Line)

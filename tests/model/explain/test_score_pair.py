@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
 from attnviz.model.edit.layers import set_n_layers
-from attnviz.model.explain.score_pair import Pair, pair_looked_at, pair_scores
+from attnviz.model.explain.score_pair import Pair, pair_in_focus, pair_scores
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
@@ -73,22 +73,22 @@ def test_scores_past_the_range_of_float64_warn_nobody() -> None:
 )
 def test_which_pair_is_looked_at(hover: Cell | None, expected: Pair) -> None:
     experiment = stacked(tokens=tuple("abcd"), vectors=SeededVectors(4, 8), heads=Heads(4, 2, 4))
-    assert pair_looked_at(Document(experiment, View(head=1, query=2)), hover) == expected
+    assert pair_in_focus(Document(experiment, View(head=1, query=2)), hover) == expected
 
 
 def test_the_locked_cell_holds_until_another_is_hovered() -> None:
     experiment = Experiment(tokens=tuple("abcd"), vectors=SeededVectors(4, 8))
     document = Document(experiment, View(locked=Cell("scores", 3, 2)))
-    assert pair_looked_at(document, None) == Pair(0, 3, 2)
-    assert pair_looked_at(document, Cell("scores", 1, 0)) == Pair(0, 1, 0)
+    assert pair_in_focus(document, None) == Pair(0, 3, 2)
+    assert pair_in_focus(document, Cell("scores", 1, 0)) == Pair(0, 1, 0)
     past_the_end = Document(experiment, View(head=9, query=9))
-    assert pair_looked_at(past_the_end, None) == Pair(0, 3, 0)
+    assert pair_in_focus(past_the_end, None) == Pair(0, 3, 0)
 
 
 def test_the_pair_and_its_scores_are_those_of_the_layer_looked_at() -> None:
     stack = set_n_layers(rotated_pair("interleaved"), 2)
     document = Document(stack, View(query=3, site="layers.1.self", locked=Cell("weights", 5, 2)))
-    pair = pair_looked_at(document, None)
+    pair = pair_in_focus(document, None)
     assert pair == Pair(0, 5, 2)
     site = run(NumpyEngine("float64"), stack).site("layers.1.self")
     scores = pair_scores(site, pair)
@@ -101,7 +101,7 @@ def test_a_cell_that_is_locked_in_another_layer_says_nothing_here() -> None:
     stack = set_n_layers(rotated_pair("interleaved"), 2)
     document = Document(stack, View(query=3, locked=Cell("weights", 5, 2, site="layers.1.self")))
     assert document.locked_here is None
-    assert pair_looked_at(document, None) == Pair(0, 3, 0)
+    assert pair_in_focus(document, None) == Pair(0, 3, 0)
     there = Document(stack, replace(document.view, site="layers.1.self"))
     assert there.locked_here == document.view.locked
-    assert pair_looked_at(there, None) == Pair(0, 5, 2)
+    assert pair_in_focus(there, None) == Pair(0, 5, 2)

@@ -49,7 +49,7 @@ def test_too_many_numbers_are_refused_before_they_are_gathered(tmp_path: Path) -
     save_arrays(trace, ("weights",), tmp_path / "a.npz", available=2 * size)
     with pytest.raises(
         BudgetError,
-        match=r"A run must need at most 4\.6 KiB, half of the 9\.2 KiB available; got file: 3 × "
+        match=r"A run must fit in 4\.6 KiB, half of the 9\.2 KiB available; got file: 3 × "
         r"1\.5 KiB of arrays = 4\.6 KiB\.",
     ):
         save_arrays(trace, ("weights",), tmp_path / "b.npz", available=2 * size - 1)

@@ -46,7 +46,7 @@ def test_the_limit_of_json_counts_all_arrays_together(tmp_path: Path) -> None:
     document = explicit(128, 129)
     with pytest.raises(
         DocumentError,
-        match=r"d\.json: A \.json document holds at most 16,384 numbers; got 16,512\. "
+        match=r"d\.json: A \.json document must have at most 16,384 numbers; got 16,512\. "
         r"Save it as \.safetensors instead\.",
     ):
         save(document, tmp_path / "d.json")
@@ -203,7 +203,7 @@ def test_a_file_that_is_no_safetensors_file_is_refused(tmp_path: Path, data: byt
     (tmp_path / "x.safetensors").write_bytes(data)
     with pytest.raises(
         DocumentError,
-        match=r"^x\.safetensors: The (header of a|file must be a whole) safetensors file",
+        match=r"^x\.safetensors: The (header of a|file must be a complete) safetensors file",
     ):
         load(tmp_path / "x.safetensors")
 

@@ -77,12 +77,12 @@ def latent_experiment(**changes: Any) -> Experiment:
         (
             {"position": TransformerXl()},
             r"position\.kind must be a position encoding that is not multiplied with q and k, "
-            r"beside a latent; got 'transformer_xl'\.",
+            r"with a latent; got 'transformer_xl'\.",
         ),
         (
             {"position": Deberta()},
             r"position\.kind must be a position encoding that is not multiplied with q and k, "
-            r"beside a latent; got 'deberta'\.",
+            r"with a latent; got 'deberta'\.",
         ),
         (
             {"projections": Projections(key=Seeded(2))},

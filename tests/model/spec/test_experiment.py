@@ -124,14 +124,14 @@ ILLEGAL: list[tuple[Callable[[], object], str]] = [
     ),
     (
         lambda: Painted(((0, 1), (2,))),
-        "masks.painted.cells[1] must be a list of 2 in which each is a whole number from 0 to "
+        "masks.painted.cells[1] must be a list of 2 in which each item is a whole number from 0 to "
         "2,147,483,648; got [2].",
     ),
     (lambda: Dropout(1), "dropout.p must be a number of at least 0 and below 1; got 1.0."),
     (lambda: Dropout(math.nan), "dropout.p must be a number of at least 0 and below 1; got nan."),
     (lambda: Memory(("m",), TWO), "memory.vectors must have 1 rows, one for each token; got 2 rows."),
     (lambda: experiment(tokens=()), "tokens must have at least one token; got []."),
-    (lambda: experiment(tokens="ab"), "tokens must be a list in which each is a text; got 'ab'."),
+    (lambda: experiment(tokens="ab"), "tokens must be a list in which each item is a text; got 'ab'."),
     (
         lambda: experiment(tokens=("a", "b", "c")),
         "vectors must have 3 rows, one for each token; got 2 rows.",
@@ -202,7 +202,7 @@ ILLEGAL: list[tuple[Callable[[], object], str]] = [
     (lambda: Cell("weights", -1, 0), "row must be a whole number of at least 0; got -1."),
     (
         lambda: View(plane=(0, 1, 2)),
-        "plane must be a list of 2 in which each is a whole number of at least 0; got [0, 1, 2].",
+        "plane must be a list of 2 in which each item is a whole number of at least 0; got [0, 1, 2].",
     ),
 ]
 

@@ -108,7 +108,7 @@ def _set_readout(site: Site, is_on: bool) -> Site:
 READOUT: Switch[Site] = Switch(
     name="readout_toggle",
     path="readout",
-    label=N_("Similarity readout"),
+    label=N_("Similarity read-out"),
     read=lambda e: e.readout == "similarity",
     edit=_set_readout,
     hint=N_("softmax(output · token vectors): the token closest to the output"),

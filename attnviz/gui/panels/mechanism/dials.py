@@ -22,7 +22,7 @@ from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.pictures.dial import Dial
 from attnviz.i18n import _
 from attnviz.model.edit.edits import set_multiplier
-from attnviz.model.explain.score_pair import Pair, pair_looked_at, pair_scores
+from attnviz.model.explain.score_pair import Pair, pair_in_focus, pair_scores
 from attnviz.model.positions import changes, n_rotated, pair_frequencies
 from attnviz.model.spec.site import Site
 
@@ -112,7 +112,7 @@ class RopeDials(QWidget):
         rope: Any = experiment.position
         if changes(rope) != "rotation":
             return
-        pair = pair_looked_at(self._store.document, self._store.hovered)
+        pair = pair_in_focus(self._store.document, self._store.hovered)
         frequencies = pair_frequencies(experiment)
         positions = np.array([pair.query, pair.key]) + rope.start
         query, key = rope_angles(positions, frequencies)
@@ -126,7 +126,7 @@ class RopeDials(QWidget):
     def show_scores(self) -> None:
         """Say q·k of the pair, plain and rotated, from the last run."""
         trace = self._store.trace
-        pair = pair_looked_at(self._store.document, self._store.hovered)
+        pair = pair_in_focus(self._store.document, self._store.hovered)
         scores = None if trace is None else pair_scores(self._store.site, pair)
         for label, place in zip(self._scores, (0, 1), strict=True):
             label.setText("–" if scores is None else number(scores[place], 4))

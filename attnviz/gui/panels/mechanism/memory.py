@@ -21,7 +21,7 @@ class MemorySection(Section):
     """On or off, and its text. Switched on for the first time it is a copy of the first sequence."""
 
     id = "memory"
-    heading = N_("Second sequence")
+    heading = N_("Memory sequence")
 
     def fill(self) -> None:
         self._last: Memory | None = None
@@ -34,7 +34,7 @@ class MemorySection(Section):
                     label=N_("Cross-attention"),
                     read=has_memory,
                     edit=self._set_on,
-                    hint=N_("Computes keys and values from a second sequence"),
+                    hint=N_("Computes keys and values from a memory sequence"),
                 ),
                 Text(
                     name="memory_text_field",
@@ -42,8 +42,8 @@ class MemorySection(Section):
                     label="",
                     read=lambda e: join(e.memory.tokens, self._splitting) if e.memory else "",
                     edit=self._set_text,
-                    hint=N_("Text of the second sequence"),
-                    placeholder=N_("Text of the second sequence"),
+                    hint=N_("Memory text"),
+                    placeholder=N_("Memory text"),
                     shown=has_memory,
                     from_start=True,
                 ),

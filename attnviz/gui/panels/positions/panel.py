@@ -18,7 +18,7 @@ from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
 from attnviz.model.explain.position_curves import Curve, curves, distances, kind_of, wave
-from attnviz.model.explain.score_pair import Pair, pair_looked_at
+from attnviz.model.explain.score_pair import Pair, pair_in_focus
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import Cell
 from attnviz.model.trace import SiteTrace, Trace
@@ -100,7 +100,7 @@ class PositionsPanel(Panel):
 
     def _pair(self, site: SiteTrace) -> Pair:
         """The pair in focus; the trace may be a frame older than the document."""
-        experiment, pair = site.experiment, pair_looked_at(self.store.document, self.store.hovered)
+        experiment, pair = site.experiment, pair_in_focus(self.store.document, self.store.hovered)
         return Pair(
             min(pair.head, experiment.heads.n_heads - 1),
             min(pair.query, experiment.n_queries - 1),

@@ -213,7 +213,7 @@ def _weights(reading: Reading, use: Use) -> Floats:
 
 
 def _weights_before_clearing(reading: Reading, cell: Cell, hidden: Any) -> Floats:
-    """The row as the normaliser leaves it; zeros for one that sees no key."""
+    """The row as the normaliser leaves it; zeros for one without a visible key."""
     experiment = reading.experiment
     s = reading.row(cell.stage, cell.head, cell.row)
     if hidden is not None and hidden.all() and not experiment.adds_to_blocked:

@@ -1,4 +1,4 @@
-"""A record in an MP4 film: a `uuid` box after its last box, which players skip (ISO/IEC 14496-12, 4.2)."""
+"""A record in an MP4 video: a `uuid` box after its last box, which players skip (ISO/IEC 14496-12, 4.2)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SIZE = 4
 
 
 def put(data: bytes, text: str) -> bytes:
-    """The film with the record after its boxes, whose places stay."""
+    """The video with the record after its boxes, which keep their offsets."""
     body = _KIND + text.encode("ascii")
     return data + struct.pack(">I", _SIZE + len(body)) + body
 

@@ -33,4 +33,4 @@ def find(data: bytes) -> bytes | None:
         if kind == _END:
             return None
         at += length + 12
-    raise InputError(Message("The picture must be whole; it ends early."))
+    raise InputError(Message("The picture must be complete; it ends early."))

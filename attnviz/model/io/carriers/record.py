@@ -1,4 +1,4 @@
-"""The record in a written file: the document that it was made of, the version and the command.
+"""The record in a written file: the document that it was made from, the version and the command.
 
 The record is JSON, deflated, in base64: text that every kind of file can hold. Reading is bounded, since a
 file may come from anywhere: a few kilobytes could inflate to gigabytes.
@@ -77,8 +77,8 @@ class Record:
             return document_from(parse(self.document), shipped() if has_names else {}, linked)
         raise InputError(
             Message(
-                "The document of this file must be at most {most:,} characters long to be in it; of {title} "
-                "the file has the name alone.",
+                "A document must have at most {most:,} characters to be stored in this file; the "
+                "file names {title} only.",
                 most=MOST_CARRIED,
                 title=quoted(self.command or self.title),
             )
@@ -87,7 +87,7 @@ class Record:
 
 def unpacked(text: bytes) -> Record:
     """The record in the text of `Record.packed`. Raises `InputError` for damaged or overlong text."""
-    damaged = InputError(Message("The document in the file must be whole; it is damaged."))
+    damaged = InputError(Message("The document in the file must be complete; it is damaged."))
     if len(text) > 2 * MOST_CARRIED:
         raise damaged
     inflater = zlib.decompressobj()

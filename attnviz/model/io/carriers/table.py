@@ -1,4 +1,4 @@
-"""`CARRIERS`: the kinds of files that carry the document they were made of, and can be opened again."""
+"""`CARRIERS`: the kinds of files that carry the document they were made from, and can be opened again."""
 
 from __future__ import annotations
 
@@ -98,5 +98,5 @@ def carried(data: bytes, suffix: str) -> Record:
 
 def _unpacked(text: bytes | None) -> Record:
     if text is None:
-        raise InputError(Message("The file must carry a document, as files of attnviz do; got none in it."))
+        raise InputError(Message("The file must contain a document, as files of attnviz do; got none."))
     return unpacked(text)

@@ -167,7 +167,7 @@ def test_biases_of_projections_and_gains_of_queries(qtbot: QtBot, panel: Mechani
 
 def test_layers_are_copied_and_removed_where_one_looks(qtbot: QtBot, panel: MechanismPanel) -> None:
     copy, remove = (find(panel, QPushButton, f"{name}_layer_button") for name in ("copy", "remove"))
-    assert not remove.isEnabled() and "must have another layer for one to be removed" in remove.toolTip()
+    assert not remove.isEnabled() and "must keep at least one layer" in remove.toolTip()
     qtbot.mouseClick(copy, Qt.MouseButton.LeftButton)
     assert panel.store.document.site == "layers.1.self" and len(panel.store.experiment.layers) == 2
     assert find(panel, DragNumber, "n_layers_field").value() == 2

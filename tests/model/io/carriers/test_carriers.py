@@ -71,7 +71,7 @@ def test_the_document_comes_back_from_every_kind_of_file(tmp_path: Path, suffix:
     file.write_bytes(carrying(plain, suffix, record_of(DOCUMENT)))
     assert load(file) == DOCUMENT
     file.write_bytes(plain)
-    with pytest.raises(DocumentError, match="must carry a document") as refused:
+    with pytest.raises(DocumentError, match="must contain a document") as refused:
         load(file)
     assert str(refused.value).startswith(f"made{suffix}: ")
 
@@ -193,7 +193,7 @@ def packed(whole: bytes) -> bytes:
     ],
 )
 def test_a_crafted_record_is_refused_in_a_sentence(tmp_path: Path, text: bytes) -> None:
-    with pytest.raises(ValueError, match="must be whole; it is damaged"):
+    with pytest.raises(ValueError, match="must be complete; it is damaged"):
         unpacked(text)
     file = tmp_path / "a.svg"
     file.write_bytes(b'<svg><metadata id="attnviz">%s</metadata></svg>' % text)
