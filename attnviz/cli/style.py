@@ -29,8 +29,10 @@ def style(options: Namespace) -> Style:
 def _help(row: Option) -> str:
     """The sentence of the option; one that removes a part says so."""
     hint = _(row.hint)
+    if hint[1:2].islower():  # the hints of the window begin with a capital, those of the shell do not
+        hint = hint[0].lower() + hint[1:]
     if row.control == "switch" and row.default:
-        return _("without: {part}").format(part=hint)
+        return _("without {part}").format(part=hint)
     if row.default is None or row.control == "switch":
         return hint
     return _("{hint} (default: {value})").format(hint=hint, value=row.default)

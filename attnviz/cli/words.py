@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 
 from attnviz.core.text import wrapped
 from attnviz.i18n import N_, _, ngettext
@@ -26,7 +27,11 @@ WORDS = (
 
 
 class Help(argparse.HelpFormatter):
-    """Counts columns instead of characters, and breaks Chinese lines, which have no spaces."""
+    """Counts columns instead of characters, breaks Chinese lines, and ends Chinese headings as Chinese does."""
+
+    def format_help(self) -> str:
+        # argparse itself puts a half-width colon behind every heading.
+        return re.sub(r"(?<=[\u4e00-\u9fff]):$", "：", super().format_help(), flags=re.MULTILINE)
 
     def _split_lines(self, text: str, width: int) -> list[str]:
         return wrapped(text, width)

@@ -119,10 +119,10 @@ def repetition_penalty(logits: ArrayLike, penalty: float, seen: Sequence[int] | 
 def draw(probabilities: ArrayLike, u: float) -> int:
     """Sample the id at a uniform random number u, 0 <= u < 1, from probabilities (vocabulary,).
 
-
-    The inverse of the distribution function: ids in order divide [0, 1) into intervals as long as their probabilities, each with its lower end and
-    without its upper one: the lowest id whose cumulative sum exceeds u. A token of probability 0 is never
-    sampled. The sum may differ from 1 by a millionth: u is scaled by it, so that rounding favours no token.
+    The inverse of the distribution function: ids in order divide [0, 1) into intervals as long as their
+    probabilities, each with its lower end and without its upper one: the lowest id whose cumulative sum
+    exceeds u. A token of probability 0 is never sampled. The sum may differ from 1 by a millionth: u is
+    scaled by it, so that rounding favours no token.
     """
     row = _row("probabilities", probabilities)
     if not (row.size and row.min() >= 0 and row.max() <= 1):

@@ -45,7 +45,7 @@ class Constants:
             original = ref(owner, lambda _gone: self._kept.pop(key, None))
             found = self._kept[key] = _Converted(original, values.nbytes, made)
             self._taken += values.nbytes
-            if self._taken > KEPT_BYTES // 16:  # adding all up takes longer than a small conversion
+            if self._taken > KEPT_BYTES // 16:  # the sum over all takes longer than a small conversion
                 self._taken = 0
                 self._let_go()
         return found.made

@@ -117,7 +117,7 @@ class TorchEngine:
         is_cpu = self.device == "cpu"
         self.block_cells: int | None = CPU_BYTES // self._dtype.itemsize if is_cpu else CUDA_CELLS
         self.block_rows: int | None = CPU_ROWS if is_cpu else None
-        self.spares_keys = is_cpu  # on a GPU the look at the masks takes longer than the product
+        self.spares_keys = is_cpu  # on a GPU, reading the masks takes longer than the product
         # torch rounds shorter ones, once, from the document's numbers.
         self._copied_in = np.dtype(dtype) if dtype in ("float32", "float64") else None
         self.constants = constants or Constants(self._converted)

@@ -62,7 +62,7 @@ SHARED_KEYS = (
     one_of("normalize_before", (False,), False),
     one_of("add_bias_logits", (False,), False),
     one_of("static_position_embeddings", (True, False), None),
-    # Of training and generation, and of a class.
+    # Keys of training, generation and classification.
     *map(unread, ("activation_dropout", "encoder_layerdrop", "decoder_layerdrop", "classif_dropout")),
     *map(unread, ("forced_bos_token_id", "forced_eos_token_id", "no_repeat_ngram_size")),
     *map(

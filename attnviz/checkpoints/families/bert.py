@@ -51,7 +51,7 @@ KEYS = (
     flag("is_decoder", False),
     one_of("add_cross_attention", (False,), False),
     flag("tie_word_embeddings", True),
-    # Of the training program, and of the pooler, which is not imported.
+    # Keys of the training program, and of the pooler, which is not imported.
     one_of("directionality", ("bidi",), "bidi"),
     whole("pooler_fc_size", None),
     whole("pooler_num_attention_heads", None),

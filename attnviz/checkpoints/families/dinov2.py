@@ -51,7 +51,7 @@ KEYS: tuple[Key, ...] = (
     positive("layer_norm_eps", 1e-6),
     flag("qkv_bias", True),
     flag("use_swiglu_ffn", False),
-    # Of training, and of what a backbone returns.
+    # Keys of training, and of what a backbone returns.
     *map(
         unread,
         (

@@ -49,7 +49,7 @@ KEYS = (
     *size_keys(n_kv_heads=8, d_head=64),
     *ROPE_KEYS,
     whole("max_position_embeddings", 131_072),
-    # Said beside the sizes; the experts' unit is the clamped one whatever it says.
+    # Stored beside the sizes; the experts' unit is the clamped one whatever it says.
     one_of("hidden_act", ("silu",), "silu"),
     one_of("swiglu_alpha", (CLAMP_ALPHA,), CLAMP_ALPHA),
     one_of("swiglu_limit", (CLAMP_LIMIT,), CLAMP_LIMIT),

@@ -30,7 +30,7 @@ KEYS = (
     *size_keys(),
     *ROPE_KEYS,
     whole("max_position_embeddings", 2048),
-    # What SmolLM's configurations say for other programs.
+    # Keys of SmolLM's configurations for other programs.
     one_of("rope_interleaved", (False,), False),
     one_of("is_llama_config", (True,), True),
     activation_key("silu"),

@@ -67,7 +67,7 @@ KEYS = (
     whole("global_attn_every_n_layers", 3),
     positive("layer_norm_eps", None),
     one_of("position_embedding_type", ("absolute",), None),
-    # Of training, of classes, and the order of sums.
+    # Keys of training, of classification, and of the order of sums.
     *map(unread, ("embedding_dropout", "mlp_dropout", "initializer_cutoff_factor", "classifier_pooling")),
     *map(unread, ("deterministic_flash_attn", "reference_compile", "repad_logits_with_grad")),
     *map(unread, ("sparse_prediction", "sparse_pred_ignore_index")),

@@ -45,7 +45,7 @@ KEYS = (
     one_of("embedding_fraction", (1, 1.0), 1.0),
     one_of("norm_type", ("low_precision_layernorm", "layernorm"), "low_precision_layernorm"),
     flag("tie_word_embeddings", True),
-    # Said to other programs; the positions are ALiBi's.
+    # Read by other programs; the positions are ALiBi's.
     *map(unread, ("learned_pos_emb", "emb_pdrop", "init_config", "init_device", "tokenizer_name", "verbose")),
 )
 

@@ -34,7 +34,7 @@ KEYS = (
     whole("sliding_window", None),
     flag("use_bias", True),
     flag("tie_word_embeddings", True),
-    # Of the training program; the model has no other form.
+    # Keys of the training program; the model has no other form.
     one_of("mlp_type", ("default",), "default"),
     one_of("norm_type", ("layer_norm",), "layer_norm"),
     unread("embedding_dropout"),

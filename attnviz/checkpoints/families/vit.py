@@ -48,7 +48,7 @@ KEYS = (
     one_of("hidden_act", tuple(ACTIVATIONS), "gelu"),
     positive("layer_norm_eps", 1e-12),
     flag("qkv_bias", True),
-    # Of the decoder of training and of the pooler, which are not imported.
+    # Keys of the decoder of training and of the pooler, which are not imported.
     *map(unread, ("encoder_stride", "pooler_act", "pooler_output_size")),
 )
 

@@ -37,7 +37,7 @@ KEYS = (
     whole("num_mel_bins", 80),
     whole("max_source_positions", 1500),
     whole("max_target_positions", 448),
-    # Of training and generation, and of a class.
+    # Keys of training, generation and classification.
     *map(unread, ("apply_spec_augment", "begin_suppress_tokens", "suppress_tokens", "classifier_proj_size")),
     *map(unread, ("mask_feature_length", "mask_feature_min_masks", "mask_feature_prob")),
     *map(unread, ("mask_time_length", "mask_time_min_masks", "mask_time_prob", "median_filter_width")),
