@@ -27,7 +27,7 @@ WORDS = (
 
 
 class Help(argparse.HelpFormatter):
-    """Counts columns instead of characters, breaks Chinese lines, and ends Chinese headings as Chinese does."""
+    """Counts columns instead of characters, breaks Chinese lines, and ends Chinese headings in Chinese."""
 
     def format_help(self) -> str:
         # argparse itself puts a half-width colon behind every heading.
