@@ -1,4 +1,4 @@
-"""Heads, score, mask, dropout, projections, second sequence and precision, driven with mouse and keys."""
+"""Heads, score, mask, dropout, projections, memory sequence and precision, driven with mouse and keys."""
 
 from __future__ import annotations
 
