@@ -127,7 +127,7 @@ def crafted(**arrays: Any) -> bytes:
     ("data", "sentence"),
     [
         (b"PK\3\4", "must be whole and hold arrays of NumPy"),
-        (crafted(values=np.eye(2)), "must carry a document"),
+        (crafted(values=np.eye(2)), "must contain a document"),
         (crafted(attnviz=np.eye(2)), "it is damaged"),
         (crafted(attnviz=np.array([b"a", b"b"])), "it is damaged"),
         (crafted(attnviz=np.array([{}], dtype=object)), "it is damaged"),
