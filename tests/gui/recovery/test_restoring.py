@@ -135,8 +135,8 @@ def test_a_damaged_journal_is_one_sentence_and_is_kept(desk: Desk, folder: Path)
     press(desk, "restore")
     kept = path.with_suffix(".damaged")
     assert sentence(desk) == (
-        f"The changes in “large” cannot be restored. {path.name}: Every record of a journal must be as it "
-        f"was written; got a damaged one. The journal is kept as {kept}."
+        f"The changes in “large” cannot be restored. {path.name}: Every record of a journal must be "
+        f"intact; got a damaged one. The journal is kept as {kept}."
     )
     assert kept.read_bytes() == content and find_abandoned(folder) == ()
     press(desk, "close")
