@@ -75,6 +75,7 @@ ACTIONS: tuple[ActionRow, ...] = (
     ActionRow("scale_down", N_("Reduce the interface"), "view", ("Ctrl+-",)),
     ActionRow("scale_reset", N_("Reset the interface scale"), "view", ("Ctrl+0",)),
     ActionRow("enlarge", N_("Enlarge the panel"), "view", ("Ctrl+Return", "Ctrl+Enter"), separated=True),
+    ActionRow("tear_off", N_("Tear off the panel"), "view", ("Ctrl+Shift+Return", "Ctrl+Shift+Enter")),
     ActionRow("full_screen", N_("Full screen"), "view", ("F11",), checkable=True),
     *(
         ActionRow(

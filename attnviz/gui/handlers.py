@@ -263,6 +263,10 @@ class Handlers(QObject):
         self._window.settings["language"] = look.other_language()
         self.apply_preferences()
 
+    @Slot()
+    def on_tear_off(self) -> None:
+        self._window.presentation.tear_off()
+
     @Slot(bool)
     def on_full_screen(self, checked: bool) -> None:
         self._window.presentation.show_full_screen(checked)

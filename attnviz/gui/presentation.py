@@ -40,6 +40,10 @@ class Presentation(QObject):
         if not workspaces.give_back():
             workspaces.enlarge(panel or self._present())
 
+    def tear_off(self, panel: str = "") -> None:
+        """Give a panel a window of its own, else that with the focus or under the mouse; or return it."""
+        self._window.workspaces.tear_off(panel or self._present())
+
     def _present(self) -> str:
         window = self._window
         focused, pointed = window.focusWidget(), window.childAt(window.mapFromGlobal(QCursor.pos()))

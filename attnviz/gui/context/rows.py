@@ -258,6 +258,15 @@ def _enlarge(window: Window, target: Target) -> None:
     window.presentation.toggle(target.panel)
 
 
+def _tear_text(window: Window, target: Target) -> str:
+    is_off = window.docks[target.panel].isFloating()
+    return _("Return the panel to the window") if is_off else _("Tear off the panel")
+
+
+def _tear_off(window: Window, target: Target) -> None:
+    window.presentation.tear_off(target.panel)
+
+
 def _is_panel(window: Window, target: Target) -> bool:
     return target.panel in PANEL_BY_ID
 
@@ -286,5 +295,6 @@ ROWS: tuple[ContextRow, ...] = (
     ContextRow("copy_shell", _says(N_("Copy as shell")), _is_picture, _copy_shell),
     ContextRow("help", _says(N_("What is this?")), _is_panel, _explain_target, separated=True),
     ContextRow("enlarge", _enlarge_text, _is_panel, _enlarge),
+    ContextRow("tear_off", _tear_text, _is_panel, _tear_off),
     ContextRow("export_panel", _panel_text, _is_panel, _export_panel),
 )

@@ -89,10 +89,13 @@ class PanelDock(QDockWidget):
         self.update()
 
     def event(self, event: QEvent) -> bool:
-        """A double click on the title enlarges; Qt's own would let the panel float."""
+        """A double click on the title enlarges, and returns a panel torn off; Qt would let it float."""
         if isinstance(event, QMouseEvent) and event.type() == QEvent.Type.MouseButtonDblClick:
             if self.titleBarWidget().geometry().contains(event.position().toPoint()):
-                self.enlarge_wanted.emit(self.panel_id)
+                if self.isFloating():
+                    self.setFloating(False)
+                else:
+                    self.enlarge_wanted.emit(self.panel_id)
                 return True
         return super().event(event)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from PySide6.QtCore import QByteArray, QEvent, QObject, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QByteArray, QEvent, QObject, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QGuiApplication, QScreen
 from PySide6.QtWidgets import QMainWindow, QTabWidget
 
 from attnviz.gui.panels.table import PANEL_BY_ID
@@ -19,6 +20,8 @@ LAYOUT_VERSION = 2
 TAB_PX = 40
 """Pixels of a place that its tabs and its frame take."""
 _TABS = {"top": QTabWidget.TabPosition.North, "right": QTabWidget.TabPosition.East}
+_TORN_OFF = QSize(560, 420)
+"""Least size of a panel torn off."""
 _ORIENTATION = {"across": Qt.Orientation.Horizontal, "down": Qt.Orientation.Vertical}
 
 
@@ -53,6 +56,7 @@ class Workspaces(QObject):
         self._later.timeout.connect(self._size)
         for dock in docks.values():
             dock.topLevelChanged.connect(self._on_touched)
+            dock.topLevelChanged.connect(self._dress)
             dock.dockLocationChanged.connect(self._on_touched)
             dock.toggleViewAction().triggered.connect(self._on_touched)
             dock.visibilityChanged.connect(self._on_visible)
@@ -96,6 +100,18 @@ class Workspaces(QObject):
         dock.raise_()
         if self.rails.unfold(id_):
             self._later.start()
+
+    def tear_off(self, id_: str) -> None:
+        """Give a panel a window of its own, for a second screen; or return it to its place."""
+        dock = self._docks[id_]
+        if not dock.isFloating():
+            self.give_back()
+            self.show_panel(id_)  # a folded place has no width
+        dock.setFloating(not dock.isFloating())
+        if dock.isFloating():
+            room = _screen_for(self._window).availableGeometry()
+            dock.resize(dock.size().expandedTo(_TORN_OFF).boundedTo(room.size()))
+            dock.move(room.center() - dock.rect().center())
 
     def show_only(self, panels: tuple[str, ...]) -> None:
         """Close the panels of this workspace but these; the first one in each place comes to the front.
@@ -297,11 +313,14 @@ class Workspaces(QObject):
         )
         return self._window.height() - used
 
+    @Slot()
     def _dress(self) -> None:
-        """A panel alone in its place shows its title; among tabs, its tab is the title."""
+        """A panel alone in its place shows its title; among tabs, its tab is the title. That of a panel torn
+        off is what a person drags.
+        """
         alone = {stack.panels[0] for stack in stacks(self._node) if len(stack.panels) == 1}
         for id_, dock in self._docks.items():
-            dock.show_title(PANEL_BY_ID[id_].titled and id_ in alone)
+            dock.show_title(dock.isFloating() or (PANEL_BY_ID[id_].titled and id_ in alone))
 
     def _panels(self) -> frozenset[str]:
         return frozenset(panel for stack in stacks(self._node) for panel in stack.panels)
@@ -341,6 +360,12 @@ class Workspaces(QObject):
         if self._is_touched or not dock.isVisible() or not self._window.tabifiedDockWidgets(dock):
             return
         self._later.start()
+
+
+def _screen_for(window: QMainWindow) -> QScreen:
+    """A screen without the window if the system has one, else its own."""
+    own = window.screen()
+    return next((screen for screen in QGuiApplication.screens() if screen is not own), own)
 
 
 def _rail_key(row: WorkspaceRow, stack: Stack) -> str:

@@ -6,7 +6,7 @@ import pytest
 from desk import Desk, MakeDesk
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QTabBar
+from PySide6.QtWidgets import QApplication, QLabel, QTabBar
 
 from attnviz.gui.settings import Settings
 from attnviz.gui.workspaces.arrangement import stacks
@@ -143,11 +143,19 @@ def test_a_panel_outside_the_arrangement_opens_as_a_tab_of_the_drawer(desk: Desk
 
 
 @pytest.mark.qt_log_ignore("propagateSizeHints", "does not support raise")
-def test_a_panel_can_be_torn_off_and_comes_back(desk: Desk) -> None:
+def test_a_panel_behind_a_tab_is_torn_off_and_comes_back(desk: Desk) -> None:
     dock = desk.window.docks["plane"]
-    dock.setFloating(True)
+    title = dock.titleBarWidget()
+    (name,) = title.findChildren(QLabel)
+    desk.window.presentation.tear_off("plane")
     QApplication.processEvents()
-    assert dock.isFloating() and dock.isVisible()
+    assert dock.isFloating() and dock.isVisible() and dock.width() > 100
+    assert name.isVisible() and name.text() == "PLANE", "its title is what a person drags"
+    QTest.mouseDClick(title, Qt.MouseButton.LeftButton, pos=title.rect().center())
+    QApplication.processEvents()
+    assert not dock.isFloating() and desk.window.docks["inspector"] in desk.window.tabifiedDockWidgets(dock)
+    assert name.isHidden()
+    desk.window.presentation.tear_off("plane")
     desk.window.workspaces.reset()
     assert not dock.isFloating() and desk.window.docks["inspector"] in desk.window.tabifiedDockWidgets(dock)
 
