@@ -1,19 +1,34 @@
-"""Write `docs/fields.md`, the fields of a document, from `FIELDS`: `python docs/list_fields.py`."""
+"""Write `docs/fields.md`, the fields and kinds of a document, from their tables:
+`python docs/list_fields.py`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
+from attnviz.model.caches import CACHES
 from attnviz.model.fields import FIELDS, FieldRow, bounds_of
+from attnviz.model.masks import MASKS
+from attnviz.model.normalisers import NORMALISERS
+from attnviz.model.positions import POSITIONS
+from attnviz.model.qk_norms import QK_NORMS
+from attnviz.model.scalings import SCALINGS
 
 PAGE = Path(__file__).with_name("fields.md")
 HEAD = """# Fields of an experiment
 
 Each field is declared and described once, at its struct in `attnviz/model/spec/`; this page is written from
-there by `python docs/list_fields.py`. A path names the field in messages. Kinds of a part stand in
-`attnviz schema`.
+there by `python docs/list_fields.py`. A path names the field in messages. The kinds of masks, positions and
+other parts stand [below](#kinds).
 
 | field | title | range | meaning |
+|---|---|---|---|
+"""
+KINDS = """
+## Kinds
+
+| field | kind | title | meaning |
 |---|---|---|---|
 """
 
@@ -32,11 +47,29 @@ def _range(row: FieldRow) -> str:
     return ", ".join(word for word in words if word)
 
 
+def _kinds() -> Iterator[tuple[str, ...]]:
+    """Field, kind, title and meaning of each row of the closed sets."""
+    yield from (("`masks.kind`", f"`{row.tag}`", row.title, row.description) for row in MASKS)
+    yield ("`masks.kind`", "`any_of`", "", "Several masks, of which one must let a query attend to a key")
+    yield from (("`position.kind`", f"`{row.id}`", row.title, row.description) for row in POSITIONS)
+    yield from (("`position.scaling.kind`", f"`{row.id}`", row.title, row.description) for row in SCALINGS)
+    for field, rows in (
+        ("`normaliser`", NORMALISERS),
+        ("`qk_norm.kind`", QK_NORMS),
+        ("`cache.kind`", CACHES),
+    ):
+        yield from ((field, f"`{row.id}`", row.title, row.hint) for row in rows)
+
+
+def _lines(rows: Iterator[tuple[str, ...]]) -> str:
+    lines = (" | ".join(cell.replace("|", "\\|") for cell in cells) for cells in rows)
+    return "".join(f"| {line} |\n" for line in lines)
+
+
 def page() -> str:
     """The text of the page."""
-    rows = ((f"`{row.path}`", row.field.title, _range(row), row.field.hint) for row in FIELDS)
-    lines = (" | ".join(cell.replace("|", "\\|") for cell in cells) for cells in rows)
-    return HEAD + "".join(f"| {line} |\n" for line in lines)
+    fields = ((f"`{row.path}`", row.field.title, _range(row), row.field.hint) for row in FIELDS)
+    return HEAD + _lines(fields) + KINDS + _lines(_kinds())
 
 
 if __name__ == "__main__":

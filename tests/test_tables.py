@@ -206,8 +206,9 @@ def test_every_scaling_is_read_from_a_configuration(row: Any) -> None:
         assert {name: getattr(read, name) for name in same} == {name: numbers[name] for name in same}
 
 
-def test_every_scaling_has_a_name_in_configurations() -> None:
-    assert all(row.types for row in SCALINGS)
+def test_no_two_scalings_share_a_name_in_configurations() -> None:
+    names = [type_ for row in SCALINGS for type_ in row.types]
+    assert len(set(names)) == len(names) == len(rotary.RECORDS)
 
 
 def fields_of(*forms: tuple[FormField, ...]) -> Iterator[FormField]:

@@ -70,6 +70,7 @@ class PositionRow:
     `k_rotated`). `relative`: products of q and k with vectors of the distance (`relative`). `bias`: a number
     is added to each score (`biased`).
 
+    `hue` is the index of its curve's colour among the hues of heads, None for grey.
     `added` returns the rows that an additive one adds to tokens at some positions, from (record, d_model,
     positions). `bias` returns the term added to the scores of a site. `at_length` returns the record fixed to
     a sequence length.
@@ -79,6 +80,7 @@ class PositionRow:
     title: str
     description: str
     changes: Changes
+    hue: int | None
     added: Callable[[Any, int, Ints], Floats] | None = None
     bias: Callable[[Site], Bias] | None = None
     pull_bias: PullBias | None = None
@@ -314,12 +316,13 @@ def _scaled_at_length(rope: Rope, length: int) -> Rope:
 # --- the table -------------------------------------------------------------------------------------
 
 POSITIONS: tuple[PositionRow, ...] = (
-    PositionRow(NoPosition, N_("none"), N_("Attention ignores the order of the tokens"), "nothing"),
+    PositionRow(NoPosition, N_("none"), N_("Attention ignores the order of the tokens"), "nothing", hue=None),
     PositionRow(
         Sinusoidal,
         N_("sin"),
         N_("Sines and cosines added to the token vectors"),
         "vectors",
+        hue=1,
         added=_waves,
     ),
     PositionRow(
@@ -327,6 +330,7 @@ POSITIONS: tuple[PositionRow, ...] = (
         N_("table"),
         N_("A learned row of a table is added to each token vector"),
         "vectors",
+        hue=4,
         added=_learned_rows,
     ),
     PositionRow(
@@ -334,6 +338,7 @@ POSITIONS: tuple[PositionRow, ...] = (
         N_("RoPE"),
         N_("q and k rotated by angles that grow with the position"),
         "rotation",
+        hue=6,
         at_length=_scaled_at_length,
     ),
     PositionRow(
@@ -341,6 +346,7 @@ POSITIONS: tuple[PositionRow, ...] = (
         N_("ALiBi"),
         N_("Scores lowered by slope · distance"),
         "bias",
+        hue=2,
         bias=_alibi,
         pull_bias=_pull_alibi,
     ),
@@ -349,6 +355,7 @@ POSITIONS: tuple[PositionRow, ...] = (
         N_("T5"),
         N_("Scores plus a learned number for each bucket of distances"),
         "bias",
+        hue=3,
         bias=_t5,
         pull_bias=_pull_t5,
     ),
@@ -357,12 +364,14 @@ POSITIONS: tuple[PositionRow, ...] = (
         N_("XL"),
         N_("Transformer-XL: q and two learned biases times sinusoids of the distance"),
         "relative",
+        hue=7,
     ),
     PositionRow(
         Deberta,
         N_("DeBERTa"),
         N_("q times keys of the distance, k times queries of the distance"),
         "relative",
+        hue=0,
     ),
 )
 

@@ -149,14 +149,16 @@ class ScalingRow:
     the scaled ones; `code` does so in a script, whose array library is called `xp`. `lines` explains the
     frequency of one pair. `magnitude` is the multiplier of cosines and sines. `note` describes the effect on
     a sequence; empty if the numbers suffice. `at_length` returns the scaling fixed to a sequence length.
-    `fresh` returns the initial values of a form. `types` are its names in configurations of `transformers`.
+    `fresh` returns the initial values of a form. `types` are its names in configurations of `transformers`,
+    none if that lacks it. `dash` is the pattern of its curve: lengths of strokes and gaps, in line widths.
     """
 
     record: type[Stretch]
     title: str
     description: str
-    types: tuple[str, ...]
+    dash: tuple[float, ...]
     fresh: Callable[[Rotation], Scaling]
+    types: tuple[str, ...] = ()
     base: Callable[[Rotation], float] = _own_base
     scale: Callable[[Rotation, Floats], Floats] = _unscaled
     code: Callable[[Rotation, str], Code] = _no_code
@@ -390,6 +392,7 @@ SCALINGS: tuple[ScalingRow, ...] = (
         N_("none"),
         N_("Frequencies of the base, unscaled"),
         types=("default",),
+        dash=(),
         fresh=lambda rotation: NoScaling(),
     ),
     ScalingRow(
@@ -397,6 +400,7 @@ SCALINGS: tuple[ScalingRow, ...] = (
         N_("linear"),
         N_("Divides every frequency by the factor: position interpolation"),
         types=("linear",),
+        dash=(6.0, 2.5),
         fresh=lambda rotation: LinearScaling(),
         scale=lambda rotation, frequencies: linear_scaling(frequencies, rotation.scaling.factor),
         code=_linear_code,
@@ -407,6 +411,7 @@ SCALINGS: tuple[ScalingRow, ...] = (
         N_("dynamic NTK"),
         N_("The base grows once the sequence exceeds the original length"),
         types=("dynamic",),
+        dash=(2.5, 2.0),
         fresh=lambda rotation: DynamicNtk(),
         base=_ntk_base,
         lines=_ntk_lines,
@@ -418,6 +423,7 @@ SCALINGS: tuple[ScalingRow, ...] = (
         N_("YaRN"),
         N_("Divides slow pairs by the factor, leaves fast pairs unchanged, and scales q and k up"),
         types=("yarn",),
+        dash=(7.0, 2.0, 1.5, 2.0),
         fresh=lambda rotation: Yarn(),
         scale=_yarn_frequencies,
         code=_yarn_code,
@@ -430,6 +436,7 @@ SCALINGS: tuple[ScalingRow, ...] = (
         N_("Llama 3"),
         N_("Divides low frequencies by the factor; high frequencies are unchanged"),
         types=("llama3",),
+        dash=(1.0, 2.0),
         fresh=lambda rotation: Llama3Scaling(),
         scale=_llama3_frequencies,
         code=_llama3_code,
@@ -440,6 +447,7 @@ SCALINGS: tuple[ScalingRow, ...] = (
         N_("LongRoPE"),
         N_("Divides each pair by its own divisor: one list up to the original length, another past it"),
         types=("longrope", "su"),  # the first Phi-3 has `su`
+        dash=(7.0, 2.0, 1.5, 2.0, 1.5, 2.0),
         fresh=_fresh_longrope,
         scale=lambda rotation, frequencies: frequencies / _divisors(rotation),
         code=_longrope_code,

@@ -13,7 +13,7 @@ from attnviz.figures.sheet import Drawing
 from attnviz.figures.style import Style
 from attnviz.figures.subject import Subject
 from attnviz.i18n import _
-from attnviz.model.explain.position_curves import DASHES, HUES, curves, distances
+from attnviz.model.explain.position_curves import CURVE_ROWS, curves, distances
 from attnviz.model.explain.position_curves import Curve as Encoding
 
 LONGEST = 14
@@ -46,5 +46,6 @@ def _curve(one: Encoding, index: int, x: NDArray[np.float64], shades: Shades) ->
         return Curve(_(one.title), shades.ink, x, values, is_strong=True)
     if shades.is_grey:
         return Curve(_(one.title), shades.muted, x, values, GREY_DASHES[index % len(GREY_DASHES)])
-    color = shades.muted if one.id == "none" else head_color(HUES.get(one.id, HUES["rope"]))
-    return Curve(_(one.title), color, x, values, DASHES.get(one.id, ()))
+    row = CURVE_ROWS[one.id]
+    color = shades.muted if row.hue is None else head_color(row.hue)
+    return Curve(_(one.title), color, x, values, row.dash)

@@ -44,16 +44,29 @@ Ints = NDArray[np.int64]
 
 NEAREST, FARTHEST = 16, 256
 
-HUES = {"sinusoidal": 1, "learned": 4, "rope": 6, "alibi": 2, "t5": 3, "transformer_xl": 7, "deberta": 0}
-"""Index of each encoding in the eight hues of heads; RoPE's scalings share RoPE's, with other dashes."""
 
-DASHES = {
-    "rope_linear": (6.0, 2.5),
-    "rope_dynamic_ntk": (2.5, 2.0),
-    "rope_yarn": (7.0, 2.0, 1.5, 2.0),
-    "rope_llama3": (1.0, 2.0),
-}
-"""Lengths of the strokes and gaps of a curve, in widths of it."""
+@dataclass(frozen=True)
+class CurveRow:
+    """A curve that can be drawn, described by the row of its encoding; the scalings share the hue of RoPE."""
+
+    id: str
+    title: str
+    description: str
+    hue: int | None
+    dash: tuple[float, ...]
+
+
+def _rows() -> Iterator[CurveRow]:
+    for row in POSITIONS:
+        yield CurveRow(row.id, row.title, row.description, row.hue, ())
+        for scaling in SCALINGS if row.record is Rope else ():
+            if scaling.record is not NoScaling:
+                id_ = f"{row.id}_{scaling.id}"
+                yield CurveRow(id_, scaling.title, scaling.description, row.hue, scaling.dash)
+
+
+CURVE_ROWS = {row.id: row for row in _rows()}
+"""The rows of all curves by their ids, RoPE's scalings after RoPE."""
 
 
 @dataclass(frozen=True, eq=False)

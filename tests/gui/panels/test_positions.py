@@ -16,11 +16,11 @@ from pytestqt.qtbot import QtBot
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
 from attnviz.gui.look.theme import DARK, LIGHT
-from attnviz.gui.panels.positions.legend import NAMES, Entry
+from attnviz.gui.panels.positions.legend import Entry
 from attnviz.gui.panels.positions.panel import PositionsPanel
-from attnviz.gui.panels.positions.plot import HUES, curve_color
+from attnviz.gui.panels.positions.plot import curve_pen
 from attnviz.gui.store import Store
-from attnviz.model.explain.position_curves import candidates
+from attnviz.model.explain.position_curves import CURVE_ROWS, candidates
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import (
     Alibi,
@@ -97,7 +97,8 @@ def test_the_present_curve_and_its_dot_are_the_traces_score(panel: PositionsPane
 
 def test_every_encoding_is_drawn_from_the_same_q_and_k(panel: PositionsPanel) -> None:
     panel.store.set_hover(Cell("weights", 4, 2, 1))
-    assert set(panel.plot.drawn()) == set(NAMES) == {id_ for id_, _t, _e in candidates(panel.store.attention)}
+    possible = {id_ for id_, _t, _e in candidates(panel.store.attention)}
+    assert set(panel.plot.drawn()) == set(CURVE_ROWS) == possible
     plain = set(curve(panel, "none").values())
     assert len(plain) == 1
     fall = curve(panel, "alibi")
@@ -153,7 +154,11 @@ def test_the_present_curve_is_painted_in_the_accent(panel: PositionsPanel, theme
     pixels = [image.pixelColor(x, y) for x in range(0, image.width(), 2) for y in range(image.height())]
     close = [p for p in pixels if abs(p.hslHue() - accent.hslHue()) < 6 and p.hslSaturation() > 90]
     assert len(close) > 40
-    assert len({curve_color(id_, False, panel.theme).name() for id_ in HUES}) == len(HUES)
+
+
+def test_every_line_differs_in_hue_or_dash(panel: PositionsPanel) -> None:
+    pens = [curve_pen(id_, False, panel.theme) for id_ in CURVE_ROWS]
+    assert len({(pen.color().name(), *pen.dashPattern()) for pen in pens}) == len(CURVE_ROWS)
 
 
 def test_nothing_is_computed_where_nobody_looks(panel: PositionsPanel) -> None:

@@ -9,8 +9,18 @@ from first_layer import stacked
 
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
-from attnviz.model.explain.position_curves import Curve, candidates, curves, distances, kind_of, wave
+from attnviz.model.explain.position_curves import (
+    CURVE_ROWS,
+    Curve,
+    candidates,
+    curves,
+    distances,
+    kind_of,
+    wave,
+)
 from attnviz.model.explain.score_pair import Pair
+from attnviz.model.positions import POSITIONS
+from attnviz.model.scalings import SCALINGS
 from attnviz.model.sites.sites import alone
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.experiment import Experiment
@@ -19,7 +29,7 @@ from attnviz.model.spec.positions import Learned, LinearScaling, Yarn
 from attnviz.model.trace import SiteTrace
 
 ENGINE = NumpyEngine("float64")
-ON_VECTORS = ("sinusoidal", "learned")
+ON_VECTORS = tuple(row.id for row in POSITIONS if row.changes == "vectors")
 """Encodings that are added to the vectors; all others leave these alone."""
 IDS = [id_ for id_, _title, _experiment in candidates(sited(small(heads=Heads(4, 2, 4))))]
 LAST = ("biased", "capped", "scaled", "relative", "scores")
@@ -115,22 +125,21 @@ def test_positions_that_do_not_exist_are_gaps() -> None:
 
 
 def test_every_encoding_has_its_curve_where_the_heads_allow_it() -> None:
-    every = ["none", "sinusoidal", "learned", "rope", "rope_linear", "rope_dynamic_ntk", "rope_yarn"]
-    every += ["rope_llama3", "rope_longrope", "alibi", "t5", "transformer_xl", "deberta"]
-    assert [curve.id for curve in curves(site_of(small()), Pair(0, 0, 0))] == every
+    assert [curve.id for curve in curves(site_of(small()), Pair(0, 0, 0))] == list(CURVE_ROWS)
+    assert {row.id for row in POSITIONS} < set(CURVE_ROWS) and "rope_yarn" in CURVE_ROWS
     narrow = site_of(small(heads=Heads(1, 1, 1)))
-    assert [curve.id for curve in curves(narrow, Pair(0, 0, 0))] == [
-        "none",
-        "sinusoidal",
-        "learned",
-        "alibi",
-        "t5",
-        "transformer_xl",
-        "deberta",
-    ]
+    unturned = [row.id for row in POSITIONS if row.changes != "rotation"]
+    assert [curve.id for curve in curves(narrow, Pair(0, 0, 0))] == unturned
     low = site_of(small(position=Rope(base=0.5, scaling=LinearScaling(3.0))))
     assert "rope_yarn" not in [curve.id for curve in curves(low, Pair(0, 0, 0))]
     assert kind_of(sited(small(position=Rope(scaling=Yarn())))) == "rope_yarn"
+
+
+def test_every_scaling_has_a_line_of_its_own() -> None:
+    assert len({row.dash for row in SCALINGS}) == len(SCALINGS), "two scalings share a dash"
+    assert all(len(row.dash) % 2 == 0 and min(row.dash, default=1.0) > 0 for row in SCALINGS)
+    hues = [row.hue for row in POSITIONS]
+    assert len(set(hues)) == len(hues), "two encodings share a hue"
 
 
 def test_distances_reach_over_the_sequence_within_bounds() -> None:

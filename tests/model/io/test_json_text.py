@@ -16,6 +16,7 @@ from numpy.testing import assert_array_equal
 
 from attnviz.model.io.files import DocumentError, dumps, load, loads, save
 from attnviz.model.io.json_text import document_from, parse
+from attnviz.model.masks import MASKS
 from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
@@ -31,10 +32,7 @@ from attnviz.model.spec.parts import (
 )
 from attnviz.model.spec.view import Cell, Ranges, View
 
-KINDS = ", ".join(
-    repr(kind)
-    for kind in "causal prefix padding window dilated strided blocks global documents painted".split()
-)
+KINDS = ", ".join(repr(family.tag) for family in MASKS)
 
 
 def edited(text: str = FITTING, **changes: Any) -> str:

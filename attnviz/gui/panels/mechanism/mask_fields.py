@@ -41,7 +41,7 @@ JOINING = Choice(
         ("all", N_("and"), N_("A query attends to a key that every pattern allows")),
         ("any", N_("or"), N_("A query attends to a key that at least one pattern allows")),
     ),
-    hint=N_("Combines window, dilated, strided, blocks and global; other masks always apply"),
+    hint=N_("Combines the patterns, such as window and blocks; masks such as causal always apply"),
     shown=has_pattern,
 )
 

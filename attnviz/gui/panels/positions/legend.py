@@ -11,26 +11,10 @@ from attnviz.gui.look.theme import GRID, LIGHT, Theme
 from attnviz.gui.panels.positions.plot import curve_pen
 from attnviz.gui.widgets.control import draw_focus_ring, plain_tooltip
 from attnviz.i18n import _
-from attnviz.model.positions import POSITIONS
-from attnviz.model.scalings import SCALINGS
-from attnviz.model.spec.positions import NoScaling, Rope
+from attnviz.model.explain.position_curves import CURVE_ROWS
 
 HEIGHT, LINE, TEXT = 17, 20, 11
 COLUMNS = 2
-
-
-def names() -> dict[str, tuple[str, str]]:
-    """Title and description of each curve, as message ids, RoPE's scalings after RoPE."""
-    found = {}
-    for row in POSITIONS:
-        found[row.id] = (row.title, row.description)
-        if row.record is Rope:
-            scaled = [scaling for scaling in SCALINGS if scaling.record is not NoScaling]
-            found |= {f"rope_{s.id}": (s.title, s.description) for s in scaled}
-    return found
-
-
-NAMES = names()
 
 
 class Entry(QAbstractButton):
@@ -58,10 +42,10 @@ class Entry(QAbstractButton):
         return self._is_present
 
     def retranslate(self) -> None:
-        title, description = NAMES[self.id]
-        self.setText(_(title))
-        self.setAccessibleName(_(title))
-        self.setToolTip(plain_tooltip(_(description)))
+        row = CURVE_ROWS[self.id]
+        self.setText(_(row.title))
+        self.setAccessibleName(_(row.title))
+        self.setToolTip(plain_tooltip(_(row.description)))
         self.updateGeometry()
 
     def apply_theme(self, theme: Theme) -> None:
@@ -107,7 +91,7 @@ class Legend(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.entries = {id_: Entry(id_) for id_ in NAMES}
+        self.entries = {id_: Entry(id_) for id_ in CURVE_ROWS}
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setHorizontalSpacing(GRID)

@@ -9,7 +9,7 @@ from PySide6.QtGui import QColor, QPen
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.plots import pg
 from attnviz.gui.look.theme import LIGHT, Theme, head_color
-from attnviz.model.explain.position_curves import DASHES, HUES, Curve
+from attnviz.model.explain.position_curves import CURVE_ROWS, Curve
 
 STRONG_PX, THIN_PX, OTHERS_ALPHA = 2.6, 1.2, 0.75
 
@@ -18,7 +18,8 @@ def curve_color(id_: str, is_present: bool, theme: Theme) -> QColor:
     """The present encoding has the accent, "none" is muted, the others have hues of their own."""
     if is_present:
         return QColor(theme.accent)
-    color = QColor(theme.muted if id_ == "none" else head_color(HUES.get(id_, HUES["rope"])))
+    hue = CURVE_ROWS[id_].hue
+    color = QColor(theme.muted if hue is None else head_color(hue))
     color.setAlphaF(OTHERS_ALPHA)
     return color
 
@@ -27,8 +28,9 @@ def curve_pen(id_: str, is_present: bool, theme: Theme) -> QPen:
     """The line of one encoding, in the plot and in the legend."""
     pen = QPen(curve_color(id_, is_present, theme), STRONG_PX if is_present else THIN_PX)
     pen.setCosmetic(True)
-    if id_ in DASHES and not is_present:
-        pen.setDashPattern(list(DASHES[id_]))
+    dash = CURVE_ROWS[id_].dash
+    if dash and not is_present:
+        pen.setDashPattern(dash)
     return pen
 
 
