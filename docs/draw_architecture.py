@@ -1,14 +1,14 @@
 """Draw `docs/architecture.svg`, and the table of its page, from the imports of the package:
 `python docs/draw_architecture.py`.
 
-A box is a layer with its rooms. An arrow points at what a layer imports; its number counts the files
-that import it.
+A box is a layer with its rooms. An arrow points at what a layer imports. Neither has numbers, which every
+change would move: picture and table change with a room or an import between layers, and a test holds them.
 """
 
 from __future__ import annotations
 
 import ast
-from collections import Counter
+from functools import cache
 from html import escape
 from pathlib import Path
 
@@ -28,15 +28,15 @@ FLOORS = (
     ("core",),
 )
 """Floors of layers, from the top. A layer that is missing here is drawn on the top floor."""
-ROOM, GAP, MARGIN, HEAD = (148, 34), 8, 28, 30
+ROOM, GAP, MARGIN, HEAD = (148, 22), 8, 28, 30
 PER_ROW = {"gui": 4, "model": 5}
 """Rooms beside each other in a layer; 3 in the others."""
 FLOOR_GAP = 74
 NARROWEST = 2 * (ROOM[0] + GAP) + GAP
 STYLE = """
 .layer { fill: #f4f4f1; stroke: #8b8e96 } .room { fill: #fff; stroke: #dcdcd6 }
-.name { font-weight: 600; font-size: 14px } .small { fill: #5a5d64; font-size: 10px; font-weight: 400 }
-.arrow { stroke: #2562c4; fill: none; opacity: 0.6 } .count { fill: #2562c4; text-anchor: middle }
+.name { font-weight: 600; font-size: 14px }
+.arrow { stroke: #2562c4; fill: none; opacity: 0.6 }
 """
 
 
@@ -67,30 +67,27 @@ def imported(file: Path) -> set[str]:
     }
 
 
-def rooms() -> dict[str, dict[str, tuple[int, int]]]:
-    """Layer -> room -> (files, lines)."""
-    result: dict[str, dict[str, tuple[int, int]]] = {}
+def rooms() -> dict[str, set[str]]:
+    """The rooms of each layer; "" if it has files outside of them."""
+    result: dict[str, set[str]] = {}
     for file in files():
         of, name = room(file)
-        n, lines = result.setdefault(of, {}).get(name, (0, 0))
-        result[of][name] = (n + 1, lines + len(file.read_text(encoding="utf-8").splitlines()))
+        result.setdefault(of, set()).add(name)
     return result
 
 
-def arrows() -> Counter[tuple[str, str]]:
-    """(layer, imported layer) -> the number of files that import it."""
-    counted: Counter[tuple[str, str]] = Counter()
-    for file in files():
-        own = room(file)[0]
-        counted.update((own, other) for other in imported(file) if other not in (own, SHELL))
-    return counted
+@cache
+def arrows() -> set[tuple[str, str]]:
+    """(layer, imported layer)."""
+    pairs = ((room(file)[0], other) for file in files() for other in imported(file))
+    return {(own, other) for own, other in pairs if other not in (own, SHELL)}
 
 
 class Box:
     """One layer of the picture: where it stands and how large it is."""
 
-    def __init__(self, name: str, inside: dict[str, tuple[int, int]]) -> None:
-        self.name, self.inside = name, dict(sorted(inside.items()))
+    def __init__(self, name: str, inside: set[str]) -> None:
+        self.name, self.inside = name, sorted(inside)
         columns = min(PER_ROW.get(name, 3), len(inside))
         self.columns = columns
         rows = -(-len(inside) // columns)
@@ -100,19 +97,16 @@ class Box:
 
     def svg(self) -> str:
         """The box with its rooms as SVG."""
-        n, lines = (sum(pair[i] for pair in self.inside.values()) for i in (0, 1))
         parts = [
             f'<rect class="layer" x="{self.x}" y="{self.y}" width="{self.width}" height="{self.height}"/>',
-            f'<text class="name" x="{self.x + 10}" y="{self.y + 20}">{escape(self.name)}'
-            f'<tspan class="small" dx="8">{n} files, {lines:,} lines</tspan></text>',
+            f'<text class="name" x="{self.x + 10}" y="{self.y + 20}">{escape(self.name)}</text>',
         ]
-        for i, (name, (count, length)) in enumerate(self.inside.items()):
+        for i, name in enumerate(self.inside):
             x = self.x + GAP + (i % self.columns) * (ROOM[0] + GAP)
             y = self.y + HEAD + (i // self.columns) * (ROOM[1] + GAP)
             parts += [
                 f'<rect class="room" x="{x}" y="{y}" width="{ROOM[0]}" height="{ROOM[1]}" rx="4"/>',
                 f'<text x="{x + 8}" y="{y + 15}">{escape(name or "files outside rooms")}</text>',
-                f'<text class="small" x="{x + 8}" y="{y + 28}">{count} files, {length:,} lines</text>',
             ]
         return "\n".join(parts)
 
@@ -137,7 +131,7 @@ def picture() -> str:
             x += boxes[name].width + gap
         y += max(boxes[name].height for name in floor) + FLOOR_GAP
     height = y - FLOOR_GAP + MARGIN
-    lines = [line for pair, n in sorted(arrows().items()) for line in arrow(boxes, *pair, n)]
+    lines = [line for pair in sorted(arrows()) for line in arrow(boxes, *pair)]
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
@@ -153,7 +147,7 @@ def picture() -> str:
     )
 
 
-def arrow(boxes: dict[str, Box], source: str, target: str, n: int) -> list[str]:
+def arrow(boxes: dict[str, Box], source: str, target: str) -> list[str]:
     """An arrow between neighbouring floors; longer ones are left to the table of the page."""
     above, below = boxes[source], boxes[target]
     floor = {name: i for i, names in enumerate(FLOORS) for name in names}
@@ -162,26 +156,29 @@ def arrow(boxes: dict[str, Box], source: str, target: str, n: int) -> list[str]:
     x1 = above.x + above.width // 2
     x2 = min(max(x1, below.x + 20), below.x + below.width - 20)
     y1, y2 = above.y + above.height, below.y
-    return [
-        f'<path class="arrow" d="M{x1} {y1}L{x2} {y2}" marker-end="url(#tip)"/>',
-        f'<text class="count" x="{(x1 + 2 * x2) // 3 + 10}" y="{y2 - 24}">{n}</text>',
-    ]
+    return [f'<path class="arrow" d="M{x1} {y1}L{x2} {y2}" marker-end="url(#tip)"/>']
 
 
 def table() -> str:
-    """The files of each layer that import each other layer, as a Markdown table."""
-    counted = arrows()
+    """The layers that each layer imports, as a Markdown table."""
+    found = arrows()
     names = [name for floor in FLOORS for name in floor]
-    targets = [name for name in names if any(pair[1] == name for pair in counted)]
+    targets = [name for name in names if any(pair[1] == name for pair in found)]
     rows = [f"| importing ↓ imported → | {' | '.join(targets)} |", "|---" * (len(targets) + 1) + "|"]
     for name in names:
-        if any(pair[0] == name for pair in counted):
-            rows.append(f"| {name} | " + " | ".join(str(counted[name, t] or "") for t in targets) + " |")
+        if any(pair[0] == name for pair in found):
+            rows.append(
+                f"| {name} | " + " | ".join("•" if (name, t) in found else "" for t in targets) + " |"
+            )
     return "\n".join(rows)
+
+
+def page() -> str:
+    """The text of the page, with its table as the imports are now."""
+    before, _old = PAGE.read_text(encoding="utf-8").split("| importing ↓", 1)
+    return f"{before}{table()}\n"
 
 
 if __name__ == "__main__":
     PICTURE.write_text(picture(), encoding="utf-8")
-    text = PAGE.read_text(encoding="utf-8")
-    before, _old = text.split("| importing ↓", 1)
-    PAGE.write_text(f"{before}{table()}\n", encoding="utf-8")
+    PAGE.write_text(page(), encoding="utf-8")

@@ -40,12 +40,52 @@ def test_every_stage_it_names_exists_and_in_this_order() -> None:
     assert re.findall(r"`(\w+)`", named[1]) == [stage.id for stage in STAGES]
 
 
+def table(head: str) -> list[tuple[str, str]]:
+    """The two cells of each row of the table with these headings."""
+    rows = README.split(f"| {head} |\n|---|---|\n")[1].split("\n\n")[0].splitlines()
+    return [
+        (first.strip(), second.strip()) for first, second in (row.strip("| ").split(" | ") for row in rows)
+    ]
+
+
+def test_the_workspaces_are_those_of_the_window() -> None:
+    from attnviz.gui.workspaces.table import WORKSPACES
+
+    assert [name.strip("*") for name, _purpose in table("workspace | purpose")] == [
+        row.title for row in WORKSPACES
+    ]
+
+
+def test_the_panels_of_explore_stand_where_it_says() -> None:
+    from attnviz.gui.panels.table import PANEL_BY_ID
+    from attnviz.gui.workspaces.arrangement import Split, stacks
+    from attnviz.gui.workspaces.table import WORKSPACE_BY_ID
+
+    columns = WORKSPACE_BY_ID["explore"].arrangement(1280)
+    assert isinstance(columns, Split) and columns.direction == "across"
+    said = [re.findall(r"\*\*(.+?)\*\*", panels) for _where, panels in table("where | panels")]
+    assert said == [
+        [PANEL_BY_ID[panel].title for stack in stacks(column) for panel in stack.panels]
+        for column in columns.parts
+    ]
+
+
+def test_the_house_has_every_folder_of_the_package() -> None:
+    package = Path(__file__).resolve().parent.parent / "attnviz"
+    rooms = {f"`attnviz/{path.parent.name}/`" for path in package.glob("*/__init__.py")}
+    assert {folder for folder, _what in table("folder | what it holds")} >= rooms > {"`attnviz/core/`"}
+
+
+def test_it_names_every_recipe() -> None:
+    page = (Path(__file__).resolve().parent.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    recipes = re.findall(r"^### (.+)$", page, flags=re.MULTILINE)
+    assert ", ".join(name[0].lower() + name[1:] for name in recipes) in README
+
+
 def test_every_shortcut_it_lists_exists(qapp: object) -> None:
     from attnviz.gui.actions import ACTIONS
 
-    table = README.split("| keys | do |\n|---|---|\n")[1].split("\n\n")[0]
-    cells = [row.split("|")[1].strip() for row in table.splitlines()]
-    listed = [keys for cell in cells for keys in re.split(r", (?=\w)", cell)]
+    listed = [keys for cell, _does in table("keys | do") for keys in re.split(r", (?=\w)", cell)]
     assert len(listed) > 10
     shortcuts = {shortcut for action in ACTIONS for shortcut in action.shortcuts}
     assert set(listed) - shortcuts == set()
