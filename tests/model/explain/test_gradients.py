@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from experiments import SPREAD, STACKS
+from experiments import SPREAD, STACKS, small
 from msgspec.structs import replace
 
 import attnviz
@@ -17,12 +17,20 @@ from attnviz.model.explain.gradients.cell import explain_gradient
 from attnviz.model.explain.gradients.local import LOCAL
 from attnviz.model.gradients.gradient import Gradient, GradientSite
 from attnviz.model.sites.sites import site_names
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.block import Block, FeedForward
 from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.experts import Experts
+from attnviz.model.spec.parts import ExplicitVectors
+from attnviz.model.spec.rows import WrittenRow
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGES, result_of
 
 TOLERANCE = 1e-10
 DOCUMENTS: dict[str, Experiment] = SPREAD | STACKS
+
+
+SEVEN = WrittenRow(Matrix(np.full((1, 4), 7.0)))
 
 
 def gradients(experiment: Experiment) -> Iterator[Gradient]:
@@ -121,3 +129,24 @@ def test_a_product_opens_as_value_times_gradient_and_then_as_its_gradient() -> N
     assert first.recomputed == pytest.approx(first.value, abs=1e-15)
     assert second.recomputed == pytest.approx(second.value, abs=1e-12)
     assert first.value == pytest.approx(product.values["q"][0, 2, 1] * second.value)
+
+
+@pytest.mark.parametrize(
+    ("feed_forward", "stage", "said"),
+    [
+        (FeedForward(4, "relu"), "ffn_up", "ReLU has no derivative at 0"),
+        (FeedForward(4, "relu", gated=True), "ffn_gate", "ReLU has no derivative at 0"),
+        (FeedForward(4, "gelu", experts=Experts(4, 2)), "router", "experts with the same share"),
+        (FeedForward(4, "clamped_swish", gated=True, gate_bias=SEVEN), "ffn_gate", "that of the inside"),
+        (FeedForward(4, "gelu"), "ffn_up", ""),
+    ],
+    ids=["relu", "gated relu", "experts", "clamp", "smooth"],
+)
+def test_a_corner_says_that_it_has_no_derivative(feed_forward: FeedForward, stage: str, said: str) -> None:
+    """Of zero vectors every number before the activation is 0, or its bias."""
+    block = Block(norm_1=None, feed_forward=feed_forward)
+    given = small(vectors=ExplicitVectors(Matrix(np.zeros((5, 6)))), block=block, dtype="float64")
+    site = attnviz.backward(given, "residual_2[0, 0]").site("layers.0.self")
+    assert isinstance(site, GradientSite)
+    (line, *_rest) = explain_gradient(site, Cell(stage, 0, 1)).lines
+    assert said in " ".join(map(plain, line.notes)) and bool(line.notes) == bool(said)

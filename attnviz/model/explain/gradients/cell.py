@@ -28,6 +28,7 @@ from attnviz.model.explain.arithmetic.terms import (
     product,
     words,
 )
+from attnviz.model.explain.gradients.corners import corner
 from attnviz.model.explain.gradients.local import LETTERS, LOCAL, Use
 from attnviz.model.gradients.gradient import GradientSite, ProductSite
 from attnviz.model.masks import why_blocked
@@ -165,7 +166,14 @@ def _notes(site: GradientSite, cell: Cell, seed: float | None) -> Iterator[str]:
         yield site.why_seed(cell)
     if not site.depends(cell.stage):
         yield _("0: the target does not depend on this stage")
-    elif STAGE_BY_ID[cell.stage].score_shaped and _is_blocked(site, cell):
+    else:
+        corners = (
+            corner(Reading(site.values), cell, region.stage)
+            for region in consumers(site, cell)
+            if site.depends(region.stage)
+        )
+        yield from filter(None, corners)
+    if STAGE_BY_ID[cell.stage].score_shaped and site.depends(cell.stage) and _is_blocked(site, cell):
         reasons = "; ".join(why_blocked(site.experiment, cell.row, cell.column))
         yield _("blocked: {reasons}").format(reasons=reasons)
 
