@@ -141,6 +141,8 @@ class LessonLive(QObject):
             self._arrange()
             if scene.section:
                 window.mechanism.open_section(scene.section)
+            if scene.curve:
+                window.panels["gradients"].choose(scene.curve)  # type: ignore[attr-defined]
             self._panel.take_keys()
 
         window.scheduler.submit(job, done, self._on_failed, key="lesson")

@@ -170,8 +170,8 @@ class Gradient(Trace):
     document, `layers.0.self.projections.query`; a
     matrix that is tied to another one counts where it is used. `value` is the number itself. A stage that
     the target does not depend on has zeros, and so have blocked cells. At a corner the
-    derivative is that of one side: of ReLU at 0 that of the zeros, of a clamp at its limit that of the inside;
-    among equal shares of experts the choice is held.
+    derivative is that of one side: of ReLU at 0 that of the zeros, of a clamp at its limit that of the
+    inside; among equal shares of experts the choice is held.
     """
 
     def __init__(

@@ -41,8 +41,8 @@ class Scene:
     """The state of the program at a step.
 
     `changes` are (path, value) in order, applied to the preset; `look` are fields of the view; `light` are
-    cells (row, column) of the stage that the step speaks of; `panels` are those beside the lesson, and
-    `section` is that of Mechanism which is open there.
+    cells (row, column) of the stage that the step speaks of; `panels` are those beside the lesson, of which
+    Mechanism opens `section` and Gradients shows `curve`.
     """
 
     preset: str
@@ -53,6 +53,7 @@ class Scene:
     workspace: str = ""
     panels: tuple[str, ...] = ()
     section: str = ""
+    curve: str = ""
 
 
 @dataclass(frozen=True)

@@ -173,6 +173,7 @@ def _made(id_: str, draft: dict[str, Any], words: dict[str, Words], number: int)
         draft.get("workspace", ""),
         draft.get("panels", ()),
         draft.get("section", ""),
+        draft.get("curve", ""),
     )
     asked: dict[str, Any] = {
         key: draft[key] for key in ("predict", "tolerance", "task", "claim") if key in draft
@@ -262,6 +263,7 @@ KEYS: dict[str, Callable[[dict[str, Any], str], None]] = {
     "workspace": _put("workspace"),
     "panels": _names("panels"),
     "section": _put("section"),
+    "curve": _put("curve"),
     "predict": _put("predict"),
     "tolerance": lambda draft, value: draft.__setitem__("tolerance", float(value)),
     "choose": _add("choose"),

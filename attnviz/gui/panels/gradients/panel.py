@@ -66,6 +66,12 @@ class GradientsPanel(Panel):
         column.addWidget(self._scroll, 1)
         set_tone("muted", self._says)
 
+    def choose(self, id_: str) -> None:
+        """Show one of `SHOWN`; another id changes nothing."""
+        if id_ in {row[0] for row in SHOWN}:
+            self._choice.set_value(id_)
+            self._show()
+
     def sizeHint(self) -> QSize:
         return QSize(360, 240)
 

@@ -13,9 +13,11 @@ from PySide6.QtWidgets import QLabel, QLineEdit, QPushButton, QRadioButton, QTex
 import attnviz
 from attnviz.gui.export.source import Choice, Leaves
 from attnviz.gui.export.table import EXPORT_BY_ID
+from attnviz.gui.panels.gradients.panel import SHOWN
 from attnviz.gui.panels.lesson.library import LessonButton
 from attnviz.gui.panels.lesson.panel import LessonPanel
 from attnviz.gui.settings import Settings
+from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.workspaces.table import WORKSPACE_BY_ID
 from attnviz.model.edit import edits
 from attnviz.model.edit.paths import put_at
@@ -202,6 +204,17 @@ def test_every_step_with_mechanism_opens_a_section_that_exists(desk: Desk) -> No
         open_step(desk, lesson, len(shipped_lesson(lesson).steps) - 1)
         assert [one.id for one in desk.window.mechanism.sections if one.is_open] == [section]
     assert desk.window.settings.folds("mechanism") == ""  # the reader's own choice stays
+
+
+def test_a_step_shows_the_curve_that_it_speaks_of(desk: Desk) -> None:
+    pictures = {row[0] for row in SHOWN}
+    for id_ in LESSONS:
+        for step in shipped_lesson(id_).steps:
+            assert ("gradients" in step.scene.panels) == (step.scene.curve in pictures), step.id
+    for lesson, curve in (("block", "norms"), ("recurrent", "distance")):
+        steps = shipped_lesson(lesson).steps
+        open_step(desk, lesson, next(i for i, step in enumerate(steps) if step.scene.curve))
+        assert desk.find(Combo, "gradients_shown").value() == curve
 
 
 def test_a_lesson_hides_panels_in_every_workspace_while_it_is_open(desk: Desk, tmp_path: Path) -> None:
