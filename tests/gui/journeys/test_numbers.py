@@ -164,7 +164,7 @@ def test_a_block_past_the_edge_says_what_was_left_out(desk: Desk) -> None:
     desk.press_key(Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)
     values = vectors_array(desk.store.experiment.vectors)
     assert values[3, 6:].tolist() == [7, 7] and (values[:3] != 7).all()
-    assert desk.said() == "The pasted block of 5 × 3 exceeds the space of 1 × 2; the rest was left out."
+    assert desk.said() == "The pasted block must fit into 1 × 2 cells; got 5 × 3, and the rest was left out."
 
 
 def test_copy_gives_what_paste_takes_in_full_precision(desk: Desk) -> None:

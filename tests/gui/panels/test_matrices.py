@@ -78,7 +78,7 @@ def test_a_block_is_pasted_and_what_does_not_fit_is_said(bench: PanelBench[Matri
     values = projection_array(bench.store.attention, "query")
     assert values[1:, 1:].tolist() == [[1, 2], [4, 5]]
     assert bench.refused == [
-        "The pasted block of 2 × 3 exceeds the space of 2 × 2; the rest was left out.",
+        "The pasted block must fit into 2 × 2 cells; got 2 × 3, and the rest was left out.",
     ]
 
 

@@ -103,8 +103,8 @@ class ErrorTable(QWidget):
         """Place of the greatest error, and the two numbers there."""
         token = names_of(decoded.decoding).label(decoded.decoding.steps[found.position].token)
         text = _(
-            "Stored against computed values, all rows so far. Largest at position {position}, "
-            "“{token}”, head {head}, feature {feature}: computed {made}, read {read}"
+            "Largest difference of stored and computed values in all rows so far: position "
+            "{position}, “{token}”, head {head}, feature {feature}, computed {made}, read {read}"
         )
         return text.format(
             position=found.position,

@@ -49,7 +49,7 @@ JOINING = Choice(
 def _why_no_empty_row(site: Site) -> str:
     if site.mask_placement == "before_softmax":
         return ""
-    return _("After the softmax, a fully masked row is always zeros.")
+    return _("With a mask after the softmax, a fully masked row is always zeros.")
 
 
 def _late(site: Site) -> str:

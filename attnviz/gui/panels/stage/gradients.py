@@ -88,7 +88,9 @@ class GradientBar(QWidget):
         """Update the texts to the active language."""
         self._of.setText(_("Gradient of"))
         self._target.setAccessibleName(_("Target of the gradient"))
-        self._target.setToolTip(plain_tooltip(_("The number whose gradient is shown; right-click any cell")))
+        self._target.setToolTip(
+            plain_tooltip(_("The number whose gradient is shown; right-click a cell to choose another"))
+        )
         self._quantity.setAccessibleName(_("Shown numbers"))
         self._quantity.set_options([(id_, _(label), _(hint)) for id_, label, hint in QUANTITIES])
         says = _("Show the values, without a target")

@@ -60,7 +60,8 @@ def laid_over(
     rows, columns = values.shape[0] - row, values.shape[1] - column
     return changed, InputError(
         Message(
-            "The pasted block of {n} × {m} exceeds the space of {rows} × {columns}; the rest was left out.",
+            "The pasted block must fit into {rows} × {columns} cells; got {n} × {m}, and the rest "
+            "was left out.",
             rows=rows,
             columns=columns,
             n=block.shape[0],
