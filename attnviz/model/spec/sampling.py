@@ -137,9 +137,9 @@ class StopConditions(Value, frozen=True):
 
     where: ClassVar[str] = "sampling.stop."
 
-    end_token: Annotated[
-        bool, Field(N_("Stop at end token"), N_("Generation stops at the model's end token"))
-    ] = True
+    end_token: Annotated[bool, Field(N_("Stop at end"), N_("Generation stops at the model's end token"))] = (
+        True
+    )
     length: Annotated[
         Positive, Field(N_("New tokens"), N_("Maximum number of generated tokens"), typed=(1, 10_000))
     ] = 256

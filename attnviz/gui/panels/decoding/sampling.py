@@ -110,7 +110,7 @@ class SamplingPanel(DecodingPart):
         for field, text in ((self._seed, _("Seed")), (self._length, _("New tokens"))):
             field.setAccessibleName(text)
             field.retranslate()
-        self._end.set_label(_("Stop at end token"))
+        self._end.set_label(_("Stop at end"))
         self._end.set_tooltip(_("Generation stops at the model's end token"))
         self._strings.setAccessibleName(_("Stop strings"))
         self._strings.setPlaceholderText(_("Text, or text|text"))

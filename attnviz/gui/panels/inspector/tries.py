@@ -68,7 +68,7 @@ def _show_next_head(store: Store) -> None:
 
 def _mask(store: Store) -> str:
     if find_mask(store.attention, Causal) is not None:
-        return _("Remove the causal mask: every token then attends to later ones too")
+        return _("Remove the causal mask: every token then attends to later ones")
     return _("Add a causal mask: no token then attends to a later one")
 
 
