@@ -8,7 +8,7 @@ import pytest
 from desk import Desk
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QDialog, QMenu, QToolButton
+from PySide6.QtWidgets import QDialog, QMenu, QScrollArea, QToolButton
 
 from attnviz.gui.actions import ACTIONS, MENUS
 from attnviz.gui.handlers import Handlers
@@ -76,6 +76,8 @@ def test_dialogs_open_and_list_the_keys(desk: Desk, monkeypatch: pytest.MonkeyPa
         shown.append(dialog.objectName())
         assert dialog.windowTitle() != ""
         dialog.grab()
+        for area in dialog.findChildren(QScrollArea):
+            assert area.horizontalScrollBar().maximum() == 0, "no line is wider than the dialog"
         return 0
 
     monkeypatch.setattr(QDialog, "exec", record)

@@ -77,7 +77,10 @@ def shortcuts_dialog(window: QWidget) -> QDialog:
     column = QVBoxLayout(dialog)
     column.addWidget(scroll)
     column.addWidget(buttons)
-    dialog.resize(520, 620)
+    margins = column.contentsMargins()
+    bar = scroll.verticalScrollBar().sizeHint().width() + 2 * scroll.frameWidth()
+    content.ensurePolished()
+    dialog.resize(content.sizeHint().width() + bar + margins.left() + margins.right() + GRID, 620)
     return dialog
 
 

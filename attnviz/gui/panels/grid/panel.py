@@ -8,6 +8,7 @@ from weakref import ref
 
 import numpy as np
 from PySide6.QtCore import QSize, Signal, Slot
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from attnviz.core.head_scores import HEAD_SCORE_BY_ID, HEAD_SCORES
@@ -93,6 +94,7 @@ class GridPanel(Panel):
         self._title.setFont(ui_font(TEXT_PX))
         self._said.setFont(ui_font(TEXT_PX))
         self._color_by = QLabel()
+        self._color_by.setObjectName("grid_color_by")
         self._score = Segmented(_scores(), "")
         self._score.setObjectName("grid_score")
         self._score.set_value(NO_SCORE)
@@ -147,6 +149,15 @@ class GridPanel(Panel):
     def minimumSizeHint(self) -> QSize:
         return QSize(320, 96)
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_scores()
+
+    def _fit_scores(self) -> None:
+        """The words before the scores go where the scores need their room."""
+        needed = self._color_by.sizeHint().width() + GRID + self._score.sizeHint().width()
+        self._color_by.setVisible(needed <= self.width())
+
     def on_document(self, old: Document | None, new: Document) -> None:
         if old is None or self._trace is None:
             return
@@ -177,6 +188,7 @@ class GridPanel(Panel):
         self.canvas.setAccessibleName(_("All heads"))
         self._color_by.setText(_("frames show"))
         self._score.set_options(_scores())
+        self._fit_scores()
         self.effect.retranslate()
         self._score.setAccessibleName(_("Measure of the frames"))
         self._search.setPlaceholderText(_("Heads where … attends to …"))

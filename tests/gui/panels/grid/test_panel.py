@@ -19,6 +19,7 @@ from attnviz.gui.look.colors import LEVELS, cell_colors
 from attnviz.gui.panels.grid.panel import GridPanel
 from attnviz.gui.widgets.document_line import DocumentLine
 from attnviz.gui.widgets.elided_label import ElidedLabel
+from attnviz.gui.widgets.segmented import Segmented
 from attnviz.model.edit.layers import set_n_layers
 from attnviz.model.io.presets import load_preset
 
@@ -45,6 +46,9 @@ def test_every_head_is_there_and_painted_in_the_colours_of_its_numbers(make_desk
     panel = panel_of(desk)
     assert len(panel.tiles) == 8
     assert desk.find(QLabel, "grid_title").text() == "8 heads · 8 tokens · weights"
+    words, scores = desk.find(QLabel, "grid_color_by"), desk.find(Segmented, "grid_score")
+    assert words.isHidden() == (scores.sizeHint().width() + words.sizeHint().width() + 8 > panel.width())
+    assert scores.width() >= min(scores.sizeHint().width(), panel.width())
     image, grid = picture(panel.canvas), panel.canvas.grid
     colors = cell_colors("sequential", desk.theme)
     for head in range(8):
