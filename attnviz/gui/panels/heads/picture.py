@@ -23,6 +23,8 @@ _LINE = 14
 LINES = 4
 """Lines beside a picture: the name, and the key that the head attends to."""
 _FRAME, _SCROLL_BAR = 4, 10
+_LEAST_SIDE = 24
+"""Side of a picture in the lowest strip."""
 
 Line = tuple[tuple[str, str], ...]
 """Texts and their colours; tokens stand at even places."""
@@ -204,7 +206,8 @@ class Fit:
         scrolls = count * (max(below + 2 * _FRAME, LEAST_BELOW) + GRID) - GRID > width
         room = height - 2 * _FRAME - (_SCROLL_BAR if scrolls else 0)
         lines = 2 if room >= smallest + 2 * _LINE else 1
-        return cls(max(smallest, min(largest, room - lines * _LINE)), 0, lines)
+        least = smallest if lines > 1 else min(smallest, _LEAST_SIDE)  # the name is whole above a scroll bar
+        return cls(max(least, min(largest, room - lines * _LINE)), 0, lines)
 
 
 def tall_fit(count: int, width: int, height: int, most: int) -> tuple[Fit, int]:

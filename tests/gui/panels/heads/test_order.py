@@ -125,7 +125,8 @@ def test_the_sentence_is_painted_beside_or_below(qtbot: QtBot, bench: PanelBench
         (40, 600, 84, Fit(38, 0)),
         (1, 600, 40, Fit(34, 120)),
         (4, 470, 60, Fit(45, 54)),
-        (8, 470, 65, Fit(34, 0, 1)),
+        (8, 470, 65, Fit(33, 0, 1)),
+        (8, 470, 58, Fit(26, 0, 1)),
     ],
 )
 def test_the_layout_of_the_strip(count: int, width: int, height: int, fit: Fit) -> None:
