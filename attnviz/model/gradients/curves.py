@@ -219,7 +219,7 @@ CURVES: tuple[GradientCurve, ...] = (
             Line(N_("post-norm"), lambda: gradient_by_layer(False), False),
         ),
         tuple(map(float, NUMBERS)),
-        tuple((float(n), str(n)) for n in NUMBERS[::3]) + ((12.0, "12"),),
+        tuple((float(n), str(n)) for n in (1, 4, 8, 12)),
         _nowhere,
     ),
 )

@@ -316,6 +316,16 @@ def _take_line(line: str, draft: dict[str, list[str]], into: list[str] | None) -
 
 
 def _continued(text: str, line: str) -> str:
-    """Two lines joined: by a space, but none between Chinese characters."""
-    wide = "\u2e80" <= text[-1:] <= "\uffef" and "\u2e80" <= line[:1] <= "\uffef"
-    return f"{text}{'' if wide else ' '}{line}"
+    """Two lines joined: by a space, but none between Chinese characters or at their signs."""
+    last, first = text[-1:], line[:1]
+    wide = _is_wide(last), _is_wide(first)
+    is_sign = last in _SIGNS or first in _SIGNS or (first in "“”…" and wide[0]) or (last in "“”…" and wide[1])
+    return f"{text}{'' if all(wide) or is_sign else ' '}{line}"
+
+
+_SIGNS = frozenset("、，。；：！？（）《》")
+
+
+def _is_wide(character: str) -> bool:
+    """True for a Chinese character or sign."""
+    return "\u2e80" <= character <= "\uffef"

@@ -255,3 +255,19 @@ def test_the_shipped_fonts_have_every_character_of_a_lesson() -> None:
     for id_ in LESSONS:
         text = path("lessons", f"{id_}.md").read_text(encoding="utf-8")
         assert {one for one in text if ord(one) > 32 and ord(one) not in known} == set(), id_
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "joined"),
+    [
+        ("now", "it is", "now it is"),
+        ("写在", "这里", "写在这里"),
+        ("全模型的", "“主干”上", "全模型的“主干”上"),
+        ("依次是 1、", "{n | .0f}", "依次是 1、{n | .0f}"),
+        ("从", "{n | .0f} 起", "从 {n | .0f} 起"),
+    ],
+)
+def test_lines_join_with_a_space_but_not_at_chinese_signs(first: str, second: str, joined: str) -> None:
+    text = HALVES.replace("分数相同。", f"{first}\n{second}")
+    (step,) = read_lesson(text).steps
+    assert step.words["zh_CN"].paragraphs[0].endswith(joined)
