@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from attnviz.model.spec.positions import (
     DynamicNtk,
     LinearScaling,
     Llama3Scaling,
+    LongRope,
+    NoScaling,
     T5Buckets,
     Table,
     TransformerXl,
@@ -50,36 +53,74 @@ def rotated(experiment: Site, cell: Cell, read: Any) -> float:
 
 def turning(experiment: Site, rope: Rope, pair: int, n: int) -> tuple[float, float]:
     """(frequency of a pair, what cosines and sines are multiplied by), with RoPE's scaling."""
-    scaling, base = rope.scaling, rope.base
-    plain = base ** (-2 * pair / n)
-    if isinstance(scaling, LinearScaling):
-        return plain / scaling.factor, 1.0
-    if isinstance(scaling, DynamicNtk):
-        keys = sited(experiment).n_keys
-        length = scaling.length or rope.start + max(len(experiment.tokens), keys)
-        ratio = max(length / scaling.original_length, 1.0)
-        grown = 1.0 if n == 2 else (scaling.factor * ratio - scaling.factor + 1) ** (n / (n - 2))
-        return (base * grown) ** (-2 * pair / n), 1.0
-    if isinstance(scaling, Yarn):
-        ends = [
-            n * math.log(scaling.original_length / (2 * math.pi * beta)) / (2 * math.log(base))
-            for beta in (scaling.beta_fast, scaling.beta_slow)
-        ]
-        low, high = max(math.floor(ends[0]), 0), min(math.ceil(ends[1]), n - 1)
-        share = min(max((pair - low) / ((high - low) or 0.001), 0.0), 1.0)
-        lengthened = scaling.attention_factor or 1 + math.log(scaling.factor) / 10
-        return (1 - share) * plain + share * plain / scaling.factor, lengthened
-    if isinstance(scaling, Llama3Scaling):
-        wavelength = 2 * math.pi / plain
-        turns = scaling.original_length / wavelength
-        low_turns, high_turns = scaling.low_freq_factor, scaling.high_freq_factor
-        if turns < low_turns:
-            return plain / scaling.factor, 1.0
-        if turns > high_turns:
-            return plain, 1.0
-        smooth = (turns - low_turns) / (high_turns - low_turns)
-        return (1 - smooth) * plain / scaling.factor + smooth * plain, 1.0
+    plain = rope.base ** (-2 * pair / n)
+    return TURNING[type(rope.scaling)](experiment, rope, plain, pair, n)
+
+
+def length_of(experiment: Site, rope: Rope) -> int:
+    """The last position of queries and keys, plus one, unless the scaling fixes its length."""
+    scaling: Any = rope.scaling
+    return scaling.length or rope.start + max(len(experiment.tokens), sited(experiment).n_keys)
+
+
+def _plain(experiment: Site, rope: Any, plain: float, pair: int, n: int) -> tuple[float, float]:
     return plain, 1.0
+
+
+def _linear(experiment: Site, rope: Any, plain: float, pair: int, n: int) -> tuple[float, float]:
+    return plain / rope.scaling.factor, 1.0
+
+
+def _ntk(experiment: Site, rope: Any, plain: float, pair: int, n: int) -> tuple[float, float]:
+    scaling = rope.scaling
+    ratio = max(length_of(experiment, rope) / scaling.original_length, 1.0)
+    grown = 1.0 if n == 2 else (scaling.factor * ratio - scaling.factor + 1) ** (n / (n - 2))
+    return (rope.base * grown) ** (-2 * pair / n), 1.0
+
+
+def _yarn(experiment: Site, rope: Any, plain: float, pair: int, n: int) -> tuple[float, float]:
+    scaling = rope.scaling
+    ends = [
+        n * math.log(scaling.original_length / (2 * math.pi * beta)) / (2 * math.log(rope.base))
+        for beta in (scaling.beta_fast, scaling.beta_slow)
+    ]
+    low, high = max(math.floor(ends[0]), 0), min(math.ceil(ends[1]), n - 1)
+    share = min(max((pair - low) / ((high - low) or 0.001), 0.0), 1.0)
+    lengthened = scaling.attention_factor or 1 + math.log(scaling.factor) / 10
+    return (1 - share) * plain + share * plain / scaling.factor, lengthened
+
+
+def _llama3(experiment: Site, rope: Any, plain: float, pair: int, n: int) -> tuple[float, float]:
+    scaling = rope.scaling
+    wavelength = 2 * math.pi / plain
+    turns = scaling.original_length / wavelength
+    low_turns, high_turns = scaling.low_freq_factor, scaling.high_freq_factor
+    if turns < low_turns:
+        return plain / scaling.factor, 1.0
+    if turns > high_turns:
+        return plain, 1.0
+    smooth = (turns - low_turns) / (high_turns - low_turns)
+    return (1 - smooth) * plain / scaling.factor + smooth * plain, 1.0
+
+
+def _longrope(experiment: Site, rope: Any, plain: float, pair: int, n: int) -> tuple[float, float]:
+    scaling = rope.scaling
+    is_short = length_of(experiment, rope) <= scaling.original_length
+    divisors = scaling.short_factor if is_short else scaling.long_factor
+    lengthened = math.sqrt(1 + math.log(scaling.factor) / math.log(scaling.original_length))
+    divisor = divisors[pair] if pair < len(divisors) else 1.0
+    return plain / divisor, scaling.attention_factor or lengthened
+
+
+TURNING: dict[type, Callable[[Site, Any, float, int, int], tuple[float, float]]] = {
+    NoScaling: _plain,
+    LinearScaling: _linear,
+    DynamicNtk: _ntk,
+    Yarn: _yarn,
+    Llama3Scaling: _llama3,
+    LongRope: _longrope,
+}
+"""Each scaling by hand, of (site, RoPE, unscaled frequency, pair, rotated features); see `turning`."""
 
 
 def entry(table: Table, shape: tuple[int, int], row: int, column: int) -> float:

@@ -15,68 +15,70 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 RECIPES = dict(re.findall(r"### (.+?)\n\n(.*?)(?=\n##|\Z)", PAGE, re.S))
 
-CHECKERBOARD = {
+MASK = {
     "attnviz/core/masks.py": (
-        "\ndef strided(",
-        """
-def checkerboard(q_positions: Positions, k_positions: Positions, step: int) -> Blocked:
-    \"\"\"Seen are the keys at a distance that `step` divides.\"\"\"
+        (
+            r"\Z",
+            """
+
+def recipe(q_positions: Positions, k_positions: Positions, step: int) -> Blocked:
+    \"\"\"Visible are the keys at a distance that `step` divides.\"\"\"
     return (q_positions[:, None] - k_positions[None, :]) % step != 0
-
-
 """,
+        ),
     ),
     "attnviz/model/spec/parts.py": (
-        "\nclass Strided(",
-        """
-class Checkerboard(MaskKind, frozen=True, tag_field="kind", tag="checkerboard"):
+        (
+            r"^(?=OneMask = )",
+            """class RecipeMask(MaskKind, frozen=True, tag_field="kind", tag="recipe_mask"):
     \"\"\"A query sees the keys at an even distance.\"\"\"
 
-    where: ClassVar[str] = "masks.checkerboard."
+    where: ClassVar[str] = "masks.recipe_mask."
 
-    step: Annotated[Positive, Field("Checkerboard: step", "Distance between two visible keys")] = 2
+    step: Annotated[Positive, Field("Recipe: step", "Distance between two visible keys")] = 2
 
 
 """,
+        ),
+        (r"(?<=^OneMask = )(?!\()|(?<=^OneMask = \(\n)", "RecipeMask | "),
+        (r"(?<=^__all__ = \[\n)", '    "RecipeMask",\n'),
     ),
     "attnviz/model/explain/mask_reasons.py": (
-        "\ndef strided(",
-        """
-def checkerboard(mask: object, query: int, key: int) -> str:
-    return f"checkerboard: key {key} is {abs(query - key)} away from query {query}"
+        (
+            r"\Z",
+            """
 
-
+def recipe(mask: object, query: int, key: int) -> str:
+    return f"recipe: key {key} is {abs(query - key)} away from query {query}"
 """,
+        ),
     ),
     "attnviz/model/masks.py": (
-        "    MaskFamily(\n        Strided,",
-        """    MaskFamily(
-        Checkerboard,
-        N_("checkerboard"),
+        (
+            r"(?<=^MASKS: tuple\[MaskFamily, \.\.\.\] = \(\n)",
+            """    MaskFamily(
+        RecipeMask,
+        N_("recipe"),
         N_("A query attends to keys at an even distance"),
-        blocked=lambda mask, q, k: core.checkerboard(q, k, mask.step),
-        reason=reasons.checkerboard,
+        blocked=lambda mask, q, k: core.recipe(q, k, mask.step),
+        reason=reasons.recipe,
         looks_ahead=_always,
-        fresh=lambda experiment: Checkerboard(),
+        fresh=lambda experiment: RecipeMask(),
         is_pattern=True,
     ),
 """,
+        ),
+        (r"(?<=^from attnviz.model.spec.parts import \(\n)", "    RecipeMask,\n"),
     ),
     "attnviz/scripts/masks.py": (
-        "    Strided: _strided,\n",
-        '    Checkerboard: lambda mask, asked: f"(i - j) % {mask.step} != 0",\n',
+        (
+            r"(?<=^MASK_CODE: dict\[type, Callable\[\[Any, Asked\], str\]\] = \{\n)",
+            '    RecipeMask: lambda mask, asked: f"(i - j) % {mask.step} != 0",\n',
+        ),
+        (r"(?<=^from attnviz.model.spec.parts import \(\n)", "    RecipeMask,\n"),
     ),
 }
-"""By file: what the new lines stand before, and the lines."""
-NAMES = {
-    "attnviz/model/spec/parts.py": (
-        ("| Strided |", "| Strided | Checkerboard |"),
-        ('    "Causal",\n', '    "Causal",\n    "Checkerboard",\n'),
-    ),
-    "attnviz/model/masks.py": (("    Causal,\n", "    Causal,\n    Checkerboard,\n"),),
-    "attnviz/scripts/masks.py": (("    Causal,\n", "    Causal,\n    Checkerboard,\n"),),
-}
-"""By file: lists of names, and the same with the new one."""
+"""By file: places, as patterns that no other new row moves, and the lines to insert there."""
 
 USE = """
 import numpy as np
@@ -85,7 +87,7 @@ from attnviz import parts
 from attnviz.model.io.files import dumps, loads
 from attnviz.model.spec.document import Document
 
-experiment = attnviz.one_layer(tuple("abcde"), parts.SeededVectors(5, 8), masks=(parts.Checkerboard(),))
+experiment = attnviz.one_layer(tuple("abcde"), parts.SeededVectors(5, 8), masks=(parts.RecipeMask(),))
 weights = attnviz.run(experiment)["weights"][0]
 i = np.arange(5)
 assert ((weights == 0) == ((i[:, None] - i) % 2 == 1)).all(), weights
@@ -95,8 +97,8 @@ names = {}
 exec(attnviz.script(experiment), names)
 np.testing.assert_allclose(names["weights"][0], weights, atol=1e-6)
 from attnviz.model.masks import MASKS
-family = next(family for family in MASKS if family.tag == "checkerboard")
-assert "away from query 3" in family.reason(parts.Checkerboard(), 3, 2)
+family = next(family for family in MASKS if family.tag == "recipe_mask")
+assert "away from query 3" in family.reason(parts.RecipeMask(), 3, 2)
 
 from PySide6.QtWidgets import QApplication
 app = QApplication([])
@@ -104,39 +106,50 @@ from attnviz.gui.panels.table import PANELS
 from attnviz.gui.store import Store
 store = Store(Document(experiment))
 panel = next(row for row in PANELS if row.id == "mechanism").make(store)
-assert [w for w in panel.findChildren(object) if "checkerboard" in w.objectName()], "no tile"
-assert [w for w in panel.findChildren(object) if w.objectName() == "checkerboard_step_field"], "no number"
+assert [w for w in panel.findChildren(object) if "recipe_mask" in w.objectName()], "no tile"
+assert [w for w in panel.findChildren(object) if w.objectName() == "recipe_mask_step_field"], "no number"
 from attnviz.model.io.schema import document_schema
-assert document_schema()["$defs"]["Checkerboard"]["properties"]["step"]["title"] == "Checkerboard: step"
+assert document_schema()["$defs"]["RecipeMask"]["properties"]["step"]["title"] == "Recipe: step"
 try:
-    parts.Checkerboard(0)
+    parts.RecipeMask(0)
 except ValueError as error:
-    assert str(error).startswith("masks.checkerboard.step must be a whole number from 1"), error
+    assert str(error).startswith("masks.recipe_mask.step must be a whole number from 1"), error
 print("works")
 """
 
 
-DAMPED = {
+SCALING = {
+    "attnviz/core/positions.py": (
+        (
+            r"\Z",
+            """
+
+def recipe_scaling(frequencies: Floats, strength: float) -> Floats:
+    \"\"\"Every frequency divided by 1 + `strength`.\"\"\"
+    return frequencies / (1.0 + strength)
+""",
+        ),
+    ),
     "attnviz/model/spec/positions.py": (
         (
-            "class DynamicNtk(",
-            '''class Damped(Stretch, frozen=True, tag_field="kind", tag="damped"):
-    """Every frequency divided by 1 + `strength`."""
+            r"^(?=Scaling = )",
+            """class RecipeScaling(Stretch, frozen=True, tag_field="kind", tag="recipe_scaling"):
+    \"\"\"Every frequency divided by 1 + `strength`.\"\"\"
 
     where: ClassVar[str] = "position.scaling."
 
     strength: Annotated[float, Field(N_("Strength"), N_("Divides every frequency"), above=0)] = 1.0
 
 
-''',
+""",
         ),
-        (" | LongRope\n", " | Damped"),
-        ('    "Deberta",\n', '    "Damped",\n'),
+        (r"(?<=^Scaling = )(?!\()|(?<=^Scaling = \(\n)", "RecipeScaling | "),
+        (r"(?<=^__all__ = \[\n)", '    "RecipeScaling",\n'),
     ),
     "attnviz/model/scalings.py": (
         (
-            "# --- the table ---",
-            """def _damped_lines(pair: PairFrequency) -> tuple[Line, ...]:
+            r"^(?=SCALINGS: )",
+            """def _recipe_lines(pair: PairFrequency) -> tuple[Line, ...]:
     strength = pair.scaling.strength
     numbers = (*pair.times, *pair.powers, Text(" ÷ (1 + "), constant(strength, "strength"), Text(")"))
     return (pair.line(numbers, pair.multiplier * pair.plain / (1.0 + strength)),)
@@ -145,23 +158,25 @@ DAMPED = {
 """,
         ),
         (
-            "    ScalingRow(\n        LongRope,",
+            r"(?<=^SCALINGS: tuple\[ScalingRow, \.\.\.\] = \(\n)",
             """    ScalingRow(
-        Damped,
-        N_("damped"),
+        RecipeScaling,
+        N_("recipe"),
         N_("Divides every frequency by 1 + strength"),
-        types=("damped",),
-        fresh=lambda rotation: Damped(),
-        scale=lambda rotation, frequencies: frequencies / (1.0 + rotation.scaling.strength),
+        types=("recipe",),
+        dash=(9.0, 1.0),
+        fresh=lambda rotation: RecipeScaling(),
+        scale=lambda rotation, frequencies: recipe_scaling(frequencies, rotation.scaling.strength),
         code=lambda rotation, xp: ((f"frequency = frequency / (1 + {rotation.scaling.strength!r})", ""),),
-        lines=_damped_lines,
+        lines=_recipe_lines,
     ),
 """,
         ),
-        ("    DynamicNtk,\n", "    Damped,\n"),
+        (r"(?<=^from attnviz.core.positions import \(\n)", "    recipe_scaling,\n"),
+        (r"(?<=^from attnviz.model.spec.positions import \(\n)", "    RecipeScaling,\n"),
     ),
 }
-"""By file: what new lines stand before, and the lines."""
+"""By file, as `MASK`."""
 
 USE_OF_SCALING = """
 import numpy as np
@@ -180,7 +195,7 @@ def with_rope(rope):
     plain = attnviz.Experiment(tokens, vectors)
     from msgspec.structs import replace
     return alone(replace(at(plain, "layers.0.self"), position=rope, dtype="float64"))
-damped = with_rope(parts.Rope(scaling=parts.Damped(1.0)))
+damped = with_rope(parts.Rope(scaling=parts.RecipeScaling(1.0)))
 halved = with_rope(parts.Rope(scaling=parts.LinearScaling(2.0)))
 np.testing.assert_array_equal(attnviz.run(damped)["weights"], attnviz.run(halved)["weights"])
 assert loads(dumps(Document(damped))).experiment == damped
@@ -191,11 +206,11 @@ np.testing.assert_allclose(names["weights"], attnviz.run(damped)["weights"], ato
 site = attnviz.run(damped).only
 for line in explain(site, Cell("q_rotated", 3, 2, 0)).lines:
     np.testing.assert_allclose(line.value, line.recomputed, rtol=1e-9)
-assert "rope_damped" in {id_ for id_, _title, _site in candidates(at(damped, "layers.0.self"))}
-config = {"max_position_embeddings": 64, "rope_scaling": {"type": "damped", "strength": 0.5}}
-assert rotary.rope(config, 2).scaling == parts.Damped(0.5)
+assert "rope_recipe_scaling" in {id_ for id_, _title, _site in candidates(at(damped, "layers.0.self"))}
+config = {"max_position_embeddings": 64, "rope_scaling": {"type": "recipe", "strength": 0.5}}
+assert rotary.rope(config, 2).scaling == parts.RecipeScaling(0.5)
 try:
-    parts.Damped(0.0)
+    parts.RecipeScaling(0.0)
 except ValueError as error:
     assert str(error).startswith("position.scaling.strength must be"), error
 
@@ -203,18 +218,25 @@ from attnviz.gui.panels.mechanism.scaling import SCALING_FIELDS
 field = next(field for field in SCALING_FIELDS if field.name == "scaling_strength_field")
 site = at(damped, "layers.0.self")
 assert field.shown(site) and not field.shown(at(halved, "layers.0.self"))
-assert field.edit(site, 3.0).position.scaling == parts.Damped(3.0)
+assert field.edit(site, 3.0).position.scaling == parts.RecipeScaling(3.0)
 print("works")
 """
 
 
-def files_of(recipe: str) -> list[str]:
-    return re.findall(r"`((?:attnviz|tests|resources)/[\w./<>]*)`", RECIPES[recipe])
+def files_of(text: str) -> list[str]:
+    """The paths that a recipe names."""
+    return re.findall(r"(?<![\w/])((?:attnviz|tests|resources|docs)/[\w./<>]*[\w/>])", text)
+
+
+def steps_of(recipe: str) -> set[str]:
+    """The files of the package in the numbered steps of a recipe; the rest is for some cases only."""
+    steps = re.findall(r"^\d\. .*$", RECIPES[recipe], re.M)
+    return {file for file in files_of("\n".join(steps)) if file.startswith("attnviz/")}
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_a_recipe_names_files_that_exist(recipe: str) -> None:
-    named = [file for file in files_of(recipe) if "<" not in file]
+    named = [file for file in files_of(RECIPES[recipe]) if "<" not in file]
     assert named and [file for file in named if not (ROOT / file).exists()] == []
 
 
@@ -225,11 +247,16 @@ def copied(folder: Path) -> Path:
     return folder
 
 
-def rewritten(file: Path, old: str, new: str) -> None:
-    """Put `new` where `old` stands first."""
-    text = file.read_text(encoding="utf-8")
-    assert old in text, (file.name, old)
-    file.write_text(text.replace(old, new, 1), encoding="utf-8")
+def followed(folder: Path, recipe: dict[str, tuple[tuple[str, str], ...]]) -> None:
+    """Insert the lines of a recipe into the package in a folder."""
+    copied(folder)
+    for name, changes in recipe.items():
+        file = folder / name
+        text = file.read_text(encoding="utf-8")
+        for place, lines in changes:
+            assert len(re.findall(place, text, re.M)) == 1, (name, place)
+            text = re.sub(place, lambda _found, new=lines: new, text, count=1, flags=re.M)
+        file.write_text(text, encoding="utf-8")
 
 
 def works(folder: Path, program: str) -> None:
@@ -245,22 +272,15 @@ def works(folder: Path, program: str) -> None:
     assert done.stdout.strip().endswith("works"), done.stderr
 
 
-def test_a_mask_is_added_by_its_recipe(tmp_path: Path) -> None:
-    required = [file for file in files_of("A mask") if file.startswith("attnviz/")]
-    assert sorted(required) == sorted(CHECKERBOARD), "the recipe names other files than it takes"
-    copied(tmp_path)
-    for name, (anchor, lines) in CHECKERBOARD.items():
-        rewritten(tmp_path / name, anchor, lines + anchor.lstrip("\n"))
-        for before, after in NAMES.get(name, ()):
-            rewritten(tmp_path / name, before, after)
+def test_a_mask_is_added_by_its_recipe_in_five_files(tmp_path: Path) -> None:
+    assert steps_of("A mask") == set(MASK), "the recipe names other files than it takes"
+    assert len(MASK) <= 5
+    followed(tmp_path, MASK)
     works(tmp_path, USE)
 
 
-def test_a_scaling_is_added_by_its_recipe_in_two_files(tmp_path: Path) -> None:
-    required = [file for file in files_of("A RoPE scaling") if file.startswith("attnviz/")][:2]
-    assert sorted(required) == sorted(DAMPED) and len(DAMPED) == 2
-    copied(tmp_path)
-    for name, changes in DAMPED.items():
-        for anchor, lines in changes:
-            rewritten(tmp_path / name, anchor, lines + anchor)
+def test_a_scaling_is_added_by_its_recipe_in_three_files(tmp_path: Path) -> None:
+    assert steps_of("A RoPE scaling") == set(SCALING), "the recipe names other files than it takes"
+    assert len(SCALING) <= 3
+    followed(tmp_path, SCALING)
     works(tmp_path, USE_OF_SCALING)

@@ -9,7 +9,8 @@ dropped. A new language is a folder with a .po file that has a header, and a row
 
 An English text is the key of its translations, so rewording it by hand drops them. `--rename` rewords the
 messages that FILE lists, a JSON object {old: new}, in the source, in the tests, and in each catalogue, where
-the translations stay. A text inside an f-string is left for the hand. Needs Babel.
+the translations stay. A text inside an f-string is left for the hand. Lines become longer or shorter, so run
+`ruff format .` afterwards. Needs Babel.
 """
 
 from __future__ import annotations

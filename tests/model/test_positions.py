@@ -7,8 +7,10 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 from cases import POSITIONS as CASES
+from cases import experiment
 from experiments import sited, small
 from first_layer import with_fields
+from positions_by_hand import TURNING, turning
 
 from attnviz.engines.decode.decodable import CHANGES
 from attnviz.engines.decode.run import decode
@@ -17,7 +19,16 @@ from attnviz.engines.parity import parity
 from attnviz.engines.run import run
 from attnviz.model.edit import edits, switching
 from attnviz.model.io.files import dumps, load, loads, save
-from attnviz.model.positions import POSITIONS, added_rows, changes, learned_table, magnitude
+from attnviz.model.positions import (
+    POSITIONS,
+    added_rows,
+    changes,
+    learned_table,
+    magnitude,
+    pair_frequencies,
+    rope_of,
+    rotated_features,
+)
 from attnviz.model.scalings import SCALINGS
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.experiment import one_layer
@@ -59,6 +70,22 @@ def test_every_kind_has_its_examples_in_the_tests() -> None:
     assert {type(position) for position in CASES.values()} == {row.record for row in POSITIONS}
     turned = [position for position in CASES.values() if isinstance(position, Rope)]
     assert {type(position.scaling) for position in turned} == {row.record for row in SCALINGS}
+
+
+def test_every_scaling_is_worked_out_by_hand() -> None:
+    assert set(TURNING) == {row.record for row in SCALINGS}
+
+
+@pytest.mark.parametrize("name", [name for name, row in CASES.items() if isinstance(row, Rope)])
+def test_the_frequencies_are_those_by_hand(name: str) -> None:
+    site = sited(experiment(position=name))
+    rope, rotated = rope_of(site), rotated_features(site)
+    n = rotated.stop - rotated.start
+    dials = rope.multipliers + (1.0,) * (n // 2 - len(rope.multipliers))
+    for pair, (frequency, dial) in enumerate(zip(pair_frequencies(site), dials, strict=True)):
+        by_hand, lengthened = turning(site, rope, pair, n)
+        assert frequency == pytest.approx(by_hand * dial, rel=1e-12)
+        assert magnitude(rope) == pytest.approx(lengthened, rel=1e-12)
 
 
 def test_the_tables_are_the_unions() -> None:
