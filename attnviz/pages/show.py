@@ -9,6 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from attnviz.errors import FieldError, among
+from attnviz.i18n import _
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.trace import Trace
@@ -29,7 +30,9 @@ class Shown:
         # A frame keeps the notebook's styles and scripts apart from the page's.
         source = escape(self.html, quote=True)
         style = f"width: 100%; height: {self.height}px; border: 0"
-        return f'<iframe srcdoc="{source}" style="{style}" sandbox="allow-scripts"></iframe>'
+        # A notebook that is not trusted drops the frame and keeps the text in it, which no browser shows.
+        said = _("The picture runs in the browser: trust this notebook to see it.")
+        return f'<iframe srcdoc="{source}" style="{style}" sandbox="allow-scripts">{said}</iframe>'
 
 
 def show(
