@@ -71,7 +71,7 @@ KINDS = (
     ),
     Kind("distance", N_("Gradient over distance"), _CURVE, draw_distance, of_values=True),
     Kind("depth", N_("Gradient over depth"), _CURVE, draw_depth, of_values=True),
-    Kind("norms", N_("Gradient and the place of the norms"), _CURVE, draw_norms, of_values=True),
+    Kind("norms", N_("Gradient and norm placement"), _CURVE, draw_norms, of_values=True),
     Kind("cost", N_("Cost curves"), ("grey",), draw_cost, of_values=True),
     Kind(
         "comparison",

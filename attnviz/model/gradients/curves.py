@@ -206,13 +206,13 @@ CURVES: tuple[GradientCurve, ...] = (
         "norms",
         N_("Norms"),
         N_("The gradient by the matrices of each layer, with norms before and after the sublayers"),
-        N_("Gradient and the place of the norms"),
+        N_("Gradient and norm placement"),
         N_("layer"),
         N_("norm of ∂L/∂W_down"),
         N_(
-            "Norm of the gradient by W_down of each of 12 layers when training begins, {stacks} stacks over "
-            "{tokens} tokens: solid pre-norm, dashed post-norm. By the last one post-norm does not depend on "
-            "the number L of layers, pre-norm falls as 1 ÷ √L."
+            "Norm of the gradient by W_down of each of 12 layers when training begins, {stacks} "
+            "stacks over {tokens} tokens: solid pre-norm, dashed post-norm. In the last layer, "
+            "post-norm does not depend on the number L of layers, and pre-norm falls as 1 ÷ √L."
         ),
         (
             Line(N_("pre-norm"), lambda: gradient_by_layer(True), True),

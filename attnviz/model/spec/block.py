@@ -350,7 +350,7 @@ class Classes(Value, frozen=True):
     ] = True
 
     def check(self) -> None:
-        require(bool(self.labels), f"{self.where}labels", [], must_be("a list of one class or more"))
+        require(bool(self.labels), f"{self.where}labels", [], must_be("a list of at least one class"))
 
 
 class Vocabulary(Value, frozen=True):
@@ -390,7 +390,7 @@ class Vocabulary(Value, frozen=True):
         Field(N_("Transform"), N_("A linear map, an activation and a norm before the vocabulary")),
     ] = None
     classes: Annotated[
-        Classes | None, Field(N_("Classes"), N_("Classes of a classifier, in the place of the tokens"))
+        Classes | None, Field(N_("Classes"), N_("Classes of a classifier, in place of the tokens"))
     ] = None
 
     def check(self) -> None:

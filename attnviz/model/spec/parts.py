@@ -632,7 +632,7 @@ class Dropout(Value, frozen=True):
     ] = 0.0
     seed: Annotated[Seed, Field(N_("Seed"), N_("Selects the dropped numbers"), is_seed=True, when=_drops)] = 0
     rescale: Annotated[
-        bool, Field(N_("Survivors ÷ (1 − p)"), N_("Keeps the expected sum as it was"), when=_drops)
+        bool, Field(N_("Survivors ÷ (1 − p)"), N_("Keeps the expected sum unchanged"), when=_drops)
     ] = True
     training: Annotated[bool, Field(N_("Training"), N_("Drops numbers, as in training"), when=_drops)] = True
 

@@ -32,7 +32,7 @@ def find(data: bytes) -> bytes | None:
             with file.open(_MEMBER) as stream:
                 return _text(stream)
     except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError):
-        raise InputError(Message("The file must be whole and hold arrays of NumPy (NPZ).")) from None
+        raise InputError(Message("The file must be complete and contain NumPy arrays (NPZ).")) from None
 
 
 def _text(stream: IO[bytes]) -> bytes:

@@ -75,7 +75,7 @@ def _beside(path: Path) -> Record:
     place = csvw.place(path)
     if not place.is_file():
         raise InputError(
-            Message("The document of a table stands beside it in {file}, which must exist.", file=place.name)
+            Message("The file {file} must exist beside the table: it contains the document.", file=place.name)
         )
     return _unpacked(csvw.find(_read(place)))
 

@@ -126,7 +126,7 @@ def crafted(**arrays: Any) -> bytes:
 @pytest.mark.parametrize(
     ("data", "sentence"),
     [
-        (b"PK\3\4", "must be whole and hold arrays of NumPy"),
+        (b"PK\3\4", "must be complete and contain NumPy arrays"),
         (crafted(values=np.eye(2)), "must contain a document"),
         (crafted(attnviz=np.eye(2)), "it is damaged"),
         (crafted(attnviz=np.array([b"a", b"b"])), "it is damaged"),
