@@ -258,7 +258,7 @@ def test_contributions_add_up_to_the_logit(both: tuple[Reference, Experiment]) -
 
 
 def test_contributions_are_those_after_the_residual_dropout(both: tuple[Reference, Experiment]) -> None:
-    """What is dropped adds nothing: the parts still sum to the logit, which another one is."""
+    """A dropped part adds nothing: the parts still sum to the logit, which is another one."""
     _reference, experiment = both
     layers = tuple(
         replace(layer, block=replace(layer.block, dropout=Dropout(0.4, seed))) if layer.block else layer

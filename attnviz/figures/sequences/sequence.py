@@ -56,7 +56,7 @@ class Sequence:
 
     @cached_property
     def _between(self) -> str:
-        """What divides every title from its label: one of them is too long for a line, or none is."""
+        """The separator of every title and its label: a line break if one of them is too long for a line."""
         drawings = [self._drawing(frame) for frame in self.frames]  # every one widens the shared ends
         labels = [frame.label for frame in self.frames]
         with drawing():
