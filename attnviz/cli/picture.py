@@ -47,8 +47,7 @@ def add_picture(command: ArgumentParser) -> None:
     query = _("one query, 0 the first; with lines also all (default: the view's)")
     command.add_argument("--query", metavar="N|all", help=query)
     command.add_argument(
-        "--key", metavar="N", help=_("the key of the pair, 0 the first, in a picture of a query and "
-                                     "a key")
+        "--key", metavar="N", help=_("the key of the pair, 0 the first, in a picture of a query and a key")
     )
     step = _("the step of a decoding, 0 the first (default: the view's)")
     command.add_argument("--step", metavar="N", help=step)
