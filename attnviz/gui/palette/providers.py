@@ -163,10 +163,11 @@ def _mechanism(window: Window) -> Iterator[Entry]:
         for term in section.terms():
             if term.widget is section.header or not term.widget.isVisibleTo(section.content):
                 continue
-            name = term.widget.accessibleName() or _(term.names[0])
+            name = term.widget.accessibleName() or (_(term.names[0]) if term.names[0] else "")
+            heading = _(section.heading)
             yield Entry(
                 f"control:{section.id}:{term.widget.objectName()}",
-                f"{_(section.heading)}: {name}",
+                f"{heading}: {name}" if name else heading,  # the row of kinds has the section's name
                 partial(_bring, window, term.widget),
                 tuple(text for message in term.texts for text in in_every_language(message)),
             )

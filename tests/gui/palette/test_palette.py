@@ -131,6 +131,7 @@ def test_every_line_has_words_and_is_found_by_both_languages(desk: Desk, languag
     set_language(language)
     for entry in entries:
         assert entry.text and entry.kind and entry.key
+        assert not entry.text.rstrip().endswith((":", "：")), "a control without a name has its section's"
     for row in ACTIONS:
         if desk.window.commands[row.id].isEnabled() and row.id != "palette":
             entry = next(entry for entry in entries if entry.key == f"action:{row.id}")
