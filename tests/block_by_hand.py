@@ -198,10 +198,11 @@ def before_vocabulary(experiment: Site, cell: Cell, read: Any) -> float:
     assert experiment.vocabulary is not None
     transform, d_model = experiment.vocabulary.transform, experiment.d_model
     assert transform is not None
+    features = d_model if experiment.vocabulary.classes else experiment.vocabulary.embedding.shape[1]
     if cell.stage == "transform_hidden":
         return activated(transform.activation, read("transform", 0, cell.row, cell.column))
-    weights = matrix(transform.weights, (d_model, d_model))[:, cell.column].tolist()
-    added = entry_of(transform.bias, d_model, cell.column, 0.0)
+    weights = matrix(transform.weights, (d_model, features))[:, cell.column].tolist()
+    added = entry_of(transform.bias, features, cell.column, 0.0)
     return dot(read.row(read.stages[0], 0, cell.row), weights) + added
 
 
@@ -214,6 +215,15 @@ def known_logit(experiment: Site, cell: Cell, read: Any) -> float:
     value = dot(read.row(read.stages[0], 0, cell.row), column.tolist())
     value = known.logit_scale * (value + entry_of(known.bias, known.n_logits, cell.column, 0.0))
     return value if known.cap is None else known.cap * math.tanh(value / known.cap)
+
+
+def widened(experiment: Site, cell: Cell, read: Any) -> float:
+    """x W_X + b_X: Lan et al. 2020, section 3.1."""
+    projection = experiment.embedding_projection
+    assert projection is not None
+    row = read.row(read.stages[0], 0, cell.row)
+    weights = matrix(projection.weights, (len(row), projection.d_model))[:, cell.column].tolist()
+    return dot(row, weights) + entry_of(projection.bias, projection.d_model, cell.column, 0.0)
 
 
 def comes_from(trace: Trace, name: str) -> dict[str, str]:

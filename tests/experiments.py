@@ -12,7 +12,15 @@ from attnviz.model import normalisers, qk_norms
 from attnviz.model.sites.sites import main_site, site_names
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.attention import Attention, Layer
-from attnviz.model.spec.block import Block, Classes, FeedForward, Norm, Transform, Vocabulary
+from attnviz.model.spec.block import (
+    Block,
+    Classes,
+    EmbeddingProjection,
+    FeedForward,
+    Norm,
+    Transform,
+    Vocabulary,
+)
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.experts import Experts
 from attnviz.model.spec.latent import LATENT_ROLES, Latent
@@ -305,6 +313,24 @@ SPREAD: dict[str, Experiment] = {
         ),
         readout="vocabulary",
     ),
+    "narrow embedding": small(
+        embedding_norm=Norm("layer", 0.1, DrawnRow(1), DrawnRow(2)),
+        embedding_projection=EmbeddingProjection(4, Seeded(3), DrawnRow(4)),
+        position=Learned(7, 1),
+        vocabulary=Vocabulary(
+            ("a", "b", "c"),
+            Matrix([[0.1 * f - t for f in range(6)] for t in range(3)]),
+            bias=DrawnRow(3),
+            transform=Transform(Seeded(5), DrawnRow(6), norm=Norm("rms", gain=DrawnRow(7))),
+        ),
+        readout="vocabulary",
+    ),
+    "wide embedding": small(
+        embedding_projection=EmbeddingProjection(3, Seeded(3)),
+        position=Sinusoidal(100.0),
+        block=block("pre"),
+        readout="none",
+    ),
     "transform that passes on": small(
         vocabulary=Vocabulary(
             ("a", "b"),
@@ -378,8 +404,12 @@ SPREAD: dict[str, Experiment] = {
 }
 
 
-DECODED = {name: one for name, one in SPREAD.items() if one.vocabulary is None or not one.vocabulary.classes}
-"""Those whose tokens can be generated: classifiers generate none."""
+DECODED = {
+    name: one
+    for name, one in SPREAD.items()
+    if (one.d_model == one.d_embedding if one.vocabulary is None else one.vocabulary.classes is None)
+}
+"""Those whose tokens can be generated: no classifiers, and none that lack a read-out and cannot have one."""
 
 ENCODER_BLOCK = Block(feed_forward=FeedForward(3, "gelu"), norm_2=Norm("rms"))
 

@@ -66,6 +66,7 @@ CLASS_HEADS: tuple[ClassHead, ...] = (
     ClassHead(TOKENS, "score", "each"),
     ClassHead(TOKENS, "qa_outputs", "each"),
     ClassHead(TEXTS, "classifier", "first", ("bert",), "bert.pooler.dense"),
+    ClassHead(TEXTS, "classifier", "first", ("albert",), "albert.pooler"),
     ClassHead(TEXTS, "cls.seq_relationship", "first", ("bert",), "bert.pooler.dense"),
     ClassHead(TEXTS, "classifier.out_proj", "first", _ROBERTA, "classifier.dense"),
     ClassHead(TEXTS, "classifier.out_proj", "first", ("electra",), "classifier.dense", _always("gelu")),

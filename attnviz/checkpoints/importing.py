@@ -352,6 +352,9 @@ def _check_layers(sizes: Sizes, checkpoint: Checkpoint) -> None:
         raise FieldError("num_hidden_layers", count, at_most)
 
 
+AROUND = ("embedding_norm", "embedding_projection", "final_norm", "encoder_norm", "encoder_embedding_norm")
+"""Parts before and after the layers that an experiment and an `Around` both have."""
+
 OF_A_LAYER = frozenset(Layer.__struct_fields__)
 
 
@@ -403,10 +406,10 @@ def _experiment(
     tokens, vectors = sequence("layers", text, "ids")
     if attention_only:
         fields: dict[str, Any] = {"layers": main_layers(_attention_alone(found.layers[0]))}
-        fields["embedding_norm"] = around.embedding_norm
+        fields |= {name: getattr(around, name) for name in ("embedding_norm", "embedding_projection")}
         return Experiment(tokens, vectors, **filled_fields(fields, common))
     fields = {"layers": main_layers(*found.layers)}
-    for name in ("embedding_norm", "final_norm", "encoder_norm", "encoder_embedding_norm"):
+    for name in AROUND:
         fields[name] = getattr(around, name)
     if found.encoder:
         fields["memory"] = Memory(*sequence("encoder", memory, "memory_ids"))

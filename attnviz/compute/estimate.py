@@ -12,9 +12,10 @@ from attnviz.engines.decode.decodable import causal_experiment, encoder_of
 from attnviz.engines.flops import site_flops
 from attnviz.errors import Message, verbatim
 from attnviz.i18n import _
-from attnviz.model.operands.matrices import is_identity, output_tokens
+from attnviz.model.operands.matrices import is_identity, output_tokens, transform_shape
 from attnviz.model.positions import changes
 from attnviz.model.sites.sites import at, site_names
+from attnviz.model.sites.stages import begins
 from attnviz.model.spec.block import NORMS
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import ROLES
@@ -148,6 +149,11 @@ def _further(site: Site, n: int, m: int, itemsize: int) -> Iterator[EstimateLine
         formula = _("{keys} keys × {d_latent} features × {itemsize} bytes")
         value = m * d_latent * itemsize
         yield EstimateLine(_("latents"), formula.format(d_latent=d_latent, **numbers), value)
+    embedded = _rows_of_embedding(site)
+    if embedded:
+        formula = _("{count} × {queries} queries × {features} features × {itemsize} bytes")
+        text = formula.format(count=embedded, **numbers | {"features": site.d_embedding})
+        yield EstimateLine(_("token vectors"), text, embedded * n * site.d_embedding * itemsize)
     rows = _rows_of_block(site)
     if rows:
         formula = _("{count} × {queries} queries × {features} features × {itemsize} bytes")
@@ -173,8 +179,9 @@ def _further(site: Site, n: int, m: int, itemsize: int) -> Iterator[EstimateLine
     rows = _rows_of_transform(site)
     if rows:
         formula = _("{count} × {queries} queries × {features} features × {itemsize} bytes")
-        value = rows * n * site.d_model * itemsize
-        yield EstimateLine(_("transform"), formula.format(count=rows, **numbers), value)
+        features = transform_shape(site)[1]
+        text = formula.format(count=rows, **numbers | {"features": features})
+        yield EstimateLine(_("transform"), text, rows * n * features * itemsize)
 
 
 def _lies_in_file(site: Site) -> bool:
@@ -193,9 +200,12 @@ def _weights(site: Site) -> int:
     if ffn is not None:
         shapes += [ffn.shape(role, site.d_model) for role in ffn.roles]
     if site.readout != "none":
-        shapes.append((len(output_tokens(site)), site.d_model))
+        known, columns = site.vocabulary, len(output_tokens(site))
+        shapes.append((site.d_model if known is None else known.logit_features(site.d_model), columns))
     if _rows_of_transform(site):
-        shapes.append((site.d_model, site.d_model))
+        shapes.append(transform_shape(site))
+    if begins(site) and site.embedding_projection is not None:
+        shapes.append((site.d_embedding, site.d_model))
     return sum(rows * columns for rows, columns in shapes)
 
 
@@ -207,11 +217,19 @@ def _rows_of_transform(site: Site) -> int:
     return 2 + (known.transform.norm is not None)
 
 
+def _rows_of_embedding(site: Site) -> int:
+    """Number of arrays of token vectors before they are projected to the features of the layers."""
+    if site.embedding_projection is None or not begins(site):
+        return 0
+    return 1 + (changes(site.position) == "vectors") + (site.embedding_norm is not None)
+
+
 def _rows_of_block(site: Site) -> int:
     """Number of (query, d_model) arrays that a site stores besides its input and the attention's output."""
     block = site.block
-    rows = sum(norm is not None for norm in (site.embedding_norm, site.final_norm))
-    rows += changes(site.position) == "vectors"
+    rows = int(site.final_norm is not None)
+    if not _rows_of_embedding(site):
+        rows += (site.embedding_norm is not None) + (changes(site.position) == "vectors")
     if block is None:
         return rows
     has_ffn = block.feed_forward is not None

@@ -238,7 +238,7 @@ ACTIVATIONS: tuple[Activation, ...] = (
         _quick_gelu,
         _d_quick_gelu,
     ),
-    Activation("tanh", "tanh", "tanh(z)", N_("The pooler of BERT (Devlin et al. 2019)"), _tanh, _d_tanh),
+    Activation("tanh", N_("tanh"), "tanh(z)", N_("The pooler of BERT (Devlin et al. 2019)"), _tanh, _d_tanh),
 )
 
 ACTIVATION_BY_ID = {row.id: row for row in ACTIVATIONS}

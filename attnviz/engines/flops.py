@@ -18,7 +18,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from attnviz.model.operands.matrices import is_identity, output_tokens
+from attnviz.model.operands.matrices import is_identity, output_tokens, transform_shape
+from attnviz.model.sites.stages import begins
 from attnviz.model.spec.block import NORMS, FeedForward, Norm
 from attnviz.model.spec.latent import LatentRole
 from attnviz.model.spec.parts import Identity, Role
@@ -61,7 +62,9 @@ def site_flops(site: Site) -> SiteFlops:
     heads, d_model = site.heads, site.d_model
     readout = 0
     if site.readout != "none":
-        readout = (2 * d_model + SOFTMAX_FLOPS) * len(output_tokens(site)) + _transform(site)
+        known = site.vocabulary
+        read = d_model if known is None else known.logit_features(d_model)
+        readout = (2 * read + SOFTMAX_FLOPS) * len(output_tokens(site)) + _transform(site)
     roles: tuple[Role, Role] = ("key", "value")
     per_projected = sum(_projection(site, role) for role in roles)
     if site.latent is not None:
@@ -78,8 +81,10 @@ def site_flops(site: Site) -> SiteFlops:
 
 def around(site: Site) -> int:
     """FLOPs of one token in everything around a site's attention: norms, residuals, feed-forward layer."""
-    norms = [site.embedding_norm, site.final_norm]
-    flops = 0
+    norms, widened = [site.final_norm], site.embedding_projection
+    flops = _normed(site.embedding_norm, site.d_embedding)
+    if widened is not None and begins(site):
+        flops += 2 * site.d_embedding * site.d_model + (widened.bias is not None) * site.d_model
     if site.block is not None:
         norms += [getattr(site.block, name) for name in NORMS]
         ffn = site.block.feed_forward
@@ -119,12 +124,13 @@ def _latent_product(site: Site, role: LatentRole) -> int:
 
 def _transform(site: Site) -> int:
     """FLOPs of one token in the transform before a vocabulary's matrix."""
-    known, d_model = site.vocabulary, site.d_model
+    known = site.vocabulary
     if site.readout != "vocabulary" or known is None or known.transform is None:
         return 0
     transform = known.transform
-    product = 0 if isinstance(transform.weights, Identity) else 2 * d_model**2
-    return product + d_model * (1 + (transform.bias is not None)) + _normed(transform.norm, d_model)
+    rows, columns = transform_shape(site)
+    product = 0 if rows == columns and isinstance(transform.weights, Identity) else 2 * rows * columns
+    return product + columns * (1 + (transform.bias is not None)) + _normed(transform.norm, columns)
 
 
 def _normed(norm: Norm | None, features: int) -> int:

@@ -174,6 +174,7 @@ class Operands:
     vectors: Array | None
     added: Callable[[Ints], NDArray[np.float64]] | None
     embedding_norm: Norm | None
+    embedding_projection: Linear | None
     memory: Array | None
     latent: Latent | None
     query: Linear

@@ -39,6 +39,9 @@ def enter(
     if operands.added is not None:
         features.add("x", x + engine.asarray(operands.added(positions)))
     add_norm(engine, features, "x_normed", operands.embedding_norm, features.order[-1])
+    widened = operands.embedding_projection
+    if widened is not None:
+        features.add("x_projected", linear(engine, features.tf[features.order[-1]], widened))
     before_attention(engine, operands.block, features)
     return features
 

@@ -23,11 +23,13 @@ from attnviz.model.memo import WeakMemo
 from attnviz.model.normalisers import NORMALISER_BY_ID
 from attnviz.model.operands.dropout import feature_factors, weight_factors
 from attnviz.model.operands.matrices import (
+    embedding_projection_array,
     feed_forward_array,
     latent_array,
     projection_array,
     sinks_array,
     transform_array,
+    transform_shape,
     unembedding_array,
     vectors_array,
     vocabulary,
@@ -71,8 +73,9 @@ def resolve(engine: Engine, site: Site) -> Operands:
     add = positions.row_of(site.position).added
     return Operands(
         vectors=engine.asarray(vectors_array(site.vectors)) if begins(site) else None,
-        added=None if add is None else partial(add, site.position, site.d_model),
-        embedding_norm=_norm(engine, site.embedding_norm, site.d_model),
+        added=None if add is None else partial(add, site.position, site.d_embedding),
+        embedding_norm=_norm(engine, site.embedding_norm, site.d_embedding),
+        embedding_projection=_embedding_projection(engine, site),
         memory=None if memory is None else engine.asarray(vectors_array(memory.vectors)),
         latent=None if site.latent is None else _latent(engine, site, site.latent),
         query=_projection(engine, site, "query"),
@@ -137,6 +140,14 @@ def _projection(engine: Engine, site: Site, role: Role) -> Linear:
     source = source if to is None else getattr(site.projections, to)
     transposes = to is not None and is_transposed(role, to)
     return _linear(engine, source, site.projection_shape(role), matrix, bias, transposes)
+
+
+def _embedding_projection(engine: Engine, site: Site) -> Linear | None:
+    widened = site.embedding_projection
+    if widened is None or not begins(site):
+        return None
+    shape = site.d_embedding, site.d_model
+    return _linear(engine, widened.weights, shape, partial(embedding_projection_array, site), widened.bias)
 
 
 def _head_norm(engine: Engine, site: Site, gain: str) -> operands.Norm | None:
@@ -244,14 +255,14 @@ def _readout(engine: Engine, site: Site) -> operands.Readout | None:
         return operands.Readout(None, Linear(engine.xp.matrix_transpose(vectors)))
     given, is_tied = known.transform, known.unembedding is None
     own = known.embedding if known.unembedding is None else known.unembedding
-    transform = None if given is None else _transform(engine, given, site.d_model)
+    transform = None if given is None else _transform(engine, given, site)
     row = _row(engine, known.bias, known.n_logits)
     logits = _matrix(engine, own, partial(unembedding_array, known), row, transposes=is_tied)
     with_softmax = known.classes is None or known.classes.distribution
     return operands.Readout(transform, logits, known.logit_scale, known.cap, with_softmax)
 
 
-def _transform(engine: Engine, transform: Transform, d_model: int) -> operands.Transform:
-    matrix = partial(transform_array, transform, d_model)
-    linear = _linear(engine, transform.weights, (d_model, d_model), matrix, transform.bias)
-    return operands.Transform(linear, transform.activation, _norm(engine, transform.norm, d_model))
+def _transform(engine: Engine, transform: Transform, site: Site) -> operands.Transform:
+    shape, matrix = transform_shape(site), partial(transform_array, site)
+    linear = _linear(engine, transform.weights, shape, matrix, transform.bias)
+    return operands.Transform(linear, transform.activation, _norm(engine, transform.norm, shape[1]))

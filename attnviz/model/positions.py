@@ -126,7 +126,7 @@ def added_rows(site: Site, positions: Ints) -> Floats | None:
     d_model); else None.
     """
     added = row_of(site.position).added
-    return None if added is None else added(site.position, site.d_model, positions)
+    return None if added is None else added(site.position, site.d_embedding, positions)
 
 
 def _waves(position: Sinusoidal, d_model: int, positions: Ints) -> Floats:

@@ -102,7 +102,7 @@ _KF: tuple[Axis, ...] = ("key", "feature")
 _QV: tuple[Axis, ...] = ("query", "vocabulary")
 _QE: tuple[Axis, ...] = ("query", "expert")
 
-SITE_INPUTS = ("x_normed", "x", "layer_input", "tokens_embedded")
+SITE_INPUTS = ("x_projected", "x_normed", "x", "layer_input", "tokens_embedded")
 """Input stages of a site, latest form first: the first residual connection adds the last existing one."""
 
 _X = ("norm_1", *SITE_INPUTS)
@@ -138,6 +138,16 @@ STAGES: tuple[Stage, ...] = (
         N_("norm"),
         (("x", "tokens_embedded"),),
         "row",
+        symbols=("x",),
+    ),
+    Stage(
+        "x_projected",
+        _TF,
+        N_("x projected"),
+        "x W_X",
+        "×W_X",
+        (("x_normed", "x", "tokens_embedded"),),
+        "projection",
         symbols=("x",),
     ),
     Stage(
@@ -542,6 +552,12 @@ LATENT_STAGES = ("q_latent", "q_latent_normed", "latent_projected", "latent", "r
 
 HIDDEN_STAGES = ("ffn_gate", "ffn_up", "ffn_hidden", "ffn_routed")
 """Stages whose features are the feed-forward layer's own, all of its `width`."""
+
+EMBEDDED_STAGES = ("tokens_embedded", "x", "x_normed")
+"""Stages of token vectors, before a projection of them to the features of the layers."""
+
+TRANSFORM_STAGES = ("transform", "transform_hidden", "transform_normed")
+"""Stages between the output and the logits."""
 
 STAGE_BY_ID = {stage.id: stage for stage in STAGES}
 

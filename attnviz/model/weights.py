@@ -16,7 +16,14 @@ from numpy.typing import NDArray
 
 from attnviz.model.explain.formulas.block import experts_of
 from attnviz.model.operands.latent import latent_width
-from attnviz.model.operands.matrices import feed_forward_array, latent_array, projection_array, table_array
+from attnviz.model.operands.matrices import (
+    embedding_projection_array,
+    feed_forward_array,
+    latent_array,
+    projection_array,
+    table_array,
+)
+from attnviz.model.sites.stages import begins
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import FEED_FORWARD_ROLES, NORMS, FeedForwardRole
 from attnviz.model.spec.latent import LatentRole
@@ -88,6 +95,20 @@ class _OfAttention(_Projected):
         return None if is_unused else super().source(attention)
 
 
+class _BiasOfFirst(Weight):
+    """A row of the projection of token vectors, which the first site of a stack has."""
+
+    def source(self, attention: Site) -> Any:
+        return super().source(attention) if begins(attention) else None
+
+
+class _OfFirst(_Projected):
+    """The matrix of that projection."""
+
+    def source(self, attention: Site) -> Any:
+        return super().source(attention) if begins(attention) else None
+
+
 class _OfLatent(_Projected):
     """A matrix of a latent, where the latent uses it."""
 
@@ -124,7 +145,7 @@ def _row(path: str, symbol: str, stage: str, features: Callable[[Site], int]) ->
 def _table(name: str, symbol: str, kind: type) -> Weight:
     def make(e: Site) -> Array:
         position = e.position
-        shape = position.table_shapes(e.d_model, e.heads.n_heads, e.heads.d_head)[name]
+        shape = position.table_shapes(e.d_for(position), e.heads.n_heads, e.heads.d_head)[name]
         return table_array(getattr(position, name), shape)
 
     return _OfPosition(f"position.{name}", symbol, "", make, kind)
@@ -173,6 +194,11 @@ def _d_model(e: Site) -> int:
     return e.d_model
 
 
+def _widening_bias(e: Site) -> Array:
+    assert e.embedding_projection is not None and e.embedding_projection.bias is not None
+    return row_array(e.embedding_projection.bias, e.d_model)[None, :]
+
+
 def _gain_width(name: str) -> Callable[[Site], int]:
     return lambda e: e.heads.d_head if e.qk_norm is None else e.qk_norm.gain_widths(e.heads)[name]
 
@@ -214,8 +240,15 @@ WEIGHTS: tuple[Weight, ...] = (
         for role, stage in _HIDDEN.items()
     ),
     _row("block.feed_forward.experts.correction", "b_choice", "routing", lambda e: experts_of(e).n),
-    _row("embedding_norm.gain", "γ x", "x_normed", _d_model),
-    _row("embedding_norm.bias", "β x", "x_normed", _d_model),
+    _row("embedding_norm.gain", "γ x", "x_normed", lambda e: e.d_embedding),
+    _row("embedding_norm.bias", "β x", "x_normed", lambda e: e.d_embedding),
+    _OfFirst("embedding_projection.weights", "W_X", "x_projected", embedding_projection_array),
+    _BiasOfFirst(
+        "embedding_projection.bias",
+        "b_X",
+        "x_projected",
+        _widening_bias,
+    ),
     _row("final_norm.gain", "γ output", "output", _d_model),
     _row("final_norm.bias", "β output", "output", _d_model),
 )

@@ -32,7 +32,7 @@ SLOPES = N_("slope of each head")
 
 def _waves(asked: Asked, positions: str, base: float, name: str) -> None:
     """Define sines and cosines of positions, (position, d_model): even features sines, odd ones cosines."""
-    xp, d_model = asked.xp, asked.site.d_model
+    xp, d_model = asked.xp, asked.site.d_for(asked.site.position)
     pairs = (d_model + 1) // 2
     cut = f"[:, :{d_model}]" if d_model % 2 else ""
     stacked = f"{xp}.stack(({xp}.sin(angle), {xp}.cos(angle)), {asked.library.axis}=-1)"
@@ -57,7 +57,7 @@ def _sinusoidal(position: Any, asked: Asked) -> Code:
 def _learned(position: Any, asked: Asked) -> Code:
     (read,) = asked.reads
     site, start = asked.site, position.start
-    given(asked, "P", position.table, (position.length, site.d_model))
+    given(asked, "P", position.table, (position.length, site.d_embedding))
     return asked.done(f"x = {read} + P[{start}:{start + site.n_queries}]")
 
 

@@ -9,7 +9,7 @@ from attnviz.i18n import N_, _
 from attnviz.model.explain.formulas.block import norm_at, transform_of
 from attnviz.model.explain.formulas.stages import stage_axes, stage_formula
 from attnviz.model.operands.latent import PRODUCT_OF_STAGE, latent_of
-from attnviz.model.operands.matrices import vocabulary
+from attnviz.model.operands.matrices import transform_shape, vocabulary
 from attnviz.model.sites.stages import site_stages, stage_shape
 from attnviz.model.spec.block import FeedForward, Norm
 from attnviz.model.spec.parts import Role
@@ -150,6 +150,14 @@ def _qk_norm(asked: Asked) -> Code:
     return asked.done(f"{asked.stage} = {made}")
 
 
+def _widened(asked: Asked) -> Code:
+    site, widened = asked.site, asked.site.embedding_projection
+    assert widened is not None
+    shape, bias = (site.d_embedding, site.d_model), ("b_X", widened.bias)
+    made = linear(asked, asked.reads[0], "W_X", widened.weights, shape, bias)
+    return asked.done(f"x_projected = {made}")
+
+
 # --- after the mixture -----------------------------------------------------------------------------
 
 
@@ -199,9 +207,8 @@ def _ffn_hidden(asked: Asked) -> Code:
 
 
 def _transform(asked: Asked) -> Code:
-    transform, width = transform_of(asked.site), asked.site.d_model
-    bias = "b_T", transform.bias
-    made = linear(asked, asked.reads[0], "W_T", transform.weights, (width, width), bias)
+    transform, bias = transform_of(asked.site), ("b_T", transform_of(asked.site).bias)
+    made = linear(asked, asked.reads[0], "W_T", transform.weights, transform_shape(asked.site), bias)
     return asked.done(f"transform = {made}")
 
 
@@ -246,6 +253,7 @@ STAGE_CODE: dict[str, Row] = {
     "layer_input": _layer_input,
     "x": position_code,
     "x_normed": _norm,
+    "x_projected": _widened,
     "norm_1": _norm,
     "memory": _memory,
     "q_latent": _latent_product,

@@ -129,7 +129,9 @@ def differences(trace: Trace, wanted: Expected) -> dict[str, float]:
 
 def first_of(site: Any) -> str:
     """The stage that `transformers` counts as what the first layer reads: vectors with positions, normed."""
-    return next(stage for stage in ("x_normed", "x", "tokens_embedded") if stage in site.stages)
+    return next(
+        stage for stage in ("x_projected", "x_normed", "x", "tokens_embedded") if stage in site.stages
+    )
 
 
 def run_and_compare(engine: Engine, experiment: Experiment, wanted: Expected) -> dict[str, float]:

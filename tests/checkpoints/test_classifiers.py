@@ -56,6 +56,7 @@ DEBERTA = transformers.DebertaV2Config(
     **ENCODER, type_vocab_size=0, relative_attention=True, position_biased_input=False,
     pos_att_type=["p2c", "c2p"], position_buckets=4, norm_rel_ebd="layer_norm", share_att_key=True,
 )  # fmt: skip
+ALBERT = transformers.AlbertConfig(**ENCODER, embedding_size=6)
 T5 = transformers.T5Config(
     vocab_size=20, d_model=8, d_kv=4, d_ff=12, num_layers=2, num_heads=2, relative_attention_num_buckets=8,
     relative_attention_max_distance=7,
@@ -109,7 +110,8 @@ READ = {
     ),
     **dict.fromkeys(("DebertaV2ForTokenClassification", "GPT2ForTokenClassification"), "each"),
     **dict.fromkeys(("DistilBertForQuestionAnswering", "T5ForTokenClassification"), "each"),
-    "ModernBertForTokenClassification": "each",
+    **dict.fromkeys(("ModernBertForTokenClassification", "AlbertForTokenClassification"), "each"),
+    "AlbertForSequenceClassification": "first",
     **dict.fromkeys(("BertForSequenceClassification", "BertForNextSentencePrediction"), "first"),
     **dict.fromkeys(("RobertaForSequenceClassification", "XLMRobertaForSequenceClassification"), "first"),
     **dict.fromkeys(("DistilBertForSequenceClassification", "ElectraForSequenceClassification"), "first"),
@@ -121,7 +123,8 @@ READ = {
 LABELS = ("good", "bad", "neither")
 CONFIGS = {
     "Bert": BERT, "Llama": LLAMA, "DebertaV2": DEBERTA, "GPT2": GPT2, "DistilBert": DISTILBERT, "T5": T5,
-    "ModernBert": MODERNBERT, "Roberta": ROBERTA, "XLMRoberta": XLM_ROBERTA, "Electra": ELECTRA,
+    "ModernBert": MODERNBERT, "Albert": ALBERT, "Roberta": ROBERTA, "XLMRoberta": XLM_ROBERTA,
+    "Electra": ELECTRA,
 }  # fmt: skip
 
 

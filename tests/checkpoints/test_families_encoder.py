@@ -93,6 +93,7 @@ BERT = {
 # The padding token, which no text has: positions pass over it.
 ROBERTA = {**BERT, "pad_token_id": 4}
 ELECTRA = {**BERT, "embedding_size": 24}
+ALBERT = {**BERT, "embedding_size": 10}
 CLIP = {
     "vocab_size": 13,
     "hidden_size": 24,
@@ -186,6 +187,23 @@ CASES: dict[str, Case] = {
     "siglip": (transformers.SiglipTextModel, transformers.SiglipTextConfig, CLIP),
     "electra": (transformers.ElectraForMaskedLM, transformers.ElectraConfig, ELECTRA),
     "electra without a head": (transformers.ElectraModel, transformers.ElectraConfig, ELECTRA),
+    "electra, narrow embedding": (
+        transformers.ElectraForMaskedLM,
+        transformers.ElectraConfig,
+        {**ELECTRA, "embedding_size": 10},
+    ),
+    "electra, narrow embedding without a head": (
+        transformers.ElectraModel,
+        transformers.ElectraConfig,
+        {**ELECTRA, "embedding_size": 10},
+    ),
+    "albert": (transformers.AlbertForMaskedLM, transformers.AlbertConfig, ALBERT),
+    "albert for pretraining": (transformers.AlbertForPreTraining, transformers.AlbertConfig, ALBERT),
+    "albert without a head": (
+        transformers.AlbertModel,
+        transformers.AlbertConfig,
+        {**ALBERT, "hidden_act": "relu", "embedding_size": 24},
+    ),
     "modernbert": (transformers.ModernBertForMaskedLM, transformers.ModernBertConfig, MODERN),
     "modernbert, biases": (
         transformers.ModernBertForMaskedLM,
@@ -438,7 +456,8 @@ ONE_OF_EACH = (
     "bloom untied",
     "t5",
     "t5 gated",
-    "electra",
+    "electra, narrow embedding",
+    "albert",
     "modernbert, biases",
     "bert",
     "bert untied",

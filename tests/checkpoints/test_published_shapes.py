@@ -82,10 +82,15 @@ PUBLISHED: dict[str, tuple[str, str, dict[str, Any]]] = {
         "GPTBigCodeConfig",
         {"n_embd": 2048, "n_head": 16, "n_positions": 2048, "vocab_size": 49_280},
     ),
-    "google/electra-base-generator, as wide as deep": (
+    "google/electra-base-generator": (
         "ElectraForMaskedLM",
         "ElectraConfig",
-        {"hidden_size": 768, "embedding_size": 768, "num_attention_heads": 12, "intermediate_size": 3072},
+        {"hidden_size": 256, "embedding_size": 768, "num_attention_heads": 4, "intermediate_size": 1024},
+    ),
+    "albert/albert-base-v2": (
+        "AlbertForMaskedLM",
+        "AlbertConfig",
+        {"hidden_size": 768, "num_attention_heads": 12, "intermediate_size": 3072},
     ),
     "answerdotai/ModernBERT-base": ("ModernBertForMaskedLM", "ModernBertConfig", {}),
     "openai/clip-vit-large-patch14, text": (

@@ -30,6 +30,7 @@ from block_by_hand import (
     routed_to,
     times_weight,
     transformed,
+    widened,
 )
 from block_by_hand import normed as normed_row
 from experiments import SITES, SPREAD, STACKS, sited
@@ -134,6 +135,8 @@ def recomputed(experiment: Site, cell: Cell, read: Reader) -> float:
         assert ffn is not None
         is_map = stage in MAPS
         return transformed(ffn, experiment.d_model, cell, read) if is_map else hidden(ffn, cell, read)
+    if stage == "x_projected":
+        return widened(experiment, cell, read)
     if stage in ("transform", "transform_hidden"):
         return before_vocabulary(experiment, cell, read)
     if stage in ("residual_1", "residual_2"):
@@ -195,11 +198,11 @@ def pointwise(experiment: Site, cell: Cell, read: Reader) -> float:
     if cell.stage == "x":
         position = experiment.position
         if isinstance(position, Learned):
-            shape = (position.length, experiment.d_model)
+            shape = (position.length, experiment.d_embedding)
             return value + entry(position.table, shape, cell.row + position.start, cell.column)
         assert isinstance(position, Sinusoidal)
         pair, odd = divmod(cell.column, 2)
-        angle = (cell.row + position.start) / position.base ** (2 * pair / experiment.d_model)
+        angle = (cell.row + position.start) / position.base ** (2 * pair / experiment.d_embedding)
         return value + (math.cos(angle) if odd else math.sin(angle))
     if cell.stage == "scaled":
         scale = experiment.scale

@@ -14,6 +14,7 @@ from safetensors.numpy import load_file
 from attnviz.model.edit.edits import set_d_model
 from attnviz.model.io.files import dumps, load, loads, save
 from attnviz.model.operands.matrices import transform_array
+from attnviz.model.sites.sites import main_site
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import Norm, Transform, Vocabulary
 from attnviz.model.spec.latent import Latent
@@ -46,7 +47,8 @@ KNOWN = Vocabulary(("a", "b"), Matrix([[1.0, 2.0, 3.0], [0.5, -1.0, 0.0]]))
 )
 def test_what_does_not_fit_is_refused(values: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError) as caught:
-        replace(KNOWN, transform=Transform(**values))
+        known = replace(KNOWN, transform=Transform(**values))
+        stacked(("a",), SeededVectors(1, 3), heads=Heads(1, 1, 4), vocabulary=known)
     assert str(caught.value) == message
 
 
@@ -66,9 +68,7 @@ def test_another_width_cuts_and_fills_it() -> None:
         WrittenRow(Matrix([[1.0, 2.0]])),
         norm=Norm(gain=WrittenRow(Matrix([[1.0, 2.0]]))),
     )
-    wider = set_d_model(before, 4).vocabulary
-    assert wider is not None and wider.transform is not None
-    assert transform_array(wider.transform, 4)[3].tolist() == [0.0] * 4
+    assert transform_array(main_site(set_d_model(before, 4)))[3].tolist() == [0.0] * 4
 
 
 def test_a_transform_and_a_latent_are_stored_as_tensors(tmp_path: Path) -> None:

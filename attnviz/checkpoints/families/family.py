@@ -18,7 +18,7 @@ from attnviz.checkpoints.signals.signal import Signal
 from attnviz.errors import POSITIVE, FieldError, Message, among, listed, missing, must_be, whole_number
 from attnviz.model.spec.arrays import in_float64
 from attnviz.model.spec.attention import Layer
-from attnviz.model.spec.block import Norm, Transform
+from attnviz.model.spec.block import EmbeddingProjection, Norm, Transform
 
 Array = NDArray[Any]
 """In the precision of the file: what computes with one takes it `in_float64`."""
@@ -221,6 +221,7 @@ class Around:
     logit_cap: float | None = None
     transform: Transform | None = None
     encoder_embedding_norm: Norm | None = None
+    embedding_projection: EmbeddingProjection | None = None
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from attnviz.checkpoints.families.albert import ALBERT
 from attnviz.checkpoints.families.bart import BART, MARIAN
 from attnviz.checkpoints.families.bert import BERT
 from attnviz.checkpoints.families.bloom import BLOOM
@@ -79,6 +80,7 @@ FAMILIES: tuple[Family, ...] = (
     ROBERTA,
     DISTILBERT,
     ELECTRA,
+    ALBERT,
     MODERNBERT,
     CLIP_TEXT,
     CLIP_VISION,

@@ -85,7 +85,8 @@ class Architecture:
             of the feed-forward layer `ffn_up`, `ffn_gate`, `ffn_down`.
         of_layer, of_stack: Parameters that the fields above do not count, those of each layer and those of
             the whole stack; with them, `biases`, `norm` and `n_positions` keep their defaults.
-        transform: Whether a (d_model, d_model) matrix precedes the output head.
+        transform: Whether a matrix precedes the output head, (d_model, d_embedding) where that is set.
+        d_embedding: Features of a token's embedding if they are projected to d_model; 0 is d_model.
         logits: Entries that have logits; None is V.
         n_tokens: Tokens of an encoder's own sequence, which runs once; 0 is the requested n tokens.
         name: Names these attentions among several architectures.
@@ -122,6 +123,7 @@ class Architecture:
     of_layer: tuple[Learned, ...] = ()
     of_stack: tuple[Learned, ...] = ()
     transform: bool = False
+    d_embedding: int = 0
     logits: int | None = None
     n_tokens: int = 0
     name: str = ""

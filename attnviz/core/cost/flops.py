@@ -10,7 +10,7 @@ n·d_model and contain no matrix product.
 from __future__ import annotations
 
 from attnviz.core.cost.architecture import Architecture, pairs
-from attnviz.core.cost.lines import Bill, Factor, Line, key_width, value_width
+from attnviz.core.cost.lines import Bill, Factor, Line, key_width, read_by_head, value_width
 from attnviz.i18n import _
 
 SOFTMAX_FLOPS = 5
@@ -184,9 +184,9 @@ def _after(bill: Bill, a: Architecture, tokens: _Factors) -> None:
         bill.term(_("experts"), _TWO, *tokens, used, Factor("3", 3), d_model, d_expert, expert_layers)
     entries = a.vocabulary if a.logits is None else a.logits
     if a.transform and entries:
-        bill.term(_("transform before the output head"), _TWO, *tokens, d_model, d_model)
+        bill.term(_("transform before the output head"), _TWO, *tokens, d_model, read_by_head(a))
     if entries:
-        bill.term(_("logits"), _TWO, *tokens, d_model, Factor("V", entries))
+        bill.term(_("logits"), _TWO, *tokens, read_by_head(a), Factor("V", entries))
 
 
 def _say_rules(bill: Bill) -> None:

@@ -150,7 +150,7 @@ def parameters(a: Architecture) -> tuple[Line, ...]:
     bill = Bill("")
     d_model, layers = Factor("d_model", a.d_model), Factor("L", a.layers)
     if a.vocabulary:
-        bill.term(_("token embedding"), Factor("V", a.vocabulary), d_model)
+        bill.term(_("token embedding"), Factor("V", a.vocabulary), embedded(a))
     if a.n_positions:
         bill.term(_("position embedding"), Factor("positions", a.n_positions), d_model)
     attention = _attention(bill, a)
@@ -168,16 +168,26 @@ def parameters(a: Architecture) -> tuple[Line, ...]:
     for learned in a.of_stack:
         bill.sum_of(_(learned.label), learned.counts, "term")
     if a.transform:
-        bill.term(_("transform before the output head"), d_model, d_model)
+        bill.term(_("transform before the output head"), d_model, read_by_head(a))
     if a.vocabulary and a.tied:
         bill.note(_("The output head is the transposed token embedding and has no parameters of its own."))
     elif a.vocabulary:
-        bill.term(_("output head"), d_model, Factor("V", a.vocabulary))
+        bill.term(_("output head"), read_by_head(a), Factor("V", a.vocabulary))
     count = bill.total(_("parameters"))
     if a.experts is not None:
         active = f"{count - _idle(a):,}"
         bill.note(_("Each token uses {count} of them.").format(count=active))
     return tuple(bill.lines)
+
+
+def embedded(a: Architecture) -> Factor:
+    """Features of a token's embedding."""
+    return Factor("d_embedding", a.d_embedding) if a.d_embedding else Factor("d_model", a.d_model)
+
+
+def read_by_head(a: Architecture) -> Factor:
+    """Features that the output head reads: those of an embedding behind a transform."""
+    return embedded(a) if a.transform else Factor("d_model", a.d_model)
 
 
 def parameter_count(a: Architecture) -> int:

@@ -295,6 +295,9 @@ PULLS: dict[str, Pull] = {
     "memory": _given,
     "x": _placed,
     **dict.fromkeys(_NORMS, _norm),
+    "x_projected": _product(
+        "embedding_projection.weights", lambda of: of.embedding_projection, "embedding_projection.bias"
+    ),
     "q_latent": _of_latent("query_down"),
     "q": _query,
     "latent_projected": _of_latent("down"),

@@ -279,7 +279,7 @@ class PlanePanel(Panel):
 
     def _dims_now(self, name: str) -> tuple[int, int]:
         attention = self.store.attention
-        return self._plane(attention.d_model if name == "x" else attention.d_qk)
+        return self._plane(attention.d_embedding if name == "x" else attention.d_qk)
 
     def _head(self, name: str) -> int:
         attention = self.store.attention

@@ -15,13 +15,18 @@ from numpy.typing import NDArray
 
 from attnviz.core.dims import group_counts
 from attnviz.errors import A_TOKEN, FieldError, among, must_be
-from attnviz.model.edit.fitting import fitted_attention, fitted_norm, fitted_vocabulary
+from attnviz.model.edit.fitting import (
+    fitted_attention,
+    fitted_norm,
+    fitted_projection,
+    fitted_vocabulary,
+)
 from attnviz.model.masks import MASK_ORDER, mask_of
 from attnviz.model.operands.matrices import projection_array, token_ids, vectors_array
 from attnviz.model.positions import added_rows
 from attnviz.model.sites.sites import at, places, with_records
 from attnviz.model.spec.arrays import Matrix, in_float64
-from attnviz.model.spec.block import Vocabulary
+from attnviz.model.spec.block import EmbeddingProjection, Vocabulary
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import (
     ROLES,
@@ -84,7 +89,7 @@ def added_position(site: Site, sequence: Sequence, row: int) -> Array:
     """
     added = None if sequence == "memory" else added_rows(site, np.array([row]))
     if added is None:
-        return np.zeros(site.d_keys if sequence == "memory" else site.d_model)
+        return np.zeros(site.d_keys if sequence == "memory" else site.d_embedding)
     return np.array(added[0])
 
 
@@ -171,6 +176,19 @@ def set_d_model(experiment: Experiment, d_model: int) -> Experiment:
         vectors = _resized(experiment.memory.vectors, n, d_model)
         resized["memory"] = Memory(experiment.memory.tokens, vectors)  # type: ignore[assignment]
     return _fitted(experiment, resized)
+
+
+def set_embedding_projection(experiment: Experiment, widened: EmbeddingProjection | None) -> Experiment:
+    """Add, change or remove the projection of token vectors; all layers are fitted to its d_model."""
+    return _fitted(experiment, {"embedding_projection": widened})
+
+
+def change_embedding_projection(experiment: Experiment, **fields: Any) -> Experiment:
+    """Change fields of the projection of token vectors. Raises `FieldError` without one."""
+    widened = experiment.embedding_projection
+    if widened is None:
+        raise FieldError("embedding_projection", None, must_be("a projection of the token vectors"))
+    return set_embedding_projection(experiment, replace(widened, **fields))
 
 
 def set_memory(experiment: Experiment, memory: Memory | None) -> Experiment:
@@ -335,9 +353,16 @@ def _fitted(experiment: Experiment, changes: dict[str, Any]) -> Experiment:
     """
     vectors = changes.get("vectors", experiment.vectors)
     memory = changes.get("memory", experiment.memory)
-    if _shapes(vectors, memory) == _shapes(experiment.vectors, experiment.memory):
+    is_same = changes.get("embedding_projection", experiment.embedding_projection) == (
+        experiment.embedding_projection
+    )
+    if is_same and _shapes(vectors, memory) == _shapes(experiment.vectors, experiment.memory):
         return replace(experiment, **changes)
-    d_model = vectors_shape(vectors)[1]
+    d_embedding = vectors_shape(vectors)[1]
+    widened = fitted_projection(
+        changes.get("embedding_projection", experiment.embedding_projection), d_embedding
+    )
+    d_model = d_embedding if widened is None else widened.d_model
     d_memory = d_model if memory is None else vectors_shape(memory.vectors)[1]
     reads_memory = memory is not None and not experiment.has_cross
     is_alone = memory is None
@@ -348,16 +373,18 @@ def _fitted(experiment: Experiment, changes: dict[str, Any]) -> Experiment:
         site = at(experiment, place.name)
         own = d_memory if place.stack == "encoder" else d_model
         reads = place.stack != "encoder" and (place.is_second or reads_memory)
-        fields[place] = fitted_attention(site, own, d_memory if reads else own, site.heads)
+        before = own if place.stack == "encoder" else d_embedding
+        fields[place] = fitted_attention(site, own, d_memory if reads else own, site.heads, before)
         if is_alone:
             fields[place]["cross"] = None
     if is_alone:
         changes |= {"encoder": (), "encoder_norm": None, "encoder_embedding_norm": None}
-    around = {"embedding_norm": d_model, "final_norm": d_model}
+    around = {"embedding_norm": d_embedding, "final_norm": d_model}
     around |= {"encoder_norm": d_memory, "encoder_embedding_norm": d_memory}
     for name, features in around.items():
         changes.setdefault(name, fitted_norm(getattr(experiment, name), features))
-    changes["vocabulary"] = fitted_vocabulary(experiment.vocabulary, d_model)
+    changes["embedding_projection"] = widened
+    changes["vocabulary"] = fitted_vocabulary(experiment.vocabulary, d_embedding, d_model)
     return with_records(experiment, fields, changes)
 
 

@@ -7,11 +7,13 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from attnviz.model.operands.matrices import projection_array
+from attnviz.model.positions import is_additive
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import (
     FEED_FORWARD_ROLES,
     NORMS,
     Block,
+    EmbeddingProjection,
     FeedForward,
     Norm,
     Transform,
@@ -29,19 +31,24 @@ from attnviz.model.spec.parts import (
 )
 from attnviz.model.spec.site import Site, sizes
 
-Owner = TypeVar("Owner", Projections, QKNorm | None, Norm | None, FeedForward, Transform)
+Owner = TypeVar("Owner", Projections, QKNorm | None, Norm | None, FeedForward, Transform, EmbeddingProjection)
 Shapes = dict[Role, tuple[int, int]]
 
 
-def fitted_attention(site: Site, d_model: int, d_keys: int, heads: Heads) -> dict[str, Any]:
+def fitted_attention(
+    site: Site, d_model: int, d_keys: int, heads: Heads, d_embedding: int | None = None
+) -> dict[str, Any]:
     """The fields of an attention and its block, fitted to other shapes.
 
-    Its tokens have `d_model` features, the input of keys and values has `d_keys`.
+    Its layers read `d_model` features, the input of keys and values has `d_keys`; token vectors have
+    `d_embedding`, None: as many as they have.
     """
     latent = fitted_latent(site.latent, d_model, d_keys, heads)
     d_query, d_kv = heads.n_heads * heads.d_head, heads.n_kv_heads * heads.d_head
     d_rope = 0 if latent is None else latent.d_rope
     d_query_in = d_model if latent is None else latent.d_q or d_model
+    is_added = is_additive(site.position)
+    d_position = d_model if not is_added else site.d_embedding if d_embedding is None else d_embedding
     shapes: Shapes = {
         "query": (d_query_in, d_query + heads.n_heads * d_rope),
         "key": (d_keys, d_kv),
@@ -53,7 +60,7 @@ def fitted_attention(site: Site, d_model: int, d_keys: int, heads: Heads) -> dic
         "projections": _fitted_projections(site, shapes),
         "latent": latent,
         "qk_norm": fitted_qk_norm(site.qk_norm, heads),
-        "position": site.position.fitted(sizes(site.n_queries, d_model, heads, latent)),
+        "position": site.position.fitted(sizes(site.n_queries, d_position, heads, latent)),
         "sinks": None if site.sinks is None else site.sinks.fitted(heads.n_heads),
         "block": fitted_block(site.block, d_model),
     }
@@ -107,26 +114,39 @@ def fitted_norm(norm: Norm | None, features: int) -> Norm | None:
     return _fitted_rows(norm, {"gain": features, "bias": features})
 
 
-def fitted_vocabulary(vocabulary: Vocabulary | None, d_model: int) -> Vocabulary | None:
-    """A vocabulary whose matrices and transform are cut, or padded with zeros, to d_model features."""
-    if vocabulary is None or vocabulary.embedding.shape[1] == d_model:
+def fitted_projection(widened: EmbeddingProjection | None, d_embedding: int) -> EmbeddingProjection | None:
+    """A projection of token vectors whose explicit weights fit `d_embedding` features."""
+    if widened is None:
+        return None
+    weights = widened.weights.fitted((d_embedding, widened.d_model))
+    return _fitted_rows(replace(widened, weights=weights), {"bias": widened.d_model})
+
+
+def fitted_vocabulary(vocabulary: Vocabulary | None, d_embedding: int, d_model: int) -> Vocabulary | None:
+    """A vocabulary whose matrices and transform are cut, or padded with zeros, to these features."""
+    if vocabulary is None:
         return vocabulary
     n, output = len(vocabulary.tokens), vocabulary.unembedding
     n_logits = vocabulary.n_logits
+    narrow = replace(vocabulary, embedding=_fitted_matrix(vocabulary.embedding, (n, d_embedding)))
+    features = narrow.logit_features(d_model)
     return replace(
-        vocabulary,
-        embedding=vocabulary.embedding.fitted((n, d_model)),
-        unembedding=None if output is None else output.fitted((d_model, n_logits)),
-        transform=_fitted_transform(vocabulary.transform, d_model),
+        narrow,
+        unembedding=None if output is None else _fitted_matrix(output, (features, n_logits)),
+        transform=_fitted_transform(vocabulary.transform, (d_model, features)),
     )
 
 
-def _fitted_transform(transform: Transform | None, d_model: int) -> Transform | None:
+def _fitted_matrix(matrix: Matrix, shape: tuple[int, int]) -> Matrix:
+    return matrix if matrix.shape == shape else matrix.fitted(shape)
+
+
+def _fitted_transform(transform: Transform | None, shape: tuple[int, int]) -> Transform | None:
     if transform is None:
         return None
-    weights = transform.weights.fitted((d_model, d_model))
-    changed = replace(transform, weights=weights, norm=fitted_norm(transform.norm, d_model))
-    return _fitted_rows(changed, {"bias": d_model})
+    weights = transform.weights.fitted(shape)
+    changed = replace(transform, weights=weights, norm=fitted_norm(transform.norm, shape[1]))
+    return _fitted_rows(changed, {"bias": shape[1]})
 
 
 def fitted_qk_norm(norm: QKNorm | None, heads: Heads) -> QKNorm | None:

@@ -118,7 +118,7 @@ def _refitted(site: Site, latent: Latent | None, heads: Heads, projections: Proj
         latent=latent,
         heads=heads,
         projections=replace(projections, **changes),
-        position=site.position.fitted(sizes(site.n_queries, site.d_model, heads, latent)),
+        position=site.position.fitted(sizes(site.n_queries, site.d_for(site.position), heads, latent)),
     )
 
 

@@ -155,7 +155,7 @@ def _last_site_of_first_layer(experiment: Experiment) -> Site:
 def _reaching(experiment: Experiment, n: int, d_model: int) -> Any:
     """The tokens' position, where it also does for `n` tokens of `d_model` features; else none."""
     position = experiment.layers[0].position
-    fits = experiment.d_model == d_model and n <= position.end
+    fits = _last_site_of_first_layer(experiment).d_for(position) == d_model and n <= position.end
     return position if fits else NoPosition()
 
 

@@ -33,7 +33,7 @@ from attnviz.model.spec.parts import (
     Tied,
 )
 from attnviz.model.spec.positions import Deberta, T5Buckets
-from attnviz.model.spec.site import Site, sizes
+from attnviz.model.spec.site import Site
 
 S = TypeVar("S", Site, Experiment)
 T = TypeVar("T")
@@ -74,9 +74,7 @@ def set_position(site: Site, position: Position) -> Site:
     A learned table shorter than the tokens is extended to them: the user chooses it here, and does not run
     past its end.
     """
-    return replace(
-        site, position=position.chosen(sizes(site.n_queries, site.d_model, site.heads, site.latent))
-    )
+    return replace(site, position=position.chosen(site.sizes_for(position)))
 
 
 def set_span(site: Site, span: int) -> Site:
@@ -84,7 +82,7 @@ def set_span(site: Site, span: int) -> Site:
     old = position_of(site, Deberta)
     span = max(span - span % 2, 2)
     moved = Deberta(span, max(old.max_distance, span // 2 + 2), old.keys, old.queries)
-    return replace(site, position=moved.fitted(sizes(site.n_queries, site.d_model, site.heads, site.latent)))
+    return replace(site, position=moved.fitted(site.sizes_for(moved)))
 
 
 def set_buckets(site: Site, **changes: Any) -> Site:

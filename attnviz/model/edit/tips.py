@@ -22,7 +22,8 @@ ROLES: dict[str, Role] = {"q": "query", "k": "key"}
 
 def x_stage(stages: tuple[str, ...]) -> str:
     """The stage that the plane calls x: the input of the site, with its position added and without a norm."""
-    return next(stage for stage in SITE_INPUTS if stage in stages and stage != "x_normed")
+    made = ("x_normed", "x_projected")
+    return next(stage for stage in SITE_INPUTS if stage in stages and stage not in made)
 
 
 def why_fixed(experiment: Experiment, site: str, name: str, stages: tuple[str, ...]) -> str:
@@ -41,7 +42,7 @@ def why_fixed(experiment: Experiment, site: str, name: str, stages: tuple[str, .
     attention, role = at(experiment, site), ROLES[name]
     if read not in ("memory", "norm_1", *SITE_INPUTS) or not is_selection(attention, role):
         return N_("This arrow depends on x and its weights; with an identity projection it can be dragged.")
-    if read in ("x_normed", "norm_1"):
+    if read in ("x_normed", "x_projected", "norm_1"):
         return N_("This arrow follows from a norm of x; without that norm it can be dragged.")
     if attention.qk_norm is not None:
         return N_("This arrow is normalised; without QK-norm it can be dragged.")

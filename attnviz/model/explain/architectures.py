@@ -105,14 +105,19 @@ def _once(experiment: Experiment) -> dict[str, Any]:
     d_model, vocabulary = experiment.d_model, experiment.vocabulary
     d_memory = 0 if experiment.memory is None else vectors_shape(experiment.memory.vectors)[1]
     around = (
-        *_of_norm(experiment.embedding_norm, d_model),
+        *_of_norm(experiment.embedding_norm, experiment.d_embedding),
         *_of_norm(experiment.final_norm, d_model),
         *_of_norm(experiment.encoder_norm, d_memory),
         *_of_norm(experiment.encoder_embedding_norm, d_memory),
     )
     tables = tuple(count for name in site_names(experiment) for count in _tables(at(experiment, name)))
     learned = [(N_("tables of positions"), tables), (N_("norms before and after the layers"), around)]
-    fields: dict[str, Any] = {"logits": 0}
+    widened, fields = experiment.embedding_projection, dict[str, Any](logits=0)
+    if widened is not None:
+        fields["d_embedding"] = experiment.d_embedding
+        bias = () if widened.bias is None else (d_model,)
+        matrix = () if widened.weights.is_identity else (experiment.d_embedding * d_model,)
+        learned.append((N_("projection of the embedding"), (*matrix, *bias)))
     if experiment.readout != "none":
         fields["logits"] = len(output_tokens(experiment))
     if vocabulary is not None:
@@ -123,8 +128,9 @@ def _once(experiment: Experiment) -> dict[str, Any]:
         head += () if classes is None else (d_model * n_logits,)
         if transform is not None:
             fields["transform"] = not transform.weights.is_identity
-            head += (d_model,) if transform.bias is not None else ()
-            head += _of_norm(transform.norm, d_model)
+            features = vocabulary.logit_features(d_model)
+            head += (features,) if transform.bias is not None else ()
+            head += _of_norm(transform.norm, features)
         learned.append((N_("biases and norm of the output head"), head))
     return {**fields, "of_stack": _learned(*learned)}
 
@@ -181,7 +187,7 @@ def _rows_of(norm: Norm | None) -> int:
 
 def _tables(site: Site) -> tuple[int, ...]:
     """Numbers of each learned table of a site's positions."""
-    shapes = site.position.table_shapes(site.d_model, site.heads.n_heads, site.heads.d_head)
+    shapes = site.position.table_shapes(site.d_for(site.position), site.heads.n_heads, site.heads.d_head)
     return tuple(rows * columns for rows, columns in shapes.values())
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from attnviz.errors import FieldError, must_be
 from attnviz.model.memo import WeakMemo
-from attnviz.model.spec.block import Classes, FeedForward, FeedForwardRole, Transform, Vocabulary
+from attnviz.model.spec.block import Classes, FeedForward, FeedForwardRole, Vocabulary
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.latent import LatentRole
 from attnviz.model.spec.parts import Role, Vectors, is_transposed
@@ -46,9 +46,22 @@ def feed_forward_array(ffn: FeedForward, role: FeedForwardRole, d_model: int) ->
     return _numbers(getattr(ffn, role), ffn.shape(role, d_model))
 
 
-def transform_array(transform: Transform, d_model: int) -> Array:
-    """W_T, (d_model, d_model), read-only."""
-    return _numbers(transform.weights, (d_model, d_model))
+def transform_shape(site: Site) -> tuple[int, int]:
+    """(in, out) of W_T."""
+    assert site.vocabulary is not None
+    return site.d_model, site.vocabulary.logit_features(site.d_model)
+
+
+def transform_array(site: Site) -> Array:
+    """W_T, (d_model, features), read-only."""
+    assert site.vocabulary is not None and site.vocabulary.transform is not None
+    return _numbers(site.vocabulary.transform.weights, transform_shape(site))
+
+
+def embedding_projection_array(site: Site) -> Array:
+    """W_X, (features of a token vector, d_model), read-only."""
+    assert site.embedding_projection is not None
+    return _numbers(site.embedding_projection.weights, (site.d_embedding, site.d_model))
 
 
 def latent_array(site: Site, role: LatentRole) -> Array:

@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from attnviz.core.block import layer_norm, rms_norm
 from attnviz.core.qk_norm import normed as qk_normed
-from attnviz.model.operands.matrices import latent_array, projection_array
+from attnviz.model.operands.matrices import embedding_projection_array, latent_array, projection_array
 from attnviz.model.provenance import kv_head
+from attnviz.model.sites.stages import begins
 from attnviz.model.spec.block import Norm
 from attnviz.model.spec.rows import Row, row_array
 from attnviz.model.spec.site import Site
@@ -17,10 +18,13 @@ Floats = NDArray[np.float64]
 
 
 def entered(site: Site, x: Floats) -> Floats:
-    """Input of the projections for vectors with their positions already added, (n, d_model)."""
-    block = site.block
+    """Input of the projections, (n, d_model), for vectors with their positions already added."""
+    block, widened = site.block, site.embedding_projection
     first = block.norm_1 if block is not None and block.placement != "post" else None
-    return normed(first, normed(site.embedding_norm, x))
+    x = normed(site.embedding_norm, x)
+    if widened is not None and begins(site):
+        x = _plus(x @ embedding_projection_array(site), widened.bias)
+    return normed(first, x)
 
 
 def queries(site: Site, x: Floats, head: int) -> Floats:

@@ -105,6 +105,8 @@ def _derived(experiment: Experiment, place: Place) -> Site:
             fields["final_norm"] = experiment.encoder_norm
     elif place.kind == "cross":
         memory = experiment.memory
+    if place.stack != "encoder":
+        fields["embedding_projection"] = experiment.embedding_projection
     if place.layer == 0 and not place.is_second:
         name = "encoder_embedding_norm" if place.stack == "encoder" else "embedding_norm"
         fields["embedding_norm"] = getattr(experiment, name)
@@ -119,7 +121,8 @@ def _derived(experiment: Experiment, place: Place) -> Site:
 
 def alone(site: Site) -> Experiment:
     """An experiment that has this attention and no other."""
-    own = ("tokens", "vectors", "memory", "embedding_norm", "final_norm", "vocabulary", "readout", "writing")
+    first = ("tokens", "vectors", "memory", "embedding_norm", "embedding_projection")
+    own = (*first, "final_norm", "vocabulary", "readout", "writing")
     layer = Layer(**{field: getattr(site, field) for field in ATTENTION_FIELDS})
     return Experiment(**{field: getattr(site, field) for field in (*own, "dtype")}, layers=(layer,))
 

@@ -7,7 +7,14 @@ from attnviz.model.operands.matrices import classes_of, output_tokens
 from attnviz.model.positions import changes, is_additive, rope_of
 from attnviz.model.spec.block import Block
 from attnviz.model.spec.site import Site
-from attnviz.model.stages import HIDDEN_STAGES, LATENT_STAGES, STAGE_BY_ID, Axis
+from attnviz.model.stages import (
+    EMBEDDED_STAGES,
+    HIDDEN_STAGES,
+    LATENT_STAGES,
+    STAGE_BY_ID,
+    TRANSFORM_STAGES,
+    Axis,
+)
 
 OF_VALUES = ("v", "v_rotated", "mixed")
 """Stages whose heads have d_head features even where queries and keys have more."""
@@ -49,6 +56,7 @@ def site_stages(site: Site) -> Stages:
             layer_input=not begins(site),
             x=is_additive(site.position),
             x_normed=site.embedding_norm is not None,
+            x_projected=begins(site) and site.embedding_projection is not None,
         ),
         *_before_attention(site.block),
         *_used(memory=site.memory is not None),
@@ -176,4 +184,9 @@ def _features(site: Site, stage: str) -> int:
         return site.heads.n_heads * site.heads.d_head
     if STAGE_BY_ID[stage].per_head:
         return site.heads.d_head if stage in OF_VALUES else site.d_qk
+    if stage in EMBEDDED_STAGES:
+        return site.d_embedding
+    if stage in TRANSFORM_STAGES:
+        assert site.vocabulary is not None
+        return site.vocabulary.logit_features(site.d_model)
     return site.d_model

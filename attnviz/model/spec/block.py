@@ -20,6 +20,7 @@ from attnviz.model.spec.value import Value, check_drawn, require
 __all__ = [
     "Block",
     "Classes",
+    "EmbeddingProjection",
     "FeedForward",
     "Norm",
     "Transform",
@@ -296,11 +297,47 @@ NORMS = ("norm_1", "after_1", "norm_2", "after_2")
 """The norms of a block by name."""
 
 
+class EmbeddingProjection(Value, frozen=True):
+    """A linear map from token vectors to wider ones before the first layer: x W_X + b_X.
+
+    W_X is (features of a token vector, d_model). It comes after the position and the first norm: the
+    factorised embedding of Lan et al. 2020, ALBERT.
+    """
+
+    where: ClassVar[str] = "embedding_projection."
+
+    d_model: Annotated[
+        Positive,
+        Field(
+            N_("Features of the layers, d_model"),
+            N_("Width of the vectors that the layers read"),
+            usual=(1, 256),
+            typed=(1, 65_536),
+            digits=0,
+            logarithmic=True,
+            normal=16,
+        ),
+    ]
+    weights: Annotated[
+        Weights, Field(N_("Embedding projection"), N_("Source of W_X, which widens the token vectors"))
+    ] = Seeded()
+    bias: Annotated[Row | None, BIAS] = None
+
+    def check_size(self, field: str, d_embedding: int) -> None:
+        """Refuse a matrix and a bias that do not fit token vectors of `d_embedding` features."""
+        shape = (d_embedding, self.d_model)
+        check_drawn(field, shape)
+        fitting = must_be("{shape} (in x out) for these vectors and this d_model", shape=size(shape))
+        self.weights.check_shape(f"{field}.weights", shape, fitting)
+        check_row(f"{field}.bias", self.bias, self.d_model)
+
+
 class Transform(Value, frozen=True):
     """The transform between a model's output and its vocabulary: t = o W_T + b_T, h = act(t), then a norm of
     h.
 
-    W_T is (d_model, d_model). Models that fill in masked tokens have it (Devlin et al. 2019, BERT).
+    W_T is (d_model, features of an embedding), before classes (d_model, d_model). Models that fill in masked
+    tokens have it (Devlin et al. 2019, BERT).
     """
 
     where: ClassVar[str] = "vocabulary.transform."
@@ -320,15 +357,14 @@ class Transform(Value, frozen=True):
         requirement = must_be("an activation without a gate")
         require(needs_no_gate, f"{self.where}activation", self.activation, requirement)
 
-    def check_size(self, field: str, d_model: int) -> None:
-        """Refuse a matrix, a bias and a norm that do not fit `d_model` features."""
-        square = (d_model, d_model)
-        check_drawn(field, square)
-        fitting = must_be("{shape} (in x out)", shape=size(square))
-        self.weights.check_shape(f"{field}.weights", square, fitting)
-        check_row(f"{field}.bias", self.bias, d_model)
+    def check_size(self, field: str, shape: tuple[int, int]) -> None:
+        """Refuse a matrix of another shape than (in, out), and a bias and a norm that do not fit it."""
+        check_drawn(field, shape)
+        fitting = must_be("{shape} (in x out)", shape=size(shape))
+        self.weights.check_shape(f"{field}.weights", shape, fitting)
+        check_row(f"{field}.bias", self.bias, shape[1])
         if self.norm is not None:
-            self.norm.check_size(f"{field}.norm", d_model)
+            self.norm.check_size(f"{field}.norm", shape[1])
 
 
 class Classes(Value, frozen=True):
@@ -356,12 +392,14 @@ class Classes(Value, frozen=True):
 class Vocabulary(Value, frozen=True):
     """A model's vocabulary: texts of its tokens, their embedding, and its read-out to logits.
 
-    `embedding` is (token, d_model), and vectors are its rows times `embedding_scale`. Logits are output W_U +
-    bias, times `logit_scale`, then cap · tanh(l / cap) with a cap; W_U (d_model, token) is the transposed
-    embedding if `unembedding` is null. Each text is one token; `begin` is the one before every text, `end`
-    the one after which a text is over, and `pieces` define the tokenisation; without them, `tokenizer` is the
-    text of the model's own tokenizer.json, which the package tokenizers runs. With a `transform` the output
-    passes through that before W_U. With `classes` W_U is (d_model, class), and no token is generated.
+    `embedding` is (token, features), and vectors are its rows times `embedding_scale`. Logits are output W_U
+    + bias, times `logit_scale`, then cap · tanh(l / cap) with a cap; W_U (d_model, token), behind a transform
+    (features, token), is the transposed embedding if `unembedding` is null.
+
+    Each text is one token; `begin` is the one before every text, `end` the one after which a text is over,
+    and `pieces` define the tokenisation; without them, `tokenizer` is the text of the model's own
+    tokenizer.json, which the package tokenizers runs. With a `transform` the output passes through that
+    before W_U. With `classes` W_U is (d_model, class), and no token is generated.
     """
 
     where: ClassVar[str] = "vocabulary."
@@ -394,19 +432,10 @@ class Vocabulary(Value, frozen=True):
     ] = None
 
     def check(self) -> None:
-        n = len(self.tokens)
-        rows, d_model = self.embedding.shape
+        n, rows = len(self.tokens), self.embedding.shape[0]
         one_each = Message("must have {n} rows, one for each token", n=n)
         require(rows == n, "vocabulary.embedding", Message("{n} rows", n=rows), one_each)
-        if self.unembedding is not None:
-            found, wanted = self.unembedding.shape, (d_model, self.n_logits)
-            require(found == wanted, "vocabulary.unembedding", size(found), must_be(size(wanted)))
-        elif self.classes is not None:
-            own = must_be("a matrix with vocabulary.classes")
-            raise FieldError("vocabulary.unembedding", None, own)
         check_row("vocabulary.bias", self.bias, self.n_logits)
-        if self.transform is not None:
-            self.transform.check_size("vocabulary.transform", d_model)
         known = must_be("one of vocabulary.tokens, or null")
         for name in ("begin", "end"):
             token = getattr(self, name)
@@ -425,3 +454,22 @@ class Vocabulary(Value, frozen=True):
     def n_logits(self) -> int:
         """Number of logits of a token: of the classes, or of all tokens."""
         return len(self.tokens if self.classes is None else self.classes.labels)
+
+    def check_size(self, d_model: int, is_read: bool) -> None:
+        """Refuse matrices that do not fit an output of `d_model` features, from which logits are read."""
+        wanted, own = (self.logit_features(d_model), self.n_logits), self.unembedding
+        if self.transform is not None:
+            self.transform.check_size("vocabulary.transform", (d_model, wanted[0]))
+        if own is not None:
+            require(own.shape == wanted, "vocabulary.unembedding", size(own.shape), must_be(size(wanted)))
+            return
+        own_one = must_be("a matrix with vocabulary.classes")
+        require(self.classes is None, "vocabulary.unembedding", None, own_one)
+        fits = not is_read or self.embedding.shape[1] == wanted[0]
+        needed = must_be("a matrix where the embedding has other features than the {n} read", n=wanted[0])
+        require(fits, "vocabulary.unembedding", None, needed)
+
+    def logit_features(self, d_model: int) -> int:
+        """Number of features that W_U reads: of the output, or of the transform of it."""
+        is_wide = self.transform is None or self.classes is not None
+        return d_model if is_wide else self.embedding.shape[1]

@@ -8,7 +8,7 @@ from attnviz.errors import NEEDS_MEMORY, Message, must_be, of_length
 from attnviz.i18n import N_
 from attnviz.model.notebook import html
 from attnviz.model.spec.attention import Layer
-from attnviz.model.spec.block import Norm, Vocabulary
+from attnviz.model.spec.block import EmbeddingProjection, Norm, Vocabulary
 from attnviz.model.spec.field import Field
 from attnviz.model.spec.generation import Writing
 from attnviz.model.spec.parts import DType, Memory, Readout, Vectors, check_tokens, vectors_shape
@@ -36,10 +36,11 @@ class Experiment(Value, frozen=True):
 
     Attributes:
         tokens: The n texts, shown and never interpreted.
-        vectors: Explicit or seeded, (n, d_model).
+        vectors: Explicit or seeded, (n, d_model), or narrower before an `embedding_projection`.
         memory: The memory sequence; None for self-attention. Without `cross` attentions, the layers
             themselves read keys and values from it.
         embedding_norm: None, or a norm of the token vectors and their position before the first layer.
+        embedding_projection: None, or a linear map of the token vectors to d_model features, after that norm.
         layers: The layers that read the tokens, one or more, from the first to the last.
         final_norm: None, or a norm after the last layer.
         encoder: Layers that the memory passes through before it is read; none if it is read unchanged.
@@ -97,6 +98,10 @@ class Experiment(Value, frozen=True):
             N_("Normalises the vectors of the memory sequence before the encoder's first layer"),
         ),
     ] = None
+    embedding_projection: Annotated[
+        EmbeddingProjection | None,
+        Field(N_("Embedding projection"), N_("A linear map of token vectors before the first layer")),
+    ] = None
 
     def check(self) -> None:
         require(bool(self.layers), "layers", of_length(0), must_be("a list of at least one layer"))
@@ -114,6 +119,12 @@ class Experiment(Value, frozen=True):
 
     @property
     def d_model(self) -> int:
+        """Features of the vectors that the layers read."""
+        widened = self.embedding_projection
+        return self.d_embedding if widened is None else widened.d_model
+
+    @property
+    def d_embedding(self) -> int:
         """Features of a token vector."""
         return vectors_shape(self.vectors)[1]
 
@@ -126,7 +137,7 @@ class Experiment(Value, frozen=True):
         """Norms before and after the layers, the vocabulary, and whether what reads a memory has one."""
         d_memory = self.d_model if self.memory is None else vectors_shape(self.memory.vectors)[1]
         for name, features in (
-            ("embedding_norm", self.d_model),
+            ("embedding_norm", self.d_embedding),
             ("final_norm", self.d_model),
             ("encoder_norm", d_memory),
             ("encoder_embedding_norm", d_memory),
@@ -134,6 +145,8 @@ class Experiment(Value, frozen=True):
             norm = getattr(self, name)
             if norm is not None:
                 norm.check_size(name, features)
+        if self.embedding_projection is not None:
+            self.embedding_projection.check_size("embedding_projection", self.d_embedding)
         if self.memory is None:
             require(not self.has_cross, "layers[0].cross", None, NEEDS_MEMORY)
             for name in ("encoder", "encoder_norm", "encoder_embedding_norm"):
@@ -152,13 +165,17 @@ class Experiment(Value, frozen=True):
         self._check_vocabulary()
 
     def _check_vocabulary(self) -> None:
+        if self.readout == "similarity":
+            alike = must_be("'vocabulary' or 'none' behind an embedding of other features")
+            require(self.d_embedding == self.d_model, "readout", self.readout, alike)
         if self.vocabulary is None:
             without = must_be("'similarity' or 'none' without a vocabulary")
             require(self.readout != "vocabulary", "readout", self.readout, without)
             return
         found = self.vocabulary.embedding.shape[1]
-        as_wide = must_be("as wide as the token vectors ({n} columns)", n=self.d_model)
-        require(found == self.d_model, "vocabulary.embedding", Message("{n} columns", n=found), as_wide)
+        as_wide = must_be("as wide as the token vectors ({n} columns)", n=self.d_embedding)
+        require(found == self.d_embedding, "vocabulary.embedding", Message("{n} columns", n=found), as_wide)
+        self.vocabulary.check_size(self.d_model, self.readout == "vocabulary")
 
     def _check_sites(self) -> None:
         """Check that every attention is valid at its place."""

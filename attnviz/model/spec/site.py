@@ -6,7 +6,7 @@ from typing import Literal
 
 from attnviz.errors import FieldError, Message, must_be, size
 from attnviz.model.spec.attention import Attention
-from attnviz.model.spec.block import Norm, Vocabulary
+from attnviz.model.spec.block import EmbeddingProjection, Norm, Vocabulary
 from attnviz.model.spec.generation import Writing
 from attnviz.model.spec.latent import Latent
 from attnviz.model.spec.parts import (
@@ -21,7 +21,7 @@ from attnviz.model.spec.parts import (
     is_transposed,
     vectors_shape,
 )
-from attnviz.model.spec.positions import Sizes
+from attnviz.model.spec.positions import Learned, Position, Sinusoidal, Sizes
 from attnviz.model.spec.rows import check_row
 from attnviz.model.spec.value import Value, check_drawn, require
 
@@ -79,6 +79,7 @@ class Site(Attention, frozen=True):
         memory: The sequence of keys and values, m tokens; None: from the tokens themselves.
             After an encoder, the encoder's output replaces its vectors.
         embedding_norm: None, or a norm before the first layer.
+        embedding_projection: None, or a map of the token vectors to d_model features before the first layer.
         final_norm: None, or a norm after the last layer of the stack.
         vocabulary: The vocabulary, at the last site.
         readout: The read-out of the last site; `none` at all others.
@@ -94,6 +95,7 @@ class Site(Attention, frozen=True):
     vectors: Vectors
     memory: Memory | None = None
     embedding_norm: Norm | None = None
+    embedding_projection: EmbeddingProjection | None = None
     final_norm: Norm | None = None
     vocabulary: Vocabulary | None = None
     readout: Readout = "none"
@@ -105,7 +107,7 @@ class Site(Attention, frozen=True):
         super().check()
         self._check_projections()
         self._check_qk_norm()
-        self.position.check_at(sizes(self.n_queries, self.d_model, self.heads, self.latent))
+        self.position.check_at(self.sizes_for(self.position))
         if self.latent is not None:
             self.latent.check_size(self.d_model, self.d_keys, self.heads)
         if self.sinks is not None:
@@ -130,8 +132,22 @@ class Site(Attention, frozen=True):
 
     @property
     def d_model(self) -> int:
+        """Features of the vectors that the layers read."""
+        widened = self.embedding_projection
+        return self.d_embedding if widened is None else widened.d_model
+
+    @property
+    def d_embedding(self) -> int:
         """Features of a token vector."""
         return vectors_shape(self.vectors)[1]
+
+    def d_for(self, position: Position) -> int:
+        """Features of the vectors that a position belongs to; an added one comes before the projection."""
+        return self.d_embedding if isinstance(position, Learned | Sinusoidal) else self.d_model
+
+    def sizes_for(self, position: Position) -> Sizes:
+        """Sizes that a position encoding must fit in this site."""
+        return sizes(self.n_queries, self.d_for(position), self.heads, self.latent)
 
     def projection_shape(self, role: Role) -> tuple[int, int]:
         """(in, out) of one projection."""

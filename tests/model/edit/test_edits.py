@@ -6,17 +6,19 @@ from typing import Literal
 
 import numpy as np
 import pytest
-from experiments import sited
+from experiments import SPREAD, sited
 from first_layer import stacked
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+import attnviz
 from attnviz.model.edit import edits
 from attnviz.model.edit.switching import why_not_tied
 from attnviz.model.masks import mask_of
 from attnviz.model.operands.matrices import projection_array, vectors_array
 from attnviz.model.spec.arrays import Matrix
-from attnviz.model.spec.block import Vocabulary
+from attnviz.model.spec.block import EmbeddingProjection, Vocabulary
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import (
     Alibi,
@@ -340,3 +342,26 @@ def test_a_vocabulary_gives_the_vectors_of_new_tokens() -> None:
         ):
             refused()  # it would keep the vector of what stood there
     assert vectors(edits.set_n_tokens(before, 3))[2] == [10, 20]
+
+
+def test_a_projection_of_the_embedding_gives_the_layers_a_width_of_their_own() -> None:
+    given = SPREAD["wide embedding"]
+    plain = replace(given, embedding_projection=None)
+    kept = edits.set_embedding_projection(plain, EmbeddingProjection(plain.d_model, Identity()))
+    assert attnviz.run(kept).only["q"].tolist() == attnviz.run(plain).only["q"].tolist()
+    wider = edits.change_embedding_projection(kept, d_model=9)
+    assert (wider.d_embedding, wider.d_model) == (plain.d_model, 9)
+    made = attnviz.run(wider).only
+    assert made["x"].shape[1] == plain.d_model
+    assert made["x_projected"].shape == made["attention_output"].shape == (5, 9)
+    narrow = edits.set_d_model(wider, 2)
+    assert (narrow.d_embedding, narrow.d_model) == (2, 9)
+    assert attnviz.run(narrow).only["x_projected"].shape == (5, 9)
+    assert edits.set_embedding_projection(narrow, None).d_model == 2
+    with pytest.raises(ValueError, match="embedding_projection must be a projection of the token vectors"):
+        edits.change_embedding_projection(plain, d_model=3)
+    with pytest.raises(ValueError, match="readout must be 'vocabulary' or 'none' behind an embedding"):
+        replace(wider, readout="similarity")
+    with pytest.raises(ValueError, match=r"embedding_projection.weights.values must be 6x9 .*; got 1x1."):
+        one = Explicit(Matrix([[1.0]]))
+        replace(wider, embedding_projection=EmbeddingProjection(9, one))

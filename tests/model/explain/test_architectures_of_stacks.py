@@ -67,8 +67,9 @@ def numbers(experiment: Experiment) -> int:
         if transform is not None:
             norm = transform.norm
             rows = (transform.bias, *((norm.gain, norm.bias) if norm is not None else ()))
-            count += experiment.d_model * sum(row is not None for row in rows)
-            count += 0 if isinstance(transform.weights, Identity) else experiment.d_model**2
+            features = vocabulary.logit_features(experiment.d_model)
+            count += features * sum(row is not None for row in rows)
+            count += 0 if isinstance(transform.weights, Identity) else experiment.d_model * features
     return count
 
 

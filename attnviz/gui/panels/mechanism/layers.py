@@ -9,6 +9,7 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout
 
 from attnviz.gui.forms.fields import Number, Switch
+from attnviz.gui.forms.paths import presence, row
 from attnviz.gui.forms.subject import whole_experiment
 from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.look.theme import GRID
@@ -20,6 +21,7 @@ from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import N_, _
 from attnviz.model.edit.block import LastSeen
+from attnviz.model.edit.edits import change_embedding_projection, set_embedding_projection
 from attnviz.model.edit.fitting import fitted_norm
 from attnviz.model.edit.layers import (
     MOST_LAYERS,
@@ -34,7 +36,7 @@ from attnviz.model.edit.switching import refusal
 from attnviz.model.fields import field_at
 from attnviz.model.sites.sites import place_of, places, shown_site
 from attnviz.model.spec.attention import Layer
-from attnviz.model.spec.block import Norm
+from attnviz.model.spec.block import EmbeddingProjection, Norm
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import vectors_shape
@@ -50,10 +52,23 @@ def _has_encoder(experiment: Experiment) -> bool:
 
 def set_stack_norm(experiment: Experiment, name: NormField, norm: Norm | None) -> Experiment:
     """Set a norm before or after the layers, fitted to its input."""
-    features = experiment.d_model
+    features = experiment.d_embedding if name == "embedding_norm" else experiment.d_model
     if name.startswith("encoder") and experiment.memory is not None:
         features = vectors_shape(experiment.memory.vectors)[1]
     return replace(experiment, **{name: fitted_norm(norm, features)})
+
+
+def _is_projected(experiment: Experiment) -> bool:
+    return experiment.embedding_projection is not None
+
+
+def _set_projected(experiment: Experiment, is_on: bool) -> Experiment:
+    projection = EmbeddingProjection(experiment.d_model) if is_on else None
+    return set_embedding_projection(experiment, projection)
+
+
+def _set_layer_width(experiment: Experiment, d_model: float) -> Experiment:
+    return change_embedding_projection(experiment, d_model=round(d_model))
 
 
 class LayersSection(Section):
@@ -161,6 +176,8 @@ class LayersSection(Section):
                 maximum=MOST_LAYERS,
                 integer=True,
             ),
+            presence("embedding_projection", _set_projected),
+            row("embedding_projection.d_model", edit=_set_layer_width, shown=_is_projected),
             Switch(
                 name="cross_toggle",
                 path="cross",

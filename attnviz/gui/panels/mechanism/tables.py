@@ -55,7 +55,7 @@ def set_table_kind(site: Site, kind: str, drawn: DrawnTable) -> Site:
     if kind == "seeded":
         return set_table(site, drawn)
     heads = site.heads
-    shape = position.table_shapes(site.d_model, heads.n_heads, heads.d_head)["table"]
+    shape = position.table_shapes(site.d_for(position), heads.n_heads, heads.d_head)["table"]
     values = table_array(position.table, shape)
     return set_table(site, WrittenTable(Matrix(values)))
 

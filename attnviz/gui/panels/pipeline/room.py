@@ -22,7 +22,7 @@ FOLDS: tuple[tuple[str, ...], ...] = (
         "residual_2",
     ),
     ("transform", "transform_hidden", "transform_normed"),
-    ("x", "x_normed", "norm_1"),
+    ("x", "x_normed", "x_projected", "norm_1"),
     ("q_latent", "q_latent_normed"),
     ("latent_projected", "latent", "rope_key"),
     ("q_normed", "k_normed"),

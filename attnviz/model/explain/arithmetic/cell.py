@@ -16,7 +16,12 @@ from attnviz.i18n import _
 from attnviz.model.explain.arithmetic.block import activated_lines, hidden_lines, residual_lines
 from attnviz.model.explain.arithmetic.experts import routed_lines, routing_lines
 from attnviz.model.explain.arithmetic.latent import key_value_lines, latent_lines
-from attnviz.model.explain.arithmetic.linear import feed_forward_lines, projection_lines, transform_lines
+from attnviz.model.explain.arithmetic.linear import (
+    feed_forward_lines,
+    projection_lines,
+    transform_lines,
+    widened_lines,
+)
 from attnviz.model.explain.arithmetic.norms import normed_lines, qk_normed_lines
 from attnviz.model.explain.arithmetic.positions import biased_lines, rotated_lines, x_lines
 from attnviz.model.explain.arithmetic.reading import Reading, stage_symbol
@@ -48,6 +53,7 @@ LINES: dict[str, Callable[[Reading, Cell], tuple[Line, ...]]] = {
     "layer_input": given_lines,
     "x": x_lines,
     "x_normed": normed_lines,
+    "x_projected": widened_lines,
     "norm_1": normed_lines,
     "memory": given_lines,
     "q_latent": latent_lines,

@@ -19,7 +19,14 @@ from attnviz.model.explain.arithmetic.terms import (
     words,
 )
 from attnviz.model.explain.formulas.block import transform_of
-from attnviz.model.operands.matrices import feed_forward_array, is_identity, projection_array, transform_array
+from attnviz.model.operands.matrices import (
+    embedding_projection_array,
+    feed_forward_array,
+    is_identity,
+    projection_array,
+    transform_array,
+    transform_shape,
+)
 from attnviz.model.provenance import sources
 from attnviz.model.spec.arrays import in_float64
 from attnviz.model.spec.block import FeedForwardRole
@@ -91,11 +98,21 @@ def feed_forward_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
 
 def transform_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     """A number of the transform before the vocabulary's matrix: Σ o · W_T + b_T."""
-    transform, d_model = transform_of(reading.experiment), reading.experiment.d_model
-    is_passed_on = isinstance(transform.weights, Identity)
-    weights = None if is_passed_on else in_float64(transform_array(transform, d_model)[:, cell.column])
-    bias = _number(transform.bias, d_model, cell.column)
+    transform, (rows, columns) = transform_of(reading.experiment), transform_shape(reading.experiment)
+    is_passed_on = rows == columns and isinstance(transform.weights, Identity)
+    weights = None if is_passed_on else in_float64(transform_array(reading.experiment)[:, cell.column])
+    bias = _number(transform.bias, columns, cell.column)
     return (linear_line(reading, cell, Map("W_T", cell.column, weights, bias)),)
+
+
+def widened_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
+    """A number of the token vectors' projection to the features of the layers: Σ x · W_X + b_X."""
+    site = reading.experiment
+    assert site.embedding_projection is not None
+    is_passed_on = site.d_embedding == site.d_model and site.embedding_projection.weights.is_identity
+    weights = None if is_passed_on else in_float64(embedding_projection_array(site)[:, cell.column])
+    bias = _number(site.embedding_projection.bias, site.d_model, cell.column)
+    return (linear_line(reading, cell, Map("W_X", cell.column, weights, bias)),)
 
 
 def linear_line(reading: Reading, cell: Cell, linear: Map) -> Line:

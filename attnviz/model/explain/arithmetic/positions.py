@@ -41,7 +41,7 @@ def x_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
 
 def _wave_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     position: Any = reading.experiment.position
-    d_model = reading.experiment.d_model
+    d_model = reading.experiment.d_embedding
     pair, is_odd = divmod(cell.column, 2)
     exponent = f"−2 × {pair} ÷ {d_model}"
     frequency = _power(position.base, -2.0 * pair / d_model)
@@ -65,7 +65,7 @@ def _learned_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     position: Any = reading.experiment.position
     at = cell.row + position.start
     vector = reading.term(below(reading, cell))
-    number = learned_table(position, reading.experiment.d_model)[at, cell.column]
+    number = learned_table(position, reading.experiment.d_embedding)[at, cell.column]
     name = _("row {row} of {length}, feature {feature}")
     entry = constant(number, name.format(row=at, length=position.length, feature=cell.column))
     steps = (

@@ -142,6 +142,7 @@ _BIASED = {
     "ffn_up": ("up_bias", "b_up"),
     "ffn_output": ("down_bias", "b_down"),
     "transform": ("bias", "b_T"),
+    "x_projected": ("bias", "b_X"),
 }
 """Stages of linear maps: the field of their bias, and its symbol."""
 
@@ -200,6 +201,8 @@ def _letters(site: Site, stage: str) -> tuple[str, str]:
 def _has_bias(site: Site, stage: str) -> bool:
     if stage == "transform":
         return transform_of(site).bias is not None
+    if stage == "x_projected":
+        return site.embedding_projection is not None and site.embedding_projection.bias is not None
     if stage not in _BIASED:
         return False
     is_projection = stage in ("q", "k", "v", "attention_output")

@@ -23,6 +23,7 @@ from attnviz.model.normalisers import NORMALISER_BY_ID, n_visible
 from attnviz.model.operands.dropout import factor_of
 from attnviz.model.operands.latent import PRODUCT_OF_STAGE, latent_norm
 from attnviz.model.operands.matrices import (
+    embedding_projection_array,
     feed_forward_array,
     latent_array,
     projection_array,
@@ -283,8 +284,11 @@ def _routed(reading: Reading, use: Use) -> Floats:
 
 
 def _transform(reading: Reading, use: Use) -> Floats:
-    transform = transform_of(reading.experiment)
-    return _from_matrix(transform_array(transform, reading.experiment.d_model), use)
+    return _from_matrix(transform_array(reading.experiment), use)
+
+
+def _widened(reading: Reading, use: Use) -> Floats:
+    return _from_matrix(embedding_projection_array(reading.experiment), use)
 
 
 def _transformed(reading: Reading, use: Use) -> Floats:
@@ -317,6 +321,7 @@ def _probabilities(reading: Reading, use: Use) -> Floats:
 LOCAL: dict[str, Local] = {
     "x": _ones,
     **dict.fromkeys(GAINED, _norm),
+    "x_projected": _widened,
     "q_latent": _of_latent,
     "q": _projection,
     "latent_projected": _of_latent,
@@ -358,6 +363,7 @@ LOCAL: dict[str, Local] = {
 
 LETTERS: dict[str, str] = {
     **dict.fromkeys(GAINED, "gain (δ − n n ÷ d) ÷ σ"),
+    "x_projected": "W_X",
     "q_latent": "W_DQ",
     "q": "W_Q",
     "latent_projected": "W_DKV",

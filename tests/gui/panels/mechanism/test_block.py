@@ -26,7 +26,7 @@ from attnviz.gui.widgets.slider_field import SliderField
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.model.edit.layers import set_n_layers
 from attnviz.model.sites.sites import at, site_names
-from attnviz.model.spec.block import Block, Norm
+from attnviz.model.spec.block import Block, EmbeddingProjection, Norm
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import QKNorm, SeededSinks
 from attnviz.model.spec.rows import DrawnRow
@@ -173,6 +173,18 @@ def test_layers_are_copied_and_removed_where_one_looks(qtbot: QtBot, panel: Mech
     assert find(panel, DragNumber, "n_layers_field").value() == 2
     qtbot.mouseClick(remove, Qt.MouseButton.LeftButton)
     assert panel.store.experiment == FULL and panel.store.document.site == "layers.0.self"
+
+
+def test_token_vectors_are_projected_to_the_width_of_the_layers(qtbot: QtBot, panel: MechanismPanel) -> None:
+    assert not _is_shown(panel, "embedding_projection_d_model_field")
+    switch(qtbot, panel, "embedding_projection_toggle")
+    width = panel.store.experiment.d_embedding
+    assert panel.store.experiment.embedding_projection == EmbeddingProjection(width)
+    change(panel.store, readout="none")
+    find(panel, SliderField, "embedding_projection_d_model_field").changed.emit(width + 3)
+    assert panel.store.experiment.d_model == width + 3 and panel.store.experiment.d_embedding == width
+    switch(qtbot, panel, "embedding_projection_toggle")
+    assert panel.store.experiment.d_model == width
 
 
 def test_an_encoder_and_a_second_attention(qtbot: QtBot, panel: MechanismPanel) -> None:
