@@ -16,6 +16,7 @@ from pytestqt.qtbot import QtBot
 
 from attnviz.bench.cases import Size
 from attnviz.bench.implementations import IMPLEMENTATIONS, timed
+from attnviz.core.cost.lines import Line
 from attnviz.core.cost.memory import FORMAT_BY_ID, cache_bytes
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
@@ -228,6 +229,16 @@ def test_the_lines_can_be_selected_and_not_written(panel: CostPanel, qtbot: QtBo
     lines.selectAll()
     lines.copy()
     assert "one token, one layer" in QGuiApplication.clipboard().text()
+
+
+def test_a_value_stands_on_one_line_with_its_unit(qtbot: QtBot) -> None:
+    lines = CostLines()
+    qtbot.addWidget(lines)
+    lines.set_lines([Line("one token, all layers", "L · bytes", "4 × 512", 2048, "B")])
+    for width in range(170, 420, 10):
+        lines.resize(width, 200)
+        first, last = (lines.document().find(text) for text in ("2,048", " B"))
+        assert lines.cursorRect(first).top() == lines.cursorRect(last).top(), width
 
 
 def test_curves_are_the_exact_counts_and_are_painted(panel: CostPanel) -> None:

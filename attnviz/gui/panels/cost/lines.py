@@ -102,6 +102,8 @@ class CostLines(QTextEdit):
         cursor.insertText(line.label, self._format(is_bold=is_total))
         if has_room:
             cursor.insertText(f"\t{formula}", self._format(is_muted=True))
+        elif metrics.horizontalAdvance(f"{line.label}  {value}") > width:
+            cursor.insertBlock(_block(0.0, width))  # its unit would go to the next line
         cursor.insertText(f"\t{value}", self._format(is_bold=is_total))
         if formula and not has_room:
             cursor.insertBlock(_block(0.0, 0.0, indent=GRID * 1.5))
