@@ -407,13 +407,19 @@ def test_refusals_are_in_the_language_that_is_asked_for(
 def test_a_file_in_place_of_a_command_is_opened(
     before: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened: list[str | None] = []
-    monkeypatch.setattr("attnviz.cli.commands.gui.open_window", lambda document: opened.append(document) or 0)
+    opened: list[tuple[str | None, str | None]] = []
+
+    def open_window(document: str | None, language: str | None) -> int:
+        opened.append((document, language))
+        return 0
+
+    monkeypatch.setattr("attnviz.cli.commands.gui.open_window", open_window)
     file = tmp_path / "a document"
     file.write_text("{}", encoding="utf-8")
     assert main([*before, str(file)]) == 0 and main([*before, "gone.safetensors"]) == 0
     assert main([*before, "gui", str(file)]) == 0 and main(before) == 0
-    assert opened == [str(file), "gone.safetensors", str(file), None]
+    language = "en" if before else None  # the window has it, too
+    assert opened == [(name, language) for name in (str(file), "gone.safetensors", str(file), None)]
 
 
 def test_the_package_runs_as_a_module() -> None:

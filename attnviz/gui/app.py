@@ -61,10 +61,15 @@ def make_application(arguments: list[str]) -> QApplication:
     return app
 
 
-def main(path: Path | None = None) -> int:
-    """Show the window, with the document at `path` in it, until it is closed. Returns the exit code."""
+def main(path: Path | None = None, language: str | None = None) -> int:
+    """Show the window, with the document at `path` in it, until it is closed. Returns the exit code.
+
+    A `language` is that of the window from now on.
+    """
     tune_interpreter()
     settings = Settings()
+    if language is not None:
+        settings["language"] = language
     scale.prepare(settings)
     with sentence_for_abort():
         app = make_application(sys.argv[:1])

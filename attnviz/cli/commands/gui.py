@@ -18,11 +18,14 @@ def add(command: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Open the window, with the given document."""
-    return open_window(getattr(options, "document", None))
+    return open_window(getattr(options, "document", None), options.language)
 
 
-def open_window(document: str | None) -> int:
-    """Open the window and return its exit code. Raises `Refused` without the file or a display."""
+def open_window(document: str | None, language: str | None = None) -> int:
+    """Open the window, in this language from now on, and return its exit code.
+
+    Raises `Refused` without the file or a display.
+    """
     if document is not None and not Path(document).is_file():
         raise Refused(_("{file}: no such file").format(file=document))
     has_display = any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"))
@@ -37,7 +40,7 @@ def open_window(document: str | None) -> int:
         from attnviz.gui.app import main as window
     except ImportError as error:
         raise Refused(_("the window cannot be opened: {reason}").format(reason=error)) from None
-    return window(Path(document) if document is not None else None)
+    return window(Path(document) if document is not None else None, language)
 
 
 COMMAND = Command("gui", N_("open the window"), add, run)
