@@ -10,8 +10,8 @@ from PySide6.QtCore import QPointF
 from PySide6.QtWidgets import QAbstractScrollArea, QWidget
 
 from attnviz.gui.panels.grid.canvas import GridCanvas
-from attnviz.gui.panels.inspector.page import InspectorPage
 from attnviz.gui.widgets.chips import TokenChips
+from attnviz.gui.widgets.explanation_page import ExplanationPage
 from attnviz.gui.widgets.heat.map import HeatMap
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.numbers.view import GridView
@@ -88,7 +88,7 @@ def _in_chips(window: Window, widget: TokenChips, at: QPointF | None) -> Target:
     return Target(token=widget.selected() if at is None else widget.token_at(at.toPoint()))
 
 
-def _in_page(window: Window, widget: InspectorPage, at: QPointF | None) -> Target:
+def _in_page(window: Window, widget: ExplanationPage, at: QPointF | None) -> Target:
     """The source of a number in the arithmetic; elsewhere the cell that is explained."""
     cell = None if at is None else widget.source_at(at.toPoint())
     cell = cell or window.store.document.view.locked
@@ -119,7 +119,7 @@ FINDERS: tuple[tuple[type[QWidget], Finder], ...] = (
     (HeatMap, _in_map),
     (Thumbnail, _in_thumbnail),
     (TokenChips, _in_chips),
-    (InspectorPage, _in_page),
+    (ExplanationPage, _in_page),
     (GridView, _in_grid),
     (GridCanvas, _in_heads),
 )

@@ -8,31 +8,41 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
 from attnviz.gui.forms.marks import Mark
-from attnviz.gui.look.theme import GRID
+from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.stage_heat import numbered
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.combo import DropDown
+from attnviz.gui.widgets.explanation_page import ExplanationPage
 from attnviz.gui.widgets.numbers.block import laid_over
 from attnviz.gui.widgets.numbers.grid import NumberGrid
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
+from attnviz.model.explain.parameters import explain_parameter
 from attnviz.model.spec.arrays import in_float64
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import ROLES, Tied
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.trace import Trace
 from attnviz.model.weights import WEIGHTS, Weight, weights_of
 
+LEAST_PX = 56
+"""Least height of the arithmetic of the current cell."""
 SYMBOL_OF_ROLE = dict(zip(ROLES, (weight.symbol for weight in WEIGHTS), strict=False))
 
 
 class MatricesPanel(Panel):
-    """One weight at a time. Editing a seeded, tied or identity matrix makes it an explicit one."""
+    """One weight at a time. Editing a seeded, tied or identity matrix makes it an explicit one.
+
+    Below the grid stands where the number of the current cell comes from, and, where gradients are drawn, its
+    gradient.
+    """
 
     follows = ()
+    draws_gradients = True
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
@@ -50,17 +60,31 @@ class MatricesPanel(Panel):
         self.grid.gesture_started.connect(store.begin_gesture)
         self.grid.gesture_finished.connect(store.end_gesture)
         Mark(store, self.grid, lambda: self._chosen().path)
+        self.page = ExplanationPage()
+        self.page.setObjectName("matrix_cell")
+        self.page.setMinimumHeight(LEAST_PX)
+        self.page.hide()
+        self.page.followed.connect(self._on_followed)
+        self.grid.current_changed.connect(self._explain)
         row = QHBoxLayout()
         row.addWidget(self._choice)
         row.addWidget(self._facts, 1)
         column = in_column(self, spacing=GRID)
         column.addLayout(row)
-        column.addWidget(self.grid, 1)
+        column.addWidget(self.grid, 3)
+        column.addWidget(self.page, 2)
         set_tone("muted", self._facts)
 
     def on_document(self, old: Document | None, new: Document) -> None:
         if old is None or _shown_of(old.attention) != _shown_of(new.attention):
             self._show()
+
+    def on_trace(self, trace: Trace) -> None:
+        self._explain()
+
+    def apply_theme(self, theme: Theme) -> None:
+        super().apply_theme(theme)
+        self.page.apply_theme(theme)
 
     def on_hover(self, cell: Cell | None) -> None:
         """Outline the column of W that makes the hovered cell."""
@@ -80,6 +104,7 @@ class MatricesPanel(Panel):
         self.setAccessibleName(_("Weight matrices"))
         self._choice.setAccessibleName(_("Weight matrix"))
         self.grid.setAccessibleName(_("Numbers of the weight matrix"))
+        self.page.setAccessibleName(_("Arithmetic of the cell"))
         self._show()
 
     def _chosen(self) -> Weight:
@@ -118,6 +143,30 @@ class MatricesPanel(Panel):
         if isinstance(source, Tied):
             kind += f" → {SYMBOL_OF_ROLE[source.to]}"
         self._facts.setText(f"{rows} × {columns} · {kind}")
+        self._explain()
+
+    @Slot()
+    def _explain(self) -> None:
+        """The number of the current cell, in words and digits."""
+        cell, weight = self.grid.current_cell(), self._chosen()
+        site = None if self.store.trace is None else self.store.drawn_site
+        is_shown = cell is not None and site is not None and weight.source(site.experiment) is not None
+        self.page.setVisible(is_shown)
+        if cell is None or site is None or not is_shown:
+            self.page.forget()
+            return
+        rows, columns = weight.array(site.experiment).shape
+        if cell[0] < rows and cell[1] < columns:
+            self.page.set_explanation(explain_parameter(site, weight, *cell))
+
+    @Slot(object)
+    def _on_followed(self, cell: Cell) -> None:
+        """Open a cell of the gradient: its stage, its head, and the arithmetic of the cell."""
+        row, attention = STAGE_BY_ID[cell.stage], self.store.attention
+        head = self.store.document.view.head
+        if row.per_head:
+            head = cell.head * (attention.heads.group_size if row.axes[0] == "kv_head" else 1)
+        self.store.look(stage=cell.stage, locked=cell, head=head)
 
     @Slot(int)
     def _on_chosen(self, index: int) -> None:

@@ -12,8 +12,8 @@ from PySide6.QtWidgets import QApplication, QMenu, QWidget
 from attnviz.gui.context.menu import ContextMenus
 from attnviz.gui.context.rows import ROWS
 from attnviz.gui.context.target import FINDERS, Target
-from attnviz.gui.panels.inspector.page import InspectorPage
 from attnviz.gui.widgets.chips import TokenChips
+from attnviz.gui.widgets.explanation_page import ExplanationPage
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.i18n import LANGUAGES, set_language
 from attnviz.model.spec.parts import Padding
@@ -74,7 +74,7 @@ def test_a_masked_cell_of_the_map_has_a_menu_too(desk: Desk) -> None:
 
 def test_a_number_of_the_inspector_is_a_cell(desk: Desk) -> None:
     desk.click(desk.map, desk.map.cell_center(2, 1))
-    page = desk.find(InspectorPage, "inspector_page")
+    page = desk.find(ExplanationPage, "inspector_page")
     desk.qtbot.waitUntil(lambda: "scores" in page.toPlainText())
     sources = {page.source_at(QPoint(x, y)) for x in range(0, 400, 4) for y in range(0, 120, 4)} - {None}
     source = next(cell for cell in sources if cell is not None and cell.stage != "weights")

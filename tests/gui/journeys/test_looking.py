@@ -11,8 +11,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QComboBox, QLabel, QToolButton
 
 import attnviz
-from attnviz.gui.panels.inspector.page import InspectorPage
 from attnviz.gui.widgets.chips import TokenChips
+from attnviz.gui.widgets.explanation_page import ExplanationPage
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.pictures.bars import Bars
 from attnviz.model.spec.view import Cell
@@ -246,5 +246,5 @@ def test_a_locked_cell_goes_to_the_head_that_is_selected(desk: Desk, is_hovered:
         assert title.text() == f"weights · head {head + 1} of {count}"
         shown = float(desk.store.site.window("weights", head)[2, 1])
         assert desk.map.content.values[2, 1] == shown
-        page = desk.find(InspectorPage, "inspector_page").toPlainText()
+        page = desk.find(ExplanationPage, "inspector_page").toPlainText()
         assert f"{shown:.3f}" in page

@@ -14,6 +14,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QComboBox, QLabel
 from pytestqt.qtbot import QtBot
 
+import attnviz
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
 from attnviz.gui.panels.matrices import MatricesPanel
@@ -143,3 +144,22 @@ def test_a_weight_is_edited_in_the_layer_that_is_looked_at_alone(qtbot: QtBot) -
     assert not bench.refused and at(bench.store.experiment, here) != at(before, here)
     others = [name for name in site_names(before) if name != here]
     assert others and all(at(bench.store.experiment, name) == at(before, name) for name in others)
+
+
+def test_the_current_cell_says_where_it_comes_from_and_its_gradient_opens(
+    bench: PanelBench[MatricesPanel],
+) -> None:
+    """With a target the sum of x · ∂/∂q stands below; a click on one of its gradients locks that cell."""
+    panel = bench.panel
+    assert panel.page.isHidden()
+    choose(bench, "query")
+    panel.grid.set_current_cell(1, 2)
+    assert "seed 3" in panel.page.toPlainText() and "∂" not in panel.page.toPlainText()
+    target = "attention_output[0, 0]"
+    bench.store.look(target=target, quantity="gradient")
+    bench.store.set_gradient(attnviz.backward(bench.store.experiment, target))
+    text = panel.page.toPlainText()
+    assert "∂/∂ W_Q[1, 2] = Σ e · ∂/∂q = (0.4002)\u2060(0.04501)" in text and text.endswith("= 0.0180130")
+    followed = Cell("q", 0, 2)
+    panel.page.followed.emit(followed)
+    assert bench.store.document.view.locked == followed and bench.store.document.view.stage == "q"

@@ -10,12 +10,12 @@ from attnviz.gui.live.player import Player
 from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.inspector.code import CodeFold
-from attnviz.gui.panels.inspector.page import InspectorPage
 from attnviz.gui.panels.inspector.path import InspectorPath
 from attnviz.gui.panels.inspector.start import InspectorStart
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column
+from attnviz.gui.widgets.explanation_page import ExplanationPage
 from attnviz.i18n import _
 from attnviz.model.explain.arithmetic.cell import exists, explain
 from attnviz.model.explain.arithmetic.reading import stage_symbol
@@ -39,7 +39,7 @@ class InspectorPanel(Panel):
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
-        self.page = InspectorPage()
+        self.page = ExplanationPage()
         self.page.setObjectName("inspector_page")
         self.page.pointed.connect(self._on_pointed)
         self.page.followed.connect(self._on_followed)

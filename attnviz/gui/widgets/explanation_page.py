@@ -54,7 +54,7 @@ _JOINER = "\u2060"
 """Keeps the two factors of a product on one line."""
 
 
-class InspectorPage(QTextBrowser):
+class ExplanationPage(QTextBrowser):
     """Shows one explanation; emits the source cell under the mouse, and the one to open."""
 
     pointed = Signal(object)
