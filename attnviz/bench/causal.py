@@ -41,9 +41,7 @@ def _case(size: Size, has_torch: bool, quick: bool) -> dict[str, Any]:
     limits = (QUICK_SECONDS, QUICK_ROUNDS) if quick else (SECONDS, ROUNDS)
     times = interleaved(_contenders(size, given, has_torch), *limits)
     with busy_core():
-        beside = interleaved(
-            {ONE: partial(on_threads, given, 1), ALL: partial(on_threads, given, available_cores())}, *limits
-        )
+        beside = interleaved({ONE: on_threads(given, 1), ALL: on_threads(given, available_cores())}, *limits)
     measured = [name for name in times if name in ENGINE_BY_ID]
     return {
         "n": size.n,
@@ -59,17 +57,17 @@ def _case(size: Size, has_torch: bool, quick: bool) -> dict[str, Any]:
     }
 
 
-def on_threads(given: Experiment, threads: int, engine: str = "numpy") -> Any:
-    """The engine's run on at most `threads` threads."""
-    return execute(given, engine, "cpu", reserve=available_cores() - threads)
+def on_threads(given: Experiment, threads: int, engine: str = "numpy") -> Callable[[], Any]:
+    """A call of the engine's run on at most `threads` threads."""
+    return partial(execute, given, engine, "cpu", reserve=available_cores() - threads)
 
 
 def _contenders(size: Size, given: Experiment, has_torch: bool) -> dict[str, Callable[[], Any]]:
-    found: dict[str, Callable[[], Any]] = {"numpy": partial(on_threads, given, 1)}
+    found: dict[str, Callable[[], Any]] = {"numpy": on_threads(given, 1)}
     if has_torch:
         from attnviz.bench.plain_torch import plain_torch
 
-        found["torch"] = partial(on_threads, given, 1, "torch")
+        found["torch"] = on_threads(given, 1, "torch")
         found[PLAIN] = partial(plain_torch(size, *arrays(given), is_causal=True), 1)
     return found
 

@@ -103,34 +103,58 @@ def _shape_scores(
     if upto == "scores" and product.factor is not None:
         s_grqk /= product.factor  # a power of two: exact
         return
-    stages = scoring.stages
-    for stage in stages[stages.index(product.stage) + 1 : stages.index(upto) + 1]:
-        if stage == "relative":
-            assert scoring.relative is not None
-            parts = scoring.relative(block.heads, block.q_positions[:, None] - block.k_positions)
-            add_relative_(engine, s_grqk, *block.qk, parts)
-        elif stage == "scaled":
-            s_grqk *= scoring.factor
-        elif stage == "capped":
-            s_grqk[...] = scoring.cap * engine.xp.tanh(s_grqk / scoring.cap)
-        elif stage == "biased":
-            assert scoring.bias is not None
-            s_grqk += engine.asarray(scoring.bias(block.heads, block.q_positions, block.k_positions))
-        elif stage == "masked":
-            _mask(engine, scoring.mask_bias, s_grqk, block.seen)
-        elif stage == "weights":
-            _normalise(engine, scoring, s_grqk, block, product.is_bounded)
-            _clear_hidden(engine, scoring, s_grqk, block.seen)
+    for stage in _between(scoring.stages, product.stage, upto):
+        _SHAPE[stage](engine, scoring, s_grqk, block, product)
 
 
-def _mask(engine: Engine, mask_bias: float | None, s_grqk: Array, seen: Seen) -> None:
+@lru_cache(maxsize=256)
+def _between(stages: tuple[str, ...], given: str, upto: str) -> tuple[str, ...]:
+    return stages[stages.index(given) + 1 : stages.index(upto) + 1]
+
+
+def _add_relative(engine: Engine, scoring: Scoring, s_grqk: Array, block: Block, product: _Product) -> None:
+    assert scoring.relative is not None
+    parts = scoring.relative(block.heads, block.q_positions[:, None] - block.k_positions)
+    add_relative_(engine, s_grqk, *block.qk, parts)
+
+
+def _scale(engine: Engine, scoring: Scoring, s_grqk: Array, block: Block, product: _Product) -> None:
+    s_grqk *= scoring.factor
+
+
+def _cap(engine: Engine, scoring: Scoring, s_grqk: Array, block: Block, product: _Product) -> None:
+    s_grqk[...] = scoring.cap * engine.xp.tanh(s_grqk / scoring.cap)
+
+
+def _add_bias(engine: Engine, scoring: Scoring, s_grqk: Array, block: Block, product: _Product) -> None:
+    assert scoring.bias is not None
+    s_grqk += engine.asarray(scoring.bias(block.heads, block.q_positions, block.k_positions))
+
+
+def _mask(engine: Engine, scoring: Scoring, s_grqk: Array, block: Block, product: _Product) -> None:
     """Blocked scores become -inf, or have a number added, in the engine's own precision."""
-    if seen.hidden is None:
+    if block.seen.hidden is None:
         return
-    if mask_bias is None:
-        _fill(engine, s_grqk, seen, -np.inf)
+    if scoring.mask_bias is None:
+        _fill(engine, s_grqk, block.seen, -np.inf)
     else:
-        s_grqk += engine.asarray(np.where(seen.hidden, mask_bias, 0.0))
+        s_grqk += engine.asarray(np.where(block.seen.hidden, scoring.mask_bias, 0.0))
+
+
+def _weigh(engine: Engine, scoring: Scoring, s_grqk: Array, block: Block, product: _Product) -> None:
+    _normalise(engine, scoring, s_grqk, block, product.is_bounded)
+    _clear_hidden(engine, scoring, s_grqk, block.seen)
+
+
+_SHAPE: dict[str, Callable[[Engine, Scoring, Array, Block, _Product], None]] = {
+    "relative": _add_relative,
+    "scaled": _scale,
+    "capped": _cap,
+    "biased": _add_bias,
+    "masked": _mask,
+    "weights": _weigh,
+}
+"""From the stage before it to each score-shaped stage, in place."""
 
 
 def _fill(engine: Engine, s_grqk: Array, seen: Seen, value: float) -> None:
@@ -256,7 +280,6 @@ def attend(
     mixed = engine.empty((n_groups, group_size, n_queries, v.shape[-1]))
     out = Attended(weights, mixed)
     if len(scores.tiles) == 1:
-        check()
         scores.seen[0] = _attend_tile(engine, scoring, scores, 0, v, out)
     else:
         _attend_tiles(engine, scoring, scores, v, out, check)

@@ -196,7 +196,6 @@ def forward(
         x_kv = operands.memory if memory is None else memory
         x_kv = features.add("memory", x_kv)
     k_positions = program.positions(x_kv.shape[0])
-    check()
     projecting.query_heads(engine, operands, features, x_q, q_positions)
     projecting.key_value_heads(engine, operands, features, x_kv, k_positions)
     check()

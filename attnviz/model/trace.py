@@ -7,7 +7,6 @@ stored are computed for the requested window.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -19,9 +18,9 @@ from attnviz.core.overview import overview
 from attnviz.errors import FieldError, Message, UnknownName, among, whole_number
 from attnviz.i18n import _
 from attnviz.model.notebook import html
-from attnviz.model.operands.matrices import classes_of, output_tokens
+from attnviz.model.operands.matrices import classes_of
+from attnviz.model.sites.axes import axis_labels, stage_shape
 from attnviz.model.sites.sites import shown_site
-from attnviz.model.sites.stages import stage_shape
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Quantity
@@ -83,7 +82,7 @@ class SiteTrace:
         self.experiment = site
         self.given = dict(given or {})
         self._source = source
-        self._kept: OrderedDict[tuple[str, int], Numbers] = OrderedDict()
+        self._kept: dict[tuple[str, int], Numbers] = {}
         self._overviews: dict[tuple[str, int], tuple[Numbers, Bools | None]] = {}
         self._means: dict[str, Numbers] = {}
         self._shapes: dict[str, tuple[int, ...]] = {}
@@ -194,19 +193,7 @@ class SiteTrace:
 
     def labels(self, axis: str) -> tuple[str, ...]:
         """Names along one axis: tokens for tokens, queries, keys; the distinct tokens; else numbers."""
-        experiment = self.experiment
-        if axis in ("token", "query"):
-            return experiment.tokens
-        if axis in ("key", "memory"):
-            return experiment.key_tokens
-        if axis == "vocabulary":
-            return output_tokens(experiment)
-        if axis == "expert":
-            assert experiment.block is not None and experiment.block.feed_forward is not None
-            experts = experiment.block.feed_forward.experts
-            assert experts is not None
-            return experts.names
-        raise KeyError(f"axis is {axis!r}; only tokens have names")
+        return axis_labels(self.experiment, axis)
 
     def axis_name(self, axis: Axis) -> str:
         """The name of an axis, in the present language."""

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from attnviz.core.text import visible
 from attnviz.i18n import N_, _
 from attnviz.model.explain.formulas.stages import stage_axes, stage_formula
+from attnviz.model.sites.axes import stage_shape
 from attnviz.model.sites.sites import at, places
-from attnviz.model.sites.stages import Stages, site_stages, stage_shape
+from attnviz.model.sites.stages import Stages, site_stages
 from attnviz.model.sites.titles import site_title
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment

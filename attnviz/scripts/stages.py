@@ -10,7 +10,8 @@ from attnviz.model.explain.formulas.block import norm_at, transform_of
 from attnviz.model.explain.formulas.stages import stage_axes, stage_formula
 from attnviz.model.operands.latent import PRODUCT_OF_STAGE, latent_of
 from attnviz.model.operands.matrices import transform_shape, vocabulary
-from attnviz.model.sites.stages import site_stages, stage_shape
+from attnviz.model.sites.axes import stage_shape
+from attnviz.model.sites.stages import site_stages
 from attnviz.model.spec.block import FeedForward, Norm
 from attnviz.model.spec.parts import Role
 from attnviz.model.spec.site import Site

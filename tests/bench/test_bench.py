@@ -52,7 +52,7 @@ def test_causal_contenders_yield_the_same_numbers() -> None:
     given = with_fields(experiment(size, "seeded"), masks=(Causal(),))
     _scores, weights, output = plain_torch(size, *engines.arrays(given), is_causal=True)(1)
     for engine in ("numpy", "torch"):
-        trace = causal.on_threads(given, 1, engine)
+        trace = causal.on_threads(given, 1, engine)()
         np.testing.assert_allclose(trace["weights"], weights.numpy(), rtol=2e-5, atol=2e-6)
         np.testing.assert_allclose(trace["attention_output"], output.numpy(), rtol=2e-5, atol=2e-5)
 
@@ -69,7 +69,7 @@ def test_threads_do_not_spin(size: Size) -> None:
         for _round in range(12):
             for threads, times in taken.items():
                 started = time.process_time()
-                causal.on_threads(given, threads)
+                causal.on_threads(given, threads)()
                 times.append(time.process_time() - started)
     assert min(taken[available_cores()]) <= WANTED_BUSY * min(taken[1])
 

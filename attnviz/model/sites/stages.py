@@ -1,23 +1,11 @@
-"""The stages of a site and their shapes, before anything is computed."""
+"""The stages of a site, before anything is computed."""
 
 from __future__ import annotations
 
-from attnviz.model.operands.latent import latent_width
-from attnviz.model.operands.matrices import classes_of, output_tokens
+from attnviz.model.operands.matrices import classes_of
 from attnviz.model.positions import changes, is_additive, rope_of
 from attnviz.model.spec.block import Block
 from attnviz.model.spec.site import Site
-from attnviz.model.stages import (
-    EMBEDDED_STAGES,
-    HIDDEN_STAGES,
-    LATENT_STAGES,
-    STAGE_BY_ID,
-    TRANSFORM_STAGES,
-    Axis,
-)
-
-OF_VALUES = ("v", "v_rotated", "mixed")
-"""Stages whose heads have d_head features even where queries and keys have more."""
 
 Stages = tuple[str, ...]
 
@@ -150,43 +138,3 @@ def _read_out(site: Site) -> Stages:
         logits=is_read,
         probabilities=is_read and (classes is None or classes.distribution),
     )
-
-
-def stage_shape(site: Site, stage: str) -> tuple[int, ...]:
-    """Public shape of a stage of a site."""
-    return tuple(_size(site, axis, stage) for axis in STAGE_BY_ID[stage].axes)
-
-
-def _size(site: Site, axis: Axis, stage: str) -> int:
-    if axis in ("head", "kv_head"):
-        return site.heads.n_heads if axis == "head" else site.heads.n_kv_heads
-    if axis in ("token", "query"):
-        return site.n_queries
-    if axis in ("key", "memory"):
-        return site.n_keys
-    if axis == "expert":
-        assert site.block is not None and site.block.feed_forward is not None
-        return site.block.feed_forward.shape("router", site.d_model)[1]
-    return len(output_tokens(site)) if axis == "vocabulary" else _features(site, stage)
-
-
-def _features(site: Site, stage: str) -> int:
-    if stage in HIDDEN_STAGES:
-        assert site.block is not None
-        assert site.block.feed_forward is not None
-        ffn = site.block.feed_forward
-        return ffn.routed_width if stage == "ffn_routed" else ffn.width
-    if stage in LATENT_STAGES:
-        return latent_width(site, stage)
-    if stage == "memory":
-        return site.d_keys
-    if stage == "concatenated":
-        return site.heads.n_heads * site.heads.d_head
-    if STAGE_BY_ID[stage].per_head:
-        return site.heads.d_head if stage in OF_VALUES else site.d_qk
-    if stage in EMBEDDED_STAGES:
-        return site.d_embedding
-    if stage in TRANSFORM_STAGES:
-        assert site.vocabulary is not None
-        return site.vocabulary.logit_features(site.d_model)
-    return site.d_model
