@@ -309,8 +309,8 @@ class EmbeddingProjection(Value, frozen=True):
     d_model: Annotated[
         Positive,
         Field(
-            N_("Features of the layers, d_model"),
-            N_("Width of the vectors that the layers read"),
+            N_("Layer width"),
+            N_("Features of the vectors that the layers read, d_model"),
             usual=(1, 256),
             typed=(1, 65_536),
             digits=0,
