@@ -34,6 +34,8 @@ def test_the_largest_weight_is_that_of_the_trace_and_a_click_opens_it(make_desk:
 def test_enter_chooses_a_line_and_undo_takes_it_back(make_desk: MakeDesk) -> None:
     desk = make_desk("causal-decode")
     desk.store.look(locked=None, head=0)
+    desk.settle()
+    desk.qtbot.waitUntil(line(desk, "mask").isVisible)
     before = desk.store.experiment
     line(desk, "mask").setFocus()
     desk.press_key(Qt.Key.Key_Return)
