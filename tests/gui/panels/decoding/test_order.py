@@ -252,7 +252,7 @@ def test_titles_are_chosen_and_moved_by_keys(bench: PanelBench[SamplingPanel]) -
     shown.setFocus()
     for _press in range(3):
         QTest.keyClick(shown, Qt.Key.Key_Right)
-    assert shown.accessibleDescription().startswith("temperature · Below 1 sharpens")
+    assert shown.accessibleDescription().startswith("temperature · A temperature below 1 sharpens")
     QTest.keyClick(shown, Qt.Key.Key_Right, ALT)
     assert order(bench) == ["repetition_penalty", "top_k", "temperature", "top_p", "min_p"]
     for _press in range(5):
