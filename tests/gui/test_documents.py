@@ -105,7 +105,9 @@ def test_a_document_that_is_too_large_for_json_is_saved_beside_it(
     large(desk)
     trigger(desk, "save")
     assert answers.boxes == ["not_saved_box"] and desk.store.is_modified
-    assert "holds at most 16,384 numbers; got 20,000. Save it as .safetensors instead." in answers.texts[-1]
+    assert (
+        "must have at most 16,384 numbers; got 20,000. Save it as .safetensors instead." in answers.texts[-1]
+    )
     answers.button = BUTTON.Save
     trigger(desk, "save")
     tensors = file.with_suffix(".safetensors")
