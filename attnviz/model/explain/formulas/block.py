@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Literal
 
 from attnviz.core.block import ACTIVATION_BY_ID, GATED_UNIT_BY_ID
@@ -14,6 +16,9 @@ from attnviz.model.spec.experts import Experts
 from attnviz.model.spec.parts import QKNorm
 from attnviz.model.spec.site import Site
 from attnviz.model.stages import LATENT_STAGES, STAGE_BY_ID
+
+Letters = tuple[str, str]
+"""A formula, and the short label of its step."""
 
 _IN_BLOCK = {"norm_1": "norm_1", "attention_normed": "after_1", "norm_2": "norm_2", "ffn_normed": "after_2"}
 
@@ -147,55 +152,69 @@ _BIASED = {
 """Stages of linear maps: the field of their bias, and its symbol."""
 
 
-def block_formula(site: Site, stage: str) -> str:
-    """Formula of a stage of linear maps, norms, residual connections or the read-out in this site.
+def block_letters(site: Site, stage: str) -> Letters:
+    """(formula, operation) of a stage of linear maps, norms, residual connections or the read-out in this
+    site, in the present language.
 
-    Empty for others, and if the formula of `STAGES` suffices.
+    Empty for others, and where the texts of `STAGES` suffice.
     """
-    block, norm = site.block, norm_at(site, stage)
+    norm = norm_at(site, stage)
     if norm is not None:
-        return norm_letters(norm, letter_of_norm(site, stage))
-    if stage in ("q_normed", "k_normed") and site.qk_norm is not None:
-        return qk_norm_letters(site.qk_norm, "q" if stage == "q_normed" else "k")
+        return norm_letters(norm, letter_of_norm(site, stage)), _(QK_NORM_BY_ID[norm.kind].title)
+    latent, row = latent_letters(site, stage), STAGE_BY_ID[stage]
     if _has_bias(site, stage):
-        return f"{_letters(site, stage)[0]} + {_BIASED[stage][1]}"
-    if latent_letters(site, stage) is not None:
-        return _letters(site, stage)[0]
-    if block is not None and stage in ("residual_1", "residual_2"):
-        return residual_letters(block, stage)
-    if block is not None and block.feed_forward is not None and stage == "ffn_hidden":
-        return f"h = {activation_letters(block.feed_forward)}"
-    if stage == "routing":
-        return f"G = {routing_letters(experts_of(site))}"
-    if stage == "transform_hidden":
-        return f"h = {ACTIVATION_BY_ID[transform_of(site).activation].formula.replace('z', 't')}"
-    if stage == "logits" and site.readout == "vocabulary" and site.vocabulary is not None:
-        transform = site.vocabulary.transform
-        read = "o" if transform is None else "h" if transform.norm is None else "norm(h)"
-        return f"l = {logit_letters(site.vocabulary, read)}"
-    return ""
+        formula, operation = latent or (row.formula, row.operation)
+        return f"{formula} + {_BIASED[stage][1]}", f"{operation} + b"
+    return latent or _LETTERS.get(stage, _none)(site)
 
 
-def block_operation(site: Site, stage: str) -> str:
-    """The short label of such a step, in the present language; empty where `STAGES` has it."""
-    block, norm = site.block, norm_at(site, stage)
-    if norm is not None:
-        return _(QK_NORM_BY_ID[norm.kind].title)
-    if _has_bias(site, stage):
-        return f"{_letters(site, stage)[1]} + b"
-    if latent_letters(site, stage) is not None:
-        return _letters(site, stage)[1]
-    if block is not None and block.feed_forward is not None and stage == "ffn_hidden":
-        return _(activation_title(block.feed_forward))
-    if stage == "transform_hidden":
-        return _(ACTIVATION_BY_ID[transform_of(site).activation].title)
-    return "×W_U" if stage == "logits" and site.readout == "vocabulary" else ""
+def _none(site: Site) -> Letters:
+    return "", ""
 
 
-def _letters(site: Site, stage: str) -> tuple[str, str]:
-    """(formula, operation) of a linear map without its bias."""
-    row = STAGE_BY_ID[stage]
-    return latent_letters(site, stage) or (row.formula, row.operation)
+def _normed(name: Literal["q", "k"], site: Site) -> Letters:
+    norm = site.qk_norm
+    return ("", "") if norm is None else (qk_norm_letters(norm, name), _(QK_NORM_BY_ID[norm.kind].title))
+
+
+def _residual(stage: str, site: Site) -> Letters:
+    return "" if site.block is None else residual_letters(site.block, stage), ""
+
+
+def _hidden(site: Site) -> Letters:
+    ffn = None if site.block is None else site.block.feed_forward
+    return ("", "") if ffn is None else (f"h = {activation_letters(ffn)}", _(activation_title(ffn)))
+
+
+def _routing(site: Site) -> Letters:
+    return f"G = {routing_letters(experts_of(site))}", ""
+
+
+def _transform_hidden(site: Site) -> Letters:
+    row = ACTIVATION_BY_ID[transform_of(site).activation]
+    return f"h = {row.formula.replace('z', 't')}", _(row.title)
+
+
+def _logits(site: Site) -> Letters:
+    known = site.vocabulary
+    if site.readout != "vocabulary" or known is None:
+        return "", ""
+    transform = known.transform
+    read = "o" if transform is None else "h" if transform.norm is None else "norm(h)"
+    return f"l = {logit_letters(known, read)}", "×W_U"
+
+
+_LETTERS: dict[str, Callable[[Site], Letters]] = {
+    "q_normed": partial(_normed, "q"),
+    "k_normed": partial(_normed, "k"),
+    "residual_1": partial(_residual, "residual_1"),
+    "residual_2": partial(_residual, "residual_2"),
+    "ffn_hidden": _hidden,
+    "routing": _routing,
+    "transform_hidden": _transform_hidden,
+    "logits": _logits,
+}
+"""Stages whose texts depend on more of the site than a norm, a bias or a latent."""
 
 
 def _has_bias(site: Site, stage: str) -> bool:

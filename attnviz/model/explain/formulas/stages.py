@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from attnviz.i18n import N_, _
 from attnviz.model.explain.arithmetic.terms import digits
-from attnviz.model.explain.formulas.block import block_formula, block_operation
+from attnviz.model.explain.formulas.block import block_letters
 from attnviz.model.normalisers import NORMALISER_BY_ID, SINK_FORMULA
-from attnviz.model.qk_norms import QK_NORM_BY_ID
 from attnviz.model.spec.site import Site
 from attnviz.model.stages import STAGE_BY_ID, Axis
 
@@ -33,7 +32,7 @@ def stage_formula(site: Site, stage: str) -> str:
         return _(SINK_FORMULA) if has_sinks else NORMALISER_BY_ID[site.normaliser].formula
     if stage == "masked" and site.mask_bias is not None:
         return _(MASK_BIAS_FORMULA).format(bias=digits(site.mask_bias))
-    return block_formula(site, stage) or _(STAGE_BY_ID[stage].formula)
+    return block_letters(site, stage)[0] or _(STAGE_BY_ID[stage].formula)
 
 
 def stage_operation(site: Site, stage: str) -> str:
@@ -41,9 +40,7 @@ def stage_operation(site: Site, stage: str) -> str:
     if stage == "weights":
         title = _(NORMALISER_BY_ID[site.normaliser].title)
         return title if site.sinks is None else _("softmax + sink")
-    if stage in ("q_normed", "k_normed") and site.qk_norm is not None:
-        return _(QK_NORM_BY_ID[site.qk_norm.kind].title)
-    return block_operation(site, stage) or _(STAGE_BY_ID[stage].operation)
+    return block_letters(site, stage)[1] or _(STAGE_BY_ID[stage].operation)
 
 
 def stage_axes(stage: str) -> str:
