@@ -354,7 +354,8 @@ def test_the_three_maps_are_exported_as_the_panel_shows_them(
         assert "greatest change" in text and "A · Temperature 1" in text and "B · Temperature 4" in text
     else:
         assert text.startswith("query,")
-    assert desk.said() == f"Saved pair{suffix}"
+    beside = ", pair.csv-metadata.json" if suffix == ".csv" else ""
+    assert desk.said() == f"Saved pair{suffix}{beside}"
 
 
 def test_all_three_maps_have_cells_of_one_size_at_every_width(make_desk: MakeDesk) -> None:
