@@ -21,6 +21,7 @@ from attnviz.checkpoints.presets import load_preset, preset_ids
 from attnviz.cli import main
 from attnviz.cli.commands.decode import json_numbers
 from attnviz.compute.execute import forget_lost_devices
+from attnviz.figures.files import FORMATS
 from attnviz.model.io.tables import TABLES, Table, table_bytes
 
 Capture = pytest.CaptureFixture[str]
@@ -125,7 +126,7 @@ def test_render_draws_the_site_that_the_document_shows(tmp_path: Path) -> None:
     assert "Decoder layer 1 · cross-attention" in (tmp_path / "a.svg").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("suffix", ["svg", "pdf", "png"])
+@pytest.mark.parametrize("suffix", [row.id for row in FORMATS])
 def test_render_draws_what_the_library_draws(tmp_path: Path, suffix: str) -> None:
     ours, theirs = tmp_path / f"cli.{suffix}", tmp_path / f"api.{suffix}"
     command = ["render", "grouped-query", "--stage", "scores", "--head", "all", "--theme", "dark"]

@@ -17,7 +17,7 @@ from attnviz.model.operands.matrices import transform_array
 from attnviz.model.sites.sites import main_site
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import Norm, Transform, Vocabulary
-from attnviz.model.spec.latent import Latent
+from attnviz.model.spec.latent import LATENT_ROLES, Latent
 from attnviz.model.spec.parts import Explicit, ExplicitVectors, Heads, SeededVectors
 from attnviz.model.spec.rows import WrittenRow
 
@@ -103,7 +103,7 @@ def test_a_transform_and_a_latent_are_stored_as_tensors(tmp_path: Path) -> None:
         "vocabulary.transform.bias",
         "vocabulary.transform.norm.gain",
         "vocabulary.transform.norm.bias",
-        *(f"layers[0].latent.{role}" for role in ("down", "up_key", "up_value", "rope_key", "query_down")),
+        *(f"layers[0].latent.{role}" for role in LATENT_ROLES),
         "layers[0].latent.norm.gain",
         "layers[0].latent.query_norm.gain",
     }

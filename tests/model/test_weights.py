@@ -10,13 +10,13 @@ from attnviz.model.io.files import number_count
 from attnviz.model.operands.matrices import projection_array
 from attnviz.model.sites.sites import alone
 from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.parts import Identity, Projections, Seeded, Tied
+from attnviz.model.spec.parts import ROLES, Identity, Projections, Seeded, Tied
 from attnviz.model.weights import WEIGHTS, weights_of
 
 
 def test_one_weight_writes_its_matrix_out() -> None:
     before = sited(small(projections=Projections(Seeded(1), Identity(), Tied("query"), Seeded(4))))
-    for role, weight in zip(("query", "key", "value", "output"), WEIGHTS, strict=False):
+    for role, weight in zip(ROLES, WEIGHTS, strict=False):
         values = weight.array(before).copy()
         assert values.tolist() == projection_array(before, role).tolist()  # type: ignore[arg-type]
         values[0, 1] = 7.0
@@ -48,6 +48,4 @@ def test_a_weight_of_another_shape_is_refused_by_its_path() -> None:
 
 
 def test_only_what_is_used_is_named() -> None:
-    assert [weight.path for weight in weights_of(sited(small()))] == [
-        f"projections.{role}" for role in ("query", "key", "value", "output")
-    ]
+    assert [weight.path for weight in weights_of(sited(small()))] == [f"projections.{role}" for role in ROLES]

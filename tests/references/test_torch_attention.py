@@ -26,6 +26,7 @@ from attnviz.engines.run import run
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import (
+    ROLES,
     Alibi,
     AnyOf,
     Blocks,
@@ -213,7 +214,7 @@ def layer_of(one: Experiment, n_heads: int) -> torch.nn.MultiheadAttention:
         one.d_model, n_heads, bias=False, kdim=d_memory, vdim=d_memory, batch_first=True, dtype=torch.float64
     )
     matrices = {}
-    for role in ("query", "key", "value", "output"):
+    for role in ROLES:
         source = getattr(one.layers[0].projections, role)
         assert isinstance(source, Explicit)
         matrices[role] = torch.tensor(source.values.array.T.copy())

@@ -32,6 +32,7 @@ from PySide6.QtWidgets import (
 import attnviz
 from attnviz.compute.scheduler import Scheduler
 from attnviz.figures import Style, figure_bytes, render
+from attnviz.figures.files import FORMATS
 from attnviz.figures.options import OPTIONS
 from attnviz.gui.dialogs.export import ExportDialog
 from attnviz.gui.export import whole
@@ -386,7 +387,7 @@ def test_every_row_makes_every_format_of_a_state_and_opens_again(bench: Bench, t
             assert set(row.options) <= names
 
 
-@pytest.mark.parametrize("suffix", ["svg", "pdf", "png"])
+@pytest.mark.parametrize("suffix", [row.id for row in FORMATS])
 def test_the_file_of_a_figure_is_the_one_of_the_shell(
     bench: Bench, open_dialog: Callable[..., ExportDialog], tmp_path: Path, suffix: str, qtbot: Any
 ) -> None:

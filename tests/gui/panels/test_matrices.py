@@ -21,7 +21,7 @@ from attnviz.gui.panels.matrices import MatricesPanel
 from attnviz.model.operands.matrices import projection_array
 from attnviz.model.sites.sites import at, site_names
 from attnviz.model.spec.block import Block, FeedForward, Norm
-from attnviz.model.spec.parts import Explicit, Identity, Projections, QKNorm, Seeded, Tied
+from attnviz.model.spec.parts import ROLES, Explicit, Identity, Projections, QKNorm, Seeded, Tied
 from attnviz.model.spec.positions import TransformerXl
 from attnviz.model.spec.rows import DrawnRow
 from attnviz.model.spec.view import Cell
@@ -112,7 +112,7 @@ def test_every_weight_is_offered_edited_and_heard_by_the_run(qtbot: QtBot) -> No
     box = bench.find(QComboBox, "matrix_choice")
     offered = [box.itemData(i) for i in range(box.count())]
     assert offered == [
-        *(f"projections.{role}" for role in ("query", "key", "value", "output")),
+        *(f"projections.{role}" for role in ROLES),
         "projections.value_bias",
         "qk_norm.key_gain",
         *(f"position.{name}" for name in ("weights", "u", "v")),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import numpy as np
 import pytest
 from experiments import SPREAD, block, sited, small
@@ -14,7 +16,7 @@ from attnviz.model.edit.block import LastSeen
 from attnviz.model.edit.switching import refusal
 from attnviz.model.sites.sites import alone
 from attnviz.model.spec.arrays import Matrix
-from attnviz.model.spec.block import Block, FeedForward, Norm
+from attnviz.model.spec.block import Block, FeedForward, Norm, NormPlacement
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Explicit, Heads, QKNorm, Seeded
 from attnviz.model.spec.rows import DrawnRow, WrittenRow
@@ -166,10 +168,7 @@ def test_every_control_of_every_block_is_legal_or_refused_in_one_sentence(name: 
     site, last = sited(SPREAD[name]), LastSeen()
     last.note_block(FULL)
     tried = [
-        *(
-            lambda e, p=p: block_edits.set_placement(e, p, last)
-            for p in ("pre", "post", "sandwich", "parallel")
-        ),
+        *(lambda e, p=p: block_edits.set_placement(e, p, last) for p in get_args(NormPlacement)),
         *(lambda e, r=r: block_edits.set_residual(e, r) for r in (True, False)),
         *(lambda e, f=f: block_edits.set_feed_forward(e, f, last) for f in (True, False)),
         *(

@@ -21,6 +21,7 @@ from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import EmbeddingProjection, Vocabulary
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import (
+    ROLES,
     Alibi,
     Causal,
     Explicit,
@@ -268,7 +269,7 @@ def test_any_change_of_shape_is_legal(
         assert is_rotary and d_head == 1
         return
     assert site.heads.n_heads == n_heads and site.heads.n_kv_heads <= max(n_kv, 1)
-    for role in ("query", "key", "value", "output"):
+    for role in ROLES:
         shape = projection_array(site, role).shape  # type: ignore[arg-type]
         assert shape == site.projection_shape(role)  # type: ignore[arg-type]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from attnviz.model.edit.tips import n_tips, why_fixed, with_tip, x_stage
 from attnviz.model.operands.matrices import vectors_array
 from attnviz.model.sites.sites import site_names
 from attnviz.model.spec.attention import Attention, Layer
-from attnviz.model.spec.block import Block, Norm
+from attnviz.model.spec.block import Block, Norm, NormPlacement
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.latent import Latent
 from attnviz.model.spec.parts import (
@@ -50,7 +50,7 @@ CASES: dict[str, dict[str, Any]] = {
     "shared keys": {"heads": Heads(2, 1, 2)},
     "QK-norm": {"qk_norm": QKNorm("rms")},
     "embedding norm": {"embedding_norm": Norm()},
-    **{placement: {"block": Block(placement)} for placement in ("pre", "post", "sandwich", "parallel")},
+    **{placement: {"block": Block(placement)} for placement in get_args(NormPlacement)},
     "latent": {"latent": Latent(3), "heads": Heads(1, 1, 4)},
     "latent queries": {"latent": Latent(3, d_q=4), "heads": Heads(1, 1, 4)},
     "layers": {"behind": (LAYER, LAYER)},

@@ -18,7 +18,7 @@ from attnviz.model.operands.matrices import latent_array, projection_array
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import Norm
 from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.latent import Latent
+from attnviz.model.spec.latent import LATENT_ROLES, Latent
 from attnviz.model.spec.parts import (
     Explicit,
     Heads,
@@ -215,7 +215,7 @@ def test_a_latent_of_the_queries_comes_and_goes() -> None:
 def test_matrices_follow_heads_vectors_and_widths() -> None:
     written = {
         role: Explicit(Matrix(latent_array(sited(latent_experiment(latent=Latent(3, 5, 2))), role)))  # type: ignore[arg-type]
-        for role in ("down", "up_key", "up_value", "rope_key", "query_down")
+        for role in LATENT_ROLES
     }
     one = latent_experiment(
         latent=Latent(3, 5, 2, Norm("rms", gain=WrittenRow(Matrix([[1.0, 2.0, 3.0]]))), **written)

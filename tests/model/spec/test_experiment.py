@@ -24,6 +24,7 @@ from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import (
+    ROLES,
     Alibi,
     Causal,
     Dropout,
@@ -326,7 +327,7 @@ def test_long_matrices_are_compared_to_their_last_number_and_changed_alone() -> 
 def test_shapes_of_the_four_projections() -> None:
     memory = Memory(("m",) * 3, SeededVectors(3, 5))
     made = sited(experiment(memory=memory, heads=Heads(4, 2, 3)))
-    shapes = {role: made.projection_shape(role) for role in ("query", "key", "value", "output")}
+    shapes = {role: made.projection_shape(role) for role in ROLES}
     assert shapes == {"query": (6, 12), "key": (5, 6), "value": (5, 6), "output": (12, 6)}
     assert (made.n_queries, made.n_keys, made.d_model) == (2, 3, 6)
     assert experiment(projections=Projections(Seeded(), Identity(), Identity(), Tied("query")))

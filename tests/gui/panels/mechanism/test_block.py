@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from typing import TypeVar
+from typing import TypeVar, get_args
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ from attnviz.gui.widgets.slider_field import SliderField
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.model.edit.layers import set_n_layers
 from attnviz.model.sites.sites import at, site_names
-from attnviz.model.spec.block import Block, EmbeddingProjection, Norm
+from attnviz.model.spec.block import Block, EmbeddingProjection, Norm, NormPlacement
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import QKNorm, SeededSinks
 from attnviz.model.spec.rows import DrawnRow
@@ -96,7 +96,7 @@ def test_each_layer_has_its_own_block_back(qtbot: QtBot, panel: MechanismPanel) 
     assert panel.store.experiment == both
 
 
-@pytest.mark.parametrize("placement", ["pre", "post", "sandwich", "parallel"])
+@pytest.mark.parametrize("placement", get_args(NormPlacement))
 def test_each_placement_shows_the_norms_that_it_has(
     qtbot: QtBot, panel: MechanismPanel, placement: str
 ) -> None:

@@ -37,7 +37,9 @@ from attnviz.gui.widgets.slider_field import SliderField
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import set_language
 from attnviz.model.edit.edits import set_d_model
+from attnviz.model.normalisers import NORMALISERS
 from attnviz.model.operands.matrices import vectors_array
+from attnviz.model.qk_norms import QK_NORMS
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import (
@@ -311,7 +313,7 @@ def test_soft_cap_keeps_its_value_while_off(qtbot: QtBot, panel: MechanismPanel)
 
 def test_normalisers_are_chosen_where_no_sink_needs_the_softmax(qtbot: QtBot, panel: MechanismPanel) -> None:
     store = panel.store
-    for option in ("sigmoid", "relu_squared", "softmax"):
+    for option in (*(row.id for row in NORMALISERS if not row.is_shared), "softmax"):
         choose(qtbot, panel, "normaliser_choice", option)
         assert store.experiment.layers[0].normaliser == option
     switch(qtbot, panel, "sinks_toggle")
@@ -347,7 +349,7 @@ def test_sinks_are_drawn_and_written(qtbot: QtBot, panel: MechanismPanel) -> Non
 
 def test_queries_and_keys_are_normalised(qtbot: QtBot, panel: MechanismPanel) -> None:
     store = panel.store
-    for kind in ("rms", "layer", "l2"):
+    for kind in (row.id for row in QK_NORMS):
         choose(qtbot, panel, "qk_norm_choice", kind)
         assert store.experiment.layers[0].qk_norm == QKNorm(kind)  # type: ignore[arg-type]
     type_number(qtbot, find(panel, DragNumber, "qk_norm_eps_field"), "0.25")
