@@ -23,6 +23,12 @@ from attnviz.model.journal.records import JournalError
 FIND, READ = "find", "restore"
 """Keys of the jobs: journals are searched once, and read one at a time."""
 
+SENTENCES = {
+    True: N_("The program ended at {time} with unsaved changes in “{name}”."),
+    False: N_("The program ended at {time} with undone changes in “{name}”."),
+}
+"""What is said of a journal, by whether its document is modified."""
+
 
 class Restoring(QObject):
     """Offers the journals that ended programs have left, one after the other, the newest first."""
@@ -51,7 +57,7 @@ class Restoring(QObject):
         self._offered = list(journals)
         for journal in journals:
             sentence = Message(
-                "The program ended at {time} with unsaved changes in “{name}”.",
+                SENTENCES[journal.is_modified],
                 name=verbatim(name_of(journal)),
                 time=time_of(journal.time),
             )

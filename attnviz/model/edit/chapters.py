@@ -115,6 +115,16 @@ class Chapters:
         """True if the end of the process would lose an edit, or one that undo has set aside."""
         return any(chapter.is_modified or chapter.history.can_redo for chapter in self.chapters)
 
+    @property
+    def most_at_risk(self) -> Chapter:
+        """The chapter that such an end is about: the last edited of the modified, else of the undone ones.
+
+        The present one if no chapter is worth keeping.
+        """
+        modified = [chapter for chapter in self.chapters if chapter.is_modified]
+        undone = [chapter for chapter in self.chapters if chapter.history.can_redo]
+        return max(modified or undone or [self.present], key=_last_edit)
+
     # --- changing
 
     def undo(self) -> Chapters:

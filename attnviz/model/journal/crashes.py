@@ -45,14 +45,19 @@ class Abandoned:
 
     @property
     def title(self) -> str:
-        """The title of the document that was shown last."""
+        """The title of the document that was edited last."""
         return "" if self._state is None else self._state.title
 
     @property
     def file(self) -> Path | None:
         """The file of that document."""
-        path = None if self._state is None else self._state.chapters[self._state.index].path
+        path = None if self._state is None else self._state.named.path
         return None if path is None else Path(path)
+
+    @property
+    def is_modified(self) -> bool:
+        """True if that document has unsaved changes; False if undo has set all of them aside."""
+        return self._state is None or self._state.is_modified
 
     @property
     def time(self) -> float:

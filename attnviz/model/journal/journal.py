@@ -44,16 +44,28 @@ class StoredChapter(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class State(Struct, frozen=True, forbid_unknown_fields=True):
-    """A state: the documents, which of them is the present one, the title of that, and the time."""
+    """A state: the documents, which of them is the present one, and the time.
+
+    `about` is the one that a sentence on the state names, `title` its title; None for the present one.
+    `is_modified` is False if undo has set all its edits aside.
+    """
 
     chapters: tuple[StoredChapter, ...]
     index: int
     title: str
     time: float
+    about: int | None = None
+    is_modified: bool = True
+
+    @property
+    def named(self) -> StoredChapter:
+        """The document that a sentence on the state names."""
+        return self.chapters[self.index if self.about is None else self.about]
 
     def __post_init__(self) -> None:
         places = (
             (self.index, self.chapters),
+            (self.about or 0, self.chapters),
             *((chapter.index, chapter.entries) for chapter in self.chapters),
         )
         if any(not 0 <= index < len(items) for index, items in places):
@@ -144,9 +156,13 @@ def _packed(session: Chapters, packer: Packer, most: int, n_documents: int | Non
         except Full:
             break
     stored = [_stored(chapter, keys) for chapter in session.chapters]
-    index = sum(chapter is not None for chapter in stored[: session.index])
+    risked = session.most_at_risk
+    places = session.index, session.chapters.index(risked)
+    if stored[places[1]] is None:  # the present one is always stored
+        risked, places = session.present, (session.index, session.index)
+    index, about = (sum(chapter is not None for chapter in stored[:place]) for place in places)
     found = tuple(chapter for chapter in stored if chapter is not None)
-    state = State(found, index, present.title, time.time())
+    state = State(found, index, risked.document.title, time.time(), about, risked.is_modified)
     return json.dumps(msgspec.to_builtins(state)).encode("ascii")
 
 

@@ -89,6 +89,16 @@ def test_not_answered_it_is_offered_at_the_next_start(
     assert "“b”" in sentence(again)
 
 
+@pytest.mark.parametrize(("index", "says"), [(1, "unsaved changes in “b”"), (0, "undone changes in “a”")])
+def test_the_edited_document_is_named_and_not_the_one_in_sight(
+    desk: Desk, folder: Path, index: int, says: str
+) -> None:
+    session = session_of(titled(explicit(3, 3), "a", "b"), index=index)
+    left_behind(folder, session.open(*titled(explicit(3, 3), "not edited")))
+    start(desk)
+    assert says in sentence(desk)
+
+
 def test_several_are_offered_one_after_the_other_and_undo_reaches_all(desk: Desk, folder: Path) -> None:
     for name in ("first", "second"):
         path = left_behind(folder / name, session_of(titled(explicit(3, 3), "", name)))
