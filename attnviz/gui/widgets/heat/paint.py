@@ -28,6 +28,9 @@ from attnviz.gui.widgets.heat.layout import Geometry
 
 NUMBERS_FROM_WIDTH = 34.0
 NUMBERS_FROM_HEIGHT = 16.0
+NEAR_ZERO = "≈0"
+LEAST_SHARE = 1e-3
+"""Part of the largest number in sight below which one that is too long shows as `NEAR_ZERO`."""
 _MARKS_FROM = 8.0
 _RECTANGLES_UP_TO = 128 * 128
 
@@ -145,9 +148,10 @@ def _by_ink(
 
 
 def fitting_texts(numbers: list[float], characters: int) -> list[str]:
-    """All numbers with the most decimals (3 to 1) with which the fewest are too long; those are empty.
+    """All numbers with the most decimals (3 to 1) with which the fewest are too long; all empty if any stays so.
 
-    One number with a long exponent, as gradients have, costs the others no decimals.
+    A long one beside a number a thousand times larger is `NEAR_ZERO`, so that one long exponent, as gradients
+    have, costs the others nothing; without numbers in every cell, those that show seem to be all.
     """
     found: list[str] = []
     fewest = len(numbers) + 1
@@ -157,5 +161,10 @@ def fitting_texts(numbers: list[float], characters: int) -> list[str]:
         if n_long < fewest:
             found, fewest = texts, n_long
         if fewest == 0:
-            break
-    return [text if len(text) <= characters else "" for text in found]
+            return found
+    least = LEAST_SHARE * max((abs(value) for value in numbers if math.isfinite(value)), default=0.0)
+    replaced = [
+        NEAR_ZERO if len(text) > characters and abs(value) < least else text
+        for value, text in zip(numbers, found, strict=True)
+    ]
+    return replaced if all(len(text) <= characters for text in replaced) else [""] * len(numbers)
