@@ -21,7 +21,7 @@ from attnviz.model.spec.view import Cell, shown_head
 from attnviz.model.stages import STAGE_BY_ID
 
 MOST_CHARACTERS = 600
-"""Characters of a caption that are shown: more than two lines of any screen."""
+"""Characters of a caption that are shown: more than three lines of any screen."""
 
 
 class DocumentCaption(Caption):

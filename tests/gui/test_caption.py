@@ -128,10 +128,10 @@ def test_a_document_without_a_caption_offers_to_write_one(make_desk: MakeDesk) -
     assert desk.store.document.caption == "Four [one]s" and caption(desk).isVisible()
 
 
-def test_a_long_caption_has_two_lines_and_the_rest_in_the_tooltip(make_desk: MakeDesk) -> None:
+def test_a_long_caption_has_three_lines_and_the_rest_in_the_tooltip(make_desk: MakeDesk) -> None:
     words = "a caption without an end " * 40
     desk = make_desk(replace(load_preset("toy-attention"), caption=words))
-    assert caption(desk).height() == 2 * LINE
+    assert caption(desk).height() == 3 * LINE
     assert "without an end a caption" in caption(desk).toolTip()
 
 

@@ -1,4 +1,4 @@
-"""A caption: at most two lines of text with words that light and lock tokens, edited where it stands."""
+"""A caption: at most three lines of text with words that light and lock tokens, edited where it stands."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from attnviz.i18n import _
 
 TEXT_PX = 15
 LINE = 22
-MOST_LINES = 2
+MOST_LINES = 3
 _ICON = QSize(16, 16)
 _WASH = 0.16
 """Opacity of a link's colour behind it while the mouse is on it."""
