@@ -148,7 +148,7 @@ def _by_ink(
 
 
 def fitting_texts(numbers: list[float], characters: int) -> list[str]:
-    """All numbers with the most decimals (3 to 1) with which the fewest are too long; all empty if any stays so.
+    """All numbers with the most decimals (3 to 1) with which the fewest are too long; none if any stays so.
 
     A long one beside a number a thousand times larger is `NEAR_ZERO`, so that one long exponent, as gradients
     have, costs the others nothing; without numbers in every cell, those that show seem to be all.
