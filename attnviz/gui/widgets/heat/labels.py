@@ -140,7 +140,7 @@ def _draw_across_one(
         return
     angle = geometry.across_angle
     bottom = geometry.plot.top() - (_SLANTED_LIFT if angle == 45 else 5)
-    text = labels.elided(across, geometry.across_room + 1)
+    text = labels.elided(across, geometry.across_room_at(x) + 1)
     metrics = labels.metrics
     width = labels.advance(text, bold=ground is not None)
     painter.save()

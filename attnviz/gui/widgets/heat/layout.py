@@ -29,6 +29,8 @@ LABEL_LINE, SLANTED_LINE = 14.0, 10.0
 DENSEST = 12.0
 """Distance of two labels below which they are thinned out."""
 LABEL_MAX = 110.0
+SLANTED_EDGE = 5.0
+"""Distance from the middle of a slanted line's end to the edge of the card: half of its height."""
 LEAST_TURNED = 150.0
 """Height of the matrix from which labels above dense cells are turned."""
 SLANTED_FROM = 18.0
@@ -62,8 +64,10 @@ class Measures:
 
 @dataclass(frozen=True)
 class Geometry:
-    """The result: the visible part of the matrix `plot`, the size of a cell, and the drawing of labels: their
-    longest extent, their step, their angle; whether the strips of bars at the right and below fit.
+    """The result: the `width` of the card, the visible part of the matrix `plot`, and the size of a cell.
+
+    The drawing of labels: their longest extent, their step, their angle; whether the strips of bars at the
+    right and below fit.
     """
 
     n_down: int
@@ -80,10 +84,17 @@ class Geometry:
     has_beside: bool
     has_below: bool
     bar: QRectF
+    width: float = math.inf
 
     def has_strip(self, *, below: bool) -> bool:
         """True if the strip below the matrix, or that at its right, fits."""
         return self.has_below if below else self.has_beside
+
+    def across_room_at(self, x: float) -> float:
+        """Pixels for the label above the column at `x`: a slanted one ends before the edge of the card."""
+        if self.across_angle != 45:
+            return self.across_room
+        return max(0.0, math.floor(min(self.across_room, (self.width - SLANTED_EDGE - x) / math.sqrt(0.5))))
 
     def cell_rect(self, down: int, across: int) -> QRectF:
         """The rectangle of one cell, which may lie outside the visible part."""
@@ -192,6 +203,7 @@ def arrange(
         has_beside=has_beside,
         has_below=has_below,
         bar=bar,
+        width=size.width(),
     )
 
 

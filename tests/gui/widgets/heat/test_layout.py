@@ -131,3 +131,13 @@ def test_the_color_bar_lies_below_where_that_makes_the_map_larger() -> None:
     assert narrow.plot.width() > 1.15 * upright.plot.width()
     for zoom in (1.0, 2.0, 8.0):
         assert fitted(13, 13, QSizeF(446, 439), zoom).bar.width() > 100, "it keeps its place while zooming"
+
+
+@pytest.mark.parametrize("width", [240.0, 330.0])
+def test_the_last_slanted_label_ends_inside(width: float) -> None:
+    """Labels of 60 px at 45° take 60/√2 to the right of their column, or are elided."""
+    geometry = arrange(QSizeF(width, 400), 8, 8, Measures(40, 60, 0, 0, 8, can_lie=False), 1, QPointF())
+    assert geometry.across_angle == 45
+    x = geometry.cell_rect(0, 7).center().x()
+    assert x + min(60.0, geometry.across_room_at(x)) * 0.5**0.5 < width
+    assert geometry.across_room_at(geometry.cell_rect(0, 0).center().x()) == int(geometry.across_room)
