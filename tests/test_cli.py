@@ -50,8 +50,9 @@ def test_run_writes_the_arrays_of_a_document(tmp_path: Path, capsys: Capture) ->
     assert main(["run", str(file), "-o", str(tmp_path / "out.npz")]) == 0
     trace = attnviz.run(experiment())
     with np.load(tmp_path / "out.npz", allow_pickle=False) as read:
-        assert set(read) == {f"layers.0.self.{stage}" for stage in trace.only.stages}
+        assert set(read) == {"attnviz", *(f"layers.0.self.{stage}" for stage in trace.only.stages)}
         np.testing.assert_array_equal(read["layers.0.self.weights"], trace["weights"])
+    assert attnviz.load(tmp_path / "out.npz") == attnviz.load(file)
     assert capsys.readouterr() == ("", "")
 
 
@@ -60,10 +61,10 @@ def test_run_takes_stages_and_dtype(tmp_path: Path) -> None:
     command = ["run", "toy-attention", "-o", str(out), "--stages", "q, weights", "--dtype", "float32"]
     assert main(command) == 0
     with np.load(out) as read:
-        assert {name: read[name].dtype.name for name in read} == {
-            "layers.0.self.q": "float32",
-            "layers.0.self.weights": "float32",
-        }
+        names = "layers.0.self.q", "layers.0.self.weights"
+        assert set(read) == {*names, "attnviz"}
+        assert all(read[name].dtype.name == "float32" for name in names)
+    assert attnviz.load(out).experiment.dtype == "float32"
 
 
 def test_run_on_torch_gives_the_same_numbers(tmp_path: Path) -> None:
@@ -90,13 +91,13 @@ def test_run_shows_and_writes_all_sites_or_the_one_that_is_named(tmp_path: Path,
     assert {line.split()[0] for line in capsys.readouterr().out.splitlines()[1:]} == every
     assert main(["run", "encoder-decoder", "-o", str(tmp_path / "all.npz")]) == 0
     with np.load(tmp_path / "all.npz") as read:
-        assert set(read) == every
+        assert set(read) == {*every, "attnviz"}
         for name in trace.sites:
             np.testing.assert_array_equal(read[f"{name}.weights"], trace.site(name)["weights"])
     one = ["--site", "decoder.0.cross", "--stages", "memory,weights"]
     assert main(["run", "encoder-decoder", "-o", str(tmp_path / "one.npz"), *one]) == 0
     with np.load(tmp_path / "one.npz") as read:
-        assert set(read) == {"decoder.0.cross.memory", "decoder.0.cross.weights"}
+        assert set(read) == {"decoder.0.cross.memory", "decoder.0.cross.weights", "attnviz"}
         assert read["decoder.0.cross.weights"].shape == (2, 4, 6)
 
 
@@ -107,7 +108,7 @@ def test_stages_that_only_some_sites_have_are_taken_from_those(tmp_path: Path, c
     out = tmp_path / "a.npz"
     assert main(["run", "encoder-decoder", "--stages", "ffn_hidden", "-o", str(out)]) == 0
     with np.load(out) as read:
-        assert list(read) == lines
+        assert list(read) == [*lines, "attnviz"]
 
 
 @pytest.mark.parametrize("site", ["encoder.0.self", "all"])

@@ -13,6 +13,7 @@ from attnviz.compute import budget
 from attnviz.compute.budget import Estimate, EstimateLine
 from attnviz.core.progress import Check, never_cancelled
 from attnviz.i18n import _
+from attnviz.model.io.carriers.record import Record
 from attnviz.model.io.numbers import COPIES, array_bytes, save_npz
 from attnviz.model.trace import Trace
 
@@ -26,6 +27,7 @@ def save_arrays(
     sites: tuple[str, ...] | None = None,
     check: Check = never_cancelled,
     more: Mapping[str, NDArray[Any]] | None = None,
+    record: Record | None = None,
 ) -> Path:
     """`model.numbers.save_npz` within the available memory.
 
@@ -36,4 +38,4 @@ def save_arrays(
     formula = _("{copies} × {size} of arrays").format(copies=COPIES, size=budget.human_bytes(size))
     line = EstimateLine(_("file"), formula, COPIES * size)
     budget.check(Estimate(line.value, 0, (line,)), available)
-    return save_npz(trace, stages, path, sites, check, more)
+    return save_npz(trace, stages, path, sites, check, more, record)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -52,13 +53,20 @@ class Plan:
         return (*self.scores, *([EFFECT] if self.ablate else []))
 
     def record(self) -> str:
-        """The plan, the program's version and the model's files as JSON: equal records have equal numbers."""
+        """The plan, the program's version and the model's files as JSON: equal records have equal numbers.
+
+        Reads the files whole, for their SHA-256. Raises `OSError`.
+        """
         return json.dumps({"attnviz": __version__, **asdict(self), "files": _files(self.model)})
 
 
 def _files(model: str) -> list[list[Any]]:
-    """Name, size and time of the last change of a model's files; empty for a preset."""
+    """Name, size and SHA-256 of a model's files; empty for a preset."""
     place = Path(model)
     files: Sequence[Path] = sorted(place.iterdir()) if place.is_dir() else [place] if place.is_file() else []
-    found = [(file.name, file.stat()) for file in files if file.is_file()]
-    return [[name, stat.st_size, stat.st_mtime_ns] for name, stat in found]
+    return [[file.name, file.stat().st_size, _digest(file)] for file in files if file.is_file()]
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -63,13 +63,14 @@ class Store:
 
     def __init__(self, path: str | Path, plan: Plan) -> None:
         """Open or continue one. Raises `InputError` for a file of another survey, and `OSError`."""
-        self.path, self._plan = Path(path), plan
+        self.path = Path(path)
         if self.path.suffix != SUFFIX:
             raise suffix_error(self.path.suffix, (SUFFIX,))
         arrow()
+        self._record = plan.record().encode()
         self._journal = self.path.with_name(self.path.name + PARTIAL)
         self.done: set[tuple[int, str]] = set()
-        head = _framed(plan.record().encode())
+        head = _framed(self._record)
         if self._journal.exists():
             self._continue(head)
         else:
@@ -111,11 +112,11 @@ class Store:
         pa = arrow()
         self.close()
         data = self._journal.read_bytes()
-        head = len(_framed(self._plan.record().encode()))
+        head = len(_framed(self._record))
         tables = [_read(body) for body in _entries(data, head)]
         tables.sort(key=lambda rows: rows["text"][0].as_py())
         table = pa.concat_tables(tables).combine_chunks()
-        table = table.replace_schema_metadata({RECORD: self._plan.record().encode()})
+        table = table.replace_schema_metadata({RECORD: self._record})
         aside = self.path.with_name(self.path.name + ".new")
         pyarrow.parquet.write_table(table, aside)
         os.replace(aside, self.path)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from first_layer import with_fields
 
+import attnviz
 from attnviz import bench
 from attnviz.bench import causal, engines, gradients, report, window
 from attnviz.bench.cases import PROJECTIONS, SIZES, WANTED_BUSY, WANTED_CAUSAL, Size, experiment
@@ -116,7 +117,7 @@ def test_verdicts(value: float, begins: str) -> None:
 def test_json_holds_every_time(capsys: pytest.CaptureFixture[str]) -> None:
     assert bench.main(json=True, quick=True, window=False) == 0
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    assert found["window"] is None
+    assert found["window"] is None and found["machine"]["attnviz"] == attnviz.__version__
     cases = found["engines"]["cases"]
     assert [(c["n"], c["projections"]) for c in cases] == [
         (n, name) for name in ("identity", "seeded") for n in (16, 128)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -199,6 +200,16 @@ def test_the_shell_sums_a_survey_up(whole: Path, capsys: pytest.CaptureFixture[s
     assert main(["--language", "en", "survey", str(whole), "--scores", "induction"]) == 0
     head, first, *_rest = capsys.readouterr().out.splitlines()
     assert "induction: mean" in head and first.startswith("layers.")
+
+
+def test_the_file_names_the_program_the_model_and_the_options(tmp_path: Path) -> None:
+    model = attnviz.save(load_preset("stories-en"), tmp_path / "model.safetensors")
+    out = survey(Plan(str(model), scores=("first",), n_tokens=8), TEXTS[:1], tmp_path / "a.parquet")
+    made = json.loads(read_table(out).schema.metadata[b"attnviz"])
+    digest = hashlib.sha256(model.read_bytes()).hexdigest()
+    assert made["attnviz"] == attnviz.__version__ and made["model"] == str(model)
+    assert made["files"] == [["model.safetensors", model.stat().st_size, digest]]
+    assert (made["scores"], made["n_tokens"], made["dtype"]) == (["first"], 8, "float32")
 
 
 # --- texts -----------------------------------------------------------------------------------------

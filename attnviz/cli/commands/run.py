@@ -8,8 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
+from attnviz.checkpoints.stories import record_of
 from attnviz.cli.command import Command, Named
-from attnviz.cli.options import add_document, document, execute, sites, stages, written
+from attnviz.cli.options import add_document, command_line, document, execute, sites, stages, written
 from attnviz.core.text import number, visible
 from attnviz.errors import about, suffix_error
 from attnviz.i18n import N_, _
@@ -17,6 +20,8 @@ from attnviz.i18n import N_, _
 if TYPE_CHECKING:
     from attnviz.model.spec.document import Document
     from attnviz.model.trace import Trace
+
+CARRIED = N_("The file carries the document, in an array named attnviz, and opens in attnviz.")
 
 
 def add(command: ArgumentParser) -> None:
@@ -41,26 +46,30 @@ def run(options: Namespace) -> int:
     known = document(options)
     if output is not None and Path(output).suffix.lower() != NPZ_SUFFIX:
         raise Named(about(output, suffix_error(Path(output).suffix, (NPZ_SUFFIX,)).message))
-    trace, parameters = _computed(known, options)
+    known, trace, parameters = _computed(known, options)
     of_sites = sites(trace, options.site)
     chosen = stages(trace, of_sites, options.stages)
     if output is None:
         _print_stages(trace, of_sites, chosen)
         return 0
     more = parameters if chosen is None and options.site is None else None
-    written(output, lambda: save_arrays(trace, chosen, output, sites=of_sites, more=more))
+    record = record_of(known, command_line())
+    written(output, lambda: save_arrays(trace, chosen, output, sites=of_sites, more=more, record=record))
     return 0
 
 
-def _computed(known: Document, options: Namespace) -> tuple[Trace, Mapping[str, Any] | None]:
-    """The stages, or the gradients of the target by them and by the parameters."""
+def _computed(known: Document, options: Namespace) -> tuple[Document, Trace, Mapping[str, Any] | None]:
+    """The document and its stages; or the document that shows the gradients of the target, and those by the
+    stages and by the parameters.
+    """
     if options.backward is None:
-        return execute(known, options), None
+        return known, execute(known, options), None
     from attnviz.compute.execute import execute_backward
 
     found = execute_backward(known.experiment, options.backward, options.engine, options.device)[1]
     print(f"{visible(options.backward)} = {number(found.value, 6)}", file=sys.stderr)
-    return found, found.parameters
+    view = replace(known.view, target=options.backward, quantity="gradient")
+    return replace(known, view=view), found, found.parameters
 
 
 def _print_stages(trace: Trace, sites: tuple[str, ...], stages: tuple[str, ...] | None) -> None:
@@ -82,4 +91,4 @@ def _print_stages(trace: Trace, sites: tuple[str, ...], stages: tuple[str, ...] 
         print(f"{array:<{longest}}  {shape}")
 
 
-COMMAND = Command("run", N_("compute a document; save its stages, or list them"), add, run)
+COMMAND = Command("run", N_("compute a document; save its stages, or list them"), add, run, CARRIED)

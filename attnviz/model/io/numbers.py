@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from attnviz.core.progress import Check, never_cancelled, progress_of
 from attnviz.errors import UnknownName, must_be
+from attnviz.model.io.carriers import npz
+from attnviz.model.io.carriers.record import Record
 from attnviz.model.io.files import replace_file
 from attnviz.model.trace import SiteTrace, Trace
 
@@ -30,20 +32,25 @@ def save_npz(
     sites: tuple[str, ...] | None = None,
     check: Check = never_cancelled,
     more: Mapping[str, NDArray[Any]] | None = None,
+    record: Record | None = None,
 ) -> Path:
     """Write whole stages in public order, as arrays named `site.stage`, and return the path.
 
-    `more` are further arrays by name, such as the gradients by parameters.
+    `more` are further arrays by name, such as the gradients by parameters. The
+    file carries `record`, from which the program opens the document.
 
     `stages` None: all stages of a site; `sites` None: all sites. A site without any of the stages is left
     out. Raises `KeyError` for a stage that no site has or a site that does not exist, `OSError` if writing
     fails; the old file is then unchanged.
     """
-    file, progress, arrays = Path(path), progress_of(check), {}
+    file, progress = Path(path), progress_of(check)
+    arrays: dict[str, NDArray[Any]] = {}
     chosen = chosen_stages(trace, stages, sites)
     for index, (site, stage) in enumerate(chosen):
         progress.at(index / (len(chosen) + 1))
         arrays[f"{site.name}.{stage}"] = site[stage]
+    if record is not None:
+        arrays[npz.NAME] = npz.array(record.packed())
     stream = io.BytesIO()
     np.savez(stream, **arrays, **(more or {}))  # type: ignore[arg-type]
     progress.at(1.0)

@@ -233,6 +233,8 @@ def test_the_shell_writes_the_gradients(tmp_path: Path, capsys: pytest.CaptureFi
     found, written = attnviz.backward(load_preset("decoder-only"), "loss"), np.load(file)
     np.testing.assert_array_equal(written["layers.1.self.q"], found.site("layers.1.self")["q"])
     np.testing.assert_array_equal(written["vectors"], found.parameters["vectors"])
+    view = attnviz.load(file).view
+    assert (view.target, view.quantity) == ("loss", "gradient")
     assert capsys.readouterr().err.startswith("loss = ")
     assert main(["run", "decoder-only", "--backward", "love[1]"]) == 2
     assert capsys.readouterr().err.count("\n") == 1

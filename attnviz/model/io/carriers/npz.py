@@ -1,4 +1,4 @@
-"""A record in an NPZ file: one more array beside those of the table, of one text, without pickle."""
+"""A record in an NPZ file: one more array beside the others, of one text, without pickle."""
 
 from __future__ import annotations
 
@@ -8,18 +8,25 @@ import zlib
 from typing import IO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from attnviz.errors import InputError, Message
 
-_MEMBER = "attnviz.npy"
+NAME = "attnviz"
+_MEMBER = f"{NAME}.npy"
+
+
+def array(text: str) -> NDArray[np.bytes_]:
+    """The array `NAME` of a record."""
+    return np.array(text.encode("ascii"))
 
 
 def put(data: bytes, text: str) -> bytes:
     """The arrays with the record as the array `attnviz`."""
-    stream, array = io.BytesIO(data), io.BytesIO()
-    np.lib.format.write_array(array, np.array(text.encode("ascii")), allow_pickle=False)
+    stream, member = io.BytesIO(data), io.BytesIO()
+    np.lib.format.write_array(member, array(text), allow_pickle=False)
     with zipfile.ZipFile(stream, "a") as file:
-        file.writestr(zipfile.ZipInfo(_MEMBER), array.getvalue())
+        file.writestr(zipfile.ZipInfo(_MEMBER), member.getvalue())
     return stream.getvalue()
 
 
