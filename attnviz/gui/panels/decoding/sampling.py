@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtCore import QSize, Slot
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from attnviz.core.text import isolated, number
 from attnviz.gui.forms.marks import Mark
@@ -122,6 +123,26 @@ class SamplingPanel(DecodingPart):
         self._titles.setAccessibleName(_("Order of the operations"))
         self.refresh()
 
+    # --- fitting
+
+    def minimumSizeHint(self) -> QSize:
+        """Room for the controls above the bars: beside them where that is wide enough."""
+        controls, shown = self._controls.minimumSize(), self._shown.minimumSize()
+        return QSize(max(controls.width(), shown.width()), super().minimumSizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._turn()
+
+    def _turn(self) -> None:
+        """Put the bars beside the controls if both fit, else below them."""
+        parts = self._controls.minimumSize().width() + self._shown.minimumSize().width()
+        fits = self.width() >= parts + self._whole.spacing()
+        sides = QBoxLayout.Direction.LeftToRight if fits else QBoxLayout.Direction.TopToBottom
+        self._whole.setDirection(sides)
+        self._whole.setStretch(0, 5 if fits else 0)
+        self._scroll.setMinimumHeight(0 if fits else self._operations.sizeHint().height())
+
     # --- the bars
 
     def _show_bars(self) -> None:
@@ -155,6 +176,7 @@ class SamplingPanel(DecodingPart):
         self._titles.set_columns(columns)
         self._bars.set_distributions(rows, columns, values, _removed(found, shown))
         self._rows_scroll.setMinimumWidth(self._bars.minimumSizeHint().width())
+        self._turn()
         rank = int(np.flatnonzero(order == drawn)[0]) + 1
         probability = number(float(found[-1].probabilities[drawn]), 4)
         text = one.words.format(token=isolated(label.label(names[drawn])), p=probability, rank=rank)
@@ -266,11 +288,14 @@ class SamplingPanel(DecodingPart):
         shown.addWidget(self._titles)
         self._rows_scroll = clear_scroll(self._bars, sideways=False)
         shown.addWidget(self._rows_scroll, 1)
-        row_ = in_row(self, spacing=GRID + 2)
+        self._whole, self._controls = in_row(self, spacing=GRID + 2), QHBoxLayout()
+        self._shown = shown
+        self._controls.setSpacing(GRID + 2)
         self._scroll = clear_scroll(self._operations, sideways=False)
-        row_.addWidget(self._scroll, 4)
-        row_.addLayout(stop, 1)
-        row_.addLayout(shown, 6)
+        self._controls.addWidget(self._scroll, 4)
+        self._controls.addLayout(stop, 1)
+        self._whole.addLayout(self._controls, 5)
+        self._whole.addLayout(shown, 6)
 
 
 def _column(row: SamplingOperation) -> DistributionColumn:
