@@ -158,7 +158,7 @@ def _further(site: Site, n: int, m: int, itemsize: int) -> Iterator[EstimateLine
     if rows:
         formula = _("{count} × {queries} queries × {features} features × {itemsize} bytes")
         value = rows * n * site.d_model * itemsize
-        yield EstimateLine(_("norms and residuals"), formula.format(count=rows, **numbers), value)
+        yield EstimateLine(_("norms, dropout, residuals"), formula.format(count=rows, **numbers), value)
     ffn = None if block is None else block.feed_forward
     if ffn is not None:
         count = 2 + ffn.gated + (ffn.experts is not None)
@@ -234,4 +234,4 @@ def _rows_of_block(site: Site) -> int:
         return rows
     has_ffn = block.feed_forward is not None
     rows += sum(getattr(block, name) is not None for name in NORMS) + has_ffn
-    return rows + block.residual * (1 + has_ffn)
+    return rows + (block.residual + block.dropout.active) * (1 + has_ffn)

@@ -26,7 +26,7 @@ def routing(asked: Asked) -> Code:
         lines += _best_groups(asked, measured)
         measured = "measured"
     chosen = f"{_top(asked)}({measured}, {experts.n_active})"
-    lines.append(f"routing = {asked.xp}.where({chosen}, shares, 0.0)")
+    lines.append(f"routing = shares * {chosen}")
     if experts.normalised:
         lines.append(f"routing = routing / routing.sum({asked.library.last()})")
     if experts.scale != 1.0:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from checkpoints.written import LLAMA_CONFIG, Arrays, llama_arrays, tensors_bytes, write_folder
+from msgspec.structs import replace
 from safetensors.numpy import save_file
 
 import attnviz
@@ -300,15 +301,17 @@ def test_keys_that_change_numbers_are_refused(folder: Path, added: dict[str, Any
     assert "must be a key of Llama, since it may change numbers" in refusal(folder)
 
 
-def test_of_a_classifier_the_model_below_is_imported(folder: Path) -> None:
-    """Its scores of classes are left out, and no vocabulary is read out in their place."""
+def test_a_classifier_is_the_model_below_with_logits_of_classes(folder: Path) -> None:
     arrays, config = llama_arrays(), {**LLAMA_CONFIG, "tie_word_embeddings": False}
     write_folder(folder, arrays, {**config, "architectures": ["LlamaModel"]})
     below = imported(folder)
     assert below.readout == "none"
     arrays["score.weight"] = np.ones((2, 4), np.float32)
     write_folder(folder, arrays, {**config, "architectures": ["LlamaForSequenceClassification"]})
-    assert imported(folder) == below
+    found = imported(folder)
+    assert found.vocabulary is not None and found.vocabulary.classes is not None
+    assert found.vocabulary.classes.labels == ("LABEL_0", "LABEL_1")
+    assert replace(found, vocabulary=None, readout="none") == below
     write_folder(folder, arrays, {**config, "architectures": ["LlamaForCausalLM"]})
     assert "lm_head.weight" in refusal(folder)
 

@@ -291,7 +291,7 @@ def test_too_many_layers_are_refused_before_anything_is_allocated(monkeypatch: p
     with pytest.raises(
         BudgetError,
         match=r"A run must fit in 8\.4 KiB, half of the 16\.9 KiB available; got 177\.5 KiB, "
-        r"with layers\.40\.self norms and residuals: 6 × 5 queries × 6 features × 8 bytes = 1\.4 KiB\.",
+        r"with layers\.40\.self norms, dropout, residuals: 6 × 5 queries × 6 features × 8 bytes = 1\.4 KiB\.",
     ):
         execute(deep, budget=available)
     with pytest.raises(BudgetError, match=r"layers\.\d+\.self"):

@@ -74,15 +74,23 @@ def test_every_tab_stop_has_the_ring(make_desk: MakeDesk, settings: Settings, th
     desk = make_desk()
     without, n_seen = [], 0
     for widget in tab_stops(desk):
-        desk.window.setFocus()
-        QApplication.processEvents()
-        before = _lines(desk, widget)
-        widget.setFocus(Qt.FocusReason.TabFocusReason)
-        QApplication.processEvents()
-        if not _has_ring(_lines(desk, widget) & ~before):
+        before, after = _focused(desk, widget)
+        if before.shape != after.shape:  # the first focus has opened the explanation below a grid
+            before, after = _focused(desk, widget)
+        if not _has_ring(after & ~before):
             without.append(f"{type(widget).__name__} {widget.objectName()}")
         n_seen += 1
     assert not without and n_seen > 50
+
+
+def _focused(desk: Desk, widget: QWidget) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[type-arg]
+    """The lines around a widget without the focus and with it."""
+    found = []
+    for one in (desk.window, widget):
+        one.setFocus(Qt.FocusReason.TabFocusReason)
+        QApplication.processEvents()
+        found.append(_lines(desk, widget))
+    return found[0], found[1]
 
 
 def _lines(desk: Desk, widget: QWidget) -> np.ndarray:  # type: ignore[type-arg]

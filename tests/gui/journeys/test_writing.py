@@ -124,7 +124,7 @@ def test_a_hundred_tokens_are_played_and_scrubbed_both_ways_without_computing_ag
         assert desk.store.document.view.step == step
         assert desk.find(QLabel, "decode_where").text().startswith(f"step {step + 1} of 104")
         names = [desk.find(RowMatrix, name).accessibleName() for name in ("k_cache", "k_again")]
-        made = "computed" if step < 5 else "again"  # the prompt's keys are made once, cache or not
+        made = "computed" if step < 5 else "recomputed"  # the prompt's keys are made once, cache or not
         assert names == [f"K cache · {step} + 1", f"K {made} · {step + 1}"]
     assert decoding(desk) is before and not desk.store.can_undo
     assert desk.find(QLabel, "decode_parity").text().startswith("● equal to the full pass")
