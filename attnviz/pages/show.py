@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from attnviz import resources
 from attnviz.errors import FieldError, among
 from attnviz.i18n import _
 from attnviz.model.spec.document import Document
@@ -32,7 +33,10 @@ class Shown:
         style = f"width: 100%; height: {self.height}px; border: 0"
         # A notebook that is not trusted drops the frame and keeps the text in it, which no browser shows.
         said = _("The picture runs in the browser: trust this notebook to see it.")
-        return f'<iframe srcdoc="{source}" style="{style}" sandbox="allow-scripts">{said}</iframe>'
+        # The frame cannot read the theme of the notebook, which therefore tells it.
+        loaded = escape(resources.path("page", "frame.js").read_text(encoding="utf-8"), quote=True)
+        attributes = f'style="{style}" sandbox="allow-scripts" onload="{loaded}"'
+        return f'<iframe srcdoc="{source}" {attributes}>{said}</iframe>'
 
 
 def show(

@@ -92,7 +92,10 @@ for (const id of Object.keys(LISTS)) $(id).onchange = (event) => {
 $("language").onclick = () => { state.language = state.language === "en" ? "zh_CN" : "en"; draw(); };
 let isSystems = true;
 $("theme").onclick = () => { isSystems = false; state.dark = !state.dark; draw(); };
-system.addEventListener("change", () => { if (isSystems) { state.dark = system.matches; draw(); } });
+const follow = (isDark) => { if (isSystems && isDark !== state.dark) { state.dark = isDark; draw(); } };
+system.addEventListener("change", () => follow(system.matches));
+// In a cell of a notebook, whose theme counts.
+addEventListener("message", (event) => { if (event.source === parent && parent !== window) follow(event.data.dark === true); });
 $("step").oninput = (event) => { stop(); goTo(Number(event.target.value)); };
 $("play").onclick = play;
 addEventListener("resize", () => { if (current) drawPicture(); });

@@ -20,6 +20,19 @@ CELLS = (
 )
 
 
+THEMES = (
+    ("document.body.dataset.jpThemeLight = 'false'", ".dark"),
+    ("document.body.dataset.jpThemeLight = 'true'", ":not(.dark)"),
+    (
+        "delete document.body.dataset.jpThemeLight; document.body.dataset.vscodeThemeKind = 'vscode-dark'",
+        ".dark",
+    ),
+    ("delete document.body.dataset.vscodeThemeKind; document.body.style.background = '#fff'", ":not(.dark)"),
+    ("document.body.style.background = '#111'", ".dark"),
+)
+"""What a notebook does to its page, and what the page in a cell then is."""
+
+
 @pytest.fixture(scope="module")
 def cells() -> list[str]:
     """The outputs of the cells, made before a browser runs, beside whose loop nbclient leaves a thread."""
@@ -45,5 +58,8 @@ def test_cells_are_pages_in_frames_of_their_own(cells: list[str], browser: Any, 
         assert "\n".join(frame.locator("#words span").all_inner_texts()) == tokens
         assert frame.locator("#heads button").count() == heads
         assert not frame.locator("footer").is_visible()
+    for change, theme in THEMES:
+        page.evaluate(change)
+        page.frame_locator("iframe").first.locator(f"html{theme}").wait_for()
     assert page.inner_text("#title") == "Mine"
     page.close()
