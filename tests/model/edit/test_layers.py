@@ -16,7 +16,16 @@ from attnviz.model.sites.sites import at, put, site_names
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import Block, FeedForward, Norm
 from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.parts import Alibi, Causal, Explicit, NoPosition, Projections, Seeded, Sinusoidal
+from attnviz.model.spec.parts import (
+    Alibi,
+    Causal,
+    Dropout,
+    Explicit,
+    NoPosition,
+    Projections,
+    Seeded,
+    Sinusoidal,
+)
 from attnviz.model.spec.site import Site
 
 ONE = small(block=block("pre"), position=Sinusoidal(100.0), masks=(Causal(),))
@@ -36,9 +45,9 @@ def test_a_copied_layer_has_seeds_of_its_own_and_no_added_position() -> None:
     assert second.position == NoPosition() and second.masks == ONE.layers[0].masks
     assert second.block is not None and ONE.layers[0].block is not None
     assert second.block.feed_forward != ONE.layers[0].block.feed_forward
-    assert replace(second.block, feed_forward=None, norm_1=None, norm_2=None) == replace(
-        ONE.layers[0].block, feed_forward=None, norm_1=None, norm_2=None
-    )
+    assert second.block.dropout == replace(ONE.layers[0].block.dropout, seed=100)
+    own = {"feed_forward": None, "norm_1": None, "norm_2": None, "dropout": Dropout()}
+    assert replace(second.block, **own) == replace(ONE.layers[0].block, **own)
     assert "x" in attnviz.run(two).site("layers.0.self").stages
     assert "x" not in attnviz.run(two).site("layers.1.self").stages
 
