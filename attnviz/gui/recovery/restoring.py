@@ -27,7 +27,7 @@ SENTENCES = {
     True: N_("The program ended at {time} with unsaved changes in “{name}”."),
     False: N_("The program ended at {time} with undone changes in “{name}”."),
 }
-"""What is said of a journal, by whether its document is modified."""
+"""The sentence about a journal, by whether its document is modified."""
 
 
 class Restoring(QObject):
