@@ -256,7 +256,7 @@ def test_a_later_step_without_finite_logits_keeps_the_tokens_before_it() -> None
     decoding = decode(NumpyEngine("float32"), experiment_, 9)
     assert [step.token for step in decoding.steps] == ["a", "b", "c", "c", "c"]
     assert [step.next_token for step in decoding.steps[2:]] == ["c", "c", None]
-    assert str(decoding.stopped).startswith("step 5 (“c”)")
+    assert str(decoding.stopped).startswith("The logits of step 5 (“c”) must be finite")
     assert decode(NumpyEngine("float32"), experiment_, 4).stopped is None
 
 

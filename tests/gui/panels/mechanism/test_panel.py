@@ -440,7 +440,7 @@ def test_placement_and_empty_rows(qtbot: QtBot, panel: MechanismPanel) -> None:
     assert panel.store.experiment.layers[0].mask_placement == "after_softmax"
     zeros = find(panel, Segmented, "fully_masked_row_segmented").findChild(QAbstractButton, "segment_zeros")
     assert isinstance(zeros, QAbstractButton)
-    assert not zeros.isEnabled() and "After the softmax" in zeros.toolTip()
+    assert not zeros.isEnabled() and "after the softmax" in zeros.toolTip()
 
 
 def test_the_tile_outlines_the_hovered_score(panel: MechanismPanel) -> None:
