@@ -59,7 +59,10 @@ def _defined(name: str, *lines: str, torch: str | tuple[str, ...], needs: tuple[
 
 
 sigmoid = _defined(
-    "sigmoid", "def sigmoid(z):", "    return np.exp(-np.logaddexp(0, -z))", torch="torch.sigmoid"
+    "sigmoid",
+    "def sigmoid(z):",
+    "    return np.exp(np.minimum(z, 0)) / (1 + np.exp(-np.abs(z)))",
+    torch="torch.sigmoid",
 )
 _erf = _defined("erf", "erf = np.vectorize(math.erf, otypes=[float])", torch="torch.erf")
 

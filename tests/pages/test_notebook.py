@@ -30,7 +30,7 @@ THEMES = (
     ("delete document.body.dataset.vscodeThemeKind; document.body.style.background = '#fff'", ":not(.dark)"),
     ("document.body.style.background = '#111'", ".dark"),
 )
-"""What a notebook does to its page, and what the page in a cell then is."""
+"""Changes of a notebook's page, each with the theme of the page in a cell behind it."""
 
 
 @pytest.fixture(scope="module")
