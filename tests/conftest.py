@@ -112,7 +112,7 @@ def _no_leftovers(request: pytest.FixtureRequest, _own_user_folders: Path) -> It
         yield
         left = _applications_left() + _threads_left(threads_before)
     else:
-        # Requested here, so that it is set up before, and torn down after, what this fixture looks at.
+        # Requested here, so that it is set up before, and torn down after, what this fixture inspects.
         request.getfixturevalue("qapp")
         with pytest.MonkeyPatch.context() as patch:
             started = _record_starts(patch)

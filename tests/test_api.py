@@ -53,7 +53,7 @@ def test_whatever_an_experiment_is_made_of_is_among_its_parts() -> None:
 def test_writing_is_said_with_the_parts() -> None:
     sampling = p.Sampling((p.Temperature(0.0),), stop=p.StopConditions(length=3))
     experiment = toy(writing=p.Writing(sampling, p.FullCache()))
-    assert len(attnviz.decode(experiment).steps) == 6  # the third new token is drawn, and fed no more
+    assert len(attnviz.decode(experiment).steps) == 6  # the third new token is sampled, and not computed
 
 
 def test_the_schema_of_documents_names_their_fields() -> None:

@@ -76,7 +76,7 @@ def ids_of(decoding: Decoding) -> list[int]:
 @pytest.mark.parametrize("name", ENGINE_IDS)
 def test_two_hundred_steps_are_the_full_pass_at_every_layer_and_stage(name: str, dtype: str) -> None:
     engine = engine_of(name, dtype)
-    # Drawn hot, so that the text goes on and on instead of turning in a circle.
+    # Sampled at a high temperature, so that the text does not repeat itself.
     decoding = decode(engine, model(dtype, until(STEPS - N_PROMPT + 1, Temperature(1.3), seed=5)))
     assert len(decoding.steps) == STEPS and len({step.token for step in decoding.steps}) > 20
     found = compared(decoding, run(engine, decoding.experiment))
@@ -140,7 +140,7 @@ def test_a_whole_text_is_drawn_from_what_the_logits_processors_of_transformers_l
         u = np.random.default_rng([seed, step.index - N_PROMPT + 1]).random()
         assert ids[step.index + 1] == int(np.searchsorted(np.cumsum(expected), u, side="right"))
         sizes.add(int((expected > 0).sum()))
-    assert len(sizes) > 3 and max(sizes) <= 12  # the nucleus opened and closed
+    assert len(sizes) > 3 and max(sizes) <= 12  # the nucleus widened and narrowed
 
 
 # --- bytes -----------------------------------------------------------------------------------------

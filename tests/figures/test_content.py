@@ -105,7 +105,7 @@ def test_a_picture_keeps_every_bright_cell_and_leaves_masked_ones_clear() -> Non
     one = content(attnviz.run(long).only, View(), "weights", 0, LIGHT).maps[0]
     pixels = picture(one, "sequential", 0.16, LIGHT)
     assert pixels.shape == (1250, 1250, 4)
-    assert one.values[0, 0] == 1.0  # the first token sees only itself
+    assert one.values[0, 0] == 1.0  # the first token attends to itself alone
     np.testing.assert_array_equal(pixels[0, 0], [*color_table("sequential", False)[255], 255])
     assert pixels[0, 1, 3] == 0 and pixels[1249, 0, 3] == 255
 

@@ -90,7 +90,7 @@ def test_png_has_the_ground_of_its_theme_and_the_colour_of_the_largest_weight(th
     figure = render(trace, View(), "weights", 0, theme=theme)
     pixels = png_pixels(figure_bytes(figure, "png", dpi=100))
     assert tuple(pixels[2, 2]) == ((255, 255, 255) if theme == "light" else (0x20, 0x22, 0x26))
-    # The first query sees only itself: weight one, the end of the colour map.
+    # The first query attends to itself alone: weight one, the end of the colour map.
     assert (pixels == color_table("sequential", False)[255]).all(axis=2).sum() > 200
 
 

@@ -48,8 +48,6 @@ from attnviz.model.sites.sites import site_names
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import Cell, Orientation, Ranges, View
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
 SEEDS = tuple(int(seed) for seed in os.environ.get("ATTNVIZ_WALKS", "1,2,3").split(","))
 STEPS = int(os.environ.get("ATTNVIZ_STEPS", "60"))
 

@@ -19,8 +19,6 @@ from attnviz.model.captions import pieces, plain_caption
 from attnviz.model.io.files import dumps, loads
 from attnviz.model.spec.view import Cell
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
 
 def caption(desk: Desk) -> CaptionText:
     return desk.find(CaptionText, "caption_text")

@@ -24,7 +24,6 @@ from attnviz.model.edit.edits import set_vectors
 from attnviz.model.io.carriers.table import files_carrying
 from attnviz.model.io.files import record_of, replace_files
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 BUTTON = QMessageBox.StandardButton
 
 

@@ -13,8 +13,6 @@ import attnviz
 from attnviz.gui.window import first_size
 from attnviz.model.io.presets import load_preset
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
 
 def test_a_long_sentence_is_shown_from_its_beginning(make_desk: MakeDesk) -> None:
     desk = make_desk()

@@ -29,8 +29,6 @@ from attnviz.gui.widgets.document_text import DocumentText
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.toggle import Toggle
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints", r"raise\(\)", "grabbing the keyboard")
-
 
 def shown_widgets(desk: Desk) -> Iterator[QWidget]:
     """Every visible, enabled widget, each panel brought to the front once."""

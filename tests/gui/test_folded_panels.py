@@ -8,8 +8,6 @@ from PySide6.QtWidgets import QToolTip
 
 from attnviz.gui.widgets.fold_button import FoldButton
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints", "does not support raise")
-
 
 @pytest.fixture
 def desk(make_desk: MakeDesk) -> Desk:

@@ -26,8 +26,6 @@ from attnviz.gui.widgets.pictures.bars import Bars
 from attnviz.model.edit import edits
 from attnviz.model.spec.view import Cell
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints", r"does not support raise\(\)")
-
 STORY = load_preset("stories-en")
 SITE, HEAD = STORY.site, STORY.view.head
 STEP = 40

@@ -24,8 +24,6 @@ from attnviz.model.edit import edits
 from attnviz.model.explain.arithmetic.terms import VALUE_DIGITS, digits
 from attnviz.model.spec.view import Cell
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints", r"does not support raise\(\)")
-
 DOCUMENT = load_preset("decoder-only")
 SITE = DOCUMENT.site
 

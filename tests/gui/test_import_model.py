@@ -31,8 +31,6 @@ from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.model.io.files import matrices
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
 Act = Callable[["Person"], None]
 
 

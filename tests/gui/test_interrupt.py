@@ -16,10 +16,7 @@ from attnviz.gui import interrupt as interrupt_
 from attnviz.gui.interrupt import SIGNALLED, Interrupt
 from attnviz.model.edit.paths import putting
 
-pytestmark = [
-    pytest.mark.qt_log_ignore("propagateSizeHints"),
-    pytest.mark.skipif(sys.platform == "win32", reason="a process cannot send itself Ctrl+C there"),
-]
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a process cannot send itself Ctrl+C there")
 
 INTERRUPTED = SIGNALLED + signal.SIGINT
 

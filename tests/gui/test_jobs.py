@@ -24,8 +24,6 @@ from attnviz.gui.jobs import JOB_BY_KEY, SHOWN_AFTER_S, JobLine
 from attnviz.gui.live import trace as live_module
 from attnviz.i18n import set_language
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
 GUI = Path(attnviz.__file__).parent / "gui"
 
 

@@ -21,8 +21,6 @@ from attnviz.gui.widgets.document_text import DocumentText
 from attnviz.gui.widgets.numbers.grid import NumberGrid
 from attnviz.gui.widgets.numbers.view import GridView
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints", r"raise\(\)", "grabbing the keyboard")
-
 TEXT_KEYS = {"Ctrl+Right", "Ctrl+Left", "Ctrl+Home", "Space", "?"}
 """Shortcuts that mean something to a line of text: a word further, its beginning, the blank, a character."""
 

@@ -16,8 +16,6 @@ from attnviz.gui.settings import Settings
 from attnviz.gui.window import Window
 from attnviz.model.io.presets import load_preset
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
 ALL = {row.id for row in PANELS}
 
 

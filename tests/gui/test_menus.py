@@ -15,8 +15,6 @@ from attnviz.gui.handlers import Handlers
 from attnviz.gui.menus import PLAIN_KEYS
 from attnviz.model.spec.parts import SeededVectors
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
 
 def test_the_table_is_consistent() -> None:
     assert len({row.id for row in ACTIONS}) == len(ACTIONS)

@@ -28,8 +28,6 @@ from attnviz.gui.widgets.formula_line import FormulaLine
 from attnviz.gui.widgets.panel_dock import PanelDock
 from attnviz.gui.workspaces.table import WORKSPACES
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
 SLACK = 2
 """Pixels by which a rounded advance may differ."""
 ARROW = 16

@@ -17,10 +17,6 @@ from attnviz.gui.panels.table import PANELS
 from attnviz.gui.settings import SCALES, Settings
 from attnviz.model.captions import pieces
 
-pytestmark = pytest.mark.qt_log_ignore(
-    "propagateSizeHints", r"raise\(\)", "grabbing the keyboard", "setFactor"
-)
-
 CONTROL = Qt.KeyboardModifier.ControlModifier
 
 

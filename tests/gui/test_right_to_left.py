@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from desk import MakeDesk
 from PySide6.QtWidgets import QLabel
 
 from attnviz.gui.widgets.heat.words import exact_text
 from attnviz.model.edit import edits
-
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 
 
 def reading_order(text: str) -> str:

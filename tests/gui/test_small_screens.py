@@ -10,8 +10,6 @@ from attnviz.gui.panels.heads.panel import SMALLEST_SIDE
 from attnviz.gui.settings import Settings
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
 
 @pytest.mark.parametrize("language", ["en", "zh_CN"])
 @pytest.mark.parametrize("preset", ["fluffy-blue-creature", "encoder-decoder", "multi-head-latent"])

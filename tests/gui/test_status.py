@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from desk import WAIT_MS, MakeDesk
 from first_layer import change
 from PySide6.QtCore import Qt
@@ -11,8 +10,6 @@ from PySide6.QtWidgets import QLabel
 
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.model.spec.parts import ExplicitVectors
-
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 
 
 def test_a_long_sentence_does_not_widen_the_window_and_is_whole_in_its_tooltip(make_desk: MakeDesk) -> None:

@@ -27,8 +27,6 @@ from attnviz.model.io.files import DocumentError
 from attnviz.model.spec.document import Document
 from attnviz.model.text import join_text
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints", r"does not support raise\(\)")
-
 STORY = load_preset("stories-en")
 
 

@@ -304,7 +304,7 @@ class _Decoder:
         stage, found = "tokens_embedded", {}
         part = progress_of(self._check).part(index / self._steps, (index + len(positions)) / self._steps)
         for number, site in enumerate(self.sites):
-            # One token is quick: how far it is need not be told.
+            # One token is quick: it needs no progress.
             check = part.step(number, len(self.sites)) if len(positions) > 1 else self._check
             fed = site.feed(stage, x, positions, check)
             found[site.name] = fed.steps

@@ -30,7 +30,7 @@ class Drawn:
             self._kept[arguments] = found
             self._let_go()
         elif len(self._kept) > 1:
-            self._kept.pop(arguments, None)  # to the end; another thread that misses it makes it once more
+            self._kept.pop(arguments, None)  # to the end; another thread that misses it draws it again
             self._kept[arguments] = found
         return found
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from desk import Desk, MakeDesk
 from msgspec.structs import replace
 from PySide6.QtCore import QPoint, QPointF, Qt
@@ -18,8 +17,6 @@ from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.i18n import LANGUAGES, set_language
 from attnviz.model.spec.parts import Padding
 from attnviz.model.spec.view import Cell
-
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints", r"raise\(\)", "grabbing the keyboard")
 
 
 def right_click(desk: Desk, widget: QWidget, at: QPointF | QPoint) -> QMenu:

@@ -20,8 +20,6 @@ from attnviz.model.io.files import Progress
 from attnviz.model.io.files import save as save_file
 from attnviz.model.spec.document import Document
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints", r"does not support raise\(\)")
-
 STEPS, STEP_S = 30, 0.05
 
 

@@ -217,7 +217,6 @@ def drawn_pixels(svg: bytes) -> np.ndarray[Any, Any]:
     return pixels(image).mean(axis=2)
 
 
-@pytest.mark.qt_log_ignore("propagateSizeHints")
 def test_a_panel_is_exported_whole_and_without_what_only_the_mouse_needs(desk: Desk, tmp_path: Path) -> None:
     desk.store.look(locked=Cell("weights", 2, 1))
     desk.settle()
@@ -445,7 +444,6 @@ def test_a_bad_option_is_said_beside_its_field(
         assert error.text() == ""
 
 
-@pytest.mark.qt_log_ignore("propagateSizeHints")
 def test_a_click_begins_to_type_a_width(
     bench: Bench, open_dialog: Callable[..., ExportDialog], qtbot: Any
 ) -> None:
@@ -544,7 +542,6 @@ def test_what_cannot_be_written_is_one_sentence(bench: Bench, tmp_path: Path) ->
     assert bench.failed == ["a.csv: No such file or directory"] and bench.said == []
 
 
-@pytest.mark.qt_log_ignore("propagateSizeHints")  # the offscreen platform has none
 def test_from_the_command_to_the_file(
     bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, qtbot: Any
 ) -> None:
@@ -568,8 +565,6 @@ def test_from_the_command_to_the_file(
     assert bench.said == ["Saved mine.pdf"]
 
 
-# What the offscreen platform says of every window with a minimum size.
-@pytest.mark.qt_log_ignore("propagateSizeHints")
 def test_a_panel_is_offered_while_it_can_be_seen(make_desk: MakeDesk) -> None:
     desk = make_desk("toy-attention")
     exporter = desk.window.handlers._exporter

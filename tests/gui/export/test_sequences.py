@@ -41,7 +41,6 @@ def sweep(dialog: ExportDialog, first: str = "0.5", last: str = "2", count: str 
         box(dialog, name).setText(text)
 
 
-@pytest.mark.qt_log_ignore("propagateSizeHints")
 def test_every_change_of_the_dialog_is_a_sequence(make_desk: MakeDesk) -> None:
     for preset in ("alibi-window", "yarn", "attention-sinks"):
         desk = make_desk(preset)
@@ -60,7 +59,6 @@ def test_every_change_of_the_dialog_is_a_sequence(make_desk: MakeDesk) -> None:
         in_dialog(desk, "export_sequence", every)
 
 
-@pytest.mark.qt_log_ignore("propagateSizeHints")
 def test_a_sweep_plays_in_the_preview_and_is_written(
     desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -87,7 +85,6 @@ def test_a_sweep_plays_in_the_preview_and_is_written(
     assert attnviz.load(tmp_path / "hot.gif").experiment == desk.store.experiment
 
 
-@pytest.mark.qt_log_ignore("propagateSizeHints")
 def test_the_preview_draws_the_picture_in_sight_alone(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[int] = []
     figure = Sequence.figure
@@ -109,7 +106,6 @@ def test_the_preview_draws_the_picture_in_sight_alone(desk: Desk, monkeypatch: p
     in_dialog(desk, "export_sequence", turn)
 
 
-@pytest.mark.qt_log_ignore("propagateSizeHints")
 def test_what_cannot_be_drawn_is_said_in_one_sentence(desk: Desk) -> None:
     def refused(dialog: ExportDialog) -> None:
         note = dialog.findChild(QLabel, "export_note")
@@ -127,7 +123,6 @@ def test_what_cannot_be_drawn_is_said_in_one_sentence(desk: Desk) -> None:
     in_dialog(desk, "export_sequence", refused)
 
 
-@pytest.mark.qt_log_ignore("propagateSizeHints")
 def test_without_a_file_the_dialog_stays(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a: ("", ""))
 

@@ -33,8 +33,6 @@ from attnviz.i18n import LANGUAGES, in_every_language
 from attnviz.model.explain.formulas.stages import stage_formula
 from attnviz.model.stages import STAGES
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints", r"raise\(\)", "grabbing the keyboard")
-
 TEXTS = (*PANEL_HELP.values(), *STAGE_HELP.values(), *RULE_HELP.values(), *CONTROL_HELP.values())
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from desk import MakeDesk
 from PySide6.QtWidgets import QLabel
 
@@ -11,8 +10,6 @@ import attnviz
 from attnviz.gui.widgets.chips import TokenChips
 from attnviz.gui.widgets.heat.site_map import SiteMap
 from attnviz.model.io.presets import load_preset
-
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 
 
 def test_from_the_cross_attention_to_the_encoder_and_back_by_a_click(make_desk: MakeDesk) -> None:

@@ -22,8 +22,6 @@ from attnviz.model.edit.edits import set_heads
 from attnviz.model.spec.parts import Memory, SeededVectors
 from attnviz.model.spec.view import Cell
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
 
 @pytest.fixture
 def desk(make_desk: MakeDesk) -> Desk:

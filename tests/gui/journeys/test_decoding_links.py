@@ -18,8 +18,6 @@ from attnviz.model.spec.document import Document
 from attnviz.model.spec.generation import Writing
 from attnviz.model.spec.view import Cell
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
 STEP = 30
 """A step of a token that the model wrote."""
 

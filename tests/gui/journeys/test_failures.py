@@ -24,8 +24,6 @@ from attnviz.gui import app_errors
 from attnviz.gui.live import trace as live_module
 from attnviz.model.spec.parts import SeededVectors
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
 
 def check_works(desk: Desk) -> None:
     """The next edit is run and shown."""

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-import pytest
 from babel.messages.pofile import read_po
 from desk import Desk, MakeDesk, count_color, picture
 from PySide6.QtCore import QCoreApplication, QEvent, QPoint, Qt
@@ -35,7 +34,6 @@ from attnviz.gui.widgets.numbers.grid import NumberGrid
 from attnviz.gui.workspaces.table import WORKSPACES
 from attnviz.i18n import current_language, set_language
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 Place = tuple[str, str]
 MEASURED = re.compile(r"[\d.]+(?= ms)|(?<=ms，每步 )[\d.]+ / [\d.]+|(?<=ms per step )[\d.]+ / [\d.]+")
 

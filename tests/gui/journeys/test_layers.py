@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from desk import Desk, MakeDesk
 from experiments import block, small
 from msgspec.structs import replace
@@ -14,7 +13,6 @@ from attnviz.model.edit.layers import set_n_layers
 from attnviz.model.sites.sites import at
 from attnviz.model.spec.document import Document
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 STACK = set_n_layers(small(block=block("pre")), 3)
 
 

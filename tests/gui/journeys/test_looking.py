@@ -17,8 +17,6 @@ from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.pictures.bars import Bars
 from attnviz.model.spec.view import Cell
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
 WIDE = QSize(2560, 1440)
 """A window in which no stage is folded behind a tile."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from desk import Desk, MakeDesk, picture
 from experiments import sited
 from first_layer import change
@@ -17,8 +16,6 @@ from attnviz.gui.widgets.slider_field import SliderField
 from attnviz.model.masks import mask_of
 from attnviz.model.spec.parts import Causal, Heads, Painted, Sinusoidal, Window
 from attnviz.model.spec.view import Cell
-
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 
 
 def strip(desk: Desk) -> list[str]:

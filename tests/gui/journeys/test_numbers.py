@@ -18,8 +18,6 @@ from attnviz.model.io.presets import load_preset
 from attnviz.model.operands.matrices import projection_array, vectors_array
 from attnviz.model.spec.parts import SeededVectors
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
 
 def painted_weights(desk: Desk) -> np.ndarray:
     """The weights of the shown head, read back from the colours on the screen; NaN where hatched."""

@@ -6,7 +6,6 @@ import html
 import re
 from typing import Any
 
-import pytest
 from desk import Desk, MakeDesk, picture
 from first_layer import stacked
 from msgspec.structs import replace
@@ -23,8 +22,6 @@ from attnviz.gui.widgets.pictures.row_matrix import RowMatrix
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import Causal, ExplicitVectors, Heads, Memory, Padding, SeededVectors
 from attnviz.model.spec.view import Cell, View
-
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints", r"does not support raise\(\)")
 
 TOKENS = ("<s>", "<img src=x>", "&amp;", "a\nb", "\u202eabc", "%s{n}")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from desk import Desk, MakeDesk
 from first_layer import change
 from PySide6.QtCore import Qt
@@ -17,8 +16,6 @@ from attnviz.gui.widgets.document_text import DocumentText
 from attnviz.model.edit.generation import set_stop
 from attnviz.model.io.presets import load_preset
 from attnviz.model.operands.matrices import vectors_array
-
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints", r"raise\(\)", "grabbing the keyboard")
 
 CTRL = Qt.KeyboardModifier.ControlModifier
 SHIFT = Qt.KeyboardModifier.ShiftModifier

@@ -15,8 +15,6 @@ from attnviz.gui.widgets.chips import TokenChips
 from attnviz.gui.widgets.document_text import DocumentText
 from attnviz.model.operands.matrices import vectors_array
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
 
 def chips(desk: Desk) -> TokenChips:
     return desk.find(TokenChips, "token_chips")

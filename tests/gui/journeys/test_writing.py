@@ -38,8 +38,6 @@ from attnviz.model.spec.generation import Writing
 from attnviz.model.spec.parts import Causal, ExplicitVectors, Heads, Projections, Rope, Seeded
 from attnviz.model.spec.sampling import Sampling, StopConditions, Temperature
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
 WORDS = ("a", " cat", " sat", " on", " the", " mat", ".", "⟨E7⟩", "⟨8C⟩", "⟨AB⟩", "\n", "<end>")
 PROMPT = ("a", " cat", " sat", " on", " the")
 
@@ -110,7 +108,7 @@ def said(desk: Desk) -> str:
 
 def test_a_hundred_tokens_are_played_and_scrubbed_both_ways_without_computing_again(desk: Desk) -> None:
     before = decoding(desk)
-    assert len(before.steps) == 5 + 99  # the hundredth is drawn and not fed
+    assert len(before.steps) == 5 + 99  # the hundredth is sampled and not computed
     desk.store.look(step=4)
     desk.type_number("decode_speed", "16")
     player(desk).toggle_play()
@@ -124,7 +122,9 @@ def test_a_hundred_tokens_are_played_and_scrubbed_both_ways_without_computing_ag
         assert desk.store.document.view.step == step
         assert desk.find(QLabel, "decode_where").text().startswith(f"step {step + 1} of 104")
         names = [desk.find(RowMatrix, name).accessibleName() for name in ("k_cache", "k_again")]
-        made = "computed" if step < 5 else "recomputed"  # the prompt's keys are made once, cache or not
+        made = (
+            "computed" if step < 5 else "recomputed"
+        )  # the prompt's keys are computed once, with a cache or without
         assert names == [f"K cache · {step} + 1", f"K {made} · {step + 1}"]
     assert decoding(desk) is before and not desk.store.can_undo
     assert desk.find(QLabel, "decode_parity").text().startswith("● equal to the full pass")
@@ -156,7 +156,7 @@ def test_a_click_on_a_token_goes_to_its_step_and_pieces_of_characters_are_bytes(
     described = f"step {byte + 1} · position {byte}: “⟨8C⟩” · id 8 · 8C · p 0."
     assert text.accessibleDescription().startswith(described)
     assert all("\ufffd" not in chip.text for chip in text._chips)
-    # The last token is drawn and fed to no step: it belongs to the last one.
+    # The last token is sampled, and no step computes it: it belongs to the last one.
     desk.press_key(Qt.Key.Key_End)
     assert desk.store.document.view.step == 103
 

@@ -33,8 +33,6 @@ from attnviz.model.spec.document import Document
 from attnviz.model.spec.generation import Writing
 from attnviz.model.spec.sampling import Sampling, StopConditions, Temperature
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
 
 class Bench:
     """A player with everything behind it, and a record of the passes that were made."""

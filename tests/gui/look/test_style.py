@@ -23,9 +23,6 @@ from attnviz.gui.look.theme import DARK, LIGHT, THEMES, Theme
 from attnviz.gui.widgets.card import Card
 from attnviz.gui.widgets.control import active_theme
 
-# What the offscreen platform says of every window with a minimum size.
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
 
 @pytest.fixture(autouse=True)
 def _restore(qapp: QApplication) -> Iterator[None]:

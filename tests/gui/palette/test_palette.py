@@ -23,8 +23,6 @@ from attnviz.i18n import LANGUAGES, _, set_language
 from attnviz.model.io.files import save
 from attnviz.model.sites.sites import site_names
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints", r"raise\(\)", "grabbing the keyboard")
-
 
 def palette(desk: Desk) -> Palette:
     return desk.find(Palette, "palette")

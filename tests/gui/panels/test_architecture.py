@@ -27,8 +27,6 @@ from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Causal, SeededVectors
 from attnviz.model.spec.view import Cell
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
 Bench = PanelBench[ArchitecturePanel]
 ENCODER, SELF, CROSS = "encoder.0.self", "decoder.0.self", "decoder.0.cross"
 

@@ -27,7 +27,6 @@ from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import inputs
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 FULL = small(block=block("pre"))
 
 

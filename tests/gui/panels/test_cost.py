@@ -36,8 +36,6 @@ from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Causal, Heads, Padding, Projections, Seeded, SeededVectors
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
 W = TypeVar("W", bound=QWidget)
 SEEDED = Projections(Seeded(0), Seeded(1), Seeded(2), Seeded(3))
 

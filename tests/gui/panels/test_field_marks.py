@@ -24,8 +24,6 @@ from attnviz.model.fields import FIELDS, field_at
 from attnviz.model.io.presets import load_preset
 from attnviz.model.spec.parts import Alibi, SeededSinks
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints", r"raise\(\)")
-
 EDITED = ("mechanism", "tokens", "vectors", "matrices", "sampling", "cache", "next")
 EDITORS = [row for row in PANELS if row.id in EDITED]
 OF_A_MODEL = ("vocabulary.", "row.", "masks.painted", "masks.any_of")

@@ -16,8 +16,6 @@ from attnviz.gui.panels.gradients.panel import GradientsPanel
 from attnviz.gui.widgets.combo import Combo
 from attnviz.model.claims.functions import slope
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints", r"does not support raise\(\)")
-
 DOCUMENT = load_preset("decoder-only")
 
 

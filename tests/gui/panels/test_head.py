@@ -8,8 +8,6 @@ from PySide6.QtWidgets import QLabel, QPushButton
 
 from attnviz.gui.widgets.elided_label import WholeLabel
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints", "does not support raise")
-
 
 @pytest.fixture
 def desk(make_desk: MakeDesk) -> Desk:

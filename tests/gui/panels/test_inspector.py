@@ -36,9 +36,6 @@ from attnviz.model.spec.sampling import Sampling, StopConditions, Temperature
 from attnviz.model.spec.view import Cell, View
 from attnviz.model.trace import Trace
 
-# The offscreen platform says this whenever a window with a smallest size is shown.
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
 TOKENS = ("a", "fluffy", "<img src=x>", "小沈阳")
 WEIGHT = Cell("weights", 3, 1, head=3)
 

@@ -26,7 +26,6 @@ from attnviz.model.spec.positions import TransformerXl
 from attnviz.model.spec.rows import DrawnRow
 from attnviz.model.spec.view import Cell
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 KINDS = Projections(Seeded(3), Tied("query"), Identity(), Seeded(4))
 
 

@@ -26,9 +26,6 @@ from attnviz.gui.widgets.pictures.arrow_plot import ArrowPlot
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import Cell, Lines, Ranges, View
 
-# What the offscreen platform says of every window with a minimum size.
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
 ROWS = {row.id: row for row in table.PANELS}
 PANEL_IDS = tuple(ROWS)
 

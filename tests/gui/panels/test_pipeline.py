@@ -24,8 +24,6 @@ from attnviz.model.spec.parts import Causal, Dropout, NoScale, QKNorm, Rope, Sca
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
 STACK = set_n_layers(small(block=block("pre")), 3)
 EXPLORE = 776
 """Width of the strip in a window of 1280 pixels."""

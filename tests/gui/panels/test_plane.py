@@ -42,8 +42,6 @@ from attnviz.model.spec.parts import (
 )
 from attnviz.model.spec.view import Cell, View
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
 
 class Bench:
     """A plane over a store that runs every edit at once."""

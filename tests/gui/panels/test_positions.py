@@ -34,9 +34,6 @@ from attnviz.model.spec.parts import (
 )
 from attnviz.model.spec.view import Cell
 
-# The offscreen platform says so for every window that has a smallest size.
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
 
 @pytest.fixture
 def panel(qtbot: QtBot) -> Iterator[PositionsPanel]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from desk import count_color, picture
 from first_layer import change
 from panels import PanelBench
@@ -17,8 +16,6 @@ from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.model.edit.edits import set_tokens
 from attnviz.model.spec.view import Cell
-
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 
 
 def make(qtbot: QtBot, preset: str) -> PanelBench[TokensPanel]:

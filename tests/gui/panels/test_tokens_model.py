@@ -32,8 +32,6 @@ from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import ExplicitVectors
 from attnviz.model.spec.pieces import Pieces
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints", r"raise\(\)")
-
 NAMES = ("<s>", "the", " cat", " sat", *map(byte_token, range(256)))
 ROWS = np.random.default_rng(0).standard_normal((len(NAMES), 4))
 

@@ -19,8 +19,6 @@ from attnviz.model.operands.matrices import vectors_array
 from attnviz.model.spec.parts import SeededVectors
 from attnviz.model.spec.view import Cell
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
 
 @pytest.fixture
 def bench(qtbot: QtBot) -> PanelBench[VectorsPanel]:

@@ -25,8 +25,6 @@ from attnviz.model.edit.paths import putting
 from attnviz.model.journal.crashes import find_abandoned
 from attnviz.model.journal.journal import Journal
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
 
 def journals() -> list[Path]:
     folder = Path(platformdirs.user_state_dir("attnviz", appauthor=False)) / "journals"

@@ -15,8 +15,6 @@ from attnviz.gui.recovery.folder import state_folder
 from attnviz.gui.workspaces.table import WORKSPACES
 from attnviz.model.journal.crashes import find_abandoned
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
 
 @pytest.fixture
 def folder() -> Path:

@@ -20,7 +20,6 @@ from attnviz.model.io.stamp import Stamp
 from attnviz.model.io.turns import ChangedOnDisk, save_in_turn
 from attnviz.model.spec.document import Document
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 BUTTON = QMessageBox.StandardButton
 
 

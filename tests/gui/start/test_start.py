@@ -25,7 +25,6 @@ from attnviz.gui.widgets.document_text import DocumentText
 from attnviz.i18n import set_language
 from attnviz.model.lessons.table import LESSONS
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 TODAY = date(2026, 11, 23)
 
 

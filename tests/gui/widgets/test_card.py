@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from pointer import Log, show_active
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
@@ -14,9 +13,6 @@ from attnviz.gui.widgets.card import Card
 from attnviz.gui.widgets.control import MOTION_PROPERTY, active_theme, transition_ms
 from attnviz.gui.widgets.empty_state import EmptyState
 from attnviz.gui.widgets.toggle import Toggle
-
-# What the offscreen platform says of every window with a minimum size.
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 
 
 def test_a_card_frames_its_body_in_the_colours_of_the_theme(qtbot: QtBot) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 
-import pytest
 from pace import assert_fast
 from pointer import Log, drag, move, press, release, show_active
 from PySide6.QtCore import QPoint, Qt
@@ -14,9 +13,6 @@ from pytestqt.qtbot import QtBot
 
 from attnviz.gui.look.theme import LIGHT
 from attnviz.gui.widgets.chips import TokenChips
-
-# What the offscreen platform says of every window with a minimum size.
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 
 TOKENS = ["a", "fluffy", "<s>", "creature"]
 SIGNALS = ("clicked", "hovered", "renamed", "moved", "removed", "added")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from PySide6.QtCore import QRect
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication, QWidget
@@ -11,8 +10,6 @@ from pytestqt.qtbot import QtBot
 from attnviz.gui.look.style import apply_style
 from attnviz.gui.look.theme import LIGHT
 from attnviz.gui.widgets.combo import Combo, DropDown
-
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints", r"raise\(\)", "grabbing the keyboard")
 
 
 def test_the_list_of_a_narrow_box_shows_its_longest_option(qtbot: QtBot, qapp: QApplication) -> None:

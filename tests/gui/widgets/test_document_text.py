@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
 from pointer import Log
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from attnviz.gui.widgets.document_text import LINES, DocumentText
-
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 
 
 def make(qtbot: QtBot) -> tuple[DocumentText, Log]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from pointer import Log, show_active
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QKeyEvent
@@ -13,9 +12,6 @@ from written import Written
 
 from attnviz.gui.look.theme import LIGHT
 from attnviz.gui.widgets.segmented import Segmented
-
-# What the offscreen platform says of every window with a minimum size.
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 
 OPTIONS = [("none", "none", "No position"), ("rope", "RoPE", "Rotary"), ("alibi", "ALiBi", "<b>Bias</b>")]
 

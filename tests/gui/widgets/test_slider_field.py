@@ -15,9 +15,6 @@ from written import Written
 from attnviz.gui.look.theme import LIGHT
 from attnviz.gui.widgets.slider_field import SliderField
 
-# What the offscreen platform says of every window with a minimum size.
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
 
 def make(qtbot: QtBot, *arguments: Any, **options: Any) -> tuple[SliderField, Log]:
     field = SliderField("Temperature", *arguments, **options)

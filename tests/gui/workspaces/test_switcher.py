@@ -12,7 +12,6 @@ from attnviz.gui.settings import Settings
 from attnviz.gui.workspaces.arrangement import stacks
 from attnviz.gui.workspaces.table import WORKSPACES
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 MOST_IN_VIEW = 5
 FOOTER = "counters"
 """A line of text below the panels."""
@@ -142,7 +141,6 @@ def test_a_panel_outside_the_arrangement_opens_as_a_tab_of_the_drawer(desk: Desk
     assert docks["architecture"] in desk.window.tabifiedDockWidgets(docks["inspector"])
 
 
-@pytest.mark.qt_log_ignore("propagateSizeHints", "does not support raise")
 def test_a_panel_behind_a_tab_is_torn_off_and_comes_back(desk: Desk) -> None:
     dock = desk.window.docks["plane"]
     title = dock.titleBarWidget()

@@ -14,15 +14,15 @@ CROSS = Place("decoder", 0, "cross", is_second=True)
 @pytest.mark.parametrize(
     ("source", "target", "rows", "columns"),
     [
-        # Token 2 of the tokens looks at token 5 of the memory.
+        # Token 2 of the tokens attends to token 5 of the memory.
         (CROSS, ENCODER, {5}, {5}),
         (CROSS, SELF, {2}, {2}),
         (CROSS, Place("decoder", 1, "cross", is_second=True), {2}, {5}),
-        # Token 2 of the memory looks at its token 5: both are keys of the cross-attention.
+        # Token 2 of the memory attends to its token 5: both are keys of the cross-attention.
         (ENCODER, CROSS, set(), {2, 5}),
         (ENCODER, SELF, set(), set()),
         (ENCODER, Place("encoder", 1, "self"), {2}, {5}),
-        # Token 2 of the tokens looks at its token 5.
+        # Token 2 of the tokens attends to its token 5.
         (SELF, CROSS, {2, 5}, set()),
         (SELF, ENCODER, set(), set()),
         (Place("layers", 0, "self"), Place("layers", 1, "self"), {2}, {5}),

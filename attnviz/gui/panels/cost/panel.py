@@ -81,7 +81,7 @@ class CostPanel(Panel):
         self._caption.setObjectName("cost_caption")
         self._caption.setTextFormat(Qt.TextFormat.PlainText)
         self._caption.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        # A drag or a run after run asks for more than a frame can show.
+        # A drag, or one run after another, asks for more than a frame can show.
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(0)

@@ -25,8 +25,6 @@ from attnviz.model.spec.parts import Causal
 from attnviz.model.spec.view import Cell
 from attnviz.model.why_not import WHY_NOTS
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints", r"raise\(\)")
-
 
 def panel_of(desk: Desk) -> ComparePanel:
     """The panel in front, large enough for its details."""
@@ -325,7 +323,6 @@ def test_titles_and_captions_are_plain_text(make_desk: MakeDesk) -> None:
         assert "<b>" not in label.toolTip()
 
 
-@pytest.mark.qt_log_ignore("This plugin does not support")
 @pytest.mark.parametrize("suffix", [".svg", ".csv"])
 def test_the_three_maps_are_exported_as_the_panel_shows_them(
     make_desk: MakeDesk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str

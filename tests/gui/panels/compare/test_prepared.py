@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from desk import Desk, MakeDesk
 from first_layer import change
 from PySide6.QtWidgets import QLabel, QPushButton
@@ -13,8 +12,6 @@ from attnviz.gui.widgets.heat.range_bar import end_text
 from attnviz.i18n import set_language
 from attnviz.model.spec.parts import Causal
 from attnviz.model.why_not import WHY_NOTS
-
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 
 
 def panel_of(desk: Desk, row: str) -> ComparePanel:

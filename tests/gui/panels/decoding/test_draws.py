@@ -12,8 +12,6 @@ from attnviz.gui.panels.decoding.story.text import StoryText
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.model.edit.generation import writing_of
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
 
 @pytest.fixture
 def desk(make_desk: MakeDesk) -> Desk:

@@ -26,8 +26,6 @@ from attnviz.model.edit.generation import remove_operation, set_operation, writi
 from attnviz.model.io.presets import load_preset
 from attnviz.model.spec.sampling import SAMPLING_OPERATIONS
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
 USUAL = ["repetition_penalty", "temperature", "top_k", "top_p", "min_p"]
 ALT = Qt.KeyboardModifier.AltModifier
 

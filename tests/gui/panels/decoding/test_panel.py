@@ -30,8 +30,6 @@ from attnviz.model.spec.latent import Latent
 from attnviz.model.spec.parts import Causal, ExplicitVectors, NoPosition, Padding, Projections
 from attnviz.model.spec.view import Cell
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
 
 @pytest.fixture
 def bench(qtbot: QtBot) -> PanelBench[DecodingRoom]:

@@ -28,9 +28,6 @@ from attnviz.model.edit.edits import rename_token, set_vector_cell
 from attnviz.model.edit.generation import FRESH, set_cache, set_writing
 from attnviz.model.io.presets import load_preset
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
-
 # --- the bars --------------------------------------------------------------------------------------
 
 

@@ -27,8 +27,6 @@ from attnviz.gui.widgets.toggle import Toggle as Switch
 from attnviz.model.edit.generation import writing_of
 from attnviz.model.spec.generation import Forced
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints", r"raise\(\)")
-
 
 def story(
     qtbot: QtBot, texts: tuple[str, ...], *, are_joined: bool = False, n_given: int = 2, width: int = 400

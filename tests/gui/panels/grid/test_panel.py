@@ -23,8 +23,6 @@ from attnviz.gui.widgets.segmented import Segmented
 from attnviz.model.edit.layers import set_n_layers
 from attnviz.model.io.presets import load_preset
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
 
 def panel_of(desk: Desk) -> GridPanel:
     """The panel in its workspace."""

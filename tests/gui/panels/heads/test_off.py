@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from first_layer import stacked
 from pytestqt.qtbot import QtBot
 
@@ -15,8 +14,6 @@ from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.model.edit.edits import toggle_head
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import Heads, SeededVectors
-
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 
 
 def test_a_head_that_is_off_is_drawn_faintly(qtbot: QtBot) -> None:

@@ -16,8 +16,6 @@ from attnviz.gui.widgets.combo import Combo
 from attnviz.model.head_orders import HEAD_ORDERS
 from attnviz.model.spec.view import Cell
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
 
 @pytest.fixture
 def bench(qtbot: QtBot) -> PanelBench[HeadsPanel]:

@@ -21,8 +21,6 @@ from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.parts import Heads
 from attnviz.model.spec.view import Cell, Ranges
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
 
 @pytest.fixture
 def bench(qtbot: QtBot) -> PanelBench[HeadsPanel]:

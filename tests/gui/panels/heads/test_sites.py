@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from experiments import MEMORY, block, small
 from msgspec.structs import replace
 from panels import PanelBench
@@ -16,8 +15,6 @@ from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.model.edit.layers import set_cross, set_n_encoder_layers, set_n_layers
 from attnviz.model.spec.document import Document
-
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 
 STACK = set_n_layers(small(block=block("pre")), 3)
 

@@ -31,7 +31,6 @@ from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import QKNorm, SeededSinks
 from attnviz.model.spec.rows import DrawnRow
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
 W = TypeVar("W", bound=QWidget)
 FULL = small(block=block("sandwich", after_1=Norm("rms"), after_2=Norm("layer", bias=DrawnRow(6))))
 

@@ -23,8 +23,6 @@ from attnviz.gui.settings import Settings
 from attnviz.gui.store import Store
 from attnviz.model.io.presets import load_preset
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
 
 @pytest.fixture
 def panel(qtbot: QtBot) -> Iterator[MechanismPanel]:

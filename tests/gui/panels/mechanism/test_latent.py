@@ -28,8 +28,6 @@ from attnviz.model.spec.latent import Latent
 from attnviz.model.spec.parts import Causal, Heads, Identity, Projections, QKNorm, Rope, Seeded, SeededVectors
 from attnviz.model.spec.view import Cell, View
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
 Bench = PanelBench[MechanismPanel]
 
 PLAIN = stacked(

@@ -20,8 +20,6 @@ from attnviz.model.io.presets import load_preset
 from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.experiment import Experiment
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
 
 @pytest.fixture
 def panel(qtbot: QtBot) -> Iterator[MechanismPanel]:

@@ -32,9 +32,6 @@ from attnviz.model.spec import parts as p
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 
-# The offscreen platform says so for every window that has a smallest size.
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
 W = TypeVar("W", bound=QWidget)
 N = 12
 PARTS = [(family.tag, field.name) for family in FAMILIES for field in msgspec.structs.fields(family.kind)]

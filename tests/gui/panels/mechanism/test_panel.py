@@ -66,9 +66,6 @@ from attnviz.model.spec.parts import (
 )
 from attnviz.model.spec.view import Cell
 
-# The offscreen platform says so for every window that has a smallest size.
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
 W = TypeVar("W", bound=QWidget)
 
 

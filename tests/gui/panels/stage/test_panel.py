@@ -42,8 +42,6 @@ from attnviz.model.spec.parts import Causal, Padding, Painted
 from attnviz.model.spec.view import Cell, Lines, Ranges
 from attnviz.model.stages import STAGE_BY_ID
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
 
 def make(qtbot: QtBot, preset: str = "fluffy-blue-creature") -> PanelBench[StageViewPanel]:
     bench = PanelBench(qtbot, StageViewPanel, preset, 720, 420)

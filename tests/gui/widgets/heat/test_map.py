@@ -340,7 +340,6 @@ def test_a_drag_moves_a_zoomed_matrix_and_is_no_click(qtbot: QtBot, heat_map: He
     assert clicked == []
 
 
-@pytest.mark.qt_log_ignore("This plugin does not support raise")
 def test_tool_tip_is_plain_text_with_every_digit(qtbot: QtBot, heat_map: HeatMap) -> None:
     labels = ("<img src=x>", "<b>b</b>", "\n", "\u202e")
     heat_map.set_content(weights(row_labels=labels, column_labels=labels, values=WEIGHTS / 3, blocked=None))
@@ -541,7 +540,6 @@ def test_a_sum_is_written_where_it_is_not_one(heat_map: HeatMap, sums: tuple[flo
         assert written == (total != 1.0)
 
 
-@pytest.mark.qt_log_ignore("This plugin does not support raise")
 def test_the_bar_of_a_row_tells_sum_entropy_and_effective_number(qtbot: QtBot, heat_map: HeatMap) -> None:
     values = np.array([[0.5, 0.25, 0.125, 0.125]] * 4)
     heat_map.set_content(weights(values=values, blocked=None, row_sums=values.sum(axis=1)))

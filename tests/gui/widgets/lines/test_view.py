@@ -107,7 +107,6 @@ def test_clicks_and_keys_select_queries_and_lock_cells(qtbot: QtBot) -> None:
     assert queries == [2, 2] and cells == [(1, 0)]
 
 
-@pytest.mark.qt_log_ignore("This plugin does not support raise")
 def test_the_tooltip_has_every_digit_of_every_head(qtbot: QtBot) -> None:
     widget = make(qtbot, View(query=2, lines=Lines("one", "all")))
     at = word(widget, key=1)

@@ -14,9 +14,6 @@ from pytestqt.qtbot import QtBot
 from attnviz.gui.look.theme import LIGHT
 from attnviz.gui.widgets.numbers.drag import DragNumber
 
-# What the offscreen platform says of every window with a minimum size.
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
 SIGNALS = ("changed", "gesture_started", "gesture_finished", "rejected")
 SHIFT = Qt.KeyboardModifier.ShiftModifier
 CTRL = Qt.KeyboardModifier.ControlModifier

@@ -19,9 +19,6 @@ from pytestqt.qtbot import QtBot
 from attnviz.gui.look.theme import DARK, LIGHT
 from attnviz.gui.widgets.numbers.grid import NumberGrid
 
-# What the offscreen platform says of every window with a minimum size.
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
 SIGNALS = ("edited", "pasted", "rejected", "cell_hovered", "gesture_started", "gesture_finished")
 CTRL = Qt.KeyboardModifier.ControlModifier
 SHIFT = Qt.KeyboardModifier.ShiftModifier

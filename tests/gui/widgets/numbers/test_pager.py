@@ -12,8 +12,6 @@ from pytestqt.qtbot import QtBot
 from attnviz.gui.widgets.numbers.grid import NumberGrid
 from attnviz.gui.widgets.numbers.pager import ColumnPager
 
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
 
 def make(qtbot: QtBot, columns: int, width: int) -> tuple[NumberGrid, ColumnPager]:
     grid = NumberGrid()

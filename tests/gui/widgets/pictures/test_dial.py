@@ -14,9 +14,6 @@ from pytestqt.qtbot import QtBot
 from attnviz.gui.look.theme import LIGHT
 from attnviz.gui.widgets.pictures.dial import Dial, frequency_text
 
-# What the offscreen platform says of every window with a minimum size.
-pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints")
-
 
 def make(qtbot: QtBot) -> tuple[Dial, Log]:
     dial = Dial(1)
