@@ -121,7 +121,7 @@ def _as_data(sheet: Sheet) -> str:
 _STYLE = """
 body { font: 17px/1.6 Inter, "Noto Sans SC", system-ui, sans-serif; color: #1c1d20; max-width: 46rem;
   margin: 2rem auto; padding: 0 1rem } h1 { font-size: 1.9rem } h2 { font-size: 1.35rem; margin-top: 2.4rem }
-figure { margin: 1rem 0; text-align: center } img { max-width: 100% } .strong { font-weight: 600 }
+figure { margin: 1rem 0; text-align: center } img { max-width: 100% } .strong, b { font-weight: 600 }
 .query { color: #2562c4 } .key { color: #a3560c } .cell, .step { color: #2a67c9 }
 .task { border-left: 3px solid #2a67c9; padding-left: .8rem } details { margin-bottom: 1rem }
 summary { color: #2a67c9; cursor: pointer } section { break-inside: avoid-page }

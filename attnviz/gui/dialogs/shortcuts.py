@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QKeySequence
+from PySide6.QtGui import QFont, QKeySequence
 from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from attnviz.gui.actions import ACTIONS, MENUS
-from attnviz.gui.look.fonts import number_font
+from attnviz.gui.look.fonts import number_font, ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.i18n import N_, _
 
@@ -86,9 +86,7 @@ def shortcuts_dialog(window: QWidget) -> QDialog:
 
 def _section(grid: QGridLayout, title: str) -> None:
     label = _label(title)
-    font = label.font()
-    font.setBold(True)
-    label.setFont(font)
+    label.setFont(ui_font(TEXT_PX, QFont.Weight.DemiBold))
     row = grid.rowCount()
     grid.setRowMinimumHeight(row, 3 * GRID)
     grid.addWidget(label, row, 0, 1, 2, Qt.AlignmentFlag.AlignBottom)

@@ -33,7 +33,10 @@ def load_fonts() -> tuple[str, ...]:
 
 
 def ui_font(px: int, weight: QFont.Weight = QFont.Weight.Normal) -> QFont:
-    """The font of labels and controls, `px` device-independent pixels high. Its digits have equal widths."""
+    """The font of labels and controls, `px` device-independent pixels high. Its digits have equal widths.
+
+    It has two weights, normal and demi-bold; Qt would draw any heavier one twice, and an i loses its dot.
+    """
     return QFont(_ui_font(px, weight))
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from fontTools.ttLib import TTFont
 from PySide6.QtCore import QPointF
 from PySide6.QtGui import QColor, QFont, QFontInfo, QFontMetricsF, QImage, QPainter, QTextLayout
 
+from attnviz import gui
 from attnviz.gui.look.fonts import load_fonts, number_font, ui_font
 from attnviz.resources import FONT_CHINESE, FONT_MONO, FONT_SANS, font_files, path
 
@@ -44,6 +47,14 @@ def test_fonts_are_small_truetype_and_licensed() -> None:
             assert "SIL Open Font License" in font["name"].getDebugName(13)
         licence = path("fonts", f"LICENSE-{file.stem.split('-')[0]}.txt").read_text(encoding="utf-8")
         assert "SIL OPEN FONT LICENSE Version 1.1" in licence and licence.startswith("Copyright")
+
+
+def test_the_window_asks_for_no_weight_that_is_not_shipped() -> None:
+    """Qt draws a missing weight twice, so that the dot of an i meets its stem."""
+    heavier = re.compile(r"setBold|Weight\.(Bold|ExtraBold|Black)|font-weight: (bold|[7-9]00)")
+    sources = {file: file.read_text(encoding="utf-8") for file in Path(gui.__file__).parent.rglob("*.py")}
+    assert len(sources) > 300
+    assert [str(file) for file, text in sources.items() if heavier.search(text)] == []
 
 
 def test_chinese_font_has_all_of_gb2312_and_the_symbols_of_the_interface() -> None:

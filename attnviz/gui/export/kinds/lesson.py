@@ -34,7 +34,7 @@ _WIDE = QPageSize(QSizeF(320, 180), QPageSize.Unit.Millimeter)
 _MARGIN_MM = 18.0
 _DPI = 96
 _SHEET = """
-h1 { font-size: 26px } h2 { font-size: 20px } p, li { line-height: 140% } .strong { font-weight: 600 }
+h1 { font-size: 26px } h2 { font-size: 20px } p, li { line-height: 140% } .strong, b { font-weight: 600 }
 .query { color: #2562c4 } .key { color: #a3560c } .cell, .step { color: #2a67c9 } .task { color: #2a67c9 }
 """
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFontMetricsF, QPainter
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter
 
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
@@ -120,8 +120,7 @@ class HeadPicture(Thumbnail):
     def _paint_caption(self, painter: QPainter) -> None:
         theme, room = self._theme, self.caption_rect()
         is_marked = self.isChecked() or self._is_pointed
-        font = ui_font(TEXT_PX - 1)
-        font.setBold(self.isChecked())
+        font = ui_font(TEXT_PX - 1, QFont.Weight.DemiBold if self.isChecked() else QFont.Weight.Normal)
         font.setStrikeOut(self._is_struck)
         painter.setFont(font)
         painter.setPen(QColor(theme.accent if is_marked else theme.ink))

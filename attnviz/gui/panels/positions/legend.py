@@ -79,9 +79,7 @@ class Entry(QAbstractButton):
         painter.end()
 
     def _font(self) -> QFont:
-        font = ui_font(TEXT)
-        font.setBold(self._is_present)
-        return font
+        return ui_font(TEXT, QFont.Weight.DemiBold if self._is_present else QFont.Weight.Normal)
 
 
 class Legend(QWidget):

@@ -242,7 +242,7 @@ class HeatScene:
         texts = content.row_labels if is_rows else content.column_labels
         kept = self._labels.get(axis)
         if kept is None or (kept.texts is not texts and kept.texts != texts):
-            fonts = ui_font(self.label_px), ui_font(self.label_px, QFont.Weight.Bold)
+            fonts = ui_font(self.label_px), ui_font(self.label_px, QFont.Weight.DemiBold)
             kept = self._labels[axis] = Labels(texts, *fonts)
         kept.pictures = content.row_pictures if is_rows else content.column_pictures
         return kept

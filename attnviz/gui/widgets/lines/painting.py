@@ -72,7 +72,7 @@ def draw_legend(painter: QPainter, places: Columns, heads: tuple[int, ...], them
 
 def widest_word(words: tuple[str, ...]) -> float:
     """Width of the widest of the first words: of thousands, a few are measured."""
-    advance = QFontMetricsF(ui_font(_WORD_PX, QFont.Weight.Bold)).horizontalAdvance
+    advance = QFontMetricsF(ui_font(_WORD_PX, QFont.Weight.DemiBold)).horizontalAdvance
     longest = sorted({elide(visible(word), _LONGEST) for word in words[:512]}, key=len)[-16:]
     return max(map(advance, longest), default=0.0)
 
@@ -90,7 +90,7 @@ class Word:
 
 def draw_word(painter: QPainter, places: Columns, index: int, word: Word, hue: str) -> None:
     """Write a word at its place, over its ground tinted with `hue`."""
-    font = ui_font(_WORD_PX, QFont.Weight.Bold if word.is_bold else QFont.Weight.Normal)
+    font = ui_font(_WORD_PX, QFont.Weight.DemiBold if word.is_bold else QFont.Weight.Normal)
     metrics = QFontMetricsF(font)
     shown = elide(visible(word.text), _LONGEST)
     shown = metrics.elidedText(shown, Qt.TextElideMode.ElideRight, places.word)
