@@ -1,4 +1,4 @@
-"""`WEIGHTS`: every matrix, table and row of numbers of an attention and its block.
+"""`WEIGHTS`: every matrix, table and row of numbers of an attention, its block and its read-out.
 
 The panel that edits them, and every user of all weights, reads this table. A weight is named by its path in
 the document; unused ones have no numbers.
@@ -21,13 +21,18 @@ from attnviz.model.operands.matrices import (
     feed_forward_array,
     latent_array,
     projection_array,
+    sinks_array,
     table_array,
+    transform_array,
+    transform_shape,
+    unembedding_array,
 )
+from attnviz.model.positions import slopes_of
 from attnviz.model.sites.stages import begins
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import FEED_FORWARD_ROLES, NORMS, FeedForwardRole
 from attnviz.model.spec.latent import LatentRole
-from attnviz.model.spec.parts import ROLES, Explicit
+from attnviz.model.spec.parts import ROLES, Alibi, Explicit, ExplicitSinks, Tied
 from attnviz.model.spec.positions import Deberta, DrawnTable, Learned, T5Buckets, TransformerXl, WrittenTable
 from attnviz.model.spec.rows import DrawnRow, WrittenRow, row_array
 from attnviz.model.spec.site import Site
@@ -49,12 +54,26 @@ class Weight:
     stage: str
     make: Callable[[Site], Array]
 
+    @property
+    def is_row(self) -> bool:
+        """True if it is one row by nature: a bias, a gain, one number for each head."""
+        return self.path.endswith(_ROW_ENDS)
+
     def source(self, attention: Site) -> Any:
         """Source of the weight in the document: seeded, explicit, tied, identity; None if it is unused."""
         found: Any = attention
         for step in self.path.split("."):
             found = getattr(found, step, None)
         return found
+
+    def origin(self, attention: Site) -> str:
+        """The kind of that source."""
+        return str(self.source(attention).__struct_config__.tag)
+
+    def tied_to(self, attention: Site) -> str:
+        """Symbol of the matrix whose numbers these are; empty if they are its own."""
+        source = self.source(attention)
+        return f"W_{_LETTERS[source.to]}" if isinstance(source, Tied) else ""
 
     def array(self, attention: Site) -> Array:
         """The numbers, read-only."""
@@ -65,6 +84,8 @@ class Weight:
         written = _WRITTEN[type(self.source(attention))](Matrix(values))
         return _replaced(attention, self.path.split("."), written)  # type: ignore[no-any-return]
 
+
+_ROW_ENDS = ("bias", "gain", "sinks", "slopes", "correction")
 
 _WRITTEN: Any = {
     WrittenRow: WrittenRow,
@@ -115,6 +136,60 @@ class _OfLatent(_Projected):
     def source(self, attention: Site) -> Any:
         roles = () if attention.latent is None else attention.latent.roles()
         return super().source(attention) if self.path.partition(".")[2] in roles else None
+
+
+class _Sinks(Weight):
+    """One score for each head."""
+
+    def put(self, attention: Site, values: Array) -> Site:
+        return replace(attention, sinks=ExplicitSinks(tuple(map(float, values[0]))))
+
+
+class _Slopes(Weight):
+    """ALiBi's slopes: the published ones unless the document has its own."""
+
+    def source(self, attention: Site) -> Any:
+        position = attention.position
+        if not isinstance(position, Alibi) or position.slopes is None:
+            return position if isinstance(position, Alibi) else None
+        return Explicit(Matrix(np.array([position.slopes])))
+
+    def put(self, attention: Site, values: Array) -> Site:
+        slopes = tuple(map(float, values[0]))
+        found: Site = _replaced(attention, self.path.split("."), slopes)
+        return found
+
+
+class _OfReadout(Weight):
+    """A row of the vocabulary, at the site whose output it reads."""
+
+    def source(self, attention: Site) -> Any:
+        return super().source(attention) if attention.readout == "vocabulary" else None
+
+
+class _Transform(_Projected, _OfReadout):
+    """The matrix of the transform before the vocabulary."""
+
+
+class _Unembedding(_OfReadout):
+    """W_U: a matrix of its own, or the transposed embedding."""
+
+    def source(self, attention: Site) -> Any:
+        known = attention.vocabulary
+        if attention.readout != "vocabulary" or known is None:
+            return None
+        return Explicit(Matrix(self.make(attention)) if known.unembedding is None else known.unembedding)
+
+    def origin(self, attention: Site) -> str:
+        return "tied" if self.tied_to(attention) else "explicit"
+
+    def tied_to(self, attention: Site) -> str:
+        known = attention.vocabulary
+        return "E" if known is not None and known.unembedding is None else ""
+
+    def put(self, attention: Site, values: Array) -> Site:
+        found: Site = _replaced(attention, self.path.split("."), Matrix(values))
+        return found
 
 
 def _projection(role: Any, letter: str, stage: str) -> Weight:
@@ -207,6 +282,33 @@ def _width(stage: str) -> Callable[[Site], int]:
     return lambda e: latent_width(e, stage)
 
 
+def _numbers_of_heads(numbers: Callable[[Site], Any]) -> Callable[[Site], Array]:
+    def make(e: Site) -> Array:
+        found = np.array([numbers(e)])
+        found.setflags(write=False)
+        return found
+
+    return make
+
+
+def _unembedding(e: Site) -> Array:
+    assert e.vocabulary is not None
+    return unembedding_array(e.vocabulary)
+
+
+def _of_transform(name: str, symbol: str, stage: str) -> Weight:
+    def make(e: Site) -> Array:
+        return row_array(weight.source(e), transform_shape(e)[1])[None, :]
+
+    weight = _OfReadout(f"vocabulary.transform.{name}", symbol, stage, make)
+    return weight
+
+
+def _logit_bias(e: Site) -> Array:
+    assert e.vocabulary is not None and e.vocabulary.bias is not None
+    return row_array(e.vocabulary.bias, e.vocabulary.n_logits)[None, :]
+
+
 _LATENT: tuple[tuple[LatentRole, str, str], ...] = (
     ("query_down", "W_DQ", "q_latent"),
     ("down", "W_DKV", "latent"),
@@ -225,6 +327,8 @@ WEIGHTS: tuple[Weight, ...] = (
     _row("latent.query_norm.bias", "β c_Q", "q_latent_normed", _width("q_latent_normed")),
     _row("qk_norm.query_gain", "γ_Q", "q_normed", _gain_width("query_gain")),
     _row("qk_norm.key_gain", "γ_K", "k_normed", _gain_width("key_gain")),
+    _Sinks("sinks", "sinks", "", _numbers_of_heads(sinks_array)),
+    _Slopes("position.slopes", "slopes", "", _numbers_of_heads(slopes_of)),
     _table("table", "P", Learned),
     _table("table", "B", T5Buckets),
     _table("weights", "W_R", TransformerXl),
@@ -251,6 +355,12 @@ WEIGHTS: tuple[Weight, ...] = (
     ),
     _row("final_norm.gain", "γ output", "output", _d_model),
     _row("final_norm.bias", "β output", "output", _d_model),
+    _Transform("vocabulary.transform.weights", "W_T", "transform", transform_array),
+    _of_transform("bias", "b_T", "transform"),
+    _of_transform("norm.gain", "γ T", "transform_normed"),
+    _of_transform("norm.bias", "β T", "transform_normed"),
+    _Unembedding("vocabulary.unembedding", "W_U", "logits", _unembedding),
+    _OfReadout("vocabulary.bias", "b_U", "logits", _logit_bias),
 )
 
 

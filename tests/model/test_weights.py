@@ -33,7 +33,8 @@ def test_all_weights_written_out_are_the_same_experiment_in_numbers(experiment: 
         written = weight.put(written, values)
         np.testing.assert_array_equal(weight.array(written), values)
     assert all(weight.source(written).__struct_config__.tag == "explicit" for weight in weights_of(written))
-    count = sum(weight.array(written).size for weight in weights_of(written))
+    arrays = [weight for weight in weights_of(written) if weight.path not in ("sinks", "position.slopes")]
+    count = sum(weight.array(written).size for weight in arrays)
     vocabulary = experiment.vocabulary
     known = 0 if vocabulary is None else vocabulary.embedding.array.size
     assert number_count(alone(written)) - number_count(experiment) <= count

@@ -22,16 +22,15 @@ from attnviz.i18n import _
 from attnviz.model.explain.parameters import explain_parameter
 from attnviz.model.spec.arrays import in_float64
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.parts import ROLES, Tied
+from attnviz.model.spec.parts import ROLES
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import Trace
-from attnviz.model.weights import WEIGHTS, Weight, weights_of
+from attnviz.model.weights import Weight, weights_of
 
 LEAST_PX = 56
 """Least height of the arithmetic of the current cell."""
-SYMBOL_OF_ROLE = dict(zip(ROLES, (weight.symbol for weight in WEIGHTS), strict=False))
 
 
 class MatricesPanel(Panel):
@@ -65,6 +64,7 @@ class MatricesPanel(Panel):
         self.page.setMinimumHeight(LEAST_PX)
         self.page.hide()
         self.page.followed.connect(self._on_followed)
+        self.page.pointed.connect(self._on_pointed)
         self.grid.current_changed.connect(self._explain)
         row = QHBoxLayout()
         row.addWidget(self._choice)
@@ -133,15 +133,15 @@ class MatricesPanel(Panel):
         values = weight.array(attention)
         rows, columns = values.shape
         self.grid.set_values(values, numbered(rows), numbered(columns))
-        source = weight.source(attention)
         kind = {
             "identity": _("identity"),
             "seeded": _("seeded"),
             "explicit": _("explicit"),
             "tied": _("tied"),
-        }[source.__struct_config__.tag]
-        if isinstance(source, Tied):
-            kind += f" → {SYMBOL_OF_ROLE[source.to]}"
+            "alibi": _("published"),
+        }[weight.origin(attention)]
+        if weight.tied_to(attention):
+            kind += f" → {weight.tied_to(attention)}"
         self._facts.setText(f"{rows} × {columns} · {kind}")
         self._explain()
 
@@ -158,6 +158,11 @@ class MatricesPanel(Panel):
         rows, columns = weight.array(site.experiment).shape
         if cell[0] < rows and cell[1] < columns:
             self.page.set_explanation(explain_parameter(site, weight, *cell))
+
+    @Slot(object)
+    def _on_pointed(self, cell: Cell | None) -> None:
+        """Light the cell whose gradient is pointed at."""
+        self.store.set_hover(cell)
 
     @Slot(object)
     def _on_followed(self, cell: Cell) -> None:
@@ -193,5 +198,5 @@ def _shown_of(attention: Site) -> tuple[object, ...]:
     """Dependencies of the panel's numbers: a drag of a vector changes none of them."""
     norms = attention.embedding_norm, attention.final_norm
     made = attention.projections, attention.latent, attention.heads
-    parts = attention.qk_norm, attention.position, attention.block
+    parts = attention.qk_norm, attention.position, attention.block, attention.sinks, attention.vocabulary
     return (*made, *parts, *norms, *map(attention.projection_shape, ROLES))

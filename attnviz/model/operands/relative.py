@@ -122,7 +122,7 @@ def _pull_xl(site: Site, parts: RelativeParts, by: _ByParts) -> dict[str, Floats
     """r = R W_R is a, and v · r is c: by r both together."""
     position: Any = site.position
     assert by.key_bias is not None
-    v, reach = _table(site, "v"), (parts.to_query.shape[1] - 1) // 2
+    v, reach = relative_table(site, "v"), (parts.to_query.shape[1] - 1) // 2
     by_r = by.to_query + by.constant[..., None] * v[:, None, :]
     waves = sinusoidal(np.arange(-reach, reach + 1), site.d_model, position.base)
     by_v = np.sum(by.constant[..., None] * parts.to_query, axis=1)
@@ -143,7 +143,7 @@ def _side_by_side(by_head: Floats) -> Floats:
 
 def _deberta_parts(site: Site) -> Relative:
     position: Any = site.position
-    keys, queries = (_by_head(site, _table(site, name)) for name in ("keys", "queries"))
+    keys, queries = (_by_head(site, relative_table(site, name)) for name in ("keys", "queries"))
 
     def parts(heads: Ints, away: Ints) -> RelativeParts:
         rows = deberta_buckets(away, position.span, position.max_distance)
@@ -155,7 +155,7 @@ def _deberta_parts(site: Site) -> Relative:
 def _xl_parts(site: Site) -> Relative:
     position: Any = site.position
     d_model, n_heads, within = site.d_model, site.heads, max(site.n_queries, site.n_keys) - 1
-    u, v = (_table(site, name) for name in ("u", "v"))
+    u, v = (relative_table(site, name) for name in ("u", "v"))
 
     def parts(heads: Ints, away: Ints) -> RelativeParts:
         reach, farthest = within, int(np.abs(away).max())
@@ -188,7 +188,8 @@ def _by_head(site: Site, matrix: Floats) -> Floats:
     return matrix.reshape(len(matrix), n_heads, d_head).transpose(1, 0, 2)
 
 
-def _table(site: Site, name: str) -> Floats:
+def relative_table(site: Site, name: str) -> Floats:
+    """A table of a relative position, read-only."""
     position = site.position
     table: Table = getattr(position, name)
     heads = site.heads

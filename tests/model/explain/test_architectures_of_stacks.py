@@ -17,12 +17,11 @@ from attnviz.engines.decode.cost import StepCosts
 from attnviz.engines.flops import around, feed_forward, site_flops
 from attnviz.model.edit.layers import set_n_layers
 from attnviz.model.explain.architectures import architecture_of, stack_of
-from attnviz.model.operands.matrices import sinks_array
 from attnviz.model.sites.sites import at, places
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import Block, FeedForward, Norm, Transform, Vocabulary
 from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.parts import Causal, Identity, SeededSinks, Tied
+from attnviz.model.spec.parts import Causal, Identity, SeededSinks
 from attnviz.model.spec.positions import DrawnTable, Learned
 from attnviz.model.spec.rows import DrawnRow
 from attnviz.model.spec.site import Site
@@ -54,10 +53,9 @@ def numbers(experiment: Experiment) -> int:
     for place in places(experiment):
         site = at(experiment, place.name)
         for weight in weights_of(site):
-            if not isinstance(weight.source(site), Identity | Tied):
-                count += weight.array(site).size
-        if site.sinks is not None:
-            count += sinks_array(site).size
+            is_own = weight.origin(site) not in ("identity", "tied")
+            is_counted = not weight.path.startswith(("position.slopes", "vocabulary."))
+            count += weight.array(site).size if is_own and is_counted else 0
     vocabulary = experiment.vocabulary
     if vocabulary is not None:
         count += vocabulary.embedding.array.size

@@ -200,7 +200,7 @@ def _weights(reading: Reading, use: Use) -> Floats:
     hidden = _blocked(reading, cell.row)
     is_after = experiment.mask_placement != "before_softmax"
     row = NORMALISER_BY_ID[experiment.normaliser]
-    p = _weights_before_clearing(reading, cell, hidden if not is_after else None)
+    p = weights_before_clearing(reading, cell, hidden if not is_after else None)
     columns = np.array(use.columns)
     if row.is_shared:
         found = p[columns] * ((columns == cell.column) - p[cell.column])
@@ -213,7 +213,7 @@ def _weights(reading: Reading, use: Use) -> Floats:
     return np.asarray(found).reshape(use.shape)
 
 
-def _weights_before_clearing(reading: Reading, cell: Cell, hidden: Any) -> Floats:
+def weights_before_clearing(reading: Reading, cell: Cell, hidden: Any) -> Floats:
     """The row as the normaliser leaves it; zeros for one without a visible key."""
     experiment = reading.experiment
     s = reading.row(cell.stage, cell.head, cell.row)
