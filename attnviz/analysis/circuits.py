@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.analysis.passes import experiment_of, on_engine
+from attnviz.analysis.target import column_of
 from attnviz.core.progress import progress_of
 from attnviz.engines.block import before_attention
 from attnviz.engines.engine import Engine
@@ -35,16 +36,24 @@ from attnviz.model.spec.experiment import Experiment
 Floats = NDArray[Any]
 
 ROWS = 1024
-"""Tokens of one block: a block of products is (ROWS, token)."""
+"""Tokens whose features are computed at a time."""
+PRODUCTS = 2**24
+"""Numbers of a block of products (row, token)."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two tokens and the number that joins them: query and key, or source and output."""
+    """Two tokens and the number that joins them: query and key, or source and output.
+
+    The number is the sum of `left` × `right`, (d_head,): query × scale and key, or value and its weight in
+    the output token's logit.
+    """
 
     first: str
     second: str
     value: float
+    left: Floats = field(compare=False, repr=False)
+    right: Floats = field(compare=False, repr=False)
 
 
 def circuit(
@@ -75,16 +84,16 @@ def circuit(
         raise FieldError("head", head, whole_number(0, n_heads - 1))
     if kind not in CIRCUIT_BY_ID:
         raise FieldError("kind", kind, among(CIRCUIT_BY_ID))
-    if token is not None and token not in vocabulary.tokens:
-        raise FieldError("token", token, must_be("a token of the vocabulary"))
+    only = None if token is None else column_of(vocabulary.tokens, token, "token")
 
     def job(made: Engine) -> tuple[Pair, ...]:
         own = operands_of(made, experiment, at(experiment, site))
         last = operands_of(made, experiment, at(experiment, names[-1]))
-        first, second = CIRCUIT_BY_ID[kind].sides(_Head(made, vocabulary, own, last, head))
-        rows = range(len(first)) if token is None else [vocabulary.tokens.index(token)]
+        first, second = CIRCUIT_BY_ID[kind].sides(_Head(made, vocabulary, own, last, head, check))
+        rows = range(len(first)) if only is None else [only]
         found = _largest(first, second, np.asarray(rows), top, check)
-        return tuple(Pair(vocabulary.tokens[a], vocabulary.tokens[b], value) for a, b, value in found)
+        words = vocabulary.tokens
+        return tuple(Pair(words[a], words[b], value, first[a], second[b]) for a, b, value in found)
 
     return on_engine(experiment, job, engine, device)
 
@@ -93,9 +102,16 @@ class _Head:
     """One head over all tokens of the vocabulary."""
 
     def __init__(
-        self, engine: Engine, vocabulary: Vocabulary, operands: Operands, last: Operands, head: int
+        self,
+        engine: Engine,
+        vocabulary: Vocabulary,
+        operands: Operands,
+        last: Operands,
+        head: int,
+        check: Check,
     ) -> None:
         self.engine, self.vocabulary, self.last, self.head = engine, vocabulary, last, head
+        self.check = check
         # At one position a rotation leaves the score as it is.
         self.operands = dataclasses.replace(operands, rotation=None)
 
@@ -103,6 +119,7 @@ class _Head:
         """The results of `read` for the embeddings of all tokens, (token, feature)."""
         parts, embedding = [], self.vocabulary.embedding
         for begin in range(0, embedding.shape[0], ROWS):
+            self.check()
             rows = embedding.rows(slice(begin, begin + ROWS))
             x = self.engine.asarray(rows) * self.vocabulary.embedding_scale
             features = Features(positions=np.zeros(len(rows), dtype=np.int64))
@@ -123,18 +140,20 @@ class _Head:
         key_value_heads(self.engine, self.operands, features, features.x(), _nowhere(features))
         return features.key()[self.head // self.operands.scoring.group_size]
 
-    def added(self, features: Features) -> Any:
-        """The vectors that the head adds to the residual stream for each value."""
+    def values(self, features: Features) -> Any:
+        """The values that the head reads."""
         key_value_heads(self.engine, self.operands, features, features.x(), _nowhere(features))
-        value = features.value()[self.head // self.operands.scoring.group_size]
-        matrix, width = self.operands.output.matrix, value.shape[-1]
+        return features.value()[self.head // self.operands.scoring.group_size]
+
+    def output_rows(self, width: int) -> Floats:
+        """The rows of W_O for the head's values of `width` features, (width, d_model), as they are added."""
+        matrix, block = self.operands.output.matrix, self.operands.block
         part = slice(self.head * width, (self.head + 1) * width)
         if matrix is None:
-            matrix = self.engine.asarray(
-                np.eye(self.operands.scoring.group_size * len(features.value()) * width)
-            )
-        block = self.operands.block
-        return value @ matrix[part] * (1.0 if block is None else block.residual_scale)
+            rows = np.eye(self.operands.scoring.group_size * self.operands.scoring.n_kv_heads * width)[part]
+        else:
+            rows = np.asarray(self.engine.to_numpy(matrix[part]))
+        return rows if block is None else rows * block.residual_scale
 
 
 def _nowhere(features: Features) -> NDArray[np.int64]:
@@ -152,13 +171,15 @@ def _ov(head: _Head) -> tuple[Floats, Floats]:
     if block is not None and (block.after_1 is not None or block.placement not in ("pre", "parallel")):
         raise FieldError("block.placement", block.placement, must_be("pre or parallel"))
     assert readout.logits.matrix is not None
-    unembedding = np.asarray(head.engine.to_numpy(readout.logits.matrix)).T * readout.scale
-    norm, added = head.last.final_norm, head.over_tokens(head.added)
+    unembedding = np.asarray(head.engine.to_numpy(readout.logits.matrix)).T
+    norm, values = head.last.final_norm, head.over_tokens(head.values)
+    rows = head.output_rows(values.shape[1]) * readout.scale
     if norm is not None and norm.kind == "layer":
-        added = added - added.mean(axis=1, keepdims=True)
+        rows = rows - rows.mean(axis=1, keepdims=True)
     if norm is not None and norm.gain is not None:
-        added = added * np.asarray(head.engine.to_numpy(norm.gain)).reshape(-1)
-    return added, unembedding
+        rows = rows * np.asarray(head.engine.to_numpy(norm.gain)).reshape(-1)
+    # (token, d_head): the products of two thin matrices cost less than those through d_model.
+    return values, unembedding @ rows.astype(values.dtype).T
 
 
 @dataclass(frozen=True)
@@ -180,18 +201,29 @@ CIRCUIT_BY_ID = {row.id: row for row in CIRCUITS}
 def _largest(
     first: Floats, second: Floats, rows: NDArray[np.intp], top: int, check: Check
 ) -> list[tuple[int, int, float]]:
-    """The largest numbers of first @ secondᵀ in some rows, the largest first, in blocks of rows."""
+    """The largest numbers of first @ secondᵀ in some rows, the largest first, in blocks of rows.
+
+    The longest rows come first: a product is at most |a| |b|, so that short rows and columns that cannot
+    reach the numbers that were found are left out.
+    """
     progress, found = progress_of(check), list[tuple[int, int, float]]()
-    least = -np.inf
-    for begin in range(0, len(rows), ROWS):
+    lengths, widths = (np.linalg.norm(side, axis=1) for side in (first, second))
+    rows, columns = rows[np.argsort(-lengths[rows], kind="stable")], np.argsort(-widths, kind="stable")
+    widths, transposed = widths[columns], np.ascontiguousarray(second[columns].T)
+    least, step = -np.inf, max(1, PRODUCTS // len(second))
+    for begin in range(0, len(rows), step):
         progress.at(begin / len(rows))
-        of_block = rows[begin : begin + ROWS]
-        products = first[of_block] @ second.T
-        # Few rows of later blocks reach the numbers that were found.
-        for row in np.flatnonzero(products.max(axis=1) > least):
+        of_block = rows[begin : begin + step]
+        # A little more than the bound, which is rounded too.
+        reach = widths * float(lengths[of_block[0]]) * (1 + 1e-5) + 1e-30
+        used = len(columns) if least <= 0 else int(np.searchsorted(-reach, -least, side="right"))
+        if not used:
+            break
+        products = first[of_block] @ transposed[:, :used]
+        for row in np.flatnonzero(products.max(axis=1) >= least):
             numbers = products[row]
             best = np.argpartition(-numbers, min(top, numbers.size) - 1)[:top]
-            found += [(int(of_block[row]), int(column), float(numbers[column])) for column in best]
+            found += [(int(of_block[row]), int(columns[at]), float(numbers[at])) for at in best]
         found = sorted(found, key=lambda pair: (-pair[2], pair[0], pair[1]))[:top]
         least = found[-1][2] if len(found) == top else -np.inf
     return found

@@ -37,7 +37,7 @@ class Target:
             within = must_be("a whole number from {low} to {high}", low=-n_tokens, high=n_tokens - 1)
             raise FieldError("target.position", self.position, within)
         wanted = (self.token,) if self.against is None else (self.token, self.against)
-        return tuple(_column(last.labels("vocabulary"), token) for token in wanted)
+        return tuple(column_of(last.labels("vocabulary"), token) for token in wanted)
 
     def read(self, engine: Engine, last: SiteRun, columns: tuple[int, ...]) -> float:
         """The number in a pass whose last site is `last`."""
@@ -58,10 +58,13 @@ def likeliest(last: SiteTrace) -> str:
     return last.labels("vocabulary")[int(np.argmax(row))]
 
 
-def _column(vocabulary: tuple[str, ...], token: str) -> int:
-    """The number of a token: as it is written, or with the mark for its leading space."""
+def column_of(vocabulary: tuple[str, ...], token: str, field: str = "target") -> int:
+    """The number of a token: as it is written, or with the mark for its leading space.
+
+    Raises `FieldError` for one that the vocabulary lacks.
+    """
     for written in (token, token.replace(" ", "Ġ"), token.replace(" ", "▁")):
         if written in vocabulary:
             return vocabulary.index(written)
     likeliest = [known for known in vocabulary if token.strip() and token.strip() in known][:8]
-    raise FieldError("target", token, among(likeliest) if likeliest else must_be("a token of the vocabulary"))
+    raise FieldError(field, token, among(likeliest) if likeliest else must_be("a token of the vocabulary"))

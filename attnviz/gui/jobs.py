@@ -45,6 +45,7 @@ JOBS: tuple[Job, ...] = (
     Job("effects", N_("Ablating the heads")),
     Job("timed", N_("Timing the implementations")),
     Job("lens", N_("Computing the logit lens")),
+    Job("circuits", N_("Multiplying the vocabulary")),
     Job("patching", N_("Patching the stages")),
     Job("failures", N_("Checking the stages")),
     Job("claims", N_("Checking the claims")),

@@ -217,6 +217,7 @@ class Window(QMainWindow):
             "failures": self._watch_failures,
             "claims": self._watch_claims,
             "lens": self._watch_lens,
+            "circuits": self._watch_circuits,
             "patching": self._watch_patching,
             "draws": self._watch_draws,
             "mechanism": self._watch_mechanism,
@@ -339,6 +340,14 @@ class Window(QMainWindow):
         panel = self.panels["lens"]
         assert isinstance(panel, LensPanel)
         self.lens_live = LensLive(panel, self.live, self.decode_scheduler, self)
+
+    def _watch_circuits(self) -> None:
+        from attnviz.gui.live.circuits import CircuitsLive
+        from attnviz.gui.panels.circuits.panel import CircuitsPanel
+
+        panel = self.panels["circuits"]
+        assert isinstance(panel, CircuitsPanel)
+        self.circuits_live = CircuitsLive(panel, self.live, self.decode_scheduler, self)
 
     def _watch_patching(self) -> None:
         from attnviz.gui.live.patching import PatchingLive

@@ -166,6 +166,16 @@ def _name_head(window: Window, target: Target) -> None:
     panel.edit_name()
 
 
+def _has_circuits(window: Window, target: Target) -> bool:
+    return target.head >= 0 and window.store.experiment.vocabulary is not None
+
+
+def _show_circuits(window: Window, target: Target) -> None:
+    """Select the head, and show its circuits."""
+    window.store.look(site=target.site or window.store.document.view.site, head=target.head)
+    window.workspaces.show_panel("circuits")
+
+
 def _export(window: Window, target: Target) -> None:
     _show(window, target)
     window.handlers.on_export_figure()
@@ -288,6 +298,7 @@ ROWS: tuple[ContextRow, ...] = (
     ContextRow("show_head", _show_head_text, _is_thumbnail_of_head, _show),
     ContextRow("switch_head", _head_switch_text, _may_switch, _switch_head),
     ContextRow("name_head", _says(N_("Name this head…")), _may_name, _name_head),
+    ContextRow("circuits", _says(N_("Show the circuits of this head")), _has_circuits, _show_circuits),
     ContextRow("pin", _says(N_("Pin as A")), _is_picture, _pin),
     ContextRow("export", _says(N_("Export as a figure…")), _is_picture, _export, separated=True),
     ContextRow("copy_picture", _says(N_("Copy picture")), _is_picture, _copy_picture),

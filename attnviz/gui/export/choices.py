@@ -150,6 +150,10 @@ def _picture(source: Source, at: At) -> str:
     return "lines" if source.document.view.picture == "lines" else "stage"
 
 
+def _circuits(source: Source, at: At) -> Items:
+    return [("qk", _("QK: query token → key token")), ("ov", _("OV: source token → output token"))]
+
+
 def _spacings(source: Source, at: At) -> Items:
     return [("steps", _("equal steps")), ("ratios", _("equal ratios"))]
 
@@ -190,6 +194,7 @@ CHOICES: tuple[ChoiceRow, ...] = (
     ChoiceRow(
         "query", N_("Query"), _queries, lambda source, at: str(source.document.view.query), flag="--query"
     ),
+    ChoiceRow("circuit", N_("Circuit"), _circuits, lambda source, at: "qk"),
     ChoiceRow(
         "step",
         N_("Step"),

@@ -14,6 +14,7 @@ from attnviz.figures.files import FORMATS
 from attnviz.figures.kinds.table import KINDS, Kind
 from attnviz.figures.sequences.outputs import OUTPUTS
 from attnviz.gui.export.choices import STILL
+from attnviz.gui.export.kinds.circuits import circuits, why_no_circuits
 from attnviz.gui.export.kinds.figure import CSV, figure, why_no_figure
 from attnviz.gui.export.kinds.lesson import lesson, why_no_lesson
 from attnviz.gui.export.kinds.program import as_python
@@ -134,6 +135,14 @@ def _as_python(id_: str, title: str, suffix: str) -> Export:
 
 EXPORTS: tuple[Export, ...] = (
     *map(_of_kind, KINDS),
+    Export(
+        "circuits",
+        N_("Circuits of a head"),
+        (*PICTURES, FileKind(CSV, N_("CSV"), ".csv")),
+        ("site", "head", "circuit", "grey", *_AROUND),
+        circuits,
+        why_no_circuits,
+    ),
     Export(
         "sequence",
         N_("Sequence of pictures"),

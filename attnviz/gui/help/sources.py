@@ -33,6 +33,11 @@ SOURCES: dict[str, Source] = {
     "residual": _arxiv("1512.03385", "He et al. 2015, Deep Residual Learning"),
     "nucleus": _arxiv("1904.09751", "Holtzman et al. 2019, Neural Text Degeneration"),
     "sinks": _arxiv("2309.17453", "Xiao et al. 2023, Attention Sinks"),
+    "circuits": Source(
+        "Elhage et al. 2021, A Mathematical Framework for Transformer Circuits",
+        "https://transformer-circuits.pub/2021/framework/index.html",
+    ),
+    "rollout": _arxiv("2005.00928", "Abnar and Zuidema 2020, Quantifying Attention Flow in Transformers"),
     "dropout": Source(
         "Srivastava et al. 2014, Dropout, JMLR 15", "https://jmlr.org/papers/v15/srivastava14a.html"
     ),

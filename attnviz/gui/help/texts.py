@@ -43,6 +43,13 @@ PANEL_HELP: dict[str, Help] = {
         N_("The feature axis splits into heads and merges again; every cell keeps its number."), "attention"
     ),
     "lens": Help(N_("The most probable next token after each layer, computed by the model's own read-out.")),
+    "circuits": Help(
+        N_(
+            "The pairs of tokens that a head joins, through the whole vocabulary: QK, which token attends "
+            "to which, and OV, which logit rises; a click opens the arithmetic."
+        ),
+        "circuits",
+    ),
     "patching": Help(
         N_(
             "Replaces a stage by that of a clean text, position by position, and shows how much of "

@@ -24,6 +24,7 @@ ROLES: dict[str, QAccessible.Role] = {
     "StoryText": QAccessible.Role.List,
     "WeightStrip": QAccessible.Role.List,
     "GridCanvas": QAccessible.Role.Chart,
+    "PairRows": QAccessible.Role.List,
     "LensCanvas": QAccessible.Role.Table,
     "PatchCanvas": QAccessible.Role.Table,
     "CaptionText": QAccessible.Role.StaticText,

@@ -1,0 +1,91 @@
+"""The circuit of a head that the panel asks for, computed in the worker; the newest request wins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Slot
+
+from attnviz.compute.scheduler import CancelToken, Scheduler
+from attnviz.gui.failure import failure_message, is_expected
+from attnviz.gui.live.trace import Live
+from attnviz.i18n import N_
+from attnviz.model.spec.experiment import Experiment
+
+if TYPE_CHECKING:
+    from attnviz.analysis.circuits import Pair
+    from attnviz.gui.panels.circuits.panel import CircuitsPanel
+
+KEY = "circuits"
+MOST_PAIRS = 30
+FORMULAS = {
+    "qk": N_("Score of a query token → key token at one position: q · k ÷ √d, without mask and distance."),
+    "ov": N_("Source → output token: what the head adds to its logit if it attends to the source alone."),
+}
+"""The sentence about the numbers, by the kind of circuit."""
+
+
+@dataclass(frozen=True)
+class CircuitAsked:
+    """A requested circuit: the head, the kind, and the first token of its pairs (empty: all)."""
+
+    experiment: Experiment
+    site: str
+    head: int
+    kind: str
+    token: str = ""
+
+    def is_like(self, other: CircuitAsked | None) -> bool:
+        """True if both have the same pairs, which no text changes."""
+        if other is None:
+            return False
+        own, others = self.experiment, other.experiment
+        same = own.layers is others.layers and own.vocabulary is others.vocabulary
+        chosen = (self.site, self.head, self.kind, self.token)
+        return same and chosen == (other.site, other.head, other.kind, other.token)
+
+
+class CircuitsLive(QObject):
+    """Answers the panel's requests on the window's engine."""
+
+    def __init__(
+        self, panel: CircuitsPanel, live: Live, scheduler: Scheduler, parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._panel, self._live, self._scheduler = panel, live, scheduler
+        panel.asked.connect(self._on_asked)
+
+    @Slot(object)
+    def _on_asked(self, asked: CircuitAsked | None) -> None:
+        """Compute another circuit; None stops."""
+        if asked is None:
+            self._scheduler.stop(KEY)
+            return
+        engine, device = self._live.engine, self._live.device
+
+        def job(token: CancelToken) -> tuple[CircuitAsked, tuple[Pair, ...]]:
+            from attnviz.analysis.circuits import circuit
+
+            pairs = circuit(
+                asked.experiment,
+                asked.site,
+                asked.head,
+                asked.kind,
+                MOST_PAIRS,
+                asked.token or None,
+                engine=engine,
+                device=device,
+                check=token.progress,
+            )
+            return asked, pairs
+
+        def failed(error: BaseException) -> None:
+            self._panel.show_problem(asked, failure_message(error).text())
+            if not is_expected(error):
+                raise error
+
+        self._scheduler.submit(job, self._on_done, failed, key=KEY)
+
+    def _on_done(self, answered: tuple[CircuitAsked, tuple[Pair, ...]]) -> None:
+        self._panel.show_pairs(*answered)
