@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from first_layer import stacked
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -25,6 +26,7 @@ from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.experts import Experts
 from attnviz.model.spec.latent import LATENT_ROLES, Latent
 from attnviz.model.spec.parts import (
+    AdditiveMask,
     Alibi,
     AnyOf,
     Blocks,
@@ -72,6 +74,7 @@ from attnviz.model.spec.positions import (
 from attnviz.model.spec.rows import DrawnRow
 from attnviz.model.spec.site import Site
 
+INF = float("inf")
 TOKENS = ("the", "cat", "the", "<s>", "猫")
 """One of them twice: a vocabulary of four."""
 
@@ -162,6 +165,23 @@ SPREAD: dict[str, Experiment] = {
     "alibi": small(position=Alibi(), heads=Heads(6, 3, 2), masks=(Causal(),)),
     "alibi slopes": small(position=Alibi((0.3, -0.2)), heads=Heads(2, 2, 3), cap=2.0),
     "masks": small(masks=(Causal(), Padding((1,)), Window(2, 0), Painted(((4, 4), (2, 0)))), cap=3.0),
+    "additive mask": small(
+        additive_mask=AdditiveMask.of(
+            [[0.5, -INF, -2.0, 1.0, 0.25], [-INF] * 5, [1.0, -1.0, 0.5, 0.0, -INF], [3.0] * 5]
+        ),
+        position=Alibi((0.3, -0.2)),
+        heads=Heads(2, 1, 4),
+        cap=2.0,
+        masks=(Padding((3,)),),
+    ),
+    "additive mask of each head": small(
+        additive_mask=AdditiveMask.of(
+            [[[-INF, 1.0, 2.0], [0.0, -INF, -INF]], [[0.5, -0.5, 0.0], [-INF, -INF, -INF]]]
+        ),
+        heads=Heads(2, 2, 4),
+        masks=(Window(1, 1),),
+        position=Rope(50.0),
+    ),
     "prefix": small(masks=(Prefix(2), Documents((3,)))),
     "any of": small(masks=(Causal(), AnyOf((Window(1), Strided(3), Global((0,)))))),
     "sparse": small(masks=(AnyOf((Dilated(1, 1, 2), Blocks(2))), Padding((4,))), heads=Heads(2, 1, 4)),
@@ -556,6 +576,21 @@ def sinks(n_heads: int) -> st.SearchStrategy[Any]:
     return st.one_of(st.none(), st.builds(SeededSinks, _SEEDS), st.builds(ExplicitSinks, values))
 
 
+def additive_masks(n_heads: int) -> st.SearchStrategy[Any]:
+    """No additive mask, or a table of any size, perhaps one for each head, with −∞ here and there."""
+
+    def of(sizes: tuple[int, int, bool]) -> st.SearchStrategy[Any]:
+        rows, columns, per_head = sizes
+        count = rows * columns * (n_heads if per_head else 1)
+        numbers = st.lists(st.one_of(st.floats(-3, 3), st.just(-INF)), min_size=count, max_size=count)
+        shape = (n_heads, rows, columns) if per_head else (rows, columns)
+        return numbers.map(lambda values: AdditiveMask.of(np.reshape(values, shape)))
+
+    return st.one_of(
+        st.none(), st.none(), st.tuples(st.integers(1, 4), st.integers(1, 4), st.booleans()).flatmap(of)
+    )
+
+
 @st.composite
 def _heads(draw: st.DrawFn) -> Heads:
     n_kv = draw(st.integers(1, 3))
@@ -646,6 +681,7 @@ def experiments(draw: st.DrawFn, **fixed: Any) -> Experiment:
         "scale": draw(SCALES),
         "temperature": draw(st.sampled_from([0.3, 1.0, 2.0])),
         "cap": draw(st.one_of(st.none(), st.floats(0.5, 5))),
+        "additive_mask": draw(additive_masks(heads.n_heads)),
         "masks": draw(MASK_SETS),
         "mask_placement": draw(st.sampled_from(["before_softmax", "after_softmax"])),
         "fully_masked_row": draw(st.sampled_from(["zeros", "nan"])),
@@ -657,6 +693,8 @@ def experiments(draw: st.DrawFn, **fixed: Any) -> Experiment:
     }
     if not FIXED_WITHOUT_A_LATENT & fixed.keys() and draw(st.integers(0, 3)) == 0:
         fields |= draw(_latent_fields(heads))
+    if fields["fully_masked_row"] == "nan":  # a NaN that a number made is in every gradient
+        fields["additive_mask"] = None
     fields.update(fixed)
     # A sink takes a share of the softmax, and of nothing else.
     fields.setdefault("normaliser", draw(NORMALISERS) if fields["sinks"] is None else "softmax")

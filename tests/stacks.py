@@ -12,6 +12,7 @@ from experiments import (
     PROJECTIONS,
     QK_KINDS,
     SCALES,
+    additive_masks,
     positions,
     sinks,
 )
@@ -176,6 +177,9 @@ def attentions(draw: st.DrawFn, has_cross_behind: bool = False) -> dict[str, Any
     """The fields of any attention with its block."""
     made = draw(made_of_latents() if draw(_SELDOM) else made_of_tokens())
     of_sinks = draw(sinks(made["heads"].n_heads))
+    empty_row = draw(st.sampled_from(["zeros", "zeros", "nan"]))
+    # A NaN that a number of the mask made is in every gradient.
+    added = st.none() if empty_row == "nan" else additive_masks(made["heads"].n_heads)
     return {
         **made,
         "scale": draw(SCALES),
@@ -184,7 +188,8 @@ def attentions(draw: st.DrawFn, has_cross_behind: bool = False) -> dict[str, Any
         "masks": draw(MASK_SETS),
         "mask_placement": draw(st.sampled_from(["before_softmax", "after_softmax"])),
         "mask_bias": draw(st.sampled_from([None, None, -3.0])),
-        "fully_masked_row": draw(st.sampled_from(["zeros", "zeros", "nan"])),
+        "fully_masked_row": empty_row,
+        "additive_mask": draw(added),
         "sinks": of_sinks,
         "normaliser": "softmax" if of_sinks is not None else draw(NORMALISERS),
         "dropout": Dropout(draw(st.sampled_from([0.0, 0.3])), draw(_SEEDS), draw(st.booleans())),

@@ -28,7 +28,7 @@ AS_PROJECTED = ("tokens_embedded", "x", "q", "k", "v", "q_rotated", "k_rotated",
 """Stages of the first site computed by sums and products alone: their rounding is relative to their numbers.
 """
 
-SCORES = ("scores", "relative", "scaled", "capped", "biased", "masked")
+SCORES = ("scores", "relative", "scaled", "capped", "biased", "added", "masked")
 """Stages whose rounding is relative to the multiplied vectors, however small the sum is."""
 
 KEPT_BYTES = 256 * 1024**2

@@ -7,10 +7,7 @@ import numpy as np
 from attnviz.errors import Message
 from attnviz.model.sites.titles import site_message
 from attnviz.model.stages import STAGE_BY_ID
-from attnviz.model.trace import SiteTrace, Trace
-
-INFINITE_ON_PURPOSE = ("masked",)
-"""Stages in which −∞ marks blocked cells."""
+from attnviz.model.trace import INFINITE_ON_PURPOSE, SiteTrace, Trace
 
 
 def range_notice(trace: Trace, dtype: str) -> Message | None:

@@ -133,8 +133,9 @@ class Readout:
 class Scoring:
     """The functions from queries and keys to weights; `stages` are the score-shaped ones, in order.
 
-    `factor` is the scale over the temperature, None if neither is used. `relative`, `bias` and `drop` are
-    functions of heads and positions. `masks_weights`: masks come after the normaliser. `empty_row` are the
+    `factor` is the scale over the temperature, None if neither is used. `relative`, `bias`, `added` and
+    `drop` are functions of heads and positions. `cuts_by_number`: `added` has a −∞, so that a row may be −∞
+    as a whole without a blocked cell. `masks_weights`: masks come after the normaliser. `empty_row` are the
     weights of a row that sees no key. `spares_keys`: a blocked key has the weight 0 whatever its score.
     `normalise` is None for the engine's softmax, `pull_` its vector–Jacobian product; `sinks` are (head,).
     """
@@ -146,6 +147,8 @@ class Scoring:
     relative: Relative | None
     cap: float | None
     bias: Bias | None
+    added: Bias | None
+    cuts_by_number: bool
     masks: Masks
     mask_bias: float | None
     masks_weights: bool
@@ -160,7 +163,8 @@ class Scoring:
     @property
     def adds(self) -> bool:
         """True if a term is added to scores, so that q and k do not bound them."""
-        return not (self.bias is None and self.relative is None and self.mask_bias is None)
+        terms = self.bias, self.added, self.relative, self.mask_bias
+        return any(term is not None for term in terms)
 
 
 @dataclass(frozen=True, eq=False)

@@ -97,7 +97,7 @@ def _shape_scores(
 ) -> None:
     """Transform the stage of `product` into the stage `upto`, in place.
 
-    Order: scale and temperature, cap, bias, mask, normaliser (mask after it on request).
+    Order: scale and temperature, cap, bias, added numbers, mask, normaliser (mask after it on request).
     `s_grqk` holds all keys that the rows see, or some columns if `upto` precedes the softmax.
     """
     if upto == "scores" and product.factor is not None:
@@ -131,6 +131,11 @@ def _add_bias(engine: Engine, scoring: Scoring, s_grqk: Array, block: Block, pro
     s_grqk += engine.asarray(scoring.bias(block.heads, block.q_positions, block.k_positions))
 
 
+def _add_numbers(engine: Engine, scoring: Scoring, s_grqk: Array, block: Block, product: _Product) -> None:
+    assert scoring.added is not None
+    s_grqk += engine.asarray(scoring.added(block.heads, block.q_positions, block.k_positions))
+
+
 def _mask(engine: Engine, scoring: Scoring, s_grqk: Array, block: Block, product: _Product) -> None:
     """Blocked scores become -inf, or have a number added, in the engine's own precision."""
     if block.seen.hidden is None:
@@ -142,8 +147,18 @@ def _mask(engine: Engine, scoring: Scoring, s_grqk: Array, block: Block, product
 
 
 def _weigh(engine: Engine, scoring: Scoring, s_grqk: Array, block: Block, product: _Product) -> None:
+    empty = without_scores(engine, scoring, s_grqk)
     _normalise(engine, scoring, s_grqk, block, product.is_bounded)
+    if empty is not None:
+        s_grqk[...] = engine.xp.where(empty, scoring.empty_row, s_grqk)
     _clear_hidden(engine, scoring, s_grqk, block.seen)
+
+
+def without_scores(engine: Engine, scoring: Scoring, s_grqk: Array) -> Array | None:
+    """True for rows whose scores are all −∞, (g, r, q, 1); None where the numbers of no table are −∞."""
+    if not scoring.cuts_by_number:
+        return None
+    return engine.xp.all(s_grqk == -np.inf, axis=-1, keepdims=True)
 
 
 _SHAPE: dict[str, Callable[[Engine, Scoring, Array, Block, _Product], None]] = {
@@ -151,6 +166,7 @@ _SHAPE: dict[str, Callable[[Engine, Scoring, Array, Block, _Product], None]] = {
     "scaled": _scale,
     "capped": _cap,
     "biased": _add_bias,
+    "added": _add_numbers,
     "masked": _mask,
     "weights": _weigh,
 }

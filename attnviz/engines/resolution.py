@@ -21,6 +21,7 @@ from attnviz.engines.sight import Masks
 from attnviz.model import positions
 from attnviz.model.memo import WeakMemo
 from attnviz.model.normalisers import NORMALISER_BY_ID
+from attnviz.model.operands.additive import added_numbers
 from attnviz.model.operands.dropout import feature_factors, weight_factors
 from attnviz.model.operands.matrices import (
     embedding_projection_array,
@@ -189,7 +190,7 @@ def _rotation(site: Site) -> operands.Rotation | None:
 def scoring_of(site: Site) -> Scoring:
     """The functions from a site's queries and keys to weights."""
     factor, is_before = scale_factor(site), site.mask_placement == "before_softmax"
-    relative, bias = relative_of(site), positions.bias_of(site)
+    relative, bias, added = relative_of(site), positions.bias_of(site), added_numbers(site)
     is_nan = site.fully_masked_row == "nan" and site.sinks is None  # a sink takes all of it
     return Scoring(
         stages=score_stages(site),
@@ -199,6 +200,8 @@ def scoring_of(site: Site) -> Scoring:
         relative=relative,
         cap=site.cap,
         bias=bias,
+        added=None if added is None else added.at,
+        cuts_by_number=added is not None and added.cuts,
         masks=Masks(site.masks),
         mask_bias=site.mask_bias,
         masks_weights=not is_before,

@@ -115,7 +115,7 @@ _AFTER_FFN = ("residual_2", "ffn_normed", *_FED_FORWARD)
 _FFN_INPUT = ("norm_2", "norm_1", *_AFTER_ATTENTION, *SITE_INPUTS)
 _RESULT = ("norm_2", *_AFTER_FFN, "norm_1", *_AFTER_ATTENTION)
 _TRANSFORMED = ("transform_normed", "transform_hidden")
-_BEFORE_SOFTMAX = ("masked", "biased", "capped", "scaled", "relative", "scores")
+_BEFORE_SOFTMAX = ("masked", "added", "biased", "capped", "scaled", "relative", "scores")
 
 STAGES: tuple[Stage, ...] = (
     Stage("tokens_embedded", _TF, N_("token vectors"), "e[t]", "", (), "given"),
@@ -315,12 +315,22 @@ STAGES: tuple[Stage, ...] = (
         symbols=("s",),
     ),
     Stage(
+        "added",
+        _HQK,
+        N_("added"),
+        "s + M[i, j]",
+        "+ M",
+        (("biased", "capped", "scaled", "relative", "scores"),),
+        "same_cell",
+        symbols=("s",),
+    ),
+    Stage(
         "masked",
         _HQK,
         N_("masked"),
         N_("s, or −∞ where blocked"),
         N_("mask"),
-        (("biased", "capped", "scaled", "relative", "scores"),),
+        (("added", "biased", "capped", "scaled", "relative", "scores"),),
         "same_cell",
         symbols=("s",),
     ),

@@ -28,6 +28,10 @@ from attnviz.model.stages import AXIS_NAMES, STAGE_BY_ID, Axis
 
 Numbers = NDArray[Any]
 Bools = NDArray[np.bool_]
+
+INFINITE_ON_PURPOSE = ("added", "masked")
+"""Stages in which −∞ marks blocked cells."""
+
 MASKED_STAGES = ("masked", "weights", "dropped")
 """Stages in which blocked cells have no number of their own."""
 
@@ -185,8 +189,12 @@ class SiteTrace:
         return None
 
     def fully_masked(self) -> NDArray[np.bool_]:
-        """True for the queries without a visible key; shape (query,)."""
-        hidden = self.blocked()
+        """True for the queries without a visible key, perhaps in one head alone; shape (query,)."""
+        hidden, mask = self.blocked(), self.experiment.additive_mask
+        if mask is not None:
+            n_heads, *sizes = self.shape("weights")
+            is_cut = np.isneginf(mask.fitted(n_heads, *sizes))
+            return np.asarray((is_cut if hidden is None else is_cut | hidden).all(axis=2).any(axis=0))
         if hidden is None:
             return np.zeros(self.experiment.n_queries, dtype=np.bool_)
         return np.asarray(hidden.all(axis=1))

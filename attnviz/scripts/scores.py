@@ -16,7 +16,7 @@ from attnviz.scripts.code import Asked, Code, note
 from attnviz.scripts.functions import sigmoid, softmax
 from attnviz.scripts.masks import define_blocked
 from attnviz.scripts.positions import keys_of_heads
-from attnviz.scripts.sources import sinks
+from attnviz.scripts.sources import array, sinks
 
 HEADS_SHARE = N_("{n} query heads share each key/value head")
 NO_KEY = N_("queries without a key")
@@ -47,6 +47,16 @@ def capped(asked: Asked) -> Code:
     """cap · tanh(s ÷ cap)."""
     (read,), cap = asked.reads, asked.site.cap
     return asked.done(f"capped = {cap!r} * {asked.xp}.tanh({read} / {cap!r})")
+
+
+def added(asked: Asked) -> Code:
+    """Scores plus the additive mask, 0 past its end."""
+    (read,), site = asked.reads, asked.site
+    assert site.additive_mask is not None
+    table = site.additive_mask.fitted(site.heads.n_heads, site.n_queries, site.n_keys)
+    array(asked, "M", table.reshape(-1, site.n_keys))
+    split = f".reshape{table.shape}" if len(table) > 1 else ""
+    return asked.done(f"added = {read} + M{split}")
 
 
 def masked(asked: Asked) -> Code:
@@ -101,25 +111,34 @@ NORMALISER_CODE: dict[str, Callable[[Asked, str], tuple[str, ...]]] = {
 def weights(asked: Asked) -> Code:
     """Scores to weights; what a mask after them clears, and rows without a key."""
     (read,) = asked.reads
+    filled: tuple[str, ...] = ()
+    if asked.site.additive_mask is not None and has_empty_rows(asked.site):
+        cut = f"({read} == -{asked.xp}.inf)"
+        asked.define("empty", f"empty = {cut}.all({asked.library.last(keeps=False)}){note(NO_KEY)}")
+        read, filled = "filled", (f"filled = {asked.xp}.where(empty[..., None], 0.0, {read})",)
     lines = NORMALISER_CODE[asked.site.normaliser](asked, read)
-    return asked.done(*_quietly(asked, lines), *_cleared(asked))
+    return asked.done(*filled, *_quietly(asked, lines), *_cleared(asked))
 
 
 def _cleared(asked: Asked) -> tuple[str, ...]:
     site = asked.site
+    lines: tuple[str, ...] = ()
+    if has_empty_rows(site):
+        value = f"{asked.xp}.nan" if site.fully_masked_row == "nan" and site.sinks is None else "0.0"
+        of_heads = site.additive_mask is not None
+        if not of_heads:
+            asked.define("empty", f"empty = blocked.all({asked.library.last(keeps=False)}){note(NO_KEY)}")
+        lines = (f"weights[{'empty' if of_heads else ':, empty'}] = {value}",)
     if site.masks and site.mask_placement == "after_softmax":
         define_blocked(asked)
-        return (f"weights = {asked.xp}.where(blocked, 0.0, weights){note(AFTER)}",)
-    if not has_empty_rows(site):
-        return ()
-    value = f"{asked.xp}.nan" if site.fully_masked_row == "nan" and site.sinks is None else "0.0"
-    asked.define("empty", f"empty = blocked.all({asked.library.last(keeps=False)}){note(NO_KEY)}")
-    return (f"weights[:, empty] = {value}",)
+        lines = (*lines, f"weights = {asked.xp}.where(blocked, 0.0, weights){note(AFTER)}")
+    return lines
 
 
 def _quietly(asked: Asked, lines: tuple[str, ...]) -> tuple[str, ...]:
     """The lines without NumPy's warning of 0 ÷ 0 in a row without a key."""
-    divides = asked.site.normaliser == "softmax" and asked.site.sinks is None
+    site = asked.site
+    divides = site.normaliser == "softmax" and site.sinks is None and site.additive_mask is None
     if not (asked.library.is_numpy and divides and has_empty_rows(asked.site)):
         return lines
     return ('with np.errstate(invalid="ignore"):', *(f"    {line}" for line in lines))
@@ -127,11 +146,14 @@ def _quietly(asked: Asked, lines: tuple[str, ...]) -> tuple[str, ...]:
 
 @WeakMemo
 def has_empty_rows(site: Site) -> bool:
-    """True if a mask before the softmax leaves some query no key."""
-    if not site.masks or site.mask_placement == "after_softmax" or site.mask_bias is not None:
-        return False
-    hidden = blocked_by_all(site.masks, np.arange(site.n_queries), np.arange(site.n_keys))
-    return hidden is not None and bool(hidden.all(axis=1).any())
+    """True if a mask before the softmax, or the additive one, leaves some query no key."""
+    hidden = np.zeros((1, site.n_queries, site.n_keys), np.bool_)
+    if site.additive_mask is not None:
+        hidden = hidden | np.isneginf(site.additive_mask.fitted(site.heads.n_heads, *hidden.shape[1:]))
+    if site.masks and site.mask_placement == "before_softmax" and site.mask_bias is None:
+        blocked = blocked_by_all(site.masks, np.arange(site.n_queries), np.arange(site.n_keys))
+        hidden = hidden if blocked is None else hidden | blocked
+    return bool(hidden.all(axis=2).any())
 
 
 def dropped(asked: Asked) -> Code:

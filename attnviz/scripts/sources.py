@@ -110,6 +110,11 @@ def explicit(asked: Asked, name: str, matrix: Matrix) -> str:
     return _defined(asked, name, written(asked, name, matrix.array), matrix.shape)
 
 
+def array(asked: Asked, name: str, numbers: NDArray[Any]) -> str:
+    """Define an array of numbers and −∞ under a name; returns the name."""
+    return _defined(asked, name, written(asked, name, numbers), numbers.shape)
+
+
 def _defined(asked: Asked, name: str, expression: str, shape: Shape) -> str:
     *lines, last = f"{name} = {expression}".split("\n")
     return asked.define(name, *lines, last + shape_note(shape))
@@ -149,7 +154,7 @@ def sinks(asked: Asked, source: Sinks) -> str:
 
 def written(asked: Asked, name: str, array: NDArray[Any]) -> str:
     """Explicit numbers, in the code where they are few, else stored."""
-    rows = _rows(array)
+    rows = [row.replace("inf", f"{asked.xp}.inf") for row in _rows(array)]
     if not rows:
         return asked.library.of_numpy(asked.keep(f"{asked.site.place.name}.{name}", array))
     if array.ndim == 1:

@@ -275,6 +275,7 @@ STAGE_CODE: dict[str, Row] = {
     "scaled": scores.scaled,
     "capped": scores.capped,
     "biased": position_code,
+    "added": scores.added,
     "masked": scores.masked,
     "weights": scores.weights,
     "dropped": scores.dropped,

@@ -111,7 +111,9 @@ def test_a_sink_takes_its_share_from_all_keys_alike(experiment: Experiment, seed
     free = changed(experiment, sinks=None)
     without, trace = traced(free), traced(changed(experiment, sinks=SeededSinks(seed)))
     # Multiplied together with a key of score `sink`: what is left for the others is one minus its weight.
-    stages = [s for s in ("masked", "biased", "capped", "scaled", "scores") if s in trace.only.stages]
+    stages = [
+        s for s in ("masked", "added", "biased", "capped", "scaled", "scores") if s in trace.only.stages
+    ]
     raised = np.exp(trace[stages[0]]).sum(axis=-1, keepdims=True)
     sinks = np.random.default_rng(seed).standard_normal(experiment.layers[0].heads.n_heads)
     share = np.exp(sinks)[:, None, None] / (np.exp(sinks)[:, None, None] + raised)
@@ -119,7 +121,10 @@ def test_a_sink_takes_its_share_from_all_keys_alike(experiment: Experiment, seed
     assert (trace["weights"].sum(axis=-1) <= 1 + 1e-12).all()
 
 
-@given(experiments(sinks=None, fully_masked_row="zeros"), st.sampled_from(["sigmoid", "relu_squared"]))
+@given(
+    experiments(sinks=None, fully_masked_row="zeros", mask_bias=None),
+    st.sampled_from(["sigmoid", "relu_squared"]),
+)
 def test_other_normalisers_leave_blocked_cells_at_exactly_zero(
     experiment: Experiment, normaliser: str
 ) -> None:
@@ -153,7 +158,8 @@ def test_a_cap_bounds_the_scores(experiment: Experiment, cap: float) -> None:
 @st.composite
 def permuted(draw: st.DrawFn) -> tuple[Experiment, Experiment, list[int]]:
     """A self-attention without positions, the same with its tokens in another order, and that order."""
-    one = draw(experiments(memory=None, position=NoPosition(), dropout=NO_DROPOUT, masks=(), readout="none"))
+    plain = {"position": NoPosition(), "dropout": NO_DROPOUT, "masks": (), "additive_mask": None}
+    one = draw(experiments(memory=None, readout="none", **plain))
     order = draw(st.permutations(range(one.n_queries)))
     to = {old: new for new, old in enumerate(order)}
     by_name = [MASK_OF_KIND[kind] for kind in (Padding, Global, Painted)]

@@ -226,11 +226,25 @@ def pointwise(experiment: Site, cell: Cell, read: Reader) -> float:
             slopes = tuple(2 ** (-8 * (h + 1) / power) for h in range(power))
             slopes += tuple(2 ** (-4 * (2 * h + 1) / power) for h in range(n - power))
         return value - slopes[cell.head] * abs(cell.row - cell.column)
+    if cell.stage == "added":
+        return value + number_of_mask(experiment, cell)
     if cell.stage == "masked":
         if not is_blocked(experiment, cell.row, cell.column):
             return value
         return -math.inf if experiment.mask_bias is None else value + experiment.mask_bias
     return value * is_kept(experiment, cell)
+
+
+def number_of_mask(experiment: Site, cell: Cell) -> float:
+    """M[head, query, key], 0 past its end; the least float32 stands for −∞."""
+    mask = experiment.additive_mask
+    assert mask is not None
+    rows = mask.values.array.tolist()
+    n_rows = len(rows) // (experiment.heads.n_heads if mask.per_head else 1)
+    if cell.row >= n_rows or cell.column >= len(rows[0]):
+        return 0.0
+    number = rows[cell.row + (cell.head * n_rows if mask.per_head else 0)][cell.column]
+    return -math.inf if number <= np.finfo(np.float32).min else number
 
 
 def softmaxed(experiment: Site, cell: Cell, read: Reader) -> float:
@@ -242,7 +256,8 @@ def softmaxed(experiment: Site, cell: Cell, read: Reader) -> float:
         if experiment.mask_placement == "after_softmax" and hidden[cell.column]:
             return 0.0
         is_cleared = experiment.mask_placement == "before_softmax" and experiment.mask_bias is None
-        if is_cleared and all(hidden) and experiment.sinks is None:
+        is_cut = experiment.additive_mask is not None and all(score == -math.inf for score in row)
+        if (is_cleared and all(hidden) or is_cut) and experiment.sinks is None:
             return math.nan if experiment.fully_masked_row == "nan" else 0.0
         row += sink(experiment, cell.head)
     if any(math.isnan(value) for value in row):
@@ -266,6 +281,12 @@ def alone(experiment: Site, cell: Cell, read: Reader) -> float:
     hidden = [is_blocked(experiment, cell.row, key) for key in range(sited(experiment).n_keys)]
     score = read(read.stages[0], cell.head, cell.row, cell.column)
     n = len(hidden)
+    is_cut = experiment.additive_mask is not None and all(
+        read(read.stages[0], cell.head, cell.row, key) == -math.inf for key in range(n)
+    )
+    if is_cut:
+        hidden_after = experiment.mask_placement == "after_softmax" and hidden[cell.column]
+        return math.nan if experiment.fully_masked_row == "nan" and not hidden_after else 0.0
     if experiment.mask_placement == "before_softmax":
         n -= sum(hidden)
         if n == 0 and experiment.mask_bias is None:

@@ -313,6 +313,7 @@ PULLS: dict[str, Pull] = {
     "scaled": scores.pull_scaled,
     "capped": scores.pull_capped,
     "biased": scores.pull_biased,
+    "added": scores.pull_added,
     "masked": scores.pull_masked,
     "weights": scores.pull_weights,
     "dropped": scores.pull_dropped,

@@ -17,6 +17,7 @@ from attnviz.engines.backward.cells import At, Cells, Gradient, Outer
 from attnviz.engines.backward.site import SiteGradients
 from attnviz.engines.engine import spread
 from attnviz.model.normalisers import n_visible
+from attnviz.model.operands.additive import pull_added as pull_numbers
 from attnviz.model.operands.relative import pull_relative as pull_tables
 from attnviz.model.positions import row_of
 
@@ -80,6 +81,8 @@ def pull_weights(site: SiteGradients, stage: str, g: Gradient) -> None:
             kept[...] = made
 
     spread(engine, one, range(len(scores.tiles)), _flops(site))
+    if scoring.cuts_by_number:
+        by_scores = engine.xp.where(_cut(site, before), 0.0, by_scores)
     if scoring.sinks is not None:
         rest = 1 - engine.xp.sum(p, axis=-1)
         along = engine.xp.vecdot(p, g.part())
@@ -109,7 +112,14 @@ def _normalised(site: SiteGradients, before: str) -> Array:
     if sight.hidden is not None and scoring.mask_bias is None and sight.empty.any():
         weights = engine.xp.asarray(weights, copy=True)
         engine.fill_(weights, np.broadcast_to(sight.empty[:, None], sight.hidden.shape), 0.0)
+    if scoring.cuts_by_number:
+        weights = engine.xp.where(_cut(site, before), 0.0, weights)
     return weights
+
+
+def _cut(site: SiteGradients, before: str) -> Array:
+    """True where the additive mask has made a score −∞, (g, r, q, k): the weight is 0."""
+    return score_stage(site, before) == -np.inf
 
 
 def pull_masked(site: SiteGradients, stage: str, g: Gradient) -> None:
@@ -137,6 +147,16 @@ def pull_biased(site: SiteGradients, stage: str, g: Cells) -> None:
     if pull is not None:
         name, found = pull(site.run.site, site.by_heads(g.part()), *site.run.made.scores.positions)
         site.add_parameter(f"position.{name}", site.engine.asarray(found))
+
+
+def pull_added(site: SiteGradients, stage: str, g: Cells) -> None:
+    """Numbers are added: the gradient passes, and reaches each of them."""
+    (before,) = site.inputs(stage)
+    site.add(before, g)
+    mask = site.run.site.additive_mask
+    assert mask is not None
+    found = pull_numbers(mask, site.by_heads(g.part()))
+    site.add_parameter("additive_mask.values", site.engine.asarray(found))
 
 
 def pull_capped(site: SiteGradients, stage: str, g: Cells) -> None:

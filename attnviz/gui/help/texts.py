@@ -120,6 +120,9 @@ STAGE_HELP: dict[str, Help] = {
     ),
     "capped": Help(N_("Scores limited smoothly to a range by tanh."), "gemma"),
     "biased": Help(N_("Scores lowered by the distance of query and key."), "alibi"),
+    "added": Help(
+        N_("Scores plus a free number for each query and key; −∞ leaves a key without weight."), "attention"
+    ),
     "masked": Help(
         N_("Scores with −∞ where a query must not attend, so that the weight there is 0."), "attention"
     ),

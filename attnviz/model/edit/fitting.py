@@ -43,7 +43,7 @@ def fitted_attention(
     Its layers read `d_model` features, the input of keys and values has `d_keys`; token vectors have
     `d_embedding`, None: as many as they have.
     """
-    latent = fitted_latent(site.latent, d_model, d_keys, heads)
+    latent, mask = fitted_latent(site.latent, d_model, d_keys, heads), site.additive_mask
     d_query, d_kv = heads.n_heads * heads.d_head, heads.n_kv_heads * heads.d_head
     d_rope = 0 if latent is None else latent.d_rope
     d_query_in = d_model if latent is None else latent.d_q or d_model
@@ -61,6 +61,7 @@ def fitted_attention(
         "latent": latent,
         "qk_norm": fitted_qk_norm(site.qk_norm, heads),
         "position": site.position.fitted(sizes(site.n_queries, d_position, heads, latent)),
+        "additive_mask": mask and mask.of_heads(site.heads.n_heads, heads.n_heads),
         "sinks": None if site.sinks is None else site.sinks.fitted(heads.n_heads),
         "block": fitted_block(site.block, d_model),
     }

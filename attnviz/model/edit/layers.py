@@ -209,7 +209,12 @@ def _with_both(experiment: Experiment, layer: Layer, index: int) -> Layer:
     site = at(experiment, [p.name for p in places(experiment) if p.stack != "encoder"][index])
     d_model = experiment.d_model
     fields = _fields_of(layer) | fitted_attention(site, d_model, d_model, layer.heads)
-    fields |= {"masks": (Causal(),), "block": _without_feed_forward(layer.block), "sinks": None}
+    fields |= {
+        "masks": (Causal(),),
+        "block": _without_feed_forward(layer.block),
+        "sinks": None,
+        "additive_mask": None,
+    }
     own: Layer = reseeded(Layer(**fields), SEED_STEP // 2)
     return replace(own, cross=Attention(**_fields_of(layer) | {"position": _not_added(layer)}))
 

@@ -15,7 +15,7 @@ from attnviz.core.text import isolated, number, visible
 from attnviz.errors import Message, verbatim
 from attnviz.i18n import N_
 from attnviz.model.stages import STAGE_BY_ID, result_of
-from attnviz.model.trace import SiteTrace, Trace
+from attnviz.model.trace import INFINITE_ON_PURPOSE, SiteTrace, Trace
 
 SUM_ERROR = 5e-3
 """Largest distance of a row's sum from 1 that is rounding, in float16 too."""
@@ -25,7 +25,7 @@ MANY_KEYS = 3
 """A row that sees fewer keys may rest on one of them."""
 FADED = 0.15
 """Share of the token vector at which the residual path counts as lost."""
-BEFORE_SOFTMAX = ("scores", "relative", "scaled", "capped", "biased")
+BEFORE_SOFTMAX = ("scores", "relative", "scaled", "capped", "biased", "added")
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def moved(before: Trace, after: Trace) -> Finding | None:
 def _not_finite(trace: Trace, site: SiteTrace) -> Iterator[Finding]:
     """A number that is infinite or no number, other than the −∞ of a mask."""
     for stage in site.stages:
-        if stage == "masked":
+        if stage in INFINITE_ON_PURPOSE:
             continue
         for head in range(site.shape(stage)[0] if STAGE_BY_ID[stage].per_head else 1):
             values = _whole(site, stage, head)
@@ -105,11 +105,12 @@ def _not_finite(trace: Trace, site: SiteTrace) -> Iterator[Finding]:
 def _empty_rows(trace: Trace, site: SiteTrace) -> Iterator[Finding]:
     """A query without a key."""
     empty = np.flatnonzero(site.fully_masked())
-    if empty.size and "masked" in site.stages:
+    stage = next((stage for stage in ("masked", "added") if stage in site.stages), "")
+    if empty.size and stage:
         token = _token(site, int(empty[0]))
         yield Finding(
             site.name,
-            "masked",
+            stage,
             Message("“{token}” has no visible key: every score of its row is −∞.", token=token),
         )
 

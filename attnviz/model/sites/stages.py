@@ -30,6 +30,7 @@ def score_stages(site: Site) -> Stages:
         scaled=scale_factor(site) is not None,
         capped=site.cap is not None,
         biased=changed == "bias",
+        added=site.additive_mask is not None,
         masked=bool(site.masks) and site.mask_placement == "before_softmax",
         weights=True,
         dropped=site.dropout.active,

@@ -11,6 +11,8 @@ from attnviz.model.spec.block import Block
 from attnviz.model.spec.field import Field
 from attnviz.model.spec.latent import Latent, check_beside
 from attnviz.model.spec.parts import (
+    LEAST_FLOAT32,
+    AdditiveMask,
     Dropout,
     FullyMaskedRow,
     Heads,
@@ -28,7 +30,6 @@ from attnviz.model.spec.parts import (
 )
 from attnviz.model.spec.value import Value, require
 
-LEAST_FLOAT32 = -3.4028234663852886e38
 USUAL_CAP = 30.0
 
 
@@ -46,6 +47,7 @@ class Attention(Value, frozen=True, kw_only=True):
         scale: Scores times 1/sqrt(features of a query), 1, or a number.
         temperature: Scores are divided by it; above 0.
         cap: None, or c > 0 for c · tanh(s / c).
+        additive_mask: None, or free numbers and −∞ that are added to the scores before the masks.
         masks: Each kind once; a cell that any of them blocks is blocked. `AnyOf` joins masks by "or".
         mask_placement: Before the softmax, or after it (rows then sum to less than one).
         mask_bias: None: blocked scores are -inf. Else this negative number is *added* to them, before the
@@ -100,6 +102,10 @@ class Attention(Value, frozen=True, kw_only=True):
             logarithmic=True,
             normal=USUAL_CAP,
         ),
+    ] = None
+    additive_mask: Annotated[
+        AdditiveMask | None,
+        Field(N_("Additive mask"), N_("Adds a table of free numbers to the scores; −∞ blocks a key")),
     ] = None
     masks: Annotated[tuple[Mask, ...], Field(N_("Mask"), N_("Kinds of masks, each once"))] = ()
     mask_placement: Annotated[
@@ -179,6 +185,8 @@ class Attention(Value, frozen=True, kw_only=True):
         check_kinds_once("masks", self.masks)
         if self.latent is not None:
             check_beside(self.latent, self.heads, self.projections, self.qk_norm, self.position)
+        if self.additive_mask is not None:
+            self.additive_mask.check_heads(self.heads.n_heads)
         if self.sinks is not None:
             softmax = must_be("'softmax' with attention sinks")
             require(self.normaliser == "softmax", "normaliser", self.normaliser, softmax)

@@ -11,12 +11,12 @@ import math
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from attnviz.errors import A_TOKEN, Message, must_be, of_length, twice
 from attnviz.i18n import N_
 from attnviz.model.operands.draws import Drawn
-from attnviz.model.spec.arrays import MAX_DRAWN, Matrix, in_float64
+from attnviz.model.spec.arrays import MAX_DRAWN, Matrix, cut_or_filled, in_float64
 from attnviz.model.spec.bounds import Index, Positive, Seed
 from attnviz.model.spec.field import Field
 from attnviz.model.spec.positions import Alibi as Alibi
@@ -30,6 +30,7 @@ from attnviz.model.spec.source import Source, Written
 from attnviz.model.spec.value import Value, require
 
 __all__ = [
+    "AdditiveMask",
     "AnyOf",
     "Blocks",
     "Causal",
@@ -578,6 +579,65 @@ class Painted(MaskKind, frozen=True, tag_field="kind", tag="painted"):
 
 
 OneMask = Causal | Prefix | Padding | Window | Dilated | Strided | Blocks | Global | Documents | Painted
+
+
+LEAST_FLOAT32 = -3.4028234663852886e38
+"""The least number of float32, which many programs add to a score in the place of −∞."""
+
+
+class AdditiveMask(Value, frozen=True):
+    """Free numbers that are added to the scores, (query, key), or one such table for each head.
+
+    With `per_head` the tables of the heads stand one below another, (head · query, key). A number of
+    `LEAST_FLOAT32` or below is −∞: the key gets no weight. Row 0 is the first query. Cells past the end of
+    the table add 0, in a generation too; rows and columns past the end of the text are not used.
+    """
+
+    where: ClassVar[str] = "additive_mask."
+
+    values: Annotated[
+        Matrix,
+        Field(N_("Values"), N_("Number added to each score; −3.4e38, the least of float32, or less is −∞")),
+    ]
+    per_head: Annotated[
+        bool, Field(N_("One table per head"), N_("The tables of the heads stand one below another"))
+    ] = False
+
+    @classmethod
+    def of(cls, values: ArrayLike, per_head: bool = False) -> Self:
+        """From (query, key) or (head, query, key), where −∞ may stand; raises `FieldError`."""
+        array = np.asarray(values, dtype=np.float64)
+        array = np.where(array == -np.inf, LEAST_FLOAT32, array)
+        rows: Any = array.reshape(-1, array.shape[-1])  # errors name the field
+        return cls(rows, per_head or array.ndim == 3)
+
+    def check_heads(self, n_heads: int) -> None:
+        """Refuse rows that do not split into a table for each head."""
+        rows = self.values.shape[0]
+        multiple = Message("must have a multiple of {n} rows, as many for each head", n=n_heads)
+        is_split = not self.per_head or rows % n_heads == 0
+        require(is_split, "additive_mask.values", Message("{n} rows", n=rows), multiple)
+
+    def array(self, n_heads: int) -> NDArray[np.float64]:
+        """The numbers with −∞, (head, query, key); (1, query, key) where all heads share them."""
+        values = in_float64(self.values.array)
+        rows, columns = values.shape
+        count = n_heads if self.per_head else 1
+        return np.where(values <= LEAST_FLOAT32, -np.inf, values).reshape(count, rows // count, columns)
+
+    def fitted(self, n_heads: int, n_queries: int, n_keys: int) -> NDArray[np.float64]:
+        """As `array`, of these sizes: the rest is cut, and missing numbers are 0."""
+        table = self.array(n_heads)
+        return np.stack([cut_or_filled(head, (n_queries, n_keys)) for head in table])
+
+    def of_heads(self, before: int, after: int) -> Self:
+        """For another number of heads: surplus tables are cut, missing ones are zero."""
+        if not self.per_head or before == after:
+            return self
+        table = self.array(before)
+        made = np.zeros((after, *table.shape[1:]))
+        made[: min(before, after)] = table[:after]
+        return self.of(made)
 
 
 class AnyOf(Value, frozen=True, tag_field="kind", tag="any_of"):

@@ -6,23 +6,28 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout
 
 from attnviz.core.text import elide, visible
+from attnviz.gui.forms.paths import presence, row
 from attnviz.gui.forms.rows import Note
 from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.look.theme import GRID
+from attnviz.gui.panels.mechanism.additive import AdditiveGrid
 from attnviz.gui.panels.mechanism.families import FAMILIES, FamilyGrid
 from attnviz.gui.panels.mechanism.mask_fields import EFFECT, JOINING, PADDED, PARAMETERS
 from attnviz.gui.panels.mechanism.section import Section
 from attnviz.gui.panels.mechanism.tile import MaskTile
 from attnviz.gui.widgets.button import Button
 from attnviz.i18n import N_, _, ngettext
+from attnviz.model.edit.additive import set_additive, set_per_head, zeros
 from attnviz.model.edit.edits import remove_mask
 from attnviz.model.edit.masks import find_mask, fitting_mask, put_mask, take_mask
 from attnviz.model.edit.switching import LastOfKind
 from attnviz.model.masks import MASKS, MaskFamily, mask_of, visible_pairs
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.parts import Mask, OneMask, Padding, Painted
+from attnviz.model.spec.parts import AdditiveMask, Mask, OneMask, Padding, Painted
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
+
+PER_HEAD = row("additive_mask.per_head", name="additive_per_head_toggle", edit=set_per_head)
 
 MOST_COUNTED = 1 << 20
 """Pairs that are counted while a hand moves: a few milliseconds."""
@@ -45,6 +50,7 @@ class MaskSection(Section):
 
     def fill(self) -> None:
         self._masks = LastOfKind()
+        self._last_additive: AdditiveMask | None = None
         self._counted: tuple[tuple[Mask, ...], int, int] | None = None
         self._seen: int | None = None
         self.tile = MaskTile()
@@ -62,12 +68,16 @@ class MaskSection(Section):
         self.body.addWidget(self._padded)
         self.add_form((*PARAMETERS, JOINING))
         self.add_form(EFFECT)
+        self.add_form((presence("additive_mask", self._set_additive), PER_HEAD))
+        self.additive = AdditiveGrid(self.store)
+        self.body.addWidget(self.additive)
         self.store.pointer_changed.connect(self._on_pointer)
 
     def present(self, document: Document) -> str:
         """The families of the masks: "causal · window"."""
         site = document.attention
         names = [_(family.title) for family in MASKS if find_mask(site, family.kind) is not None]
+        names += [] if site.additive_mask is None else ["+ M"]
         return " · ".join(names) or _("none")
 
     def _together(self) -> QVBoxLayout:
@@ -105,6 +115,11 @@ class MaskSection(Section):
         self._show_pairs(new.attention)
         self._show_padded(new.attention)
         self._show_painted(new.attention)
+        self._last_additive = new.attention.additive_mask or self._last_additive
+        self.additive.refresh()
+
+    def on_view(self, document: Document) -> None:
+        self.additive.refresh()
 
     def on_hover(self, cell: Cell | None) -> None:
         self.tile.set_cell(cell)
@@ -118,6 +133,7 @@ class MaskSection(Section):
         self._paint.setToolTip(_("Drag over the score map to block or release cells"))
         self.tile.retranslate()
         self.families.retranslate()
+        self.additive.retranslate()
         self._show_pairs(self.store.attention)
         self._show_padded(self.store.attention)
         self._show_painted(self.store.attention)
@@ -163,6 +179,9 @@ class MaskSection(Section):
         else:
             self.store.edit_attention(take_mask, family.kind)
         self.families.show_masks(self.store.attention, self._wanted)
+
+    def _set_additive(self, site: Site, is_on: bool) -> Site:
+        return set_additive(site, (self._last_additive or zeros(site)) if is_on else None)
 
     @Slot()
     def _on_clear(self) -> None:

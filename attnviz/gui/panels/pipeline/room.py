@@ -27,7 +27,7 @@ FOLDS: tuple[tuple[str, ...], ...] = (
     ("latent_projected", "latent", "rope_key"),
     ("q_normed", "k_normed"),
     ("concatenated",),
-    ("relative", "capped", "biased"),
+    ("relative", "capped", "biased", "added"),
     ("dropped",),
     ("k", "v", "v_rotated"),
     ("output", "logits"),

@@ -20,8 +20,8 @@ def format_block(values: NDArray[np.floating]) -> str:
     return "\n".join("\t".join(full_precision(value) for value in row) for row in values.tolist())
 
 
-def parse_block(text: str) -> NDArray[np.float64]:
-    """The rectangle of finite numbers in `text`, shape (rows, columns).
+def parse_block(text: str, takes_minus_infinity: bool = False) -> NDArray[np.float64]:
+    """The rectangle of finite numbers in `text`, shape (rows, columns); perhaps with −∞.
 
     Cells are separated by tabs, semicolons, commas or spaces, rows by line breaks; brackets as Python
     and NumPy print them are skipped. Raises `ValueError` with a sentence that names the cell, its text
@@ -45,7 +45,10 @@ def parse_block(text: str) -> NDArray[np.float64]:
                     count=len(row),
                 )
             )
-    return np.array([[_cell(cell, r, c) for c, cell in enumerate(row)] for r, row in enumerate(rows)])
+    cells = [
+        [_cell(cell, r, c, takes_minus_infinity) for c, cell in enumerate(row)] for r, row in enumerate(rows)
+    ]
+    return np.array(cells)
 
 
 def laid_over(
@@ -89,9 +92,9 @@ def _split(line: str, text: str) -> list[str]:
     return line.split()
 
 
-def _cell(text: str, row: int, column: int) -> float:
+def _cell(text: str, row: int, column: int, takes_minus_infinity: bool) -> float:
     try:
-        return _number(text)
+        return _number(text, takes_minus_infinity)
     except InputError as error:
         raise InputError(
             Message(
@@ -100,9 +103,9 @@ def _cell(text: str, row: int, column: int) -> float:
         ) from None
 
 
-def _number(text: str) -> float:
+def _number(text: str, takes_minus_infinity: bool) -> float:
     try:
         value = float(text) if "_" not in text else math.nan
     except ValueError:
         value = math.nan
-    return value if math.isfinite(value) else parse_number(text)
+    return value if math.isfinite(value) else parse_number(text, takes_minus_infinity)

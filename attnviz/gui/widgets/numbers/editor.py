@@ -22,17 +22,22 @@ _TABS = {Qt.Key.Key_Tab: 1, Qt.Key.Key_Backtab: -1}
 class NumberEditor(LineEdit):
     """Enter or Tab commits, Esc cancels; leaving commits, or cancels if the text is invalid.
 
-    `check` returns the value or raises `InputError`, which `refused` carries. `closed` carries 1 or -1 after
-    Tab and Shift+Tab, else 0; `is_leaving` is true if the focus moved elsewhere.
+    `parse` and `check` return the value or raise `InputError`, which `refused` carries. `closed` carries 1
+    or -1 after Tab and Shift+Tab, else 0; `is_leaving` is true if the focus moved elsewhere.
     """
 
     committed = Signal(float)
     refused = Signal(object)
     closed = Signal(int)
 
-    def __init__(self, check: Callable[[float], float], parent: QWidget) -> None:
+    def __init__(
+        self,
+        check: Callable[[float], float],
+        parent: QWidget,
+        parse: Callable[[str], float] = parse_number,
+    ) -> None:
         super().__init__(parent)
-        self._check = check
+        self._check, self._parse = check, parse
         self._is_open = False
         self.is_leaving = False
         self.setObjectName("number_editor")
@@ -91,7 +96,7 @@ class NumberEditor(LineEdit):
 
     def _commit(self) -> bool:
         try:
-            value = self._check(parse_number(self.text()))
+            value = self._check(self._parse(self.text()))
         except InputError as error:
             self._mark(error.message.text())
             self.refused.emit(error)

@@ -27,7 +27,7 @@ from attnviz.gui.widgets.numbers.drag import (
 )
 from attnviz.gui.widgets.numbers.editor import NumberEditor
 from attnviz.gui.widgets.numbers.painting import Cell
-from attnviz.gui.widgets.numbers.text import full_precision
+from attnviz.gui.widgets.numbers.text import full_precision, parse_number
 from attnviz.gui.widgets.numbers.view import GridView
 from attnviz.i18n import _
 
@@ -55,9 +55,10 @@ class NumberGrid(GridView):
     Drag a cell up or down (Shift fine, Ctrl coarse), use the wheel over the current cell or with Ctrl,
     type, Delete for 0; arrows move, Alt+Up and Alt+Down change, Shift+arrows select, Esc deselects, Tab
     leaves the table, or goes to the next cell while one is typed,
-    Ctrl+C and Ctrl+V copy and paste. `edited` carries each live value, and `gesture_started` and
-    `gesture_finished` bracket them. `pasted` carries a block (pasted, or zeros for Delete on several cells)
-    and its first cell; the receiver accepts or rejects it. `rejected` carries a sentence for the user.
+    Ctrl+C and Ctrl+V copy and paste. With `takes_minus_infinity`, −∞ is a number too. `edited` carries each
+    live value, and `gesture_started` and `gesture_finished` bracket them. `pasted` carries a block (pasted,
+    or zeros for Delete on several cells) and its first cell; the receiver accepts or rejects it. `rejected`
+    carries a sentence for the user.
     """
 
     edited = Signal(int, int, float)
@@ -67,18 +68,28 @@ class NumberGrid(GridView):
     gesture_finished = Signal()
 
     def __init__(
-        self, name: str = "", *, decimals: int = 2, step: float = 0.01, parent: QWidget | None = None
+        self,
+        name: str = "",
+        *,
+        decimals: int = 2,
+        step: float = 0.01,
+        takes_minus_infinity: bool = False,
+        parent: QWidget | None = None,
     ) -> None:
         super().__init__(name, decimals=decimals, parent=parent)
+        self.takes_minus_infinity = takes_minus_infinity
         self._range = NumberRange(step=step)
         self._drag: tuple[Cell, QPointF, float, float] | None = None
         self.gesture = Gesture(self)
         self.gesture.started.connect(self._on_gesture_started)
         self.gesture.finished.connect(self._on_gesture_finished)
-        self._editor = NumberEditor(self._range.check, self.viewport())
+        self._editor = NumberEditor(self._range.check, self.viewport(), self._parse)
         self._editor.committed.connect(self._on_committed)
         self._editor.refused.connect(self.rejected)
         self._editor.closed.connect(self._on_editor_closed)
+
+    def _parse(self, text: str) -> float:
+        return parse_number(text, self.takes_minus_infinity)
 
     def copy(self) -> None:
         """Copy the selection, or everything without a selection, to the clipboard with full precision."""
@@ -92,7 +103,7 @@ class NumberGrid(GridView):
     def paste(self) -> None:
         """Emit the clipboard's block as `pasted` at the current cell, or its error."""
         try:
-            block = parse_block(QGuiApplication.clipboard().text())
+            block = parse_block(QGuiApplication.clipboard().text(), self.takes_minus_infinity)
         except InputError as error:
             self.rejected.emit(error)
             return

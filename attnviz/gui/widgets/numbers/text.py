@@ -16,8 +16,11 @@ _DASHES = str.maketrans({"\N{MINUS SIGN}": "-", "\N{EN DASH}": "-", "\N{FRACTION
 _LONGEST = 64
 
 
-def parse_number(text: str) -> float:
-    """Parse `text` as a finite number.
+_MINUS_INFINITY = frozenset(("-inf", "-infinity", "-∞"))
+
+
+def parse_number(text: str, takes_minus_infinity: bool = False) -> float:
+    """Parse `text` as a finite number, or as −∞ where that is a number.
 
     Accepted: a comma or a period as decimal mark, `1e-3`, fractions such as `1/3`, the typographic
     minus, full-width digits, and spaces between groups of three digits. Raises `ValueError` with
@@ -28,6 +31,8 @@ def parse_number(text: str) -> float:
     plain = _GROUPED.sub("", plain.replace("\N{IDEOGRAPHIC FULL STOP}", "."))
     if not plain:
         raise InputError(Message("The value must be a number such as 0.5, 1e-3 or 1/3; got nothing."))
+    if takes_minus_infinity and plain.lower() in _MINUS_INFINITY:
+        return -math.inf
     if plain.lower().lstrip("+-") in ("nan", "inf", "infinity", "∞"):
         raise InputError(Message("The value must be finite; got “{text}”.", text=shown))
     if plain.count(",") == 1 and "." not in plain:

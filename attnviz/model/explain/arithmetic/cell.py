@@ -28,6 +28,7 @@ from attnviz.model.explain.arithmetic.reading import Reading, stage_symbol
 from attnviz.model.explain.arithmetic.readout import logit_lines
 from attnviz.model.explain.arithmetic.relative import relative_lines
 from attnviz.model.explain.arithmetic.scores import (
+    added_lines,
     below,
     capped_lines,
     dropped_lines,
@@ -74,6 +75,7 @@ LINES: dict[str, Callable[[Reading, Cell], tuple[Line, ...]]] = {
     "scaled": scaled_lines,
     "capped": capped_lines,
     "biased": biased_lines,
+    "added": added_lines,
     "masked": masked_lines,
     "weights": weight_lines,
     "dropped": dropped_lines,
@@ -107,6 +109,7 @@ NEXT: dict[str, Callable[[Reading, Cell], Cell]] = {
     "scaled": below,
     "capped": below,
     "biased": below,
+    "added": below,
     "masked": below,
     "weights": below,
     "dropped": below,

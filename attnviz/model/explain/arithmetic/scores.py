@@ -24,6 +24,7 @@ from attnviz.model.explain.arithmetic.terms import (
     words,
 )
 from attnviz.model.masks import why_blocked
+from attnviz.model.operands.additive import added_number
 from attnviz.model.operands.dropout import dropout_of, factor_of
 from attnviz.model.provenance import sources
 from attnviz.model.spec.site import Site
@@ -122,6 +123,24 @@ def capped_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
 # --- masks -----------------------------------------------------------------------------------------
 
 
+def added_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
+    """The score plus the number of the additive mask, and what it means where it is −∞ or absent."""
+    mask = reading.experiment.additive_mask
+    assert mask is not None
+    value = added_number(reading.experiment, cell.head, cell.row, cell.column)
+    score, place = reading.term(below(reading, cell)), f"M[{cell.row}, {cell.column}]"
+    n_rows, n_columns = mask.array(reading.experiment.heads.n_heads).shape[1:]
+    notes: tuple[Pieces, ...] = ()
+    if value == -math.inf:
+        notes = (words(_("the additive mask blocks this key: {place} is −∞").format(place=place)),)
+    elif cell.row >= n_rows or cell.column >= n_columns:
+        says = _("past the end of the additive mask ({rows} × {columns}): 0 is added")
+        notes = (words(says.format(rows=n_rows, columns=n_columns)),)
+    numbers: Pieces = (score, Text(" + "), *guarded(constant(value, place)))
+    steps = (words(f"s + {place}"), numbers)
+    return (Line((reading.link(cell),), steps, reading.number(cell), score.value + value, notes),)
+
+
 def masked_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     """Minus infinity, or the sum with the mask bias, and the reason; or the unchanged score."""
     source, value = reading.link(below(reading, cell)), reading.number(cell)
@@ -156,9 +175,16 @@ def softmax_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     is_zeroed = hidden is not None and is_late and bool(hidden[0, cell.column])
     source = inputs(cell.stage, reading.site.stages)[0]
     row = reading.row(source, cell.head, cell.row)
+    if is_weight and is_cut(reading, row):
+        return (fully_masked_line(reading, cell),)
     if not math.isfinite(row.max()):
         return (without_softmax_line(reading, cell, row, is_zeroed),)
     return (_softmax(reading, cell, source, row, is_zeroed),)
+
+
+def is_cut(reading: Reading, row: Floats) -> bool:
+    """True for a row of scores of which the additive mask leaves none."""
+    return reading.experiment.additive_mask is not None and bool((row == -math.inf).all())
 
 
 def _softmax(reading: Reading, cell: Cell, source: str, row: Floats, is_zeroed: bool) -> Line:

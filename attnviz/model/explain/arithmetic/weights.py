@@ -12,6 +12,7 @@ from attnviz.model.explain.arithmetic.reading import Reading
 from attnviz.model.explain.arithmetic.scores import (
     below,
     fully_masked_line,
+    is_cut,
     softmax_lines,
     without_softmax_line,
 )
@@ -42,7 +43,8 @@ def weight_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
         return softmax_lines(reading, cell)
     hidden = reading.site.blocked(slice(cell.row, cell.row + 1))
     is_cleared = experiment.mask_placement == "before_softmax" and not experiment.adds_to_blocked
-    if hidden is not None and hidden.all() and is_cleared:
+    row = reading.row(below(reading, cell).stage, cell.head, cell.row)
+    if hidden is not None and hidden.all() and is_cleared or is_cut(reading, row):
         return (fully_masked_line(reading, cell),)
     is_counted = experiment.mask_placement == "before_softmax"
     n = float(n_visible(hidden if is_counted else None, 1, experiment.n_keys)[0])

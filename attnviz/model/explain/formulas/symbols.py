@@ -101,7 +101,7 @@ def _entering(latent: str, present: tuple[str, ...]) -> str:
 def _attention_line(site: Site, present: tuple[str, ...]) -> Parts:
     q, k = as_read("q", present), as_read("k", present)
     parts: Parts = (Part("q", q), Part(" ", "scores"), Part("kᵀ", k))
-    for stage in ("relative", "scaled", "capped", "biased", "masked", "weights", "dropped"):
+    for stage in ("relative", "scaled", "capped", "biased", "added", "masked", "weights", "dropped"):
         if stage in present:
             before, after = _wrapping(site, stage, present)
             parts = (*_texts(before, stage), *parts, *_texts(after, stage))
@@ -119,6 +119,8 @@ def _wrapping(site: Site, stage: str, present: tuple[str, ...]) -> tuple[str, st
         return "", _scale(site)
     if stage == "biased":
         return "", f" {_('+ bias')}"
+    if stage == "added":
+        return "", " + M"
     if stage == "weights":
         return f"{_(NORMALISER_BY_ID[site.normaliser].title)}(", ")"
     word = {"capped": _("cap"), "masked": _("mask"), "dropped": "dropout"}[stage]

@@ -17,6 +17,7 @@ from attnviz.core.special import NUMPY_SPECIAL
 from attnviz.model.explain.arithmetic.experts import routing_jacobian
 from attnviz.model.explain.arithmetic.linear import FEED_FORWARD, PROJECTIONS
 from attnviz.model.explain.arithmetic.reading import Floats, Reading
+from attnviz.model.explain.arithmetic.scores import is_cut
 from attnviz.model.explain.formulas.block import experts_of, norm_at, transform_of
 from attnviz.model.explain.gradients.rows import GAINED, normalised
 from attnviz.model.normalisers import NORMALISER_BY_ID, n_visible
@@ -217,7 +218,8 @@ def weights_before_clearing(reading: Reading, cell: Cell, hidden: Any) -> Floats
     """The row as the normaliser leaves it; zeros for one without a visible key."""
     experiment = reading.experiment
     s = reading.row(cell.stage, cell.head, cell.row)
-    if hidden is not None and hidden.all() and not experiment.adds_to_blocked:
+    is_empty = hidden is not None and hidden.all() and not experiment.adds_to_blocked
+    if is_empty or is_cut(reading, s):
         return np.zeros(len(s))
     if experiment.normaliser != "softmax":
         apply, made = NORMALISER_BY_ID[experiment.normaliser].apply, s.copy()
@@ -337,6 +339,7 @@ LOCAL: dict[str, Local] = {
     "scaled": _scaled,
     "capped": _capped,
     "biased": _ones,
+    "added": _ones,
     "masked": _masked,
     "weights": _weights,
     "dropped": _dropped,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from html import escape
+from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
@@ -24,9 +25,12 @@ from attnviz.gui.panels.mechanism.mask import MOST_COUNTED, MaskSection
 from attnviz.gui.panels.mechanism.mask_fields import PADDED, PARAMETERS
 from attnviz.gui.panels.mechanism.tile import MaskTile
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.numbers.block import parse_block
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.i18n import set_language
+from attnviz.model.edit.additive import table_of
+from attnviz.model.io.tables import Table, table_bytes
 from attnviz.model.masks import visible_pairs
 from attnviz.model.spec import parts as p
 from attnviz.model.spec.document import Document
@@ -329,3 +333,40 @@ def test_a_number_is_added_to_blocked_scores(qtbot: QtBot, section: MaskSection)
     qtbot.mouseClick(find_in(placement, "segment_before_softmax"), Qt.MouseButton.LeftButton)
     qtbot.mouseClick(find_in(kind, "segment_infinite"), Qt.MouseButton.LeftButton)
     assert section.store.experiment.layers[0].mask_bias is None and empty.isEnabled()
+
+
+LOADED = np.where(np.tri(N) > 0, np.arange(float(N)), -np.inf)
+FILES: dict[str, Callable[[Path], object]] = {
+    "array.npy": lambda path: np.save(path, LOADED[None, None]),
+    "rows.csv": lambda path: np.savetxt(path, LOADED, delimiter=","),
+    "rows.txt": lambda path: np.savetxt(path, LOADED),
+    "labelled.csv": lambda path: path.write_bytes(table_bytes(Table(("a",) * N, ("b",) * N, LOADED), "csv")),
+}
+
+
+def test_the_additive_mask_is_edited_in_its_grid_pasted_and_loaded(
+    section: MaskSection, tmp_path: Path, qtbot: QtBot
+) -> None:
+    store, grid = section.store, section.additive.grid
+    assert section.additive.isHidden()
+    find(section, QAbstractButton, "additive_mask_toggle").click()
+    assert section.additive.isVisibleTo(section) and section.present(store.document) == "+ M"
+    grid.set_current_cell(2, 1)
+    grid.open_editor("-inf")
+    qtbot.keyClick(grid.findChild(QLineEdit, "number_editor"), Qt.Key.Key_Return)
+    grid.pasted.emit(0, 0, parse_block("1\t−∞\n0,5\t-1", takes_minus_infinity=True))
+    table = table_of(store.attention, 0)
+    assert table[2, 1] == -np.inf and table[:2, :2].tolist() == [[1, -np.inf], [0.5, -1]]
+    for name, write in FILES.items():
+        write(tmp_path / name)
+        section.additive.load(tmp_path / name)
+        np.testing.assert_array_equal(table_of(store.attention, 0), LOADED, err_msg=name)
+    rejected: list[Exception] = []
+    store.rejected.connect(rejected.append)
+    (tmp_path / "words.csv").write_text("a,b\nc,d\n")
+    section.additive.load(tmp_path / "words.csv")
+    assert str(rejected[0]).startswith("words.csv: Row 1, column 1: The value must be a number")
+    find(section, QAbstractButton, "additive_mask_toggle").click()
+    assert store.attention.additive_mask is None
+    find(section, QAbstractButton, "additive_mask_toggle").click()
+    np.testing.assert_array_equal(table_of(store.attention, 0), LOADED)

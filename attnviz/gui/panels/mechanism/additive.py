@@ -1,0 +1,131 @@
+"""The additive mask of the selected head as a grid, and its numbers from a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QWidget
+
+from attnviz.checkpoints.signals.reading import read_array
+from attnviz.core.text import visible
+from attnviz.errors import InputError, Message, about
+from attnviz.gui.forms.marks import Mark
+from attnviz.gui.forms.rows import Note
+from attnviz.gui.look.theme import GRID
+from attnviz.gui.store import Store
+from attnviz.gui.widgets.boxes import in_column
+from attnviz.gui.widgets.button import Button
+from attnviz.gui.widgets.numbers.block import laid_over, parse_block
+from attnviz.gui.widgets.numbers.grid import NumberGrid
+from attnviz.i18n import _
+from attnviz.model.edit.additive import put_array, put_table, table_of
+
+HEIGHT = 176
+ARRAY = ".npy"
+
+
+class AdditiveGrid(QWidget):
+    """The numbers that are added to the scores of the selected head, (query, key); −∞ blocks a key."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__()
+        self.setObjectName("additive_mask")
+        self._store = store
+        self.grid = NumberGrid(takes_minus_infinity=True)
+        self.grid.setObjectName("additive_grid")
+        self.grid.setMinimumHeight(HEIGHT)
+        self.grid.edited.connect(self._on_edited)
+        self.grid.pasted.connect(self._on_pasted)
+        self.grid.rejected.connect(store.rejected)
+        self.grid.gesture_started.connect(store.begin_gesture)
+        self.grid.gesture_finished.connect(store.end_gesture)
+        Mark(store, self.grid, lambda: "additive_mask.values", lambda: "additive_mask")
+        self._load = Button()
+        self._load.setObjectName("additive_load_button")
+        self._load.clicked.connect(self._on_load)
+        self._whose = Note("additive_note")
+        row = QHBoxLayout()
+        row.addWidget(self._whose, 1)
+        row.addWidget(self._load)
+        column = in_column(self, spacing=GRID // 2)
+        column.addLayout(row)
+        column.addWidget(self.grid)
+
+    def refresh(self) -> None:
+        """Show the numbers of the selected head."""
+        site = self._store.attention
+        self.setVisible(site.additive_mask is not None)
+        if site.additive_mask is None:
+            return
+        labels = [[visible(token) for token in tokens] for tokens in (site.tokens, site.key_tokens)]
+        self.grid.set_values(table_of(site, self._head()), *labels)
+        whose = _("M of head {head}").format(head=self._head() + 1)
+        self._whose.setText(whose if site.additive_mask.per_head else _("M of all heads"))
+
+    def retranslate(self) -> None:
+        self.grid.setAccessibleName(_("Numbers of the additive mask"))
+        self._load.setText(_("Load…"))
+        self._load.setAccessibleName(_("Load the additive mask"))
+        self._load.setToolTip(_("Reads (query, key) or (head, query, key) from a .npy or CSV file"))
+        self.refresh()
+
+    def _head(self) -> int:
+        return min(self._store.document.view.head, self._store.attention.heads.n_heads - 1)
+
+    def _put(self, values: NDArray[np.float64]) -> None:
+        self._store.edit_here(put_table, self._head(), values)
+
+    @Slot(int, int, float)
+    def _on_edited(self, row: int, column: int, value: float) -> None:
+        values = table_of(self._store.attention, self._head())
+        values[row, column] = value
+        self._put(values)
+
+    @Slot(int, int, object)
+    def _on_pasted(self, row: int, column: int, block: NDArray[np.float64]) -> None:
+        present = table_of(self._store.attention, self._head())
+        values, complaint = laid_over(present, row, column, block)
+        self._put(values)
+        if complaint is not None:
+            self._store.rejected.emit(complaint)
+
+    @Slot()
+    def _on_load(self) -> None:
+        kinds = _("Numbers (*.npy *.csv *.tsv *.txt)")
+        name, _kind = QFileDialog.getOpenFileName(self, _("Load the additive mask"), "", kinds)
+        if name:
+            self.load(Path(name))
+
+    def load(self, path: Path) -> None:
+        """Read the numbers of a file; emit why it has none."""
+        try:
+            array = read_numbers(path)
+        except InputError as error:
+            self._store.rejected.emit(error)
+            return
+        self._store.edit_here(put_array, array)
+
+
+def read_numbers(path: Path) -> NDArray[Any]:
+    """The array of a .npy file, or the rows of a text, perhaps with labels around them.
+
+    Raises `InputError`.
+    """
+    if path.suffix == ARRAY:
+        return read_array(path)
+    try:
+        text = path.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError):
+        raise InputError(about(path.name, Message("The file must be a readable text of numbers."))) from None
+    lines = text.splitlines()
+    if lines and lines[0][:1] in (",", "\t", ";"):  # an empty corner: labels around the numbers
+        mark = lines[0][0]
+        text = "\n".join(line.split(mark, 1)[-1] for line in lines[1:])
+    try:
+        return parse_block(text, takes_minus_infinity=True)
+    except InputError as error:
+        raise InputError(about(path.name, error.message)) from None

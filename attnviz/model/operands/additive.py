@@ -1,0 +1,57 @@
+"""The numbers of an additive mask, at the positions of some queries and keys."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.model.spec.parts import AdditiveMask
+from attnviz.model.spec.site import Site
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class AddedNumbers:
+    """The numbers with −∞, (head, query, key), or (1, query, key) where all heads share them."""
+
+    table: Floats
+
+    @property
+    def cuts(self) -> bool:
+        """True if a number is −∞."""
+        return bool(np.isneginf(self.table).any())
+
+    def at(self, heads: Ints, q_positions: Ints, k_positions: Ints) -> Floats:
+        """The numbers of some heads (...), (..., query, key); 0 past the end of the table."""
+        of_heads = heads if len(self.table) > 1 else np.zeros_like(heads)
+        n_rows, n_columns = self.table.shape[1:]
+        rows, columns = np.minimum(q_positions, n_rows - 1), np.minimum(k_positions, n_columns - 1)
+        found = self.table[of_heads[..., None, None], rows[:, None], columns]
+        is_inside = (q_positions < n_rows)[:, None] & (k_positions < n_columns)
+        return np.where(is_inside, found, 0.0)
+
+
+def added_numbers(site: Site) -> AddedNumbers | None:
+    """The numbers that the additive mask of a site adds; None without one."""
+    mask = site.additive_mask
+    return None if mask is None else AddedNumbers(mask.array(site.heads.n_heads))
+
+
+def added_number(site: Site, head: int, query: int, key: int) -> float:
+    """The number that is added to one score; 0 past the end of the table."""
+    numbers = added_numbers(site)
+    assert numbers is not None
+    return float(numbers.at(np.array(head), np.array([query]), np.array([key]))[0, 0])
+
+
+def pull_added(mask: AdditiveMask, g: Floats) -> Floats:
+    """The gradient by the numbers, (row, key) as they are stored, from that by the scores, (head, q, k)."""
+    by_table = g if mask.per_head else g.sum(axis=0, keepdims=True)
+    table = np.zeros((len(by_table), mask.values.shape[0] // len(by_table), mask.values.shape[1]))
+    rows, columns = (min(sizes) for sizes in zip(table.shape[1:], g.shape[1:], strict=True))
+    table[:, :rows, :columns] = by_table[:, :rows, :columns]
+    return table.reshape(mask.values.shape)

@@ -1,0 +1,132 @@
+"""The additive mask: as torch adds it, past its end, from files, and by its edits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from cases import ENGINE_IDS, MEMORY, experiment
+from numpy.typing import NDArray
+
+import attnviz
+from attnviz.errors import FieldError
+from attnviz.model.edit.additive import put_array, put_table, set_additive, set_per_head, table_of
+from attnviz.model.edit.edits import set_heads
+from attnviz.model.sites.sites import main_site
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import AdditiveMask, ExplicitSinks
+
+INF = np.inf
+RNG = np.random.default_rng(4)
+
+
+def numbers(*shape: int) -> NDArray[np.float64]:
+    """Random numbers of which a third is −∞; every query keeps its first key."""
+    made = np.where(RNG.random(shape) < 0.3, -INF, RNG.standard_normal(shape) * 2)
+    made[..., 0] = 0.5
+    return made
+
+
+def with_mask(values: NDArray[np.float64], masks: str = "none", **changes: Any) -> Experiment:
+    return experiment(masks, heads="mha", additive_mask=AdditiveMask.of(values), **changes)
+
+
+@pytest.mark.parametrize("engine", ENGINE_IDS)
+@pytest.mark.parametrize("shape", [(7, 7), (4, 7, 7)])
+def test_it_is_the_float_mask_of_scaled_dot_product_attention(shape: tuple[int, ...], engine: str) -> None:
+    values = numbers(*shape)
+    trace = attnviz.run(with_mask(values), engine=engine)
+    q, k, v = (torch.tensor(np.array(trace[stage])) for stage in ("q_rotated", "k_rotated", "v"))
+    theirs = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=torch.tensor(values))
+    np.testing.assert_allclose(trace["mixed"], theirs, atol=1e-13)
+
+
+@pytest.mark.parametrize("engine", ENGINE_IDS)
+def test_cells_past_its_end_add_nothing_in_a_pass_and_in_a_generation(engine: str) -> None:
+    values = numbers(4, 3, 5)
+    whole = np.zeros((4, 11, 11))
+    whole[:, :3, :5] = values
+    part, padded = (with_mask(table, "causal") for table in (values, whole))
+    np.testing.assert_array_equal(*(attnviz.run(one, engine=engine)["weights"] for one in (part, padded)))
+    steps = [attnviz.decode(one, steps=11, engine=engine).steps for one in (part, padded)]
+    for index in range(11):
+        np.testing.assert_array_equal(*(found[index]["added"] for found in steps))
+        row = steps[0][index]["added"] - steps[0][index]["scaled"]
+        np.testing.assert_allclose(row, whole[:, index, : index + 1], atol=1e-14)
+
+
+@pytest.mark.parametrize(("row", "value"), [("zeros", 0.0), ("nan", np.nan)])
+@pytest.mark.parametrize("normaliser", ["softmax", "sigmoid", "relu_squared"])
+def test_a_row_that_it_empties_is_a_fully_masked_row(normaliser: str, row: str, value: float) -> None:
+    values = numbers(4, 7, 7)
+    values[1, 2] = -INF
+    one = with_mask(values, normaliser=normaliser, fully_masked_row=row)
+    for engine in ("numpy", "torch"):
+        weights = attnviz.run(one, engine=engine)["weights"]
+        np.testing.assert_array_equal(weights[1, 2], np.full(7, value))
+        assert np.isfinite(np.delete(weights, 2, axis=1)).all()
+
+
+def test_a_sink_takes_all_of_a_row_that_it_empties() -> None:
+    values = np.full((7, 7), -INF)
+    trace = attnviz.run(with_mask(values, sinks=ExplicitSinks((0.0, 1.0, 2.0, 3.0)), fully_masked_row="nan"))
+    np.testing.assert_array_equal(trace["weights"], np.zeros((4, 7, 7)))
+
+
+def test_the_least_float32_of_other_programs_is_minus_infinity() -> None:
+    theirs = np.where(np.tri(7, dtype=bool), 0.0, torch.finfo(torch.float32).min)
+    causal = attnviz.run(experiment(masks="causal", heads="mha"))
+    np.testing.assert_allclose(attnviz.run(with_mask(theirs))["weights"], causal["weights"], atol=1e-15)
+
+
+def test_a_cross_attention_adds_it_over_the_memory() -> None:
+    values = numbers(7, 5)
+    trace = attnviz.run(with_mask(values, memory=MEMORY))
+    finite = np.isfinite(values)
+    np.testing.assert_allclose((trace["added"] - trace["scaled"])[2][finite], values[finite], atol=1e-14)
+
+
+def test_edits_keep_the_tables_of_the_heads() -> None:
+    site = main_site(with_mask(numbers(7, 7)))
+    by_head = set_per_head(site, True)
+    assert by_head.additive_mask is not None and by_head.additive_mask.values.shape == (28, 7)
+    changed = put_table(by_head, 2, np.eye(7))
+    np.testing.assert_array_equal(table_of(changed, 2), np.eye(7))
+    np.testing.assert_array_equal(table_of(changed, 1), table_of(site, 0))
+    np.testing.assert_array_equal(table_of(set_per_head(changed, False), 3), table_of(site, 0))
+    wider = set_heads(changed, n_heads=6)
+    np.testing.assert_array_equal(table_of(wider, 2), np.eye(7))
+    np.testing.assert_array_equal(table_of(wider, 5), np.zeros((7, 7)))
+    narrow = set_heads(changed, n_heads=2)
+    np.testing.assert_array_equal(table_of(narrow, 1), table_of(site, 0))
+    assert set_additive(set_heads(site, n_heads=3), changed.additive_mask).additive_mask is not None
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (np.ones((7, 7), dtype=bool), "additive_mask must be an array of numbers; got 'bool'."),
+        (
+            np.zeros((3, 7, 7)),
+            r"must be an array of \(query, key\) or \(4 heads, query, key\); got shape \[3, 7, 7\].",
+        ),
+        (np.full((7, 7), INF), r"additive_mask.values\[0\]\[0\] must be a finite number; got inf."),
+    ],
+)
+def test_what_is_no_additive_mask_is_refused(array: NDArray[np.float64], message: str) -> None:
+    site = main_site(experiment(heads="mha"))
+    with pytest.raises(FieldError, match=message):
+        put_array(site, array)
+
+
+def test_arrays_of_one_batch_are_read() -> None:
+    site, values = main_site(experiment(heads="mha")), numbers(1, 4, 7, 7)
+    np.testing.assert_array_equal(table_of(put_array(site, values), 3), values[0, 3])
+    np.testing.assert_array_equal(table_of(put_array(site, values[:, :1]), 3), values[0, 0])
+
+
+def test_rows_must_split_into_the_heads() -> None:
+    with pytest.raises(FieldError, match=r"additive_mask.values must have a multiple of 4 rows.*got 6 rows"):
+        experiment(heads="mha", additive_mask=AdditiveMask(AdditiveMask.of(np.zeros((6, 7))).values, True))
