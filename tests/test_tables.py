@@ -282,3 +282,20 @@ def test_every_text_of_a_row_is_in_the_chinese_catalogue(name: str) -> None:
             text = getattr(row, field.name)
             if field.name in MESSAGES and isinstance(text, str) and WORD.search(text):
                 assert isinstance(row, NAMES) or text in catalogue, f"{field.name} of {row}"
+
+
+def test_a_lesson_may_name_the_parts_that_the_window_has() -> None:
+    from attnviz.gui.panels.cost.question import EXPERIMENT, QUANTITIES
+    from attnviz.gui.panels.gradients.panel import SHOWN
+    from attnviz.gui.panels.mechanism.panel import SECTIONS
+    from attnviz.gui.panels.table import PANELS
+    from attnviz.gui.workspaces.table import WORKSPACE_BY_ID
+    from attnviz.model.lessons import window
+
+    assert set(window.BESIDE) == WORKSPACE_BY_ID["learn"].panels - {"lesson"}
+    assert set(window.HIDDEN) == {row.id for row in PANELS} - {"lesson"}
+    assert window.SECTIONS == tuple(section.id for section in SECTIONS)
+    assert window.QUANTITIES == tuple(row.id for row in QUANTITIES)
+    assert window.EXPERIMENT == EXPERIMENT
+    assert window.CURVES == tuple(id_ for id_, _label, _hint in SHOWN)
+    assert set(window.WORKSPACES) == WORKSPACE_BY_ID.keys() - {"learn"}

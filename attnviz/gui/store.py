@@ -32,6 +32,7 @@ from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell, View
+from attnviz.model.stages import STAGE_BY_ID
 
 if TYPE_CHECKING:
     from attnviz.compute.decoding import Decoded
@@ -288,6 +289,20 @@ class Store(QObject):
             self.changed.emit(old, self.document)
             if new.view.head != old.view.head:  # the mouse rests while the head under it changes
                 self.set_hover(new.of_shown_head(self.pointer.cell))
+
+    def look_at(self, cell: Cell) -> None:
+        """Lock a cell, of the selected attention by default, and show the attention, stage and head of it."""
+        document = self.document
+        there = cell.site or document.site
+        view, heads = document.view, at(document.experiment, there).heads
+        row, head = STAGE_BY_ID[cell.stage], view.head
+        if row.axes[0] == "head":
+            head = cell.head
+        elif row.axes[0] == "kv_head" and min(head, heads.n_heads - 1) // heads.group_size != cell.head:
+            head = cell.head * heads.group_size
+        query = cell.row if row.axes[-2] in ("query", "token") else view.query
+        site = view.site if there == document.site else there
+        self.look(site=site, locked=replace(cell, site=""), stage=cell.stage, head=head, query=query)
 
     def set_hover(self, cell: Cell | None) -> None:
         """Set the cell under the mouse; see `pointer.hover`."""

@@ -143,6 +143,8 @@ class LessonLive(QObject):
                 window.mechanism.open_section(scene.section)
             if scene.curve:
                 window.panels["gradients"].choose(scene.curve)  # type: ignore[attr-defined]
+            if scene.cost:
+                window.panels["cost"].choose(*scene.cost)  # type: ignore[attr-defined]
             self._panel.take_keys()
 
         window.scheduler.submit(job, done, self._on_failed, key="lesson")

@@ -17,12 +17,12 @@ Gesture = Literal["none", "begun", "entered"]
 
 @dataclass(frozen=True)
 class Spot:
-    """Cells of one stage that stay bright while the others fade; `covered` hides its number."""
+    """Cells of one stage that stay bright while the others fade; of `covered` the numbers are hidden."""
 
     stage: str
     site: str
     cells: frozenset[tuple[int, int]]
-    covered: tuple[int, int] | None = None
+    covered: frozenset[tuple[int, int]] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -167,11 +167,7 @@ class MatricesPanel(Panel):
     @Slot(object)
     def _on_followed(self, cell: Cell) -> None:
         """Open a cell of the gradient: its stage, its head, and the arithmetic of the cell."""
-        row, attention = STAGE_BY_ID[cell.stage], self.store.attention
-        head = self.store.document.view.head
-        if row.per_head:
-            head = cell.head * (attention.heads.group_size if row.axes[0] == "kv_head" else 1)
-        self.store.look(stage=cell.stage, locked=cell, head=head)
+        self.store.look_at(cell)
 
     @Slot(int)
     def _on_chosen(self, index: int) -> None:

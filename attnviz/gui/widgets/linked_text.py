@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QSize, Qt, QUrl, Signal, Slot
-from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtGui import QColor, QKeyEvent, QResizeEvent, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QFrame, QSizePolicy, QTextBrowser
 
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import Theme
 from attnviz.gui.widgets.control import active_theme
+from attnviz.model.lessons.markup import NUMBER
 
 TEXT_PX = 15
 _LINE = 132
@@ -61,12 +62,36 @@ class LinkedText(QTextBrowser):
             f"td.n {{ color: {theme.accent}; font-weight: 600 }}"
             ".strong { font-weight: 600 }"
             f"a.query {{ color: {theme.query} }} a.key {{ color: {theme.key} }} a {{ color: {theme.accent} }}"
+            f"a.number {{ color: {theme.ink} }}"
         )
         self.setHtml(self._body)
+        self._underline_numbers(QColor(theme.muted))
         has_links = "<a " in self._body
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus if has_links else Qt.FocusPolicy.NoFocus)
         self.setAccessibleName(self.toPlainText())
         self._fit()
+
+    def _underline_numbers(self, color: QColor) -> None:
+        """A number that is a cell keeps the colour of the text, with a dotted line below."""
+        style, cursor = QTextCharFormat(), QTextCursor(self.document())
+        style.setUnderlineStyle(QTextCharFormat.UnderlineStyle.DotLine)
+        style.setUnderlineColor(color)
+        block = self.document().begin()
+        while block.isValid():
+            parts = block.begin()
+            while not parts.atEnd():
+                part = parts.fragment()
+                if part.charFormat().anchorHref().startswith(f"{NUMBER}:"):
+                    cursor.setPosition(part.position())
+                    end = part.position() + part.length()
+                    cursor.setPosition(end, QTextCursor.MoveMode.KeepAnchor)
+                    cursor.mergeCharFormat(style)
+                    parts = block.begin()
+                    while not parts.atEnd() and parts.fragment().position() < end:
+                        parts += 1
+                else:
+                    parts += 1
+            block = block.next()
 
     def _fit(self) -> None:
         self.document().setTextWidth(self.viewport().width())

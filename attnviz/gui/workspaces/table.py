@@ -176,7 +176,7 @@ _LEARN = Split(
     "across",
     (
         Stack(("lesson",), 424, 0.2),
-        Stack(("stage",), 584, 0.7),
+        Stack(("stage", "cost"), 584, 0.7),
         Stack(("inspector", "vectors", "tokens", "mechanism", "heads", *_OF_STEPS), 264, 0.1),
     ),
 )

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from attnviz.errors import InputError, Message, message_of, quoted
+from attnviz.errors import FieldError, InputError, Message, message_of, must_be, quoted, size
 from attnviz.model.claims.scope import Scope, holds, value_of
 from attnviz.model.claims.verdict import verdict_of
+from attnviz.model.explain.arithmetic.cell import exists
 from attnviz.model.lessons.lesson import Lesson, Scene, Step, Words
-from attnviz.model.lessons.scene import Preset, document_of, lit_cells
+from attnviz.model.lessons.scene import Preset, covered_cells, document_of, lit_cells
 from attnviz.model.lessons.text import pieces
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.trace import Trace
@@ -60,6 +61,12 @@ def _in_step(step: Step, scope: Scope, ids: set[str], languages: tuple[str, ...]
         )
         return
     yield from _tried(lambda: lit_cells(step.scene, scope))
+    yield from _tried(lambda: covered_cells(step, scope))
+    locked = scope.view.locked
+    if locked is not None and not exists(scope.site, locked):
+        rows, columns = scope.site.shape(locked.stage)[-2:]
+        inside = must_be("a cell of {shape}", shape=size((rows, columns)))
+        yield FieldError("lock", step.scene.lock, inside).message
     for condition in step.holds:
         yield from _must_hold(condition, scope)
     yield from _question(step, scope)

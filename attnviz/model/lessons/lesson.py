@@ -41,8 +41,10 @@ class Scene:
     """The state of the program at a step.
 
     `changes` are (path, value) in order, applied to the preset; `look` are fields of the view; `light` are
-    cells (row, column) of the stage that the step speaks of; `panels` are those beside the lesson, of which
-    Mechanism opens `section` and Gradients shows `curve`.
+    cells (row, column) of the stage that the step speaks of, `cover` those that are hidden until its question
+    is answered, `lock` the one whose arithmetic is open; `panels` are those beside the lesson, of which
+    Mechanism opens `section`, Gradients shows `curve`, and Cost counts `cost`: a quantity, and of which
+    model.
     """
 
     preset: str
@@ -50,10 +52,13 @@ class Scene:
     changes: tuple[tuple[str, object], ...] = ()
     look: Mapping[str, object] = field(default_factory=dict)
     light: tuple[str, ...] = ()
+    cover: tuple[str, ...] = ()
+    lock: str = ""
     workspace: str = ""
     panels: tuple[str, ...] = ()
     section: str = ""
     curve: str = ""
+    cost: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,16 @@ from attnviz.errors import InputError
 from attnviz.model.claims.scope import Scope
 from attnviz.model.lessons.text import CellLink, Number, PageLink, Piece, Plain, StepLink, TokenLink, pieces
 
-_INSIDE = re.compile(r'<a class="(\w+)" href="(?:token|cell|step):[^"]*">(.*?)</a>')
+_INSIDE = re.compile(r'<a class="(\w+)" href="(?:token|cell|step|number):[^"]*">(.*?)</a>')
+NUMBER = "number"
+"""Kind of the link of a number that is a cell."""
 UNKNOWN = "…"
 """A number before it is computed."""
 
 
 def markup(text: str, scope: Scope | None, *, is_live: bool = True) -> str:
-    """The text with its numbers, which `scope` computes; links are `token:axis:n`, `cell:r:c`, `step:id`.
+    """The text with its numbers, which `scope` computes; links are `token:axis:n`, `cell:r:c`, `step:id`,
+    and of a number that is a cell `number:site:stage:head:r:c`.
 
     In a text that is not live, on paper, words that light cells keep their colour only.
     """
@@ -37,7 +40,11 @@ def _number(piece: Number, scope: Scope | None) -> str:
         text = UNKNOWN if scope is None else piece.text(scope)
     except InputError:
         text = UNKNOWN
-    return f'<span class="number">{escape(text)}</span>'
+    cell = None if scope is None else piece.cell(scope)
+    if cell is None:
+        return f'<span class="number">{escape(text)}</span>'
+    address = f"{NUMBER}:{cell.site}:{cell.stage}:{cell.head}:{cell.row}:{cell.column}"
+    return f'<a class="number" href="{escape(address)}">{escape(text)}</a>'
 
 
 def _token(piece: TokenLink, scope: Scope | None) -> str:

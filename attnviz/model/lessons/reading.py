@@ -15,6 +15,8 @@ from typing import Any
 from attnviz.errors import FieldError, InputError, Message, among, missing, must_be, quoted, whole_number
 from attnviz.i18n import LANGUAGES
 from attnviz.model.lessons.lesson import Lesson, Scene, Step, Words
+from attnviz.model.lessons.window import BESIDE, CURVES, EXPERIMENT, HIDDEN, QUANTITIES, SECTIONS, WORKSPACES
+from attnviz.model.published_models import PUBLISHED_BY_ID
 
 VERSION = "1"
 LONGEST = 256 * 1024
@@ -55,7 +57,7 @@ def read_lesson(text: str, id_: str = "lesson") -> Lesson:
         raise missing("title", must_be("the lesson's name"))
     abouts = _by_language(front, "about")
     common: dict[str, str] = {key: front.pop(key) for key in ("preset", "panels") if key in front}
-    hides = _split(front.pop("hides", ""))
+    hides = tuple(_one_of("hides", HIDDEN, name) for name in _split(front.pop("hides", "")))
     if front:
         known = ("lesson", "title", "about", "preset", "panels", "hides")
         raise FieldError("key", next(iter(front)), among(known))
@@ -129,7 +131,7 @@ def _step(lines: Lines, common: dict[str, str]) -> Step:
         rule = must_be("a name of small letters, digits and hyphens")
         raise InputError(_at(number, FieldError("step", id_, rule).message))
     first = next((i for i, (_n, line) in enumerate(rest) if line.startswith("## ")), len(rest))
-    draft: dict[str, Any] = {"changes": [], "look": {}, "light": [], "choose": [], "holds": [], "cures": []}
+    draft: dict[str, Any] = {"look": {}} | {key: [] for key in _LINES}
     for key, value in common.items():
         KEYS[key](draft, value)
     for number, line in rest[:first]:
@@ -139,6 +141,10 @@ def _step(lines: Lines, common: dict[str, str]) -> Step:
     if not words:
         raise InputError(_at(number, Message("A step must have a heading ## language: title.")))
     return _made(id_, draft, words, number)
+
+
+_LINES = ("changes", "light", "cover", "choose", "holds", "cures")
+"""Keys of a draft that take several lines."""
 
 
 def _take_key(number: int, line: str, draft: dict[str, Any]) -> None:
@@ -170,10 +176,13 @@ def _made(id_: str, draft: dict[str, Any], words: dict[str, Words], number: int)
         tuple(draft["changes"]),
         draft["look"],
         tuple(draft["light"]),
+        tuple(draft["cover"]),
+        draft.get("lock", ""),
         draft.get("workspace", ""),
         draft.get("panels", ()),
         draft.get("section", ""),
         draft.get("curve", ""),
+        draft.get("cost"),
     )
     asked: dict[str, Any] = {
         key: draft[key] for key in ("predict", "tolerance", "task", "claim") if key in draft
@@ -240,8 +249,29 @@ def _refuse(text: str) -> Any:
     raise InputError(Message("A value must be JSON; got {value}.", value=quoted(text)))
 
 
-def _names(key: str) -> Callable[[dict[str, Any], str], None]:
-    return lambda draft, value: draft.__setitem__(key, _split(value))
+def _panels(draft: dict[str, Any], value: str) -> None:
+    draft["panels"] = tuple(_one_of("panels", BESIDE, name) for name in _split(value))
+
+
+def _known(key: str, known: tuple[str, ...]) -> Callable[[dict[str, Any], str], None]:
+    return lambda draft, value: draft.__setitem__(key, _one_of(key, known, value))
+
+
+def _cost(draft: dict[str, Any], value: str) -> None:
+    """A quantity, and a published model; without one the document."""
+    quantity, _space, model = value.partition(" ")
+    models = (EXPERIMENT, *PUBLISHED_BY_ID)
+    draft["cost"] = (
+        _one_of("cost", QUANTITIES, quantity),
+        _one_of("cost", models, model.strip() or EXPERIMENT),
+    )
+
+
+def _one_of(key: str, known: tuple[str, ...], value: str) -> str:
+    """One of the names of `known`. Raises `FieldError`."""
+    if value not in known:
+        raise FieldError(key, value, among(known))
+    return value
 
 
 def _split(names: str) -> tuple[str, ...]:
@@ -260,10 +290,13 @@ KEYS: dict[str, Callable[[dict[str, Any], str], None]] = {
     "picture": _look("picture", str),
     "orientation": _look("orientation", str),
     "light": _add("light"),
-    "workspace": _put("workspace"),
-    "panels": _names("panels"),
-    "section": _put("section"),
-    "curve": _put("curve"),
+    "cover": _add("cover"),
+    "lock": _put("lock"),
+    "workspace": _known("workspace", WORKSPACES),
+    "panels": _panels,
+    "section": _known("section", SECTIONS),
+    "curve": _known("curve", CURVES),
+    "cost": _cost,
     "predict": _put("predict"),
     "tolerance": lambda draft, value: draft.__setitem__("tolerance", float(value)),
     "choose": _add("choose"),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from msgspec.structs import replace
 
-from attnviz.errors import FieldError, among
-from attnviz.model.claims.expression import At, Name, Stretch, at_place
-from attnviz.model.claims.parser import parse
+from attnviz.errors import FieldError, among, must_be
+from attnviz.model.claims.cells import cell_of
 from attnviz.model.claims.scope import Scope
 from attnviz.model.edit.edits import set_d_model, set_heads, set_n_tokens, set_tokens
 from attnviz.model.edit.layers import set_n_layers
@@ -20,7 +19,7 @@ from attnviz.model.sites.sites import at, put, shown_site
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Site
-from attnviz.model.spec.view import View
+from attnviz.model.spec.view import Cell, View, shown_head
 from attnviz.model.text import MODEL, split_text
 
 Preset = Callable[[str], Document]
@@ -48,7 +47,17 @@ def document_of(scene: Scene, preset: Preset) -> Document:
         experiment = _changed(experiment, name, path, value)
     look = {"locked": None} | dict(scene.look)
     view: View = replace(document.view, **look)
+    if scene.lock:
+        view = replace(view, locked=_locked(scene.lock, at(experiment, name), view))
     return Document(experiment, view, document.title)
+
+
+def _locked(text: str, site: Site, view: View) -> Cell:
+    """The cell `row, column` of the shown stage. Raises `InputError` for anything else."""
+    row, _comma, column = (part.strip() for part in text.partition(","))
+    if not (row.isdecimal() and column.isdecimal() and max(len(row), len(column)) < 7):
+        raise FieldError("lock", text, must_be("a row and a column, such as 2, 1"))
+    return Cell(view.stage, int(row), int(column), shown_head(site, view, view.stage))
 
 
 def _changed(experiment: Experiment, name: str, path: str, value: Any) -> Experiment:
@@ -69,25 +78,26 @@ def _changed(experiment: Experiment, name: str, path: str, value: Any) -> Experi
     return put(experiment, put_at(site, path, value))
 
 
-def covered_cell(step: Step, scope: Scope) -> tuple[int, int] | None:
-    """The cell of the shown stage that the step's prediction is; None where it is another number."""
-    node = parse(step.predict) if step.predict else None
-    if not isinstance(node, At) or node.base != Name(scope.view.stage) or len(node.places) != 2:
-        return None
-    rows, columns = scope.site.shape(scope.view.stage)[-2:]
-    site = scope.site.experiment
-    down, across = (None if isinstance(one, Stretch) else one.value(scope) for one in node.places)
-    if down is None or across is None:
-        return None
-    row = at_place(down, site.tokens, rows, is_row=True)
-    return row, at_place(across, site.key_tokens, columns, is_row=False)
+def covered_cells(step: Step, scope: Scope) -> frozenset[tuple[int, int]]:
+    """The cells of the shown stage that are hidden until the answer: the predicted one, and those of
+    `cover`.
+    """
+    asked = cell_of(step.predict, scope) if step.predict else None
+    is_shown = asked is not None and (asked.stage, asked.site) == (scope.view.stage, "")
+    own = {(asked.row, asked.column)} if asked is not None and is_shown else set()
+    return cells_of(step.scene.cover, scope) | own
 
 
 def lit_cells(scene: Scene, scope: Scope) -> frozenset[tuple[int, int]]:
-    """The cells that a scene speaks of: `light: 2, 1` a cell, `light: 2` a row, `light: , 1` a column."""
+    """The cells that a scene speaks of."""
+    return cells_of(scene.light, scope)
+
+
+def cells_of(lines: Iterable[str], scope: Scope) -> frozenset[tuple[int, int]]:
+    """Cells of the shown stage: a line `2, 1` is a cell, `2` a row, `, 1` a column."""
     shape = scope.site.shape(scope.view.stage)[-2:]
     found: set[tuple[int, int]] = set()
-    for line in scene.light:
+    for line in lines:
         row, _comma, column = (part.strip() for part in line.partition(","))
         rows = [place(row, scope, is_row=True)] if row else range(shape[0])
         columns = [place(column, scope, is_row=False)] if column else range(shape[1])

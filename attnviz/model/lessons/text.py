@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from attnviz.errors import FieldError, InputError, Message, among, quoted
 from attnviz.model.captions import Anchor
+from attnviz.model.claims.cells import cell_of
 from attnviz.model.claims.expression import at_place
 from attnviz.model.claims.scope import Scope, value_of
 from attnviz.model.spec.view import Cell, shown_head
@@ -48,6 +49,10 @@ class Number:
     def text(self, scope: Scope) -> str:
         """The number as it is shown."""
         return shown(value_of(self.expression, scope), self.format)
+
+    def cell(self, scope: Scope) -> Cell | None:
+        """The cell that the number is, such as `k[3, 0]` or `weights(1)[3, 0]`; None for a computed one."""
+        return cell_of(self.expression, scope)
 
     def check(self, scope: Scope, steps: Collection[str]) -> None:
         """Raise `InputError` if it has no value."""

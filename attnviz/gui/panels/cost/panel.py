@@ -142,6 +142,11 @@ class CostPanel(Panel):
         super().resizeEvent(event)
         self._arrange()
 
+    def choose(self, quantity: str, source: str) -> None:
+        """Count a quantity of a published model, or of the document."""
+        self.question = replace(self.question, quantity=quantity)
+        self._on_source(source)
+
     def ask(self, question: Question) -> None:
         """Count something else."""
         self.question = question

@@ -21,12 +21,11 @@ from attnviz.model.explain.arithmetic.cell import exists, explain
 from attnviz.model.explain.arithmetic.reading import stage_symbol
 from attnviz.model.explain.gradients.cell import explain_gradient
 from attnviz.model.gradients.gradient import GradientSite
-from attnviz.model.sites.sites import at, site_names
+from attnviz.model.sites.sites import site_names
 from attnviz.model.sites.titles import label_among_several
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.view import Cell
-from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import Trace
 
 
@@ -217,18 +216,8 @@ class InspectorPanel(Panel):
         if self.store.pointer.held is not None:
             self.store.hold_in_decoding(cell)
             return
-        if cell.site not in site_names(document.experiment):
-            return
-        view, heads = document.view, at(document.experiment, cell.site).heads
-        row = STAGE_BY_ID[cell.stage]
-        head = view.head
-        if row.axes[0] == "head":
-            head = cell.head
-        elif row.axes[0] == "kv_head" and min(head, heads.n_heads - 1) // heads.group_size != cell.head:
-            head = cell.head * heads.group_size
-        query = cell.row if row.axes[-2] in ("query", "token") else view.query
-        site = view.site if cell.site == document.site else cell.site
-        self.store.look(site=site, locked=replace(cell, site=""), stage=cell.stage, head=head, query=query)
+        if cell.site in site_names(document.experiment):
+            self.store.look_at(cell)
 
     def _lay_out(self) -> None:
         filled = QWidget()

@@ -25,8 +25,8 @@ from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _, current_language
 from attnviz.model.claims.scope import Scope, holds
 from attnviz.model.lessons.lesson import Lesson, Step
-from attnviz.model.lessons.markup import markup
-from attnviz.model.lessons.scene import covered_cell, lit_cells
+from attnviz.model.lessons.markup import NUMBER, markup
+from attnviz.model.lessons.scene import covered_cells, lit_cells
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import Cell, shown_head
 from attnviz.model.stages import STAGE_BY_ID
@@ -247,8 +247,8 @@ class LessonPanel(Panel):
             self.store.set_spot(None)
             return
         cells = lit_cells(step.scene, scope)
-        hides = bool(step.predict) and not self.question.is_revealed
-        covered = covered_cell(step, scope) if hides else None
+        is_asked = bool(step.predict or step.choose) and not self.question.is_revealed
+        covered = covered_cells(step, scope) if is_asked else frozenset()
         self.store.set_spot(Spot(scene.view.stage, scene.site, cells, covered))
 
     # --- acting
@@ -266,16 +266,22 @@ class LessonPanel(Panel):
             self.page_wanted.emit(address)
         else:
             cell = self._cell(address)
-            if cell is not None:
+            if cell is not None and kind == NUMBER:
+                self.store.look_at(cell)
+            elif cell is not None:
                 self.store.look(
                     locked=self._locked(cell), query=min(cell.row, self.store.attention.n_queries - 1)
                 )
 
     def _cell(self, address: str) -> Cell | None:
-        """The cell of a link, of the attention that is shown."""
+        """The cell of a link."""
         kind, *rest = address.split(":")
-        if self._scope is None or kind not in ("token", "cell"):
+        if self._scope is None or kind not in ("token", "cell", NUMBER):
             return None
+        if kind == NUMBER:
+            where, named, *places = rest
+            head, down, across = map(int, places)
+            return Cell(named, down, across, head, where)
         view, site = self.store.document.view, self.store.attention
         axis = rest[0] if kind == "token" else ""
         stage = {"query": "q", "key": "k", "": view.stage}[axis]

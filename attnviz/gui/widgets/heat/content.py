@@ -98,7 +98,7 @@ BLOCK_CELLS = 2**16
 class Highlight:
     """Highlighted cells, in (row, column) of the values: one cell, whole rows and columns, and
     source cells; `newest` is the framed row of the newest token (-1: none). Where `spot` has cells, all
-    others fade; the number and the colour of `covered` are hidden.
+    others fade; the numbers and the colours of `covered` are hidden.
     """
 
     cell: Cell | None = None
@@ -108,7 +108,7 @@ class Highlight:
     locked: bool = False
     newest: int = -1
     spot: frozenset[Cell] = field(default_factory=frozenset)
-    covered: Cell | None = None
+    covered: frozenset[Cell] = field(default_factory=frozenset)
 
 
 NO_HIGHLIGHT = Highlight()

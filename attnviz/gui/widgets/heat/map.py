@@ -140,6 +140,7 @@ class HeatMap(QWidget):
         if turned or content.values.shape != self.content.values.shape:
             self._zoom, self._offset = 1.0, QPointF()
             self._current, self._highlight = None, NO_HIGHLIGHT
+            self._show_bar()
             self._end_stroke()
         self._scene.set_content(content)
         self._arrange()
@@ -151,14 +152,19 @@ class HeatMap(QWidget):
         """Highlight other cells; the matrix below is not painted again."""
         if highlight != self._highlight:
             self._highlight = highlight
+            self._show_bar()
             self._update_bar()
             self.update()
+
+    def _show_bar(self) -> None:
+        """The ends of the range may be covered numbers."""
+        self._bar.setVisible(not self._scene.is_compact and not self._highlight.covered)
 
     def set_compact(self, is_compact: bool) -> None:
         """Small labels and no colour bar, where the range is written elsewhere."""
         if is_compact != self._scene.is_compact:
             self._scene.set_compact(is_compact)
-            self._bar.setVisible(not is_compact)
+            self._show_bar()
             self._arrange()
 
     def set_paint_mode(self, on: bool) -> None:
@@ -248,6 +254,11 @@ class HeatMap(QWidget):
         self.setAccessibleName(self.content.title or _("Heat map"))
         self.setAccessibleDescription(spoken_text(self.content, self._current))
 
+    def _open_cell_at(self, point: QPointF) -> Cell | None:
+        """The cell under `point`; a covered one tells nothing."""
+        cell = self._scene.cell_at(point)
+        return None if cell in self._highlight.covered else cell
+
     def _set_current(self, cell: Cell | None) -> None:
         if cell == self._current:
             return
@@ -301,7 +312,7 @@ class HeatMap(QWidget):
         elif self._pressed is not None and event.buttons() & Qt.MouseButton.LeftButton and self._zoom > 1:
             self._pan_to(here)
         if self._panned_from is None:
-            self._set_current(self._scene.cell_at(here))
+            self._set_current(self._open_cell_at(here))
         if not self._paint_mode:
             shape = Qt.CursorShape.ArrowCursor if self._label_at(here) is None else _HAND
             self.setCursor(shape)
@@ -311,7 +322,7 @@ class HeatMap(QWidget):
         if event.button() != Qt.MouseButton.LeftButton:
             return
         self._focus_shown = False
-        cell = self._scene.cell_at(event.position())
+        cell = self._open_cell_at(event.position())
         self._set_current(cell)
         if self._paint_mode and cell is not None:
             self._stroke = cell
@@ -323,9 +334,9 @@ class HeatMap(QWidget):
         """End the gesture of the press; a press that did not move is a click."""
         if event.button() != Qt.MouseButton.LeftButton:
             return
-        cell = self._scene.cell_at(event.position())
+        cell = self._open_cell_at(event.position())
         if self._pressed is not None and self._panned_from is None and cell is not None:
-            if self._scene.cell_at(self._pressed) == cell:
+            if self._open_cell_at(self._pressed) == cell:
                 self.cell_clicked.emit(*cell)
         label = self._label_at(event.position())
         if self._pressed is not None and label is not None and self._label_at(self._pressed) == label:
@@ -337,7 +348,7 @@ class HeatMap(QWidget):
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         """Show the whole matrix again; if it is whole already, the second click counts as a click."""
         if self._zoom > 1 and not self._paint_mode:
-            cell = self._scene.cell_at(event.position())
+            cell = self._open_cell_at(event.position())
             if cell is not None:
                 self.cell_clicked.emit(*cell)  # takes back what the first click did
             self.reset_zoom()
@@ -359,7 +370,7 @@ class HeatMap(QWidget):
             self._arrange()
         else:
             self.zoom_by(_ZOOM_STEP ** (turned.y() / 120), event.position())
-        self._set_current(self._scene.cell_at(event.position()))
+        self._set_current(self._open_cell_at(event.position()))
 
     def leaveEvent(self, event: QEvent) -> None:
         """Clear the hovered cell."""
@@ -416,11 +427,11 @@ class HeatMap(QWidget):
     def _show_tooltip(self, event: QHelpEvent) -> None:
         """A cell's exact value, or what the bar under the pointer stands for."""
         at = QPointF(event.pos())
-        cell, row = self._scene.cell_at(at), self._scene.spread_row_at(at)
+        cell, row = self._open_cell_at(at), self._scene.spread_row_at(at)
         column, label = self._scene.received_column_at(at), self._label_at(at)
         if cell is not None:
             text, area = self.cell_text(*cell), self.layout_shown.cell_rect(*self._scene.turned(cell))
-        elif row is not None:
+        elif row is not None and not any(row == covered for covered, _column in self._highlight.covered):
             text, area = spread_text(self.content, row), QRectF(at, QSizeF(2, 2))
         elif column is not None:
             text, area = received_text(self.content, column), QRectF(at, QSizeF(2, 2))

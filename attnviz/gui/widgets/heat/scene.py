@@ -26,7 +26,7 @@ from attnviz.gui.widgets.heat.labels import (
     draw_axis_names,
     draw_down,
 )
-from attnviz.gui.widgets.heat.layout import Geometry, Measures, arrange
+from attnviz.gui.widgets.heat.layout import LABEL_LINE, Geometry, Measures, arrange
 from attnviz.gui.widgets.heat.margins.received import draw_received, received_size, received_strip
 from attnviz.gui.widgets.heat.margins.spread import draw_spread, spread_size, spread_strip
 from attnviz.gui.widgets.heat.overlay import (
@@ -212,6 +212,7 @@ class HeatScene:
         for cell in self._inside(() if lit.cell is None else (lit.cell,)):
             strong_outline(painter, geometry, self.turned(cell), self.theme, 3.0 if lit.locked else 2.0)
         painter.restore()
+        self._cover_margins(painter, lit)
         if self.shows_labels:
             self._draw_lit_labels(painter, lit, current)
 
@@ -219,8 +220,21 @@ class HeatScene:
         if lit.spot:
             kept = blocks(self.turned(cell) for cell in self._inside(lit.spot))
             fade(painter, self.geometry, kept, self.theme.panel)
-        for cell in self._inside(() if lit.covered is None else (lit.covered,)):
+        for cell in self._inside(lit.covered):
             cover(painter, self.geometry, self.turned(cell), self.theme)
+
+    def _cover_margins(self, painter: QPainter, lit: Highlight) -> None:
+        """The bars of the row and the column of a covered cell tell of it, and so does the row's sum."""
+        ground = QColor(self.theme.panel)
+        if lit.covered and self._has_spread:
+            strip, size = spread_strip(self.geometry, self.content), spread_size(self.content)
+            reach = (4, size) if self.content.transposed else (size, LABEL_LINE / 2)
+            for row in {row for row, _column in lit.covered}:
+                painter.fillRect(strip.track(row).adjusted(-2, -LABEL_LINE / 2, *reach), ground)
+        if lit.covered and self._has_received:
+            strip = received_strip(self.geometry, self.content)
+            for column in {column for _row, column in lit.covered}:
+                painter.fillRect(strip.track(column).adjusted(-2, -2, 2, 2), ground)
 
     def _draw_chosen(self, painter: QPainter, column: int) -> None:
         """A chosen column has a bold label, and a line between it and its cells."""

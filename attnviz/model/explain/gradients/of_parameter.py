@@ -34,7 +34,7 @@ Ints = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
 @dataclass(frozen=True, eq=False)
 class Factor:
-    """What each gradient of a sum is multiplied by: its letter, its numbers, and the name of each."""
+    """A factor of each gradient of a sum: its letter, its numbers, and the name of each."""
 
     letter: str
     values: Floats
@@ -129,7 +129,7 @@ def _of_tokens(reading: Reading, stage: str, head: int, column: int, factors: tu
 
 
 def _input(reading: Reading, stage: str, column: int) -> Factor:
-    """Feature `column` of what a linear map reads, of each token."""
+    """Feature `column` of the input of a linear map, of each token."""
     source = inputs(stage, reading.site.stages)[0]
     values = reading.column(source, 0, column)
     return Factor(stage_symbol(source), values, lambda token: reading.full_name(Cell(source, token, column)))

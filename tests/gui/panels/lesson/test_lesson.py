@@ -8,6 +8,7 @@ import pytest
 from desk import Answers, Desk, MakeDesk, color_in, picture
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QDesktopServices
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QLineEdit, QPushButton, QRadioButton, QTextBrowser
 
 import attnviz
@@ -23,6 +24,7 @@ from attnviz.model.edit import edits
 from attnviz.model.edit.paths import put_at
 from attnviz.model.lessons.answers import answer_of
 from attnviz.model.lessons.table import LESSONS, shipped_lesson
+from attnviz.model.spec.view import Cell
 from attnviz.resources import path
 
 
@@ -114,10 +116,10 @@ def test_the_cells_of_the_step_stay_bright_and_the_others_fade(desk: Desk) -> No
 
 def test_the_number_to_predict_is_covered_until_it_is_revealed(desk: Desk) -> None:
     open_step(desk, "dot-product", 1)
-    assert desk.store.pointer.spot is not None and desk.store.pointer.spot.covered == (3, 0)
+    assert desk.store.pointer.spot is not None and desk.store.pointer.spot.covered == {(3, 0)}
     assert color_in(picture(desk.map), desk.map.cell_center(3, 0) * 1.0 + _off()) == QColor(desk.theme.panel)
     desk.click(desk.find(QPushButton, "reveal_button"))
-    assert desk.store.pointer.spot is not None and desk.store.pointer.spot.covered is None
+    assert desk.store.pointer.spot is not None and desk.store.pointer.spot.covered == frozenset()
     assert desk.find(QLabel, "answer_verdict").text() == "It is 0.530."
 
 
@@ -211,16 +213,17 @@ def test_a_step_shows_the_curve_that_it_speaks_of(desk: Desk) -> None:
     for id_ in LESSONS:
         for step in shipped_lesson(id_).steps:
             assert ("gradients" in step.scene.panels) == (step.scene.curve in pictures), step.id
-    for lesson, curve in (("block", "norms"), ("recurrent", "distance")):
-        steps = shipped_lesson(lesson).steps
-        open_step(desk, lesson, next(i for i, step in enumerate(steps) if step.scene.curve))
-        assert desk.find(Combo, "gradients_shown").value() == curve
+    for lesson in ("block", "recurrent"):
+        for index, step in enumerate(shipped_lesson(lesson).steps):
+            if step.scene.curve:
+                open_step(desk, lesson, index)
+                assert desk.find(Combo, "gradients_shown").value() == step.scene.curve
 
 
 def test_a_lesson_hides_panels_in_every_workspace_while_it_is_open(desk: Desk, tmp_path: Path) -> None:
     text = path("lessons", "softmax.md").read_text(encoding="utf-8")
     file = tmp_path / "class.md"
-    file.write_text(text.replace("lesson: 1", "lesson: 1\nhides: cost, nothing"), encoding="utf-8")
+    file.write_text(text.replace("lesson: 1", "lesson: 1\nhides: cost, lens"), encoding="utf-8")
     desk.window.lesson_live.open_file(file)
     desk.settle()
     docks = desk.window.docks
@@ -241,6 +244,38 @@ def test_words_light_rows_and_columns(desk: Desk) -> None:
     panel._on_chosen("cell:3:1")
     assert desk.store.document.view.locked is not None
     assert (desk.store.document.view.locked.row, desk.store.document.view.locked.column) == (3, 1)
+
+
+def test_a_number_of_the_text_is_the_cell_that_it_comes_from(desk: Desk) -> None:
+    """Pointing at one lights its cell; a click shows its stage and head with the cell locked."""
+    panel = open_step(desk, "projections", 1)
+    keys = desk.find(QTextBrowser, "lesson_text").toHtml().split('href="number:')[1:]
+    addresses = ["number:" + one.split('"')[0] for one in keys]
+    assert addresses == ["number::q:0:3:0", "number::k:0:3:0"]
+    panel._on_pointed(addresses[0])
+    assert desk.map.highlight.cell == (3, 0)
+    panel._on_chosen(addresses[1])
+    desk.settle()
+    view = desk.store.document.view
+    assert (view.stage, view.locked) == ("k", Cell("k", 3, 0, 0))
+
+
+def test_cells_that_tell_the_answer_of_a_choice_are_covered(desk: Desk) -> None:
+    panel = open_step(desk, "softmax", 1)
+    assert desk.store.pointer.spot is not None
+    assert desk.store.pointer.spot.covered == {(0, column) for column in range(4)}
+    assert not desk.map.color_bar.isVisible()  # its ends are the least and the largest weight
+    middle = desk.map.layout_shown.cell_rect(0, 2).center().toPoint()
+    QTest.mouseMove(desk.map, middle)
+    assert desk.store.hovered is None
+    panel.question.reveal()
+    assert desk.map.color_bar.isVisible()
+
+
+def test_a_step_opens_with_the_arithmetic_of_its_cell(desk: Desk) -> None:
+    open_step(desk, "by-hand", 3)
+    assert desk.store.document.view.locked == Cell("mixed", 0, 0)
+    assert "1.662899" in desk.find(QTextBrowser, "inspector_page").toPlainText()
 
 
 def test_the_language_changes_the_lesson_at_once(desk: Desk) -> None:
