@@ -128,7 +128,7 @@ def test_numbers_in_their_formats(value: float, form: str, text: str) -> None:
         ("# halves", "# Both Halves", "Line 8: step must be a name of small letters"),
         ("query: 3", "query: three", "Line 10: query must be a value of this key; got 'three'."),
         ("query: 3", "run: rm", "Line 10: key must be one of 'preset'"),
-        ("query: 3", "section: maks", "Line 10: section must be one of 'heads'"),
+        ("query: 3", "section: masks", "Line 10: section must be one of 'heads'"),
         ("query: 3", "panels: stage costs", "Line 10: panels must be one of 'stage'"),
         ("title.zh_CN", "hides: coast\ntitle.zh_CN", "hides must be one of 'stage'"),
         ("temperature = 2", "temperature 2", "A change must be path = value"),
