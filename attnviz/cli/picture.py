@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, get_args
 
 from msgspec.structs import replace
 
-from attnviz.cli.options import head
+from attnviz.cli.options import document, head
 from attnviz.cli.style import add_style
+from attnviz.core.alignment import ALIGNMENT_BY_ID
 from attnviz.errors import FieldError, must_be, whole_number
 from attnviz.i18n import _
+from attnviz.model.projections import PROJECTION_BY_ID
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import DRAWN, Cell, Quantity, Ranges, View
 
@@ -49,8 +51,11 @@ def add_picture(command: ArgumentParser) -> None:
     command.add_argument(
         "--key", metavar="N", help=_("the key of the pair, 0 the first, in a picture of a query and a key")
     )
-    step = _("the step of a decoding, 0 the first (default: the view's)")
-    command.add_argument("--step", metavar="N", help=step)
+    add_step(command)
+    pair = _("the two features on the axes of the plane, 0 the first (default: the view's)")
+    command.add_argument("--plane", metavar="I,J", help=pair)
+    projected = _("the projection of many features into the plane (default: the view's)")
+    command.add_argument("--projection", choices=list(PROJECTION_BY_ID), help=projected)
     add_style(command)
 
 
@@ -62,6 +67,40 @@ def add_gradient(command: ArgumentParser) -> None:
     command.add_argument("--show", choices=get_args(Quantity), help=shown)
 
 
+def add_step(command: ArgumentParser) -> None:
+    """Add the decoding step."""
+    step = _("the step of a decoding, 0 the first (default: the view's)")
+    command.add_argument("--step", metavar="N", help=step)
+
+
+def add_follow(command: ArgumentParser) -> None:
+    """Add the choice to show the generated tokens."""
+    follow = _("compute the tokens generated up to that step in place of the document's")
+    command.add_argument("--follow", action="store_true", help=follow)
+
+
+def add_against(command: ArgumentParser) -> None:
+    """Add the state A of a comparison, its place and the alignment."""
+    command.add_argument("--against", metavar="DOC", help=_("the state A of a comparison; DOC is B"))
+    command.add_argument("--against-site", metavar="NAME", help=_("the attention of A (default: that of B)"))
+    command.add_argument("--against-head", metavar="N", help=_("the head of A (default: that of B)"))
+    aligned = _("how the tokens of A and B are aligned (default: by position)")
+    command.add_argument("--align", choices=list(ALIGNMENT_BY_ID), default="position", help=aligned)
+
+
+def other_of(options: Namespace, view: View) -> Subject | None:
+    """The state A of a comparison, with the quantity of the view of B; None without one."""
+    if options.against is None:
+        return None
+    from attnviz.compute.execute import execute_shown
+    from attnviz.figures.subject import Subject
+
+    known = document(Namespace(**{**vars(options), "document": options.against, "text": None}))
+    trace = execute_shown(known.experiment, view, options.engine, options.device)
+    site, place = options.against_site or options.site, options.against_head or options.head
+    return Subject(trace, known.view, options.stage, head(place), site, title=_(known.title))
+
+
 def computed(known: Document, options: Namespace) -> tuple[Document, Trace]:
     """The document with the chosen quantity in its view, and its values or gradients.
 
@@ -70,9 +109,14 @@ def computed(known: Document, options: Namespace) -> tuple[Document, Trace]:
     target = options.target or known.view.target
     quantity = options.show or ("gradient" if options.target else known.view.quantity)
     known = replace(known, view=replace(known.view, target=target, quantity=quantity))
-    from attnviz.compute.execute import execute_shown
+    from attnviz.compute.execute import execute_decoding, execute_shown
 
-    return known, execute_shown(known.experiment, known.view, options.engine, options.device)
+    where = options.engine, options.device
+    experiment = known.experiment
+    if getattr(options, "follow", False):
+        step = known.view.step if options.step is None else _position("step", options.step)
+        experiment = execute_decoding(experiment, None, *where).up_to(step)
+    return known, execute_shown(experiment, known.view, *where)
 
 
 def subject_of(known: Document, trace: Trace, options: Namespace) -> Subject:
@@ -90,6 +134,10 @@ def subject_of(known: Document, trace: Trace, options: Namespace) -> Subject:
         view = _with_query(view, options.query)
     if options.step is not None:
         view = replace(view, step=_position("step", options.step))
+    if options.plane is not None:
+        view = replace(view, plane=_pair("plane", options.plane))
+    if options.projection is not None:
+        view = replace(view, projection=options.projection)
     chosen = options.stage, head(options.head), options.site
     if options.key is not None:
         view = _with_key(view, _position("key", options.key), chosen[1])
@@ -101,6 +149,14 @@ def _position(name: str, text: str) -> int:
     if not text.isascii() or not text.isdigit():
         raise FieldError(name, text, whole_number(0))
     return int(text)
+
+
+def _pair(name: str, text: str) -> tuple[int, int]:
+    """Two places counted from 0, with a comma between them."""
+    parts = text.split(",")
+    if len(parts) != 2 or not all(part.isascii() and part.isdigit() for part in parts):
+        raise FieldError(name, text, must_be("two whole numbers of at least 0, such as 0,1"))
+    return int(parts[0]), int(parts[1])
 
 
 def _with_key(view: View, key: int, head: object) -> View:

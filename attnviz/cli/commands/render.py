@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from attnviz.checkpoints.stories import record_of
 from attnviz.cli.command import Command
 from attnviz.cli.options import add_document, command_line, document, head, written
-from attnviz.cli.picture import add_gradient, add_picture, computed, subject_of
+from attnviz.cli.picture import (
+    add_against,
+    add_follow,
+    add_gradient,
+    add_picture,
+    computed,
+    other_of,
+    subject_of,
+)
 from attnviz.cli.style import style
-from attnviz.core.alignment import ALIGNMENT_BY_ID
 from attnviz.i18n import N_, _
-
-if TYPE_CHECKING:
-    from attnviz.figures.subject import Subject
 
 
 def add(command: ArgumentParser) -> None:
@@ -24,9 +27,8 @@ def add(command: ArgumentParser) -> None:
     command.add_argument("-o", "--output", metavar="FILE", required=True, help=_(".svg, .pdf or .png"))
     add_picture(command)
     add_gradient(command)
-    command.add_argument("--against", metavar="DOC", help=_("the state A of a comparison; DOC is B"))
-    aligned = _("how the tokens of A and B are aligned (default: by position)")
-    command.add_argument("--align", choices=list(ALIGNMENT_BY_ID), default="position", help=aligned)
+    add_follow(command)
+    add_against(command)
 
 
 def run(options: Namespace) -> int:
@@ -43,22 +45,13 @@ def run(options: Namespace) -> int:
     subject = replace(
         subject_of(known, trace, options),
         decoding=lambda: execute_decoding(known.experiment, None, options.engine, options.device),
-        other=_other(options),
+        other=other_of(options, known.view),
         alignment=options.align,
     )
     figure = figure_of(options.kind or kind_of(subject, options.picture), subject, look)
     record = record_of(subject.document(known), command_line())
     written(options.output, lambda: save_figure(figure, options.output, dpi=look.dpi, record=record))
     return 0
-
-
-def _other(options: Namespace) -> Subject | None:
-    """The state A of a comparison, computed like the document."""
-    if options.against is None:
-        return None
-    named = Namespace(**{**vars(options), "document": options.against, "text": None})
-    known = document(named)
-    return subject_of(*computed(known, named), named)
 
 
 COMMAND = Command("render", N_("save a picture of a document"), add, run)

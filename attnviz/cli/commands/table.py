@@ -10,11 +10,12 @@ from attnviz.checkpoints.stories import record_of
 from attnviz.cli.command import Command
 from attnviz.cli.options import add_document, command_line, document, written
 from attnviz.cli.options import head as parse_head
-from attnviz.cli.picture import add_gradient, computed
+from attnviz.cli.picture import add_against, add_follow, add_gradient, add_step, computed, other_of
 from attnviz.errors import FieldError, InputError, Message, about, must_be, suffix_error, whole_number
 from attnviz.i18n import N_, _
 from attnviz.model.io.tables import MOST_DIGITS, TABLE_BY_ID, TABLES, TableFormat
 
+CSV = "csv"
 CARRIED = N_(
     "A file carries the document and opens in attnviz: Markdown and LaTeX in a comment at the end, NPZ in an "
     "array named attnviz, CSV in the file of its metadata beside it (CSV on the Web, W3C): "
@@ -30,6 +31,9 @@ def add(command: ArgumentParser) -> None:
     command.add_argument("--site", metavar="NAME", help=_("the attention (default: the selected one)"))
     command.add_argument("--head", metavar="N", help=_("a head, 0 the first (default: the selected one)"))
     add_gradient(command)
+    add_step(command)
+    add_follow(command)
+    add_against(command)
     command.add_argument("--digits", metavar="N", help=_("decimals (default: every digit)"))
     of_suffix = _("the format (default: that of the file's suffix, or csv)")
     command.add_argument("--format", choices=list(TABLE_BY_ID), help=of_suffix)
@@ -38,21 +42,30 @@ def add(command: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Write one head of a stage."""
     from attnviz.figures.content import chosen_heads
+    from attnviz.figures.kinds.comparison import contrast_of
     from attnviz.figures.subject import Subject
+    from attnviz.model.contrast.table import contrast_csv
     from attnviz.model.io.carriers.table import files_carrying
     from attnviz.model.io.files import replace_files
     from attnviz.model.io.tables import Table, table_bytes
     from attnviz.model.stages import STAGE_BY_ID
 
     row, digits, chosen = _format(options), _digits(options.digits), parse_head(options.head)
-    known = document(options)
-    known, trace = computed(known, options)
-    subject = Subject(trace, known.view, options.stage, chosen, options.site)
-    site, stage = subject.shown_site, subject.checked_stage
     if chosen == "all":
         raise FieldError("head", chosen, must_be("one head"))
-    (head,) = chosen_heads(site, known.view, STAGE_BY_ID[stage], chosen)
-    data = table_bytes(Table.of(site, stage, head), row.id, digits)
+    if options.against is not None and (row.id != CSV or digits is not None):
+        raise InputError(Message("The table of a comparison must be CSV with all digits."))
+    known, trace = computed(document(options), options)
+    other = other_of(options, known.view)
+    subject = Subject(
+        trace, known.view, options.stage, chosen, options.site, other=other, alignment=options.align
+    )
+    site, stage = subject.shown_site, subject.checked_stage
+    if other is None:
+        (head,) = chosen_heads(site, known.view, STAGE_BY_ID[stage], chosen)
+        data = table_bytes(Table.of(site, stage, head), row.id, digits)
+    else:
+        data = contrast_csv(contrast_of(subject)).encode("utf-8-sig", "backslashreplace")
     if options.output is None:
         sys.stdout.write(data.decode("utf-8").removeprefix("\ufeff").replace("\r\n", "\n"))
     else:

@@ -30,6 +30,7 @@ from attnviz.engines.decode.decodable import (
     encoder_of,
     step_count,
     table_end,
+    up_to,
 )
 from attnviz.engines.decode.reuse import can_reuse, settled
 from attnviz.engines.decode.site import DecodingSite
@@ -39,7 +40,7 @@ from attnviz.engines.features import Features
 from attnviz.engines.program import Check
 from attnviz.engines.resolution import operands_of
 from attnviz.engines.run import run
-from attnviz.errors import Message
+from attnviz.errors import FieldError, Message, whole_number
 from attnviz.model.operands.matrices import output_tokens, vectors_array, vocabulary
 from attnviz.model.sites.sites import at, places, shown_site
 from attnviz.model.spec.arrays import Matrix, in_float64
@@ -93,6 +94,16 @@ class Decoding:
     @property
     def dtype(self) -> str:
         return self.made_by.dtype
+
+    def up_to(self, step: int) -> Experiment:
+        """The experiment of the tokens up to a step, 0 the first, in the dtype of the decoding.
+
+        Raises `FieldError` for a step that the decoding does not have.
+        """
+        last = self.experiment.n_queries - 1
+        if not 0 <= step <= last:
+            raise FieldError("step", step, whole_number(0, last))
+        return replace(up_to(self.experiment, step + 1), dtype=self.dtype)
 
     def cache(self, site: str) -> tuple[Numbers, Numbers]:
         """Keys and values of a site as they stand after the last step, (kv_head, position, d), read-only.

@@ -106,6 +106,7 @@ class Exporter(QObject):
             self.lesson(),
             self._store.path or Path(proposed_name(self._store.document)),
             self._store.path is not None and not self._store.chapters.present.is_modified,
+            self.pinned(),
         )
 
     def _other(self) -> Callable[[Check], Subject] | None:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
-
-from msgspec.structs import replace
+from dataclasses import replace as with_fields
+from pathlib import Path
 
 from attnviz.checkpoints.presets import PRESETS, load_preset
+from attnviz.checkpoints.stories import load
 from attnviz.core.progress import never_cancelled
 from attnviz.errors import InputError, Message
 from attnviz.figures.options import OPTIONS
 from attnviz.gui.export.choices import CHOICES, At
+from attnviz.gui.export.kinds.figure import CSV
 from attnviz.gui.export.kinds.sequence import over_of
 from attnviz.gui.export.names import file_name
 from attnviz.gui.export.source import Choice, Source
@@ -20,28 +22,33 @@ from attnviz.gui.export.table import Export
 from attnviz.i18n import _, current_language
 from attnviz.model.links import LINED
 from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.view import View
 
 PAIR = ("plane", "positions", "dials")
 """Pictures of a query with a key."""
-FOLLOWED = Message("No command makes a picture of a step: leave the step, or export the sequence.")
+FOLLOWED = Message("No command starts a sequence at a step: leave the step.")
+FIRST = "A.json"
+"""The file for the state A, where none has it."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """A command, and the file that the document must be saved in before it runs, if any."""
+    """A command, and the files that documents must be saved in before it runs, if any."""
 
     text: str
-    unsaved: str = ""
+    unsaved: tuple[str, ...] = ()
 
     @property
     def said(self) -> str:
         """A sentence about it on the clipboard."""
-        if self.unsaved:
-            return _("Copied the command. It reads {file}: save the document there.").format(
-                file=self.unsaved
-            )
-        return _("Copied the command to the clipboard.")
+        if not self.unsaved:
+            return _("Copied the command to the clipboard.")
+        if len(self.unsaved) == 1:
+            says = _("Copied the command. It reads {file}: save the document there.")
+            return says.format(file=self.unsaved[0])
+        says = _("Copied the command. It reads {first} and {second}: save the documents there.")
+        return says.format(first=self.unsaved[0], second=self.unsaved[1])
 
 
 @dataclass(frozen=True)
@@ -57,12 +64,21 @@ def command_of(source: Source, row: Export, choice: Choice) -> Command:
     """The command that makes the file of a row. Raises `InputError` where the shell has none."""
     if not row.words:
         raise InputError(Message("The shell has no command for this file; only the window makes it."))
-    if source.trace.experiment != source.document.experiment:
-        raise InputError(FOLLOWED)
     known = _known(source) if row.id != "lesson" else _lesson(source)
+    row = _of_table(row) if choice.format == CSV else row
     options = [*_options(source, row, choice), *_key(source, known, row, choice)]
+    first = _first(source) if row.id == "comparison" else None
+    if first is not None:
+        options += ["--against", first.word, *_place_of_first(source, choice)]
     words = ["attnviz", *_language(), *row.words, known.word, *options]
-    return Command(shlex.join([*words, "-o", file_name(source, row, choice)]), known.unsaved)
+    unsaved = tuple(one.unsaved for one in (first, known) if one is not None and one.unsaved)
+    return Command(shlex.join([*words, "-o", file_name(source, row, choice)]), unsaved)
+
+
+def _of_table(row: Export) -> Export:
+    """The row whose command writes numbers where the row's own draws them."""
+    kept = tuple(name for name in row.options if name in ("site", "stage", "head", "alignment", "of_a"))
+    return row if row.words[0] == "table" else with_fields(row, words=("table",), options=kept)
 
 
 def present_choice(source: Source, row: Export) -> Choice:
@@ -97,20 +113,50 @@ def _known(source: Source) -> _Known:
     return _Known(str(source.file), source.document.view, "" if source.is_saved else source.file.name)
 
 
+def _first(source: Source) -> _Known:
+    """The state A: its preset, its file if that has it as it is, or a file that must be saved."""
+    pinned = source.pinned
+    assert pinned is not None
+    if pinned.engine != source.trace.engine:
+        engines = {"a": pinned.engine, "b": source.trace.engine}
+        raise InputError(Message("The command needs one engine for A and B; got {a} and {b}.", **engines))
+    document = pinned.document
+    preset = preset_of(document)
+    if preset is not None:
+        return _Known(preset, document.view)
+    if pinned.path is not None and _has(pinned.path, document.experiment):
+        return _Known(str(pinned.path), document.view)
+    return _Known(FIRST, document.view, FIRST)
+
+
+def _place_of_first(source: Source, choice: Choice) -> Iterator[str]:
+    """The attention and the head of A, unless they are those of B."""
+    assert source.pinned is not None
+    view = source.pinned.document.view
+    if choice.text("of_a") == "same":
+        return
+    if view.site:
+        yield from ("--against-site", view.site)
+    yield from ("--against-head", str(view.head))
+
+
+def _has(file: Path, experiment: Experiment) -> bool:
+    """True for a file with that experiment."""
+    try:
+        return load(file).experiment == experiment
+    except InputError:
+        return False
+
+
 def preset_of(document: Document) -> str | None:
-    """Id of the preset that a document is, whatever place of it is shown."""
+    """Id of the preset that a document is, whatever part of it is shown."""
     for row in PRESETS:
         if row.title == document.title:
             found = load_preset(row.id)
-            if found.experiment == document.experiment and _rest(found.view) == _rest(document.view):
+            same_lines = found.view.lines.heads == document.view.lines.heads
+            if found.experiment == document.experiment and same_lines:
                 return row.id
     return None
-
-
-def _rest(view: View) -> View:
-    """The part of a view that no option of the shell sets."""
-    kept = {name: getattr(view, name) for name in ("plane", "projection", "keys")}
-    return replace(View(), **kept, lines=replace(view.lines, queries="one"))
 
 
 def _options(source: Source, row: Export, choice: Choice) -> list[str]:
@@ -120,7 +166,9 @@ def _options(source: Source, row: Export, choice: Choice) -> list[str]:
         *_quantity(source, row),
         *_chosen(row, choice),
         *_picture(source, row, choice),
-        *_style(choice),
+        *_follow(source, row),
+        *_plane(source, row, choice),
+        *_style(row, choice),
     ]
 
 
@@ -141,7 +189,7 @@ def _chosen(row: Export, choice: Choice) -> Iterator[str]:
     if row.format_flag:
         yield from (row.format_flag, choice.format)
     for option in CHOICES:
-        text = choice.text(option.name)
+        text = choice.text(option.name) if option.name in row.options else ""
         if not option.flag or not text or (option.name == "query" and _drawn(row, choice) in PAIR):
             continue
         if option.name == "over":
@@ -178,11 +226,28 @@ def _picture(source: Source, row: Export, choice: Choice) -> Iterator[str]:
         yield from ("--kind", "stage")
 
 
-def _style(choice: Choice) -> Iterator[str]:
+def _follow(source: Source, row: Export) -> Iterator[str]:
+    """The generated tokens, where the window shows them in place of the document's."""
+    shown, known = source.trace.experiment, source.document.experiment
+    if shown == known or row.words[0] not in ("render", "table", "animate") or row.id == "step":
+        return
+    if row.words[0] == "animate" or shown.n_queries <= known.n_queries:
+        raise InputError(FOLLOWED)
+    yield from ("--follow", "--step", str(shown.n_queries - 1))
+
+
+def _plane(source: Source, row: Export, choice: Choice) -> Iterator[str]:
+    """The axes of the plane: of a file, it is unknown with which ones it opens."""
+    if _drawn(row, choice) == "plane":
+        view = source.document.view
+        yield from ("--plane", f"{view.plane[0]},{view.plane[1]}", "--projection", view.projection)
+
+
+def _style(row: Export, choice: Choice) -> Iterator[str]:
     """The differences from the usual style."""
     names = dict(choice.texts)
     for option in OPTIONS:
-        text = names.get(option.field, "")
+        text = names.get(option.field, "") if option.field in row.options else ""
         if option.control != "switch":
             if text and text != str(option.default):
                 yield from (option.flag, text)

@@ -23,6 +23,7 @@ from attnviz.model.trace import Trace
 if TYPE_CHECKING:
     from attnviz.engines.decode.run import Decoding
     from attnviz.figures.sequences.frames import Engines
+    from attnviz.gui.live.compare.requests import Pinned
     from attnviz.gui.panels.panel import Panel
     from attnviz.model.lessons.lesson import Lesson
 
@@ -34,9 +35,9 @@ class Source:
     """A document and its trace; what computes its decoding and other experiments, and the state A of a
     comparison.
 
-    `panels` are the panels in sight, `lesson` is the open one; `drawn` are the gradients that pictures show
-    in place of the trace. `file` is the document's file, or the one that is proposed for it; `is_saved`: it
-    has the document as it is.
+    `pinned` names that state A. `panels` are the panels in sight, `lesson` is the open one; `drawn` are the
+    gradients that pictures show in place of the trace. `file` is the document's file, or the one that is
+    proposed for it; `is_saved`: it has the document as it is.
     """
 
     document: Document
@@ -50,6 +51,7 @@ class Source:
     lesson: Lesson | None = None
     file: Path = Path("attention.json")
     is_saved: bool = False
+    pinned: Pinned | None = None
     kept: dict[object, object] = field(default_factory=dict)
     """Computed frames, by the choices that they depend on."""
 

@@ -123,7 +123,7 @@ def _of_kind(kind: Kind) -> Export:
         (*kind.options, *(("alignment", "of_a") if is_pair else ()), *_AROUND),
         partial(figure, kind.id),
         partial(why_no_figure, kind),
-        words=() if is_pair else ("render",) if kind.id == "stage" else ("render", "--kind", kind.id),
+        words=("render",) if kind.id == "stage" else ("render", "--kind", kind.id),
     )
 
 

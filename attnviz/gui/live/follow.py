@@ -57,11 +57,8 @@ def followed(player: Player, document: Document) -> Document | None:
 
 def _document_at(step: Step, document: Document) -> Document:
     """The document with the tokens up to a step."""
-    from attnviz.engines.decode.decodable import up_to  # imported with the first decoding
-
     decoded, index = step
-    experiment = up_to(decoded.decoding.experiment, index + 1)
-    experiment = replace(experiment, dtype=decoded.decoding.dtype)
+    experiment = decoded.decoding.up_to(index)
     return replace(document, experiment=experiment, view=replace(document.view, query=index))
 
 

@@ -15,14 +15,18 @@ import attnviz
 from attnviz.checkpoints.presets import load_preset
 from attnviz.cli import main
 from attnviz.compute.execute import execute_decoding
+from attnviz.core.progress import never_cancelled
+from attnviz.figures.subject import Subject
 from attnviz.gui.export.export import _engines
 from attnviz.gui.export.names import file_name
 from attnviz.gui.export.shell import command_of, present_choice, preset_of
 from attnviz.gui.export.source import Choice, Source
 from attnviz.gui.export.table import EXPORT_BY_ID, EXPORTS, Export
+from attnviz.gui.live.compare.requests import Pinned
 from attnviz.i18n import set_language
 from attnviz.model.lessons.table import LESSONS, shipped_lesson
 from attnviz.model.spec.document import Document
+from attnviz.model.spec.generation import Writing
 from attnviz.model.spec.view import Cell
 
 CHOSEN = {
@@ -66,6 +70,10 @@ DOCUMENT = replace(
     title="mine",
     view=replace(load_preset("grouped-query").view, locked=Cell("weights", 3, 2, 1), picture="mean", step=1),
 )
+SHORT = replace(DOCUMENT, experiment=replace(DOCUMENT.experiment, writing=Writing()))
+PINNED = replace(
+    load_preset("grouped-query"), title="first", view=replace(load_preset("grouped-query").view, head=2)
+)
 QUICK = {"sequence": "gif", "lesson": "html"}
 """A PDF of Qt has the time of its making."""
 COMMANDS = [
@@ -73,7 +81,9 @@ COMMANDS = [
     for row in EXPORTS
     if row.words
     for kind in (
-        row.formats if row.id in ("stage", "table", "script") else (row.format(QUICK.get(row.id, "png")),)
+        row.formats
+        if row.id in ("stage", "comparison", "table", "script")
+        else (row.format(QUICK.get(row.id, "png")),)
     )
 ]
 
@@ -85,13 +95,22 @@ def test_the_copied_command_makes_the_same_file(
     document = load_preset("yarn") if row.id == "dials" else DOCUMENT
     file = attnviz.save(document, tmp_path / "mine.json")
     lesson = shipped_lesson(next(iter(LESSONS)))
-    source = source_of(document, lesson=lesson, file=file, is_saved=True)
+    first = attnviz.save(PINNED, tmp_path / "first.json")
+    other = Subject(attnviz.run(PINNED), PINNED.view, None, PINNED.view.head, PINNED.site, PINNED.title)
+    source = source_of(
+        document,
+        lesson=lesson,
+        file=file,
+        is_saved=True,
+        pinned=Pinned(PINNED, "numpy", "auto", first),
+        other=lambda check: other,
+    )
     assert row.why_not(source) is None
     choice = chosen(source, row, format_id)
     command = command_of(source, row, choice)
     name = file_name(source, row, choice)
     monkeypatch.chdir(tmp_path)
-    assert command.unsaved == "" and main(shlex.split(command.text)[1:]) == 0, command.text
+    assert command.unsaved == () and main(shlex.split(command.text)[1:]) == 0, command.text
     made = row.make(source, choice, lambda: None)
     assert (tmp_path / name).read_bytes() == made.data, command.text
 
@@ -128,9 +147,52 @@ def test_a_document_is_its_preset_its_file_or_one_to_be_saved(tmp_path: Path) ->
     assert command.said == "Copied the command. It reads my text.json: save the document there."
     saved = with_fields(source, is_saved=True)
     assert command_of(saved, row, present_choice(source, row)).said == "Copied the command to the clipboard."
-    turned = replace(preset, view=replace(preset.view, plane=(1, 0)))
-    assert preset_of(turned) is None  # the shell has no option for the plane
-    assert preset_of(replace(preset, view=replace(preset.view, head=1, query=2))) == "yarn"
+    turned = replace(preset.view, plane=(1, 0), projection="principal", keys=(1,), head=1, query=2)
+    assert preset_of(replace(preset, view=turned)) == "yarn"
+
+
+@pytest.mark.parametrize(("picture", "format_id"), [("stage", "png"), ("heads", "svg"), ("table", "csv")])
+def test_the_command_of_a_followed_step_computes_its_tokens(
+    picture: str, format_id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = replace(SHORT, view=replace(SHORT.view, step=SHORT.experiment.n_queries + 1))
+    file = attnviz.save(document, tmp_path / "mine.json")
+    source = source_of(document, file=file, is_saved=True)
+    followed = attnviz.run(source.decode(never_cancelled).up_to(document.view.step))
+    assert followed.experiment.n_queries == document.view.step + 1
+    source, row = with_fields(source, trace=followed), EXPORT_BY_ID[picture]
+    choice = chosen(source, row, format_id)
+    command = command_of(source, row, choice)
+    monkeypatch.chdir(tmp_path)
+    assert main(shlex.split(command.text)[1:]) == 0, command.text
+    made = row.make(source, choice, never_cancelled)
+    assert (tmp_path / file_name(source, row, choice)).read_bytes() == made.data, command.text
+    with pytest.raises(ValueError, match="leave the step"):
+        command_of(source, EXPORT_BY_ID["sequence"], chosen(source, EXPORT_BY_ID["sequence"], "gif"))
+
+
+def test_the_command_of_a_plane_has_its_axes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    preset, row = load_preset("grouped-query"), EXPORT_BY_ID["plane"]
+    monkeypatch.chdir(tmp_path)
+    for fields in ({"plane": (2, 1)}, {"projection": "principal"}, {"projection": "pair"}):
+        source = source_of(replace(preset, view=replace(preset.view, **fields)))
+        choice = with_fields(present_choice(source, row), format="png")
+        assert main(shlex.split(command_of(source, row, choice).text)[1:]) == 0
+        made = QImage.fromData(row.make(source, choice, never_cancelled).data)
+        assert QImage.fromData((tmp_path / file_name(source, row, choice)).read_bytes()) == made
+
+
+def test_the_command_of_a_comparison_names_what_must_be_saved(tmp_path: Path) -> None:
+    row, changed = EXPORT_BY_ID["comparison"], replace(PINNED, title="changed")
+    source = source_of(DOCUMENT, file=tmp_path / "mine.json", pinned=Pinned(changed, "numpy", "auto"))
+    command = command_of(source, row, Choice("svg", ()))
+    assert "--against A.json --against-head 2" in command.text
+    assert command.said == "Copied the command. It reads A.json and mine.json: save the documents there."
+    shipped = with_fields(source, pinned=Pinned(load_preset("yarn"), "numpy", "auto"), is_saved=True)
+    assert command_of(shipped, row, Choice("svg", ())).unsaved == ()
+    on_torch = with_fields(source, pinned=Pinned(changed, "torch", "auto"))
+    with pytest.raises(ValueError, match="one engine"):
+        command_of(on_torch, row, Choice("svg", ()))
 
 
 def test_the_language_of_the_titles_is_in_the_command() -> None:
