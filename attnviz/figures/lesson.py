@@ -66,7 +66,8 @@ def lesson_page(lesson: Lesson, language: str, made: tuple[Sheet, ...], *, is_sl
     """A whole page of HTML; on slides each step has a sheet of 16 : 9."""
     title = escape(lesson.title(language))
     about = escape(lesson.about(language))
-    body = "".join(section(sheet, number, _as_data) for number, sheet in enumerate(made, 1))
+    one = slide if is_slides else section
+    body = "".join(one(sheet, number, _as_data) for number, sheet in enumerate(made, 1))
     return (
         f'<!doctype html>\n<html lang="{language.replace("_", "-")}"><head><meta charset="utf-8">'
         f"<title>{title}</title><style>{_STYLE}{_SLIDES if is_slides else ''}</style></head>"
@@ -76,17 +77,35 @@ def lesson_page(lesson: Lesson, language: str, made: tuple[Sheet, ...], *, is_sl
 
 def section(sheet: Sheet, number: int, picture: Callable[[Sheet], str], *, is_folded: bool = True) -> str:
     """A step as HTML; `picture` supplies its figure. A folded answer opens by a click."""
-    words = sheet.words
-    parts = [f"<h2>{number}. {escape(words.title)}</h2>"]
-    parts += [f"<p>{sheet.marked(text)}</p>" for text in words.paragraphs]
-    if words.points:
-        parts.append(f"<ol>{''.join(f'<li>{sheet.marked(text)}</li>' for text in words.points)}</ol>")
-    parts.append(picture(sheet))
-    parts += _question(sheet, is_folded)
-    parts += _claim(sheet)
-    if words.task:
-        parts.append(f'<p class="task"><b>{escape(_("Try it"))}:</b> {sheet.marked(words.task)}</p>')
+    parts = (_heading(sheet, number), _told(sheet), picture(sheet), _asked(sheet, is_folded))
     return f"<section>{''.join(parts)}</section>\n"
+
+
+def slide(sheet: Sheet, number: int, picture: Callable[[Sheet], str], *, is_folded: bool = True) -> str:
+    """A step with its figure beside its text."""
+    text, figure = _told(sheet) + _asked(sheet, is_folded), picture(sheet)
+    beside = f'<td width="47%">{text}</td><td width="53%">{figure}</td>'
+    table = f'<table class="slide" width="100%"><tr valign="top">{beside}</tr></table>'
+    return f"<section>{_heading(sheet, number)}{table}</section>\n"
+
+
+def _heading(sheet: Sheet, number: int) -> str:
+    return f"<h2>{number}. {escape(sheet.words.title)}</h2>"
+
+
+def _told(sheet: Sheet) -> str:
+    """The paragraphs and the points."""
+    told = "".join(f"<p>{sheet.marked(text)}</p>" for text in sheet.words.paragraphs)
+    points = "".join(f"<li>{sheet.marked(text)}</li>" for text in sheet.words.points)
+    return f"{told}<ol>{points}</ol>" if points else told
+
+
+def _asked(sheet: Sheet, is_folded: bool) -> str:
+    """The question, the claim and the task."""
+    parts = [*_question(sheet, is_folded), *_claim(sheet)]
+    if sheet.words.task:
+        parts.append(f'<p class="task"><b>{escape(_("Try it"))}:</b> {sheet.marked(sheet.words.task)}</p>')
+    return "".join(parts)
 
 
 def _question(sheet: Sheet, is_folded: bool) -> list[str]:
@@ -127,7 +146,7 @@ figure { margin: 1rem 0; text-align: center } img { max-width: 100% } .strong, b
 summary { color: #2a67c9; cursor: pointer } section { break-inside: avoid-page }
 """
 _SLIDES = """
-@page { size: 320mm 180mm; margin: 12mm } body { max-width: none }
-header, section { break-after: page; min-height: 88vh } section { columns: 2; column-gap: 2rem }
-h2 { column-span: all; margin-top: 0 } figure img { max-height: 62vh }
+@page { size: 320mm 180mm; margin: 12mm } body { max-width: none; font-size: 22px; padding: 0 3rem }
+header, section { break-after: page; min-height: 88vh } h1 { margin-top: 30vh } h2 { margin-top: 0 }
+.slide td { padding-right: 2rem } figure { margin: 0 } figure img { width: 100%; max-height: 72vh }
 """

@@ -22,7 +22,7 @@ from attnviz.checkpoints.stories import record_of
 from attnviz.compute.execute import execute
 from attnviz.core.progress import Check
 from attnviz.errors import Message
-from attnviz.figures.lesson import Sheet, first_document, lesson_page, section, sheets
+from attnviz.figures.lesson import Sheet, first_document, lesson_page, section, sheets, slide
 from attnviz.gui.export.source import Choice, Leaves, Made, Source
 from attnviz.gui.look.fonts import ui_font
 from attnviz.i18n import current_language
@@ -33,9 +33,17 @@ _A4 = QPageSize(QPageSize.PageSizeId.A4)
 _WIDE = QPageSize(QSizeF(320, 180), QPageSize.Unit.Millimeter)
 _MARGIN_MM = 18.0
 _DPI = 96
+TEXT_PX = 15
+FILLED = 0.92
+"""Share of a slide that its text may take."""
+SLIDE_PX = (22, 20, 18, 16, 15)
+"""Sizes of the letters of a slide, the one that fits best first."""
 _SHEET = """
-h1 { font-size: 26px } h2 { font-size: 20px } p, li { line-height: 140% } .strong, b { font-weight: 600 }
+h1 { font-size: 30px } h2 { font-size: 24px } p, li { line-height: 140% } .strong, b { font-weight: 600 }
 .query { color: #2562c4 } .key { color: #a3560c } .cell, .step { color: #2a67c9 } .task { color: #2a67c9 }
+"""
+_SLIDE_SHEET = """
+h1 { font-size: 46px } h2 { font-size: 32px } .about { font-size: 24px } table.slide { margin-top: 14px }
 """
 
 
@@ -107,32 +115,50 @@ def _pictures(document: QTextDocument, layout: QPageLayout) -> tuple[bytes, ...]
 def _document(
     lesson: Lesson, language: str, made: tuple[Sheet, ...], writer: QPdfWriter, is_slides: bool
 ) -> QTextDocument:
-    document = QTextDocument()
-    document.setDefaultFont(ui_font(15))
-    document.setDefaultStyleSheet(_SHEET)
-    room = writer.pageLayout().paintRectPixels(_DPI)
-    document.setPageSize(QSizeF(room.size()))
-    height = round(room.height() * (0.5 if is_slides else 0.42))
+    room = QSizeF(writer.pageLayout().paintRectPixels(_DPI).size())
+    document = _empty(TEXT_PX, is_slides)
+    document.setPageSize(room)
+    high, wide = (0.8, 0.52) if is_slides else (0.42, 0.9)
 
     def picture(sheet: Sheet) -> str:
         image = QImage.fromData(sheet.figure("png"))
         name = f"figure:{sheet.step.id}"
         document.addResource(QTextDocument.ResourceType.ImageResource, QUrl(name), image)
-        scale = min(height / image.height(), 0.9 * room.width() / image.width())
+        scale = min(high * room.height() / image.height(), wide * room.width() / image.width())
         return (
             f'<div align="center"><img src="{name}" width="{round(image.width() * scale)}" '
             f'height="{round(image.height() * scale)}"></div>'
         )
 
-    head = f"<h1>{escape(lesson.title(language))}</h1><p>{escape(lesson.about(language))}</p>"
-    pages = [
-        section(sheet, number, picture, is_folded=False)
-        .replace("<section>", f'<div style="{_break(number, is_slides)}">')
-        .replace("</section>", "</div>")
-        for number, sheet in enumerate(made, 1)
-    ]
+    title, about = escape(lesson.title(language)), escape(lesson.about(language))
+    head = f'<h1>{title}</h1><p class="about">{about}</p>'
+    pages = []
+    for number, sheet in enumerate(made, 1):
+        page = (slide if is_slides else section)(sheet, number, picture, is_folded=False)
+        px = _fitting(page, room) if is_slides else TEXT_PX
+        style = f"{_break(number, is_slides)}; font-size: {px}px"
+        pages.append(page.replace("<section>", f'<div style="{style}">').replace("</section>", "</div>"))
     document.setHtml(head + "".join(pages))
     return document
+
+
+def _empty(px: int, is_slides: bool = True) -> QTextDocument:
+    """A document without text, whose letters have `px` pixels."""
+    made = QTextDocument()
+    made.setDefaultFont(ui_font(px))
+    made.setDefaultStyleSheet(_SHEET + (_SLIDE_SHEET if is_slides else ""))
+    return made
+
+
+def _fitting(page: str, room: QSizeF) -> int:
+    """Pixels of the largest letters with which a step fits on its slide."""
+    for px in SLIDE_PX:
+        tried = _empty(px)
+        tried.setTextWidth(room.width())
+        tried.setHtml(page)
+        if tried.size().height() <= FILLED * room.height():
+            return px
+    return SLIDE_PX[-1]
 
 
 def _break(number: int, is_slides: bool) -> str:
