@@ -21,6 +21,7 @@ from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace
 
 MOST_DIGITS = 17
+AMSMATH_COLUMNS = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,8 +88,10 @@ def _markdown(table: Table, digits: Digits, check: Check) -> bytes:
 
 def _bmatrix(table: Table, digits: Digits, check: Check) -> bytes:
     rows = [" & ".join(_in_latex(value, digits) for value in row) for _label, row in _lines(table, check)]
-    body = " \\\\\n  ".join(rows)
-    return f"\\begin{{bmatrix}}\n  {body}\n\\end{{bmatrix}}\n".encode()
+    body, columns = " \\\\\n  ".join(rows), len(table.columns)
+    # amsmath has room for ten columns unless it is told.
+    room = f"\\setcounter{{MaxMatrixCols}}{{{columns}}}\n" if columns > AMSMATH_COLUMNS else ""
+    return f"{room}\\begin{{bmatrix}}\n  {body}\n\\end{{bmatrix}}\n".encode()
 
 
 def _booktabs(table: Table, digits: Digits, check: Check) -> bytes:
@@ -150,7 +153,20 @@ _LATEX = {
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "\u2423": r"\textvisiblespace{}",
+    "|": r"\textbar{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
     **{character: f"\\{character}" for character in "&%$#_{}"},
+    # Behind the \\ of the row above, these would be its arguments.
+    **{character: f"{{{character}}}" for character in "[*"},
+    # Neither what stands for control characters nor these brackets are in the usual fonts of LaTeX.
+    **{chr(0x2400 + code): rf"\textbackslash{{}}x{code:02x}" for code in range(0x20)},
+    "\u2409": r"\textbackslash{}t",
+    "\u240a": r"\textbackslash{}n",
+    "\u240d": r"\textbackslash{}r",
+    "\u2421": r"\textbackslash{}x7f",
+    "\u27e8": r"$\langle$",
+    "\u27e9": r"$\rangle$",
 }
 
 

@@ -94,10 +94,33 @@ def test_csv_counts_features() -> None:
 def test_labels_are_literal_in_latex_and_markdown() -> None:
     latex = table_bytes(TABLE, "booktabs", 2).decode()
     assert r"50\% \& \textbackslash{}x\_\{1\}" in latex and r"\textasciitilde{}\textasciicircum{}" in latex
-    assert r"\textvisiblespace{}" in latex and "two\u240alines" in latex
+    assert r"\textvisiblespace{}" in latex and r"two\textbackslash{}nlines" in latex
     markdown = table_bytes(TABLE, "markdown", 2).decode()
     assert r"a\|b" in markdown
     assert len({len(re.split(r"(?<!\\)\|", line)) for line in markdown.splitlines()}) == 1
+
+
+LATEX_LABELS = {
+    "[CLS]": r"{[}CLS]",  # else an argument of the \\ above it
+    "*": r"{*}",
+    "a|b": r"a\textbar{}b",
+    "<s>": r"\textless{}s\textgreater{}",
+    "\t\r\x7f\x01": r"\textbackslash{}t\textbackslash{}r\textbackslash{}x7f\textbackslash{}x01",
+    "\u202e": r"$\langle$U+202E$\rangle$",
+}
+
+
+@pytest.mark.parametrize(("label", "written"), LATEX_LABELS.items())
+def test_latex_compiles_every_label(label: str, written: str) -> None:
+    latex = table_bytes(Table((label,), ("a",), np.zeros((1, 1))), "booktabs", 1).decode()
+    assert f"\n{written} & $0.0$ \\\\\n" in latex
+
+
+@pytest.mark.parametrize("columns", [10, 11])
+def test_amsmath_has_room_for_every_column(columns: int) -> None:
+    names = tuple(map(str, range(columns)))
+    latex = table_bytes(Table(("a",), names, np.zeros((1, columns))), "bmatrix", 1).decode()
+    assert latex.startswith("\\setcounter{MaxMatrixCols}{11}\n" if columns > 10 else "\\begin{bmatrix}")
 
 
 def test_what_is_no_number_is_named() -> None:

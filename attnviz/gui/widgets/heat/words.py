@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
+
 import numpy as np
 
 from attnviz.core.entropy import effective_count, entropy_bits
@@ -15,16 +18,21 @@ _NAMED = 4
 
 
 def table_text(content: HeatContent, check: Check = never_cancelled) -> str:
-    """The matrix in its orientation, as tab-separated lines with labels; every number in full precision."""
+    """The matrix in its orientation, as tab-separated lines with labels; every number in full precision.
+
+    A label with a quotation mark is quoted: a sheet would read on from it to the next one.
+    """
     values, rows, columns = content.values, content.row_labels, content.column_labels
     if content.transposed:
         values, rows, columns = values.T, columns, rows
-    lines = ["\t".join(["", *map(_label, columns)])]
+    text = io.StringIO(newline="")
+    table = csv.writer(text, delimiter="\t", lineterminator="\n")
+    table.writerow(["", *map(_label, columns)])
     progress = progress_of(check)
     for index, (label, row) in enumerate(zip(rows, values, strict=True)):
         progress.at(index / len(values))
-        lines.append("\t".join([_label(label), *map(str, row)]))
-    return "\n".join(lines) + "\n"
+        table.writerow([_label(label), *map(str, row)])
+    return text.getvalue()
 
 
 def _label(token: str) -> str:

@@ -1,5 +1,7 @@
 """The heat map by what is painted and what the mouse and the keys reach."""
 
+import csv
+import io
 import math
 
 import numpy as np
@@ -373,6 +375,13 @@ def test_no_token_is_a_formula_in_the_copied_table(heat_map: HeatMap) -> None:
     lines = [line.split("\t") for line in table_text(heat_map.content).splitlines()]
     assert lines[0] == ["", "'=1+1", "a=1", "'+1", "'@A1"]
     assert [line[0] for line in lines[1:]] == lines[0][1:]
+
+
+def test_a_quotation_mark_stays_in_its_field_of_the_copied_table(heat_map: HeatMap) -> None:
+    labels = ('"', 'say "hi', "b", "c")
+    heat_map.set_content(weights(row_labels=labels, column_labels=labels))
+    rows = list(csv.reader(io.StringIO(table_text(heat_map.content)), delimiter="\t"))
+    assert rows[0] == ["", *labels] and [row[0] for row in rows[1:]] == list(labels)
 
 
 def test_color_bar_has_the_real_ends(heat_map: HeatMap) -> None:
