@@ -165,6 +165,19 @@ SPREAD: dict[str, Experiment] = {
     "alibi": small(position=Alibi(), heads=Heads(6, 3, 2), masks=(Causal(),)),
     "alibi slopes": small(position=Alibi((0.3, -0.2)), heads=Heads(2, 2, 3), cap=2.0),
     "masks": small(masks=(Causal(), Padding((1,)), Window(2, 0), Painted(((4, 4), (2, 0)))), cap=3.0),
+    "queries behind keys": small(
+        memory=MEMORY, query_offset=2, masks=(Causal(), Painted(((4, 1),))), position=Rope(50.0, start=3)
+    ),
+    "queries behind keys, alibi": small(
+        memory=MEMORY, query_offset=1, masks=(Window(2, 1),), position=Alibi(), heads=Heads(2, 1, 4)
+    ),
+    "queries behind keys, t5": small(
+        memory=MEMORY, query_offset=4, position=T5Buckets(8, 6, table=DrawnTable(3)), heads=Heads(2, 2, 3)
+    ),
+    "queries behind keys, transformer-xl": small(
+        query_offset=3, masks=(Causal(),), position=TransformerXl(50.0)
+    ),
+    "queries behind keys, deberta": small(memory=MEMORY, query_offset=2, position=Deberta(4, 9)),
     "additive mask": small(
         additive_mask=AdditiveMask.of(
             [[0.5, -INF, -2.0, 1.0, 0.25], [-INF] * 5, [1.0, -1.0, 0.5, 0.0, -INF], [3.0] * 5]
@@ -682,6 +695,7 @@ def experiments(draw: st.DrawFn, **fixed: Any) -> Experiment:
         "temperature": draw(st.sampled_from([0.3, 1.0, 2.0])),
         "cap": draw(st.one_of(st.none(), st.floats(0.5, 5))),
         "additive_mask": draw(additive_masks(heads.n_heads)),
+        "query_offset": draw(st.sampled_from([0, 0, 0, 1, 4])),
         "masks": draw(MASK_SETS),
         "mask_placement": draw(st.sampled_from(["before_softmax", "after_softmax"])),
         "fully_masked_row": draw(st.sampled_from(["zeros", "nan"])),

@@ -46,7 +46,8 @@ def rotated(experiment: Site, cell: Cell, read: Any) -> float:
     at = (2 * pair, 2 * pair + 1) if rope.pairing == "interleaved" else (pair, pair + half)
     multiplier = rope.multipliers[pair] if pair < len(rope.multipliers) else 1.0
     frequency, length = turning(experiment, rope, pair, n)
-    angle = (cell.row + rope.start) * multiplier * frequency
+    token = cell.row + (experiment.query_offset if cell.stage == "q_rotated" else 0)
+    angle = (token + rope.start) * multiplier * frequency
     a, b = (length * read(source, cell.head, cell.row, first + column) for column in at)
     return a * math.sin(angle) + b * math.cos(angle) if second else a * math.cos(angle) - b * math.sin(angle)
 
@@ -60,7 +61,8 @@ def turning(experiment: Site, rope: Rope, pair: int, n: int) -> tuple[float, flo
 def length_of(experiment: Site, rope: Rope) -> int:
     """The last position of queries and keys, plus one, unless the scaling fixes its length."""
     scaling: Any = rope.scaling
-    return scaling.length or rope.start + max(len(experiment.tokens), sited(experiment).n_keys)
+    queries = sited(experiment).query_offset + len(experiment.tokens)
+    return scaling.length or rope.start + max(queries, sited(experiment).n_keys)
 
 
 def _plain(experiment: Site, rope: Any, plain: float, pair: int, n: int) -> tuple[float, float]:
@@ -152,7 +154,7 @@ def related(experiment: Site, cell: Cell, read: Any) -> float:
     score = read("scores", cell.head, cell.row, cell.column)
     q = read.row(read.stages[1], cell.head, cell.row)
     k = read.row(read.stages[2], kv_head, cell.column)
-    away, d = cell.row - cell.column, heads.d_head
+    away, d = cell.row + experiment.query_offset - cell.column, heads.d_head
     columns = [cell.head * d + f for f in range(d)]
     if isinstance(position, TransformerXl):
         shape = (experiment.d_model, heads.n_heads * d)

@@ -185,6 +185,7 @@ def attentions(draw: st.DrawFn, has_cross_behind: bool = False) -> dict[str, Any
         "scale": draw(SCALES),
         "temperature": draw(st.sampled_from([1.0, 2.0])),
         "cap": draw(st.one_of(st.none(), st.floats(0.5, 5))),
+        "query_offset": draw(st.sampled_from([0, 0, 0, 2])),
         "masks": draw(MASK_SETS),
         "mask_placement": draw(st.sampled_from(["before_softmax", "after_softmax"])),
         "mask_bias": draw(st.sampled_from([None, None, -3.0])),

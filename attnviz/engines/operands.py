@@ -67,9 +67,12 @@ class Latent:
 
 @dataclass(frozen=True, eq=False)
 class Rotation:
-    """RoPE: the rotation of each position, the pairing, the first rotated feature, whether values rotate."""
+    """RoPE: the rotation of each query and each key, the pairing, the first rotated feature, whether values
+    rotate.
+    """
 
-    turning: Turning
+    of_queries: Turning
+    of_keys: Turning
     pairing: str
     start: int
     on_values: bool
@@ -133,6 +136,7 @@ class Readout:
 class Scoring:
     """The functions from queries and keys to weights; `stages` are the score-shaped ones, in order.
 
+    Queries are numbered from 0 in all of them; the offset of their positions is inside.
     `factor` is the scale over the temperature, None if neither is used. `relative`, `bias`, `added` and
     `drop` are functions of heads and positions. `cuts_by_number`: `added` has a −∞, so that a row may be −∞
     as a whole without a blocked cell. `masks_weights`: masks come after the normaliser. `empty_row` are the

@@ -55,8 +55,9 @@ def query_heads(engine: Engine, operands: Operands, features: Features, x: Array
     q_tf = linear(engine, query_latent(engine, operands.latent, features, x), operands.query)
     features.add("q", split_query_heads(engine.xp, q_tf, scoring.n_kv_heads, scoring.group_size))
     _add_normed(engine, features, "q", operands.query_norm)
-    if operands.rotation is not None:
-        features.add("q_rotated", _rotated(engine, features.query(), positions, operands.rotation))
+    rotation = operands.rotation
+    if rotation is not None:
+        features.add("q_rotated", _rotated(engine, features.query(), positions, rotation, "query"))
 
 
 def key_value_heads(
@@ -79,9 +80,9 @@ def key_value_heads(
         features.add("v", v)
     _add_normed(engine, features, "k", operands.key_norm)
     if rotation is not None:
-        features.add("k_rotated", _rotated(engine, features.key(), positions, rotation))
+        features.add("k_rotated", _rotated(engine, features.key(), positions, rotation, "key"))
         if rotation.on_values:
-            features.add("v_rotated", _rotated(engine, features.heads["v"], positions, rotation))
+            features.add("v_rotated", _rotated(engine, features.heads["v"], positions, rotation, "key"))
 
 
 def _add_normed(engine: Engine, features: Features, name: str, norm: Norm | None) -> None:
@@ -95,8 +96,10 @@ def _add_normed(engine: Engine, features: Features, name: str, norm: Norm | None
     features.add(f"{name}_normed", made)
 
 
-def _rotated(engine: Engine, x: Array, positions: Ints, rotation: Rotation) -> Array:
+def _rotated(engine: Engine, x: Array, positions: Ints, rotation: Rotation, of: str) -> Array:
+    """The features of queries or keys, rotated by their positions."""
+    turning = rotation.of_queries if of == "query" else rotation.of_keys
     first, end = int(positions[0]), int(positions[-1]) + 1
-    cos, sin = rotation.turning.up_to(end)
+    cos, sin = turning.up_to(end)
     turned_by = engine.asarray(cos)[first:end], engine.asarray(sin)[first:end]
     return rotate(engine.xp, x, turned_by, rotation.pairing, rotation.start)

@@ -35,7 +35,7 @@ from attnviz.model.operands.matrices import (
     vectors_array,
     vocabulary,
 )
-from attnviz.model.operands.relative import relative_of
+from attnviz.model.operands.relative import Relative, relative_of
 from attnviz.model.sites.stages import begins, scale_factor, score_stages
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import Block, FeedForward, FeedForwardRole, Norm, Transform
@@ -181,16 +181,33 @@ def _rotation(site: Site) -> operands.Rotation | None:
         return None
     rope = positions.rope_of(site)
     start = positions.rotated_features(site).start
-    return operands.Rotation(positions.turning_of(site), rope.pairing, start, rope.on_values)
+    of_queries, of_keys = (positions.turning_of(site, of) for of in ("query", "key"))
+    return operands.Rotation(of_queries, of_keys, rope.pairing, start, rope.on_values)
 
 
 # --- scores ----------------------------------------------------------------------------------------
 
 
+def _relative(site: Site) -> Relative | None:
+    """The relative part of the scores, of the distances of rows and columns."""
+    relative, offset = relative_of(site), site.query_offset
+    if relative is None or not offset:
+        return relative
+    return lambda heads, distances: relative(heads, distances + offset)
+
+
+def _bias(site: Site) -> positions.Bias | None:
+    """The bias of the scores, of rows and columns."""
+    bias, offset = positions.bias_of(site), site.query_offset
+    if bias is None or not offset:
+        return bias
+    return lambda heads, queries, keys: bias(heads, queries + offset, keys)
+
+
 def scoring_of(site: Site) -> Scoring:
     """The functions from a site's queries and keys to weights."""
     factor, is_before = scale_factor(site), site.mask_placement == "before_softmax"
-    relative, bias, added = relative_of(site), positions.bias_of(site), added_numbers(site)
+    relative, bias, added = _relative(site), _bias(site), added_numbers(site)
     is_nan = site.fully_masked_row == "nan" and site.sinks is None  # a sink takes all of it
     return Scoring(
         stages=score_stages(site),
@@ -202,7 +219,7 @@ def scoring_of(site: Site) -> Scoring:
         bias=bias,
         added=None if added is None else added.at,
         cuts_by_number=added is not None and added.cuts,
-        masks=Masks(site.masks),
+        masks=Masks(site.masks, site.query_offset),
         mask_bias=site.mask_bias,
         masks_weights=not is_before,
         empty_row=np.nan if is_nan else 0.0,

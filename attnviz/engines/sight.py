@@ -127,29 +127,29 @@ KEPT_CELLS = 1 << 22
 
 
 class Masks:
-    """The masks of an attention."""
+    """The masks of an attention whose queries stand `offset` positions behind their rows."""
 
-    def __init__(self, masks: tuple[Mask, ...]) -> None:
-        self._masks = masks
+    def __init__(self, masks: tuple[Mask, ...], offset: int = 0) -> None:
+        self._masks, self._offset = masks, offset
         self._are_causal = all(isinstance(mask, Causal) for mask in masks)
         self._latest: tuple[Ints, Ints, Sight] | None = None
 
     def blocked(self, q_positions: Ints, k_positions: Ints) -> Bools | None:
-        """Cells that the masks block together, (query, key); None without masks."""
-        return blocked_by_all(self._masks, q_positions, k_positions)
+        """Cells of some queries and keys that the masks block together, (query, key); None without masks."""
+        return blocked_by_all(self._masks, q_positions + self._offset, k_positions)
 
     def sight(self, q_positions: Ints, k_positions: Ints) -> Sight:
-        """Visible keys of the queries at some positions; both ascend."""
+        """Visible keys of some queries; both ascend, and the queries are numbered from 0."""
         latest = self._latest
         if latest is not None and latest[0] is q_positions and latest[1] is k_positions:
             return latest[2]
         n_queries, n_keys = len(q_positions), len(k_positions)
         # For a single new token, causal masks alone leave every key visible: nothing to fill.
-        if self._are_causal and k_positions[-1] <= q_positions[0]:
+        if self._are_causal and k_positions[-1] <= q_positions[0] + self._offset:
             return Sight(None, n_keys)
         is_whole = q_positions[-1] == n_queries - 1 and k_positions[-1] == n_keys - 1
         if is_whole and n_queries * n_keys <= KEPT_CELLS:
-            found = _whole(self._masks, n_queries, n_keys)
+            found = _whole(self._masks, self._offset, n_queries, n_keys)
             if not (q_positions.flags.writeable or k_positions.flags.writeable):
                 self._latest = q_positions, k_positions, found
             return found
@@ -157,6 +157,6 @@ class Masks:
 
 
 @lru_cache(maxsize=8)
-def _whole(masks: tuple[Mask, ...], n_queries: int, n_keys: int) -> Sight:
+def _whole(masks: tuple[Mask, ...], offset: int, n_queries: int, n_keys: int) -> Sight:
     """The sight of all queries on all keys. A drag changes numbers, and the masks stay."""
-    return Sight(blocked_by_all(masks, np.arange(n_queries), np.arange(n_keys)), n_keys)
+    return Sight(blocked_by_all(masks, np.arange(n_queries) + offset, np.arange(n_keys)), n_keys)

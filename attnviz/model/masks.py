@@ -189,9 +189,9 @@ def blocked_by(mask: Mask, q_positions: Ints, k_positions: Ints) -> Bools:
     return FAMILY_OF[type(mask)].blocked(mask, q_positions, k_positions)
 
 
-def blocked(site: Site, q_positions: Ints, k_positions: Ints) -> Bools | None:
-    """Cells that all masks together block, (query, key); None without a mask."""
-    return blocked_by_all(site.masks, q_positions, k_positions)
+def blocked(site: Site, queries: Ints, keys: Ints) -> Bools | None:
+    """Cells of these rows and columns that all masks together block, (query, key); None without a mask."""
+    return blocked_by_all(site.masks, queries + site.query_offset, keys)
 
 
 def blocked_by_all(masks: tuple[Mask, ...], q_positions: Ints, k_positions: Ints) -> Bools | None:
@@ -214,8 +214,8 @@ def visible_pairs(site: Site) -> int:
     rows = max(1, _CELLS_AT_ONCE // n_keys)
     count = 0
     for start in range(0, n_queries, rows):
-        q_positions = np.arange(start, min(start + rows, n_queries))
-        hidden = blocked(site, q_positions, np.arange(n_keys))
+        queries = np.arange(start, min(start + rows, n_queries))
+        hidden = blocked(site, queries, np.arange(n_keys))
         assert hidden is not None
         count += hidden.size - int(np.count_nonzero(hidden))
     return count
@@ -232,8 +232,11 @@ def looks_ahead(masks: tuple[Mask, ...]) -> bool:
 
 
 def why_blocked(site: Site, query: int, key: int) -> tuple[str, ...]:
-    """Why a cell is blocked, one sentence for each mask that blocks it; empty if it is visible."""
-    sentences = (_why(mask, query, key) for mask in site.masks)
+    """Why a cell is blocked, one sentence for each mask that blocks it; empty if it is visible.
+
+    The sentences name positions: `query` is the row of the cell.
+    """
+    sentences = (_why(mask, query + site.query_offset, key) for mask in site.masks)
     return tuple(sentence for sentence in sentences if sentence)
 
 

@@ -172,7 +172,7 @@ def n_rotated(site: Site) -> int:
 def sequence_length(site: Site) -> int:
     """The last position of queries and keys, plus one: the length that RoPE's scalings read."""
     start = getattr(site.position, "start", 0)
-    return start + max(site.n_queries, site.n_keys)
+    return start + max(site.query_offset + site.n_queries, site.n_keys)
 
 
 def rotation(site: Site) -> Rotation:
@@ -216,11 +216,19 @@ def _turning_of(frequencies: bytes, start: int, length: float, pairing: str) -> 
     return Turning(np.frombuffer(frequencies), start, length, pairing)
 
 
+def turning_of(site: Site, of: Literal["query", "key"]) -> Turning:
+    """The rotations of the queries or keys of a site with RoPE; layers with equal rotations share them."""
+    return _turnings(site)[of == "key"]
+
+
 @WeakMemo
-def turning_of(site: Site) -> Turning:
-    """The rotations of a site with RoPE; layers with equal rotations share them."""
-    rope = rope_of(site)
-    return _turning_of(pair_frequencies(site).tobytes(), rope.start, magnitude(rope), rope.pairing)
+def _turnings(site: Site) -> tuple[Turning, Turning]:
+    rope, frequencies = rope_of(site), pair_frequencies(site).tobytes()
+    of_queries, of_keys = (
+        _turning_of(frequencies, rope.start + offset, magnitude(rope), rope.pairing)
+        for offset in (site.query_offset, 0)
+    )
+    return of_queries, of_keys
 
 
 def magnitude(rope: Rope) -> float:
@@ -303,7 +311,7 @@ def at_length(site: Site, tokens: int) -> Position:
     """The position at `tokens` tokens, if its frequencies depend on their number."""
     position: Any = site.position
     length = sequence_length(site)
-    longer = max(length, length + tokens - max(site.n_queries, site.n_keys))
+    longer = max(length, length + tokens - max(site.query_offset + site.n_queries, site.n_keys))
     found: Position = row_of(position).at_length(position, longer) if longer != length else position
     return found
 

@@ -18,7 +18,7 @@ def t5_buckets(position: T5Buckets, asked: Asked) -> None:
     two_ways = (f"bucket = bucket + np.where(ahead > 0, {each}, 0){note(LATER)}",)
     asked.define(
         "bucket",
-        f"ahead = np.arange({asked.site.n_keys}) - np.arange({asked.site.n_queries})[:, None]",
+        f"ahead = np.arange({asked.site.n_keys}) - {_queries(asked)}[:, None]",
         "distance = " + ("np.abs(ahead)" if position.bidirectional else "np.maximum(-ahead, 0)"),
         f"ratio = np.maximum(distance, {exact}).astype(np.float32) / np.float32({exact}){note(SINGLE)}",
         f"wide = {exact} + (np.log(ratio) / {log} * np.float32({each - exact})).astype(int)",
@@ -34,8 +34,7 @@ def deberta_buckets(position: Deberta, asked: Asked) -> None:
     log = f"np.float32(math.log(np.float32({position.max_distance - 1} / {middle})))"
     asked.define(
         "bucket",
-        f"distance = np.arange({asked.site.n_queries})[:, None] - np.arange({asked.site.n_keys})"
-        f"{note(DISTANCE)}",
+        f"distance = {_queries(asked)}[:, None] - np.arange({asked.site.n_keys}){note(DISTANCE)}",
         f"ratio = np.maximum(np.abs(distance), {middle}).astype(np.float32) / np.float32({middle})"
         f"{note(SINGLE)}",
         f"wide = {middle} + np.ceil(np.log(ratio) / {log} * np.float32({middle - 1})).astype(int)",
@@ -43,6 +42,12 @@ def deberta_buckets(position: Deberta, asked: Asked) -> None:
         f"bucket = np.clip(bucket + {span}, 0, {2 * span - 1})",
         *_converted(asked),
     )
+
+
+def _queries(asked: Asked) -> str:
+    """Positions of the queries."""
+    first, count = asked.site.query_offset, asked.site.n_queries
+    return f"np.arange({first}, {first + count})" if first else f"np.arange({count})"
 
 
 def _converted(asked: Asked) -> Lines:

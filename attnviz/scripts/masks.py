@@ -111,7 +111,14 @@ def blocked(mask: Mask, asked: Asked) -> str:
 def grid(asked: Asked) -> None:
     """Define i and j, the positions of the query and of the key of each cell."""
     cells = asked.library.grid(asked.site.n_queries, asked.site.n_keys)
-    asked.define("i, j", f"i, j = {cells}{note(N_('position of the query, of the key'))}")
+    offset = asked.site.query_offset
+    behind = (f"i = i + {offset}{note(N_('queries begin behind keys'))}",) if offset else ()
+    asked.define("i, j", f"i, j = {cells}{note(N_('position of the query, of the key'))}", *behind)
+
+
+def row_of_query(asked: Asked) -> str:
+    """The row of each cell, from the position of its query."""
+    return f"i - {asked.site.query_offset}" if asked.site.query_offset else "i"
 
 
 def define_blocked(asked: Asked) -> str:

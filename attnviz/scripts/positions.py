@@ -20,7 +20,7 @@ from attnviz.model.spec.positions import (
 )
 from attnviz.scripts.buckets import deberta_buckets, t5_buckets
 from attnviz.scripts.code import Asked, Code, note
-from attnviz.scripts.masks import grid
+from attnviz.scripts.masks import grid, row_of_query
 from attnviz.scripts.rotation import rotated
 from attnviz.scripts.sources import given
 
@@ -109,14 +109,14 @@ def keys_of_heads(asked: Asked, key: str) -> str:
 def _transformer_xl(position: Any, asked: Asked) -> Code:
     scores, q, k = asked.reads
     site, heads, xp = asked.site, asked.site.heads, asked.xp
-    reach, width = max(site.n_queries, site.n_keys) - 1, heads.n_heads * heads.d_head
+    reach, width = max(site.query_offset + site.n_queries, site.n_keys) - 1, heads.n_heads * heads.d_head
     grid(asked)
     _waves(asked, f"{xp}.arange({-reach}, {reach + 1})", position.base, "R")
     given(asked, "W_R", position.weights, (site.d_model, width))
     given(asked, "u", position.u, (heads.n_heads, heads.d_head))
     given(asked, "v_R", position.v, (heads.n_heads, heads.d_head))
     r = asked.library.split_heads("(R @ W_R)", 2 * reach + 1, heads.n_heads, heads.d_head)
-    row = f"[:, i, i - j + {reach}]"
+    row = f"[:, {row_of_query(asked)}, i - j + {reach}]"
     return asked.done(
         f"r = {r}{note(N_('(head, distance, feature)'))}",
         f"relative = {scores} + ({q} @ r.mT){row}",
@@ -136,7 +136,7 @@ def _deberta(position: Any, asked: Asked) -> Code:
         asked.library.split_heads(name, rows, heads.n_heads, heads.d_head) for name in ("K_rel", "Q_rel")
     ]
     return asked.done(
-        f"relative = {scores} + ({q} @ {by_head[0]}.mT)[:, i, bucket]",
+        f"relative = {scores} + ({q} @ {by_head[0]}.mT)[:, {row_of_query(asked)}, bucket]",
         f"relative = relative + ({keys_of_heads(asked, k)} @ {by_head[1]}.mT)[:, j, bucket]",
     )
 

@@ -27,11 +27,11 @@ def _frequency(asked: Asked) -> None:
     asked.define("frequency", *lines)
 
 
-def _angle(asked: Asked, n_tokens: int) -> None:
-    """Define cos and sin of the angles of the first tokens, (token, pair)."""
+def _angle(asked: Asked, n_tokens: int, first: int) -> None:
+    """Define cos and sin of the angles of some tokens, (token, pair)."""
     rope = rope_of(asked.site)
-    positions = f"{asked.xp}.arange({n_tokens})[:, None]"
-    positions = f"({positions} + {rope.start})" if rope.start else positions
+    start, positions = rope.start + first, f"{asked.xp}.arange({n_tokens})[:, None]"
+    positions = f"({positions} + {start})" if start else positions
     scale = magnitude(rope)
     times = f"{scale!r} * " if scale != 1.0 else ""
     behind = note(MAGNITUDE) if times else ""
@@ -47,7 +47,8 @@ def rotated(asked: Asked) -> Code:
     (read,) = asked.reads
     is_query = STAGE_BY_ID[asked.stage].axes[0] == "head"
     _frequency(asked)
-    _angle(asked, asked.site.n_queries if is_query else asked.site.n_keys)
+    site = asked.site
+    _angle(asked, *((site.n_queries, site.query_offset) if is_query else (site.n_keys, 0)))
     first, second = _halves(asked)
     return asked.done(
         f"a, b = {read}[{first}], {read}[{second}]",

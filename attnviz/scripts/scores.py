@@ -8,7 +8,7 @@ import numpy as np
 
 from attnviz.core.dropout import PLACES
 from attnviz.i18n import N_
-from attnviz.model.masks import blocked_by_all
+from attnviz.model.masks import blocked as blocked_cells
 from attnviz.model.memo import WeakMemo
 from attnviz.model.operands.dropout import dropout_of
 from attnviz.model.spec.site import Site
@@ -151,7 +151,7 @@ def has_empty_rows(site: Site) -> bool:
     if site.additive_mask is not None:
         hidden = hidden | np.isneginf(site.additive_mask.fitted(site.heads.n_heads, *hidden.shape[1:]))
     if site.masks and site.mask_placement == "before_softmax" and site.mask_bias is None:
-        blocked = blocked_by_all(site.masks, np.arange(site.n_queries), np.arange(site.n_keys))
+        blocked = blocked_cells(site, np.arange(site.n_queries), np.arange(site.n_keys))
         hidden = hidden if blocked is None else hidden | blocked
     return bool(hidden.all(axis=2).any())
 

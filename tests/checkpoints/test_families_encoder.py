@@ -147,6 +147,7 @@ MODERN = {
     "cls_token_id": 1,
     "sep_token_id": 2,
 }
+XLNET = {"vocab_size": 13, "d_model": 24, "n_layer": 3, "n_head": 4, "d_inner": 40, "layer_norm_eps": 1e-3}
 T5 = {
     "vocab_size": 13,
     "d_model": 24,
@@ -247,6 +248,16 @@ CASES: dict[str, Case] = {
             "type_vocab_size": 1,
         },
     ),
+}
+
+CASES |= {
+    "xlnet": (transformers.XLNetLMHeadModel, transformers.XLNetConfig, XLNET),
+    "xlnet, causal and untied": (
+        transformers.XLNetLMHeadModel,
+        transformers.XLNetConfig,
+        {**XLNET, "attn_type": "uni", "tie_word_embeddings": False, "ff_activation": "relu"},
+    ),
+    "xlnet without a head": (transformers.XLNetModel, transformers.XLNetConfig, XLNET),
 }
 
 T5_CASES: dict[str, Case] = {

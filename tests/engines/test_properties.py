@@ -158,7 +158,13 @@ def test_a_cap_bounds_the_scores(experiment: Experiment, cap: float) -> None:
 @st.composite
 def permuted(draw: st.DrawFn) -> tuple[Experiment, Experiment, list[int]]:
     """A self-attention without positions, the same with its tokens in another order, and that order."""
-    plain = {"position": NoPosition(), "dropout": NO_DROPOUT, "masks": (), "additive_mask": None}
+    plain = {
+        "position": NoPosition(),
+        "dropout": NO_DROPOUT,
+        "masks": (),
+        "additive_mask": None,
+        "query_offset": 0,
+    }
     one = draw(experiments(memory=None, readout="none", **plain))
     order = draw(st.permutations(range(one.n_queries)))
     to = {old: new for new, old in enumerate(order)}
@@ -200,7 +206,10 @@ def test_a_causal_mask_alone_leaks_order(n: int, seed: int) -> None:
     assert np.abs(outputs[1][::-1] - outputs[0]).max() > 1e-3
 
 
-@given(experiments(mask_bias=None, memory=None, mask_placement="before_softmax", readout="none"), st.data())
+@given(
+    experiments(mask_bias=None, memory=None, mask_placement="before_softmax", readout="none", query_offset=0),
+    st.data(),
+)
 def test_with_a_causal_mask_the_past_does_not_know_the_future(
     experiment: Experiment, data: st.DataObject
 ) -> None:
@@ -371,7 +380,7 @@ def test_blocks_change_no_value(experiment: Experiment, block_cells: int) -> Non
         np.testing.assert_allclose(small[stage], large[stage], err_msg=stage, **TIGHT)
 
 
-@given(experiments())
+@given(st.sampled_from([None, -3.0]).flatmap(lambda bias: experiments(mask_bias=bias)))
 def test_float32_is_near_float64(experiment: Experiment) -> None:
     fine, coarse = traced(experiment), run(NumpyEngine("float32"), experiment)
     assert coarse.only.stages == fine.only.stages

@@ -217,7 +217,9 @@ def pointwise(experiment: Site, cell: Cell, read: Reader) -> float:
     if cell.stage == "biased" and isinstance(experiment.position, T5Buckets):
         t5 = experiment.position
         shape = (t5.n_buckets, experiment.heads.n_heads)
-        return value + entry(t5.table, shape, bucket(t5, cell.column - cell.row), cell.head)
+        return value + entry(
+            t5.table, shape, bucket(t5, cell.column - cell.row - experiment.query_offset), cell.head
+        )
     if cell.stage == "biased":
         assert isinstance(experiment.position, Alibi)
         n, slopes = experiment.heads.n_heads, experiment.position.slopes
@@ -225,7 +227,7 @@ def pointwise(experiment: Site, cell: Cell, read: Reader) -> float:
             power = 2 ** (n.bit_length() - 1)
             slopes = tuple(2 ** (-8 * (h + 1) / power) for h in range(power))
             slopes += tuple(2 ** (-4 * (2 * h + 1) / power) for h in range(n - power))
-        return value - slopes[cell.head] * abs(cell.row - cell.column)
+        return value - slopes[cell.head] * abs(cell.row + experiment.query_offset - cell.column)
     if cell.stage == "added":
         return value + number_of_mask(experiment, cell)
     if cell.stage == "masked":
@@ -300,7 +302,7 @@ def alone(experiment: Site, cell: Cell, read: Reader) -> float:
 
 
 def is_blocked(experiment: Site, query: int, key: int) -> bool:
-    return blocks_cell(experiment.masks, query, key)
+    return blocks_cell(experiment.masks, query + experiment.query_offset, key)
 
 
 def is_kept(experiment: Site, cell: Cell) -> float:

@@ -29,7 +29,6 @@ REFUSED: tuple[Refused, ...] = (
     Refused(("mamba", "mamba2", "rwkv", "jamba"), _STATE, "llama"),
     Refused(("gemma3",), _PIXELS, "gemma3_text"),
     Refused(("wav2vec2",), _SOUND, "whisper"),
-    Refused(("xlnet",), N_("two-stream attention"), "bert"),
     Refused(("diffllama",), N_("a difference of two attentions"), "llama"),
 )
 

@@ -40,6 +40,7 @@ from attnviz.checkpoints.families.starcoder2 import STARCODER2
 from attnviz.checkpoints.families.t5 import T5, T5_ENCODER
 from attnviz.checkpoints.families.vit import VIT
 from attnviz.checkpoints.families.whisper import WHISPER
+from attnviz.checkpoints.families.xlnet import XLNET
 
 FAMILIES: tuple[Family, ...] = (
     GPT2,
@@ -90,6 +91,7 @@ FAMILIES: tuple[Family, ...] = (
     SIGLIP_VISION,
     WHISPER,
     DEBERTA_V2,
+    XLNET,
     T5_ENCODER,
     T5,
     BART,

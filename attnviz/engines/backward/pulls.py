@@ -171,7 +171,8 @@ def _rotated(site: SiteGradients, stage: str, g: Array) -> None:
     rotation = site.operands.rotation
     assert rotation is not None
     n_tokens = g.shape[-2]
-    cos, sin = (site.engine.asarray(table)[:n_tokens] for table in rotation.turning.up_to(n_tokens))
+    turning = rotation.of_queries if stage == "q_rotated" else rotation.of_keys
+    cos, sin = (site.engine.asarray(table)[:n_tokens] for table in turning.up_to(n_tokens))
     site.add(before, rotate(site.engine.xp, g, (cos, -sin), rotation.pairing, rotation.start))
 
 

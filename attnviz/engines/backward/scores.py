@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from attnviz.core.dims import Array
 from attnviz.core.normalise import softmax_with_sinks_
@@ -20,6 +21,8 @@ from attnviz.model.normalisers import n_visible
 from attnviz.model.operands.additive import pull_added as pull_numbers
 from attnviz.model.operands.relative import pull_relative as pull_tables
 from attnviz.model.positions import row_of
+
+Ints = NDArray[np.int64]
 
 KEYS_AT_ONCE = 128
 """Keys of a product over the queries that see them: fewer are closer to what each of them needs."""
@@ -145,8 +148,14 @@ def pull_biased(site: SiteGradients, stage: str, g: Cells) -> None:
     site.add(before, g)
     pull = row_of(site.run.site.position).pull_bias
     if pull is not None:
-        name, found = pull(site.run.site, site.by_heads(g.part()), *site.run.made.scores.positions)
+        name, found = pull(site.run.site, site.by_heads(g.part()), *_positions(site))
         site.add_parameter(f"position.{name}", site.engine.asarray(found))
+
+
+def _positions(site: SiteGradients) -> tuple[Ints, Ints]:
+    """Positions of the queries and of the keys."""
+    queries, keys = site.run.made.scores.positions
+    return queries + site.run.site.query_offset, keys
 
 
 def pull_added(site: SiteGradients, stage: str, g: Cells) -> None:
@@ -180,7 +189,7 @@ def pull_relative(site: SiteGradients, stage: str, g: Cells) -> None:
     site.add(before, g)
     q, k = site.value(query), site.value(key)
     cells, queries, keys = (site.by_heads(array) for array in (g.part(), q, k))
-    positions = site.run.made.scores.positions
+    positions = _positions(site)
     by_q, by_k, tables = pull_tables(site.run.site, cells, queries, keys, *positions)
     site.add(query, site.engine.asarray(by_q.reshape(q.shape)))
     site.add(key, site.engine.asarray(by_k))

@@ -28,7 +28,8 @@ def causal_experiment(experiment: Experiment) -> Experiment:
 
     The self-attention of every layer gets a causal mask where its masks may let a query see a later key, and
     masks before the softmax: after it, a row would be divided by a sum over keys that do not exist yet. For
-    the same reason blocked scores are -inf: a finite bias leaves later keys a weight. Encoders and attentions
+    the same reason blocked scores are -inf: a finite bias leaves later keys a weight. Their queries begin at
+    the first key. Encoders and attentions
     to the memory keep their masks as they are, since the whole memory exists from the start. For frequencies
     that depend on the length see `at_length`. Raises `FieldError` for a classifier.
     """
@@ -49,6 +50,7 @@ CHANGES: dict[str, Message] = {
     "masks": Message("Decoding adds a causal mask: in the document a query attends to later keys."),
     "mask_placement": Message("Decoding masks before the softmax: later keys do not exist yet."),
     "mask_bias": Message("Decoding blocks with −∞: later keys do not exist yet and get no weight."),
+    "query_offset": Message("Decoding begins queries at the first key: it has the keys of no past."),
     "readout": Message(
         "The document has no read-out: decoding reads logits out as similarities to the token vectors, o · e."
     ),
@@ -64,7 +66,7 @@ def causal_changes(given: Experiment, causal: Experiment) -> frozenset[str]:
     pairs = [(record_at(given, place), record_at(causal, place)) for place in _causal_places(given)]
     found = {
         field
-        for field in ("masks", "mask_placement", "mask_bias")
+        for field in ("masks", "mask_placement", "mask_bias", "query_offset")
         if any(getattr(before, field) != getattr(after, field) for before, after in pairs)
     }
     if not any(before.masks for before, _after in pairs):
@@ -151,7 +153,7 @@ def _causal_places(experiment: Experiment) -> tuple[Place, ...]:
 
 def _causal(attention: Attention) -> dict[str, Any]:
     """Changes of one attention that make it causal."""
-    changes: dict[str, Any] = {"mask_placement": "before_softmax", "mask_bias": None}
+    changes: dict[str, Any] = {"mask_placement": "before_softmax", "mask_bias": None, "query_offset": 0}
     if looks_ahead(attention.masks):
         changes["masks"] = (*attention.masks, Causal())
     return {field: value for field, value in changes.items() if getattr(attention, field) != value}

@@ -42,7 +42,8 @@ def draw_dials(subject: Subject, style: Style) -> Drawing:
     site, pair = subject.shown_site, subject.pair
     rope: Any = site.experiment.position
     frequencies = pair_frequencies(site.experiment)[:MOST_DIALS]
-    positions = np.array([pair.query, pair.key]) + rope.start
+    first = rope.start + site.experiment.query_offset
+    positions = np.array([first + pair.query, rope.start + pair.key])
     angles = rope_angles(positions, frequencies)
     columns = min(len(frequencies), NATURAL_COLUMNS)
     if style.room is not None:
@@ -68,7 +69,10 @@ def draw_dials(subject: Subject, style: Style) -> Drawing:
     words = (site.experiment.tokens[pair.query], site.experiment.key_tokens[pair.key])
     query, key = (elide(visible(word), 16) for word in words)
     says = _("q of “{query}” at {m}, k of “{key}” at {n}").format(
-        query=query, m=pair.query + rope.start, key=key, n=pair.key + rope.start
+        query=query,
+        m=first + pair.query,
+        key=key,
+        n=pair.key + rope.start,
     )
     scores = pair_scores(site, pair)
     if scores is not None:

@@ -15,6 +15,7 @@ from attnviz.figures.subject import Subject
 from attnviz.i18n import _
 from attnviz.model.explain.position_curves import CURVE_ROWS, curves, distances
 from attnviz.model.explain.position_curves import Curve as Encoding
+from attnviz.model.explain.score_pair import distance_of
 
 LONGEST = 14
 
@@ -23,7 +24,7 @@ def draw_positions(subject: Subject, style: Style) -> Drawing:
     """All encodings over the distance; the present one is strong, the pair in focus a point on it."""
     site, pair = subject.shown_site, subject.pair
     away, found = distances(site.experiment), curves(site, pair)
-    at = min(max(pair.key - pair.query, int(away[0])), int(away[-1]))
+    at = min(max(distance_of(site.experiment, pair), int(away[0])), int(away[-1]))
     point = next((float(one.values[at - away[0]]) for one in found if one.is_present), None)
     chart = Chart(
         tuple(_curve(one, index, away.astype(np.float64), style.shades) for index, one in enumerate(found)),

@@ -432,9 +432,9 @@ def set_padding(site: Site, position: int, is_padding: bool) -> Site:
 
 
 def paint(site: Site, query: int, key: int, is_blocked: bool) -> Site:
-    """Block one (query, key) cell, or unblock it."""
-    old = mask_of(site, Painted)
-    cells = set(old.cells if old else ()) - {(query, key)} | ({(query, key)} if is_blocked else set())
+    """Block one (query, key) cell of the map, or unblock it."""
+    old, cell = mask_of(site, Painted), (query + site.query_offset, key)
+    cells = set(old.cells if old else ()) - {cell} | ({cell} if is_blocked else set())
     if not cells:
         return remove_mask(site, Painted)
     return set_mask(site, Painted(tuple(sorted(cells))))

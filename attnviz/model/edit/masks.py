@@ -57,7 +57,7 @@ def take_mask(site: Site, kind: type) -> Site:
 
 def fitting_mask(mask: OneMask, site: Site) -> OneMask:
     """`mask` without positions past the ends of this site, or a default one if none is left."""
-    kept = mask.within(site.n_queries, site.n_keys)
+    kept = mask.within(site.query_offset + site.n_queries, site.n_keys)
     return FAMILY_OF[type(mask)].fresh(site) if kept is None else kept
 
 

@@ -84,7 +84,7 @@ class Curve:
 
 def distances(site: Site) -> Ints:
     """Key position minus query position, from one end of the sequence to the other, within bounds."""
-    longest = max(site.n_queries, site.n_keys) - 1
+    longest = max(site.query_offset + site.n_queries, site.n_keys) - 1
     reach = min(max(longest, NEAREST), FARTHEST)
     return np.arange(-reach, reach + 1)
 
@@ -201,7 +201,7 @@ def _moved(candidate: Site, pair: Pair, vectors: tuple[Floats, Floats], away: In
     Positions before the first one, and past the end of a learned table, do not exist.
     """
     position = candidate.position
-    at = pair.query + away
+    at = pair.query + candidate.query_offset + away
     exists = (at >= 0) & (at < last_token(position))
     q_vector, k_vector = vectors
     rows = added_rows(candidate, np.append(at[exists], pair.query))

@@ -8,6 +8,7 @@ import numpy as np
 
 from attnviz.model.provenance import kv_head, tokens_of
 from attnviz.model.spec.document import Document
+from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace
@@ -40,6 +41,11 @@ def pair_in_focus(document: Document, hover: Cell | None) -> Pair:
             head = cell.head if is_query_head else cell.head * experiment.heads.group_size
     last_head = experiment.heads.n_heads - 1
     return Pair(min(head, last_head), min(query, experiment.n_queries - 1), min(key, experiment.n_keys - 1))
+
+
+def distance_of(site: Site, pair: Pair) -> int:
+    """Key position minus query position."""
+    return pair.key - pair.query - site.query_offset
 
 
 def pair_scores(site: SiteTrace, pair: Pair) -> tuple[float, float] | None:

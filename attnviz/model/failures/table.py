@@ -95,7 +95,7 @@ def _without_sink(experiment: Experiment, site: str) -> Experiment | None:
 
 def _first_key_hidden(site: Site) -> Site:
     painted = mask_of(site, Painted) or Painted(())
-    later = tuple((query, 0) for query in range(1, site.n_queries))
+    later = tuple((query + site.query_offset, 0) for query in range(1, site.n_queries))
     cells = tuple(sorted({*painted.cells, *later}))
     others = tuple(mask for mask in site.masks if type(mask) is not Painted)
     masks = (*others, Painted(cells))

@@ -8,6 +8,7 @@ from typing import Annotated
 from attnviz.errors import Message, must_be
 from attnviz.i18n import N_
 from attnviz.model.spec.block import Block
+from attnviz.model.spec.bounds import Index
 from attnviz.model.spec.field import Field
 from attnviz.model.spec.latent import Latent, check_beside
 from attnviz.model.spec.parts import (
@@ -44,6 +45,8 @@ class Attention(Value, frozen=True, kw_only=True):
         latent: None, or the small vector of each token from which keys and values are projected instead of z.
         qk_norm: None, or rms, layer or l2 of each head's q and k, before any rotation; see `QK_NORMS`.
         position: None, sinusoidal, learned, RoPE, ALiBi, T5, Transformer-XL or DeBERTa; see `POSITIONS`.
+        query_offset: Query i stands at position `query_offset` + i, for masks, rotations and biases; key j at
+            j. Over a memory of m tokens whose last n are the queries it is m − n (chunked prefill).
         scale: Scores times 1/sqrt(features of a query), 1, or a number.
         temperature: Scores are divided by it; above 0.
         cap: None, or c > 0 for c · tanh(s / c).
@@ -79,6 +82,9 @@ class Attention(Value, frozen=True, kw_only=True):
     position: Annotated[Position, Field(N_("Position"), N_("Encoding of the positions of the tokens"))] = (
         NoPosition()
     )
+    query_offset: Annotated[
+        Index, Field(N_("Query offset"), N_("Query i stands at position offset + i; keys begin at 0"))
+    ] = 0
     scale: Annotated[Scale, Field(N_("Scale 1/√d"), N_("Factor of the scores"))] = SqrtDHead()
     temperature: Annotated[
         float,

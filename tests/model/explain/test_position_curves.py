@@ -59,7 +59,7 @@ def test_the_present_curve_passes_through_every_pair_of_the_trace(name: str, at:
         for query in range(experiment.n_queries):
             for key in range(experiment.n_keys):
                 pair = Pair(head, query, key)
-                value = own(curves(site, pair)).values[away.index(key - query)]
+                value = own(curves(site, pair)).values[away.index(key - query - experiment.query_offset)]
                 assert value == pytest.approx(final_score(site, pair), rel=1e-9, abs=1e-11)
 
 

@@ -60,7 +60,7 @@ class ArchitecturePanel(Panel):
         self._scroll = clear_scroll(self.canvas, sideways=True)
         self._scroll.setObjectName("architecture_scroll")
         self._scroll.viewport().installEventFilter(self)
-        self._counted: dict[tuple[tuple[Mask, ...], int, int], Pairs] = {}
+        self._counted: dict[tuple[tuple[Mask, ...], int, int, int], Pairs] = {}
         # Where a map stands is known once the scroll area has been laid out, which Qt does later.
         self._laid_out = QTimer(self)
         self._laid_out.setSingleShot(True)
@@ -152,7 +152,7 @@ class ArchitecturePanel(Panel):
 
     def _pairs(self, site: Site) -> Pairs:
         """Counted once for all layers that have the same masks."""
-        key = (site.masks, site.n_queries, site.n_keys)
+        key = (site.masks, site.query_offset, site.n_queries, site.n_keys)
         if key not in self._counted:
             self._counted = {**dict(list(self._counted.items())[-63:]), key: pairs_of(site)}
         return self._counted[key]

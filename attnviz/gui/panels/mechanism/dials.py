@@ -114,7 +114,7 @@ class RopeDials(QWidget):
             return
         pair = pair_in_focus(self._store.document, self._store.hovered)
         frequencies = pair_frequencies(experiment)
-        positions = np.array([pair.query, pair.key]) + rope.start
+        positions = np.array([pair.query + experiment.query_offset, pair.key]) + rope.start
         query, key = rope_angles(positions, frequencies)
         first = int(self._first.value())
         for index, dial in enumerate(self._dials, first):
@@ -169,7 +169,8 @@ class RopeDials(QWidget):
         query = elide(visible(site.tokens[pair.query]), 16)
         key = elide(visible(site.key_tokens[pair.key]), 16)
         sentence = _("q of “{query}” at {m}, k of “{key}” at {n}")
-        self._pair.setText(sentence.format(query=query, m=pair.query + start, key=key, n=pair.key + start))
+        at = pair.query + site.query_offset + start
+        self._pair.setText(sentence.format(query=query, m=at, key=key, n=pair.key + start))
 
     def _on_turned(self, pair: int, multiplier: float) -> None:
         self._store.edit_attention(set_multiplier, pair, multiplier)

@@ -52,6 +52,8 @@ def _has_table(site: Site) -> bool:
     return hasattr(site.position, "table")
 
 
+OFFSET: FormField[Site] = row("query_offset")
+
 FIELDS: tuple[FormField[Site], ...] = (
     row("position.base"),
     row("position.start"),
@@ -125,6 +127,7 @@ class PositionSection(Section):
         self.add_form((*TABLE_FIELDS[:-2], self._table_choice(), *TABLE_FIELDS[-2:], *RELATIVE_FIELDS))
         self.slopes = AlibiSlopes(self.store)
         self.body.addWidget(self.slopes)
+        self.add_form((OFFSET,))
         self.store.rejected.connect(self._on_rejected)
 
     def present(self, document: Document) -> str:

@@ -75,7 +75,7 @@ class MaskTile(Control):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._shown: tuple[tuple[Mask, ...], int, int] | None = None
+        self._shown: tuple[tuple[Mask, ...], int, int, int] | None = None
         self._rows, self._columns = sampled(1), sampled(1)
         self.blocked_cells: Bools = np.zeros((1, 1), dtype=np.bool_)
         self._cell: Cell | None = None
@@ -85,7 +85,7 @@ class MaskTile(Control):
 
     def set_experiment(self, site: Site) -> None:
         """Show the visible keys of each query of the site."""
-        shown = (site.masks, site.n_queries, site.n_keys)
+        shown = (site.masks, site.query_offset, site.n_queries, site.n_keys)
         if shown == self._shown:  # a drag of a number asks at every frame
             return
         self._shown = shown

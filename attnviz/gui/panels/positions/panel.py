@@ -18,7 +18,7 @@ from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
 from attnviz.model.explain.position_curves import Curve, curves, distances, kind_of, wave
-from attnviz.model.explain.score_pair import Pair, pair_in_focus
+from attnviz.model.explain.score_pair import Pair, distance_of, pair_in_focus
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import Cell
 from attnviz.model.trace import SiteTrace, Trace
@@ -109,11 +109,11 @@ class PositionsPanel(Panel):
 
     def _distance(self, site: SiteTrace, pair: Pair) -> int:
         away = distances(site.experiment)
-        return int(min(max(pair.key - pair.query, away[0]), away[-1]))
+        return int(min(max(distance_of(site.experiment, pair), away[0]), away[-1]))
 
     def _sentence(self, site: SiteTrace, pair: Pair, found: tuple[Curve, ...]) -> str:
         experiment = site.experiment
-        at = pair.key - pair.query
+        at = distance_of(experiment, pair)
         away = distances(experiment)
         inside = away[0] <= at <= away[-1]
         values = [float(c.values[at - away[0]]) for c in found if c.is_present and inside]

@@ -326,7 +326,8 @@ class StageViewPanel(Panel):
             return
         if start:
             painted = mask_of(experiment, Painted)
-            self._stroke_blocks = painted is None or (row, column) not in painted.cells
+            cell = row + experiment.query_offset, column
+            self._stroke_blocks = painted is None or cell not in painted.cells
             self.store.begin_gesture()
         self.store.edit_attention(edits.paint, row, column, self._stroke_blocks)
 

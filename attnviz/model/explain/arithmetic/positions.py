@@ -104,10 +104,11 @@ def rotated_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     place = pair[0] - turned.start
     number = place // 2 if rope.pairing == "interleaved" else place
     frequency = float(pair_frequencies(experiment)[number])
-    angle = (cell.row + rope.start) * frequency
+    at = cell.row + (experiment.query_offset if cell.stage == "q_rotated" else 0)
+    angle = (at + rope.start) * frequency
     return (
         _turned(reading, cell, (source, pair), angle),
-        _angle_line(cell.row, rope.start, angle, frequency),
+        _angle_line(at, rope.start, angle, frequency),
         *frequency_lines(rotation(experiment), number, frequency),
     )
 
@@ -164,28 +165,34 @@ def biased_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     return BIAS_LINES[type(reading.experiment.position)](reading, cell)
 
 
+def _query(reading: Reading, cell: Cell) -> int:
+    """Position of the query of a score."""
+    return cell.row + reading.experiment.query_offset
+
+
 def _slope_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     score = reading.term(below(reading, cell))
-    name = _("slope of head {head}").format(head=cell.head + 1)
+    name, query = _("slope of head {head}").format(head=cell.head + 1), _query(reading, cell)
     slope = constant(slopes_of(reading.experiment)[cell.head], name)
     steps = (
         words(_("s − slope · |i − j|")),
-        (score, Text(" − "), *guarded(slope), Text(f" × |{cell.row} − {cell.column}|")),
+        (score, Text(" − "), *guarded(slope), Text(f" × |{query} − {cell.column}|")),
     )
-    result = score.value - slope.value * abs(cell.row - cell.column)
+    result = score.value - slope.value * abs(query - cell.column)
     return (Line((reading.link(cell),), steps, reading.number(cell), result),)
 
 
 def _bucket_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     position: Any = reading.experiment.position
     score = reading.term(below(reading, cell))
-    bucket = int(buckets(position, np.array([cell.row]), np.array([cell.column]))[0, 0])
+    query = _query(reading, cell)
+    bucket = int(buckets(position, np.array([query]), np.array([cell.column]))[0, 0])
     table = bucket_table(position, reading.experiment.heads.n_heads)
     name = _("bucket {bucket} of head {head}").format(bucket=bucket, head=cell.head + 1)
     added = constant(table[bucket, cell.head], name)
     steps = (words(f"s + b[{bucket}, {cell.head}]"), (score, Text(" + "), *guarded(added)))
     says = _("distance j − i = {distance} falls into bucket {bucket} of {n}")
-    note = words(says.format(distance=cell.column - cell.row, bucket=bucket, n=position.n_buckets))
+    note = words(says.format(distance=cell.column - query, bucket=bucket, n=position.n_buckets))
     result = score.value + added.value
     return (Line((reading.link(cell),), steps, reading.number(cell), result, (note,)),)
 

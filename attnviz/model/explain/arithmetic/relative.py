@@ -32,7 +32,7 @@ DISTANCES: dict[type, tuple[str, str]] = {
 def relative_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     """The score and its terms, then each term as the product that it is."""
     score, q, k = sources(reading.site, cell)
-    at = np.array([cell.row]), np.array([cell.column])
+    at = np.array([cell.row + reading.experiment.query_offset]), np.array([cell.column])
     parts = relative_parts(reading.experiment, np.array(cell.head), *at)
     row = int(parts.rows[0, 0])
     terms = (*_query_terms(reading, cell, q, parts, row), *_key_terms(reading, cell, k, parts, row))
@@ -54,7 +54,7 @@ def relative_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
 
 
 def _distance_note(reading: Reading, cell: Cell, row: int) -> Pieces:
-    names = {"distance": cell.row - cell.column, "row": row}
+    names = {"distance": cell.row + reading.experiment.query_offset - cell.column, "row": row}
     says = DISTANCES[type(reading.experiment.position)][1]
     return words(_(says).format(**names))
 

@@ -144,7 +144,8 @@ def _rotated(reading: Reading, use: Use) -> Floats:
         return np.ones(use.shape)
     place = pair[0] - turned.start
     number = place // 2 if rope.pairing == "interleaved" else place
-    angle = (cell.row + rope.start) * float(pair_frequencies(experiment)[number])
+    at = cell.row + (experiment.query_offset if use.stage == "q_rotated" else 0)
+    angle = (at + rope.start) * float(pair_frequencies(experiment)[number])
     cos, sin = np.cos(angle), np.sin(angle)
     by_column = (
         {cell.column: cos, pair[1]: sin} if cell.column == pair[0] else {pair[0]: -sin, cell.column: cos}
@@ -171,7 +172,7 @@ def _relative(reading: Reading, use: Use) -> Floats:
     """1 by the score; a[row] by q; b[row] + u by k."""
     if use.place == 0:
         return np.ones(use.shape)
-    rows, columns = np.array(use.rows), np.array(use.columns)
+    rows, columns = np.array(use.rows) + reading.experiment.query_offset, np.array(use.columns)
     parts = relative_parts(reading.experiment, np.array(use.heads), rows, columns)
     if use.place == 1:
         return np.asarray(parts.to_query[:, parts.rows, use.cell.column])

@@ -231,7 +231,8 @@ def _learned(reading: Reading, row: int, column: int) -> tuple[Sum, ...]:
 
 def _distances(reading: Reading) -> tuple[Ints, Ints]:
     """Positions of the queries and of the keys."""
-    return np.arange(reading.experiment.n_queries), np.arange(reading.experiment.n_keys)
+    site = reading.experiment
+    return np.arange(site.n_queries) + site.query_offset, np.arange(site.n_keys)
 
 
 def _pairs(stage: str, head: int, chosen: Floats | np.ndarray, *factors: Factor) -> Sum:
@@ -292,12 +293,17 @@ def _all_pairs(reading: Reading, head: int) -> Sum:
     return _pairs("relative", head, np.ones((reading.experiment.n_queries, reading.experiment.n_keys)))
 
 
+def _away(reading: Reading, pairs: Sum) -> Ints:
+    """The distance i − j of each pair."""
+    return pairs.rows + reading.experiment.query_offset - pairs.columns
+
+
 def _xl_weights(reading: Reading, row: int, column: int) -> tuple[Sum, ...]:
     """r = R W_R is multiplied by the query and by v."""
     head, feature = divmod(column, reading.experiment.heads.d_head)
     position, pairs = reading.experiment.position, _all_pairs(reading, head)
     assert isinstance(position, TransformerXl)
-    away = pairs.rows - pairs.columns
+    away = _away(reading, pairs)
     waves = sinusoidal(away, reading.experiment.d_model, position.base)[:, row]
     wave = Factor("R", waves, lambda index: f"R[{int(away[index])}, {row}]")
     v = float(relative_table(reading.experiment, "v")[head, feature])
@@ -315,7 +321,7 @@ def _xl_v(reading: Reading, row: int, column: int) -> tuple[Sum, ...]:
     """r of the distance."""
     pairs = _all_pairs(reading, row)
     parts = relative_parts(reading.experiment, np.array([row]), *_distances(reading))
-    away = pairs.rows - pairs.columns
+    away = _away(reading, pairs)
     values = parts.to_query[0][parts.rows[pairs.rows, pairs.columns], column]
     return (_with(pairs, Factor("r", values, lambda index: f"r[{int(away[index])}, {column}]")),)
 
