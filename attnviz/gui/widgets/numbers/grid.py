@@ -84,6 +84,7 @@ class NumberGrid(GridView):
         self.gesture.started.connect(self._on_gesture_started)
         self.gesture.finished.connect(self._on_gesture_finished)
         self._editor = NumberEditor(self._range.check, self.viewport(), self._parse)
+        self._name_editor(0, 0)
         self._editor.committed.connect(self._on_committed)
         self._editor.refused.connect(self.rejected)
         self._editor.closed.connect(self._on_editor_closed)
@@ -251,11 +252,14 @@ class NumberGrid(GridView):
             return
         self._scroll_to(cell)
         shown = full_precision(self._scene.values[cell]) if text is None else text
-        self._editor.setAccessibleName(_("Row {row}, column {column}").format(row=cell[0], column=cell[1]))
+        self._name_editor(*cell)
         rect = self._geometry().cell_rect(*cell)
         wide = rect.adjusted(0, 0, max(84 - rect.width(), 0), 0)
         wide.moveRight(min(wide.right(), max(self.viewport().width() - 1, wide.width() - 1)))
         self._editor.open(shown, wide, select=text is None)
+
+    def _name_editor(self, row: int, column: int) -> None:
+        self._editor.setAccessibleName(_("Row {row}, column {column}").format(row=row, column=column))
 
     def scrollContentsBy(self, dx: int, dy: int) -> None:
         self._editor.close_editor()
