@@ -45,7 +45,7 @@ def test_a_document_that_keeps_its_claims_exits_with_zero(tmp_path: Path, capsys
 def test_bad_claims_are_one_sentence(capsys: Capture) -> None:
     assert main(["--language", "en", "claims", "toy-attention", "--claim", "n >"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert "claims[0]" in line and "at symbol 3" in line
+    assert "claims[0]" in line and "at character 4" in line
 
 
 def test_a_document_without_claims_says_how_to_add_one(capsys: Capture) -> None:

@@ -42,7 +42,7 @@ _TOKEN = re.compile(
     r"\s*(?:(?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)"
     r"|(?P<text>\"[^\"]*\")"
     r"|(?P<name>[A-Za-z_][A-Za-z_0-9]*)"
-    r"|(?P<sign><=|>=|==|!=|[-+*/@^<>()\[\],.:−×÷≤≥≠]))"
+    r"|(?P<sign><=|>=|==|!=|[-+*/@^<>=()\[\],.:−×÷≤≥≠]))"
 )
 _SAME = {"−": "-", "×": "*", "÷": "/", "≤": "<=", "≥": ">=", "≠": "!="}
 _SUMS: dict[str, Callable[[Any, Any], Any]] = {"+": np.add, "-": np.subtract}
@@ -80,30 +80,38 @@ def parse(text: str) -> Node:
     return _Parser(text).whole()
 
 
-def _tokens(text: str) -> list[tuple[str, str]]:
-    """(kind, text) of the signs of an expression; the kind of a sign or a word is itself."""
+def _tokens(text: str) -> list[tuple[str, str, int]]:
+    """(kind, text, first character) of the signs of an expression; the kind of a sign or a word is itself."""
     found, at = [], 0
     end = len(text.rstrip())
     while at < end:
         match = _TOKEN.match(text, at)
         if match is None:
-            raise InputError(
-                Message(
-                    "An expression must consist of numbers, names and operators; got {part}.",
-                    part=quoted(text[at:]),
-                )
-            )
+            at = len(text) - len(text[at:].lstrip())
+            _refuse(text, Message("a number, a name or an operator"), at, text[at])
         kind, part = str(match.lastgroup), match[str(match.lastgroup)]
-        part = _SAME.get(part, part)
-        found.append((part if kind == "sign" or part in _WORDS else kind, part))
+        start, part = match.start(kind), _SAME.get(part, part)
+        found.append((part if kind == "sign" or part in _WORDS else kind, part, start))
         at = match.end()
     return found
+
+
+def _refuse(text: str, wanted: Message, at: int, got: str) -> NoReturn:
+    raise InputError(
+        Message(
+            "The expression {text} must have {wanted} at character {n}; got {got}.",
+            text=quoted(text),
+            wanted=wanted,
+            n=at + 1,
+            got=verbatim(quoted(got)) if got else Message("the end"),
+        )
+    )
 
 
 class _Parser:
     def __init__(self, text: str) -> None:
         self._text = text
-        self._tokens = [*_tokens(text), ("end", "")]
+        self._tokens = [*_tokens(text), ("end", "", len(text.rstrip()))]
         self._at = 0
         self._depth = 0
 
@@ -127,17 +135,8 @@ class _Parser:
         self._at += 1
 
     def _refuse(self, wanted: Message) -> NoReturn:
-        text = self._tokens[self._at][1]
-        got = verbatim(quoted(text)) if text else Message("the end")
-        raise InputError(
-            Message(
-                "The expression {text} must have {wanted} at symbol {n}; got {got}.",
-                text=quoted(self._text),
-                wanted=wanted,
-                n=self._at + 1,
-                got=got,
-            )
-        )
+        _kind, text, at = self._tokens[self._at]
+        _refuse(self._text, verbatim(quoted("==")) if text == "=" else wanted, at, text)
 
     def _either(self) -> Node:
         self._depth += 1

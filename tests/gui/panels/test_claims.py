@@ -99,7 +99,7 @@ def test_a_bad_claim_stays_in_the_line_and_is_said(checker: Desk, qtbot: QtBot) 
     qtbot.keyClicks(edit, "weights[2")
     qtbot.keyClick(edit, Qt.Key.Key_Return)
     assert checker.store.document.claims == () and edit.text() == "weights[2"
-    assert "at symbol" in checker.window.status.message()
+    assert "at character" in checker.window.status.message()
 
 
 def test_up_and_down_recall_what_was_tried(checker: Desk, qtbot: QtBot) -> None:

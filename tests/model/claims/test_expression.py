@@ -82,9 +82,11 @@ def test_conditions(toy: Scope, condition: str, truth: bool) -> None:
 @pytest.mark.parametrize(
     ("expression", "said"),
     [
-        ("", "must have a number, a name or a bracket at symbol 1; got the end"),
-        ("1 +", "at symbol 3; got the end"),
-        ("1 2", "must have an operator at symbol 2; got '2'"),
+        ("", "must have a number, a name or a bracket at character 1; got the end"),
+        ("1 +", "at character 4; got the end"),
+        ("1 2", "must have an operator at character 3; got '2'"),
+        ("n = 4", "The expression 'n = 4' must have '==' at character 3; got '='."),
+        ("n $ 4", "must have a number, a name or an operator at character 3; got '$'"),
         ("weights[9]", "The index must be a whole number from -4 to 3; got 9."),
         ("weights[2:9]", "The index must be a whole number from -4 to 4; got 9."),
         ("weights[0.5]", "The index must be a whole number from -4 to 3; got 0.5."),
@@ -108,7 +110,7 @@ def test_conditions(toy: Scope, condition: str, truth: bool) -> None:
         ("import os", "must have an operator"),
         ("().__class__", "must have a number"),
         ('__import__("os")', "The function '__import__' must be one of"),
-        ("1; 2", "numbers, names and operators; got ';"),
+        ("1; 2", "a number, a name or an operator at character 2; got ';'"),
         ("(" * (DEEPEST + 1), f"at most {DEEPEST} levels"),
         ("not " * (DEEPEST + 1) + "1", f"at most {DEEPEST} levels"),
         ("1" * (LONGEST + 1), f"at most {LONGEST} characters"),
