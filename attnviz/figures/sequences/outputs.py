@@ -14,6 +14,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from attnviz.errors import FieldError, InputError, Message, about, must_be, suffix_error
 from attnviz.figures.files import figure_bytes
 from attnviz.figures.style import DPI
@@ -170,13 +172,11 @@ def _pages(drawn: Drawn) -> tuple[bytes, ...]:
 
 def _gif(drawn: Drawn) -> tuple[bytes, ...]:
     """A GIF that loops."""
-    from PIL import Image
-
     pictures = _Pictures(drawn)
     palette = _palette(pictures)  # with one for each picture, colours flicker
     milliseconds = round(1000 / drawn.fps)
     times = [milliseconds] * (pictures.count - 1) + [HELD * milliseconds]
-    first, *others = (one.quantize(palette=palette, dither=Image.Dither.NONE) for one in pictures)
+    first, *others = (_in_palette(one, palette) for one in pictures)
     stream = io.BytesIO()
     first.save(stream, "GIF", save_all=True, append_images=others, duration=times, loop=0, optimize=False)
     return (stream.getvalue(),)
@@ -191,6 +191,24 @@ def _palette(pictures: _Pictures) -> Image:
     for place, index in enumerate((0, pictures.count // 2, pictures.count - 1)):
         sheet.paste(pictures[index], (0, place * height))
     return sheet.quantize(256)
+
+
+def _in_palette(picture: Image, palette: Image) -> Image:
+    """The picture with the nearest colours of a palette.
+
+    Pillow's own search rounds colours first, and gives white paper a tint.
+    """
+    from PIL import Image
+
+    pixels = np.asarray(picture, dtype=np.int32) @ (1 << 16, 1 << 8, 1)
+    packed, places = np.unique(pixels, return_inverse=True)
+    colors = np.stack([packed >> 16, packed >> 8 & 255, packed & 255], axis=-1)
+    known = np.reshape(palette.getpalette() or (), (-1, 3))
+    distances = np.stack([((colors - one) ** 2).sum(axis=-1) for one in known])
+    nearest = distances.argmin(axis=0).astype(np.uint8)[places.ravel()]
+    found = Image.frombytes("P", picture.size, nearest.tobytes())
+    found.putpalette(known.ravel().tolist())
+    return found
 
 
 def _video(drawn: Drawn) -> tuple[bytes, ...]:

@@ -177,6 +177,18 @@ def test_a_gif_loops_at_its_pace_and_carries_its_document(tmp_path: Path) -> Non
     assert attnviz.load(file).experiment == WORDS
 
 
+def test_a_gif_has_the_colors_of_its_pictures(tmp_path: Path) -> None:
+    made = sequence("decode")
+    file = save_sequence(made, tmp_path / "x.gif", FREE, dpi=50)
+    figure = next(iter(made.figures(FREE)))
+    drawn = np.asarray(Image.open(io.BytesIO(figure_bytes(figure, "png", dpi=50))).convert("RGB"), np.int32)
+    with Image.open(file) as gif:
+        shown = np.asarray(gif.convert("RGB"), np.int32)[: drawn.shape[0], : drawn.shape[1]]
+    paper = (drawn == 255).all(axis=-1)
+    assert paper.mean() > 0.5 and (shown[paper] == 255).all()
+    assert np.abs(shown - drawn).mean() < 0.2  # of 255
+
+
 def test_a_film_has_a_frame_for_each_picture(tmp_path: Path) -> None:
     ffmpeg = pytest.importorskip("imageio_ffmpeg")
     file = save_sequence(sequence("temperature=1:2:4"), tmp_path / "x.mp4", FREE, fps=10, dpi=51)
