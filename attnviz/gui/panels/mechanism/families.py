@@ -40,20 +40,20 @@ class FamilyTile(Toggle):
     def __init__(self, family: MaskFamily, parent: QWidget | None = None) -> None:
         super().__init__("", parent=parent)
         self.family = family
-        self._shown: tuple[OneMask, int, int] | None = None
+        self._shown: tuple[OneMask, int, int, int] | None = None
         self.blocked_cells: Bools = np.zeros((1, 1), dtype=np.bool_)
         self.setObjectName(f"{family.tag}_toggle")
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setAttribute(Qt.WidgetAttribute.WA_Hover)
         self.changed.connect(self._on_changed)
 
-    def set_mask(self, mask: OneMask, n_queries: int, n_keys: int) -> None:
-        """Show what `mask` alone blocks of that many queries and keys."""
-        if (mask, n_queries, n_keys) == self._shown:
+    def set_mask(self, mask: OneMask, n_queries: int, n_keys: int, offset: int = 0) -> None:
+        """Show what `mask` alone blocks of that many queries, behind `offset` positions, and keys."""
+        if (mask, n_queries, n_keys, offset) == self._shown:
             return
-        self._shown = mask, n_queries, n_keys
+        self._shown = mask, n_queries, n_keys, offset
         rows, columns = sampled(n_queries, _MOST_CELLS), sampled(n_keys, _MOST_CELLS)
-        self.blocked_cells = np.array(blocked_by(mask, rows, columns))
+        self.blocked_cells = np.array(blocked_by(mask, rows + offset, columns))
         self.update()
 
     def retranslate(self) -> None:
@@ -118,7 +118,7 @@ class FamilyGrid(QWidget):
         for tile in self.tiles:
             mask = find_mask(site, tile.family.kind)
             tile.set_value(mask is not None)
-            tile.set_mask(mask or wanted(tile.family), site.n_queries, site.n_keys)
+            tile.set_mask(mask or wanted(tile.family), site.n_queries, site.n_keys, site.query_offset)
 
     def retranslate(self) -> None:
         for tile in self.tiles:
