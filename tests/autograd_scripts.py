@@ -51,6 +51,8 @@ LETTERS = {
     "W_down": "block.feed_forward.down",
     "b_down": "block.feed_forward.down_bias",
     "W_T": "vocabulary.transform.weights",
+    "W_G": "gate.weights",
+    "b_G": "gate.bias",
     "W_X": "embedding_projection.weights",
     "b_X": "embedding_projection.bias",
     "b_T": "vocabulary.transform.bias",

@@ -24,6 +24,7 @@ from attnviz.model.spec.block import (
 )
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.experts import Experts
+from attnviz.model.spec.gate import Gate
 from attnviz.model.spec.latent import LATENT_ROLES, Latent
 from attnviz.model.spec.parts import (
     AdditiveMask,
@@ -204,6 +205,11 @@ SPREAD: dict[str, Experiment] = {
         ),
         heads=Heads(2, 1, 3),
     ),
+    "gate": small(gate=Gate(bias=DrawnRow(3)), heads=Heads(4, 2, 2), masks=(Causal(),)),
+    "gate of heads": small(
+        gate=Gate("head", Seeded(8)), heads=Heads(2, 1, 3, (1,)), memory=MEMORY, block=block("parallel")
+    ),
+    "gate, identity": small(gate=Gate(weights=Identity()), heads=Heads(2, 2, 3), block=block("post")),
     "pre-norm": small(block=block("pre"), final_norm=Norm("rms"), masks=(Causal(),)),
     "post-norm": small(block=block("post"), embedding_norm=Norm(), position=Sinusoidal(100.0)),
     "sandwich": small(block=block("sandwich", after_1=Norm("rms"), after_2=Norm("layer", bias=DrawnRow(6)))),
@@ -644,6 +650,10 @@ def positions(n_heads: int, d_head: int) -> st.SearchStrategy[Any]:
 
 
 NORMS = st.one_of(st.none(), st.builds(Norm, st.sampled_from(["rms", "layer"]), st.floats(1e-6, 1)))
+GATES = st.one_of(
+    st.none(),
+    st.builds(Gate, st.sampled_from(["feature", "head"]), st.builds(Seeded, _SEEDS)),
+)
 FIXED_WITHOUT_A_LATENT = {"heads", "projections", "qk_norm", "position", "latent"}
 
 
@@ -702,6 +712,7 @@ def experiments(draw: st.DrawFn, **fixed: Any) -> Experiment:
         "mask_bias": draw(st.sampled_from([None, None, -1e4, -3.0])),
         "sinks": draw(sinks(heads.n_heads)),
         "dropout": Dropout(draw(st.sampled_from([0.0, 0.3, 0.8])), draw(_SEEDS), draw(st.booleans())),
+        "gate": draw(GATES),
         "readout": draw(st.sampled_from(["similarity", "none"])),
         "dtype": "float64",
     }

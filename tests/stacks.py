@@ -25,6 +25,7 @@ from attnviz.model.spec.attention import Attention, Layer
 from attnviz.model.spec.block import Block, FeedForward, Norm, NormPlacement, Transform, Vocabulary
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.experts import Experts, SharesKind
+from attnviz.model.spec.gate import Gate
 from attnviz.model.spec.latent import Latent
 from attnviz.model.spec.parts import (
     Alibi,
@@ -126,6 +127,9 @@ def blocks(draw: st.DrawFn, with_feed_forward: bool = True) -> Block:
     )
 
 
+GATES = st.one_of(
+    st.none(), st.builds(Gate, st.sampled_from(["feature", "head"]), st.builds(Seeded, _SEEDS), ROWS)
+)
 _SELDOM = st.sampled_from([False, False, True])
 
 
@@ -194,6 +198,7 @@ def attentions(draw: st.DrawFn, has_cross_behind: bool = False) -> dict[str, Any
         "sinks": of_sinks,
         "normaliser": "softmax" if of_sinks is not None else draw(NORMALISERS),
         "dropout": Dropout(draw(st.sampled_from([0.0, 0.3])), draw(_SEEDS), draw(st.booleans())),
+        "gate": draw(GATES),
         "block": draw(st.one_of(st.none(), blocks(not has_cross_behind))),
     }
 

@@ -130,6 +130,12 @@ def _further(site: Site, n: int, m: int, itemsize: int) -> Iterator[EstimateLine
     formula = _("{count} × {heads} heads × {queries} queries × {d_head} features × {itemsize} bytes")
     value = forms * heads.n_heads * n * site.d_qk * itemsize
     yield EstimateLine(_("further stages of q and mixed"), formula.format(count=forms, **numbers), value)
+    if site.gate is not None:
+        gates = site.gate.width(heads)
+        formula = _("{heads} heads × {queries} queries × ({gates} + {d_v}) features × {itemsize} bytes")
+        text = formula.format(gates=gates, d_v=heads.d_head, **numbers)
+        value = heads.n_heads * n * (gates + heads.d_head) * itemsize
+        yield EstimateLine(_("gates"), text, value)
     forms = is_turned + is_normed + position.rotates_values
     if forms:
         formula = _("{count} × {kv_heads} KV heads × {keys} keys × {d_head} features × {itemsize} bytes")
@@ -196,6 +202,8 @@ def _weights(site: Site) -> int:
         d_keys = site.d_keys
         shapes = [site.projection_shape(role) for role in ROLES if role in ("query", "output")]
         shapes += [site.latent.shape(role, site.d_model, d_keys, site.heads) for role in site.latent.roles()]
+    if site.gate is not None and not site.gate.weights.is_identity:
+        shapes.append(site.gate.shape(site.d_model, site.heads))
     ffn = None if site.block is None else site.block.feed_forward
     if ffn is not None:
         shapes += [ffn.shape(role, site.d_model) for role in ffn.roles]

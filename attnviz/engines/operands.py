@@ -192,6 +192,7 @@ class Operands:
     key_norm: Norm | None
     rotation: Rotation | None
     scoring: Scoring
+    gate: Linear | None
     output: Linear
     block: Block | None
     final_norm: Norm | None

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.core.dims import Array, join_heads
+from attnviz.core.dims import Array, join_heads, split_query_heads
 from attnviz.core.normalise import softmax_with_sinks_
 from attnviz.core.progress import Check as Check
 from attnviz.core.progress import never_cancelled as never_cancelled
@@ -24,7 +24,7 @@ from attnviz.core.progress import progress_of
 from attnviz.engines.block import after_attention
 from attnviz.engines.engine import SAFE_EXPONENT, Engine, all_finite, spread
 from attnviz.engines.features import Features
-from attnviz.engines.operands import Operands, Scoring
+from attnviz.engines.operands import Linear, Operands, Scoring
 from attnviz.engines.product import linear
 from attnviz.engines.readout import read_out
 from attnviz.engines.relative import add_relative_
@@ -430,12 +430,20 @@ def mix(engine: Engine, scoring: Scoring, weights: Array, v: Array) -> Array:
 
 
 def output(engine: Engine, operands: Operands, features: Features, mixed: Array) -> None:
-    """Add the names of score-shaped stages, concatenated, attention_output, the block's rest, the read-out.
+    """Add the names of score-shaped stages, the gate, all stages behind it, the block's rest, the read-out.
 
     `mixed` is that of `Attended`.
     """
     features.order += [*operands.scoring.stages, "mixed"]
-    concatenated = features.add("concatenated", join_heads(engine.xp, mixed))
+    heads = mixed if operands.gate is None else _gated(engine, operands.gate, features, mixed)
+    concatenated = features.add("concatenated", join_heads(engine.xp, heads))
     features.add("attention_output", linear(engine, concatenated, operands.output))
     after_attention(engine, operands.block, operands.final_norm, features)
     read_out(engine, operands.readout, features)
+
+
+def _gated(engine: Engine, gate: Linear, features: Features, mixed: Array) -> Array:
+    """Add the gates (g, r, q, d or 1) and the mixture (g, r, q, d) times their sigmoid."""
+    open_ = linear(engine, features.x(), gate)
+    made = features.add("gate", split_query_heads(engine.xp, open_, *mixed.shape[:2]))
+    return features.add("gated", mixed * engine.special.sigmoid(made))

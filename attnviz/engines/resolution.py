@@ -26,6 +26,7 @@ from attnviz.model.operands.dropout import feature_factors, weight_factors
 from attnviz.model.operands.matrices import (
     embedding_projection_array,
     feed_forward_array,
+    gate_array,
     latent_array,
     projection_array,
     sinks_array,
@@ -86,6 +87,7 @@ def resolve(engine: Engine, site: Site) -> Operands:
         key_norm=_head_norm(engine, site, "key_gain"),
         rotation=_rotation(site),
         scoring=scoring_of(site),
+        gate=_gate(engine, site),
         output=_projection(engine, site, "output"),
         block=None if site.block is None else _block(engine, site.block, site.d_model),
         final_norm=_norm(engine, site.final_norm, site.d_model),
@@ -141,6 +143,14 @@ def _projection(engine: Engine, site: Site, role: Role) -> Linear:
     source = source if to is None else getattr(site.projections, to)
     transposes = to is not None and is_transposed(role, to)
     return _linear(engine, source, site.projection_shape(role), matrix, bias, transposes)
+
+
+def _gate(engine: Engine, site: Site) -> Linear | None:
+    gate = site.gate
+    if gate is None:
+        return None
+    shape = gate.shape(site.d_model, site.heads)
+    return _linear(engine, gate.weights, shape, partial(gate_array, site), gate.bias)
 
 
 def _embedding_projection(engine: Engine, site: Site) -> Linear | None:

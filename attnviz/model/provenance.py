@@ -204,6 +204,19 @@ def _of_a_head(site: Site, place: int, cell: Cell) -> Cells:
     return (cell.row,), (cell.column % site.heads.d_head,)
 
 
+def _of_a_gate(site: Site, place: int, cell: Cell) -> Cells:
+    return (cell.row,), (0 if place and _shares_gate(site) else cell.column,)
+
+
+def _by_a_gate(site: Site, place: int, cell: Cell) -> Cells:
+    return (cell.row,), None if place and _shares_gate(site) else (cell.column,)
+
+
+def _shares_gate(site: Site) -> bool:
+    """True if all features of a head have one gate."""
+    return site.gate is not None and site.gate.per == "head"
+
+
 def _by_the_joined(site: Site, place: int, cell: Cell) -> Cells:
     return (cell.row,), (cell.head * site.heads.d_head + cell.column,)
 
@@ -258,6 +271,7 @@ RULES: tuple[RuleRow, ...] = (
         lambda site, place, cell: ((cell.row,), None) if place == 0 else (None, (cell.column,)),
         lambda site, place, cell: ((cell.row,), None) if place == 0 else (None, (cell.column,)),
     ),
+    RuleRow("gated", _of_a_gate, _by_a_gate),
     RuleRow("join_heads", _of_a_head, _by_the_joined),
     RuleRow("routed", _of_an_expert, _by_an_expert),
     RuleRow("qd,wd->qw", _of_a_logit, _by_a_logit),

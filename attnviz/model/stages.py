@@ -25,6 +25,7 @@ Rule = Literal[
     "row",
     "qk,kd->qd",
     "join_heads",
+    "gated",
     "qd,wd->qw",
     "routed",
 ]
@@ -114,6 +115,7 @@ _FED_FORWARD = ("ffn_dropped", "ffn_output")
 _AFTER_FFN = ("residual_2", "ffn_normed", *_FED_FORWARD)
 _FFN_INPUT = ("norm_2", "norm_1", *_AFTER_ATTENTION, *SITE_INPUTS)
 _RESULT = ("norm_2", *_AFTER_FFN, "norm_1", *_AFTER_ATTENTION)
+_MIXED = ("gated", "mixed")
 _TRANSFORMED = ("transform_normed", "transform_hidden")
 _BEFORE_SOFTMAX = ("masked", "added", "biased", "capped", "scaled", "relative", "scores")
 
@@ -367,12 +369,32 @@ STAGES: tuple[Stage, ...] = (
         symbols=("w", "v"),
     ),
     Stage(
+        "gate",
+        _HQD,
+        N_("head gate"),
+        "g = x W_G",
+        "×W_G",
+        (_X,),
+        "projection",
+        symbols=("x",),
+    ),
+    Stage(
+        "gated",
+        _HQD,
+        N_("gated"),
+        "y′ = y · σ(g)",
+        "· σ(g)",
+        (("mixed",), ("gate",)),
+        "gated",
+        symbols=("y", "g"),
+    ),
+    Stage(
         "concatenated",
         _QF,
         N_("concatenated"),
         N_("heads side by side"),
         N_("join"),
-        (("mixed",),),
+        (_MIXED,),
         "join_heads",
     ),
     Stage(

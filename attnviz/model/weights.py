@@ -19,6 +19,7 @@ from attnviz.model.operands.latent import latent_width
 from attnviz.model.operands.matrices import (
     embedding_projection_array,
     feed_forward_array,
+    gate_array,
     latent_array,
     projection_array,
     sinks_array,
@@ -261,6 +262,11 @@ def _features_of_hidden(role: FeedForwardRole) -> Callable[[Site], int]:
     return features
 
 
+def _gates(e: Site) -> int:
+    assert e.gate is not None
+    return e.gate.shape(e.d_model, e.heads)[1]
+
+
 def _out(role: Any) -> Callable[[Site], int]:
     return lambda e: e.projection_shape(role)[1]
 
@@ -321,6 +327,8 @@ WEIGHTS: tuple[Weight, ...] = (
     *(_projection(role, _LETTERS[role], _STAGES[role]) for role in ROLES),
     *(_latent(role, symbol, stage) for role, symbol, stage in _LATENT),
     *(_row(f"projections.{role}_bias", f"b_{_LETTERS[role]}", _STAGES[role], _out(role)) for role in ROLES),
+    _Projected("gate.weights", "W_G", "gate", gate_array),
+    _row("gate.bias", "b_G", "gate", _gates),
     _row("latent.norm.gain", "γ c", "latent", _width("latent")),
     _row("latent.norm.bias", "β c", "latent", _width("latent")),
     _row("latent.query_norm.gain", "γ c_Q", "q_latent_normed", _width("q_latent_normed")),

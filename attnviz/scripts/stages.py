@@ -18,7 +18,7 @@ from attnviz.model.spec.site import Site
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.scripts import experts, scores
 from attnviz.scripts.code import Asked, Code, Keep, in_a_dictionary, note
-from attnviz.scripts.functions import GATED_CODE, NORM_CODE, activated, softmax
+from attnviz.scripts.functions import GATED_CODE, NORM_CODE, activated, sigmoid, softmax
 from attnviz.scripts.library import Library
 from attnviz.scripts.positions import position_code
 from attnviz.scripts.sources import explicit, linear, projection, vectors, with_row
@@ -162,9 +162,22 @@ def _widened(asked: Asked) -> Code:
 # --- after the mixture -----------------------------------------------------------------------------
 
 
+def _gate(asked: Asked) -> Code:
+    site, gate = asked.site, asked.site.gate
+    assert gate is not None
+    shape, bias = gate.shape(site.d_model, site.heads), ("b_G", gate.bias)
+    return asked.done(
+        f"gate = {_heads(asked, linear(asked, asked.reads[0], 'W_G', gate.weights, shape, bias))}"
+    )
+
+
+def _gated(asked: Asked) -> Code:
+    return asked.done(f"gated = mixed * {sigmoid(asked)}(gate)")
+
+
 def _concatenated(asked: Asked) -> Code:
     n_tokens, width = asked.shape
-    return asked.done(f"concatenated = {asked.library.join_heads('mixed', n_tokens, width)}")
+    return asked.done(f"concatenated = {asked.library.join_heads(asked.reads[0], n_tokens, width)}")
 
 
 def _attention_output(asked: Asked) -> Code:
@@ -280,6 +293,8 @@ STAGE_CODE: dict[str, Row] = {
     "weights": scores.weights,
     "dropped": scores.dropped,
     "mixed": scores.mixed,
+    "gate": _gate,
+    "gated": _gated,
     "concatenated": _concatenated,
     "attention_output": _attention_output,
     "attention_dropped": scores.dropped,

@@ -49,6 +49,14 @@ LONG = {
     ),
 }
 
+NEXT = {
+    **WIDE,
+    **FOUR,
+    "moe_intermediate_size": 10,
+    "shared_expert_intermediate_size": 14,
+    "layer_types": ["full_attention"] * 3,
+}
+
 ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "phi": ("Phi", {**LLAMA, **HALF}),
     "phi3": ("Phi3", LLAMA),
@@ -113,6 +121,11 @@ ROWS: dict[str, tuple[str, dict[str, Any]]] = {
         {**LLAMA, **FOUR, "moe_intermediate_size": 9, "norm_topk_prob": True},
     ),
     "qwen3 experts": ("Qwen3Moe", {**LLAMA, **FOUR, "moe_intermediate_size": 10, "norm_topk_prob": True}),
+    "qwen3-next": ("Qwen3Next", NEXT),
+    "qwen3-next, biases": (
+        "Qwen3Next",
+        {**NEXT, **rope(partial_rotary_factor=0.5), "attention_bias": True, "norm_topk_prob": False},
+    ),
     "olmoe": ("Olmoe", {**LLAMA, **FOUR, "num_experts_per_tok": 3}),
 }
 """The name in `transformers` before `ForCausalLM`, and the values of its configuration."""
@@ -131,6 +144,7 @@ NEEDED = (
     "bigcode",
     "mixtral",
     "qwen2 experts",
+    "qwen3-next",
 )
 """Cases with three layers whose every tensor is left out in turn."""
 

@@ -376,9 +376,8 @@ def test_what_a_missing_key_means(name: str) -> None:
     compared = [key for key in compared if key not in unread]
     assert {key: read[key] for key in compared} == {key: getattr(config, key) for key in compared}
     assert len(compared) >= 4
-    layers = [
-        family.layer({**read, "num_local_experts": 1, "num_experts_per_tok": 1}, index) for index in (0, 1)
-    ]
+    computed = {"num_local_experts": 1, "num_experts_per_tok": 1, "full_attention_interval": 1}
+    layers = [family.layer({**read, **computed}, index) for index in (0, 1)]
     rotation = getattr(config, "rope_parameters", None)
     for layer in layers:
         if rotation is not None and "rope_theta" in rotation:

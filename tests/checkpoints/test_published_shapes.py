@@ -148,3 +148,12 @@ def test_a_type_that_cannot_be_computed_is_refused_with_its_kin(row: Any) -> Non
         assert model_type not in known
         with pytest.raises(CheckpointError, match=f"such as .{row.kin}.; got .{model_type}."):
             family_of({"model_type": model_type})
+
+
+def test_layers_of_linear_attention_are_refused_by_number() -> None:
+    written = json.loads(transformers.Qwen3NextConfig().to_json_string(use_diff=False))
+    family = family_of(written)
+    read = read_config(family, written)
+    with pytest.raises(ValueError, match="'full_attention' in every layer, .*'qwen3_moe'") as caught:
+        family.layer(read, 3)
+    assert "got linear_attention in the layers 0-2, 4-6, " in str(caught.value)

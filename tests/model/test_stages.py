@@ -25,6 +25,7 @@ from block_by_hand import (
     hidden,
     known_logit,
     last_stage,
+    matrix,
     norms,
     projected,
     routed_to,
@@ -162,9 +163,16 @@ def recomputed(experiment: Site, cell: Cell, read: Reader) -> float:
         kv_head = cell.head // (experiment.heads.n_heads // experiment.heads.n_kv_heads)
         values = [read(read.stages[1], kv_head, key, cell.column) for key in range(len(weights))]
         return dot(weights, values)
+    if stage == "gate":
+        return gate(experiment, cell, read)
+    if stage == "gated":
+        assert experiment.gate is not None
+        column = cell.column if experiment.gate.per == "feature" else 0
+        opened = 1 / (1 + math.exp(-read("gate", cell.head, cell.row, column)))
+        return float(read("mixed", cell.head, cell.row, cell.column) * opened)
     if stage == "concatenated":
         head, column = divmod(cell.column, experiment.heads.d_head)
-        return read("mixed", head, cell.row, column)
+        return read(first, head, cell.row, column)
     if stage == "logits" and experiment.readout == "vocabulary":
         return known_logit(experiment, cell, read)
     if stage == "logits":
@@ -178,6 +186,16 @@ def recomputed(experiment: Site, cell: Cell, read: Reader) -> float:
     )
     assert given
     return float(vectors_array(given)[cell.row, cell.column])
+
+
+def gate(experiment: Site, cell: Cell, read: Reader) -> float:
+    """x W_G + b_G, heads side by side: Qiu et al. 2025, equation 5, before its sigmoid."""
+    gate, heads = experiment.gate, experiment.heads
+    assert gate is not None
+    row, width = read.row(read.stages[0], 0, cell.row), heads.d_head if gate.per == "feature" else 1
+    shape, column = (len(row), heads.n_heads * width), cell.head * width + cell.column
+    weights = matrix(gate.weights, shape)[:, column].tolist()
+    return dot(row, weights) + entry_of(gate.bias, shape[1], column, 0.0)
 
 
 def normed(experiment: Site, cell: Cell, read: Reader) -> float:

@@ -29,6 +29,7 @@ from attnviz.errors import FieldError, Message, must_be, of_length
 from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.block import Block, FeedForward, Norm, NormPlacement
 from attnviz.model.spec.experts import Experts
+from attnviz.model.spec.gate import Gate
 from attnviz.model.spec.parts import Causal, Heads, Mask, QKNorm, Scale, SqrtDHead, Window
 from attnviz.model.spec.positions import Pairing, Position
 
@@ -163,6 +164,7 @@ class Decoder:
     norms: Callable[[Config], tuple[str, ...]] = lambda config: ("norm_1", "norm_2")
     cap: Callable[[Config], float | None] = lambda config: None
     residual_scale: Callable[[Config], float] = lambda config: 1.0
+    gate: Callable[[Config], Gate | None] = lambda config: None
     activation: str = "hidden_act"
     is_gated: bool = True
     experts: Callable[[Config, int], Experts | None] = lambda config, index: None
@@ -181,6 +183,7 @@ class Decoder:
             scale=self.scale(config),
             qk_norm=self.qk_norm(config),
             cap=self.cap(config),
+            gate=self.gate(config),
             block=Block(
                 self.placement(config),
                 norm_1=norms.get("norm_1"),

@@ -61,9 +61,11 @@ OF_EXPERT = "experts."
 ROLES = ("gate", "up", "down")
 
 
-def expert_keys(n_active: int, d_hidden: Any = None, d_shared: int | None = None) -> tuple[Key, ...]:
+def expert_keys(
+    n_active: int, d_hidden: Any = None, d_shared: int | None = None, normalised: bool = False
+) -> tuple[Key, ...]:
     """The number of experts of a token, and the widths of a routed and of the shared one, with defaults."""
-    routed = (whole("num_experts_per_tok", n_active), flag("norm_topk_prob", False))
+    routed = (whole("num_experts_per_tok", n_active), flag("norm_topk_prob", normalised))
     hidden = () if d_hidden is None else (whole("moe_intermediate_size", d_hidden),)
     return (
         *routed,
@@ -153,7 +155,7 @@ def _parts(place: dict[str, Array], role: str) -> list[Array]:
     return [place.pop(name) for name in sorted(names, key=order)]
 
 
-def _normalised(config: Config) -> bool:
+def is_normalised(config: Config) -> bool:
     return bool(config["norm_topk_prob"])
 
 
@@ -171,15 +173,22 @@ MIXTRAL_KEYS = (
 )
 
 _AROUND = norm_after_layers("rms", "rms_norm_eps")
-_EVERY_LAYER = (
+EVERY_LAYER = (
     one_of("decoder_sparse_step", (1,), 1),
     one_of("mlp_only_layers", ([],), []),
     absent("clip_qkv"),
 )
 """Keys by which some layers would have a single feed-forward layer, or clipped queries."""
-_QWEN_KEYS = (*(key for key in qwen.KEYS if key.name != "sliding_window"), *_EVERY_LAYER)
+_QWEN_KEYS = (*(key for key in qwen.KEYS if key.name != "sliding_window"), *EVERY_LAYER)
 _PLAIN = ("gate_proj", "up_proj", "down_proj")
-_REST = (*expert_maps(MLP + "experts", _PLAIN), router(MLP + "gate.weight"), *gains(*BEFORE_EACH_HALF))
+PLAIN_EXPERTS = (*expert_maps(MLP + "experts", _PLAIN), router(MLP + "gate.weight"))
+"""The experts of Qwen and OLMo, and their router."""
+GATED_SHARED = (
+    *shared_maps(MLP + "shared_expert"),
+    Tensor(MLP + "shared_expert_gate.weight", OF_EXPERT + "router.shared", (1, "d"), transposed),
+)
+"""Qwen's shared expert, with its gate."""
+_REST = (*PLAIN_EXPERTS, *gains(*BEFORE_EACH_HALF))
 
 MIXTRAL = Family(
     "Mixtral",
@@ -216,11 +225,10 @@ QWEN2_MOE = Family(
         *EMBEDDINGS,
         *attention(ATTENTION, always, has_output_bias=never),
         *_REST,
-        *shared_maps(MLP + "shared_expert"),
-        Tensor(MLP + "shared_expert_gate.weight", OF_EXPERT + "router.shared", (1, "d"), transposed),
+        *GATED_SHARED,
     ),
     sizes,
-    Decoder(masks=qwen.masks, experts=experts(_normalised), hidden=hidden).layer,
+    Decoder(masks=qwen.masks, experts=experts(is_normalised), hidden=hidden).layer,
     _AROUND,
     is_tied,
     IGNORED,
@@ -241,7 +249,7 @@ QWEN3_MOE = Family(
     ),
     (*EMBEDDINGS, *attention(ATTENTION, has_attention_bias), *HEAD_GAINS, *_REST),
     sizes,
-    Decoder(masks=qwen.masks, qk_norm=rms_of_heads, experts=experts(_normalised), hidden=hidden).layer,
+    Decoder(masks=qwen.masks, qk_norm=rms_of_heads, experts=experts(is_normalised), hidden=hidden).layer,
     _AROUND,
     is_tied,
     IGNORED,
@@ -252,7 +260,7 @@ OLMOE = Family(
     "OLMoE",
     ("olmoe",),
     "model.",
-    (*OLMO_KEYS, whole("num_experts", 64), *expert_keys(8), *_EVERY_LAYER),
+    (*OLMO_KEYS, whole("num_experts", 64), *expert_keys(8), *EVERY_LAYER),
     (
         *EMBEDDINGS,
         *attention(ATTENTION, has_attention_bias),
@@ -263,7 +271,7 @@ OLMOE = Family(
     sizes,
     Decoder(
         qk_norm=lambda config: QKNorm("rms", config["rms_norm_eps"], across=True),
-        experts=experts(_normalised),
+        experts=experts(is_normalised),
         hidden=hidden,
     ).layer,
     _AROUND,

@@ -25,7 +25,6 @@ _STATE = N_("a recurrent state in place of attention")
 REFUSED: tuple[Refused, ...] = (
     Refused(("phimoe", "granitemoe"), _EXPERTS, "mixtral"),
     Refused(("llama4_text", "llama4"), _EXPERTS, "mixtral"),
-    Refused(("qwen3_next",), _STATE, "qwen3"),
     Refused(("mamba", "mamba2", "rwkv", "jamba"), _STATE, "llama"),
     Refused(("gemma3",), _PIXELS, "gemma3_text"),
     Refused(("wav2vec2",), _SOUND, "whisper"),

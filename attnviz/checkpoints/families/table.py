@@ -33,6 +33,7 @@ from attnviz.checkpoints.families.olmo2 import OLMO2
 from attnviz.checkpoints.families.opt import OPT
 from attnviz.checkpoints.families.phi import PHI, PHI3
 from attnviz.checkpoints.families.qwen import QWEN2, QWEN3
+from attnviz.checkpoints.families.qwen3_next import QWEN3_NEXT
 from attnviz.checkpoints.families.roberta import ROBERTA
 from attnviz.checkpoints.families.smollm3 import SMOLLM3
 from attnviz.checkpoints.families.stablelm import STABLELM
@@ -51,6 +52,7 @@ FAMILIES: tuple[Family, ...] = (
     MIXTRAL,
     QWEN2_MOE,
     QWEN3_MOE,
+    QWEN3_NEXT,
     OLMOE,
     GEMMA,
     GEMMA2,

@@ -77,6 +77,7 @@ class Architecture:
         window, windowed_layers: w, and how many of the L layers attend to w keys only.
         ahead: Number of later keys that a query attends to: 0 is causal, None all.
         latent: Set for MLA; g and d_head then do not determine the cache.
+        gates: Gates on the outputs of all heads of a layer; 0 is none.
         d_key, d_value: Features of a head's query and key, and of its value, without a latent; 0 is d_head.
         experts: Set for a mixture of experts.
         n_memory, d_memory: Keys of a memory sequence (cross-attention) and the width of its vectors.
@@ -113,6 +114,7 @@ class Architecture:
     windowed_layers: int = 0
     ahead: int | None = 0
     latent: Latent | None = None
+    gates: int = 0
     d_key: int = 0
     d_value: int = 0
     experts: Experts | None = None

@@ -169,6 +169,8 @@ def _scores(
 def _after(bill: Bill, a: Architecture, tokens: _Factors) -> None:
     """Count the output projection, the feed-forward layer or the experts, and the logits."""
     layers, d_model = Factor("L", a.layers), Factor("d_model", a.d_model)
+    if a.gates:
+        bill.term(_("gates"), _TWO, *tokens, d_model, Factor(_("gates"), a.gates), layers)
     if "output" not in a.identities:
         bill.term(_("output W_O"), _TWO, *tokens, Factor("h", a.n_heads), value_width(a), d_model, layers)
     count = sum(role not in a.identities for role in a.ffn_matrices)

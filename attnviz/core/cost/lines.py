@@ -230,6 +230,7 @@ def _attention(bill: Bill, a: Architecture) -> list[int]:
     )
     learned = [row for row in matrices if row[0] not in (*a.identities, *a.unlearned)]
     counts = [bill.part(label, *factors) for _role, label, factors in learned]
+    counts += _of_gates(bill, a)
     if a.biases:
         label = _("biases of q, k, v")
         if a.d_qk == a.d_v:
@@ -267,6 +268,7 @@ def _latent_attention(bill: Bill, a: Architecture) -> list[int]:
         ("output", "W_O", (h, d_v, d_model)),
     )
     counts = [bill.part(label, *factors) for role, label, factors in matrices if role not in absent]
+    counts += _of_gates(bill, a)
     norms = (
         (_("norm of the latent"), latent.norm, d_c),
         (_("norm of the query latent"), latent.q_norm, d_q_c),
@@ -275,6 +277,12 @@ def _latent_attention(bill: Bill, a: Architecture) -> list[int]:
         if each and width.value:
             counts.append(bill.part(label, *((Factor(str(each), each),) if each > 1 else ()), width))
     return counts
+
+
+def _of_gates(bill: Bill, a: Architecture) -> list[int]:
+    """The matrix of the gates on the heads' output, if any."""
+    d_model = Factor("d_model", a.d_model)
+    return [bill.part("W_G", d_model, Factor(_("gates"), a.gates))] if a.gates else []
 
 
 def _feed_forward(bill: Bill, a: Architecture) -> None:

@@ -179,6 +179,24 @@ def _rotated(site: SiteGradients, stage: str, g: Array) -> None:
 # --- behind the attention --------------------------------------------------------------------------
 
 
+def _gate(site: SiteGradients, stage: str, g: Array) -> None:
+    (before,) = site.inputs(stage)
+    by = site.operands.gate
+    assert by is not None
+    pulled = site.pull_linear("gate.weights", by, site.value(before), _joined(site, g), "gate.bias")
+    site.add(before, pulled)
+
+
+def _gated(site: SiteGradients, stage: str, g: Array) -> None:
+    """y σ(g): by y σ(g), by g y σ (1 − σ), over all features that one gate multiplies."""
+    mixed, gate = site.inputs(stage)
+    share = site.engine.special.sigmoid(site.value(gate))
+    site.add(mixed, g * share)
+    by_gate = g * site.run.made.attended.mixed * share * (1 - share)
+    is_shared = share.shape[-1] < g.shape[-1]
+    site.add(gate, site.engine.xp.sum(by_gate, axis=-1, keepdims=True) if is_shared else by_gate)
+
+
 def _concatenated(site: SiteGradients, stage: str, g: Array) -> None:
     (before,) = site.inputs(stage)
     scoring = site.operands.scoring
@@ -319,6 +337,8 @@ PULLS: dict[str, Pull] = {
     "weights": scores.pull_weights,
     "dropped": scores.pull_dropped,
     "mixed": scores.pull_mixed,
+    "gate": _gate,
+    "gated": _gated,
     "concatenated": _concatenated,
     "attention_output": _product("projections.output", lambda of: of.output),
     "attention_dropped": _dropped,

@@ -131,6 +131,13 @@ STAGE_HELP: dict[str, Help] = {
     ),
     "dropped": Help(N_("Weights of which a random share is set to 0 in training."), "dropout"),
     "mixed": Help(N_("For each query the sum of all values, each times its weight."), "attention"),
+    "gate": Help(
+        N_("The input projected to a gate for each head's output, before its sigmoid."), "output_gate"
+    ),
+    "gated": Help(
+        N_("Each head's mixture times the sigmoid of its gate, from 0 to 1."),
+        "output_gate",
+    ),
     "concatenated": Help(N_("The mixtures of all heads side by side."), "attention"),
     "attention_output": Help(N_("The concatenated heads projected back to the model width."), "attention"),
     "attention_dropped": Help(

@@ -20,6 +20,7 @@ from attnviz.gui.widgets.numbers.grid import NumberGrid
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
 from attnviz.model.explain.parameters import explain_parameter
+from attnviz.model.sites.axes import stage_shape
 from attnviz.model.spec.arrays import in_float64
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import ROLES
@@ -95,7 +96,8 @@ class MatricesPanel(Panel):
                 attention.qk_norm is not None and attention.qk_norm.across
             )
             per_head = STAGE_BY_ID[cell.stage].per_head and not is_shared
-            width = attention.d_qk if cell.stage == "q" else attention.heads.d_head
+            own = cell.stage in ("q", "gate")
+            width = stage_shape(attention, cell.stage)[-1] if own else attention.heads.d_head
             is_beside = cell.stage == "k" and cell.column >= width  # the RoPE key has a matrix of its own
             column = -1 if is_beside else cell.column + (cell.head * width if per_head else 0)
         self.grid.set_highlight((), (column,) if column >= 0 else (), ())
@@ -194,5 +196,6 @@ def _shown_of(attention: Site) -> tuple[object, ...]:
     """Dependencies of the panel's numbers: a drag of a vector changes none of them."""
     norms = attention.embedding_norm, attention.final_norm
     made = attention.projections, attention.latent, attention.heads
-    parts = attention.qk_norm, attention.position, attention.block, attention.sinks, attention.vocabulary
+    parts = attention.qk_norm, attention.position, attention.block, attention.sinks, attention.gate
+    parts = (*parts, attention.vocabulary)
     return (*made, *parts, *norms, *map(attention.projection_shape, ROLES))

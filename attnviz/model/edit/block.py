@@ -161,15 +161,16 @@ def drawn_gain(name: str, last: LastSeen) -> Row:
     places = (*NORMS, "query_gain", "key_gain", *others, "encoder_embedding_norm")
     default = DrawnRow(places.index(name), 1.0, GAIN_SPREAD)
     key = name if name.endswith("gain") else f"{name}.gain"
-    return _row(last, key, default)
+    return seen_row(last, key, default)
 
 
 def drawn_bias(name: str, last: LastSeen) -> Row:
     """The bias of a norm that a switch adds: the remembered one, or a random one around 0."""
-    return _row(last, f"{name}.bias", DrawnRow(10, 0.0, GAIN_SPREAD))
+    return seen_row(last, f"{name}.bias", DrawnRow(10, 0.0, GAIN_SPREAD))
 
 
-def _row(last: LastSeen, key: str, default: DrawnRow) -> Row:
+def seen_row(last: LastSeen, key: str, default: DrawnRow) -> Row:
+    """The remembered row of numbers, written or drawn, or a default."""
     return last.last(key, WrittenRow, None) or last.last(key, DrawnRow, default)  # type: ignore[arg-type]
 
 
@@ -276,7 +277,7 @@ def ffn_source(site: Site, role: FeedForwardRole, kind: str, last: LastSeen) -> 
 def set_ffn_bias(site: Site, role: FeedForwardRole, is_on: bool, last: LastSeen) -> Site:
     """Add a bias to a matrix of the feed-forward layer, or remove it."""
     seed = 20 + FEED_FORWARD_ROLES.index(role)
-    row = _row(last, f"{role}_bias", DrawnRow(seed, 0.0, BIAS_SPREAD)) if is_on else None
+    row = seen_row(last, f"{role}_bias", DrawnRow(seed, 0.0, BIAS_SPREAD)) if is_on else None
     return change_feed_forward(site, **{f"{role}_bias": row})
 
 
@@ -288,7 +289,7 @@ def set_bias(site: Site, role: Role, is_on: bool, last: LastSeen) -> Site:
     columns = site.projection_shape(role)[1]
     row: Row | None = None
     if is_on:
-        row = _row(last, f"{role}_bias", DrawnRow(ROLES.index(role), 0.0, BIAS_SPREAD))
+        row = seen_row(last, f"{role}_bias", DrawnRow(ROLES.index(role), 0.0, BIAS_SPREAD))
         row = fitted_row(row, columns)
     return replace(site, projections=replace(site.projections, **{f"{role}_bias": row}))
 

@@ -19,6 +19,7 @@ from attnviz.model.spec.block import (
     Transform,
     Vocabulary,
 )
+from attnviz.model.spec.gate import Gate
 from attnviz.model.spec.latent import Latent
 from attnviz.model.spec.parts import (
     ROLES,
@@ -31,7 +32,9 @@ from attnviz.model.spec.parts import (
 )
 from attnviz.model.spec.site import Site, sizes
 
-Owner = TypeVar("Owner", Projections, QKNorm | None, Norm | None, FeedForward, Transform, EmbeddingProjection)
+Owner = TypeVar(
+    "Owner", Projections, QKNorm | None, Norm | None, FeedForward, Transform, EmbeddingProjection, Gate
+)
 Shapes = dict[Role, tuple[int, int]]
 
 
@@ -60,6 +63,7 @@ def fitted_attention(
         "projections": _fitted_projections(site, shapes),
         "latent": latent,
         "qk_norm": fitted_qk_norm(site.qk_norm, heads),
+        "gate": fitted_gate(site.gate, d_model, heads),
         "position": site.position.fitted(sizes(site.n_queries, d_position, heads, latent)),
         "additive_mask": mask and mask.of_heads(site.heads.n_heads, heads.n_heads),
         "sinks": None if site.sinks is None else site.sinks.fitted(heads.n_heads),
@@ -153,6 +157,14 @@ def _fitted_transform(transform: Transform | None, shape: tuple[int, int]) -> Tr
 def fitted_qk_norm(norm: QKNorm | None, heads: Heads) -> QKNorm | None:
     """A norm of queries and keys with gains that fit these heads."""
     return None if norm is None else _fitted_rows(norm, norm.gain_widths(heads))
+
+
+def fitted_gate(gate: Gate | None, d_model: int, heads: Heads) -> Gate | None:
+    """A gate whose explicit matrix and bias are cut, or padded with zeros, to these heads."""
+    if gate is None:
+        return None
+    shape = gate.shape(d_model, heads)
+    return _fitted_rows(replace(gate, weights=gate.weights.fitted(shape)), {"bias": shape[1]})
 
 
 def _fitted_rows(owner: Owner, lengths: dict[str, int]) -> Owner:

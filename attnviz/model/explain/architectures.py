@@ -91,6 +91,7 @@ def _of_site(site: Site) -> Architecture:
             *_free_ffn(ffn, site),
         ),
         unlearned=tuple(role for role, source in sources.items() if source.is_identity or source.tied_to),
+        gates=_gates(site),
         of_layer=_learned(
             (N_("biases"), _biases(site)),
             (N_("norms"), _norms(site)),
@@ -146,11 +147,19 @@ def _biases(site: Site) -> tuple[int, ...]:
         for role in ROLES
         if getattr(site.projections, f"{role}_bias") is not None
     ]
+    if site.gate is not None and site.gate.bias is not None:
+        counts.append(site.gate.shape(site.d_model, site.heads)[1])
     ffn = None if site.block is None else site.block.feed_forward
     if ffn is not None:
         rows = [role for role in ffn.roles if getattr(ffn, f"{role}_bias") is not None]
         counts += [ffn.shape(role, site.d_model)[1] for role in rows]
     return tuple(counts)
+
+
+def _gates(site: Site) -> int:
+    """Gates of all heads, if a matrix computes them."""
+    gate = site.gate
+    return 0 if gate is None or gate.weights.is_identity else gate.shape(site.d_model, site.heads)[1]
 
 
 def _routers(ffn: FeedForward | None, d_model: int) -> tuple[int, ...]:

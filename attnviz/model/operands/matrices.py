@@ -58,6 +58,13 @@ def transform_array(site: Site) -> Array:
     return _numbers(site.vocabulary.transform.weights, transform_shape(site))
 
 
+def gate_array(site: Site) -> Array:
+    """W_G, (d_model, heads side by side), read-only. Raises `ValueError` without a gate."""
+    if site.gate is None:
+        raise FieldError("gate", None, must_be("a gate for its matrix"))
+    return _numbers(site.gate.weights, site.gate.shape(site.d_model, site.heads))
+
+
 def embedding_projection_array(site: Site) -> Array:
     """W_X, (features of a token vector, d_model), read-only."""
     assert site.embedding_projection is not None

@@ -11,7 +11,7 @@ from attnviz.model.spec.experts import Experts
 from attnviz.model.spec.site import Site
 from attnviz.model.stages import EMBEDDED_STAGES, HIDDEN_STAGES, LATENT_STAGES, STAGE_BY_ID, TRANSFORM_STAGES
 
-OF_VALUES = ("v", "v_rotated", "mixed")
+OF_VALUES = ("v", "v_rotated", "mixed", "gated")
 """Stages whose heads have d_head features even where queries and keys have more."""
 
 
@@ -48,6 +48,9 @@ def _features(site: Site, stage: str) -> int:
         return site.d_keys
     if stage == "concatenated":
         return site.heads.n_heads * site.heads.d_head
+    if stage == "gate":
+        assert site.gate is not None
+        return site.gate.width(site.heads)
     if STAGE_BY_ID[stage].per_head:
         return site.heads.d_head if stage in OF_VALUES else site.d_qk
     if stage in EMBEDDED_STAGES:

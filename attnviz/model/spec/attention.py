@@ -10,6 +10,7 @@ from attnviz.i18n import N_
 from attnviz.model.spec.block import Block
 from attnviz.model.spec.bounds import Index
 from attnviz.model.spec.field import Field
+from attnviz.model.spec.gate import Gate
 from attnviz.model.spec.latent import Latent, check_beside
 from attnviz.model.spec.parts import (
     LEAST_FLOAT32,
@@ -61,6 +62,7 @@ class Attention(Value, frozen=True, kw_only=True):
         `NORMALISERS`.
         sinks: None, or a logit for each head that takes a share of the softmax and has no value.
         dropout: On the weights, from a seed.
+        gate: None, or a gate on the output of each head, before they are joined; see `Gate`.
         block: None for the attention alone, or norms, residual connections and a feed-forward layer.
     """
 
@@ -167,6 +169,10 @@ class Attention(Value, frozen=True, kw_only=True):
     dropout: Annotated[Dropout, Field(N_("Dropout"), N_("Sets weights to 0 at random, as in training"))] = (
         Dropout()
     )
+    gate: Annotated[
+        Gate | None,
+        Field(N_("Output gate"), N_("Multiplies each head's output by a learned sigmoid")),
+    ] = None
     block: Annotated[
         Block | None,
         Field(N_("Transformer block"), N_("Norms, residual connections and a feed-forward layer")),

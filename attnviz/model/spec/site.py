@@ -107,6 +107,8 @@ class Site(Attention, frozen=True):
         super().check()
         self._check_projections()
         self._check_qk_norm()
+        if self.gate is not None:
+            self.gate.check_size(self.d_model, self.heads)
         self.position.check_at(self.sizes_for(self.position))
         if self.latent is not None:
             self.latent.check_size(self.d_model, self.d_keys, self.heads)

@@ -1,9 +1,13 @@
-"""Sources of W_q, W_k, W_v and W_o; their numbers are edited in the panel of matrices."""
+"""Sources of W_q, W_k, W_v and W_o, and the gate on the heads' output.
+
+Their numbers are edited in the panel of matrices.
+"""
 
 from __future__ import annotations
 
 from functools import partial
 
+from attnviz.gui.forms.paths import presence, row
 from attnviz.gui.panels.mechanism.former_parts import SeenBySite
 from attnviz.gui.panels.mechanism.section import Section
 from attnviz.gui.panels.mechanism.weights import KINDS, WeightLines, WeightSlot, option_of
@@ -11,6 +15,7 @@ from attnviz.gui.widgets.tone import Tone
 from attnviz.i18n import N_, _
 from attnviz.model.edit.block import set_bias
 from attnviz.model.edit.edits import set_projection
+from attnviz.model.edit.gate import change_gate, gate_of, gate_source, set_gate, set_gate_bias
 from attnviz.model.edit.switching import fits, why_not_tied
 from attnviz.model.operands.matrices import projection_array
 from attnviz.model.spec.arrays import Matrix
@@ -19,12 +24,15 @@ from attnviz.model.spec.parts import ROLES, Explicit, Identity, Projection, Role
 from attnviz.model.spec.site import Site
 
 SYMBOLS = {"query": "W_q", "key": "W_k", "value": "W_v", "output": "W_o"}
+GATE = "gate"
 TITLES = {id_: title for id_, title, _hint in KINDS}
 _HUES: dict[str, Tone] = {"query": "query", "key": "key", "value": "value", "output": ""}
 
 
 def _is_used(site: Site, role: str) -> bool:
-    """True if the projection exists: keys and values from a latent have none."""
+    """True if the matrix exists: keys and values from a latent have none, a gate may be absent."""
+    if role == GATE:
+        return site.gate is not None
     return site.latent is None or role not in ("key", "value")
 
 
@@ -36,18 +44,27 @@ class ProjectionsSection(Section):
     spoken = {
         **{f"{role}_projection_combo": (f"W_{role[0]}", N_("Source of {matrix}")) for role in ROLES},
         **{f"{role}_bias_toggle": (N_("Bias of {matrix}"),) for role in ROLES},
+        "gate_projection_combo": ("W_g", N_("Source of {matrix}")),
     }
 
     def fill(self) -> None:
         self._seen = SeenBySite(self.store)
-        self._lines = WeightLines(self, self.store, tuple(self._slot(role) for role in ROLES))
+        slots = (*(self._slot(role) for role in ROLES), self._gate_slot())
+        self._lines = WeightLines(self, self.store, slots)
         self.body.addLayout(self._lines)
+        self.add_form(
+            (
+                presence("gate", lambda e, is_on: set_gate(e, is_on, self._seen.here)),
+                row("gate.per", edit=lambda e, per: change_gate(e, per=per)),
+            )
+        )
 
     def present(self, document: Document) -> str:
         """The kinds of the sources: "seeded · identity"."""
         site = document.attention
         used = [getattr(site.projections, role) for role in ROLES if _is_used(site, role)]
         kinds = [_("tied") if isinstance(one, Tied) else _(TITLES[option_of(one)]) for one in used]
+        kinds += [_("gate")] if site.gate is not None else []
         return " · ".join(dict.fromkeys(kinds))
 
     def on_document(self, old: Document | None, new: Document) -> None:
@@ -56,12 +73,37 @@ class ProjectionsSection(Section):
         for role in ROLES:
             source = getattr(experiment.projections, role)
             self._seen.here.note(f"{role}.{source.__struct_config__.tag}", source)
+        self._note_gate(experiment)
+        super().on_document(old, new)
         self._lines.refresh(experiment, partial(_is_used, experiment))
 
     def retranslate(self) -> None:
         super().retranslate()
         self._lines.retranslate()
         self._lines.refresh(self.store.attention, partial(_is_used, self.store.attention))
+
+    def _note_gate(self, site: Site) -> None:
+        """Remember the gate, its matrix and its bias, which a switch brings back."""
+        if site.gate is None:
+            return
+        kind = site.gate.weights.__struct_config__.tag
+        records = (("gate", site.gate), (f"gate.{kind}", site.gate.weights), ("gate.bias", site.gate.bias))
+        for name, record in records:
+            self._seen.here.note(name, record)
+
+    def _gate_slot(self) -> WeightSlot:
+        return WeightSlot(
+            id=GATE,
+            path="gate.weights",
+            symbol="W_g",
+            short="g",
+            read=lambda e: gate_of(e).weights,
+            source=lambda e, option: gate_source(e, option, self._seen.here),
+            edit=lambda e, source: change_gate(e, weights=source),
+            bias=lambda e: gate_of(e).bias,
+            set_bias=lambda e, is_on: set_gate_bias(e, is_on, self._seen.here),
+            bias_path="gate.bias",
+        )
 
     def _slot(self, role: Role) -> WeightSlot:
         return WeightSlot(

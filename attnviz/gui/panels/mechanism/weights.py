@@ -34,7 +34,8 @@ KINDS = (
 @dataclass(frozen=True, kw_only=True)
 class WeightSlot:
     """A matrix of the selected attention. `id` begins the controls' names, `path` is its field, `short`
-    labels its bias: a symbol or a message; `hue` is one of a theme's colours.
+    labels its bias: a symbol or a message, and `bias_path` is its field, if not `path` with "_bias"; `hue` is
+    one of a theme's colours.
 
     `read` returns its source, `source` creates that of an option, `edit` sets one. `ties` are the matrices,
     with their symbols, that it may share; `why_not_tied` is why not. `set_bias` adds or removes its bias; a
@@ -50,6 +51,7 @@ class WeightSlot:
     source: Callable[[Site, str], Projection]
     edit: Callable[[Site, Any], Site]
     bias: Callable[[Site], Row | None] | None = None
+    bias_path: str = ""
     set_bias: Callable[[Site, bool], Site] | None = None
     ties: tuple[tuple[str, str], ...] = ()
     why_not_tied: Callable[[Site, str], str] = lambda experiment, to: ""
@@ -125,7 +127,7 @@ class _Line:
         Mark(store, self.kind, slot.path)
         Mark(store, self.seed, f"{slot.path}.seed")
         if slot.bias is not None:
-            Mark(store, self.bias, f"{slot.path}_bias")
+            Mark(store, self.bias, slot.bias_path or f"{slot.path}_bias")
 
     def show_experiment(self, site: Site) -> None:
         """Show where the matrix comes from, and which other sources it could have."""

@@ -26,6 +26,7 @@ FOLDS: tuple[tuple[str, ...], ...] = (
     ("q_latent", "q_latent_normed"),
     ("latent_projected", "latent", "rope_key"),
     ("q_normed", "k_normed"),
+    ("gate", "gated"),
     ("concatenated",),
     ("relative", "capped", "biased", "added"),
     ("dropped",),

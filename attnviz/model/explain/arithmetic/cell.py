@@ -18,6 +18,7 @@ from attnviz.model.explain.arithmetic.experts import routed_lines, routing_lines
 from attnviz.model.explain.arithmetic.latent import key_value_lines, latent_lines
 from attnviz.model.explain.arithmetic.linear import (
     feed_forward_lines,
+    gate_lines,
     projection_lines,
     transform_lines,
     widened_lines,
@@ -41,6 +42,7 @@ from attnviz.model.explain.arithmetic.scores import (
 from attnviz.model.explain.arithmetic.terms import Explanation, Line, Term, digits, flat, words
 from attnviz.model.explain.arithmetic.vectors import (
     concatenated_lines,
+    gated_lines,
     given_lines,
     mixed_lines,
     origin_of,
@@ -80,6 +82,8 @@ LINES: dict[str, Callable[[Reading, Cell], tuple[Line, ...]]] = {
     "weights": weight_lines,
     "dropped": dropped_lines,
     "mixed": mixed_lines,
+    "gate": gate_lines,
+    "gated": gated_lines,
     "concatenated": concatenated_lines,
     "attention_output": projection_lines,
     "attention_dropped": dropped_lines,

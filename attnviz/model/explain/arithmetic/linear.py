@@ -22,6 +22,7 @@ from attnviz.model.explain.formulas.block import transform_of
 from attnviz.model.operands.matrices import (
     embedding_projection_array,
     feed_forward_array,
+    gate_array,
     is_identity,
     projection_array,
     transform_array,
@@ -94,6 +95,19 @@ def feed_forward_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     )
     bias = _number(getattr(ffn, f"{role}_bias"), columns, cell.column)
     return (linear_line(reading, cell, Map(f"W_{role}", cell.column, weights, bias)),)
+
+
+def gate_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
+    """A gate of a head's output, before its sigmoid: Σ x · W_G + b_G."""
+    site = reading.experiment
+    assert site.gate is not None
+    rows, columns = site.gate.shape(site.d_model, site.heads)
+    column = cell.head * site.gate.width(site.heads) + cell.column
+    is_passed_on = rows == columns and site.gate.weights.is_identity
+    weights = None if is_passed_on else in_float64(gate_array(site)[:, column])
+    return (
+        linear_line(reading, cell, Map("W_G", column, weights, _number(site.gate.bias, columns, column))),
+    )
 
 
 def transform_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from attnviz.core.special import NUMPY_SPECIAL
 from attnviz.i18n import _
 from attnviz.model.explain.arithmetic.reading import Reading, stage_symbol
-from attnviz.model.explain.arithmetic.terms import Line, Pieces, Series, Text, product, words
+from attnviz.model.explain.arithmetic.terms import Line, Pieces, Series, Text, guarded, product, words
 from attnviz.model.operands.matrices import vectors_array
 from attnviz.model.provenance import Region, sources
 from attnviz.model.spec.parts import SeededVectors
@@ -53,6 +54,17 @@ def mixed_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     return (Line((reading.link(cell),), steps, reading.number(cell), float(np.sum(w * v))),)
 
 
+def gated_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
+    """The mixture times the sigmoid of its gate."""
+    mixed, gate = (
+        reading.term(Cell(source.stage, cell.row, (source.columns or (0,))[0], _head(source)))
+        for source in sources(reading.site, cell)
+    )
+    result = mixed.value * float(NUMPY_SPECIAL.sigmoid(np.asarray(gate.value)))
+    letters, numbers = words("y · σ(g)"), (mixed, Text(" ÷ (1 + exp(−"), *guarded(gate), Text("))"))
+    return (Line((reading.link(cell),), (letters, numbers), reading.number(cell), result),)
+
+
 def concatenated_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     """The same number of one head."""
     origin = reading.link(origin_of(reading, cell))
@@ -62,7 +74,7 @@ def concatenated_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
 
 
 def origin_of(reading: Reading, cell: Cell) -> Cell:
-    """The one cell of `mixed` that a cell of `concatenated` is."""
+    """The one cell of `mixed`, or of `gated`, that a cell of `concatenated` is."""
     (source,) = sources(reading.site, cell)
     return Cell(source.stage, cell.row, (source.columns or (0,))[0], _head(source))
 

@@ -142,6 +142,7 @@ _BIASED = {
     "k": ("key_bias", "b_K"),
     "v": ("value_bias", "b_V"),
     "attention_output": ("output_bias", "b_O"),
+    "gate": ("bias", "b_G"),
     "router": ("router_bias", "b_router"),
     "ffn_gate": ("gate_bias", "b_gate"),
     "ffn_up": ("up_bias", "b_up"),
@@ -220,6 +221,8 @@ _LETTERS: dict[str, Callable[[Site], Letters]] = {
 def _has_bias(site: Site, stage: str) -> bool:
     if stage == "transform":
         return transform_of(site).bias is not None
+    if stage == "gate":
+        return site.gate is not None and site.gate.bias is not None
     if stage == "x_projected":
         return site.embedding_projection is not None and site.embedding_projection.bias is not None
     if stage not in _BIASED:

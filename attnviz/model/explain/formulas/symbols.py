@@ -106,7 +106,10 @@ def _attention_line(site: Site, present: tuple[str, ...]) -> Parts:
             before, after = _wrapping(site, stage, present)
             parts = (*_texts(before, stage), *parts, *_texts(after, stage))
     values = as_read("v", present)
-    parts = (*parts, Part(" ", "mixed"), Part("v", values), Part(" W_O", "attention_output"))
+    parts = (*parts, Part(" ", "mixed"), Part("v", values))
+    if "gated" in present:
+        parts = (Part("(", "gated"), *parts, Part(") · ", "gated"), Part("σ(g)", "gate"))
+    parts = (*parts, Part(" W_O", "attention_output"))
     followed_by = ("attention_dropped", "attention_normed", "residual_1", "norm_1")
     return _closed(site, parts, present, followed_by, "attention_output")
 

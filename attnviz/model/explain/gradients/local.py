@@ -26,6 +26,7 @@ from attnviz.model.operands.latent import PRODUCT_OF_STAGE, latent_norm
 from attnviz.model.operands.matrices import (
     embedding_projection_array,
     feed_forward_array,
+    gate_array,
     latent_array,
     projection_array,
     sinks_array,
@@ -246,6 +247,28 @@ def _mixed(reading: Reading, use: Use) -> Floats:
     return found[:, list(use.rows)].reshape(use.shape)
 
 
+def _gate(reading: Reading, use: Use) -> Floats:
+    gate, heads = reading.experiment.gate, reading.experiment.heads
+    assert gate is not None
+    return _from_matrix(gate_array(reading.experiment), use, gate.width(heads))
+
+
+def _gated(reading: Reading, use: Use) -> Floats:
+    """σ(g) by the mixture; y σ(g) (1 − σ(g)) by the gate, of each feature that it multiplies."""
+    cell, place = use.cell, use.cell.column if use.place else min(use.cell.column, _gates(reading) - 1)
+    gate = reading.row("gate", cell.head, cell.row)[place]
+    share = float(NUMPY_SPECIAL.sigmoid(np.asarray(gate)))
+    if use.place == 0:
+        return np.full(use.shape, share)
+    mixed = reading.row("mixed", cell.head, cell.row)[list(use.columns)]
+    return (mixed * share * (1 - share)).reshape(use.shape)
+
+
+def _gates(reading: Reading) -> int:
+    """Gates of one head."""
+    return reading.site.shape("gate")[-1]
+
+
 def _feed_forward(reading: Reading, use: Use) -> Floats:
     block = reading.experiment.block
     assert block is not None and block.feed_forward is not None
@@ -345,6 +368,8 @@ LOCAL: dict[str, Local] = {
     "weights": _weights,
     "dropped": _dropped,
     "mixed": _mixed,
+    "gate": _gate,
+    "gated": _gated,
     "concatenated": _ones,
     "attention_output": _projection,
     "attention_dropped": _dropped,
@@ -379,6 +404,8 @@ LETTERS: dict[str, str] = {
     "capped": "(1 − tanh²)",
     "scaled": "1 ÷ √d",
     "weights": "w_i (δ_ij − w_j)",
+    "gate": "W_G",
+    "gated": "σ(g), y σ′(g)",
     "attention_output": "W_O",
     "router": "W_router",
     "routing": "∂G ÷ ∂r",

@@ -118,7 +118,8 @@ def _column(reading: Reading, stage: str, column: int) -> tuple[int, int]:
     """The head and the feature of a column of a matrix, whose heads stand side by side."""
     if not STAGE_BY_ID[stage].per_head:
         return 0, column
-    width = reading.experiment.d_qk if stage == "q" else reading.experiment.heads.d_head
+    own = stage in ("q", "gate")
+    width = reading.site.shape(stage)[-1] if own else reading.experiment.heads.d_head
     return divmod(column, width)
 
 
@@ -365,7 +366,7 @@ _LINEAR: dict[str, tuple[Rule, Rule]] = {
     "latent.up_key": _linear("k"),
     "latent.up_value": _linear("v"),
 }
-_WIDENED, _TRANSFORMED = _linear("x_projected"), _linear("transform")
+_WIDENED, _TRANSFORMED, _GATE = _linear("x_projected"), _linear("transform"), _linear("gate")
 _NORMS = {
     "block.norm_1": "norm_1",
     "block.norm_2": "norm_2",
@@ -383,6 +384,8 @@ SUMS: dict[str, Rule] = {
     **{f"{path}_bias": bias for path, (_matrix, bias) in _LINEAR.items()},
     "embedding_projection.weights": _WIDENED[0],
     "embedding_projection.bias": _WIDENED[1],
+    "gate.weights": _GATE[0],
+    "gate.bias": _GATE[1],
     "vocabulary.transform.weights": _TRANSFORMED[0],
     "vocabulary.transform.bias": _TRANSFORMED[1],
     "vocabulary.unembedding": _of_logits(True),

@@ -28,7 +28,8 @@ from attnviz.model.edit.layers import set_n_layers
 from attnviz.model.sites.sites import at, site_names
 from attnviz.model.spec.block import Block, EmbeddingProjection, Norm, NormPlacement
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.parts import QKNorm, SeededSinks
+from attnviz.model.spec.gate import Gate
+from attnviz.model.spec.parts import QKNorm, Seeded, SeededSinks
 from attnviz.model.spec.rows import DrawnRow
 
 W = TypeVar("W", bound=QWidget)
@@ -82,6 +83,23 @@ def test_off_and_on_again_is_as_before(qtbot: QtBot, panel: MechanismPanel, togg
     assert panel.store.experiment != FULL
     switch(qtbot, panel, toggle)
     assert panel.store.experiment == FULL
+
+
+def test_a_gate_on_the_heads_output(qtbot: QtBot, panel: MechanismPanel) -> None:
+    def gate() -> Gate | None:
+        return panel.store.attention.gate
+
+    switch(qtbot, panel, "gate_toggle")
+    assert gate() == Gate()
+    choose(qtbot, panel, "gate_per_segmented", "head")
+    find(panel, DragNumber, "gate_seed_field").changed.emit(4)
+    switch(qtbot, panel, "gate_bias_toggle")
+    made = gate()
+    assert made is not None and (made.per, made.weights) == ("head", Seeded(4)) and made.bias is not None
+    switch(qtbot, panel, "gate_toggle")
+    assert gate() is None and not _is_shown(panel, "gate_projection_combo")
+    switch(qtbot, panel, "gate_toggle")
+    assert gate() == made
 
 
 def test_each_layer_has_its_own_block_back(qtbot: QtBot, panel: MechanismPanel) -> None:
