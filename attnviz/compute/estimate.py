@@ -131,10 +131,9 @@ def _further(site: Site, n: int, m: int, itemsize: int) -> Iterator[EstimateLine
     value = forms * heads.n_heads * n * site.d_qk * itemsize
     yield EstimateLine(_("further stages of q and mixed"), formula.format(count=forms, **numbers), value)
     if site.gate is not None:
-        gates = site.gate.width(heads)
-        formula = _("{heads} heads × {queries} queries × ({gates} + {d_v}) features × {itemsize} bytes")
-        text = formula.format(gates=gates, d_v=heads.d_head, **numbers)
-        value = heads.n_heads * n * (gates + heads.d_head) * itemsize
+        columns = heads.n_heads * (site.gate.width(heads) + heads.d_head)
+        text = _("{queries} queries × {columns} features × {itemsize} bytes")
+        text, value = text.format(columns=columns, **numbers), n * columns * itemsize
         yield EstimateLine(_("gates"), text, value)
     forms = is_turned + is_normed + position.rotates_values
     if forms:

@@ -49,8 +49,7 @@ class ProjectionsSection(Section):
 
     def fill(self) -> None:
         self._seen = SeenBySite(self.store)
-        slots = (*(self._slot(role) for role in ROLES), self._gate_slot())
-        self._lines = WeightLines(self, self.store, slots)
+        self._lines = WeightLines(self, self.store, tuple(self._slot(role) for role in ROLES))
         self.body.addLayout(self._lines)
         self.add_form(
             (
@@ -58,6 +57,8 @@ class ProjectionsSection(Section):
                 row("gate.per", edit=lambda e, per: change_gate(e, per=per)),
             )
         )
+        self._gate = WeightLines(self, self.store, (self._gate_slot(),))
+        self.body.addLayout(self._gate)
 
     def present(self, document: Document) -> str:
         """The kinds of the sources: "seeded · identity"."""
@@ -75,12 +76,17 @@ class ProjectionsSection(Section):
             self._seen.here.note(f"{role}.{source.__struct_config__.tag}", source)
         self._note_gate(experiment)
         super().on_document(old, new)
-        self._lines.refresh(experiment, partial(_is_used, experiment))
+        self._refresh()
 
     def retranslate(self) -> None:
         super().retranslate()
         self._lines.retranslate()
-        self._lines.refresh(self.store.attention, partial(_is_used, self.store.attention))
+        self._gate.retranslate()
+        self._refresh()
+
+    def _refresh(self) -> None:
+        for lines in (self._lines, self._gate):
+            lines.refresh(self.store.attention, partial(_is_used, self.store.attention))
 
     def _note_gate(self, site: Site) -> None:
         """Remember the gate, its matrix and its bias, which a switch brings back."""
@@ -96,7 +102,7 @@ class ProjectionsSection(Section):
             id=GATE,
             path="gate.weights",
             symbol="W_g",
-            short="g",
+            short="W_g",
             read=lambda e: gate_of(e).weights,
             source=lambda e, option: gate_source(e, option, self._seen.here),
             edit=lambda e, source: change_gate(e, weights=source),
