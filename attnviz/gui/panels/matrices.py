@@ -196,6 +196,6 @@ def _shown_of(attention: Site) -> tuple[object, ...]:
     """Dependencies of the panel's numbers: a drag of a vector changes none of them."""
     norms = attention.embedding_norm, attention.final_norm
     made = attention.projections, attention.latent, attention.heads
-    parts = attention.qk_norm, attention.position, attention.block, attention.sinks, attention.gate
-    parts = (*parts, attention.vocabulary)
-    return (*made, *parts, *norms, *map(attention.projection_shape, ROLES))
+    parts = attention.qk_norm, attention.position, attention.block, attention.gate
+    more = attention.sinks, attention.vocabulary
+    return (*made, *parts, *more, *norms, *map(attention.projection_shape, ROLES))
