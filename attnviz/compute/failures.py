@@ -9,21 +9,29 @@ from attnviz.core.text import number
 from attnviz.errors import Message, verbatim
 from attnviz.model.caches import CACHES
 from attnviz.model.failures.checks import Finding, first_finding, moved
+from attnviz.model.failures.table import MOVED, Failure
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.trace import Trace
 
 
 def first_failure(
-    trace: Trace, before: Experiment | None = None, reserve: int = 0, check: Check = never_cancelled
+    trace: Trace,
+    failure: Failure | None = None,
+    before: Experiment | None = None,
+    reserve: int = 0,
+    check: Check = never_cancelled,
 ) -> Finding | None:
     """The first finding in a run; without one, the first stage whose decoding differs from the full pass.
 
-    `before` is the experiment of which a sink was removed: its weights are compared with those of the run. A
+    With a `failure`, what that one breaks: a trained model may have saturated heads all along. `before` is
+    the experiment before it, whose weights are compared with those of the run where a sink was removed. A
     document with an exact cache, or without one, is not decoded. `reserve` cores are left to others.
     """
-    if before is not None:
+    lost = "" if failure is None else failure.check
+    if lost == MOVED and before is not None:
         return moved(execute(before, trace.engine, trace.device, check=check, reserve=reserve), trace)
-    found = first_finding(trace, check)
+    is_decoded = failure is not None and not lost
+    found = None if is_decoded else first_finding(trace, check, lost)
     writing = trace.experiment.writing
     if found is not None or writing is None or _is_exact(type(writing.cache)):
         return found

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from attnviz.checkpoints.presets import load_preset
 from attnviz.compute.execute import execute, execute_decoding
 from attnviz.compute.failures import first_failure
 from attnviz.model.caches import PagedCache, QuantisedCache, RingCache
 from attnviz.model.edit.generation import set_cache
 from attnviz.model.failures.table import FAILURE_BY_ID
-from attnviz.model.io.presets import load_preset
 
 
 def test_a_ring_that_drops_the_first_tokens_changes_the_scores_of_the_rest() -> None:
@@ -60,5 +60,18 @@ def test_a_removed_sink_is_found_beside_the_document_before() -> None:
     experiment = load_preset("attention-sinks").experiment
     broken = FAILURE_BY_ID["no-sink"].breaks(experiment, "layers.0.self")
     assert broken is not None
-    found = first_failure(execute(broken), experiment)
+    found = first_failure(execute(broken), FAILURE_BY_ID["no-sink"], experiment)
     assert found is not None and found.stage == "weights" and "on the sink" in str(found.says)
+
+
+@pytest.mark.parametrize(
+    ("id_", "says"),
+    [("late-mask", "not to 1"), ("empty-row", "no visible key"), ("quantised-cache", "With the cache")],
+)
+def test_a_failure_of_a_trained_model_is_not_its_own_saturated_head(id_: str, says: str) -> None:
+    experiment = load_preset("stories-en").experiment
+    assert "saturated" in str(getattr(first_failure(execute(experiment)), "says", ""))
+    broken = FAILURE_BY_ID[id_].breaks(experiment, "layers.1.self")
+    assert broken is not None
+    found = first_failure(execute(broken), FAILURE_BY_ID[id_], experiment)
+    assert found is not None and says in str(found.says)

@@ -11,9 +11,8 @@ from attnviz.gui.failure import is_expected
 from attnviz.gui.live.trace import GUI_CORES
 
 if TYPE_CHECKING:
-    from attnviz.gui.panels.failures import FailuresPanel
+    from attnviz.gui.panels.failures import Broken, FailuresPanel
     from attnviz.model.failures.checks import Finding
-    from attnviz.model.spec.experiment import Experiment
     from attnviz.model.trace import Trace
 
 KEY = "failures"
@@ -28,16 +27,16 @@ class FailuresLive(QObject):
         panel.asked.connect(self._on_asked)
 
     @Slot(object, object)
-    def _on_asked(self, trace: Trace | None, before: Experiment | None) -> None:
+    def _on_asked(self, trace: Trace | None, broken: Broken | None) -> None:
         """Look through another run; None stops."""
-        if trace is None:
+        if trace is None or broken is None:
             self._scheduler.stop(KEY)
             return
 
         def job(token: CancelToken) -> Finding | None:
             from attnviz.compute.failures import first_failure
 
-            return first_failure(trace, before, GUI_CORES, token.progress)
+            return first_failure(trace, broken.failure, broken.before, GUI_CORES, token.progress)
 
         self._scheduler.submit(job, self._panel.show_finding, self._on_failed, key=KEY)
 

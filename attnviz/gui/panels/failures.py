@@ -19,7 +19,7 @@ from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _
 from attnviz.model.failures.checks import Finding
 from attnviz.model.failures.mending import mended
-from attnviz.model.failures.table import FAILURE_BY_ID, FAILURES, MOVED, Failure
+from attnviz.model.failures.table import FAILURE_BY_ID, FAILURES, Failure
 from attnviz.model.sites.titles import site_label
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
@@ -40,8 +40,8 @@ class FailuresPanel(Panel):
     """Cards of `FAILURES`; one at a time is broken."""
 
     asked = Signal(object, object)
-    """The trace whose first failing stage is wanted, or None, and the experiment before the failure where it
-    is compared with that one; `show_finding` takes the answer."""
+    """The trace whose first failing stage is wanted, or None, and the `Broken` of the failure;
+    `show_finding` takes the answer."""
 
     follows = ("site",)
 
@@ -81,8 +81,7 @@ class FailuresPanel(Panel):
 
     def on_trace(self, trace: Trace) -> None:
         if self._broken is not None:
-            is_compared = self._broken.failure.check == MOVED
-            self.asked.emit(trace, self._broken.before if is_compared else None)
+            self.asked.emit(trace, self._broken)
 
     def show_finding(self, finding: Finding | None) -> None:
         """Name the first stage that fails in the numbers that were asked about; None if all are sound."""

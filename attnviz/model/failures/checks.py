@@ -46,15 +46,17 @@ class Check:
     find: Callable[[Trace, SiteTrace], Iterator[Finding]]
 
 
-def first_finding(trace: Trace, check: Cancel = never_cancelled) -> Finding | None:
-    """The first place in data-flow order, through all sites and stages, that lacks a property.
+def first_finding(trace: Trace, check: Cancel = never_cancelled, lost: str = "") -> Finding | None:
+    """The first place in data-flow order, through all sites and stages, that lacks the property `lost`, or
+    any.
 
     `check` is called between the sites, and may raise.
     """
+    wanted = (CHECK_BY_ID[lost],) if lost else CHECKS
     for name in trace.sites:
         check()
         site = trace.site(name)
-        found = [finding for row in CHECKS for finding in row.find(trace, site)]
+        found = [finding for row in wanted for finding in row.find(trace, site)]
         if found:
             return min(found, key=lambda finding: site.stages.index(finding.stage))
     return None
