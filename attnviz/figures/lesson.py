@@ -62,15 +62,26 @@ def first_document(lesson: Lesson, language: str, made: tuple[Sheet, ...]) -> Do
     return Document(scope.trace.experiment, scope.view, title=lesson.title(language))
 
 
-def lesson_page(lesson: Lesson, language: str, made: tuple[Sheet, ...], *, is_slides: bool = False) -> str:
-    """A whole page of HTML; on slides each step has a sheet of 16 : 9."""
+def lesson_page(
+    lesson: Lesson,
+    language: str,
+    made: tuple[Sheet, ...],
+    font_rules: Callable[[str], str],
+    *,
+    is_slides: bool = False,
+) -> str:
+    """A whole page of HTML; on slides each step has a sheet of 16 : 9.
+
+    `font_rules` are the rules of a style sheet with the glyphs of a text.
+    """
     title = escape(lesson.title(language))
     about = escape(lesson.about(language))
     one = slide if is_slides else section
     body = "".join(one(sheet, number, _as_data) for number, sheet in enumerate(made, 1))
+    style = font_rules(title + about + body) + _STYLE + (_SLIDES if is_slides else "")
     return (
         f'<!doctype html>\n<html lang="{language.replace("_", "-")}"><head><meta charset="utf-8">'
-        f"<title>{title}</title><style>{_STYLE}{_SLIDES if is_slides else ''}</style></head>"
+        f"<title>{title}</title><style>{style}</style></head>"
         f"<body><header><h1>{title}</h1><p>{about}</p></header>{body}</body></html>\n"
     )
 
@@ -138,8 +149,9 @@ def _as_data(sheet: Sheet) -> str:
 
 
 _STYLE = """
-body { font: 17px/1.6 Inter, "Noto Sans SC", system-ui, sans-serif; color: #1c1d20; max-width: 46rem;
-  margin: 2rem auto; padding: 0 1rem } h1 { font-size: 1.9rem } h2 { font-size: 1.35rem; margin-top: 2.4rem }
+body { font: 17px/1.6 "Attnviz Sans", "Attnviz Sans SC", system-ui, sans-serif; color: #1c1d20;
+  max-width: 46rem; margin: 2rem auto; padding: 0 1rem }
+h1 { font-size: 1.9rem } h2 { font-size: 1.35rem; margin-top: 2.4rem }
 figure { margin: 1rem 0; text-align: center } img { max-width: 100% } .strong, b { font-weight: 600 }
 .query { color: #2562c4 } .key { color: #a3560c } .cell, .step { color: #2a67c9 }
 .task { border-left: 3px solid #2a67c9; padding-left: .8rem } details { margin-bottom: 1rem }

@@ -234,6 +234,17 @@ def test_the_page_brings_the_glyphs_of_its_texts(opened: Any) -> None:
     assert page.evaluate("document.fonts.check('12px \"Attnviz Sans SC\"', '权')")
 
 
+def test_the_page_of_a_lesson_brings_the_glyphs_of_its_texts(browser: Any, tmp_path: Path) -> None:
+    file = tmp_path / "lesson.html"
+    assert main(["--language", "zh_CN", "lesson", "export", "softmax", "-o", str(file)]) == 0
+    page = browser.new_page()
+    page.goto(file.as_uri())
+    for selector in ("h1", "h2", "header p", "section p", "section li"):
+        found = fonts_of(page, selector)
+        assert "Attnviz Sans SC" in found and all(found.values()), (selector, found)
+    page.close()
+
+
 def test_every_control_has_a_name_in_both_languages(opened: Any) -> None:
     page = opened(load_preset("stories-induction"))
     for _language in range(2):

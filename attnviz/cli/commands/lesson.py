@@ -95,8 +95,9 @@ def export(lesson: Lesson, options: Namespace) -> int:
 
 def _html(lesson: Lesson, made: tuple[Sheet, ...], is_slides: bool) -> bytes:
     from attnviz.figures.lesson import lesson_page
+    from attnviz.pages.fonts import font_rules
 
-    return lesson_page(lesson, current_language(), made, is_slides=is_slides).encode("utf-8")
+    return lesson_page(lesson, current_language(), made, font_rules, is_slides=is_slides).encode("utf-8")
 
 
 def _pdf(lesson: Lesson, made: tuple[Sheet, ...], is_slides: bool) -> bytes:

@@ -119,7 +119,7 @@ def stack_gradient(layers: float, has_residual: Any) -> float:
 def layer_gradient(layers: float, layer: float, is_pre: Any) -> float:
     """Median norm of the gradient by W_down of a layer, from 1 on; see `core/norm_placement`."""
     n = whole(layers, N_("number of layers"), 1, MOST_LAYERS)
-    return float(gradient_by_layer(bool(is_pre), n).median[whole(layer, N_("layer"), 1, n) - 1])
+    return float(gradient_by_layer(bool(is_pre), n).median[whole(layer, N_("layer number"), 1, n) - 1])
 
 
 MOST_LAYERS = 48

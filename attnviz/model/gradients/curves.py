@@ -207,7 +207,7 @@ CURVES: tuple[GradientCurve, ...] = (
         N_("Norms"),
         N_("The gradient by the matrices of each layer, with norms before and after the sublayers"),
         N_("Gradient and norm placement"),
-        N_("layer"),
+        N_("layer number"),
         N_("norm of ∂L/∂W_down"),
         N_(
             "Norm of the gradient by W_down of each of 12 layers when training begins, {stacks} "

@@ -97,7 +97,7 @@ def test_conditions(toy: Scope, condition: str, truth: bool) -> None:
         ("sum(weights, 2)", "The axis must be a whole number from -2 to 1; got 2."),
         ("weights(1)[0, 0]", "The head must be a whole number from 0 to 0; got 1."),
         ("stack_gradient(13, true)", "The number of layers must be a whole number from 0 to 12; got 13."),
-        ("layer_gradient(3, 4, true)", "The layer must be a whole number from 1 to 3; got 4."),
+        ("layer_gradient(3, 4, true)", "The layer number must be a whole number from 1 to 3; got 4."),
         ("weights == weights[0:2]", "must have compatible shapes; got (4, 4) and (2, 4)"),
         ("max(weights[2:2])", "needs at least one; got an empty array"),
         ("weights", "must be one number; got (4, 4)"),

@@ -28,6 +28,7 @@ from attnviz.gui.look.fonts import ui_font
 from attnviz.i18n import current_language
 from attnviz.model.io.carriers.table import carrying
 from attnviz.model.lessons.lesson import Lesson
+from attnviz.pages.fonts import font_rules
 
 _A4 = QPageSize(QPageSize.PageSizeId.A4)
 _WIDE = QPageSize(QSizeF(320, 180), QPageSize.Unit.Millimeter)
@@ -63,7 +64,7 @@ def lesson(source: Source, choice: Choice, check: Check) -> Made:
     paper = lesson_paper(one, language, made, is_slides=is_slides)
     data = paper.pdf
     if choice.format == "html":
-        data = lesson_page(one, language, made, is_slides=is_slides).encode("utf-8")
+        data = lesson_page(one, language, made, font_rules, is_slides=is_slides).encode("utf-8")
     record = record_of(first_document(one, language, made))
     return Made((carrying(data, f".{choice.format}", record),), Leaves.of(paper.pages))
 
