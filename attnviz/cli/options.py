@@ -17,6 +17,7 @@ from attnviz.cli.command import Named
 from attnviz.core.text import columns, visible
 from attnviz.errors import FieldError, Message, about, among, listed, message_of, must_be, quoted
 from attnviz.i18n import N_, _
+from attnviz.model.edit.by_hand import with_text
 from attnviz.model.edit.edits import set_tokens
 from attnviz.model.io.files import DocumentError
 from attnviz.model.spec.document import Document
@@ -37,6 +38,13 @@ def add_document(command: ArgumentParser, *, is_needed: bool = True) -> None:
     command.add_argument("--device", default="auto", help=_("auto, cpu, cuda or cuda:N (default: auto)"))
     command.add_argument("--dtype", help=_("the precision, instead of the document's dtype"))
     add_text(command)
+    command.add_argument(
+        "--edit",
+        metavar="CELL",
+        action="append",
+        default=[],
+        help=_("set, add to or multiply numbers by hand, such as 'layers.0.self.mixed[1, 3, :] *= 0'"),
+    )
 
 
 def add_text(command: ArgumentParser) -> None:
@@ -47,7 +55,14 @@ def add_text(command: ArgumentParser) -> None:
 
 
 def document(options: Namespace) -> Document:
-    """The file or preset that `DOC` names, with the requested text and dtype."""
+    """The file or preset that `DOC` names, with the requested text, dtype and edits by hand."""
+    found = _without_edits(options)
+    for text in getattr(options, "edit", ()):
+        found = replace(found, experiment=with_text(found.experiment, text))
+    return found
+
+
+def _without_edits(options: Namespace) -> Document:
     name = options.document
     if (Path(name) / "config.json").is_file() or Path(name).suffix.lower() == ".gguf":
         return _imported(options)

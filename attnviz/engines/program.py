@@ -246,6 +246,10 @@ class Scores:
         heads = heads[tile.groups, tile.members]
         return Block(heads, q_positions[tile.rows], k_positions[seen.keys], seen, part)
 
+    def see_all(self) -> None:
+        """Let every tile count all keys from now on, also those that none of its rows sees."""
+        self.seen[:] = [self.sight.of(tile.rows, self.sight.whole) for tile in self.tiles]
+
     def products(self, engine: Engine, tile: Tile, seen: Seen) -> Array:
         """The products of q and k, (g, r, q, k), as the run multiplied them."""
         block = self.block(tile, seen)
@@ -396,15 +400,21 @@ def scores_of(
 
 
 def stages_from(
-    engine: Engine, scoring: Scoring, scores: Scores, first: str, change: Callable[[str, Array], Array]
+    engine: Engine,
+    scoring: Scoring,
+    qk: tuple[Array, Array],
+    q_positions: Ints,
+    k_positions: Ints,
+    first: str,
+    change: Callable[[str, Array], Array],
 ) -> list[Array]:
     """The stages from `first` to the weights, (g, r, q, k), each as `change(stage, array)` returns it."""
     stages = scoring.stages
-    heads = _head_numbers(*scores.qk[0].shape[:2])
-    sight = scores.sight
-    seen = sight.of(slice(0, len(scores.positions[0])), sight.whole)
-    block = Block(heads, *scores.positions, seen, scores.qk)
-    made = [change(first, scores_of(engine, scoring, first, scores.qk, heads, *scores.positions))]
+    heads = _head_numbers(*qk[0].shape[:2])
+    sight = scoring.masks.sight(q_positions, k_positions)
+    seen = sight.of(slice(0, len(q_positions)), sight.whole)
+    block = Block(heads, q_positions, k_positions, seen, qk)
+    made = [change(first, scores_of(engine, scoring, first, qk, heads, q_positions, k_positions))]
     for before, stage in itertools.pairwise(stages[stages.index(first) : stages.index("weights") + 1]):
         array = engine.xp.asarray(made[-1], copy=True)
         _shape_scores(engine, scoring, array, block, stage, _Product(begins=before))

@@ -18,7 +18,7 @@ from attnviz.engines.engine import Engine, all_finite
 from attnviz.engines.features import Features
 from attnviz.engines.finite import range_notice
 from attnviz.engines.operands import Operands, Scoring
-from attnviz.engines.patches import Patch, SitePatches
+from attnviz.engines.patches import Patch, SitePatches, patches_of
 from attnviz.engines.program import Attended, Check, Scores
 from attnviz.engines.resolution import operands_of
 from attnviz.engines.windows import ScoreWindows
@@ -104,7 +104,7 @@ def _site_run(
     operands = operands_of(engine, experiment, site)
     x = None if before is None else before.result
     encoded = None if memory is None else memory.result
-    own = [patch for patch in patches if patch.site == site.place.name] if patches else None
+    own = [*patches_of(site), *(patch for patch in patches if patch.site == site.place.name)]
     made = forward(engine, operands, x, encoded, check, SitePatches(engine, own) if own else None)
     return SiteRun(engine, operands.scoring, site, made, _inputs(site, *others))
 
@@ -166,12 +166,16 @@ def _inputs(
 
 
 class Forward(NamedTuple):
-    """The stages of a pass through one site; `replaced` has patched ones before the softmax, (g, r, q, k)."""
+    """The stages of a pass through one site; `replaced` has patched ones before the softmax, (g, r, q, k).
+
+    `patches` are those of the site, with the numbers that stood in the patched stages.
+    """
 
     features: Features
     attended: Attended
     scores: Scores
     replaced: Mapping[str, Array] = MappingProxyType({})
+    patches: SitePatches | None = None
 
 
 def forward(
@@ -206,7 +210,7 @@ def forward(
         return Forward(features, attended, scores)
     attended, replaced = patches.attend(operands.scoring, features, attended, scores)
     program.output(engine, operands, features, attended.mixed)
-    return Forward(features, attended, scores, replaced)
+    return Forward(features, attended, scores, replaced, patches)
 
 
 class HeldStages:

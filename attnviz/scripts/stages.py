@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from attnviz.i18n import N_, _
@@ -18,6 +19,7 @@ from attnviz.model.spec.site import Site
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.scripts import experts, scores
 from attnviz.scripts.code import Asked, Code, Keep, in_a_dictionary, note
+from attnviz.scripts.edits import edited_lines
 from attnviz.scripts.functions import GATED_CODE, NORM_CODE, activated, sigmoid, softmax
 from attnviz.scripts.library import Library
 from attnviz.scripts.positions import position_code
@@ -331,7 +333,8 @@ def stage_code(
     stages = site_stages(site)
     if stage not in stages:
         raise KeyError(stage)
-    return STAGE_CODE[stage](Asked(site, stage, stages, library, is_encoded, keep))
+    code = STAGE_CODE[stage](Asked(site, stage, stages, library, is_encoded, keep))
+    return replace(code, lines=(*code.lines, *edited_lines(site, stage, library)))
 
 
 def stage_text(site: Site, stage: str, library: Library, *, is_encoded: bool = False) -> str:

@@ -33,7 +33,7 @@ def filler(annotation: Any) -> Any:
         return made(kind)
     if get_args(kind):
         return filler(get_args(kind)[0])
-    return {int: 1, float: 1.0, str: "a", Matrix: [[1.0]]}[kind]
+    return {int: 1, float: 1.0, str: "weights", Matrix: [[1.0]]}[kind]
 
 
 def made(owner: type[Value], **given: Any) -> Value:

@@ -72,6 +72,7 @@ def _flow(made: tuple[SiteRun, ...], pulled: dict[str, SiteGradients], check: Ch
         site = pulled[run.place.name]
         for stage in reversed(site.present):
             if stage in site.stages:
+                site.cut(stage)
                 PULLS[stage](site, stage, site.stages[stage])
         for stage in ("layer_input", "memory", "tokens_embedded"):
             if stage in site.stages and stage in run.given:

@@ -233,7 +233,7 @@ def _routing(site: SiteGradients, stage: str, g: Array) -> None:
     kind, given = SHARES_BY_ID[experts.shares], g[:, : experts.n]
     made = pull_weights(kind, shares, is_chosen, experts.normalised, experts.scale, given, xp)
     if experts.shared_gate:
-        own = site.value(stage)[:, experts.n :]
+        own = site.made(stage)[:, experts.n :]
         made = xp.concat((made, g[:, experts.n :] * own * (1 - own)), axis=-1)
     site.add(before, made)
 
@@ -284,7 +284,7 @@ def _logits(site: SiteGradients, stage: str, g: Array) -> None:
     before, *_vectors = site.inputs(stage)
     readout = _readout(site)
     if readout.cap is not None:
-        share = site.value(stage) / readout.cap
+        share = site.made(stage) / readout.cap
         g = g * (1 - share * share)
     g, x = g * readout.scale, site.value(before)
     if site.run.site.readout == "vocabulary":
@@ -303,7 +303,7 @@ def _logits(site: SiteGradients, stage: str, g: Array) -> None:
 
 def _probabilities(site: SiteGradients, stage: str, g: Array) -> None:
     (before,) = site.inputs(stage)
-    p, made = site.value(stage), site.engine.xp.asarray(g, copy=True)
+    p, made = site.made(stage), site.engine.xp.asarray(g, copy=True)
     pull_softmax_(site.engine.xp, p, made, p)
     site.add(before, made)
 

@@ -37,7 +37,9 @@ def pull_mixed(site: SiteGradients, stage: str, g: Array) -> None:
     g = _without_heads_off(site, g)
     weights, value = site.inputs(stage)
     site.add(weights, Outer(g, site.value(value)))
-    used = program.dropped(site.engine, scoring, made.scores, made.attended.weights)
+    used = made.replaced.get("dropped")
+    if used is None:
+        used = program.dropped(site.engine, scoring, made.scores, made.attended.weights)
     site.add(value, _over_queries(site, used, g, site.spares, scoring.heads_off))
 
 
@@ -66,7 +68,7 @@ def pull_weights(site: SiteGradients, stage: str, g: Gradient) -> None:
     p = _normalised(site, before)
     if scoring.masks_weights:
         g = Cells(_cleared(site, g))
-    clears = not scoring.masks_weights and scoring.mask_bias is None
+    clears = not scoring.masks_weights and scoring.mask_bias is None and not site.has_patched_scores
     hidden = None if scoring.masks_weights else scores.sight.hidden
     visible = engine.asarray(n_visible(hidden, *p.shape[-2:])[:, None])
     by_scores = engine.zeros(p.shape) if site.spares else engine.empty(p.shape)
@@ -103,7 +105,9 @@ def _flops(site: SiteGradients) -> int:
 def _normalised(site: SiteGradients, before: str) -> Array:
     """The weights as the normaliser leaves them, before a mask clears some; empty rows are zeros."""
     engine, scoring, made = site.engine, site.operands.scoring, site.run.made
-    weights = made.attended.weights
+    patches = made.patches
+    weights = made.attended.weights if patches is None else patches.computed.get("weights")
+    weights = made.attended.weights if weights is None else weights
     if scoring.masks_weights and scoring.normalise is None:
         weights = score_stage(site, before)
         if scoring.sinks is None:
@@ -171,7 +175,7 @@ def pull_added(site: SiteGradients, stage: str, g: Cells) -> None:
 def pull_capped(site: SiteGradients, stage: str, g: Cells) -> None:
     """cap · tanh(s / cap) has the derivative 1 − tanh²."""
     (before,) = site.inputs(stage)
-    share = score_stage(site, stage) / site.operands.scoring.cap
+    share = score_stage(site, stage, is_computed=True) / site.operands.scoring.cap
     site.add(before, Cells(g.part() * (1 - share * share)))
 
 
@@ -257,8 +261,13 @@ def _over_queries(
     return made
 
 
-def score_stage(site: SiteGradients, stage: str) -> Array:
-    """A whole stage before the softmax, (g, r, q, k), recomputed."""
+def score_stage(site: SiteGradients, stage: str, *, is_computed: bool = False) -> Array:
+    """A whole stage before the softmax, (g, r, q, k), recomputed; `is_computed`: before any edit of it."""
+    made = site.run.made
+    if is_computed and made.patches is not None and stage in made.patches.computed:
+        return made.patches.computed[stage]
+    if stage in made.replaced:
+        return site.engine.xp.asarray(made.replaced[stage], copy=True)
     scoring, scores = site.operands.scoring, site.run.made.scores
     heads = np.arange(scoring.n_kv_heads * scoring.group_size).reshape(scoring.n_kv_heads, -1)
     return program.scores_of(site.engine, scoring, stage, scores.qk, heads, *scores.positions)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from attnviz.core.block import NORM_PULLS
 from attnviz.core.dims import Array
+from attnviz.engines.backward.cells import Cells, Outer
 from attnviz.engines.backward.parameters import Terms
 from attnviz.engines.engine import Engine
 from attnviz.engines.operands import Linear, Norm, Operands
@@ -38,6 +39,21 @@ class SiteGradients:
         known = self.stages.get(stage)
         self.stages[stage] = gradient if known is None else known + gradient
 
+    def cut(self, stage: str) -> None:
+        """The gradient by a patched stage becomes that by its computed numbers: zero where they are set."""
+        patches, g = self.run.made.patches, self.stages[stage]
+        if patches is None or stage not in patches.computed:
+            return
+        is_cells = isinstance(g, Cells | Outer)
+        made = patches.pulled(stage, g.part() if is_cells else g)
+        self.stages[stage] = Cells(made) if is_cells else made
+
+    @property
+    def has_patched_scores(self) -> bool:
+        """True if a stage of queries and keys is patched, so that a hidden cell may count."""
+        patches = self.run.made.patches
+        return patches is not None and any(name in patches.computed for name in self.operands.scoring.stages)
+
     def add_parameter(self, name: str, gradient: Array) -> None:
         """Add to the gradient by a parameter."""
         self.parameters.setdefault(name, []).append(lambda: gradient)
@@ -45,6 +61,12 @@ class SiteGradients:
     def inputs(self, stage: str) -> tuple[str, ...]:
         """The stages that a stage reads in this site."""
         return inputs(stage, self.present)
+
+    def made(self, stage: str) -> Array:
+        """The numbers of a stage of tokens or heads as it was computed, before any edit."""
+        patches = self.run.made.patches
+        found = None if patches is None else patches.computed.get(stage)
+        return self.value(stage) if found is None else found
 
     def value(self, stage: str) -> Array:
         """The numbers of a stage of tokens or heads."""

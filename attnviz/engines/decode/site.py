@@ -15,6 +15,7 @@ from attnviz.engines.decode.step import SiteStep
 from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
 from attnviz.engines.operands import Operands
+from attnviz.engines.patches import SitePatches, patches_of
 from attnviz.engines.program import Attended, Check
 from attnviz.engines.readout import read_out
 from attnviz.model.caches import FullCache
@@ -51,13 +52,14 @@ class DecodingSite:
         self.name = name
         self.memory: Features | None = None
         self._engine, self._site, self._operands = engine, site, operands
+        self._edits = patches_of(site)
         memory = operands.memory if encoded is None or operands.memory is None else encoded
         kind = FullCache() if writing is None or memory is not None else writing.cache
         self._restarts = kind.restarts
         capacity = steps if memory is None else memory.shape[0]
         self.cache: Cache = cache_for(engine, operands, capacity, kind)
         if memory is not None:
-            self.memory = made = Features()
+            self.memory = made = Features(change=self._patches())
             made.add("memory", memory)
             projecting.key_value_heads(engine, operands, made, memory, np.arange(capacity))
             self.cache.append(made)
@@ -84,20 +86,27 @@ class DecodingSite:
         """
         engine, operands = self._engine, self._operands
         counted = positions - positions[0] if self._restarts else positions
-        features = projecting.enter(engine, operands, stage, x, counted, in_text=positions)
+        patches = self._patches(positions)
+        features = projecting.enter(engine, operands, stage, x, counted, patches, in_text=positions)
         projecting.query_heads(engine, operands, features, features.x(), counted)
         if self.memory is None:
             projecting.key_value_heads(engine, operands, features, features.x(), counted)
             self.cache.append(features)
-        attended, mixed = self._attended(features, positions, check)
+        attended, mixed = self._attended(features, positions, patches, check)
         program.output(engine, operands, features, mixed)
         steps = [
-            self._step(int(at), row, features, one)
+            self._step(int(at), row, features, one, patches)
             for row, (at, one) in enumerate(zip(positions, attended, strict=True))
         ]
         return Fed(steps, features.tf[result_of(tuple(features.order))])
 
-    def _step(self, index: int, row: int, features: Features, attended: Attended) -> SiteStep:
+    def _patches(self, rows: Ints | None = None) -> SitePatches | None:
+        """The edits of the site, for the tokens at some positions; None: those of the memory."""
+        return SitePatches(self._engine, self._edits, rows) if self._edits else None
+
+    def _step(
+        self, index: int, row: int, features: Features, attended: Attended, patches: SitePatches | None
+    ) -> SiteStep:
         """The step of the token at `index`, whose stages are the rows `row` of `features`."""
         cache = self.cache
         if self.memory is None:
@@ -119,9 +128,12 @@ class DecodingSite:
             read,
             appended,
             cache.length,
+            patches,
         )
 
-    def _attended(self, features: Features, positions: Ints, check: Check) -> tuple[list[Attended], Array]:
+    def _attended(
+        self, features: Features, positions: Ints, patches: SitePatches | None, check: Check
+    ) -> tuple[list[Attended], Array]:
         """(weights and mixture of each token, the mixtures of all of them).
 
         Tokens of one pass attend together, each to those up to itself; one by one if the cache evicts rows
@@ -129,21 +141,27 @@ class DecodingSite:
         """
         query, length = features.query(), self.cache.length
         if len(positions) == 1:
-            attended = self._attend(query, positions, length, check)
+            attended = self._attend(query, positions, length, patches, check)
             return [attended], attended.mixed
         if self.memory is None and len(self.cache.positions(length)) < length:
             rows = [
-                self._attend(query[:, :, row : row + 1, :], positions[row : row + 1], int(at) + 1, check)
+                self._attend(
+                    query[:, :, row : row + 1, :], positions[row : row + 1], int(at) + 1, patches, check
+                )
                 for row, at in enumerate(positions)
             ]
             return rows, self._engine.xp.concat([one.mixed for one in rows], axis=2)
-        attended = self._attend(query, positions, length, check)
+        attended = self._attend(query, positions, length, patches, check)
         seen = [length if self.memory is not None else int(at) + 1 for at in positions]
         return [attended.row(row, count) for row, count in enumerate(seen)], attended.mixed
 
-    def _attend(self, query: Array, positions: Ints, length: int, check: Check) -> Attended:
+    def _attend(
+        self, query: Array, positions: Ints, length: int, patches: SitePatches | None, check: Check
+    ) -> Attended:
         """Attend with queries (g, r, token, d) to the cache after `length` positions."""
         cache = self.cache
         in_cache = Features(heads={"q": query, "k": cache.keys(length), "v": cache.values(length)})
         seen = cache.positions(length)
-        return program.attend(self._engine, self._operands.scoring, in_cache, positions, seen, check)[0]
+        scoring = self._operands.scoring
+        attended, scores = program.attend(self._engine, scoring, in_cache, positions, seen, check)
+        return attended if patches is None else patches.attend(scoring, in_cache, attended, scores)[0]

@@ -20,6 +20,7 @@ from attnviz.engines.decode.cost import Cost, StepCosts
 from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
 from attnviz.engines.operands import Scoring
+from attnviz.engines.patches import SitePatches, Standing
 from attnviz.engines.program import Attended
 from attnviz.errors import UnknownName, among, must_be
 from attnviz.model.spec.site import Site
@@ -132,6 +133,8 @@ class SiteStep(StepStages):
     appended: int
     n_held: int
     """Positions that were in the cache after the step, or after the prefill that it is of."""
+    patches: SitePatches | None = None
+    """The edits of the site; one of another position changes nothing."""
 
     @property
     def held_bytes(self) -> int:
@@ -185,12 +188,17 @@ class SiteStep(StepStages):
         shape = self.attended.weights.shape[:2]
         heads = np.arange(math.prod(shape)).reshape(shape)
         q_positions, k_positions = np.array([self.index]), self.key_positions
+        at = Standing(q_positions, k_positions)
         if stage == "dropped":
             assert self.scoring.drop is not None
             dropped = self.engine.xp.asarray(self.attended.weights, copy=True)
             self.engine.multiply_(dropped, self.scoring.drop(heads, q_positions, k_positions))
-            return dropped
+            return self.patches("dropped", dropped, at) if self.patches else dropped
         qk = self.features.query()[:, :, part, :], self.cache.keys(self.seen)
+        if self.patches is not None:
+            patched = self.patches.scores(self.scoring, qk, q_positions, k_positions)
+            if stage in patched:
+                return patched[stage]
         return program.scores_of(self.engine, self.scoring, stage, qk, heads, q_positions, k_positions)
 
 

@@ -9,6 +9,7 @@ from attnviz.errors import Message, must_be
 from attnviz.i18n import N_
 from attnviz.model.spec.block import Block
 from attnviz.model.spec.bounds import Index
+from attnviz.model.spec.edit import FROM_LATENT, Edit
 from attnviz.model.spec.field import Field
 from attnviz.model.spec.gate import Gate
 from attnviz.model.spec.latent import Latent, check_beside
@@ -64,6 +65,7 @@ class Attention(Value, frozen=True, kw_only=True):
         dropout: On the weights, from a seed.
         gate: None, or a gate on the output of each head, before they are joined; see `Gate`.
         block: None for the attention alone, or norms, residual connections and a feed-forward layer.
+        edits: Cells and rows of its stages that are edited by hand, in the order in which they apply.
     """
 
     heads: Annotated[
@@ -177,6 +179,10 @@ class Attention(Value, frozen=True, kw_only=True):
         Block | None,
         Field(N_("Transformer block"), N_("Norms, residual connections and a feed-forward layer")),
     ] = None
+    edits: Annotated[
+        tuple[Edit, ...],
+        Field(N_("Numbers by hand"), N_("Cells and rows of stages that are set, added to or multiplied")),
+    ] = ()
 
     @property
     def d_qk(self) -> int:
@@ -202,6 +208,10 @@ class Attention(Value, frozen=True, kw_only=True):
         if self.sinks is not None:
             softmax = must_be("'softmax' with attention sinks")
             require(self.normaliser == "softmax", "normaliser", self.normaliser, softmax)
+        for index, edit in enumerate(self.edits):
+            from_latent = must_be("'latent' or 'rope_key', from which every step computes keys and values")
+            is_read = self.latent is not None and edit.stage in FROM_LATENT
+            require(not is_read, f"edits[{index}].stage", edit.stage, from_latent)
         # The engines multiply by this quotient: an infinite one would make NaN of a score of 0.
         is_finite = math.isfinite(self.scale.factor(1) / self.temperature)
         finite = Message("must leave the scale divided by it finite")

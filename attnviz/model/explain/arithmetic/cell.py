@@ -14,6 +14,7 @@ import numpy as np
 
 from attnviz.i18n import _
 from attnviz.model.explain.arithmetic.block import activated_lines, hidden_lines, residual_lines
+from attnviz.model.explain.arithmetic.edits import edited_lines
 from attnviz.model.explain.arithmetic.experts import routed_lines, routing_lines
 from attnviz.model.explain.arithmetic.latent import key_value_lines, latent_lines
 from attnviz.model.explain.arithmetic.linear import (
@@ -149,11 +150,11 @@ def exists(site: SiteTrace, cell: Cell) -> bool:
 
 
 def _lines(reading: Reading, cell: Cell) -> Iterator[Line]:
-    yield from LINES[cell.stage](reading, cell)
+    yield from edited_lines(reading, cell, LINES[cell.stage](reading, cell))
     while cell.stage in NEXT:
         cell = NEXT[cell.stage](reading, cell)
         if not is_passed_on(reading, cell):
-            yield from map(_short, LINES[cell.stage](reading, cell))
+            yield from map(_short, edited_lines(reading, cell, LINES[cell.stage](reading, cell)))
 
 
 def _short(line: Line) -> Line:

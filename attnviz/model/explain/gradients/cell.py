@@ -5,6 +5,7 @@ A click on a gradient in the sum leads to that cell, and so on up to the target.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -34,6 +35,7 @@ from attnviz.model.gradients.gradient import GradientSite, ProductSite
 from attnviz.model.masks import why_blocked
 from attnviz.model.operands.matrices import vocabulary
 from attnviz.model.provenance import Region, consumers
+from attnviz.model.sites.by_hand import edits_at
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID, inputs
 
@@ -136,7 +138,21 @@ def _lines(site: GradientSite, cell: Cell) -> Iterator[Line]:
         return
     letters, numbers = _sums(parts, seed, site.name)
     total = (seed or 0.0) + sum(part.total for part in parts)
-    yield Line(name, (letters, numbers) if parts else (numbers,), stored, total, notes)
+    steps = (letters, numbers) if parts else (numbers,)
+    edits = edits_at(site.values.experiment, cell)
+    if edits:
+        factor = math.prod(edit.slope(cell.column) for edit in edits)
+        why = tuple(words(_EDITED[edit.operation]()) for edit in edits)
+        yield Line(name, (), stored, total * factor, why)
+        name, stored = words(_("by the number after the edit")), total
+    yield Line(name, steps, stored, total, notes)
+
+
+_EDITED = {
+    "set": lambda: _("0: set by hand, so the number that was computed here changes nothing"),
+    "add": lambda: _("a number is added by hand: the gradient passes"),
+    "scale": lambda: _("multiplied by hand: the gradient passes times that factor"),
+}
 
 
 def _sums(parts: list[_Part], seed: float | None, seen_from: str) -> tuple[Pieces, Pieces]:

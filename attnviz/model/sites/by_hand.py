@@ -1,0 +1,29 @@
+"""The cells of a site that are edited by hand."""
+
+from __future__ import annotations
+
+from attnviz.model.sites.axes import stage_shape
+from attnviz.model.spec.edit import Edit
+from attnviz.model.spec.site import Site
+from attnviz.model.spec.view import Cell
+
+
+def edits_at(site: Site, cell: Cell) -> tuple[Edit, ...]:
+    """The edits that cover a cell, in the order in which they apply."""
+    if not site.edits:
+        return ()
+    at, shape = (cell.stage, cell.head, cell.row, cell.column), stage_shape(site, cell.stage)
+    return tuple(edit for edit in site.edits if edit.has(*at) and edit.fits(shape))
+
+
+def edited_cells(site: Site, stage: str, head: int) -> frozenset[tuple[int, int]]:
+    """The (row, column) of every edited cell of one head of a stage that the site computes."""
+    if not any(edit.stage == stage for edit in site.edits):
+        return frozenset()
+    shape = stage_shape(site, stage)
+    found = set[tuple[int, int]]()
+    for edit in site.edits:
+        if edit.stage == stage and edit.head in (None, head) and edit.fits(shape):
+            columns = range(shape[-1]) if edit.column is None else (edit.column,)
+            found |= {(edit.position, column) for column in columns}
+    return frozenset(found)
