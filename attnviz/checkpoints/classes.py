@@ -23,7 +23,7 @@ from attnviz.model.spec.rows import WrittenRow
 
 Settings = Mapping[str, Any]
 
-TOKENS = r"For(TokenClassification|QuestionAnswering)$"
+TOKENS = r"For(TokenClassification|QuestionAnswering(Simple)?)$"
 TEXTS = r"For(SequenceClassification|NextSentencePrediction)$"
 
 
@@ -85,6 +85,15 @@ CLASS_HEADS: tuple[ClassHead, ...] = (
         lambda config: config.get("classifier_pooling", "cls") == "cls",
     ),
     ClassHead(TEXTS, "classification_head.out_proj", "last", ("bart", "t5"), "classification_head.dense"),
+    ClassHead(
+        TEXTS,
+        "logits_proj",
+        "last",
+        ("xlnet",),
+        "sequence_summary.summary",
+        _named("summary_activation", "tanh"),
+        is_read=lambda config: config.get("summary_type", "last") == "last",
+    ),
     ClassHead(TEXTS, "score", "last"),
 )
 """Heads in the order in which they are tried."""
@@ -117,7 +126,7 @@ def unread(checkpoint: Checkpoint, head: ClassHead | None) -> tuple[str, ...]:
 def classes_of(checkpoint: Checkpoint, head: ClassHead) -> Classes:
     """The classes by the names that the configuration has for them."""
     n, config = checkpoint.tensors[f"{head.out}.weight"].shape[0], checkpoint.config
-    is_span = architecture(config).endswith("QuestionAnswering")
+    is_span = "ForQuestionAnswering" in architecture(config)
     named = config.get("id2label")
     names = named if isinstance(named, dict) else {}
     labels = tuple(str(names.get(str(index), f"LABEL_{index}")) for index in range(n))

@@ -160,8 +160,8 @@ _LANGUAGE_MODEL = re.compile("LMHead|CausalLM|MaskedLM|MTModel$")
 """Architectures that end in logits of the vocabulary, whatever else their names say."""
 
 _CLASSES = re.compile(
-    r"For(Sequence|Token|Image|Audio)Classification$|ForQuestionAnswering$|ForMultipleChoice$|DoubleHeads|"
-    r"ElectraForPreTraining$|ForNextSentencePrediction$"
+    r"For(Sequence|Token|Image|Audio)Classification$|ForQuestionAnswering(Simple)?$|ForMultipleChoice$|"
+    r"DoubleHeads|ElectraForPreTraining$|ForNextSentencePrediction$"
 )
 """Architectures that end in class scores; the model below the head is imported."""
 
@@ -170,6 +170,7 @@ _CLASS_HEADS = (
     "classifier.",
     "discriminator_predictions.",
     "head.",
+    "logits_proj.",
     "multiple_choice_head.",
     "pooler.dense.",
     "pre_classifier.",

@@ -62,6 +62,8 @@ T5 = transformers.T5Config(
     relative_attention_max_distance=7,
 )  # fmt: skip
 
+XLNET = transformers.XLNetConfig(vocab_size=20, d_model=8, n_layer=2, n_head=2, d_inner=12)
+
 CLASSIFIERS: tuple[tuple[str, Any, str], ...] = (
     ("BertForSequenceClassification", BERT, "bert"),
     ("BertForTokenClassification", BERT, "bert"),
@@ -77,6 +79,9 @@ CLASSIFIERS: tuple[tuple[str, Any, str], ...] = (
     ("ElectraForPreTraining", ELECTRA, "electra"),
     ("ElectraForMultipleChoice", ELECTRA, "electra"),
     ("ModernBertForSequenceClassification", MODERNBERT, "model"),
+    ("XLNetForSequenceClassification", XLNET, "transformer"),
+    ("XLNetForTokenClassification", XLNET, "transformer"),
+    ("XLNetForQuestionAnsweringSimple", XLNET, "transformer"),
     ("T5EncoderModel", T5, ""),
     ("T5ForTokenClassification", T5, "transformer"),
 )
@@ -117,6 +122,8 @@ READ = {
     **dict.fromkeys(("DistilBertForSequenceClassification", "ElectraForSequenceClassification"), "first"),
     **dict.fromkeys(("DebertaV2ForSequenceClassification", "ModernBertForSequenceClassification"), "first"),
     **dict.fromkeys(("GPT2ForSequenceClassification", "LlamaForSequenceClassification"), "last"),
+    **dict.fromkeys(("XLNetForTokenClassification", "XLNetForQuestionAnsweringSimple"), "each"),
+    "XLNetForSequenceClassification": "last",
 }
 """Classifiers whose logits are read, by the position that they report."""
 
@@ -124,7 +131,7 @@ LABELS = ("good", "bad", "neither")
 CONFIGS = {
     "Bert": BERT, "Llama": LLAMA, "DebertaV2": DEBERTA, "GPT2": GPT2, "DistilBert": DISTILBERT, "T5": T5,
     "ModernBert": MODERNBERT, "Albert": ALBERT, "Roberta": ROBERTA, "XLMRoberta": XLM_ROBERTA,
-    "Electra": ELECTRA,
+    "Electra": ELECTRA, "XLNet": XLNET,
 }  # fmt: skip
 
 
