@@ -187,6 +187,8 @@ def activated(activation: str, z: float) -> float:
         return 1 / (1 + math.exp(-z))
     if activation == "quick_gelu":
         return z / (1 + math.exp(-1.702 * z))
+    if activation == "relu_squared":
+        return max(0.0, z) ** 2
     if activation == "tanh":
         return math.tanh(z)
     assert activation == "identity"

@@ -234,6 +234,8 @@ SPREAD: dict[str, Experiment] = {
     "quick gelu, scaled": small(
         block=Block(feed_forward=FeedForward(4, "quick_gelu"), after_1=None, residual_scale=0.3)
     ),
+    "relu squared unit": small(block=Block(feed_forward=FeedForward(4, "relu_squared"))),
+    "relu squared unit, gated": small(block=Block(feed_forward=FeedForward(4, "relu_squared", gated=True))),
     "tanh": small(block=Block(feed_forward=FeedForward(4, "tanh"))),
     "quick gelu, gated and scaled": small(
         block=Block(

@@ -72,6 +72,7 @@ def feed_forwards(draw: st.DrawFn) -> FeedForward:
         "identity",
         "quick_gelu",
         "tanh",
+        "relu_squared",
         *(["clamped_swish"] if gated else []),
     ]
     weights = st.builds(Seeded, _SEEDS)

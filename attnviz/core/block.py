@@ -96,7 +96,7 @@ class Activation:
         """Apply the function to every element of `x`; the result has its shape and dtype. Identity returns
         `x` itself.
 
-        No finite number overflows on the way, and an infinity yields the limit.
+        No finite number overflows on the way, except by its square, and an infinity yields the limit.
         """
         return rounded(xp, self.function(xp, at_least_single(xp, x), special), x)
 
@@ -135,6 +135,15 @@ def _quick_gelu(xp: Any, z: Array, special: Special) -> Array:
 
 def _tanh(xp: Any, z: Array, special: Special) -> Array:
     return xp.tanh(z)
+
+
+def _relu_squared(xp: Any, z: Array, special: Special) -> Array:
+    above = _relu(xp, z, special)
+    return above * above
+
+
+def _d_relu_squared(xp: Any, z: Array, special: Special) -> Array:
+    return 2 * _relu(xp, z, special)
 
 
 def _d_relu(xp: Any, z: Array, special: Special) -> Array:
@@ -239,6 +248,14 @@ ACTIVATIONS: tuple[Activation, ...] = (
         _d_quick_gelu,
     ),
     Activation("tanh", N_("tanh"), "tanh(z)", N_("The pooler of BERT (Devlin et al. 2019)"), _tanh, _d_tanh),
+    Activation(
+        "relu_squared",
+        "ReLU²",
+        "max(0, z)²",
+        N_("So et al. 2021, Primer; Nemotron"),
+        _relu_squared,
+        _d_relu_squared,
+    ),
 )
 
 ACTIVATION_BY_ID = {row.id: row for row in ACTIVATIONS}
@@ -300,6 +317,7 @@ GATED_UNITS: tuple[GatedUnit, ...] = (
     _of_activation("identity", N_("bilinear"), "Mnih and Hinton 2007; Shazeer 2020"),
     _of_activation("quick_gelu", N_("GEGLU (sigmoid)"), "Shazeer 2020"),
     _of_activation("tanh", N_("tanh, gated"), "Dauphin et al. 2016"),
+    _of_activation("relu_squared", N_("ReLU², gated"), "Shazeer 2020; So et al. 2021"),
     GatedUnit(
         "clamped_swish",
         N_("SwiGLU, clamped"),

@@ -98,6 +98,12 @@ ACTIVATION_CODE: dict[str, Row] = {
         needs=(sigmoid,),
     ),
     "tanh": _defined("tanh", "tanh = np.tanh", torch="torch.tanh"),
+    "relu_squared": _defined(
+        "relu_squared",
+        "def relu_squared(z):",
+        "    return np.maximum(z, 0) ** 2",
+        torch=("def relu_squared(z):", "    return torch.relu(z) ** 2"),
+    ),
 }
 
 

@@ -121,6 +121,9 @@ ROWS: dict[str, tuple[str, dict[str, Any]]] = {
         {**LLAMA, **FOUR, "moe_intermediate_size": 9, "norm_topk_prob": True},
     ),
     "qwen3 experts": ("Qwen3Moe", {**LLAMA, **FOUR, "moe_intermediate_size": 10, "norm_topk_prob": True}),
+    "nemotron": ("Nemotron", {**LLAMA, **rope(partial_rotary_factor=0.5), "head_dim": 8}),
+    "nemotron, biases": ("Nemotron", {**LLAMA, "attention_bias": True, "mlp_bias": True, "head_dim": 4}),
+    "arcee": ("Arcee", {**LLAMA, "mlp_bias": True}),
     "qwen3-next": ("Qwen3Next", NEXT),
     "qwen3-next, biases": (
         "Qwen3Next",
@@ -145,6 +148,8 @@ NEEDED = (
     "mixtral",
     "qwen2 experts",
     "qwen3-next",
+    "nemotron",
+    "arcee",
 )
 """Cases with three layers whose every tensor is left out in turn."""
 

@@ -672,7 +672,7 @@ REFUSED: tuple[tuple[str, dict[str, Any], str], ...] = (
         "bert",
         {"hidden_act": "mish"},
         "config.json: hidden_act must be one of 'silu', 'swish', 'gelu', 'gelu_pytorch_tanh', "
-        "'gelu_new', 'relu', 'quick_gelu', 'tanh'; got 'mish'.",
+        "'gelu_new', 'relu', 'quick_gelu', 'tanh', 'relu2', 'sigmoid', 'linear', 'gelu_python'; got 'mish'.",
     ),
     (
         "bert",

@@ -51,6 +51,12 @@ PUBLISHED: dict[str, tuple[str, str, dict[str, Any]]] = {
             "residual_multiplier": 0.22,
         },
     ),
+    "nvidia/Minitron-4B-Base": (
+        "NemotronForCausalLM",
+        "NemotronConfig",
+        {"hidden_size": 3072, "intermediate_size": 9216, "num_attention_heads": 24, "num_key_value_heads": 8},
+    ),
+    "arcee-ai/AFM-4.5B": ("ArceeForCausalLM", "ArceeConfig", {}),
     "CohereForAI/c4ai-command-r-v01": ("CohereForCausalLM", "CohereConfig", {}),
     "CohereForAI/c4ai-command-r7b-12-2024": (
         "Cohere2ForCausalLM",

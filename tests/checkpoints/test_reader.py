@@ -423,7 +423,8 @@ def test_a_model_without_its_head(folder: Path) -> None:
         (
             {"hidden_act": "gelu_10"},
             "config.json: hidden_act must be one of 'silu', 'swish', 'gelu', 'gelu_pytorch_tanh', "
-            "'gelu_new', 'relu', 'quick_gelu', 'tanh'; got 'gelu_10'.",
+            "'gelu_new', 'relu', 'quick_gelu', 'tanh', 'relu2', 'sigmoid', "
+            "'linear', 'gelu_python'; got 'gelu_10'.",
         ),
         ({"hidden_size": 4.5}, "config.json: hidden_size must be a whole number from 1 to "),
         ({"hidden_size": None}, "config.json: hidden_size must be a whole number from 1 to "),

@@ -56,8 +56,8 @@ def test_case_of_erf(name: str, engine: Engine) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
 
 
-ELSEWHERE = {"identity", "quick_gelu"}
-"""Quick GELU is no operator of ONNX: it is held against CLIP's layers."""
+ELSEWHERE = {"identity", "quick_gelu", "relu_squared"}
+"""Quick GELU and squared ReLU are no operators of ONNX: the layers of CLIP and Nemotron have them."""
 
 
 def test_every_activation_of_onnx_is_among_the_cases() -> None:

@@ -17,6 +17,10 @@ ACTIVATIONS: dict[str, ActivationKind] = {
     "relu": "relu",
     "quick_gelu": "quick_gelu",
     "tanh": "tanh",
+    "relu2": "relu_squared",
+    "sigmoid": "sigmoid",
+    "linear": "identity",
+    "gelu_python": "gelu",
 }
 """The activations of `transformers` by their ids here."""
 

@@ -29,6 +29,7 @@ from attnviz.checkpoints.families.granite import GRANITE
 from attnviz.checkpoints.families.llama import LLAMA, MISTRAL
 from attnviz.checkpoints.families.modernbert import MODERNBERT
 from attnviz.checkpoints.families.mpt import MPT
+from attnviz.checkpoints.families.nemotron import ARCEE, NEMOTRON
 from attnviz.checkpoints.families.olmo2 import OLMO2
 from attnviz.checkpoints.families.opt import OPT
 from attnviz.checkpoints.families.phi import PHI, PHI3
@@ -64,6 +65,8 @@ FAMILIES: tuple[Family, ...] = (
     SMOLLM3,
     GRANITE,
     OLMO2,
+    NEMOTRON,
+    ARCEE,
     COHERE,
     COHERE2,
     GLM,

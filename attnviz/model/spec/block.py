@@ -39,6 +39,7 @@ ActivationKind = Literal[
     "clamped_swish",
     "quick_gelu",
     "tanh",
+    "relu_squared",
 ]
 ClassReading = Literal["first", "last", "each"]
 FeedForwardRole = Literal["gate", "up", "down", "router"]

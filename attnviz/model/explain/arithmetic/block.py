@@ -119,6 +119,10 @@ def _tanh(z: Term) -> Pieces:
     return (Text("tanh("), z, Text(")"))
 
 
+def _relu_squared(z: Term) -> Pieces:
+    return (Text("max(0, "), z, Text(")^2"))
+
+
 def _identity(z: Term) -> Pieces:
     return (z,)
 
@@ -132,6 +136,7 @@ _ACTIVATED: dict[str, Callable[[Term], Pieces]] = {
     "identity": _identity,
     "quick_gelu": _quick_gelu,
     "tanh": _tanh,
+    "relu_squared": _relu_squared,
 }
 """Each activation with a number in it."""
 
