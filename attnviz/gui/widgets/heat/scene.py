@@ -65,6 +65,8 @@ class HeatScene:
         self._lacking, self._beyond = (0, 0), (False, False)
         self._labels: dict[str, Labels] = {}
         self.geometry: Geometry = arrange(QSizeF(1, 1), 0, 0, Measures(0, 0, 0, 0, 0), 1.0, QPointF())
+        self._arranged: tuple[object, ...] = ()
+        """What `geometry` was computed from."""
 
     def set_content(self, content: HeatContent) -> None:
         """Colour another matrix; call `arrange` afterwards."""
@@ -90,7 +92,9 @@ class HeatScene:
         # Entropies stay, means of columns go first.
         can_go = not self.content.transposed
         measures = Measures(*room, beside, below, bar, can_lie=not self.is_compact, can_go=can_go)
-        self.geometry = arrange(size, len(down.texts), len(across.texts), measures, zoom, offset)
+        given = (size, len(down.texts), len(across.texts), measures, zoom, QPointF(offset))
+        if given != self._arranged:  # an edit of a number leaves the layout as it is
+            self._arranged, self.geometry = given, arrange(*given)
 
     def set_compact(self, is_compact: bool) -> None:
         """With small labels and no colour bar, for one map of several; call `arrange` afterwards."""

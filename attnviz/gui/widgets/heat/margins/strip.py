@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,17 +78,15 @@ class Strip:
         painter.setPen(Qt.PenStyle.NoPen)
         if apart >= _TRACKS_FROM:
             painter.setBrush(track)
-            painter.drawRects(self._bars(at, thickness, np.full(len(at), self.length)))
+            plot, sides = self.geometry.plot, tuple(np.round(at - thickness / 2).tolist())
+            painter.drawRects(_tracks(plot.right(), plot.bottom(), self.below, sides, thickness, self.length))
         painter.setBrush(QColor(color))
         painter.drawRects(self._bars(at, thickness, lengths))
 
     def _bars(self, middles: Floats, thickness: float, lengths: Floats) -> list[QRectF]:
         """Rectangles of many bars: the ends of the plot are read once."""
-        right, bottom = self.geometry.plot.right() + GAP, self.geometry.plot.bottom() + GAP
-        bars = zip(np.round(middles - thickness / 2).tolist(), lengths.tolist(), strict=True)
-        if self.below:
-            return [QRectF(side, bottom, thickness, length) for side, length in bars]
-        return [QRectF(right, side, length, thickness) for side, length in bars]
+        plot, sides = self.geometry.plot, np.round(middles - thickness / 2).tolist()
+        return _rectangles(plot.right(), plot.bottom(), self.below, sides, thickness, lengths.tolist())
 
     def draw_heading(self, painter: QPainter, text: str, color: str) -> None:
         """Write `text` over the bars, or beside them where they hang below."""
@@ -119,3 +120,30 @@ class Strip:
             at = QPointF(plot.center().x(), point.y())
         cell = self.geometry.cell_at(at) if inside else None
         return None if cell is None else cell[1 if self.below else 0]
+
+
+def _rectangles(
+    right: float,
+    bottom: float,
+    below: bool,
+    sides: Sequence[float],
+    thickness: float,
+    lengths: Iterable[float],
+) -> list[QRectF]:
+    """Bars from the right or the bottom edge of a plot; a bar begins at its side along the strip."""
+    if below:
+        return [
+            QRectF(side, bottom + GAP, thickness, length)
+            for side, length in zip(sides, lengths, strict=False)
+        ]
+    return [
+        QRectF(right + GAP, side, length, thickness) for side, length in zip(sides, lengths, strict=False)
+    ]
+
+
+@lru_cache(maxsize=8)
+def _tracks(
+    right: float, bottom: float, below: bool, sides: tuple[float, ...], thickness: float, length: float
+) -> list[QRectF]:
+    """Bars of full length: they last while the numbers change."""
+    return _rectangles(right, bottom, below, sides, thickness, repeat(length))
