@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -26,25 +25,11 @@ from attnviz.gui.window import Window
 from attnviz.i18n import current_language
 from attnviz.model.io.presets import load_preset
 from attnviz.model.spec.document import Document
-
-SWITCH_SECONDS = 0.001
-"""Longest time that a thread keeps the interpreter from others; the default of 5 ms is noticeable
-in a drag.
-"""
-
-GARBAGE_OBJECTS = 20_000
-"""New objects between two collections of garbage. The default of 700 collects several times an edit; arrays
-are released by their counts, without it.
-"""
+from attnviz.model.spec.experiment import one_layer
+from attnviz.model.spec.parts import SeededVectors
 
 UNSEEN_MS = 500
 """A window that is not painted by then is minimised or covered; it is filled all the same."""
-
-
-def tune_interpreter() -> None:
-    """Let threads take turns often, and garbage be collected rarely: a window answers every few ms."""
-    sys.setswitchinterval(SWITCH_SECONDS)
-    gc.set_threshold(GARBAGE_OBJECTS, *gc.get_threshold()[1:])
 
 
 def make_application(arguments: list[str]) -> QApplication:
@@ -64,9 +49,8 @@ def make_application(arguments: list[str]) -> QApplication:
 def main(path: Path | None = None, language: str | None = None) -> int:
     """Show the window, with the document at `path` in it, until it is closed. Returns the exit code.
 
-    A `language` is that of the window from now on.
+    A `language` is that of the window from now on. Call `tune_interpreter` before this module is imported.
     """
-    tune_interpreter()
     settings = Settings()
     if language is not None:
         settings["language"] = language
@@ -91,9 +75,9 @@ def main(path: Path | None = None, language: str | None = None) -> int:
 
 
 def first_document(path: Path | None) -> Document:
-    """The document of the first frame: titled as the document about to open, never as a preset."""
+    """The document of the first frame: empty, titled as the one about to open and never as a preset."""
     title = "" if path is not None else title_of(STORIES[current_language()])
-    return replace(load_preset(FIRST_PRESET), title=title)
+    return Document(one_layer(("",), SeededVectors(1, 1)), title=title)
 
 
 def fill(window: Window, path: Path | None) -> None:
@@ -101,6 +85,8 @@ def fill(window: Window, path: Path | None) -> None:
     if path is None:
         window.documents.open_story(partial(_begin, window))
     else:
+        window.store.open(replace(load_preset(FIRST_PRESET), title=""))  # what stays if the file cannot open
+        window.store.stand_in()
         _start(window)
         window.open_file(path)
 

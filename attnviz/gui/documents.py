@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from msgspec.structs import replace
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
 
@@ -119,7 +118,7 @@ class Documents(QObject):
 
         def failed(error: BaseException) -> None:
             if self._store.experiment is before:
-                self._store.open(replace(self._store.document, title=title_of(FIRST_PRESET)))
+                self._store.open(load_preset(FIRST_PRESET))
             then()
             self._on_failed(error)
 

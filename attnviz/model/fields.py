@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 import msgspec
 
@@ -69,11 +69,17 @@ def _structs(annotation: Any) -> Iterator[type[Value]]:
 
 
 @cache
+def _fields_of(owner: type[Value]) -> tuple[msgspec.structs.FieldInfo, ...]:
+    """The fields of a struct; to evaluate their annotations takes long."""
+    return msgspec.structs.fields(owner)
+
+
+@cache
 def rows_of(owner: type[Value]) -> tuple[FieldRow, ...]:
     """The fields of a struct that say something of themselves."""
     return tuple(
         FieldRow(owner.where + field.name, owner, field.name, field.type, field.default, said)
-        for field in msgspec.structs.fields(owner)
+        for field in _fields_of(owner)
         if (said := field_of(field.type)) is not None
     )
 
@@ -82,18 +88,41 @@ def structs_below(owner: type[Value]) -> tuple[type[Value], ...]:
     """`owner` and all structs in its fields, each once, outer ones first."""
     found = [owner]
     for struct in found:
-        for field in msgspec.structs.fields(struct):
+        for field in _fields_of(struct):
             found += [below for below in _structs(field.type) if below not in found]
     return tuple(dict.fromkeys(found))
 
 
-STRUCTS = structs_below(Experiment)
-FIELDS: tuple[FieldRow, ...] = tuple(
-    {(row.path, row.field): row for owner in reversed(STRUCTS) for row in reversed(rows_of(owner))}.values()
-)[::-1]
-"""Each field once, also where several structs have it, as attentions and layers do."""
+if TYPE_CHECKING:
+    STRUCTS: tuple[type[Value], ...]
+    FIELDS: tuple[FieldRow, ...]
 
-_BY_PATH = {row.path: row for row in reversed(FIELDS)}
+
+def __getattr__(name: str) -> Any:
+    """`STRUCTS` and `FIELDS`, read when first needed: the first frame does not wait for them."""
+    if name not in _TABLES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _TABLES[name]()
+
+
+@cache
+def _structs_of_all() -> tuple[type[Value], ...]:
+    return structs_below(Experiment)
+
+
+@cache
+def _fields_of_all() -> tuple[FieldRow, ...]:
+    """Each field once, also where several structs have it, as attentions and layers do."""
+    rows = (row for owner in reversed(_structs_of_all()) for row in reversed(rows_of(owner)))
+    return tuple({(row.path, row.field): row for row in rows}.values())[::-1]
+
+
+_TABLES = {"STRUCTS": _structs_of_all, "FIELDS": _fields_of_all}
+
+
+@cache
+def _by_path() -> dict[str, FieldRow]:
+    return {row.path: row for row in reversed(_fields_of_all())}
 
 
 def place_of_field(path: str) -> str:
@@ -113,8 +142,8 @@ def field_at(path: str) -> FieldRow | None:
     None if it does not exist, or if it depends on the kind of a part.
     """
     place = place_in_attention(path)
-    if place in _BY_PATH:
-        return _BY_PATH[place]
+    if place in _by_path():
+        return _by_path()[place]
     kinds: tuple[type[Value], ...] = (Attention, Experiment)
     found: list[FieldRow] = []
     for name in place.split("."):

@@ -116,6 +116,8 @@ def test_a_model_that_cannot_be_read_leaves_a_window_that_works(
     make_desk: MakeDesk, qtbot: QtBot, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(preset_id: str) -> Document:
+        if preset_id == FIRST_PRESET:
+            return load_preset(preset_id)
         raise DocumentError("model.safetensors: it is damaged")
 
     monkeypatch.setattr(documents, "load_preset", broken)

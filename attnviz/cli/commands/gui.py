@@ -37,6 +37,9 @@ def open_window(document: str | None, language: str | None = None) -> int:
             )
         )
     try:
+        from attnviz.gui.interpreter import tune_interpreter
+
+        tune_interpreter()
         from attnviz.gui.app import main as window
     except ImportError as error:
         raise Refused(_("the window cannot be opened: {reason}").format(reason=error)) from None

@@ -3,9 +3,12 @@
 import json
 import sys
 
+from attnviz.gui.interpreter import tune_interpreter
+
 
 def main(kind: str, *numbers: str) -> None:
     """Print what `kind` measures."""
+    tune_interpreter()
     if kind == "edits":
         from attnviz.gui.timing.edits import measure_edits
 

@@ -13,7 +13,7 @@ from typing import TypeVar
 from PySide6.QtCore import QCoreApplication, QEvent, QEventLoop, QSettings, QTimer
 from PySide6.QtGui import QGuiApplication
 
-from attnviz.gui.app import make_application, tune_interpreter
+from attnviz.gui.app import make_application
 from attnviz.gui.look import look
 from attnviz.gui.settings import Settings
 from attnviz.gui.window import Window
@@ -62,7 +62,6 @@ class TimedWindow(Window):
 
 def make_window(given: Document) -> TimedWindow:
     """The window as `app.main` makes it, but with settings that are nobody's; shown, not started."""
-    tune_interpreter()
     app = make_application(sys.argv[:1])
     folder = tempfile.mkdtemp(prefix="attnviz-bench-")
     settings = Settings(QSettings(str(Path(folder) / "none.ini"), QSettings.Format.IniFormat))
