@@ -14,7 +14,8 @@ from attnviz.analysis.circuits import circuit as circuit
 from attnviz.analysis.contributions import contributions as contributions
 from attnviz.analysis.lens import logit_lens as logit_lens
 from attnviz.analysis.patching import patch as patch
-from attnviz.analysis.rollout import rollout as rollout
 from attnviz.analysis.scores import head_scores as head_scores
 from attnviz.analysis.target import Target as Target
 from attnviz.engines.patches import Patch as Patch
+from attnviz.model.heads.rollout import attention_flow as attention_flow
+from attnviz.model.heads.rollout import rollout as rollout

@@ -46,6 +46,7 @@ JOBS: tuple[Job, ...] = (
     Job("timed", N_("Timing the implementations")),
     Job("lens", N_("Computing the logit lens")),
     Job("circuits", N_("Multiplying the vocabulary")),
+    Job("rollout", N_("Computing rollout and flow")),
     Job("patching", N_("Patching the stages")),
     Job("failures", N_("Checking the stages")),
     Job("claims", N_("Checking the claims")),

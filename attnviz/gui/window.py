@@ -218,6 +218,7 @@ class Window(QMainWindow):
             "claims": self._watch_claims,
             "lens": self._watch_lens,
             "circuits": self._watch_circuits,
+            "rollout": self._watch_rollout,
             "patching": self._watch_patching,
             "draws": self._watch_draws,
             "mechanism": self._watch_mechanism,
@@ -348,6 +349,14 @@ class Window(QMainWindow):
         panel = self.panels["circuits"]
         assert isinstance(panel, CircuitsPanel)
         self.circuits_live = CircuitsLive(panel, self.live, self.decode_scheduler, self)
+
+    def _watch_rollout(self) -> None:
+        from attnviz.gui.live.rollout import RolloutLive
+        from attnviz.gui.panels.rollout.panel import RolloutPanel
+
+        panel = self.panels["rollout"]
+        assert isinstance(panel, RolloutPanel)
+        self.rollout_live = RolloutLive(panel, self.decode_scheduler, self)
 
     def _watch_patching(self) -> None:
         from attnviz.gui.live.patching import PatchingLive

@@ -14,6 +14,7 @@ from attnviz.figures.kinds.matrix import draw_heads, draw_stage
 from attnviz.figures.kinds.pipeline import draw_pipeline
 from attnviz.figures.kinds.plane import draw_plane
 from attnviz.figures.kinds.positions import draw_positions
+from attnviz.figures.kinds.rollout import draw_flow, draw_rollout, why_no_rollout
 from attnviz.figures.kinds.sites import draw_sites
 from attnviz.figures.kinds.slopes import draw_depth, draw_distance, draw_norms, draw_slopes, draw_temperature
 from attnviz.figures.kinds.step import draw_step, why_no_step
@@ -51,11 +52,15 @@ _CURVE = ("site", "head", "grey")
 
 _PLACE = ("site", "head", "query")
 
+_THROUGH = ("site", "query", "range", "grey", "bar", "square")
+
 KINDS = (
     Kind("stage", N_("Stage"), ("site", "stage", "head", *_MAP, "sums"), draw_stage),
     Kind("heads", N_("All heads"), ("site", "stage", *_MAP), draw_heads),
     Kind("sites", N_("All attentions"), ("stage", "head", *_MAP), draw_sites),
     Kind("layers", N_("Layers × heads"), ("stage", "range", "grey", "bar"), draw_layers),
+    Kind("rollout", N_("Attention rollout"), _THROUGH, draw_rollout, why_no_rollout, of_values=True),
+    Kind("flow", N_("Attention flow"), _THROUGH, draw_flow, why_no_rollout, of_values=True),
     Kind("pipeline", N_("Whole pipeline"), ("site", "head", "range", "grey"), draw_pipeline),
     Kind("lines", N_("Lines between tokens"), ("stage", *_PLACE), draw_lines, of_values=True),
     Kind("plane", N_("Plane"), _PLACE, draw_plane),

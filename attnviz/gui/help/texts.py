@@ -50,6 +50,10 @@ PANEL_HELP: dict[str, Help] = {
         ),
         "circuits",
     ),
+    "rollout": Help(
+        N_("How much of each input token reaches the selected token in each layer; a click shows the layer."),
+        "rollout",
+    ),
     "patching": Help(
         N_(
             "Replaces a stage by that of a clean text, position by position, and shows how much of "

@@ -73,6 +73,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow("gradients", N_("Gradients"), "gradients.panel:GradientsPanel", width=280),
     PanelRow("lens", N_("Logit lens"), "lens.panel:LensPanel", width=360),
     PanelRow("circuits", N_("Circuits"), "circuits.panel:CircuitsPanel", width=360),
+    PanelRow("rollout", N_("Rollout and flow"), "rollout.panel:RolloutPanel", width=360),
     PanelRow("patching", N_("Patching"), "patching.panel:PatchingPanel", width=360),
     PanelRow("grid", N_("All heads"), "grid.panel:GridPanel", titled=False, width=400),
 )

@@ -156,7 +156,7 @@ _MODEL = Split(
             "down",
             (
                 Stack(("grid",), 424, 0.6),
-                Stack(("lens", "circuits", "patching", "block", "architecture", "cost"), 280, 0.4),
+                Stack(("lens", "circuits", "rollout", "patching", "block", "architecture", "cost"), 280, 0.4),
             ),
             size=744,
             grows=0.6,

@@ -1,0 +1,87 @@
+"""Attention rollout and attention flow: how much of each input token reaches a token of a layer.
+
+Abnar and Zuidema 2020, "Quantifying Attention Flow in Transformers", sections 3.1 and 3.2. With the mean A of
+the heads and a residual connection counted as half, M_l = A_l / 2 + I / 2, rows normalised. Rollout:
+R_l = M_l R_(l−1). Flow: the maximum flow from the token to the input token, with M as capacities.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.core.max_flow import Network
+from attnviz.core.progress import Check, never_cancelled, progress_of
+from attnviz.model.sites.sites import at
+from attnviz.model.trace import Trace
+
+Floats = NDArray[np.float64]
+
+
+def rollout(trace: Trace) -> dict[str, Floats]:
+    """R of every self-attention, (token, input token), by site; each stack begins anew.
+
+    A row that attends to nothing keeps its own token alone.
+    """
+    found: dict[str, Floats] = {}
+    for mixed in _mixed(trace).values():
+        below: Floats | None = None
+        for name, one in mixed.items():
+            below = one if below is None else one @ below
+            found[name] = below
+    return found
+
+
+def attention_flow(
+    trace: Trace, token: int, stack: str = "", check: Check = never_cancelled
+) -> dict[str, Floats]:
+    """The flow from one token of every self-attention to each input token, (input token,), by site.
+
+    `stack` is the only one that counts, such as "encoder"; empty: all. `check` is called between flows, and
+    may raise.
+    """
+    found: dict[str, Floats] = {}
+    progress = progress_of(check)
+    chosen = {name: mixed for name, mixed in _mixed(trace).items() if stack in ("", name)}
+    for mixed in chosen.values():
+        layers = list(mixed.values())
+        n_tokens = len(layers[0])
+        network = Network(layers)
+        for depth, name in enumerate(mixed, 1):
+            flows = np.zeros(n_tokens)
+            for sink in range(n_tokens):
+                # A flow through a layer costs as much as the layers below it.
+                progress.at((depth * (depth - 1) + 2 * depth * sink / n_tokens) / (len(layers) ** 2 + depth))
+                flows[sink] = network.flow(depth, token, sink)
+            found[name] = flows
+    return found
+
+
+def layer_map(
+    trace: Trace, site: str, token: int, *, by_flow: bool = False, check: Check = never_cancelled
+) -> tuple[tuple[str, ...], Floats]:
+    """The sites of the stack of `site` with self-attention, and their rows (layer, input token) for a token.
+
+    Without such a site, no rows.
+    """
+    stack = at(trace.experiment, site).place.stack
+    if by_flow:
+        rows = attention_flow(trace, token, stack, check)
+    else:
+        own = {name for name in trace.sites if at(trace.experiment, name).place.stack == stack}
+        rows = {name: found[token] for name, found in rollout(trace).items() if name in own}
+    return tuple(rows), np.array(list(rows.values())).reshape(len(rows), -1)
+
+
+def _mixed(trace: Trace) -> dict[str, dict[str, Floats]]:
+    """M of every self-attention, by stack and site."""
+    found: dict[str, dict[str, Floats]] = {}
+    for name in trace.sites:
+        site = at(trace.experiment, name)
+        if site.memory is not None:
+            continue
+        mean = np.asarray(trace.site(name)["weights"], dtype=np.float64).mean(axis=0)
+        mixed = mean / 2 + np.eye(len(mean)) / 2
+        mixed /= mixed.sum(axis=1, keepdims=True)
+        found.setdefault(site.place.stack, {})[name] = mixed
+    return found

@@ -1,0 +1,62 @@
+"""Rollout and flow on the screen: the rows of the library for the selected token, and a click to a layer."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from desk import Desk, MakeDesk
+from pytestqt.qtbot import QtBot
+
+import attnviz
+from attnviz import analysis
+from attnviz.checkpoints.presets import load_preset
+from attnviz.gui.panels.rollout.panel import RolloutPanel
+from attnviz.gui.widgets.combo import Combo
+
+
+def shown(desk: Desk) -> RolloutPanel:
+    found = desk.window.panels["rollout"]
+    assert isinstance(found, RolloutPanel)
+    return found
+
+
+@pytest.fixture
+def desk(make_desk: MakeDesk, qtbot: QtBot) -> Desk:
+    desk = make_desk(load_preset("stories-induction"))
+    desk.go("model")
+    desk.store.look(query=7)
+    desk.bring("rollout")
+    qtbot.waitUntil(lambda: shown(desk).rows.size > 0)
+    return desk
+
+
+def test_it_shows_both_maps_of_the_selected_token(desk: Desk, qtbot: QtBot) -> None:
+    panel, trace = shown(desk), attnviz.run(desk.store.document)
+    wanted = np.array([rows[7] for rows in analysis.rollout(trace).values()])
+    np.testing.assert_allclose(panel.rows, wanted, atol=1e-6)
+    np.testing.assert_array_equal(panel.map.content.values, panel.rows[::-1])  # the last layer on top
+    np.testing.assert_allclose(panel.rows.sum(axis=1), 1.0)
+    desk.find(Combo, "rollout_token").changed.emit("9")
+    qtbot.waitUntil(lambda: abs(panel.rows[0, 9] - wanted[0, 9]) > 1e-3)
+    assert desk.store.document.view.query == 9
+    panel._kind.set_value("flow")
+    panel._kind.changed.emit("flow")
+    flows = np.array(list(analysis.attention_flow(trace, 9).values()))
+    qtbot.waitUntil(lambda: bool(np.allclose(panel.rows, flows, atol=1e-6)))
+    # The first layer has single edges: there flow and rollout are the same.
+    np.testing.assert_allclose(flows[0], next(iter(analysis.rollout(trace).values()))[9], atol=1e-6)
+
+
+def test_a_click_shows_the_mean_of_the_layer(desk: Desk) -> None:
+    panel = shown(desk)
+    panel.map.cell_clicked.emit(0, 2)
+    view = desk.store.document.view
+    assert desk.store.document.site == desk.store.trace.sites[-1]  # type: ignore[union-attr]
+    assert (view.stage, view.picture) == ("weights", "mean")
+
+
+def test_words_alone_need_no_vocabulary(make_desk: MakeDesk, qtbot: QtBot) -> None:
+    desk = make_desk("toy-attention")
+    desk.go("model")
+    desk.bring("rollout")
+    qtbot.waitUntil(lambda: shown(desk).rows.shape[0] == 1)
