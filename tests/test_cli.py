@@ -283,6 +283,18 @@ REFUSED: tuple[tuple[list[str], str], ...] = (
         ["render", "toy-attention", "-o", "a.gif"],
         "a.gif: suffix must be one of '.svg', '.pdf', '.png'; got '.gif'.",
     ),
+    (["render", "yarn", "-o", "."], ".: suffix must be one of '.svg', '.pdf', '.png'; got ''."),
+    (["render", "yarn", "--plane", "1,1", "-o", "a.png"], "plane must be two different whole numbers"),
+    (["render", "yarn", "--follow", "--step", "99", "-o", "a.png"], "step must be a whole number from 0 to"),
+    (["table", "yarn", "--against", "yarn", "-o", "a.md"], "The table of a comparison must be CSV"),
+    (
+        ["table", "yarn", "--against", "yarn", "--against-head", "7", "-o", "a.csv"],
+        "against_head must be a whole number from 0 to 0; got '7'.",
+    ),
+    (
+        ["render", "yarn", "--against", "yarn", "--against-site", "x", "-o", "a.png"],
+        "against_site must be 'layers.0.self'; got 'x'.",
+    ),
     (["render", "toy-attention", "-o", "absent/a.svg"], "absent/a.svg: No such file or directory"),
     (
         ["render", "toy-attention", "-o", "a.svg", "--stage", "w"],

@@ -62,9 +62,12 @@ def test_a_command_of_the_readme_runs(
 ) -> None:
     command = [PLACEHOLDERS.get(word, word) for word in command]
     parser().parse_args(command)
-    if command[0] in ELSEWHERE or command[0] not in {"presets", "run", "render", "decode", "table"}:
+    if command[0] in ELSEWHERE:
         return
+    if command[0] == "survey":
+        pytest.importorskip("pyarrow")
     monkeypatch.chdir(tmp_path)
+    Path("TEXTS.txt").write_text("Once upon a time\n", encoding="utf-8")
     assert main(command) == 0
 
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from attnviz.cli.options import document, head
 from attnviz.cli.style import add_style
 from attnviz.core.alignment import ALIGNMENT_BY_ID
-from attnviz.errors import FieldError, must_be, whole_number
+from attnviz.errors import FieldError, among, must_be, whole_number
 from attnviz.i18n import _
 from attnviz.model.projections import PROJECTION_BY_ID
 from attnviz.model.spec.document import Document
@@ -98,7 +98,13 @@ def other_of(options: Namespace, view: View) -> Subject | None:
     known = document(Namespace(**{**vars(options), "document": options.against, "text": None}))
     trace = execute_shown(known.experiment, view, options.engine, options.device)
     site, place = options.against_site or options.site, options.against_head or options.head
-    return Subject(trace, known.view, options.stage, head(place), site, title=_(known.title))
+    if options.against_site not in (None, *trace.sites):
+        raise FieldError("against_site", options.against_site, among(trace.sites))
+    first = Subject(trace, known.view, options.stage, head(place), site, title=_(known.title))
+    last = trace.shown(site or known.view.site).experiment.heads.n_heads - 1
+    if options.against_head is not None and not (isinstance(first.head, int) and first.head <= last):
+        raise FieldError("against_head", options.against_head, whole_number(0, last))
+    return first
 
 
 def computed(known: Document, options: Namespace) -> tuple[Document, Trace]:
@@ -154,8 +160,9 @@ def _position(name: str, text: str) -> int:
 def _pair(name: str, text: str) -> tuple[int, int]:
     """Two places counted from 0, with a comma between them."""
     parts = text.split(",")
-    if len(parts) != 2 or not all(part.isascii() and part.isdigit() for part in parts):
-        raise FieldError(name, text, must_be("two whole numbers of at least 0, such as 0,1"))
+    is_pair = len(parts) == 2 and all(part.isascii() and part.isdigit() for part in parts)
+    if not is_pair or int(parts[0]) == int(parts[1]):
+        raise FieldError(name, text, must_be("two different whole numbers of at least 0, such as 0,1"))
     return int(parts[0]), int(parts[1])
 
 

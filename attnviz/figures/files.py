@@ -53,7 +53,7 @@ def format_of(name: str | os.PathLike[str]) -> str:
     format_id = path.suffix.lower().removeprefix(".")
     if format_id not in {row.id for row in FORMATS}:
         raise InputError(
-            about(path.name, suffix_error(path.suffix, [f".{row.id}" for row in FORMATS]).message)
+            about(path.name or path, suffix_error(path.suffix, [f".{row.id}" for row in FORMATS]).message)
         )
     return format_id
 

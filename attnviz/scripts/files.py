@@ -50,4 +50,4 @@ def program_files(made: Program, file: Path, record: Record) -> dict[Path, bytes
 def check_suffix(file: Path, suffixes: tuple[str, ...]) -> None:
     """Refuse a file name with another suffix."""
     if file.suffix.lower() not in suffixes:
-        raise InputError(about(file.name, suffix_error(file.suffix, suffixes).message))
+        raise InputError(about(file.name or file, suffix_error(file.suffix, suffixes).message))

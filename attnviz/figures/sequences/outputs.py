@@ -98,7 +98,9 @@ def output_of(path: str | os.PathLike[str]) -> Output:
     for row in OUTPUTS:
         if row.suffix == name.suffix.lower():
             return row
-    raise InputError(about(name.name, suffix_error(name.suffix, [row.suffix for row in OUTPUTS]).message))
+    raise InputError(
+        about(name.name or name, suffix_error(name.suffix, [row.suffix for row in OUTPUTS]).message)
+    )
 
 
 # --- numbered files --------------------------------------------------------------------------------
