@@ -150,10 +150,11 @@ class _Slopes(Weight):
     """ALiBi's slopes: the published ones unless the document has its own."""
 
     def source(self, attention: Site) -> Any:
-        position = attention.position
-        if not isinstance(position, Alibi) or position.slopes is None:
-            return position if isinstance(position, Alibi) else None
-        return Explicit(Matrix(np.array([position.slopes])))
+        return attention.position if isinstance(attention.position, Alibi) else None
+
+    def origin(self, attention: Site) -> str:
+        assert isinstance(attention.position, Alibi)
+        return "alibi" if attention.position.slopes is None else "explicit"
 
     def put(self, attention: Site, values: Array) -> Site:
         slopes = tuple(map(float, values[0]))
@@ -179,7 +180,7 @@ class _Unembedding(_OfReadout):
         known = attention.vocabulary
         if attention.readout != "vocabulary" or known is None:
             return None
-        return Explicit(Matrix(self.make(attention)) if known.unembedding is None else known.unembedding)
+        return known.embedding if known.unembedding is None else known.unembedding
 
     def origin(self, attention: Site) -> str:
         return "tied" if self.tied_to(attention) else "explicit"

@@ -124,7 +124,7 @@ def test_the_inspector_opens_a_gradient_and_a_click_leads_towards_the_target(des
     assert digits(number, VALUE_DIGITS) in panel.page.toPlainText()
     panel.page.followed.emit(Cell("weights", 3, 1))
     assert desk.store.document.view.locked == Cell("weights", 3, 1)
-    desk.qtbot.waitUntil(lambda: "∂/∂mixed" in panel.page.toPlainText(), timeout=WAIT_MS)
+    desk.qtbot.waitUntil(lambda: "∂/\u2060∂mixed" in panel.page.toPlainText(), timeout=WAIT_MS)
 
 
 def test_the_loss_at_the_selected_position_is_a_target(desk: Desk) -> None:

@@ -32,7 +32,7 @@ def test_all_weights_written_out_are_the_same_experiment_in_numbers(experiment: 
         assert values.ndim == 2 and not values.flags.writeable
         written = weight.put(written, values)
         np.testing.assert_array_equal(weight.array(written), values)
-    assert all(weight.source(written).__struct_config__.tag == "explicit" for weight in weights_of(written))
+    assert all(weight.origin(written) == "explicit" for weight in weights_of(written))
     arrays = [weight for weight in weights_of(written) if weight.path not in ("sinks", "position.slopes")]
     count = sum(weight.array(written).size for weight in arrays)
     vocabulary = experiment.vocabulary

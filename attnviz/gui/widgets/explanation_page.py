@@ -51,7 +51,7 @@ LONGEST_INDENT = 8
 NARROW = 240
 """Width in pixels below which lines are moved to the right only a little: a product fits on one."""
 _JOINER = "\u2060"
-"""Keeps the two factors of a product on one line."""
+"""Keeps the two factors of a product on one line, and the two halves of a derivative."""
 
 
 class ExplanationPage(QTextBrowser):
@@ -157,7 +157,8 @@ class ExplanationPage(QTextBrowser):
                 color = self._theme.muted if is_note else self._color(piece.hue)
                 style = self._note_format(color) if is_note else self._format(color)
                 text = piece.text.replace(" = ", "\u00a0=\u00a0") if is_note else piece.text
-                cursor.insertText(text.replace(")(", f"){_JOINER}("), style)
+                held = text.replace(")(", f"){_JOINER}(").replace("∂/∂", f"∂/{_JOINER}∂")
+                cursor.insertText(held, style)
             else:
                 self._write_term(cursor, piece)
 

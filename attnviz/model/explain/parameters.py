@@ -38,8 +38,7 @@ def source_of(site: Site, weight: Weight) -> str:
 
 
 def _lies_in_file(source: object) -> bool:
-    written = getattr(source, "written", None)
-    return written is not None and bool(written.lies_in_file)
+    return bool(getattr(source, "lies_in_file", False))
 
 
 def _gradient_lines(site: SiteTrace, weight: Weight, place: str, row: int, column: int) -> Iterator[Line]:
