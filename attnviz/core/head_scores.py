@@ -119,6 +119,20 @@ def on_near(head: Head) -> float:
     return total / (n - NEAR - 1) if n > NEAR + 1 else float("nan")
 
 
+def distance(head: Head) -> float:
+    """Mean over the queries of Σ_j w_ij |i − j| ÷ max_j |i − j|, over the visible keys j.
+
+    0 if every query attends to its own token, 1 if each attends to the furthest key that it sees. Queries
+    that see no other token do not count. "Mean attention distance": Vig and Belinkov 2019, here as a share.
+    """
+    weights, blocked = head.weights, head.blocked
+    apart = np.abs(np.arange(len(weights))[:, None] - np.arange(weights.shape[1]))
+    furthest = (apart if blocked is None else np.where(blocked, 0, apart)).max(axis=1)
+    counted = furthest > 0
+    means = (weights[counted] * apart[counted]).sum(axis=1, dtype=np.float64)
+    return _mean(means / furthest[counted])
+
+
 def _on(weights: Weights, cells: tuple[Ints, ...]) -> float:
     """Mean over the rows with such cells of their weight on them; NaN without."""
     rows, columns = cells
@@ -149,6 +163,13 @@ HEAD_SCORES: tuple[HeadScore, ...] = (
         "near", N_("near tokens"), N_("Mean weight of the keys at most two positions away"), on_near, True
     ),
     HeadScore("first", N_("first token"), N_("Mean weight of the first key: an attention sink"), on_first),
+    HeadScore(
+        "distance",
+        N_("distance"),
+        N_("Mean distance of the attended keys as a share of the greatest possible one"),
+        distance,
+        True,
+    ),
     HeadScore(
         "entropy", N_("entropy"), N_("Entropy of the weights as a share of the greatest possible one"), spread
     ),

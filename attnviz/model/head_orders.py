@@ -77,7 +77,7 @@ HEAD_ORDERS: tuple[HeadOrder, ...] = (
     *(
         HeadOrder(score.id, score.title, score.hint, _measure_of(score), N_("score {value}"), falls=True)
         for score in HEAD_SCORES
-        if score.id != "entropy"  # in bits above
+        if score.id not in ("entropy", "distance")  # in bits and in positions above
     ),
 )
 HEAD_ORDER_BY_ID = {row.id: row for row in HEAD_ORDERS}

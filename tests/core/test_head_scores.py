@@ -63,6 +63,15 @@ def test_heads_of_a_known_kind(weights: np.ndarray, expected: dict[str, float]) 
         assert HEAD_SCORE_BY_ID[id_].of(head(weights, CAUSAL)) == pytest.approx(value, abs=1e-12), id_
 
 
+def test_the_distance_is_a_share_of_the_furthest_key_in_sight() -> None:
+    """First key: all of the way. Row i of an even causal head: i / 2 positions of i."""
+    far = HEAD_SCORE_BY_ID["distance"].of
+    assert (far(head(FIRST, CAUSAL)), far(head(np.eye(N), CAUSAL))) == (1, 0)
+    assert far(head(EVEN, CAUSAL)) == pytest.approx(0.5)
+    # Row 1 sees one token to either side: half of the weight, one position away, of one.
+    assert far(head(np.array([[1, 0, 0], [0.5, 0.5, 0], [0, 0, 1.0]]))) == pytest.approx((0 + 0.5 + 0) / 3)
+
+
 def test_half_the_weight_on_each_of_two_of_four_keys_is_half_the_entropy() -> None:
     weights = np.array([[0.5, 0.5, 0, 0]] * 3)
     assert HEAD_SCORE_BY_ID["entropy"].of(head(weights)) == pytest.approx(0.5)
