@@ -21,10 +21,12 @@ from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.numbers.block import laid_over, parse_block
 from attnviz.gui.widgets.numbers.grid import NumberGrid
+from attnviz.gui.widgets.numbers.painting import CELL_HEIGHT
 from attnviz.i18n import _
 from attnviz.model.edit.additive import put_array, put_table, table_of
 
-HEIGHT = 176
+MOST_ROWS = 8
+"""Rows that stand in the section; more are scrolled."""
 ARRAY = ".npy"
 
 
@@ -37,7 +39,6 @@ class AdditiveGrid(QWidget):
         self._store = store
         self.grid = NumberGrid(takes_minus_infinity=True)
         self.grid.setObjectName("additive_grid")
-        self.grid.setMinimumHeight(HEIGHT)
         self.grid.edited.connect(self._on_edited)
         self.grid.pasted.connect(self._on_pasted)
         self.grid.rejected.connect(store.rejected)
@@ -63,6 +64,8 @@ class AdditiveGrid(QWidget):
             return
         labels = [[visible(token) for token in tokens] for tokens in (site.tokens, site.key_tokens)]
         self.grid.set_values(table_of(site, self._head()), *labels)
+        # The labels above, the rows, and the scroll bar below.
+        self.grid.setFixedHeight((min(site.n_queries, MOST_ROWS) + 2) * CELL_HEIGHT)
         whose = _("M of head {head}").format(head=self._head() + 1)
         self._whose.setText(whose if site.additive_mask.per_head else _("M of all heads"))
 
