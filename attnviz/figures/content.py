@@ -20,6 +20,7 @@ from attnviz.i18n import _
 from attnviz.model.explain.formulas.stages import stage_formula
 from attnviz.model.heads.mean import mean_ends, mean_range_name
 from attnviz.model.ranges import range_ends
+from attnviz.model.sites.by_hand import edited_cells, still_hidden
 from attnviz.model.spec.view import View, shown_head
 from attnviz.model.stages import STAGE_BY_ID, Axis, Stage
 from attnviz.model.trace import SUMMED, SiteTrace
@@ -84,7 +85,7 @@ class Scale:
 class Map:
     """One matrix as drawn, (down, across). `sums` go beside the rows, or below if `sums_below`.
 
-    `later` are the blocked cells that are not generated yet.
+    `later` are the blocked cells that are not generated yet, `edited` those set by hand.
     """
 
     title: str
@@ -95,6 +96,7 @@ class Map:
     sums: NDArray[np.floating] | None
     sums_below: bool
     later: NDArray[np.bool_] | None = None
+    edited: frozenset[tuple[int, int]] = frozenset()
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,12 +114,16 @@ class Content:
 
     @property
     def marks(self) -> dict[str, int]:
-        """Number of cells without a colour; each counts once, and first as not generated, then as masked."""
-        counts = {"masked": 0, "later": 0, "nan": 0, "infinite": 0}
+        """Number of cells without a colour; each counts once, and first as not generated, then as masked.
+
+        Beside them those that are edited by hand.
+        """
+        counts = {"masked": 0, "later": 0, "nan": 0, "infinite": 0, "edited": 0}
         for one in self.maps:
             shown = np.ones(one.values.shape, dtype=np.bool_) if one.blocked is None else ~one.blocked
             later = 0 if one.later is None else int(one.later.sum())
             counts["later"] += later
+            counts["edited"] += len(one.edited)
             counts["masked"] += one.values.size - int(shown.sum()) - later
             counts["nan"] += int((np.isnan(one.values) & shown).sum())
             counts["infinite"] += int((np.isinf(one.values) & shown).sum())
@@ -143,7 +149,6 @@ def content(
         raise FieldError("stage", stage, among(site.stages))
     row = STAGE_BY_ID[stage]
     heads = chosen_heads(site, view, row, head)
-    hidden = site.hatched(stage), site.later(stage)
     scale = scale or _scale(site, view, row, heads, shared)
     turned = view.orientation == "queries_as_columns"
     on_rows, on_columns = (_side(site, row, axis, shades) for axis in (-2, -1))
@@ -151,11 +156,22 @@ def content(
         title=figure_title(site, row, heads),
         quantity=site.called(stage),
         formula=stage_formula(site.experiment, stage) if site.quantity == "value" else "",
-        maps=tuple(_map(site.window(stage, one), row, one, scale, hidden, turned) for one in heads),
+        maps=tuple(
+            _map(site.window(stage, one), row, one, scale, _hidden(site, stage, one), turned, edited)
+            for one in heads
+            for edited in (edited_cells(site.experiment, stage, one),)
+        ),
         down=on_columns if turned else on_rows,
         across=on_rows if turned else on_columns,
         scale=scale,
     )
+
+
+def _hidden(
+    site: SiteTrace, stage: str, head: int
+) -> tuple[NDArray[np.bool_] | None, NDArray[np.bool_] | None]:
+    """The blocked cells of one head, and those of them that are not generated yet."""
+    return still_hidden(site.experiment, stage, head, site.hatched(stage)), site.later(stage)
 
 
 def mean_content(
@@ -207,6 +223,7 @@ def _map(
     scale: Scale,
     hidden: tuple[NDArray[np.bool_] | None, NDArray[np.bool_] | None],
     turned: bool,
+    edited: frozenset[tuple[int, int]] = frozenset(),
 ) -> Map:
     """One matrix with its blocked cells, and those of them that are not generated yet."""
     blocked, later = hidden
@@ -220,6 +237,7 @@ def _map(
         sums=values.sum(axis=1) if stage.id in SUMMED and not scale.signed else None,
         sums_below=turned,
         later=later.T if turned and later is not None else later,
+        edited=frozenset(cell[::-1] for cell in edited) if turned else edited,
     )
 
 

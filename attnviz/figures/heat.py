@@ -171,8 +171,9 @@ def footnotes(counts: dict[str, int]) -> tuple[Note, ...]:
         "later": _("not yet generated"),
         "nan": _("NaN: {count}").format(count=counts["nan"]),
         "infinite": _("infinite: {count}").format(count=counts["infinite"]),
+        "edited": _("edited by hand: {count}").format(count=counts.get("edited", 0)),
     }
-    return tuple((kind, text) for kind, text in texts.items() if counts[kind])
+    return tuple((kind, text) for kind, text in texts.items() if counts.get(kind))
 
 
 def cell_numbers(one: Map, cell_w: float, cell_h: float) -> tuple[int, float] | None:
@@ -210,6 +211,9 @@ def draw_map(axes: Any, content: Content, one: Map, rect: marks.Rect, sheet: Cel
         )
     else:
         _draw_cells(axes, content, one, x, y, sheet, shades)
+    for down, across in one.edited:
+        cell = x + across * sheet.cell_w, y + down * sheet.cell_h, sheet.cell_w, sheet.cell_h
+        marks.corner(axes, cell, shades)
     axes.add_patch(
         Rectangle((x, y), plot_w, plot_h, fill=False, edgecolor=shades.line, linewidth=0.6, zorder=3)
     )

@@ -62,6 +62,16 @@ def rule(axes: Any, rect: Rect, shades: Shades) -> None:
     _lines(axes, [((x, at), (x + width, at)) for at in ys], shades.warning, 0.8)
 
 
+def corner(axes: Any, rect: Rect, shades: Shades) -> None:
+    """The upper right corner of a cell that is edited by hand."""
+    from matplotlib.patches import Polygon
+
+    x, y, width, height = rect
+    side, right = min(6.0, width / 2, height / 2), x + width
+    points = [(right, y), (right - side, y), (right, y + side)]
+    axes.add_patch(Polygon(points, facecolor=shades.query, edgecolor=shades.panel, linewidth=0.5, zorder=5))
+
+
 def _ground(axes: Any, rect: Rect, color: str, order: float = 0.0) -> None:
     from matplotlib.patches import Rectangle
 

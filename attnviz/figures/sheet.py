@@ -31,7 +31,13 @@ CAPTION_SIZE, CAPTION_LINE = 9.0, 13.0
 
 Note = tuple[str, str]
 """A kind of mark, one of `MARKS`, and its meaning."""
-MARKS = {"masked": marks.hatch, "later": marks.blank_swatch, "nan": marks.cross, "infinite": marks.rule}
+MARKS = {
+    "masked": marks.hatch,
+    "later": marks.blank_swatch,
+    "nan": marks.cross,
+    "infinite": marks.rule,
+    "edited": marks.corner,
+}
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,7 @@ from attnviz.model.explain.arithmetic.cell import exists
 from attnviz.model.heads.mean import mean_ends, mean_range_name, shows_mean
 from attnviz.model.provenance import Region, consumers, sources, tokens_of
 from attnviz.model.ranges import range_ends
+from attnviz.model.sites.by_hand import edited_cells, still_hidden
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import vectors_shape
 from attnviz.model.spec.view import Cell, View, shown_head
@@ -45,7 +46,7 @@ def stage_content(
         column_labels=axis_labels(site, on_columns, values.shape[1]),
         row_color=axis_color(on_rows, theme, row.hue),
         column_color=axis_color(on_columns, theme, row.hue),
-        blocked=site.hatched(stage),
+        blocked=still_hidden(site.experiment, stage, -1 if is_mean else head, site.hatched(stage)),
         signed=site.is_signed(stage),
         range_id=range_id,
         range_name=mean_range_name(range_id) if is_mean else "",
@@ -58,6 +59,7 @@ def stage_content(
         transposed=view.orientation == "queries_as_columns",
         row_axis=site.axis_name(on_rows),
         column_axis=site.axis_name(on_columns),
+        edited=edited_cells(site.experiment, stage, -1 if is_mean else head),
     )
 
 

@@ -14,6 +14,7 @@ from attnviz.figures.content import content
 from attnviz.figures.heat import cell_numbers, footnotes, picture
 from attnviz.figures.palette import PALETTES, palette
 from attnviz.model.spec import parts as p
+from attnviz.model.spec.edit import Edit
 from attnviz.model.spec.view import Ranges, View
 
 LIGHT = palette("light")
@@ -82,7 +83,7 @@ def test_what_the_trace_does_not_have_is_refused(stage: str, head: object, sente
 def test_marks_are_counted_once_each() -> None:
     masked = experiment(masks="causal", fully_masked_row="nan")
     shown = content(attnviz.run(masked).only, View(), "weights", 0, LIGHT)
-    assert shown.marks == {"masked": 21, "nan": 0, "infinite": 0, "later": 0}
+    assert shown.marks == {"masked": 21, "nan": 0, "infinite": 0, "later": 0, "edited": 0}
     assert footnotes(shown.marks) == (("masked", "masked"),)
     empty = with_fields(masked, masks=(p.Padding(tuple(range(7))),))
     output = content(attnviz.run(empty).only, View(), "attention_output", None, LIGHT)
@@ -130,3 +131,17 @@ def test_colours_are_those_of_the_window() -> None:
         for kind in ("sequential", "diverging"):
             ends = color_table(kind, shades.is_dark)[[0, 255]]
             np.testing.assert_array_equal(ends, colors.cell_colors(kind, window)[[0, -1]])
+
+
+def test_edited_cells_are_marked_and_said_also_behind_a_mask() -> None:
+    masked = with_fields(
+        experiment(masks="causal"),
+        edits=(Edit("weights", 2, 0.5, "set", 0, 5), Edit("q", 1, 2.0, "scale", 0)),
+    )
+    for orientation, cell in (("queries_as_rows", (2, 5)), ("queries_as_columns", (5, 2))):
+        shown = content(attnviz.run(masked).only, View(orientation=orientation), "weights", 0, LIGHT)  # type: ignore[arg-type]
+        assert shown.maps[0].edited == {cell} and shown.maps[0].blocked is not None
+        assert not shown.maps[0].blocked[cell] and shown.marks["masked"] == 20
+        assert ("edited", "edited by hand: 1") in footnotes(shown.marks)
+    assert content(attnviz.run(masked).only, View(), "q", 0, LIGHT).marks["edited"] == 4
+    assert content(attnviz.run(masked).only, View(), "q", 1, LIGHT).marks["edited"] == 0

@@ -84,6 +84,21 @@ def _differentiate(window: Window, target: Target) -> None:
     window.store.look(target=target_of(replace(target.cell, site=site)), quantity="gradient")
 
 
+def _set_by_hand(window: Window, target: Target) -> None:
+    """Lock the cell, and put the focus on the number that the inspector sets."""
+    from attnviz.gui.panels.inspector.panel import InspectorPanel
+
+    _lock(window, target.cell)
+    window.workspaces.show_panel("inspector")
+    panel = window.panels["inspector"]
+    assert isinstance(panel, InspectorPanel)
+    panel.set_by_hand()
+
+
+def _may_set(window: Window, target: Target) -> bool:
+    return _has_value(window, target) and window.store.document.view.quantity == "value"
+
+
 def _is_locked(window: Window, target: Target) -> bool:
     return target.cell is not None and window.store.document.view.locked == target.cell
 
@@ -290,6 +305,7 @@ ROWS: tuple[ContextRow, ...] = (
     ContextRow("copy_value", _copy_text, _has_value, _copy),
     ContextRow("explain", _says(N_("Explain in the inspector")), _has_value, _explain),
     ContextRow("gradient", _says(N_("Compute the gradient")), _has_value, _differentiate),
+    ContextRow("by_hand", _says(N_("Set by hand…")), _may_set, _set_by_hand),
     ContextRow("lock", _lock_text, _has_value, _toggle_lock),
     ContextRow("copy_token", _copy_token_text, _is_token, _copy_token),
     ContextRow("select_query", _says(N_("Select as query")), _is_token, _select),

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from attnviz.model.sites.axes import stage_shape
 from attnviz.model.spec.edit import Edit
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
+from attnviz.model.trace import MASKED_STAGES
 
 
 def edits_at(site: Site, cell: Cell) -> tuple[Edit, ...]:
@@ -27,3 +31,18 @@ def edited_cells(site: Site, stage: str, head: int) -> frozenset[tuple[int, int]
             columns = range(shape[-1]) if edit.column is None else (edit.column,)
             found |= {(edit.position, column) for column in columns}
     return frozenset(found)
+
+
+def still_hidden(
+    site: Site, stage: str, head: int, hidden: NDArray[np.bool_] | None
+) -> NDArray[np.bool_] | None:
+    """The hidden cells of one head of a stage, without those that have a number by hand behind the mask."""
+    if hidden is None or not site.edits:
+        return hidden
+    behind = MASKED_STAGES[: MASKED_STAGES.index(stage) + 1]  # an edit of an earlier stage is masked again
+    cells = [cell for one in behind for cell in edited_cells(site, one, head)]
+    if not cells:
+        return hidden
+    made = hidden.copy()
+    made[tuple(np.array(cells).T)] = False
+    return made

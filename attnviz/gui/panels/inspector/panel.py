@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 from attnviz.gui.live.player import Player
 from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.look.theme import GRID
+from attnviz.gui.panels.inspector.by_hand import ByHand
 from attnviz.gui.panels.inspector.code import CodeFold
 from attnviz.gui.panels.inspector.path import InspectorPath
 from attnviz.gui.panels.inspector.start import InspectorStart
@@ -52,6 +53,8 @@ class InspectorPanel(Panel):
         self._code = CodeFold()
         self._code.setObjectName("inspector_code")
         self._code.wanted.connect(self._show_soon)
+        self._by_hand = ByHand(store)
+        self._by_hand.hide()
         self._path: tuple[Cell, ...] = ()
         self._pointed: Cell | None = None
         # A quick mouse crosses many cells between two frames: only the last one is worth explaining.
@@ -85,6 +88,7 @@ class InspectorPanel(Panel):
         self.page.setAccessibleName(_("Arithmetic of the cell"))
         self._path_line.retranslate()
         self._code.retranslate()
+        self._by_hand.retranslate()
         self._timer.start()
 
     def sizeHint(self) -> QSize:
@@ -124,6 +128,7 @@ class InspectorPanel(Panel):
         made_by = _("without a cache") if is_decoded else ""
         title = " · ".join(part for part in (attention, explanation.title, made_by) if part)
         self._path_line.set_path(passed, title, is_locked)
+        self._by_hand.show_cell(site, cell if is_locked and not is_decoded else None)
         self._stack.setCurrentIndex(1)
 
     def _shown_cell(self) -> tuple[Cell | None, bool]:
@@ -152,6 +157,11 @@ class InspectorPanel(Panel):
             return decoded.decoding.experiment
         assert self.store.shown_trace is not None
         return self.store.shown_trace.experiment
+
+    def set_by_hand(self) -> None:
+        """Put the focus on the number that stands in the locked cell."""
+        self._show()
+        self._by_hand.take_focus()
 
     def _crumb(self, step: Cell) -> str:
         """A cell passed on the way: its stage, and of another attention that one's name too."""
@@ -222,6 +232,7 @@ class InspectorPanel(Panel):
     def _lay_out(self) -> None:
         filled = QWidget()
         column = in_column(filled, self._path_line, spacing=GRID // 2)
+        column.addWidget(self._by_hand)
         column.addWidget(self.page, 1)
         self._stack = QStackedWidget()
         self._stack.addWidget(self._empty)

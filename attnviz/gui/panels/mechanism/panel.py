@@ -15,6 +15,7 @@ from attnviz.gui.forms.rows import Note
 from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.look.theme import GRID, RADIUS
 from attnviz.gui.panels.mechanism.block import BlockSection
+from attnviz.gui.panels.mechanism.by_hand import ByHandSection
 from attnviz.gui.panels.mechanism.dtype import DTypeSection
 from attnviz.gui.panels.mechanism.folding import Folding
 from attnviz.gui.panels.mechanism.heads import HeadsSection
@@ -47,6 +48,7 @@ SECTIONS: tuple[type[Section], ...] = (
     ProjectionsSection,
     BlockSection,
     LayersSection,
+    ByHandSection,
     MemorySection,
     DTypeSection,
 )

@@ -39,7 +39,8 @@ class HeatContent:
     colour map if they cover more than this matrix (range "global"); None measures `values`. `range_name` is
     the name of the range where that of its row does not apply; `quantity` names the numbers before it.
     `row_axis` and `column_axis` name the axes; `title` is read by screen readers. `row_pictures` and
-    `column_pictures` give small pictures that stand for labels, such as the patches of an image.
+    `column_pictures` give small pictures that stand for labels, such as the patches of an image. `edited`
+    cells have a mark in a corner.
     """
 
     values: NDArray[np.floating]
@@ -62,6 +63,7 @@ class HeatContent:
     quantity: str = ""
     row_pictures: Pictures | None = None
     column_pictures: Pictures | None = None
+    edited: frozenset[Cell] = frozenset()
 
     def __post_init__(self) -> None:
         if self.values.ndim != 2 or self.values.dtype.kind != "f":

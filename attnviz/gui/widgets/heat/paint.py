@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 
 from attnviz.core.color_maps import Kind
 from attnviz.core.text import number
@@ -91,6 +92,29 @@ def _draw_marks(painter: QPainter, geometry: Geometry, shown: Indices, theme: Th
             draw_lacking(painter, rect, theme, theme.error)
         else:
             draw_infinite(painter, rect, theme, theme.warning)
+
+
+CORNER = 14.0
+"""Largest side of the mark of an edited cell."""
+
+
+def draw_edited(
+    painter: QPainter, geometry: Geometry, cells: Sequence[tuple[int, int]], theme: Theme
+) -> None:
+    """A corner of every cell that is edited by hand, in the accent's colour on the card's."""
+    if not cells:
+        return
+    painter.save()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setClipRect(geometry.plot, Qt.ClipOperation.IntersectClip)
+    painter.setPen(QPen(QColor(theme.panel), 1.2))
+    painter.setBrush(QColor(theme.accent))
+    for cell in cells:
+        rect = geometry.cell_rect(*cell)
+        side = max(3.0, min(CORNER, rect.width() / 2, rect.height() / 2))
+        corner = rect.topRight()
+        painter.drawPolygon([corner, corner - QPointF(side, 0), corner + QPointF(0, side)])
+    painter.restore()
 
 
 def draw_numbers(

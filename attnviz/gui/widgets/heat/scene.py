@@ -39,7 +39,7 @@ from attnviz.gui.widgets.heat.overlay import (
     outline,
     strong_outline,
 )
-from attnviz.gui.widgets.heat.paint import draw_cells, draw_numbers
+from attnviz.gui.widgets.heat.paint import draw_cells, draw_edited, draw_numbers
 from attnviz.i18n import _
 
 EMPTY = HeatContent(np.zeros((0, 0), np.float32), (), (), LIGHT.query, LIGHT.key)
@@ -188,6 +188,7 @@ class HeatScene:
         draw_cells(painter, geometry, self.indices, content.kind, theme)
         values = content.values.T if content.transposed else content.values
         draw_numbers(painter, geometry, values, self.indices, content.kind, theme, _number_font(geometry))
+        draw_edited(painter, geometry, [self.turned(cell) for cell in self._inside(content.edited)], theme)
         if self._has_spread and not self.is_compact:
             draw_spread(painter, geometry, content, theme)
         if self._has_received and not self.is_compact:
