@@ -50,6 +50,14 @@ MOST_NAMED = 3
 """Heads that are named by their effect."""
 SEARCH_WIDTH = 280
 
+_SHORT = {
+    "previous": N_("previous"),
+    "same": N_("same"),
+    "near": N_("near"),
+    "first": N_("first"),
+}
+"""Scores whose titles are too long for a line of all of them."""
+
 _GROUP_TITLES = {
     ("layers", "self"): N_("self-attention"),
     ("layers", "cross"): N_("cross-attention"),
@@ -493,4 +501,4 @@ class GridPanel(Panel):
 def _scores() -> tuple[tuple[str, str, str], ...]:
     none = (NO_SCORE, _("none"), _("No frames"))
     effect = (EFFECT, _("effect"), _("Change of a logit when the head is ablated: orange heads support it"))
-    return (none, *((row.id, _(row.title), _(row.hint)) for row in HEAD_SCORES), effect)
+    return (none, *((row.id, _(_SHORT.get(row.id, row.title)), _(row.hint)) for row in HEAD_SCORES), effect)
