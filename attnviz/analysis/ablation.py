@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.analysis.passes import Passes, experiment_of, on_engine
+from attnviz.analysis.passes import FIRST_SHARE, Passes, experiment_of, on_engine
 from attnviz.analysis.target import Target
+from attnviz.core.progress import progress_of
 from attnviz.engines.engine import Engine
 from attnviz.engines.patches import Patch
 from attnviz.engines.program import Check, never_cancelled
@@ -107,10 +108,11 @@ def ablate(
         raise FieldError("other", None if other is None else type(other).__name__, wanted)
 
     def job(made: Engine) -> Effects:
-        passes = Passes(made, experiment_of(given), check)
-        another = None if other is None else Passes(made, experiment_of(other), check).traces
+        begun, rest = progress_of(check).part(0.0, FIRST_SHARE), progress_of(check).part(FIRST_SHARE, 1.0)
+        passes = Passes(made, experiment_of(given), begun.part(0.0, 0.5))
+        another = None if other is None else Passes(made, experiment_of(other), begun.part(0.5, 1.0)).traces
         patches = _patches(passes.traces, another, stage, row)
-        base, changes = passes.effects(target, patches, check)
+        base, changes = passes.effects(target, patches, rest)
         found: dict[str, list[float]] = {}
         for patch, change in zip(patches, changes, strict=True):
             found.setdefault(patch.site, []).append(change)

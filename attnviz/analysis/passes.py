@@ -18,6 +18,10 @@ from attnviz.model.spec.experiment import Experiment
 Result = TypeVar("Result")
 
 
+FIRST_SHARE = 0.05
+"""Share of a job's progress that its passes without patches take."""
+
+
 class Passes:
     """The passes of an experiment on one engine; `base` is the one without patches."""
 

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.analysis.passes import Passes, experiment_of, on_engine
+from attnviz.analysis.passes import FIRST_SHARE, Passes, experiment_of, on_engine
 from attnviz.analysis.target import Target, likeliest
+from attnviz.core.progress import progress_of
 from attnviz.engines.engine import Engine
 from attnviz.engines.patches import Patch
 from attnviz.engines.program import Check, never_cancelled
@@ -64,13 +65,15 @@ def patch(
         raise FieldError("corrupted", other.n_queries, alike)
 
     def job(made: Engine) -> Recovered:
-        source, passes = Passes(made, own, check), Passes(made, other, check)
+        begun, rest = progress_of(check).part(0.0, FIRST_SHARE), progress_of(check).part(FIRST_SHARE, 1.0)
+        source = Passes(made, own, begun.part(0.0, 0.5))
+        passes = Passes(made, other, begun.part(0.5, 1.0))
         patches, shapes = _patches(source.traces, passes.traces, stage, each_head)
         if not shapes:
             raise FieldError("stage", stage, must_be("a stage of the experiment"))
         aim = target or _answers(source.traces[-1], passes.traces[-1])
         wanted = aim.read(made, source.base[-1], aim.columns(source.traces[-1]))
-        corrupted_target, changes = passes.effects(aim, list(patches.values()), check)
+        corrupted_target, changes = passes.effects(aim, list(patches.values()), rest)
         values = {name: np.zeros(shape) for name, shape in shapes.items()}
         for (name, *at), change in zip(patches, changes, strict=True):
             values[name][tuple(at)] = change

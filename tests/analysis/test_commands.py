@@ -12,6 +12,8 @@ from attnviz.analysis.ablation import PARTS
 from attnviz.checkpoints.presets import load_preset
 from attnviz.cli import main
 from attnviz.compute.execute import execute
+from attnviz.core.progress import Progress
+from attnviz.model.edit.edits import set_tokens
 from attnviz.model.stages import result_of
 
 DOC = "stories-induction"
@@ -128,3 +130,16 @@ def test_a_circuit_that_a_model_lacks_is_refused(
     arguments = {"--site": "layers.2.self", "--head": "2", "--kind": "ov", "--token": " box", option: value}
     assert main(["circuits", DOC, *(part for pair in arguments.items() for part in pair)]) != 0
     assert option.removeprefix("--") in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["ablate", "patch"])
+def test_the_progress_grows_with_the_passes_and_not_with_the_first_alone(name: str) -> None:
+    document, shares = load_preset(DOC), list[float]()
+    check = Progress(lambda: None, shares.append)
+    if name == "ablate":
+        analysis.ablate(document, analysis.Target(" box"), check=check)
+    else:
+        other = set_tokens(document.experiment, ("One", *document.experiment.tokens[1:]))
+        analysis.patch(document, other, analysis.Target(" box"), check=check)
+    assert shares == sorted(shares)
+    assert sum(0.1 < share < 0.9 for share in shares) > len(shares) / 2
