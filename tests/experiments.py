@@ -44,6 +44,7 @@ from attnviz.model.spec.parts import (
     NoScale,
     Padding,
     Painted,
+    PositionTemperature,
     Prefix,
     Projections,
     QKNorm,
@@ -206,6 +207,12 @@ SPREAD: dict[str, Experiment] = {
         heads=Heads(2, 1, 3),
     ),
     "gate": small(gate=Gate(bias=DrawnRow(3)), heads=Heads(4, 2, 2), masks=(Causal(),)),
+    "temperature by position": small(
+        position_temperature=PositionTemperature(2, 0.7), heads=Heads(4, 2, 2), position=Rope(50.0)
+    ),
+    "temperature by position, relative": small(
+        position_temperature=PositionTemperature(1, 0.4), position=Deberta(4, 9), heads=Heads(4, 2, 2)
+    ),
     "gate of heads": small(
         gate=Gate("head", Seeded(8)), heads=Heads(2, 1, 3, (1,)), memory=MEMORY, block=block("parallel")
     ),
@@ -652,6 +659,7 @@ def positions(n_heads: int, d_head: int) -> st.SearchStrategy[Any]:
 
 
 NORMS = st.one_of(st.none(), st.builds(Norm, st.sampled_from(["rms", "layer"]), st.floats(1e-6, 1)))
+TEMPERATURES = st.sampled_from([None, None, PositionTemperature(2, 0.5)])
 GATES = st.one_of(
     st.none(),
     st.builds(Gate, st.sampled_from(["feature", "head"]), st.builds(Seeded, _SEEDS)),
@@ -715,6 +723,7 @@ def experiments(draw: st.DrawFn, **fixed: Any) -> Experiment:
         "sinks": draw(sinks(heads.n_heads)),
         "dropout": Dropout(draw(st.sampled_from([0.0, 0.3, 0.8])), draw(_SEEDS), draw(st.booleans())),
         "gate": draw(GATES),
+        "position_temperature": draw(TEMPERATURES),
         "readout": draw(st.sampled_from(["similarity", "none"])),
         "dtype": "float64",
     }

@@ -34,6 +34,7 @@ from attnviz.model.spec.parts import (
     Identity,
     Memory,
     NoPosition,
+    PositionTemperature,
     Projections,
     QKNorm,
     Rope,
@@ -200,6 +201,7 @@ def attentions(draw: st.DrawFn, has_cross_behind: bool = False) -> dict[str, Any
         "normaliser": "softmax" if of_sinks is not None else draw(NORMALISERS),
         "dropout": Dropout(draw(st.sampled_from([0.0, 0.3])), draw(_SEEDS), draw(st.booleans())),
         "gate": draw(GATES),
+        "position_temperature": draw(st.sampled_from([None, None, PositionTemperature(2, 0.5)])),
         "block": draw(st.one_of(st.none(), blocks(not has_cross_behind))),
     }
 

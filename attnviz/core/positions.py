@@ -241,3 +241,12 @@ def deberta_buckets(distances: Ints, span: int, max_distance: int) -> Ints:
     wide = (steps.astype(np.int64) + middle) * np.sign(distances)
     bucket = np.where(np.abs(distances) <= middle, distances, wide)
     return np.asarray(np.clip(bucket + span, 0, 2 * span - 1), dtype=np.int64)
+
+
+def temperature_factors(positions: Ints, interval: int, strength: float) -> Floats:
+    """Factors of the queries at these positions: 1 + strength · ln(1 + ⌊(m + 1) ÷ interval⌋).
+
+    Nakanishi 2025, "Scalable-Softmax", arXiv 2501.19399, in the steps of Llama 4 (Meta 2025).
+    """
+    steps = np.floor((np.asarray(positions, dtype=np.float64) + 1.0) / interval)
+    return np.asarray(1.0 + strength * np.log1p(steps))

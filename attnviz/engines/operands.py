@@ -176,7 +176,8 @@ class Operands:
     """All of one site, in data-flow order.
 
     `vectors` (token, d_model) exist if the site begins a stack, `memory` (key, d_keys) if it reads one;
-    `added` returns the rows of an additive position. With a latent, `key` and `value` are None.
+    `added` returns the rows of an additive position, `temper` those of queries. With a latent, `key` and
+    `value` are None.
     """
 
     vectors: Array | None
@@ -191,6 +192,7 @@ class Operands:
     query_norm: Norm | None
     key_norm: Norm | None
     rotation: Rotation | None
+    temper: Callable[[Ints], NDArray[np.float64]] | None
     scoring: Scoring
     gate: Linear | None
     output: Linear

@@ -47,7 +47,7 @@ def enter(
 
 
 def query_heads(engine: Engine, operands: Operands, features: Features, x: Array, positions: Ints) -> None:
-    """Add q, (g, r, token, d), and, where they are used, q_normed and q_rotated.
+    """Add q, (g, r, token, d), and, where they are used, q_normed, q_rotated and q_tempered.
 
     `x` is (token, d_model); `positions`, (token,), have no gaps.
     """
@@ -58,6 +58,9 @@ def query_heads(engine: Engine, operands: Operands, features: Features, x: Array
     rotation = operands.rotation
     if rotation is not None:
         features.add("q_rotated", _rotated(engine, features.query(), positions, rotation, "query"))
+    if operands.temper is not None:
+        factors = engine.asarray(operands.temper(positions)[:, None])
+        features.add("q_tempered", features.query() * factors)
 
 
 def key_value_heads(

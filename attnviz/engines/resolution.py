@@ -86,6 +86,7 @@ def resolve(engine: Engine, site: Site) -> Operands:
         query_norm=_head_norm(engine, site, "query_gain"),
         key_norm=_head_norm(engine, site, "key_gain"),
         rotation=_rotation(site),
+        temper=_temper(site),
         scoring=scoring_of(site),
         gate=_gate(engine, site),
         output=_projection(engine, site, "output"),
@@ -184,6 +185,11 @@ def _latent(engine: Engine, site: Site, latent: Latent) -> operands.Latent:
         up_key=made("up_key"),
         up_value=made("up_value"),
     )
+
+
+def _temper(site: Site) -> Callable[[NDArray[np.int64]], NDArray[np.float64]] | None:
+    given, offset = site.position_temperature, site.query_offset
+    return None if given is None else lambda positions: given.factors(positions + offset)
 
 
 def _rotation(site: Site) -> operands.Rotation | None:

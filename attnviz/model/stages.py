@@ -108,6 +108,7 @@ SITE_INPUTS = ("x_projected", "x_normed", "x", "layer_input", "tokens_embedded")
 
 _X = ("norm_1", *SITE_INPUTS)
 _Q, _K = ("q_normed", "q"), ("k_normed", "k")
+_Q_READ = ("q_tempered", "q_rotated", *_Q)
 _KV = ("memory", *_X)
 _ATTENDED = ("attention_dropped", "attention_output")
 _AFTER_ATTENTION = ("residual_1", "attention_normed", *_ATTENDED)
@@ -245,6 +246,17 @@ STAGES: tuple[Stage, ...] = (
         symbols=("q",),
     ),
     Stage(
+        "q_tempered",
+        _HQD,
+        N_("q tempered"),
+        N_("q″ = τ(position) q"),
+        "× τ",
+        (("q_rotated", *_Q),),
+        "same_cell",
+        "query",
+        symbols=("q",),
+    ),
+    Stage(
         "k_rotated",
         _HKD,
         N_("k rotated"),
@@ -272,7 +284,7 @@ STAGES: tuple[Stage, ...] = (
         N_("scores"),
         "s = q · k",
         "q · kᵀ",
-        (("q_rotated", *_Q), ("k_rotated", *_K)),
+        (_Q_READ, ("k_rotated", *_K)),
         "qd,kd->qk",
         symbols=("q", "k"),
     ),
@@ -282,7 +294,7 @@ STAGES: tuple[Stage, ...] = (
         N_("relative"),
         "s + q · r + k · r",
         N_("+ rel"),
-        (("scores",), ("q_rotated", *_Q), ("k_rotated", *_K)),
+        (("scores",), _Q_READ, ("k_rotated", *_K)),
         "relative",
         symbols=("s", "q", "k"),
     ),
@@ -602,7 +614,7 @@ def as_read(name: str, present: Container[str]) -> str:
     return name
 
 
-_LATER_FORMS = {name: (f"{name}_rotated", f"{name}_normed") for name in ("q", "k", "v")}
+_LATER_FORMS = {name: (f"{name}_tempered", f"{name}_rotated", f"{name}_normed") for name in ("q", "k", "v")}
 
 
 @lru_cache(maxsize=1024)

@@ -153,6 +153,17 @@ def _qk_norm(asked: Asked) -> Code:
     return asked.done(f"{asked.stage} = {made}")
 
 
+def _tempered(asked: Asked) -> Code:
+    site, given, xp = asked.site, asked.site.position_temperature, asked.xp
+    assert given is not None
+    first, dtype = site.query_offset + 1, "" if asked.library.is_numpy else ", dtype=torch.float64"
+    steps = f"{xp}.floor({xp}.arange({first}, {first + site.n_queries}{dtype}) / {given.interval})"
+    return asked.done(
+        f"tau = 1 + {given.strength!r} * {xp}.log1p({steps})",
+        f"q_tempered = {asked.reads[0]} * tau[:, None]",
+    )
+
+
 def _widened(asked: Asked) -> Code:
     site, widened = asked.site, asked.site.embedding_projection
     assert widened is not None
@@ -283,6 +294,7 @@ STAGE_CODE: dict[str, Row] = {
     "q_normed": _qk_norm,
     "k_normed": _qk_norm,
     "q_rotated": position_code,
+    "q_tempered": _tempered,
     "k_rotated": position_code,
     "v_rotated": position_code,
     "scores": scores.scores,

@@ -186,7 +186,7 @@ def exact_halves(activation: str) -> NDArray[np.float64]:
 
 
 def may_overflow(row: Any) -> Any:
-    """What NumPy does about an overflow: the square of a large number is infinite."""
+    """NumPy's answer to an overflow: the square of a large number is infinite."""
     return "ignore" if row.id == "relu_squared" else "raise"
 
 

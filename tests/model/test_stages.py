@@ -222,6 +222,11 @@ def pointwise(experiment: Site, cell: Cell, read: Reader) -> float:
         pair, odd = divmod(cell.column, 2)
         angle = (cell.row + position.start) / position.base ** (2 * pair / experiment.d_embedding)
         return value + (math.cos(angle) if odd else math.sin(angle))
+    if cell.stage == "q_tempered":
+        given = experiment.position_temperature
+        assert given is not None
+        steps = (cell.row + experiment.query_offset + 1) // given.interval
+        return value * (1 + given.strength * math.log(1 + steps))
     if cell.stage == "scaled":
         scale = experiment.scale
         factor = scale.value if isinstance(scale, ScaleValue) else 1.0

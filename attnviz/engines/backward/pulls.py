@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from attnviz.core.block import ACTIVATION_BY_ID, GATED_UNIT_BY_ID
 from attnviz.core.dims import Array, in_heads, side_by_side, split_query_heads
 from attnviz.core.normalise import pull_softmax_
@@ -179,6 +181,13 @@ def _rotated(site: SiteGradients, stage: str, g: Array) -> None:
 # --- behind the attention --------------------------------------------------------------------------
 
 
+def _tempered(site: SiteGradients, stage: str, g: Array) -> None:
+    (before,) = site.inputs(stage)
+    temper = site.operands.temper
+    assert temper is not None
+    site.add(before, g * site.engine.asarray(temper(np.arange(g.shape[-2]))[:, None]))
+
+
 def _gate(site: SiteGradients, stage: str, g: Array) -> None:
     (before,) = site.inputs(stage)
     by = site.operands.gate
@@ -325,6 +334,7 @@ PULLS: dict[str, Pull] = {
     "k": _key,
     "v": _value,
     "q_rotated": _rotated,
+    "q_tempered": _tempered,
     "k_rotated": _rotated,
     "v_rotated": _rotated,
     "scores": scores.pull_scores,

@@ -28,6 +28,7 @@ SOURCES: dict[str, Source] = {
     "gemma": _arxiv("2408.00118", "Gemma Team 2024, Gemma 2"),
     "qk_norm": _arxiv("2010.04245", "Henry et al. 2020, Query-Key Normalization"),
     "output_gate": _arxiv("2505.06708", "Qiu et al. 2025, Gated Attention for Large Language Models"),
+    "scalable": _arxiv("2501.19399", "Nakanishi 2025, Scalable-Softmax"),
     "layer_norm": _arxiv("1607.06450", "Ba et al. 2016, Layer Normalization"),
     "experts": _arxiv("1701.06538", "Shazeer et al. 2017, Sparsely-Gated Mixture-of-Experts"),
     "glu": _arxiv("2002.05202", "Shazeer 2020, GLU Variants Improve Transformer"),

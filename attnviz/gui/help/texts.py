@@ -112,6 +112,10 @@ STAGE_HELP: dict[str, Help] = {
     "q_rotated": Help(
         N_("Each pair of features of a query is rotated by an angle that grows with its position."), "rope"
     ),
+    "q_tempered": Help(
+        N_("Queries times a factor that grows with their position: weights stay sharp."),
+        "scalable",
+    ),
     "k_rotated": Help(
         N_("Each pair of features of a key is rotated by an angle that grows with its position."), "rope"
     ),

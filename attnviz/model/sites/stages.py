@@ -96,6 +96,7 @@ def _projected(site: Site) -> Stages:
         q=True,
         q_normed=normed,
         q_rotated=rotates,
+        q_tempered=site.position_temperature is not None,
         latent_projected=latent is not None and latent.norm is not None,
         latent=latent is not None,
         rope_key=latent is not None and latent.d_rope > 0,

@@ -24,6 +24,7 @@ from attnviz.model.spec.parts import (
     NoPosition,
     Normaliser,
     Position,
+    PositionTemperature,
     Projections,
     QKNorm,
     Scale,
@@ -51,6 +52,7 @@ class Attention(Value, frozen=True, kw_only=True):
             j. Over a memory of m tokens whose last n are the queries it is m − n (chunked prefill).
         scale: Scores times 1/sqrt(features of a query), 1, or a number.
         temperature: Scores are divided by it; above 0.
+        position_temperature: None, or factors of the queries that grow with their positions.
         cap: None, or c > 0 for c · tanh(s / c).
         additive_mask: None, or free numbers and −∞ that are added to the scores before the masks.
         masks: Each kind once; a cell that any of them blocks is blocked. `AnyOf` joins masks by "or".
@@ -101,6 +103,13 @@ class Attention(Value, frozen=True, kw_only=True):
             logarithmic=True,
         ),
     ] = 1.0
+    position_temperature: Annotated[
+        PositionTemperature | None,
+        Field(
+            N_("Temperature by position"),
+            N_("Multiplies queries by a factor that grows with their position, as in Llama 4"),
+        ),
+    ] = None
     cap: Annotated[
         float | None,
         Field(

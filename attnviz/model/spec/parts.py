@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from attnviz.core.positions import temperature_factors
 from attnviz.errors import A_TOKEN, Message, must_be, of_length, twice
 from attnviz.i18n import N_
 from attnviz.model.operands.draws import Drawn
@@ -47,6 +48,7 @@ __all__ = [
     "NoScale",
     "Padding",
     "Painted",
+    "PositionTemperature",
     "Prefix",
     "Projections",
     "QKNorm",
@@ -390,6 +392,44 @@ class QKNorm(Value, frozen=True):
         """Numbers of each gain, by its field."""
         n_queries, n_keys = (heads.n_heads, heads.n_kv_heads) if self.across else (1, 1)
         return {"query_gain": n_queries * heads.d_head, "key_gain": n_keys * heads.d_head}
+
+
+class PositionTemperature(Value, frozen=True):
+    """Queries times 1 + strength · ln(1 + ⌊(m + 1) ÷ interval⌋), m their position, after any rotation.
+
+    The softmax over more keys stays as sharp (Nakanishi 2025, arXiv 2501.19399); Llama 4 has it in its layers
+    without positions, as `floor_scale` and `attn_scale`.
+    """
+
+    where: ClassVar[str] = "position_temperature."
+
+    interval: Annotated[
+        Positive,
+        Field(
+            N_("Interval"),
+            N_("Number of tokens after which the queries grow by another step"),
+            usual=(1, 64),
+            typed=(1, 1_048_576),
+            digits=0,
+            logarithmic=True,
+        ),
+    ] = 4
+    strength: Annotated[
+        float,
+        Field(
+            N_("Strength"),
+            N_("Factor of the logarithm by which the queries grow"),
+            least=0,
+            usual=(0, 2),
+            typed=(0, 1000),
+            digits=3,
+            step=0.01,
+        ),
+    ] = 0.5
+
+    def factors(self, positions: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The factor of a query at each position."""
+        return temperature_factors(positions, self.interval, self.strength)
 
 
 class ExplicitSinks(Value, frozen=True, tag_field="kind", tag="explicit"):

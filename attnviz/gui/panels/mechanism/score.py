@@ -25,6 +25,7 @@ from attnviz.model.edit.switching import (
 from attnviz.model.qk_norms import QK_NORMS
 from attnviz.model.spec.attention import USUAL_CAP
 from attnviz.model.spec.document import Document
+from attnviz.model.spec.parts import PositionTemperature
 from attnviz.model.spec.site import Site
 
 _SCALES: dict[str, Callable[[Site], str]] = {
@@ -44,6 +45,7 @@ class ScoreSection(Section):
         self._scales = LastOfKind()
         self._seen = SeenBySite(self.store)
         self._last_cap = USUAL_CAP
+        self._last_tempering = PositionTemperature()
         self.add_form(
             (
                 row(
@@ -82,6 +84,9 @@ class ScoreSection(Section):
                 ),
                 row("scale.value"),
                 row("temperature"),
+                presence("position_temperature", self._set_tempered),
+                row("position_temperature.interval"),
+                row("position_temperature.strength"),
                 presence("cap", self._set_capped),
                 row("cap", label=N_("Soft cap")),
             )
@@ -100,10 +105,14 @@ class ScoreSection(Section):
         self._scales.note(experiment.scale)
         self._seen.here.note_block(experiment)
         self._last_cap = experiment.cap or self._last_cap
+        self._last_tempering = experiment.position_temperature or self._last_tempering
         super().on_document(old, new)
 
     def _set_scale(self, site: Site, kind: Any) -> Site:
         return replace(site, scale=scale_of_kind(site, kind, self._scales))
+
+    def _set_tempered(self, site: Site, is_on: bool) -> Site:
+        return replace(site, position_temperature=self._last_tempering if is_on else None)
 
     def _set_capped(self, site: Site, is_on: bool) -> Site:
         return replace(site, cap=self._last_cap if is_on else None)

@@ -39,7 +39,7 @@ FOLDS: tuple[tuple[str, ...], ...] = (
 LAST_FOLDS: tuple[tuple[str, ...], ...] = (
     ("memory",),
     ("masked",),
-    ("q_rotated", "k_rotated"),
+    ("q_rotated", "q_tempered", "k_rotated"),
     ("q",),
     ("scores",),
     ("mixed",),

@@ -12,7 +12,7 @@ from PySide6.QtCore import QPointF, QRectF
 
 from attnviz.model.stages import inputs
 
-ABOVE = ("q_latent", "q_latent_normed", "q", "q_normed", "q_rotated", "gate", "ffn_gate")
+ABOVE = ("q_latent", "q_latent_normed", "q", "q_normed", "q_rotated", "q_tempered", "gate", "ffn_gate")
 BELOW = ("memory", "rope_key", "v", "v_rotated", "router", "routing")
 FEED_FORWARD = (
     *("norm_2", "router", "routing", "ffn_gate"),

@@ -25,7 +25,7 @@ from attnviz.model.explain.arithmetic.linear import (
     widened_lines,
 )
 from attnviz.model.explain.arithmetic.norms import normed_lines, qk_normed_lines
-from attnviz.model.explain.arithmetic.positions import biased_lines, rotated_lines, x_lines
+from attnviz.model.explain.arithmetic.positions import biased_lines, rotated_lines, tempered_lines, x_lines
 from attnviz.model.explain.arithmetic.reading import Reading, stage_symbol
 from attnviz.model.explain.arithmetic.readout import logit_lines
 from attnviz.model.explain.arithmetic.relative import relative_lines
@@ -71,6 +71,7 @@ LINES: dict[str, Callable[[Reading, Cell], tuple[Line, ...]]] = {
     "q_normed": qk_normed_lines,
     "k_normed": qk_normed_lines,
     "q_rotated": rotated_lines,
+    "q_tempered": tempered_lines,
     "k_rotated": rotated_lines,
     "v_rotated": rotated_lines,
     "scores": score_lines,

@@ -199,3 +199,17 @@ def _bucket_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
 
 BIAS_LINES: dict[type, Explains] = {Alibi: _slope_lines, T5Buckets: _bucket_lines}
 """Of each position that is added to the scores, the arithmetic of the sum."""
+
+
+def tempered_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
+    """τ q, τ = 1 + strength · ln(1 + ⌊(m + 1) ÷ interval⌋)."""
+    site = reading.experiment
+    given = site.position_temperature
+    assert given is not None
+    (source,) = sources(reading.site, cell)
+    q, m = reading.term(Cell(source.stage, cell.row, cell.column, cell.head)), cell.row + site.query_offset
+    factor = float(given.factors(np.array([m]))[0])
+    tau = f"(1 + {given.strength:g} × ln(1 + ⌊({m} + 1) ÷ {given.interval}⌋))"
+    letters = words(f"τ · {stage_symbol(source.stage)}")
+    steps = (letters, (Text(f"{tau} × "), *guarded(q)))
+    return (Line((reading.link(cell),), steps, reading.number(cell), factor * q.value),)

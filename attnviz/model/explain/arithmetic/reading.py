@@ -20,6 +20,7 @@ SYMBOLS = {
     "q_normed": "q̂",
     "k_normed": "k̂",
     "q_rotated": "q′",
+    "q_tempered": "q″",
     "k_rotated": "k′",
     "v_rotated": "v′",
 }

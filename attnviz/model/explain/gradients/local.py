@@ -154,6 +154,14 @@ def _rotated(reading: Reading, use: Use) -> Floats:
     return magnitude(rope) * np.array([by_column[c] for c in use.columns]).reshape(use.shape)
 
 
+def _tempered(reading: Reading, use: Use) -> Floats:
+    """τ of the query's position."""
+    given = reading.experiment.position_temperature
+    assert given is not None
+    at = np.array([use.cell.row + reading.experiment.query_offset])
+    return np.full(use.shape, given.factors(at)[0])
+
+
 def _scores(reading: Reading, use: Use) -> Floats:
     """k of every key, or q of every query."""
     query, key = inputs("scores", reading.site.stages)
@@ -356,6 +364,7 @@ LOCAL: dict[str, Local] = {
     "k": _key_or_value,
     "v": _key_or_value,
     "q_rotated": _rotated,
+    "q_tempered": _tempered,
     "k_rotated": _rotated,
     "v_rotated": _rotated,
     "scores": _scores,
@@ -401,6 +410,7 @@ LETTERS: dict[str, str] = {
     "k": "W_K",
     "v": "W_V",
     **dict.fromkeys(("q_rotated", "k_rotated", "v_rotated"), "(cos θ, ± sin θ)"),
+    "q_tempered": "τ",
     "capped": "(1 − tanh²)",
     "scaled": "1 ÷ √d",
     "weights": "w_i (δ_ij − w_j)",

@@ -29,7 +29,7 @@ from attnviz.model.sites.sites import at, site_names
 from attnviz.model.spec.block import Block, EmbeddingProjection, Norm, NormPlacement
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.gate import Gate
-from attnviz.model.spec.parts import QKNorm, Seeded, SeededSinks
+from attnviz.model.spec.parts import PositionTemperature, QKNorm, Seeded, SeededSinks
 from attnviz.model.spec.rows import DrawnRow
 
 W = TypeVar("W", bound=QWidget)
@@ -295,3 +295,14 @@ def _is_enabled(combo: Combo, index: int) -> bool:
     model = combo.model()
     assert isinstance(model, QStandardItemModel)
     return model.item(index).isEnabled()
+
+
+def test_a_temperature_by_position(qtbot: QtBot, panel: MechanismPanel) -> None:
+    switch(qtbot, panel, "position_temperature_toggle")
+    find(panel, SliderField, "position_temperature_interval_field").changed.emit(2)
+    made = panel.store.attention.position_temperature
+    assert made == PositionTemperature(2)
+    switch(qtbot, panel, "position_temperature_toggle")
+    assert panel.store.attention.position_temperature is None
+    switch(qtbot, panel, "position_temperature_toggle")
+    assert panel.store.attention.position_temperature == made
