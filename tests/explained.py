@@ -34,11 +34,14 @@ def shown(explanation: Explanation) -> list[str]:
 # --- reading a formula -----------------------------------------------------------------------------
 
 _SIGNS = {"−": "-", "×": "*", "÷": "/", "^": "**", ")(": ")*(", "∞": "inf", "NaN": "nan"}
+_SIGNS |= {"⌊": "floor(", "⌋": ")"}
 _NAMES = {name: getattr(np, name) for name in ("exp", "tanh", "sin", "cos", "inf", "nan")} | {
     "abs": abs,
     "max": np.maximum,
     "min": np.minimum,
     "erf": math.erf,
+    "ln": np.log,
+    "floor": np.floor,
 }
 
 

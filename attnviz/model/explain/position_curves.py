@@ -93,7 +93,7 @@ def curves(site: SiteTrace, pair: Pair) -> tuple[Curve, ...]:
     """All encodings over `distances`, in the order of `POSITIONS` and `SCALINGS`."""
     experiment = site.experiment
     unturned = "" if experiment.qk_norm is None else "_normed"
-    q = _row(site, f"q{unturned}", pair.head, pair.query)
+    q = _row(site, f"q{unturned}", pair.head, pair.query) * _temper(experiment, pair.query)
     k = _row(site, f"k{unturned}", kv_head(experiment, pair.head), pair.key)
     came_in = site.stages[0]
     # The second one replaces the key only if both are of one sequence.
@@ -110,6 +110,12 @@ def curves(site: SiteTrace, pair: Pair) -> tuple[Curve, ...]:
         values = shaped + bias(candidate, np.array(pair.head), np.array([0]), away)[0]
         found.append(Curve(id_, title, values, id_ == present))
     return tuple(found)
+
+
+def _temper(site: Site, query: int) -> float:
+    """The factor of a query by its position."""
+    given = site.position_temperature
+    return 1.0 if given is None else float(given.factors(np.array([query + site.query_offset]))[0])
 
 
 def kind_of(site: Site) -> str:
@@ -209,7 +215,7 @@ def _moved(candidate: Site, pair: Pair, vectors: tuple[Floats, Floats], away: In
     k = keys(candidate, entered(candidate, k_vector + rows[:-1]), pair.head)
     q = queries(candidate, entered(candidate, q_vector + rows[-1:]), pair.head)
     found = np.full(len(away), np.nan)
-    found[exists] = k @ q[0]
+    found[exists] = k @ q[0] * _temper(candidate, pair.query)
     return found
 
 

@@ -209,7 +209,7 @@ def tempered_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     (source,) = sources(reading.site, cell)
     q, m = reading.term(Cell(source.stage, cell.row, cell.column, cell.head)), cell.row + site.query_offset
     factor = float(given.factors(np.array([m]))[0])
-    tau = f"(1 + {given.strength:g} × ln(1 + ⌊({m} + 1) ÷ {given.interval}⌋))"
+    tau = f"(1 + {given.strength!r} × ln(1 + ⌊({m} + 1) ÷ {given.interval}⌋))"
     letters = words(f"τ · {stage_symbol(source.stage)}")
     steps = (letters, (Text(f"{tau} × "), *guarded(q)))
     return (Line((reading.link(cell),), steps, reading.number(cell), factor * q.value),)
