@@ -20,6 +20,8 @@ from attnviz.engines.parity import parity
 from attnviz.engines.patches import Patch
 from attnviz.engines.run import sites_of
 from attnviz.errors import FieldError
+from attnviz.model.contrast.differences import differences
+from attnviz.model.contrast.words import value_text
 from attnviz.model.edit.by_hand import all_edits, as_text, take_all, with_text
 from attnviz.model.explain.arithmetic.cell import explain
 from attnviz.model.explain.arithmetic.terms import digits
@@ -304,6 +306,8 @@ def test_an_edit_as_text_is_read_and_written(capsys: pytest.CaptureFixture[str])
         assert name == "layers.0.self" and as_text(edit)[:20] == text[:20]
         assert take_all(moved) == experiment
     moved = with_text(experiment, "layers.1.self.mixed[0, 1, :] = 0")
+    (difference,) = differences(experiment, moved)
+    assert value_text(difference.second, difference.row) == "mixed[0, 1, :] = 0"
     assert main(["run", "decoder-only", "--edit", "layers.1.self.mixed[0, 1, :] = 0"]) == 0
     capsys.readouterr()
     assert not execute(moved).site("layers.1.self")["mixed"][0, 1].any()

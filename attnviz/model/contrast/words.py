@@ -11,6 +11,7 @@ from attnviz.core.text import elide, visible
 from attnviz.errors import Message
 from attnviz.i18n import N_, _
 from attnviz.model.caches import CACHES
+from attnviz.model.edit.by_hand import as_text
 from attnviz.model.fields import FieldRow, rows_of
 from attnviz.model.masks import MASKS
 from attnviz.model.normalisers import NORMALISERS
@@ -18,6 +19,7 @@ from attnviz.model.positions import POSITIONS
 from attnviz.model.qk_norms import QK_NORMS
 from attnviz.model.scalings import SCALINGS
 from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.edit import Edit
 from attnviz.model.spec.sampling import SAMPLING_OPERATIONS
 from attnviz.model.spec.value import Value
 
@@ -70,6 +72,8 @@ def kind_title(value: Value) -> str:
 
 def _part(value: Value) -> str:
     """A part by its kind and its numbers: `window (window: earlier keys 2)`."""
+    if isinstance(value, Edit):
+        return as_text(value)
     said = [_titled(row, getattr(value, row.name)) for row in rows_of(type(value)) if _is_said(value, row)]
     kind = kind_title(value)
     if not kind:
