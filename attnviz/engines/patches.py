@@ -20,10 +20,13 @@ from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
 from attnviz.engines.operands import Scoring
 from attnviz.engines.program import Attended, Ints, Scores
-from attnviz.errors import FieldError, among, must_be, size, whole_number
+from attnviz.errors import FieldError, Message, among, must_be, size, whole_number
+from attnviz.model.edit.by_hand import as_text
 from attnviz.model.sites.axes import stage_shape
+from attnviz.model.sites.sites import sites
 from attnviz.model.sites.stages import site_stages
 from attnviz.model.spec.edit import Edit, Operation
+from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Site
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace
@@ -141,6 +144,22 @@ def patches_of(site: Site) -> list[Patch]:
     """The edits of a site, as patches; those of stages that it does not compute change nothing."""
     name, stages = site.place.name, frozenset(site_stages(site)) if site.edits else frozenset()
     return [_patch(name, edit) for edit in site.edits if edit.stage in stages and _fits(site, edit)]
+
+
+def unused_edits(experiment: Experiment) -> tuple[Message, ...]:
+    """A notice for each edit that changes nothing, as the pass has no such number."""
+    found = []
+    for site in sites(experiment).values():
+        stages = site_stages(site) if site.edits else ()
+        for edit in site.edits:
+            if edit.stage not in stages or not edit.fits(stage_shape(site, edit.stage)):
+                says = Message(
+                    "{site}: {edit} changes nothing, as this pass has no such number.",
+                    site=site.place.name,
+                    edit=as_text(edit),
+                )
+                found.append(says)
+    return tuple(found)
 
 
 def _patch(site: str, edit: Edit) -> Patch:

@@ -18,7 +18,7 @@ from attnviz.engines.engine import Engine, all_finite
 from attnviz.engines.features import Features
 from attnviz.engines.finite import range_notice
 from attnviz.engines.operands import Operands, Scoring
-from attnviz.engines.patches import Patch, SitePatches, patches_of
+from attnviz.engines.patches import Patch, SitePatches, patches_of, unused_edits
 from attnviz.engines.program import Attended, Check, Scores
 from attnviz.engines.resolution import operands_of
 from attnviz.engines.windows import ScoreWindows
@@ -45,6 +45,7 @@ def run(
         made = sites_of(engine, experiment, check)
         engine.synchronise()
         is_finite = all(map(SiteRun.is_finite, made))
+    notices = (*notices, *unused_edits(experiment))
     return trace_of(engine, experiment, made, time.perf_counter() - started, notices, is_finite)
 
 

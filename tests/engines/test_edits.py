@@ -206,6 +206,8 @@ def test_an_edit_of_what_a_pass_lacks_changes_nothing() -> None:
     site = site_names(experiment)[0]
     absent = [Edit("capped", 0, 1.0), Edit("q", 0, 1.0, "set", 99), Edit("q", 999, 1.0), Edit("q", 0, (1.0,))]
     found = execute(edited(experiment, site, *absent))
+    said = [str(notice) for notice in found.notices]
+    assert len(said) == len(absent) and all("changes nothing" in text for text in said)
     for name in found.sites:
         for stage in found.site(name).stages:
             np.testing.assert_array_equal(found.site(name)[stage], execute(experiment).site(name)[stage])
