@@ -119,5 +119,5 @@ def _value(text: str) -> float | tuple[float, ...] | None:
 
 
 def _cells(edit: Edit) -> tuple[Any, ...]:
-    """Which cells an edit is of."""
+    """The place of the cells that an edit changes."""
     return edit.stage, edit.position, edit.head, edit.column

@@ -28,7 +28,7 @@ HIDDEN: tuple[str, ...] = (
 """Panels that a lesson can hide: all but the lesson itself."""
 
 SECTIONS: tuple[str, ...] = (
-    *("heads", "score", "mask", "position", "weights", "projections", "block", "layers", "memory", "dtype"),
+    *("heads", "score", "mask", "position", "weights", "projections", "block", "layers", "memory", "by_hand", "dtype"),
 )
 """Sections of Mechanism."""
 

@@ -66,7 +66,7 @@ class HeatScene:
         self._labels: dict[str, Labels] = {}
         self.geometry: Geometry = arrange(QSizeF(1, 1), 0, 0, Measures(0, 0, 0, 0, 0), 1.0, QPointF())
         self._arranged: tuple[object, ...] = ()
-        """What `geometry` was computed from."""
+        """The inputs of `geometry`."""
 
     def set_content(self, content: HeatContent) -> None:
         """Colour another matrix; call `arrange` afterwards."""

@@ -30,7 +30,7 @@ def edited_lines(reading: Reading, cell: Cell, lines: tuple[Line, ...]) -> tuple
 
 
 def _notes(found: tuple[Edit, ...], cell: Cell, computed: float) -> tuple[Pieces, ...]:
-    """What each edit does, in words."""
+    """A sentence for each edit: its operation and number."""
     before = digits(computed, 6)
     notes = []
     for edit in found:
