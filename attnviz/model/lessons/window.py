@@ -28,7 +28,8 @@ HIDDEN: tuple[str, ...] = (
 """Panels that a lesson can hide: all but the lesson itself."""
 
 SECTIONS: tuple[str, ...] = (
-    *("heads", "score", "mask", "position", "weights", "projections", "block", "layers", "memory", "by_hand", "dtype"),
+    *("heads", "score", "mask", "position", "weights", "projections"),
+    *("block", "layers", "by_hand", "memory", "dtype"),
 )
 """Sections of Mechanism."""
 
