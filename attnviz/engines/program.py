@@ -414,10 +414,15 @@ def stages_from(
     sight = scoring.masks.sight(q_positions, k_positions)
     seen = sight.of(slice(0, len(q_positions)), sight.whole)
     block = Block(heads, q_positions, k_positions, seen, qk)
+    clears = seen.empty is not None and not scoring.masks_weights and scoring.mask_bias is None
+    rows = block._replace(seen=seen._replace(empty=None)) if clears else block
     made = [change(first, scores_of(engine, scoring, first, qk, heads, q_positions, k_positions))]
     for before, stage in itertools.pairwise(stages[stages.index(first) : stages.index("weights") + 1]):
         array = engine.xp.asarray(made[-1], copy=True)
-        _shape_scores(engine, scoring, array, block, stage, _Product(begins=before))
+        _shape_scores(engine, scoring, array, rows, stage, _Product(begins=before))
+        if stage == "weights" and clears:  # a row is empty by its numbers: one of them may be changed
+            empty = engine.xp.all(made[-1] == -np.inf, axis=-1, keepdims=True)
+            array = engine.xp.where(empty, engine.asarray(np.array(scoring.empty_row)), array)
         made.append(change(stage, array))
     return made
 

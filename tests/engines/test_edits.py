@@ -334,3 +334,18 @@ def test_an_edit_as_text_is_refused_in_one_sentence(
     assert main(["run", "decoder-only", "--edit", text]) == 2
     said = capsys.readouterr().err
     assert sentence in said and said.count("\n") == 1
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_score_in_a_fully_masked_row_takes_all_weight(engine: str) -> None:
+    experiment = preset("fully-masked-row")
+    plain = execute(experiment)
+    row = int(np.flatnonzero(plain.only.fully_masked())[0])
+    moved = edited(experiment, plain.sites[0], Edit("masked", row, 1.0, "set", 0, 0))
+    found = execute(moved, engine)
+    wanted = np.array(plain["weights"])
+    wanted[0, row, 0] = 1.0
+    np.testing.assert_allclose(found["weights"], wanted, atol=1e-15)
+    np.testing.assert_allclose(found["mixed"][0, row], found["v"][0, 0], atol=1e-15)
+    by_hand = attnviz.backward(moved, f"{plain.sites[0]}.mixed[0, {row}, 0]", engine=engine)
+    assert by_hand.only["v"][0, 0, 0] == pytest.approx(1.0) and not by_hand.only["masked"].any()

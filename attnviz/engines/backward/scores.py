@@ -117,6 +117,9 @@ def _normalised(site: SiteGradients, before: str) -> Array:
             softmax_with_sinks_(engine.xp, weights, sinks)
     sight = made.scores.sight
     if sight.hidden is not None and scoring.mask_bias is None and sight.empty.any():
+        if site.has_patched_scores and not scoring.masks_weights:
+            empty = engine.xp.all(score_stage(site, before) == -np.inf, axis=-1, keepdims=True)
+            return engine.xp.where(empty, 0.0, weights)
         weights = engine.xp.asarray(weights, copy=True)
         engine.fill_(weights, np.broadcast_to(sight.empty[:, None], sight.hidden.shape), 0.0)
     if scoring.cuts_by_number:
