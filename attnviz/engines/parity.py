@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -113,6 +114,10 @@ def _as_a_whole(rows: list[Numbers], keys: list[Ints], whole: Numbers, is_zero_u
 def compare(made: Numbers, whole: Numbers) -> Compared:
     """Two arrays of one shape; NaN is infinitely far from any number, and undefined where both are."""
     a, b = made.astype(np.float64, copy=False), whole.astype(np.float64, copy=False)
+    size = float(np.max(np.abs(b), initial=0.0))
+    if math.isfinite(size):
+        difference = float(np.max(np.abs(a - b), initial=0.0))
+        return Compared(math.inf if math.isnan(difference) else difference, size, 0, a.size)
     undefined = np.isnan(a) & np.isnan(b)
     with np.errstate(invalid="ignore"):
         apart = np.where((a == b) | undefined, 0.0, np.abs(a - b))

@@ -126,6 +126,10 @@ KEPT_CELLS = 1 << 22
 """Cells of a sight that is kept for the next run, most often of the same masks."""
 
 
+FEW_CELLS = 1 << 12
+"""Cells of a sight that is kept for any positions: a step of decoding reads its own once a stage."""
+
+
 class Masks:
     """The masks of an attention whose queries stand `offset` positions behind their rows."""
 
@@ -153,6 +157,8 @@ class Masks:
             if not (q_positions.flags.writeable or k_positions.flags.writeable):
                 self._latest = q_positions, k_positions, found
             return found
+        if n_queries * n_keys <= FEW_CELLS:
+            return _few(self._masks, (q_positions + self._offset).tobytes(), k_positions.tobytes())
         return Sight(self.blocked(q_positions, k_positions), n_keys)
 
 
@@ -160,3 +166,10 @@ class Masks:
 def _whole(masks: tuple[Mask, ...], offset: int, n_queries: int, n_keys: int) -> Sight:
     """The sight of all queries on all keys. A drag changes numbers, and the masks stay."""
     return Sight(blocked_by_all(masks, np.arange(n_queries) + offset, np.arange(n_keys)), n_keys)
+
+
+@lru_cache(maxsize=256)
+def _few(masks: tuple[Mask, ...], q_bytes: bytes, k_bytes: bytes) -> Sight:
+    """The sight of queries on keys, by the bytes of their positions, the offset of the queries included."""
+    q_positions, k_positions = (np.frombuffer(part, np.int64) for part in (q_bytes, k_bytes))
+    return Sight(blocked_by_all(masks, q_positions, k_positions), len(k_positions))
