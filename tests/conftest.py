@@ -12,7 +12,6 @@ import sys
 import tempfile
 import threading
 import time
-import traceback
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,6 +31,8 @@ for variable in _USER_FOLDERS:
     folder = Path(_HOME.name) / variable.lower()
     folder.mkdir()
     os.environ[variable] = str(folder)
+# Each test has a cache of its own, and a process with an empty one searches all fonts: half a second.
+os.environ.setdefault("MPLCONFIGDIR", str(Path(_HOME.name) / "matplotlib"))
 
 import pytest  # noqa: E402  (the environment comes first)
 from hypothesis import settings  # noqa: E402
@@ -150,8 +151,10 @@ def _record_starts(patch: pytest.MonkeyPatch) -> list[tuple[weakref.ref[Any], st
         plain_start = kind.start
 
         def start(self: Any, *args: Any, _plain_start: Any = plain_start, **kwargs: Any) -> None:
-            caller = traceback.extract_stack(limit=2)[0]
-            started.append((weakref.ref(self), f"{caller.filename}:{caller.lineno} in {caller.name}"))
+            # Not `traceback.extract_stack`, which asks the disk for the file of every frame.
+            caller = sys._getframe(1)
+            place = f"{caller.f_code.co_filename}:{caller.f_lineno} in {caller.f_code.co_name}"
+            started.append((weakref.ref(self), place))
             _plain_start(self, *args, **kwargs)
 
         patch.setattr(kind, "start", start)
