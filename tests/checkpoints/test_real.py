@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,16 +31,25 @@ def found(pattern: str) -> Path:
     return files[0]
 
 
-@pytest.mark.parametrize("text", TEXTS)
-def test_a_quantised_llama(text: str) -> None:
+@pytest.fixture(scope="module")
+def quantised_llama() -> tuple[Path, Any, Any]:
+    """The file, and the model and the tokenizer that `transformers` makes of it, once for all texts."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     file = found("SmolLM2*.gguf")
-    theirs = AutoModelForCausalLM.from_pretrained(
+    model = AutoModelForCausalLM.from_pretrained(
         file.parent, gguf_file=file.name, dtype=torch.float32, attn_implementation="eager"
     )
-    ids = AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name)(text)["input_ids"]
+    return file, model, AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_quantised_llama(text: str, quantised_llama: tuple[Path, Any, Any]) -> None:
+    import torch
+
+    file, theirs, tokenizer = quantised_llama
+    ids = tokenizer(text)["input_ids"]
     document = import_checkpoint(file, text=text)
     assert document.experiment.vocabulary is not None
     known = {token: one for one, token in enumerate(document.experiment.vocabulary.tokens)}
