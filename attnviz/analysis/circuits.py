@@ -1,9 +1,12 @@
 """The OV and QK circuits of a head, read through the vocabulary: the strongest pairs of tokens.
 
-Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits". Each token's embedding is taken as
-the input of the layer. QK: the score of a query token for a key token at the same position, where a rotation
-cancels; positions, biases of distances, caps and masks are left out. OV: what the head adds to the logit of
-an output token if it attends to a source token alone; the last norm gives its gain, without its division.
+Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits". The input of the layer is each
+token's vector as the first layer of its stack reads it: embedding × scale, then the norm and the projection
+of the embeddings where the model has them. What is added to embeddings by position is left out, and with it
+the row of a token type that BERT adds at every position; so are biases of distances, caps and masks.
+QK: the score of a query token for a key token at the same position, where a rotation cancels. OV: what the
+head adds to the logit of an output token if it attends to a source token alone; the last norm gives its gain,
+without its division.
 """
 
 from __future__ import annotations
@@ -19,12 +22,11 @@ from numpy.typing import NDArray
 from attnviz.analysis.passes import experiment_of, on_engine
 from attnviz.analysis.target import column_of
 from attnviz.core.progress import progress_of
-from attnviz.engines.block import before_attention
 from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
 from attnviz.engines.operands import Operands
 from attnviz.engines.program import Check, never_cancelled
-from attnviz.engines.projecting import key_value_heads, query_heads
+from attnviz.engines.projecting import enter, key_value_heads, query_heads
 from attnviz.engines.resolution import operands_of
 from attnviz.errors import FieldError, among, must_be, whole_number
 from attnviz.i18n import N_
@@ -87,9 +89,12 @@ def circuit(
     only = None if token is None else column_of(vocabulary.tokens, token, "token")
 
     def job(made: Engine) -> tuple[Pair, ...]:
-        own = operands_of(made, experiment, at(experiment, site))
+        chosen = at(experiment, site)
+        begins = next(place for place in places(experiment) if place.stack == chosen.place.stack)
+        entry = operands_of(made, experiment, at(experiment, begins.name))
+        own = operands_of(made, experiment, chosen)
         last = operands_of(made, experiment, at(experiment, names[-1]))
-        first, second = CIRCUIT_BY_ID[kind].sides(_Head(made, vocabulary, own, last, head, check))
+        first, second = CIRCUIT_BY_ID[kind].sides(_Head(made, vocabulary, entry, own, last, head, check))
         rows = range(len(first)) if only is None else [only]
         found = _largest(first, second, np.asarray(rows), top, check)
         words = vocabulary.tokens
@@ -105,6 +110,7 @@ class _Head:
         self,
         engine: Engine,
         vocabulary: Vocabulary,
+        entry: Operands,
         operands: Operands,
         last: Operands,
         head: int,
@@ -112,19 +118,24 @@ class _Head:
     ) -> None:
         self.engine, self.vocabulary, self.last, self.head = engine, vocabulary, last, head
         self.check = check
-        # At one position a rotation leaves the score as it is.
-        self.operands = dataclasses.replace(operands, rotation=None)
+        # At one position a rotation leaves the score as it is. Every layer reads what the first one reads.
+        self.operands = dataclasses.replace(
+            operands,
+            rotation=None,
+            added=None,
+            embedding_norm=entry.embedding_norm,
+            embedding_projection=entry.embedding_projection,
+        )
 
     def over_tokens(self, read: Callable[[Features], Any]) -> Floats:
-        """The results of `read` for the embeddings of all tokens, (token, feature)."""
+        """The results of `read` for the vectors of all tokens, (token, feature)."""
         parts, embedding = [], self.vocabulary.embedding
         for begin in range(0, embedding.shape[0], ROWS):
             self.check()
             rows = embedding.rows(slice(begin, begin + ROWS))
             x = self.engine.asarray(rows) * self.vocabulary.embedding_scale
-            features = Features(positions=np.zeros(len(rows), dtype=np.int64))
-            features.add("layer_input", x)
-            before_attention(self.engine, self.operands.block, features)
+            here = np.zeros(len(rows), dtype=np.int64)
+            features = enter(self.engine, self.operands, "tokens_embedded", x, here)
             parts.append(np.asarray(self.engine.to_numpy(read(features))))
         return np.concatenate(parts)
 

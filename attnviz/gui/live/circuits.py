@@ -20,10 +20,20 @@ if TYPE_CHECKING:
 KEY = "circuits"
 MOST_PAIRS = 30
 FORMULAS = {
-    "qk": N_("Score of a query token → key token at one position: q · k ÷ √d, without mask and distance."),
+    "qk": N_("Score of a query token → key token at one position: q · k ÷ √d, without positions and mask."),
     "ov": N_("Source → output token: what the head adds to its logit if it attends to the source alone."),
 }
 """The sentence about the numbers, by the kind of circuit."""
+_READ = (
+    "layers",
+    "encoder",
+    "vocabulary",
+    "embedding_norm",
+    "embedding_projection",
+    "encoder_embedding_norm",
+    "final_norm",
+)
+"""Fields of an experiment that the numbers depend on."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +51,7 @@ class CircuitAsked:
         if other is None:
             return False
         own, others = self.experiment, other.experiment
-        same = own.layers is others.layers and own.vocabulary is others.vocabulary
+        same = all(getattr(own, name) is getattr(others, name) for name in _READ)
         chosen = (self.site, self.head, self.kind, self.token)
         return same and chosen == (other.site, other.head, other.kind, other.token)
 

@@ -27,8 +27,9 @@ LETTERS = {"qk": ("q", "k"), "ov": ("v", "w")}
 """The names of the two factors by the kind of circuit."""
 NOTES = {
     "qk": N_(
-        "q is the query of “{first}” with the scale, k the key of “{second}”: each token's embedding "
-        "through the norm of the layer and the matrices of the head. Largest products first."
+        "q is the query of “{first}” with the scale, k the key of “{second}”: each token's vector without "
+        "position, as the first layer reads it, through the norm of the layer and the matrices of the head. "
+        "Largest products first."
     ),
     "ov": N_(
         "v is the value of “{first}”, w the weight of each of its features in the logit of “{second}”: "
