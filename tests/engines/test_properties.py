@@ -61,20 +61,22 @@ def changed(experiment: Experiment, **fields: Any) -> Experiment:
 
 @given(experiments(mask_bias=None, mask_placement="before_softmax", normaliser="softmax", sinks=None))
 def test_weights_are_shares_of_what_is_not_masked(experiment: Experiment) -> None:
-    trace = traced(experiment)
-    weights, empty = trace["weights"], trace.only.fully_masked()
-    np.testing.assert_allclose(weights[:, ~empty].sum(axis=-1), 1.0, rtol=1e-12)
-    assert (weights[:, ~empty] >= 0).all()
-    hidden = trace.only.blocked()
-    if hidden is not None:
-        assert (weights[:, hidden & ~empty[:, None]] == 0).all()
-    expected = np.nan if experiment.layers[0].fully_masked_row == "nan" else 0.0
-    np.testing.assert_array_equal(weights[:, empty], np.full_like(weights[:, empty], expected))
-    off = list(experiment.layers[0].heads.off)
-    on = [head for head in range(experiment.layers[0].heads.n_heads) if head not in off]
-    mixed = trace["mixed"][:, empty]
-    np.testing.assert_array_equal(mixed[on], np.full_like(mixed[on], expected))
-    np.testing.assert_array_equal(mixed[off], np.zeros_like(mixed[off]))
+    trace, layer = traced(experiment), experiment.layers[0]
+    weights, hidden = trace["weights"], trace.only.blocked()
+    shut = np.zeros(weights.shape, dtype=bool) if hidden is None else np.broadcast_to(hidden, weights.shape)
+    if layer.additive_mask is not None:
+        shut = shut | np.isneginf(layer.additive_mask.fitted(*weights.shape))
+    empty = shut.all(axis=-1)
+    np.testing.assert_array_equal(trace.only.fully_masked(), empty.any(axis=0))
+    np.testing.assert_allclose(weights[~empty].sum(axis=-1), 1.0, rtol=1e-12)
+    assert (weights[~empty] >= 0).all()
+    assert (weights[shut & ~empty[..., None]] == 0).all()
+    expected = np.nan if layer.fully_masked_row == "nan" else 0.0
+    np.testing.assert_array_equal(weights[empty], np.full_like(weights[empty], expected))
+    for head, mixed in enumerate(trace["mixed"]):
+        rows = mixed[empty[head]]
+        wanted = 0.0 if head in layer.heads.off else expected
+        np.testing.assert_array_equal(rows, np.full_like(rows, wanted))
 
 
 @given(experiments(mask_placement="after_softmax"))
