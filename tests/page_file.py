@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 
 def shown_page(cell: str) -> str:
-    """The page in the frame of a notebook's cell."""
+    """The page in the frame of a notebook's cell, with the numbers that stand beside the frame."""
     source = re.search(r'srcdoc="(.*?)" style', cell, re.S)
     assert source is not None
-    return html.unescape(source[1])
+    return html.unescape(source[1]) + cell.partition("</iframe>")[2]
 
 
 class PageFile:
@@ -27,10 +27,12 @@ class PageFile:
         found = re.search(r'id="data">(.*?)</script>', text, re.S)
         assert found is not None
         self.data: dict[str, Any] = json.loads(found[1])
-        blocks = re.findall(r'<script type="application/octet-stream" id="b(\d+)">(.*?)</script>', text)
+        blocks = re.findall(
+            r'<script type="application/octet-stream" data-block="(\d+)">(.*?)</script>', text
+        )
         self.blocks = {int(number): zlib.decompress(b64decode(block)) for number, block in blocks}
         self.first = [
-            int(number) for number, _block in blocks if f'id="b{number}"' in text.split("<script>")[0]
+            int(number) for number, _block in blocks if f'data-block="{number}"' in text.split("<script>")[0]
         ]
 
     def names(self, site: int = 0) -> list[str]:

@@ -41,7 +41,7 @@ class Blocks:
         wanted = set(first)
         found: tuple[list[str], list[str]] = ([], [])
         for number, text in enumerate(self._texts):
-            element = f'<script type="application/octet-stream" id="b{number}">{text}</script>\n'
+            element = f'<script type="application/octet-stream" data-block="{number}">{text}</script>\n'
             found[number not in wanted].append(element)
         return "".join(found[0]), "".join(found[1])
 

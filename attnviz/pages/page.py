@@ -50,12 +50,23 @@ def page_html(document: Document, trace: Trace, decoding: Decoding | None = None
     With steps, `trace` is that of `decoding.experiment`, so that the picture shows the tokens generated so
     far. Raises `FieldError` for a trace without sites of the document.
     """
+    return _filled(_parts(document, trace, decoding))
+
+
+def page_and_rest(document: Document, trace: Trace) -> tuple[str, str]:
+    """The page with the numbers of its first picture only, and the elements of all others."""
+    parts = _parts(document, trace, None)
+    return _filled({**parts, "rest": ""}), parts["rest"]
+
+
+def _parts(document: Document, trace: Trace, decoding: Decoding | None) -> dict[str, str]:
+    """The parts of a page by their names in its template."""
     blocks = Blocks()
     data = _data(document, trace, decoding, blocks)
     # No text of a token may end the element that holds the data.
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     first, rest = blocks.elements(_drawn_first(data))
-    parts = {
+    return {
         "generator": f"attnviz {__version__}",
         "title": escape(document.title or "attnviz"),
         "fonts": font_rules(text),
@@ -66,6 +77,9 @@ def page_html(document: Document, trace: Trace, decoding: Decoding | None = None
         "script": "".join(_resource(f"{name}.js") for name in SCRIPTS),
         "rest": rest,
     }
+
+
+def _filled(parts: dict[str, str]) -> str:
     # In one pass: no part is searched for the name of another.
     return re.sub(r"\{(\w+)\}", lambda found: parts[found[1]], _resource("page.html"))
 

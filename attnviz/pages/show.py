@@ -15,17 +15,21 @@ from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.trace import Trace
 from attnviz.pages.arrays import trace_of_weights
-from attnviz.pages.page import page_html
+from attnviz.pages.page import page_and_rest
 
 HEIGHT = 760
 """Pixels of a cell's output."""
 
 
 class Shown:
-    """A page for Jupyter: `html` is the file's text, which a cell shows in a frame of its own."""
+    """A page for Jupyter: a cell shows `html` in a frame of its own, and holds `rest` beside the frame.
 
-    def __init__(self, html: str, height: int) -> None:
-        self.html, self.height = html, height
+    `rest` are the numbers that the first picture does not need. A browser reads a frame's text as a whole,
+    twice, before the frame draws: the text is kept short, and the frame asks for a block of `rest` by number.
+    """
+
+    def __init__(self, html: str, rest: str, height: int) -> None:
+        self.html, self.rest, self.height = html, rest, height
 
     def _repr_html_(self) -> str:
         # A frame keeps the notebook's styles and scripts apart from the page's.
@@ -33,10 +37,10 @@ class Shown:
         style = f"width: 100%; height: {self.height}px; border: 0"
         # A notebook that is not trusted drops the frame and keeps the text in it, which no browser shows.
         said = _("The picture runs in the browser: trust this notebook to see it.")
-        # The frame cannot read the theme of the notebook, which therefore tells it.
+        # The frame cannot read the notebook, which therefore tells it the theme, and the numbers in `rest`.
         loaded = escape(resources.path("page", "frame.js").read_text(encoding="utf-8"), quote=True)
         attributes = f'style="{style}" sandbox="allow-scripts" onload="{loaded}"'
-        return f'<iframe srcdoc="{source}" {attributes}>{said}</iframe>'
+        return f'<div><iframe srcdoc="{source}" {attributes}>{said}</iframe>\n{self.rest}</div>'
 
 
 def show(
@@ -71,7 +75,7 @@ def show(
             raise FieldError("head", head, among(range(site.experiment.heads.n_heads)))
         fields["head"] = head
     shown = replace(document, view=replace(document.view, **fields))
-    return Shown(page_html(shown, trace), height)
+    return Shown(*page_and_rest(shown, trace), height)
 
 
 def _computed(

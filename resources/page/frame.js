@@ -1,4 +1,5 @@
-// Runs in a notebook when the frame of a cell has loaded: tells the page in it whether the notebook is dark.
+// Runs in a notebook when the frame of a cell has loaded: tells the page in it whether the notebook is dark, and
+// sends a port that answers the number of a block beside the frame with its text.
 // JupyterLab says it at its body, VS Code too; elsewhere the nearest background that is not transparent tells.
 const frame = this, isDark = () => {
   const { jpThemeLight: light, vscodeThemeKind: kind } = document.body.dataset;
@@ -12,4 +13,15 @@ const frame = this, isDark = () => {
 const tell = () => frame.isConnected ? frame.contentWindow.postMessage({ dark: isDark() }, "*") : watch.disconnect();
 const watch = new MutationObserver(tell);
 watch.observe(document.body, { attributes: true });
-tell();
+const { port1: ours, port2: theirs } = new MessageChannel();
+const parsed = new Promise((done) => {
+  if (document.readyState !== "loading") done();
+  else document.addEventListener("DOMContentLoaded", done, { once: true });
+});
+ours.onmessage = async ({ data: block, ports: [reply] }) => {
+  const found = () => frame.parentNode.querySelector(`[data-block="${Number(block)}"]`);
+  // A block that an element follows has been read to its end.
+  if (!found()?.nextElementSibling) await parsed;
+  reply.postMessage(found().textContent);
+};
+frame.contentWindow.postMessage({ dark: isDark() }, "*", [theirs]);

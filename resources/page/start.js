@@ -95,7 +95,7 @@ $("theme").onclick = () => { isSystems = false; state.dark = !state.dark; draw()
 const follow = (isDark) => { if (isSystems && isDark !== state.dark) { state.dark = isDark; draw(); } };
 system.addEventListener("change", () => follow(system.matches));
 // In a cell of a notebook, whose theme counts.
-addEventListener("message", (event) => { if (event.source === parent && parent !== window) follow(event.data.dark === true); });
+addEventListener("message", (event) => { if (isNotebook(event)) follow(event.data.dark === true); });
 $("step").oninput = (event) => { stop(); goTo(Number(event.target.value)); };
 $("play").onclick = play;
 addEventListener("resize", () => { if (current) drawPicture(); });

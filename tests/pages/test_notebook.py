@@ -58,6 +58,13 @@ def test_cells_are_pages_in_frames_of_their_own(cells: list[str], browser: Any, 
         assert "\n".join(frame.locator("#words span").all_inner_texts()) == tokens
         assert frame.locator("#heads button").count() == heads
         assert not frame.locator("footer").is_visible()
+    # Numbers of another layer and head stand beside the first frame.
+    frame = page.frame_locator("iframe").first
+    frame.locator("#site").select_option("1")
+    frame.locator("#heads button").nth(3).click()
+    frame.locator("html[data-ready]").wait_for()
+    frame.locator("#map").press("ArrowLeft")
+    assert float(frame.locator("#value").inner_text().split(" ")[0]) == wanted[1, 3, 0, 0]
     for change, theme in THEMES:
         page.evaluate(change)
         page.frame_locator("iframe").first.locator(f"html{theme}").wait_for()

@@ -141,6 +141,14 @@ def test_other_shapes_get_one_sentence(given: Any, named: dict[str, Any], senten
         attnviz.show(given, **named)
 
 
+def test_a_frame_holds_the_numbers_of_its_first_picture_only() -> None:
+    shown = attnviz.show(list(WEIGHTS), TOKENS, head=2)
+    page, framed = read(shown), PageFile(shown.html)
+    first = page.data["sites"][page.data["site"]]["stages"][0]["blocks"][2]
+    assert list(framed.blocks) == [first] and sorted(page.blocks) == list(range(6))
+    assert f'data-block="{first}"' not in shown.rest
+
+
 @pytest.mark.parametrize("kind", ["Document", "Experiment", "Trace"])
 def test_documents_and_traces_are_pages_in_a_notebook(kind: str) -> None:
     document = load_preset("toy-attention")
