@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtCore import QPointF, QRectF, QSize, QSizeF, Qt
 from PySide6.QtGui import (
     QColor,
     QFontMetricsF,
@@ -31,7 +31,14 @@ from attnviz.gui.widgets.heat.hatch import device_scale
 Place = tuple[int, int, int]
 """(group, layer, head)."""
 
+Orders = Mapping[tuple[int, int], tuple[int, ...]]
+"""The heads of a (group, layer) in the order in which they are shown."""
+
 _TEXT_PX = 11
+_NUMBER = QSizeF(18, 14)
+"""Room of a head's number in the corner of its tile."""
+_NUMBERED = 28.0
+"""Side from which a tile has room for its number."""
 _LEAST_FRAMED = 0.1
 """Smallest score with a frame: a faint one around every tile is noise."""
 
@@ -56,6 +63,7 @@ class GridCanvas(Canvas):
         self._names = ("", "")
         self._pictures: dict[Place, Picture] = {}
         self._scores: Mapping[Place, float] = {}
+        self._orders: Orders = {}
         self._layout: GridLayout = arrange(1, 1, (), has_titles=False)
         self._base: QPixmap | None = None
         self._drawn: set[Place] = set()
@@ -83,7 +91,7 @@ class GridCanvas(Canvas):
             return
         if tuple(blocks) != self._blocks:
             self._pictures.clear()
-            self._current = None
+            self._current, self._orders = None, {}
         self._blocks, self._titles, self._names = tuple(blocks), tuple(titles), names
         self._arrange()
 
@@ -103,6 +111,26 @@ class GridCanvas(Canvas):
         if scores != self._scores:
             self._scores = scores
             self.update()
+
+    def set_orders(self, orders: Orders) -> None:
+        """Show the heads of layers in these orders, each with its number; the other layers by number."""
+        if orders != self._orders:
+            self._orders = orders
+            self._repaint()
+
+    def tile_rect(self, place: Place) -> QRectF:
+        """The tile of a head, at its place in the order of its layer."""
+        return self._layout.rect(*place[:2], self._slot(place))
+
+    def _slot(self, place: Place) -> int:
+        """Where a head stands in its layer."""
+        order, head = self._orders.get(place[:2], ()), place[2]
+        return order.index(head) if head in order else head
+
+    def _head_at(self, group: int, layer: int, slot: int) -> Place:
+        """The head that stands at a place of its layer."""
+        order = self._orders.get((group, layer), ())
+        return group, layer, order[slot] if slot < len(order) else slot
 
     def apply_theme(self, theme: Theme) -> None:
         """Use the colours of `theme`."""
@@ -160,7 +188,7 @@ class GridCanvas(Canvas):
 
     def _paint_tile(self, painter: QPainter, place: Place, ratio: float) -> None:
         """A tile over its ground, which shows through where cells are masked."""
-        picture, box = self._pictures[place], self._layout.rect(*place)
+        picture, box = self._pictures[place], self.tile_rect(place)
         rows, columns = picture.indices.shape
         pixels = box.width() * ratio
         factors = math.ceil(rows / pixels) or 1, math.ceil(columns / pixels) or 1
@@ -169,6 +197,16 @@ class GridCanvas(Canvas):
         painter.fillRect(box, QColor(self._theme.ground))
         painter.setCompositionMode(QPainter.CompositionMode.CompositionMode_SourceOver)
         painter.drawImage(box, image)
+        if self._orders and box.width() >= _NUMBERED:
+            self._paint_number(painter, place[2], box)
+
+    def _paint_number(self, painter: QPainter, head: int, box: QRectF) -> None:
+        """The number of a head, in the upper right corner of its tile: where a causal map is empty."""
+        room = QRectF(box.topRight() - QPointF(_NUMBER.width(), 0), _NUMBER)
+        painter.fillRect(room, QColor(self._theme.panel))
+        painter.setFont(ui_font(_TEXT_PX))
+        painter.setPen(QColor(self._theme.ink))
+        self._number(painter, head, room)
 
     def _paint_titles(self, painter: QPainter) -> None:
         """The groups by name; layers and heads by their numbers from 1, thinned out where they are dense."""
@@ -221,14 +259,14 @@ class GridCanvas(Canvas):
                 pen = QPen(color, 2.0)
                 pen.setJoinStyle(Qt.PenJoinStyle.MiterJoin)
                 painter.setPen(pen)
-                painter.drawRect(self._layout.rect(*place).adjusted(-1, -1, 1, 1))
+                painter.drawRect(self.tile_rect(place).adjusted(-1, -1, 1, 1))
 
     def _outline(self, painter: QPainter, place: Place, color: str, width: float, outset: float) -> None:
         pen = QPen(QColor(color), width)
         pen.setJoinStyle(Qt.PenJoinStyle.MiterJoin)
         painter.setPen(pen)
         painter.setBrush(Qt.BrushStyle.NoBrush)
-        painter.drawRect(self._layout.rect(*place).adjusted(-outset, -outset, outset, outset))
+        painter.drawRect(self.tile_rect(place).adjusted(-outset, -outset, outset, outset))
 
     def _has(self, place: Place) -> bool:
         group, layer, head = place
@@ -243,7 +281,8 @@ class GridCanvas(Canvas):
         self._arrange()
 
     def place_at(self, point: QPointF) -> Place | None:
-        return self._layout.at(point)
+        found = self._layout.at(point)
+        return None if found is None else self._head_at(*found)
 
     def walked(self, across: int, down: int) -> Place | None:
         if not self._blocks:
@@ -252,5 +291,6 @@ class GridCanvas(Canvas):
         if not self._layout.layers_across:
             across, down = down, across
         block = self._blocks[group]
-        there = min(max(layer + across, 0), block.n_layers - 1), min(max(head + down, 0), block.n_heads - 1)
-        return (group, *there)
+        slot = self._slot((group, layer, head))
+        there = min(max(layer + across, 0), block.n_layers - 1), min(max(slot + down, 0), block.n_heads - 1)
+        return self._head_at(group, *there)

@@ -29,6 +29,7 @@ from attnviz.gui.widgets.heat.content import cell_indices, color_kind
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _
+from attnviz.model.head_orders import HEAD_ORDERS, HeadOrder, ordered
 from attnviz.model.heads.search import Found, wanted
 from attnviz.model.heads.tiles import Group, Tile, grid_stage, groups
 from attnviz.model.sites.titles import site_label
@@ -57,6 +58,14 @@ _SHORT = {
     "first": N_("first"),
 }
 """Scores whose titles are too long for a line of all of them."""
+
+BY_SCORE = HeadOrder(
+    "score",
+    N_("by score"),
+    N_("Orders the heads of each layer by what the frames show, largest first"),
+    falls=True,
+)
+_ORDERS = (HEAD_ORDERS[0], BY_SCORE)
 
 _GROUP_TITLES = {
     ("layers", "self"): N_("self-attention"),
@@ -107,6 +116,10 @@ class GridPanel(Panel):
         self._score.setObjectName("grid_score")
         self._score.set_value(NO_SCORE)
         self._score.changed.connect(self._on_score)
+        self._order = Segmented(_orders(), "")
+        self._order.setObjectName("grid_order")
+        self._order.set_value(HEAD_ORDERS[0].id)
+        self._order.changed.connect(self._on_order)
         self.effect = EffectLine()
         self.effect.hide()
         self.effect.changed.connect(self._on_effect)
@@ -129,6 +142,7 @@ class GridPanel(Panel):
         top.setSpacing(GRID)
         top.addWidget(self._title)
         top.addStretch(1)
+        top.addWidget(self._order)  # beside the scores both would be cut in a small window
         top.addWidget(self._search, 2)
         second = QHBoxLayout()
         second.setSpacing(GRID)
@@ -196,9 +210,11 @@ class GridPanel(Panel):
         self.canvas.setAccessibleName(_("All heads"))
         self._color_by.setText(_("frames show"))
         self._score.set_options(_scores())
+        self._order.set_options(_orders())
         self._fit_scores()
         self.effect.retranslate()
         self._score.setAccessibleName(_("Measure of the frames"))
+        self._order.setAccessibleName(_("Order of the heads"))
         self._search.setPlaceholderText(_("Heads where … attends to …"))
         self._search.setAccessibleName(_("Heads where one word attends to another"))
         tip = _(
@@ -285,7 +301,8 @@ class GridPanel(Panel):
         heads = [[self._places[place.name][2] for place in group.places] for group in self._groups]
         blocks = [Block(len(of_layers), max(of_layers)) for of_layers in heads]
         titles = [_(_GROUP_TITLES[group.stack, group.kind]) for group in self._groups]
-        self.canvas.set_shape(blocks, titles, (_("Layers"), _("Heads")))
+        down = _("Rank") if self._is_by_score() else _("Heads")
+        self.canvas.set_shape(blocks, titles, (_("Layers"), down))
         stages = dict.fromkeys(grid_stage(trace.site(name), self._stage) for name in trace.sites)
         shown = ", ".join(_(STAGE_BY_ID[stage].title) for stage in stages)
         text = _("{heads} heads · {tokens} tokens · {stage}")
@@ -311,20 +328,41 @@ class GridPanel(Panel):
         return min(low for low, _high in found), max(high for _low, high in found)
 
     def _frame(self) -> None:
+        """Frame the heads by their numbers, and put those of each layer in the chosen order."""
         is_searched = bool(self._search.text().strip())
         self._score.set_unavailable(_("The search sets the frames") if is_searched else None)
+        self._order.set_unavailable(None if self._is_scored() else _("Choose what the frames show first"))
+        scores = self._scores_of_frames(is_searched)
+        self.canvas.set_scores(scores)
+        self.canvas.set_orders(self._orders_by(scores) if self._is_by_score() else {})
+        if self._trace is not None:
+            self._show_shape(self._trace)
+
+    def _scores_of_frames(self, is_searched: bool) -> dict[Place, float]:
+        if is_searched and self._matching:
+            return dict.fromkeys(self._matching, 1.0)
         if is_searched:
-            if self._matching:
-                self.canvas.set_scores(dict.fromkeys(self._matching, 1.0))
-                return
-            self.canvas.set_scores({place: max(one.weight, 0.0) for place, one in self._found.items()})
-            return
+            return {place: max(one.weight, 0.0) for place, one in self._found.items()}
         id_ = self._score.value()
         if id_ == EFFECT:
-            self.canvas.set_scores(self._supports())
-            return
+            return self._supports()
         scores = {} if id_ == NO_SCORE else {place: tile.scores[id_] for place, tile in self._tiles.items()}
-        self.canvas.set_scores({place: score for place, score in scores.items() if not math.isnan(score)})
+        return {place: score for place, score in scores.items() if not math.isnan(score)}
+
+    def _is_scored(self) -> bool:
+        """True if the heads have numbers, of a score or of a search."""
+        return self._score.value() != NO_SCORE or bool(self._search.text().strip())
+
+    def _is_by_score(self) -> bool:
+        return self._order.value() == BY_SCORE.id and self._is_scored()
+
+    def _orders_by(self, scores: dict[Place, float]) -> dict[tuple[int, int], tuple[int, ...]]:
+        """The heads of each layer, those with the largest scores first."""
+        found = {}
+        for group, layer, n_heads in self._places.values():
+            values = tuple(scores.get((group, layer, head), math.nan) for head in range(n_heads))
+            found[group, layer] = ordered(values, BY_SCORE, n_heads)
+        return found
 
     def _supports(self) -> dict[Place, float]:
         """Support of the logit by each head, relative to the largest; a negative one works against it."""
@@ -482,6 +520,10 @@ class GridPanel(Panel):
         self._say(self.canvas.current)
 
     @Slot()
+    def _on_order(self) -> None:
+        self._frame()
+
+    @Slot()
     def _on_effect(self) -> None:
         asked = self._effects_asked
         if asked is None or (asked.token, asked.by) != (self.effect.token, self.effect.way):
@@ -496,6 +538,10 @@ class GridPanel(Panel):
         self._drawn, self._arrived, self._places = (), set(), {}
         self._ask_effects()
         self.canvas.clear()
+
+
+def _orders() -> tuple[tuple[str, str, str], ...]:
+    return tuple((row.id, _(row.title), _(row.hint)) for row in _ORDERS)
 
 
 def _scores() -> tuple[tuple[str, str, str], ...]:

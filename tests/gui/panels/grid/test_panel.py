@@ -11,7 +11,7 @@ from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QLabel
 
-from attnviz.analysis import Target, ablate
+from attnviz.analysis import Target, ablate, head_scores
 from attnviz.checkpoints.presets import load_preset as load_story
 from attnviz.compute.execute import execute
 from attnviz.core.text import number
@@ -113,6 +113,37 @@ def test_a_score_frames_the_heads_that_have_it(make_desk: MakeDesk) -> None:
     assert picture(panel.canvas).copy(ring) != before
     desk.choose("grid_score", "none")
     assert picture(panel.canvas).copy(ring) == before
+
+
+def test_heads_stand_by_their_score_within_each_layer(make_desk: MakeDesk) -> None:
+    desk = make_desk(load_story("stories-name"))
+    panel, order = panel_of(desk), desk.find(Segmented, "grid_order")
+    canvas, places = panel.canvas, sorted(panel.tiles)
+    by_number = {place: canvas.tile_rect(place) for place in places}
+    assert not order.isEnabled()  # nothing to sort by
+    desk.choose("grid_score", "previous")
+    assert order.isEnabled() and {place: canvas.tile_rect(place) for place in places} == by_number
+    image = picture(canvas)
+    desk.choose("grid_order", "score")
+    assert desk.store.trace is not None
+    scores = head_scores(desk.store.trace)["previous"]
+    moved = 0
+    for layer, name in enumerate(desk.store.trace.sites):
+        for slot, head in enumerate(np.argsort(-scores[name], kind="stable").tolist()):
+            place, there = (0, layer, head), by_number[0, layer, slot]
+            assert canvas.tile_rect(place) == there and canvas.place_at(there.center()) == place
+            moved += head != slot
+    assert moved and picture(canvas) != image
+    best = int(scores["layers.1.self"].argmax())
+    desk.hover(canvas, by_number[0, 1, 0].center())
+    assert said(desk).startswith(f"layer 2 of 4 · self · head {best + 1} ·")
+    desk.click(canvas, by_number[0, 1, 0].center())
+    assert (desk.store.document.site, desk.store.document.view.head) == ("layers.1.self", best)
+    canvas.setFocus(Qt.FocusReason.TabFocusReason)
+    QTest.keyClick(canvas, Qt.Key.Key_Down if canvas.grid.layers_across else Qt.Key.Key_Right)
+    assert canvas.current == (0, 1, int(np.argsort(-scores["layers.1.self"], kind="stable")[1]))
+    desk.choose("grid_score", "none")
+    assert not order.isEnabled() and {place: canvas.tile_rect(place) for place in places} == by_number
 
 
 def test_an_encoder_decoder_has_one_grid_per_kind(make_desk: MakeDesk) -> None:
