@@ -166,6 +166,7 @@ def permuted(draw: st.DrawFn) -> tuple[Experiment, Experiment, list[int]]:
         "masks": (),
         "additive_mask": None,
         "query_offset": 0,
+        "position_temperature": None,
     }
     one = draw(experiments(memory=None, readout="none", **plain))
     order = draw(st.permutations(range(one.n_queries)))
@@ -313,7 +314,7 @@ def test_shared_heads_equal_repeated_ones(experiment: Experiment) -> None:
         np.testing.assert_allclose(written_out[stage], shared[stage], err_msg=stage, **TIGHT)
 
 
-@given(experiments(memory=None, position=NoPosition()), st.integers(0, 50))
+@given(experiments(memory=None, position=NoPosition(), position_temperature=None), st.integers(0, 50))
 def test_tied_query_and_key_make_raw_scores_symmetric(experiment: Experiment, seed: int) -> None:
     heads = Heads(
         experiment.layers[0].heads.n_heads,

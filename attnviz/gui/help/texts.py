@@ -44,10 +44,7 @@ PANEL_HELP: dict[str, Help] = {
     ),
     "lens": Help(N_("The most probable next token after each layer, computed by the model's own read-out.")),
     "circuits": Help(
-        N_(
-            "The pairs of tokens that a head joins, through the whole vocabulary: QK, which token attends "
-            "to which, and OV, which logit rises; a click opens the arithmetic."
-        ),
+        N_("The token pairs with the largest QK and OV products of a head, through the whole vocabulary."),
         "circuits",
     ),
     "rollout": Help(
