@@ -16,6 +16,7 @@ from attnviz.model.spec.attention import Layer as Layer
 from attnviz.model.spec.block import *
 from attnviz.model.spec.edit import Edit as Edit
 from attnviz.model.spec.experts import Experts as Experts
+from attnviz.model.spec.gate import Gate as Gate
 from attnviz.model.spec.generation import Forced as Forced
 from attnviz.model.spec.generation import Writing as Writing
 from attnviz.model.spec.image import Image as Image

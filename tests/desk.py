@@ -51,6 +51,7 @@ class Desk:
         if not found:  # in a panel or a section that nobody has seen yet
             self.window.complete()
             self.window.mechanism.open_all()
+            QApplication.processEvents()  # their layout is done when events are
             found = self.window.findChildren(kind, name)
         assert len(found) == 1, f"{len(found)} widgets named {name!r}"
         return found[0]

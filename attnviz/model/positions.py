@@ -308,10 +308,10 @@ def last_token(position: Position) -> float:
 
 
 def at_length(site: Site, tokens: int) -> Position:
-    """The position at `tokens` tokens, if its frequencies depend on their number."""
+    """The position at `tokens` queries, if its frequencies depend on their number."""
     position: Any = site.position
-    length = sequence_length(site)
-    longer = max(length, length + tokens - max(site.query_offset + site.n_queries, site.n_keys))
+    length, first = sequence_length(site), getattr(site.position, "start", 0) + site.query_offset
+    longer = max(length, first + tokens)
     found: Position = row_of(position).at_length(position, longer) if longer != length else position
     return found
 

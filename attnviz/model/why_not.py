@@ -106,7 +106,9 @@ def _with_empty_row(site: Site) -> Site:
 
 def _product(site: Site) -> Pair:
     """Without masks: −∞ times V has no value, so the right side has none."""
-    plain = replace(site, normaliser="softmax", sinks=None, dropout=Dropout(), masks=())
+    plain = replace(
+        site, normaliser="softmax", sinks=None, dropout=Dropout(), masks=(), additive_mask=None, edits=()
+    )
     return plain, plain
 
 
@@ -150,7 +152,16 @@ def _unscaled(site: Site) -> Pair:
 
 
 def _bare(site: Site) -> Pair:
-    bare = replace(site, position=NoPosition(), masks=(), dropout=Dropout())
+    """Whatever depends on the place of a token is gone."""
+    bare = replace(
+        site,
+        position=NoPosition(),
+        position_temperature=None,
+        masks=(),
+        additive_mask=None,
+        dropout=Dropout(),
+        edits=(),
+    )
     return bare, bare
 
 

@@ -408,10 +408,7 @@ class PositionTemperature(Value, frozen=True):
         Field(
             N_("Interval"),
             N_("Number of tokens after which the queries grow by another step"),
-            usual=(1, 64),
             typed=(1, 1_048_576),
-            digits=0,
-            logarithmic=True,
         ),
     ] = 4
     strength: Annotated[

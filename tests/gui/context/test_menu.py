@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QApplication, QMenu, QWidget
 
 from attnviz.gui.context.menu import ContextMenus
 from attnviz.gui.context.rows import ROWS
+from attnviz.checkpoints.presets import load_preset
 from attnviz.gui.context.target import FINDERS, Target
 from attnviz.gui.widgets.chips import TokenChips
 from attnviz.gui.widgets.explanation_page import ExplanationPage
@@ -147,7 +148,7 @@ def test_the_menu_key_takes_the_cell_of_the_cursor(desk: Desk) -> None:
 
 
 def test_every_row_applies_to_something_and_has_words(make_desk: MakeDesk) -> None:
-    desk = make_desk()
+    desk = make_desk(load_preset("stories-en"))  # a language model has all rows
     targets = (
         Target("stage", Cell("weights", 1, 0, 1), "weights", 1),
         Target("pipeline", stage="scaled"),

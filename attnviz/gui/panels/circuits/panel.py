@@ -143,9 +143,15 @@ class CircuitsPanel(Panel):
         self._token.setPlaceholderText(_("all tokens"))
         tip = _("Only pairs with this token as the first; empty is every token of the vocabulary")
         self._token.setToolTip(plain_tooltip(tip))
+        self._name_head()
         if self._shown is not None:
             self._on_clicked(0)
         self._show()
+
+    def _name_head(self) -> None:
+        head = shown_head(self.store.attention, self.store.document.view, "weights")
+        title = _("head {head}").format(head=head + 1)
+        self._of.setText(f"{site_label(self.store.experiment, self.store.document.site)} · {title}")
 
     @Slot()
     def _ask(self) -> None:
@@ -153,8 +159,7 @@ class CircuitsPanel(Panel):
         experiment, view = self.store.experiment, self.store.document.view
         site, head = self.store.document.site, shown_head(self.store.attention, view, "weights")
         asked = CircuitAsked(experiment, site, head, self._kind.value(), self._token.text())
-        title = _("head {head}").format(head=head + 1)
-        self._of.setText(f"{site_label(experiment, site)} · {title}")
+        self._name_head()
         if experiment.vocabulary is None:
             self._stop()
             self._problem = ""

@@ -123,7 +123,7 @@ class GridCanvas(Canvas):
         return self._layout.rect(*place[:2], self._slot(place))
 
     def _slot(self, place: Place) -> int:
-        """Where a head stands in its layer."""
+        """The place of a head in the order of its layer."""
         order, head = self._orders.get(place[:2], ()), place[2]
         return order.index(head) if head in order else head
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QSize, Signal, Slot
@@ -137,7 +139,17 @@ class RolloutPanel(Panel):
         self._range.set_options(_ranges())
         self._range.setAccessibleName(_("Colour range"))
         self.map.retranslate()
+        self.map.set_content(self._worded(self.map.content))  # a panel behind a tab has nothing to draw anew
         self._draw()
+
+    def _worded(self, content: HeatContent) -> HeatContent:
+        return replace(
+            content,
+            range_name=_("This map") if self._range.value() == WHOLE else "",
+            title=_("Rollout and flow"),
+            row_axis=_("Layers"),
+            column_axis=_("key"),
+        )
 
     def apply_theme(self, theme: Theme) -> None:
         super().apply_theme(theme)
@@ -185,12 +197,8 @@ class RolloutPanel(Panel):
                 self.theme.muted,
                 self.theme.key,
                 range_id=self._range.value(),
-                range_name=_("This map") if self._range.value() == WHOLE else "",
-                title=_("Rollout and flow"),
-                row_axis=_("Layers"),
-                column_axis=_("key"),
             )
-            self.map.set_content(content)
+            self.map.set_content(self._worded(content))
         self._show()
 
     def _show(self) -> None:

@@ -29,7 +29,6 @@ from attnviz.gui.widgets.numbers.editor import NumberEditor
 from attnviz.gui.widgets.numbers.painting import Cell
 from attnviz.gui.widgets.numbers.text import full_precision, parse_number
 from attnviz.gui.widgets.numbers.view import GridView
-from attnviz.i18n import _
 
 _ARROWS = {
     Qt.Key.Key_Up: (-1, 0),
@@ -259,7 +258,8 @@ class NumberGrid(GridView):
         self._editor.open(shown, wide, select=text is None)
 
     def _name_editor(self, row: int, column: int) -> None:
-        self._editor.setAccessibleName(_("Row {row}, column {column}").format(row=row, column=column))
+        """Row and column, counted from one: the same in every language."""
+        self._editor.setAccessibleName(f"{row + 1}, {column + 1}")
 
     def scrollContentsBy(self, dx: int, dy: int) -> None:
         self._editor.close_editor()
