@@ -8,9 +8,9 @@ from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QContextMenuEvent, QGuiApplication
 from PySide6.QtWidgets import QApplication, QMenu, QWidget
 
+from attnviz.checkpoints.presets import load_preset
 from attnviz.gui.context.menu import ContextMenus
 from attnviz.gui.context.rows import ROWS
-from attnviz.checkpoints.presets import load_preset
 from attnviz.gui.context.target import FINDERS, Target
 from attnviz.gui.widgets.chips import TokenChips
 from attnviz.gui.widgets.explanation_page import ExplanationPage
