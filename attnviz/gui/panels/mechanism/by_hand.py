@@ -6,6 +6,7 @@ from functools import partial
 
 from PySide6.QtWidgets import QHBoxLayout, QToolButton, QWidget
 
+from attnviz.gui.forms.marks import Mark
 from attnviz.gui.forms.rows import Note
 from attnviz.gui.panels.mechanism.section import Section
 from attnviz.gui.widgets.boxes import in_column
@@ -33,6 +34,7 @@ class ByHandSection(Section):
         self._note = Note("by_hand_note")
         self._list = QWidget(self.content)
         self._column = in_column(self._list, spacing=2)
+        Mark(self.store, self._list, "edits")
         self._all = Button()
         self._all.setObjectName("by_hand_remove_all")
         self._all.clicked.connect(partial(self.store.edit, take_all))

@@ -101,7 +101,7 @@ class HeatMap(QWidget):
         self._base: QPixmap | None = None
         self._spare = QPixmap()
         self._frame = KeptPicture()
-        self._bar = ColorBar(self)
+        self._bar, self._has_bar = ColorBar(self), True
         self._bar.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self._minimap = Minimap(self)
         self._minimap.moved.connect(self._on_minimap)
@@ -158,7 +158,12 @@ class HeatMap(QWidget):
 
     def _show_bar(self) -> None:
         """The ends of the range may be covered numbers."""
-        self._bar.setVisible(not self._scene.is_compact and not self._highlight.covered)
+        self._bar.setVisible(self._has_bar and not self._scene.is_compact and not self._highlight.covered)
+
+    def take_bar(self) -> None:
+        """Show no colour bar at all."""
+        self._has_bar = False
+        self._show_bar()
 
     def set_compact(self, is_compact: bool) -> None:
         """Small labels and no colour bar, where the range is written elsewhere."""

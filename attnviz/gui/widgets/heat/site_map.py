@@ -30,7 +30,7 @@ class SiteMap(HeatMap):
         self.setObjectName(f"site_map_{name}")
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self._scene.label_px = LABEL_PX
-        self.color_bar.hide()
+        self.take_bar()
         self.cell_hovered.connect(self._on_hovered)
         self.cell_clicked.connect(self._on_clicked)
 

@@ -299,7 +299,7 @@ def _is_enabled(combo: Combo, index: int) -> bool:
 
 def test_a_temperature_by_position(qtbot: QtBot, panel: MechanismPanel) -> None:
     switch(qtbot, panel, "position_temperature_toggle")
-    find(panel, SliderField, "position_temperature_interval_field").changed.emit(2)
+    find(panel, DragNumber, "position_temperature_interval_field").changed.emit(2)
     made = panel.store.attention.position_temperature
     assert made == PositionTemperature(2)
     switch(qtbot, panel, "position_temperature_toggle")
