@@ -85,7 +85,8 @@ class Scale:
 class Map:
     """One matrix as drawn, (down, across). `sums` go beside the rows, or below if `sums_below`.
 
-    `later` are the blocked cells that are not generated yet, `edited` those set by hand.
+    `later` are the blocked cells that are not generated yet, `edited` those set by hand; `covered` ones hide
+    their numbers, and so do the sums of their rows.
     """
 
     title: str
@@ -97,6 +98,20 @@ class Map:
     sums_below: bool
     later: NDArray[np.bool_] | None = None
     edited: frozenset[tuple[int, int]] = frozenset()
+    covered: frozenset[tuple[int, int]] = frozenset()
+
+    @property
+    def hidden(self) -> NDArray[np.bool_]:
+        """Cells without a number to show, (down, across): blocked or covered."""
+        found = np.zeros(self.values.shape, np.bool_) if self.blocked is None else self.blocked.copy()
+        for cell in self.covered:
+            found[cell] = True
+        return found
+
+    @property
+    def unsummed(self) -> frozenset[int]:
+        """Rows whose sum would tell a covered number."""
+        return frozenset(cell[1 if self.sums_below else 0] for cell in self.covered)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,6 +187,13 @@ def _hidden(
 ) -> tuple[NDArray[np.bool_] | None, NDArray[np.bool_] | None]:
     """The blocked cells of one head, and those of them that are not generated yet."""
     return still_hidden(site.experiment, stage, head, site.hatched(stage)), site.later(stage)
+
+
+def covering(one: Content, cells: frozenset[tuple[int, int]], view: View) -> Content:
+    """`one` with covered cells (row, column)."""
+    if view.orientation == "queries_as_columns":
+        cells = frozenset(cell[::-1] for cell in cells)
+    return replace(one, maps=tuple(replace(each, covered=cells) for each in one.maps))
 
 
 def mean_content(

@@ -178,7 +178,7 @@ def footnotes(counts: dict[str, int]) -> tuple[Note, ...]:
 
 def cell_numbers(one: Map, cell_w: float, cell_h: float) -> tuple[int, float] | None:
     """(decimals, size in points) of the numbers in cells, or None if they do not fit."""
-    shown = one.values if one.blocked is None else one.values[~one.blocked]
+    shown = one.values[~one.hidden]
     if one.values.size > DRAWN_CELLS or not shown.size:
         return None
     for digits in (3, 2):
@@ -211,7 +211,10 @@ def draw_map(axes: Any, content: Content, one: Map, rect: marks.Rect, sheet: Cel
         )
     else:
         _draw_cells(axes, content, one, x, y, sheet, shades)
-    for down, across in one.edited:
+    for down, across in one.covered:
+        cell = x + across * sheet.cell_w, y + down * sheet.cell_h, sheet.cell_w, sheet.cell_h
+        marks.question(axes, cell, shades)
+    for down, across in one.edited - one.covered:
         cell = x + across * sheet.cell_w, y + down * sheet.cell_h, sheet.cell_w, sheet.cell_h
         marks.corner(axes, cell, shades)
     axes.add_patch(
@@ -238,8 +241,7 @@ def _draw_cells(
     from matplotlib.collections import PolyCollection
 
     w, h = sheet.cell_w, sheet.cell_h
-    rgb = colors(one.positions, content.scale.kind, shades)
-    hidden = np.zeros(one.values.shape, np.bool_) if one.blocked is None else one.blocked
+    rgb, hidden = colors(one.positions, content.scale.kind, shades), one.hidden
     quads, faces = [], []
     for down, across in np.argwhere(np.isfinite(one.values) & ~hidden).tolist():
         left, top = x + across * w, y + down * h
@@ -283,7 +285,8 @@ def _draw_numbers(
 
 def picture(one: Map, kind: Kind, cell: float, shades: Shades) -> NDArray[np.uint8]:
     """A map as RGBA bytes, masked cells transparent; cells are `cell` points large."""
-    positions, values, blocked = one.positions, one.values, one.blocked
+    positions, values = one.positions, one.values
+    blocked = None if one.blocked is None and not one.covered else one.hidden
     step = -(-max(values.shape) // MOST_CELLS)
     if step > 1:
         rows, columns = _outstanding(positions, values, blocked, kind == "diverging", step)
@@ -378,7 +381,8 @@ def _sums_of(content: Content) -> tuple[str, ...]:
     if one.sums is None or len(content.maps) > 1:
         return ()
     sign = "" if one.sums_below else "Σ "
-    return tuple(f"{sign}{number(float(value))}" for value in one.sums)
+    told = (f"{sign}{number(float(value))}" for value in one.sums)
+    return tuple("" if row in one.unsummed else text for row, text in enumerate(told))
 
 
 def _has_room(content: Content, sheet: Sheet, sums: tuple[str, ...], room: float | None) -> bool:

@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from html import escape
 
 from attnviz.core.progress import Check, never_cancelled, progress_of
-from attnviz.figures.figure import render
+from attnviz.figures.figure import figure_of, kind_of
 from attnviz.figures.files import figure_bytes
+from attnviz.figures.style import Style
+from attnviz.figures.subject import Subject
 from attnviz.i18n import _
 from attnviz.model.claims.scope import Scope
 from attnviz.model.claims.verdict import VERDICT_BY_ID, verdict_of
 from attnviz.model.lessons.checking import Run, scope_of
 from attnviz.model.lessons.lesson import Lesson, Step, Words
 from attnviz.model.lessons.markup import markup
-from attnviz.model.lessons.scene import Preset
+from attnviz.model.lessons.scene import Preset, covered_cells
 from attnviz.model.spec.document import Document
 
 
@@ -30,10 +32,19 @@ class Sheet:
     cured: Scope | None = None
     """The names in the setting in which the claim of the step holds; None without a cure."""
 
-    def figure(self, format_id: str, *, dpi: int = 150) -> bytes:
-        """The stage of the step as a file."""
-        made = render(self.scope.trace, self.scope.view)
-        return figure_bytes(made, format_id, dpi=dpi)
+    @property
+    def covered(self) -> frozenset[tuple[int, int]]:
+        """The cells of the figure whose numbers the question asks for."""
+        is_asked = bool(self.step.predict or self.step.choose)
+        return covered_cells(self.step, self.scope) if is_asked else frozenset()
+
+    def figure(self, format_id: str, *, is_answered: bool = False, dpi: int = 150) -> bytes:
+        """The stage of the step as a file; before the answer it hides the asked cells."""
+        covered = frozenset() if is_answered else self.covered
+        subject = Subject(self.scope.trace, self.scope.view, covered=covered)
+        # Lines have no cells to cover.
+        kind = "stage" if covered else kind_of(subject)
+        return figure_bytes(figure_of(kind, subject, Style()), format_id, dpi=dpi)
 
     def marked(self, text: str) -> str:
         """A text with its numbers."""
@@ -126,6 +137,8 @@ def _question(sheet: Sheet, is_folded: bool) -> list[str]:
     asked = f'<p class="task"><b>{escape(_("Predict, then reveal"))}:</b> {sheet.marked(words.question)}</p>'
     answers = "".join(f"<li>{sheet.marked(answer)}</li>" for answer in words.answers)
     reveal = f"<p>{sheet.marked(words.reveal)}</p>"
+    if is_folded and sheet.covered:
+        reveal += _as_data(sheet, is_answered=True)
     shown = f"<details><summary>{escape(_('Reveal'))}</summary>{reveal}</details>" if is_folded else reveal
     return [asked, f"<ul>{answers}</ul>" if answers else "", shown]
 
@@ -142,9 +155,9 @@ def _claim(sheet: Sheet) -> list[str]:
     return [said, *(f"<p>{text}</p>" for text in (sheet.marked(words.why), cure) if text)]
 
 
-def _as_data(sheet: Sheet) -> str:
+def _as_data(sheet: Sheet, *, is_answered: bool = False) -> str:
     """The figure inside the page itself."""
-    data = base64.b64encode(sheet.figure("svg")).decode("ascii")
+    data = base64.b64encode(sheet.figure("svg", is_answered=is_answered)).decode("ascii")
     return f'<figure><img alt="" src="data:image/svg+xml;base64,{data}"></figure>'
 
 

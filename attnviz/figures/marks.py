@@ -1,4 +1,7 @@
-"""Cells without a colour: masked are hatched, later ones empty, NaN crossed out, infinite ruled."""
+"""Cells without a colour: masked are hatched, later ones empty, NaN crossed out, infinite ruled.
+
+Of covered ones a question mark asks for the number.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,15 @@ import itertools
 from typing import Any
 
 from attnviz.core.shades import Shades
+from attnviz.figures.fonts import middle, number_font
 
 Rect = tuple[float, float, float, float]
 """Left, top, width, height, in points."""
 Line = tuple[tuple[float, float], tuple[float, float]]
 
 SPACING = 5.0
+MOST_SIGN = 11.0
+"""Largest size of a question mark in points."""
 
 
 def diagonals(rect: Rect, spacing: float = SPACING) -> list[Line]:
@@ -60,6 +66,21 @@ def rule(axes: Any, rect: Rect, shades: Shades) -> None:
     ys = [y + (i + 0.5) * height / count for i in range(count)]
     _ground(axes, rect, shades.panel, 2.0)
     _lines(axes, [((x, at), (x + width, at)) for at in ys], shades.warning, 0.8)
+
+
+def question(axes: Any, rect: Rect, shades: Shades) -> None:
+    """A cell whose number is to be predicted: a question mark in a frame."""
+    from matplotlib.patches import Rectangle
+
+    x, y, width, height = rect
+    inset = min(1.0, width / 8, height / 8)
+    frame = (x + inset, y + inset), width - 2 * inset, height - 2 * inset
+    axes.add_patch(
+        Rectangle(*frame, facecolor=shades.panel, edgecolor=shades.query, linewidth=1.2, zorder=2.5)
+    )
+    font = number_font(min(MOST_SIGN, 0.7 * height))
+    at = x + width / 2, middle(y + height / 2, font)
+    axes.text(*at, "?", font=font, color=shades.query, ha="center", zorder=4, parse_math=False)
 
 
 def corner(axes: Any, rect: Rect, shades: Shades) -> None:

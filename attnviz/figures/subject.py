@@ -29,7 +29,7 @@ class Subject:
 
     `title` names the document. `decoding` computes its decoding; `other` is the state A of a comparison, in
     which this one is B, with tokens beside each other by `alignment`. `shared` are the ends of the colours of
-    a sequence.
+    a sequence. The numbers of `covered` cells (row, column) of the stage stay hidden.
     """
 
     trace: Trace
@@ -43,6 +43,7 @@ class Subject:
     other: Subject | None = None
     alignment: str = "position"
     shared: SharedEnds | None = None
+    covered: frozenset[tuple[int, int]] = frozenset()
 
     @property
     def shown_site(self) -> SiteTrace:

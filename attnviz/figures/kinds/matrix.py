@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from attnviz.figures import heat
-from attnviz.figures.content import Head, content, mean_content
+from attnviz.figures.content import Head, content, covering, mean_content
 from attnviz.figures.sheet import Drawing
 from attnviz.figures.style import Style
 from attnviz.figures.subject import Subject
@@ -30,6 +31,9 @@ def _drawn(subject: Subject, head: Head, style: Style) -> Drawing:
         shown = mean_content(site, subject.view, stage, style.shades, shared)
     else:
         shown = content(site, subject.view, stage, head, style.shades, shared=shared)
+    if subject.covered:
+        # The ends of the bar may be covered numbers.
+        shown, style = covering(shown, subject.covered, subject.view), replace(style, bar=False)
     plan = heat.measure(shown, style)
 
     def draw(axes: Any) -> None:
