@@ -126,9 +126,8 @@ def _further(site: Site, n: int, m: int, itemsize: int) -> Iterator[EstimateLine
         "features": site.d_model,
     }
     is_turned, is_normed = changes(position) == "rotation", site.qk_norm is not None
-    forms = (
-        1 + is_turned + is_normed + (site.position_temperature is not None)
-    )  # concatenated, rotated, normed
+    is_tempered = site.position_temperature is not None
+    forms = 1 + is_turned + is_normed + is_tempered  # concatenated, rotated, normed, tempered
     formula = _("{count} × {heads} heads × {queries} queries × {d_head} features × {itemsize} bytes")
     value = forms * heads.n_heads * n * site.d_qk * itemsize
     yield EstimateLine(_("further stages of q and mixed"), formula.format(count=forms, **numbers), value)

@@ -29,9 +29,9 @@ def causal_experiment(experiment: Experiment) -> Experiment:
     The self-attention of every layer gets a causal mask where its masks may let a query see a later key, and
     masks before the softmax: after it, a row would be divided by a sum over keys that do not exist yet. For
     the same reason blocked scores are -inf: a finite bias leaves later keys a weight. Their queries begin at
-    the first key. Encoders and attentions
-    to the memory keep their masks as they are, since the whole memory exists from the start. For frequencies
-    that depend on the length see `at_length`. Raises `FieldError` for a classifier.
+    the first key. Encoders and attentions to the memory keep their masks as they are, since the whole memory
+    exists from the start. For frequencies that depend on the length see `at_length`. Raises `FieldError` for
+    a classifier.
     """
     classes = classes_of(experiment)
     if classes is not None:

@@ -21,7 +21,9 @@ KEY = "circuits"
 MOST_PAIRS = 30
 FORMULAS = {
     "qk": N_("Score of a query token → key token at one position: q · k ÷ √d, without positions and mask."),
-    "ov": N_("Source → output token: what the head adds to its logit if it attends to the source alone."),
+    "ov": N_(
+        "Source → output token: the contribution of the head to its logit if it attends to the source alone."
+    ),
 }
 """The sentence about the numbers, by the kind of circuit."""
 _READ = (

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 KEY = "rollout"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class RolloutAsked:
     """A requested map: the trace, a site of the stack, the target token, and rollout or flow."""
 

@@ -56,7 +56,7 @@ class Edit(Value, frozen=True):
     ]
     operation: Annotated[
         Operation,
-        Field(N_("Operation"), N_("What happens to the computed number"), options=OPERATIONS),
+        Field(N_("Operation"), N_("Change of the computed number"), options=OPERATIONS),
     ] = "set"
     head: Annotated[Index | None, Field(N_("Edited head"), N_("Head of the stage, or all of them"))] = None
     column: Annotated[Index | None, Field(N_("Edited column"), N_("Column of the row, or the whole row"))] = (

@@ -162,17 +162,10 @@ class RolloutPanel(Panel):
         if trace is None or document.site not in trace.sites:
             return
         token = min(document.view.query, trace.experiment.n_queries - 1)
-        before = self._asked
-        if before is not None and (before.trace, before.site, before.token, before.by_flow) == (
-            trace,
-            document.site,
-            token,
-            by_flow,
-        ):
-            return
-        self._asked = RolloutAsked(trace, document.site, token, by_flow)
-        self._problem = ""
-        self.asked.emit(self._asked)
+        asked = RolloutAsked(trace, document.site, token, by_flow)
+        if asked != self._asked:
+            self._asked, self._problem = asked, ""
+            self.asked.emit(asked)
 
     @Slot()
     def _ask_again(self) -> None:
