@@ -32,7 +32,7 @@ from attnviz.gui.widgets.toggle import Toggle
 
 def shown_widgets(desk: Desk) -> Iterator[QWidget]:
     """Every visible, enabled widget, each panel brought to the front once."""
-    seen: set[int] = set()
+    seen: dict[int, QWidget] = {}  # held, as the id of a wrapper that is gone comes again
     for dock in (None, *desk.window.findChildren(QDockWidget)):
         if dock is not None:
             dock.show()
@@ -40,7 +40,7 @@ def shown_widgets(desk: Desk) -> Iterator[QWidget]:
             QApplication.processEvents()
         for widget in desk.window.findChildren(QWidget):
             if id(widget) not in seen and _is_seen(widget) and widget.isEnabled():
-                seen.add(id(widget))
+                seen[id(widget)] = widget
                 yield widget
 
 

@@ -6,6 +6,7 @@ Qt knows the roles of its own widgets; one that paints itself is an area without
 from __future__ import annotations
 
 from functools import partial
+from itertools import count
 
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QAccessible, QAccessibleInterface
@@ -48,10 +49,12 @@ def _interface(name: str, thing: QObject | None) -> QAccessibleInterface | None:
     if role is None or not isinstance(thing, QWidget):
         return None
     made = QAccessibleWidget(thing, role)
-    _kept[id(thing)] = made
-    thing.destroyed.connect(partial(_kept.pop, id(thing), None))
+    number = next(_numbers)  # an id may come again while the first widget of it still lives in Qt
+    _kept[number] = made
+    thing.destroyed.connect(partial(_kept.pop, number, None))
     return made
 
 
+_numbers = count()
 _kept: dict[int, QAccessibleInterface] = {}
 """Qt holds an interface without keeping its Python part alive."""
