@@ -29,7 +29,12 @@ def test_the_script_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     names: dict[str, object] = {}
     for script in blocks("python"):
         exec(compile(script, "README.md", "exec"), names)
-    assert {file.name for file in tmp_path.glob("*.*")} == {"weights.pdf", "attentions.pdf", "my.json"}
+    assert {file.name for file in tmp_path.glob("*.*")} == {
+        "weights.pdf",
+        "attentions.pdf",
+        "my.json",
+        "activations.npz",
+    }
 
 
 def test_every_stage_it_names_exists_and_in_this_order() -> None:

@@ -7,9 +7,10 @@ import os
 from attnviz.checkpoints.gguf.reader import read_gguf
 from attnviz.checkpoints.hub import located
 from attnviz.checkpoints.reader import CONFIG, Checkpoint, CheckpointError, read_checkpoint
-from attnviz.errors import FieldError, about, must_be, verbatim
+from attnviz.errors import FieldError, Message, about, must_be, verbatim
 
 GGUF = ".gguf"
+ARRAYS = ".npz"
 
 
 def open_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
@@ -20,6 +21,9 @@ def open_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
     given = located(path)
     if given.is_file() and given.suffix.lower() == GGUF:
         return read_gguf(given)
+    if given.is_file() and given.suffix.lower() == ARRAYS:
+        said = Message("The arrays of another program are a document and not a model: open the file as one.")
+        raise CheckpointError(about(given.name, said))
     if given.is_dir() and not (given / CONFIG).exists():
         files = sorted(file for file in given.iterdir() if file.suffix.lower() == GGUF)
         if len(files) > 1:

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from attnviz.model.trace import Trace
 
 DOC_HELP = N_(
-    "a document file, the name of a preset (see attnviz presets), or a model's folder or .gguf with --text"
+    "a document file, an .npz file (see attnviz gui --help), the name of a preset (see attnviz presets), "
+    "or a model's folder or .gguf with --text"
 )
 
 

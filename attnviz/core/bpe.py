@@ -163,6 +163,23 @@ PIECE_KINDS = (
 )
 PIECE_KIND_BY_ID = {kind.id: kind for kind in PIECE_KINDS}
 
+BYTE_SPACE = "Ġ"
+"""The space in the alphabet of bytes of GPT-2."""
+
+
+def plain_texts(tokens: tuple[str, ...]) -> tuple[str, ...]:
+    """Tokens as text: `Ġ` and the other characters that stand for bytes, and `▁` for a space, are read."""
+    if any(BYTE_SPACE in token for token in tokens):
+        return tuple(map(_of_bytes, tokens))
+    return tuple(token.replace(SPACE, " ") for token in tokens)
+
+
+def _of_bytes(token: str) -> str:
+    try:
+        return PIECE_KIND_BY_ID["byte_level"].bytes_of(token).decode()
+    except UnicodeDecodeError:  # part of a character
+        return token
+
 
 # --- encoding --------------------------------------------------------------------------------------
 

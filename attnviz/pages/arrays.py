@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.core.bpe import PIECE_KIND_BY_ID, SPACE
+from attnviz.core.bpe import plain_texts
 from attnviz.errors import FieldError, must_be, size
 from attnviz.model.sites.sites import at, places, site_names
 from attnviz.model.spec.attention import Attention, Layer
@@ -19,8 +19,6 @@ from attnviz.model.spec.view import View
 from attnviz.model.trace import SiteTrace, Trace
 
 Floats = NDArray[Any]
-MARK = "Ġ"
-"""The space in the alphabet of bytes of GPT-2."""
 
 
 class Given:
@@ -146,20 +144,6 @@ def _names(field: str, texts: Sequence[str] | None, count: int) -> tuple[str, ..
     if len(names) != count:
         raise FieldError(field, len(names), must_be("{n} texts", n=count))
     return names
-
-
-def plain_texts(tokens: tuple[str, ...]) -> tuple[str, ...]:
-    """Tokens as text: `Ġ` and the other characters that stand for bytes, and `▁` for a space, are read."""
-    if any(MARK in token for token in tokens):
-        return tuple(map(_of_bytes, tokens))
-    return tuple(token.replace(SPACE, " ") for token in tokens)
-
-
-def _of_bytes(token: str) -> str:
-    try:
-        return PIECE_KIND_BY_ID["byte_level"].bytes_of(token).decode()
-    except UnicodeDecodeError:  # part of a character
-        return token
 
 
 def _layers(weights: Any) -> Sequence[Any]:

@@ -46,4 +46,12 @@ def open_window(document: str | None, language: str | None = None) -> int:
     return window(Path(document) if document is not None else None, language)
 
 
-COMMAND = Command("gui", N_("open the window"), add, run)
+ARRAYS = N_(
+    "An .npz file of another program opens too. From q, k and perhaps v (or query, key, value), each "
+    "(head, token, feature), with mask (or attn_mask; true where a query attends, or numbers to add) and "
+    "scale, every stage is computed. From attentions (or weights) alone, (layer, head, query, key), the "
+    "weights are as given. tokens and memory_tokens are texts."
+)
+"""The arrays that `model/io/activations.py` reads."""
+
+COMMAND = Command("gui", N_("open the window"), add, run, ARRAYS)

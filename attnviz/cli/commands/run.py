@@ -40,12 +40,12 @@ def add(command: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Compute a document; write the arrays, or list the stages."""
     from attnviz.compute.saving import save_arrays
-    from attnviz.model.io.numbers import NPZ_SUFFIX
+    from attnviz.model.io.carriers.npz import SUFFIX
 
     output = options.output
     known = document(options)
-    if output is not None and Path(output).suffix.lower() != NPZ_SUFFIX:
-        raise Named(about(output, suffix_error(Path(output).suffix, (NPZ_SUFFIX,)).message))
+    if output is not None and Path(output).suffix.lower() != SUFFIX:
+        raise Named(about(output, suffix_error(Path(output).suffix, (SUFFIX,)).message))
     known, trace, parameters = _computed(known, options)
     of_sites = sites(trace, options.site)
     chosen = stages(trace, of_sites, options.stages)

@@ -19,6 +19,8 @@ from typing import TypeVar
 from msgspec import Struct
 
 from attnviz.errors import InputError, Message, MessageError, about, message_of, suffix_error
+from attnviz.model.io.activations import document_of_arrays
+from attnviz.model.io.carriers import npz
 from attnviz.model.io.carriers.record import Record, Suppliers
 from attnviz.model.io.carriers.table import is_carrier, record_in
 from attnviz.model.io.json_text import MAX_TEXT, document_from, parse, write
@@ -144,6 +146,8 @@ def _read(file: Path, progress: Progress, shipped: Suppliers, linked: Linked) ->
     suffix = file.suffix.lower()
     if suffix == TENSORS_SUFFIX:
         return read_tensors(file, progress, linked)
+    if suffix == npz.SUFFIX and not npz.carries(file):
+        return document_of_arrays(file)
     if is_carrier(file):
         return record_in(file).restored(shipped, linked)
     with file.open("rb") as stream:

@@ -19,8 +19,6 @@ from attnviz.model.io.carriers.record import Record
 from attnviz.model.io.files import replace_file
 from attnviz.model.trace import SiteTrace, Trace
 
-NPZ_SUFFIX = ".npz"
-
 COPIES = 3
 """Number of copies of the arrays in `save_npz`: themselves, the growing file, and the file's content."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import zipfile
 import zlib
+from pathlib import Path
 from typing import IO
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from attnviz.errors import InputError, Message
 
+SUFFIX = ".npz"
 NAME = "attnviz"
 _MEMBER = f"{NAME}.npy"
 
@@ -28,6 +30,15 @@ def put(data: bytes, text: str) -> bytes:
     with zipfile.ZipFile(stream, "a") as file:
         file.writestr(zipfile.ZipInfo(_MEMBER), member.getvalue())
     return stream.getvalue()
+
+
+def carries(path: Path) -> bool:
+    """True if a file has a record, and for a file that is no archive: it is `find` that refuses it."""
+    try:
+        with zipfile.ZipFile(path) as file:
+            return _MEMBER in file.namelist()
+    except (ValueError, OSError, zipfile.BadZipFile, NotImplementedError):
+        return True
 
 
 def find(data: bytes) -> bytes | None:
