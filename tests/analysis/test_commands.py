@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import attnviz
 from attnviz import analysis
 from attnviz.analysis.ablation import PARTS
 from attnviz.checkpoints.presets import load_preset
 from attnviz.cli import main
 from attnviz.compute.execute import execute
 from attnviz.core.progress import Progress
+from attnviz.figures.circuit import circuit_csv
 from attnviz.model.edit.edits import set_tokens
 from attnviz.model.stages import result_of
 
@@ -130,6 +135,24 @@ def test_a_circuit_that_a_model_lacks_is_refused(
     arguments = {"--site": "layers.2.self", "--head": "2", "--kind": "ov", "--token": " box", option: value}
     assert main(["circuits", DOC, *(part for pair in arguments.items() for part in pair)]) != 0
     assert option.removeprefix("--") in capsys.readouterr().err
+
+
+def test_a_circuit_is_written_as_its_numbers_and_as_a_picture(tmp_path: Path) -> None:
+    where = ["circuits", DOC, "--site", "layers.2.self", "--head", "2", "--kind", "qk", "--top", "5"]
+    assert main([*where, "-o", str(tmp_path / "qk.csv")]) == 0
+    rows = list(csv.reader((tmp_path / "qk.csv").read_text("utf-8-sig").splitlines()))
+    found = analysis.circuit(load_preset(DOC), "layers.2.self", 2, "qk", 5)
+    assert rows[1:] == [[pair.first, pair.second, repr(pair.value)] for pair in found]
+    assert main([*where, "-o", str(tmp_path / "qk.svg"), "--width", "85mm"]) == 0
+    svg = (tmp_path / "qk.svg").read_text("utf-8")
+    assert svg.count("<svg") == 1 and re.search(r'width="(\d+\.?\d*)pt"', svg)[1] == "240.944882"
+    opened = attnviz.load(tmp_path / "qk.svg")
+    assert (opened.site, opened.view.head) == ("layers.2.self", 2)
+
+
+def test_a_token_in_the_table_of_a_circuit_is_no_formula() -> None:
+    lines = circuit_csv([("=1+1", "@a", 2.0)]).decode("utf-8-sig").splitlines()
+    assert lines[1] == "'=1+1,'@a,2.0"
 
 
 @pytest.mark.parametrize("name", ["ablate", "patch"])

@@ -1,50 +1,124 @@
-"""`attnviz circuits`: the OV or QK circuit of a head through the vocabulary."""
+"""`attnviz circuits`: the OV or QK circuit of a head through the vocabulary, as a list or as a file."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from attnviz.cli.command import Command
-from attnviz.cli.options import add_document, document, print_table, whole_number_option
+from msgspec.structs import replace
+
+from attnviz.checkpoints.stories import record_of
+from attnviz.cli.command import Command, Named
+from attnviz.cli.options import (
+    add_document,
+    command_line,
+    document,
+    execute,
+    print_table,
+    whole_number_option,
+    written,
+)
+from attnviz.cli.style import add_style, style
 from attnviz.core.text import number, visible
+from attnviz.errors import about, suffix_error
 from attnviz.i18n import N_, _
+from attnviz.model.circuits import MOST_PAIRS
+from attnviz.model.spec.document import Document
+
+if TYPE_CHECKING:
+    from attnviz.figures.kinds.pairs import Rows
+
+LISTED = 10
+CSV_SUFFIX = ".csv"
 
 
 def add(command: ArgumentParser) -> None:
     """Add the options."""
     add_document(command)
+    says = _("{pictures} or .csv (default: a list on standard output)").format(pictures=".svg, .pdf, .png")
+    command.add_argument("-o", "--output", metavar="FILE", help=says)
     command.add_argument(
-        "--site", required=True, metavar="SITE", help=_("an attention, such as layers.0.self")
+        "--site", metavar="NAME", help=_("the attention, such as layers.0.self (default: the selected one)")
     )
     command.add_argument(
-        "--head", type=int, required=True, metavar="N", help=_("one of its heads, counted from 0")
+        "--head", type=int, metavar="N", help=_("a head, 0 the first (default: the selected one)")
     )
     command.add_argument(
         "--kind", default="ov", metavar="ID", help=_("ov: source to output token, or qk (default: ov)")
     )
     command.add_argument("--token", metavar="TOKEN", help=_("only pairs with this token as the first"))
+    first = _("only the first N (default: {listed}, in a file {written})")
     command.add_argument(
-        "--top", type=whole_number_option, default=10, metavar="N", help=_("only the first N (default: 10)")
+        "--top",
+        type=whole_number_option,
+        metavar="N",
+        help=first.format(listed=LISTED, written=MOST_PAIRS),
     )
+    add_style(command)
 
 
 def run(options: Namespace) -> int:
-    """Print the strongest pairs of tokens."""
+    """Print the strongest pairs of tokens, or write them as a picture or as a table."""
+    look = style(options)
+    if options.output is not None:
+        _check_suffix(options.output)
+    known = _at_head(document(options), options)
+    pairs = _pairs(known, options)
+    if options.output is None:
+        words = (_("query"), _("key"), _("score"))
+        if options.kind != "qk":
+            words = _("source"), _("output"), "logit"
+        print_table([words, *((visible(one), visible(two), number(value, 3)) for one, two, value in pairs)])
+        return 0
+    from attnviz.figures import save_figure
+    from attnviz.figures.circuit import circuit_csv, circuit_figure
+    from attnviz.figures.subject import Subject
+    from attnviz.model.io.carriers.table import files_carrying
+    from attnviz.model.io.files import replace_files
+
+    subject = Subject(execute(known, options), known.view, title=_(known.title), caption=_(known.caption))
+    record = record_of(subject.document(known), command_line())
+    if Path(options.output).suffix.lower() == CSV_SUFFIX:
+        files = files_carrying(circuit_csv(pairs), Path(options.output), record)
+        written(options.output, lambda: replace_files(files))
+        return 0
+    figure = circuit_figure(pairs, options.kind, subject, look)
+    written(options.output, lambda: save_figure(figure, options.output, dpi=look.dpi, record=record))
+    return 0
+
+
+def _check_suffix(output: str) -> None:
+    from attnviz.figures.files import FORMATS
+
+    known = (*(f".{row.id}" for row in FORMATS), CSV_SUFFIX)
+    suffix = Path(output).suffix
+    if suffix.lower() not in known:
+        raise Named(about(output, suffix_error(suffix, known).message))
+
+
+def _at_head(known: Document, options: Namespace) -> Document:
+    """The document that shows the chosen head."""
+    site = known.site if options.site is None else options.site
+    head = known.view.head if options.head is None else options.head
+    return replace(known, view=replace(known.view, site=site, head=head))
+
+
+def _pairs(known: Document, options: Namespace) -> Rows:
     from attnviz.analysis.circuits import circuit
 
+    top = options.top or (LISTED if options.output is None else MOST_PAIRS)
     found = circuit(
-        document(options),
-        options.site,
-        options.head,
+        known,
+        known.view.site,
+        known.view.head,
         options.kind,
-        options.top,
+        top,
         options.token,
         engine=options.engine,
         device=options.device,
     )
-    head = (_("query"), _("key"), _("score")) if options.kind == "qk" else (_("source"), _("output"), "logit")
-    print_table([head, *((visible(p.first), visible(p.second), number(p.value, 3)) for p in found)])
-    return 0
+    return [(pair.first, pair.second, pair.value) for pair in found]
 
 
-COMMAND = Command("circuits", N_("list the token pairs of a head's OV or QK circuit"), add, run)
+COMMAND = Command("circuits", N_("list or draw the token pairs of a head's OV or QK circuit"), add, run)

@@ -167,7 +167,9 @@ def _places_of_a(source: Source, at: At) -> Items:
 
 
 CHOICES: tuple[ChoiceRow, ...] = (
-    ChoiceRow("panel", N_("Panel"), _panels, lambda source, at: next(iter(source.panels), "")),
+    ChoiceRow(
+        "panel", N_("Panel"), _panels, lambda source, at: next(iter(source.panels), ""), flag="--panel"
+    ),
     ChoiceRow("over", N_("Variable"), _overs, lambda source, at: DECODE, decides=True, flag="--over"),
     ChoiceRow("path", N_("Path"), present=lambda source, at: "vectors[0][0]", control="text"),
     ChoiceRow("first", N_("From"), present=lambda source, at: _span(source, at)[0], control="text"),
@@ -194,7 +196,7 @@ CHOICES: tuple[ChoiceRow, ...] = (
     ChoiceRow(
         "query", N_("Query"), _queries, lambda source, at: str(source.document.view.query), flag="--query"
     ),
-    ChoiceRow("circuit", N_("Circuit"), _circuits, lambda source, at: "qk"),
+    ChoiceRow("circuit", N_("Circuit"), _circuits, lambda source, at: "qk", flag="--kind"),
     ChoiceRow(
         "step",
         N_("Step"),

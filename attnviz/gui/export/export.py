@@ -23,7 +23,7 @@ from attnviz.gui.documents import proposed_name
 from attnviz.gui.export.shell import Command, command_of, present_choice
 from attnviz.gui.export.source import Made, Source
 from attnviz.gui.export.table import EXPORT_BY_ID, FileKind
-from attnviz.gui.export.widget import picture
+from attnviz.gui.export.widget import framed, picture
 from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.live.compare.requests import Pinned
 from attnviz.gui.live.trace import GUI_CORES
@@ -107,6 +107,7 @@ class Exporter(QObject):
             self._store.path or Path(proposed_name(self._store.document)),
             self._store.path is not None and not self._store.chapters.present.is_modified,
             self.pinned(),
+            {id_: framed(panel).size().toTuple() for id_, panel in seen.items()},
         )
 
     def _other(self) -> Callable[[Check], Subject] | None:

@@ -25,6 +25,8 @@ from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.view import View
 
+OF_NUMBERS = ("site", "stage", "head", "circuit", "alignment", "of_a")
+"""Options that change the numbers of a table."""
 PAIR = ("plane", "positions", "dials")
 """Pictures of a query with a key."""
 FOLLOWED = Message("No command starts a sequence at a step: leave the step.")
@@ -61,15 +63,13 @@ class _Known:
 
 
 def command_of(source: Source, row: Export, choice: Choice) -> Command:
-    """The command that makes the file of a row. Raises `InputError` where the shell has none."""
-    if not row.words:
-        raise InputError(Message("The shell has no command for this file; only the window makes it."))
-    known = _known(source) if row.id != "lesson" else _lesson(source)
+    """The command that makes the file of a row. Raises `InputError` for a state that no command has."""
+    known = _lesson(source) if row.id == "lesson" else _known(source, as_seen=row.id == "panel")
     row = _of_table(row) if choice.format == CSV else row
     options = [*_options(source, row, choice), *_key(source, known, row, choice)]
-    first = _first(source) if row.id == "comparison" else None
+    first = _first(source) if _is_compared(source, row, choice) else None
     if first is not None:
-        options += ["--against", first.word, *_place_of_first(source, choice)]
+        options += ["--against", first.word, *_place_of_first(source, row, choice)]
     words = ["attnviz", *_language(), *row.words, known.word, *options]
     unsaved = tuple(one.unsaved for one in (first, known) if one is not None and one.unsaved)
     return Command(shlex.join([*words, "-o", file_name(source, row, choice)]), unsaved)
@@ -77,8 +77,10 @@ def command_of(source: Source, row: Export, choice: Choice) -> Command:
 
 def _of_table(row: Export) -> Export:
     """The row whose command writes numbers where the row's own draws them."""
-    kept = tuple(name for name in row.options if name in ("site", "stage", "head", "alignment", "of_a"))
-    return row if row.words[0] == "table" else with_fields(row, words=("table",), options=kept)
+    kept = tuple(name for name in row.options if name in OF_NUMBERS)
+    if row.words[0] == "table":
+        return row
+    return with_fields(row, words=row.words if row.id == "circuits" else ("table",), options=kept)
 
 
 def present_choice(source: Source, row: Export) -> Choice:
@@ -105,12 +107,18 @@ def _lesson(source: Source) -> _Known:
     return _Known(source.lesson.id, source.document.view)
 
 
-def _known(source: Source) -> _Known:
-    """The preset that the document is, or its file."""
-    preset = preset_of(source.document)
-    if preset is not None:
+def _known(source: Source, *, as_seen: bool = False) -> _Known:
+    """The preset that the document is, or its file; `as_seen`: only one that opens with the same view."""
+    view, preset = source.document.view, preset_of(source.document)
+    if preset is not None and not (as_seen and load_preset(preset).view != view):
         return _Known(preset, load_preset(preset).view)
-    return _Known(str(source.file), source.document.view, "" if source.is_saved else source.file.name)
+    is_saved = source.is_saved and not (as_seen and load(source.file).view != view)
+    return _Known(str(source.file), view, "" if is_saved else source.file.name)
+
+
+def _is_compared(source: Source, row: Export, choice: Choice) -> bool:
+    """True for a file that a pinned state A has a part in."""
+    return row.id == "comparison" or (choice.text("panel") == "compare" and source.pinned is not None)
 
 
 def _first(source: Source) -> _Known:
@@ -129,11 +137,11 @@ def _first(source: Source) -> _Known:
     return _Known(FIRST, document.view, FIRST)
 
 
-def _place_of_first(source: Source, choice: Choice) -> Iterator[str]:
+def _place_of_first(source: Source, row: Export, choice: Choice) -> Iterator[str]:
     """The attention and the head of A, unless they are those of B."""
     assert source.pinned is not None
     view = source.pinned.document.view
-    if choice.text("of_a") == "same":
+    if choice.text("of_a") == "same" or row.id == "panel":
         return
     if view.site:
         yield from ("--against-site", view.site)
@@ -169,7 +177,18 @@ def _options(source: Source, row: Export, choice: Choice) -> list[str]:
         *_follow(source, row),
         *_plane(source, row, choice),
         *_style(row, choice),
+        *_of_panel(source, choice),
     ]
+
+
+def _of_panel(source: Source, choice: Choice) -> Iterator[str]:
+    """The theme and the size of a panel, which are those of the window."""
+    panel = choice.text("panel")
+    if panel and source.theme != "light":
+        yield from ("--theme", source.theme)
+    if panel in source.sizes:
+        width, height = source.sizes[panel]
+        yield from ("--size", f"{width}x{height}")
 
 
 def _engine(source: Source, row: Export) -> Iterator[str]:

@@ -35,9 +35,9 @@ class Source:
     """A document and its trace; what computes its decoding and other experiments, and the state A of a
     comparison.
 
-    `pinned` names that state A. `panels` are the panels in sight, `lesson` is the open one; `drawn` are the
-    gradients that pictures show in place of the trace. `file` is the document's file, or the one that is
-    proposed for it; `is_saved`: it has the document as it is.
+    `pinned` names that state A. `panels` are the panels in sight, with their `sizes` in pixels, `lesson` is
+    the open one; `drawn` are the gradients that pictures show in place of the trace. `file` is the document's
+    file, or the one that is proposed for it; `is_saved`: it has the document as it is.
     """
 
     document: Document
@@ -52,6 +52,7 @@ class Source:
     file: Path = Path("attention.json")
     is_saved: bool = False
     pinned: Pinned | None = None
+    sizes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     kept: dict[object, object] = field(default_factory=dict)
     """Computed frames, by the choices that they depend on."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from attnviz.checkpoints.stories import record_of
@@ -62,7 +62,7 @@ class Export:
     `make` runs in the worker, or with `in_window` where it may paint; it raises `ValueError` for an option
     that is no value. `why_not` says why a state has none. `idle` names the options that do nothing beside the
     chosen values of others and the format. `words` are those of the command that makes the same file, and
-    `format_flag` is its option for the format, where the suffix does not tell it; none: the window alone.
+    `format_flag` is its option for the format, where the suffix does not tell it.
     `look` makes the preview of a file that takes long, with the picture of a number first.
     """
 
@@ -75,7 +75,7 @@ class Export:
     in_window: bool = False
     idle: Callable[[Callable[[str], str]], set[str]] = _none_idle
     look: Callable[[Source, Choice, Check, int], Made] | None = None
-    words: tuple[str, ...] = ()
+    words: tuple[str, ...] = field(kw_only=True)
     format_flag: str = ""
 
     def format(self, id_: str) -> FileKind:
@@ -142,6 +142,7 @@ EXPORTS: tuple[Export, ...] = (
         ("site", "head", "circuit", "grey", *_AROUND),
         circuits,
         why_no_circuits,
+        words=("circuits",),
     ),
     Export(
         "sequence",
@@ -178,6 +179,15 @@ EXPORTS: tuple[Export, ...] = (
         why_no_lesson,
         words=("lesson", "export"),
     ),
-    Export("panel", N_("Panel as shown"), PICTURES, ("panel",), _panel, _why_no_panel, in_window=True),
+    Export(
+        "panel",
+        N_("Panel as shown"),
+        PICTURES,
+        ("panel",),
+        _panel,
+        _why_no_panel,
+        in_window=True,
+        words=("panel",),
+    ),
 )
 EXPORT_BY_ID = {row.id: row for row in EXPORTS}

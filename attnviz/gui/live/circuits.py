@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Slot
 from attnviz.compute.scheduler import CancelToken, Scheduler
 from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.live.trace import Live
-from attnviz.i18n import N_
+from attnviz.model.circuits import MOST_PAIRS
 from attnviz.model.spec.experiment import Experiment
 
 if TYPE_CHECKING:
@@ -18,14 +18,6 @@ if TYPE_CHECKING:
     from attnviz.gui.panels.circuits.panel import CircuitsPanel
 
 KEY = "circuits"
-MOST_PAIRS = 30
-FORMULAS = {
-    "qk": N_("Score of a query token → key token at one position: q · k ÷ √d, without positions and mask."),
-    "ov": N_(
-        "Source → output token: the contribution of the head to its logit if it attends to the source alone."
-    ),
-}
-"""The sentence about the numbers, by the kind of circuit."""
 _READ = (
     "layers",
     "encoder",

@@ -74,15 +74,17 @@ SHORT = replace(DOCUMENT, experiment=replace(DOCUMENT.experiment, writing=Writin
 PINNED = replace(
     load_preset("grouped-query"), title="first", view=replace(load_preset("grouped-query").view, head=2)
 )
+NEEDED = {"dials": "yarn", "circuits": "stories-induction"}
+"""Presets of what the document lacks."""
 QUICK = {"sequence": "gif", "lesson": "html"}
 """A PDF of Qt has the time of its making."""
 COMMANDS = [
     (row, kind.id)
     for row in EXPORTS
-    if row.words
+    if row.id != "panel"
     for kind in (
         row.formats
-        if row.id in ("stage", "comparison", "table", "script")
+        if row.id in ("stage", "comparison", "table", "script", "circuits")
         else (row.format(QUICK.get(row.id, "png")),)
     )
 ]
@@ -92,8 +94,8 @@ COMMANDS = [
 def test_the_copied_command_makes_the_same_file(
     row: Export, format_id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    document = load_preset("yarn") if row.id == "dials" else DOCUMENT
-    file = attnviz.save(document, tmp_path / "mine.json")
+    document = load_preset(NEEDED[row.id]) if row.id in NEEDED else DOCUMENT
+    file = attnviz.save(DOCUMENT, tmp_path / "mine.json")
     lesson = shipped_lesson(next(iter(LESSONS)))
     first = attnviz.save(PINNED, tmp_path / "first.json")
     other = Subject(attnviz.run(PINNED), PINNED.view, None, PINNED.view.head, PINNED.site, PINNED.title)
@@ -202,10 +204,34 @@ def test_the_language_of_the_titles_is_in_the_command() -> None:
     assert words == "attnviz --language zh_CN script yarn --with torch -o script.py"
 
 
-@pytest.mark.parametrize("row", [row for row in EXPORTS if not row.words], ids=lambda row: row.id)
-def test_what_only_the_window_makes_has_no_command(row: Export) -> None:
-    with pytest.raises(ValueError, match="no command"):
-        command_of(source_of(load_preset("yarn")), row, Choice("svg", ()))
+def test_the_command_of_a_panel_paints_it_as_the_window_does(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.store.open(load_preset("yarn"))
+    desk.bring("positions")
+    desk.settle()
+    row, choice = EXPORT_BY_ID["panel"], Choice("png", (("panel", "positions"),))
+    source = desk.window.handlers._exporter.source(desk.window.panels)
+    made = row.make(source, choice, never_cancelled)
+    command = command_of(source, row, choice)
+    assert command.text.startswith("attnviz panel yarn --panel positions --size ")
+    monkeypatch.chdir(tmp_path)
+    assert main(shlex.split(command.text)[1:]) == 0
+    assert QImage.fromData((tmp_path / "positions.png").read_bytes()) == QImage.fromData(made.data)
+    assert attnviz.load(tmp_path / "positions.png") == load_preset("yarn")
+
+
+def test_the_command_of_a_panel_reads_the_document_as_it_is_seen(tmp_path: Path) -> None:
+    preset, row = load_preset("yarn"), EXPORT_BY_ID["panel"]
+    choice = Choice("svg", (("panel", "compare"),))
+    source = source_of(preset, theme="dark", sizes={"compare": (640, 400)})
+    assert command_of(source, row, choice).text == (
+        "attnviz panel yarn --panel compare --theme dark --size 640x400 -o compare.svg"
+    )
+    seen = source_of(replace(preset, view=replace(preset.view, head=1)), file=tmp_path / "yarn.json")
+    assert command_of(seen, row, choice).unsaved == ("yarn.json",)
+    beside = with_fields(source, pinned=Pinned(load_preset("rope-pair"), "numpy", "auto"))
+    assert "--against rope-pair" in command_of(beside, row, choice).text
 
 
 def test_the_menu_copies_the_command_of_the_picture_in_sight(desk: Desk) -> None:
