@@ -125,10 +125,11 @@ def from_latent(experiment: Site, cell: Cell, read: Any) -> float:
 
 def hidden(ffn: FeedForward, cell: Cell, read: Any) -> float:
     """act(up), or act(gate) · up (Shazeer 2020, equations 5 and 6)."""
-    up = read("ffn_up", 0, cell.row, cell.column)
+    end = "_routed" if ffn.experts is not None and ffn.experts.weighted == "input" else ""
+    up = read(f"ffn_up{end}", 0, cell.row, cell.column)
     if not ffn.gated:
         return activated(ffn.activation, up)
-    gate = read("ffn_gate", 0, cell.row, cell.column)
+    gate = read(f"ffn_gate{end}", 0, cell.row, cell.column)
     if ffn.activation == "clamped_swish":
         gate, up = min(gate, 7.0), max(-7.0, min(up, 7.0))
         return (up + 1) * gate / (1 + math.exp(-1.702 * gate))
@@ -161,13 +162,14 @@ def routed_to(experts: Experts, cell: Cell, read: Any) -> float:
 
 
 def times_weight(ffn: FeedForward, cell: Cell, read: Any) -> float:
-    """A hidden feature times the weight of its expert; 1 of a shared expert without a gate."""
+    """A hidden feature, gate or up times the weight of its expert; 1 of a shared one without a gate."""
     experts = ffn.experts
     assert experts is not None
     width = experts.n * ffn.d_hidden + experts.d_shared
     if cell.column >= width:
         return float(read("routing", 0, cell.row, cell.column - width))
-    value = float(read("ffn_hidden", 0, cell.row, cell.column))
+    read_from = "ffn_hidden" if cell.stage == "ffn_routed" else cell.stage.removesuffix("_routed")
+    value = float(read(read_from, 0, cell.row, cell.column))
     expert = cell.column // ffn.d_hidden
     if expert < experts.n:
         return value * float(read("routing", 0, cell.row, expert))

@@ -296,6 +296,25 @@ SPREAD: dict[str, Experiment] = {
             )
         )
     ),
+    "experts with weighted inputs": small(
+        block=Block(
+            feed_forward=FeedForward(
+                3,
+                "silu",
+                gated=True,
+                up_bias=DrawnRow(2),
+                experts=Experts(3, 2, "sigmoid", normalised=False, d_shared=2, weighted="input"),
+            )
+        )
+    ),
+    "experts with weighted inputs and a gate of the shared one": small(
+        block=Block(
+            "parallel",
+            feed_forward=FeedForward(
+                2, "relu", experts=Experts(2, 1, d_shared=1, shared_gate=True, weighted="input")
+            ),
+        )
+    ),
     "experts in groups": small(
         block=Block(
             norm_1=None,

@@ -24,7 +24,7 @@ from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.attention import Attention, Layer
 from attnviz.model.spec.block import Block, FeedForward, Norm, NormPlacement, Transform, Vocabulary
 from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.experts import Experts, SharesKind
+from attnviz.model.spec.experts import Experts, SharesKind, Weighted
 from attnviz.model.spec.gate import Gate
 from attnviz.model.spec.latent import Latent
 from attnviz.model.spec.parts import (
@@ -95,6 +95,7 @@ def experts(draw: st.DrawFn) -> Experts:
     groups, each = draw(st.integers(1, 3)), draw(st.integers(1, 3))
     active_groups = draw(st.integers(1, groups))
     d_shared = draw(st.integers(0, 3))
+    weighted = draw(st.sampled_from(get_args(Weighted)))
     return Experts(
         groups * each,
         draw(st.integers(1, active_groups * each)),
@@ -106,7 +107,8 @@ def experts(draw: st.DrawFn) -> Experts:
         draw(ROWS),
         d_shared,
         d_shared > 0 and draw(st.booleans()),
-        draw(st.booleans()),
+        weighted == "output" and draw(st.booleans()),
+        weighted,
     )
 
 

@@ -107,7 +107,7 @@ def plan(family: Family, config: Config, sizes: Sizes, checkpoint: Checkpoint) -
     for row in _for_each_expert(family.tensors, sizes):
         if not row.is_there(config) or (row.is_head and not has_head(checkpoint)):
             continue
-        for name, layer in _names(row, family.prefix, prefix, sizes):
+        for name, layer in _names(row, config, family.prefix, prefix, sizes):
             planned[name] = Planned(_checked(checkpoint, name, row.shape_in(sizes)), row, layer)
     for name in stored:
         if name not in planned and not _is_of_classes(checkpoint, name):
@@ -198,16 +198,18 @@ def _prefix(family: Family, checkpoint: Checkpoint) -> str:
     return next(there, "")
 
 
-def _names(row: Tensor, prefix: str, there: str, sizes: Sizes) -> Iterator[tuple[str, int | None]]:
+def _names(
+    row: Tensor, config: Config, prefix: str, there: str, sizes: Sizes
+) -> Iterator[tuple[str, int | None]]:
     """The names that a row stands for, with the prefix of this file, and their layers."""
     name = there + row.name.removeprefix(prefix) if row.name.startswith(prefix) else row.name
     if "{layer}" not in name:
         yield name, None
         return
     stack = "encoder_layers" if row.places[0].startswith("encoder.") else "layers"
-    begin = sizes[row.without] if isinstance(row.without, str) else row.without
-    for layer in range(begin, sizes[row.first or stack]):
-        yield name.replace("{layer}", str(layer)), layer
+    for layer in range(sizes[stack]):
+        if row.in_layer(config, layer):
+            yield name.replace("{layer}", str(layer)), layer
 
 
 def _checked(checkpoint: Checkpoint, name: str, shape: tuple[int, ...]) -> StoredTensor:

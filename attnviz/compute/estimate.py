@@ -167,7 +167,7 @@ def _further(site: Site, n: int, m: int, itemsize: int) -> Iterator[EstimateLine
         yield EstimateLine(_("norms, dropout, residuals"), formula.format(count=rows, **numbers), value)
     ffn = None if block is None else block.feed_forward
     if ffn is not None:
-        count = 2 + ffn.gated + (ffn.experts is not None)
+        count = 2 + ffn.gated + ffn.n_weighted
         formula = _("{count} × {queries} queries × {d_hidden} hidden features × {itemsize} bytes")
         value = count * n * ffn.width * itemsize
         text = formula.format(count=count, d_hidden=ffn.width, **numbers)

@@ -99,14 +99,21 @@ class Choice:
     n_active_groups: int = 1
 
 
-def chosen(
-    kind: Shares, choice: Choice, shares: NDArray[Any], correction: NDArray[Any] | None = None
-) -> NDArray[np.bool_]:
-    """True for the experts that each token uses, (token, expert): the largest; of equal ones the first.
+def measured_by(
+    choice: Choice, logits: NDArray[Any], shares: NDArray[Any], correction: NDArray[Any] | None
+) -> NDArray[Any]:
+    """The numbers (token, expert) whose largest are chosen: the shares, plus `correction` (expert,) if any.
 
-    `correction` (expert,) is added to the shares for the choice alone.
+    Shares grow with their logits; so logits choose where nothing else counts, as sigmoids of large ones are
+    equal after rounding.
     """
-    measured = shares if correction is None else shares + correction
+    if correction is not None:
+        return shares + correction
+    return logits if choice.n_active_groups == choice.n_groups else shares
+
+
+def chosen(kind: Shares, choice: Choice, measured: NDArray[Any]) -> NDArray[np.bool_]:
+    """True for the experts that each token uses, (token, expert): the largest; of equal ones the first."""
     n_tokens, n_experts = measured.shape
     if choice.n_active_groups < choice.n_groups:
         groups = measured.reshape(n_tokens, choice.n_groups, -1)

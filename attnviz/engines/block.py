@@ -5,7 +5,7 @@ from __future__ import annotations
 from attnviz.core.block import ACTIVATION_BY_ID, gated
 from attnviz.core.dims import Array
 from attnviz.engines.engine import Engine
-from attnviz.engines.experts import add_routing, weighted
+from attnviz.engines.experts import add_routing, times_weights, weighted
 from attnviz.engines.features import Features
 from attnviz.engines.operands import Block, FeedForward, Norm, Transform
 from attnviz.engines.product import linear
@@ -88,21 +88,31 @@ def _close_feed_forward(engine: Engine, features: Features, block: Block, entere
 def _feed_forward(engine: Engine, block: Block, ffn: FeedForward, features: Features) -> None:
     """Add ffn_gate if it is gated, ffn_up, ffn_hidden, ffn_output, from the newest stage; and its dropout.
 
-    With experts also the router, the weights of each expert, and the hidden features times these.
+    With experts also the router, the weights of each expert, and the hidden features times these, or gate and
+    up times these.
     """
-    x = features.tf[features.order[-1]]
+    x, experts = features.tf[features.order[-1]], ffn.experts
     if ffn.router is not None:
         add_routing(engine, ffn, features, features.add("router", linear(engine, x, ffn.router)))
     if ffn.gate is not None:
         features.add("ffn_gate", linear(engine, x, ffn.gate))
-    up = features.add("ffn_up", linear(engine, x, ffn.up))
-    if ffn.gate is not None:
-        hidden = gated(engine.xp, features.tf["ffn_gate"], up, ffn.activation, engine.special)
+    features.add("ffn_up", linear(engine, x, ffn.up))
+    inputs = ["ffn_up"] if ffn.gate is None else ["ffn_gate", "ffn_up"]
+    if experts is not None and experts.weighted == "input":
+        for name in inputs:
+            features.add(
+                f"{name}_routed",
+                times_weights(engine.xp, experts, features.tf[name], features.tf["routing"]),
+            )
+        inputs = [f"{name}_routed" for name in inputs]
+    *gate, up = (features.tf[name] for name in inputs)
+    if gate:
+        hidden = gated(engine.xp, gate[0], up, ffn.activation, engine.special)
     else:
         hidden = ACTIVATION_BY_ID[ffn.activation].apply(engine.xp, up, engine.special)
     hidden = features.add("ffn_hidden", hidden)
-    if ffn.experts is not None:
-        hidden = features.add("ffn_routed", weighted(engine.xp, ffn.experts, hidden, features.tf["routing"]))
+    if experts is not None and experts.weighted == "output":
+        hidden = features.add("ffn_routed", weighted(engine.xp, experts, hidden, features.tf["routing"]))
     features.add("ffn_output", linear(engine, hidden, ffn.down))
     _drop(engine, features, block, "ffn_dropped")
 

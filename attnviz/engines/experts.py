@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from attnviz.core.dims import Array
-from attnviz.core.routing import SHARES_BY_ID, chosen, weights
+from attnviz.core.routing import SHARES_BY_ID, chosen, measured_by, weights
 from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
 from attnviz.engines.operands import FeedForward
@@ -34,7 +34,10 @@ def shares_of(engine: Engine, ffn: FeedForward, logits: Array) -> tuple[Array, A
     assert experts is not None
     kind = SHARES_BY_ID[experts.shares]
     shares = kind.function(engine.xp, logits[:, : experts.n], engine.special)
-    found = chosen(kind, experts.choice, engine.to_numpy(shares), ffn.correction)
+    measured = measured_by(
+        experts.choice, engine.to_numpy(logits[:, : experts.n]), engine.to_numpy(shares), ffn.correction
+    )
+    found = chosen(kind, experts.choice, measured)
     return shares, engine.asarray(found.astype(np.float64))
 
 
@@ -48,7 +51,7 @@ def weighted(xp: Any, experts: Experts, hidden: Array, routing: Array) -> Array:
 
 
 def times_weights(xp: Any, experts: Experts, hidden: Array, routing: Array) -> Array:
-    """The hidden features (token, width), each times the weight of its expert."""
+    """Numbers of the hidden features, (token, width), each times the weight of its expert."""
     own, behind = in_experts(xp, experts, hidden)
     made = xp.reshape(own * routing[:, : experts.n, None], (hidden.shape[0], -1))
     if not experts.d_shared:

@@ -98,7 +98,7 @@ def around(site: Site) -> int:
 
 def feed_forward(ffn: FeedForward, d_model: int) -> int:
     """FLOPs of one token in a feed-forward layer."""
-    flops = ffn.width * (2 if ffn.gated else 1) + ffn.width * (ffn.experts is not None)
+    flops = ffn.width * (2 if ffn.gated else 1) + ffn.width * ffn.n_weighted
     for role in ffn.roles:
         rows, columns = ffn.shape(role, d_model)
         if not (rows == columns and isinstance(getattr(ffn, role), Identity)):

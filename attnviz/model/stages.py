@@ -485,14 +485,34 @@ STAGES: tuple[Stage, ...] = (
     ),
     Stage("ffn_up", _QF, N_("up"), "u = x W_up", "×W_up", (_FFN_INPUT,), "projection", symbols=("x",)),
     Stage(
+        "ffn_gate_routed",
+        _QF,
+        N_("gate routed"),
+        "g′ = g · G",
+        "· G",
+        (("ffn_gate",), ("routing",)),
+        "routed",
+        symbols=("g", "G"),
+    ),
+    Stage(
+        "ffn_up_routed",
+        _QF,
+        N_("up routed"),
+        "u′ = u · G",
+        "· G",
+        (("ffn_up",), ("routing",)),
+        "routed",
+        symbols=("u", "G"),
+    ),
+    Stage(
         "ffn_hidden",
         _QF,
         N_("hidden"),
         "h = act(u)",
         N_("act"),
-        (("ffn_gate",), ("ffn_up",)),
+        (("ffn_gate_routed", "ffn_gate"), ("ffn_up_routed", "ffn_up")),
         "same_cell",
-        symbols=("gate", "up"),
+        symbols=("gate gate′", "up up′"),
     ),
     Stage(
         "ffn_routed",
@@ -594,7 +614,7 @@ STAGES: tuple[Stage, ...] = (
 LATENT_STAGES = ("q_latent", "q_latent_normed", "latent_projected", "latent", "rope_key")
 """Stages of multi-head latent attention: the inputs of queries, keys and values."""
 
-HIDDEN_STAGES = ("ffn_gate", "ffn_up", "ffn_hidden", "ffn_routed")
+HIDDEN_STAGES = ("ffn_gate", "ffn_up", "ffn_gate_routed", "ffn_up_routed", "ffn_hidden", "ffn_routed")
 """Stages whose features are the feed-forward layer's own, all of its `width`."""
 
 EMBEDDED_STAGES = ("tokens_embedded", "x", "x_normed")

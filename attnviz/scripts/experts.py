@@ -20,7 +20,9 @@ def routing(asked: Asked) -> Code:
     experts, axis = experts_of(asked.site), asked.library.axis
     logits = f"router[:, :{experts.n}]" if experts.shared_gate else "router"
     made = softmax(asked, logits) if experts.shares == "softmax" else f"{sigmoid(asked)}({logits})"
+    is_plain = experts.correction is None and experts.n_active_groups == experts.n_groups
     measured = with_row(asked, "shares", "+", "correction", experts.correction, experts.n)
+    measured = logits if is_plain else measured
     lines = [f"shares = {made}"]
     if experts.n_active_groups < experts.n_groups:
         lines += _best_groups(asked, measured)
@@ -38,21 +40,22 @@ def routing(asked: Asked) -> Code:
 
 
 def routed(asked: Asked) -> Code:
-    """The hidden features, each times the weight of its expert."""
+    """The hidden features, the gate or up, each times the weight of its expert."""
     ffn, experts, axis = ffn_of(asked.site), experts_of(asked.site), asked.library.axis
     width = experts.n * ffn.d_hidden
     whole = not experts.d_shared
-    hidden = "ffn_hidden" if whole else f"ffn_hidden[:, :{width}]"
+    read = asked.reads[0]
+    hidden = read if whole else f"{read}[:, :{width}]"
     weights = f"routing[:, :{experts.n}]" if experts.shared_gate else "routing"
     product = f"{hidden} * {_repeated(asked, weights, ffn.d_hidden)}"
     parts = [product] if whole else ["routed"]
     lines = [] if whole else [f"routed = {product}"]
-    behind = f"ffn_hidden[:, {width}:]"
+    behind = f"{read}[:, {width}:]"
     behind = f"{behind} * routing[:, {experts.n}:]" if experts.shared_gate else behind
     parts += [] if whole else [behind]
     parts += [f"routing[:, :{experts.n}]"] if experts.biased else []
     made = parts[0] if len(parts) == 1 else f"{asked.library.join}(({', '.join(parts)}), {axis}=-1)"
-    return asked.done(*lines, f"ffn_routed = {made}")
+    return asked.done(*lines, f"{asked.stage} = {made}")
 
 
 def _repeated(asked: Asked, array: str, times: int) -> str:

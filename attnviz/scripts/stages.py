@@ -226,8 +226,8 @@ def _ffn_linear(role: Any) -> Row:
 def _ffn_hidden(asked: Asked) -> Code:
     ffn = _ffn(asked)
     if ffn.gated:
-        return asked.done(f"ffn_hidden = {GATED_CODE[ffn.activation](asked, 'ffn_gate', 'ffn_up')}")
-    return asked.done(f"ffn_hidden = {activated(asked, ffn.activation, 'ffn_up')}")
+        return asked.done(f"ffn_hidden = {GATED_CODE[ffn.activation](asked, *asked.reads)}")
+    return asked.done(f"ffn_hidden = {activated(asked, ffn.activation, asked.reads[0])}")
 
 
 # --- read-out --------------------------------------------------------------------------------------
@@ -319,6 +319,8 @@ STAGE_CODE: dict[str, Row] = {
     "routing": experts.routing,
     "ffn_gate": _ffn_linear("gate"),
     "ffn_up": _ffn_linear("up"),
+    "ffn_gate_routed": experts.routed,
+    "ffn_up_routed": experts.routed,
     "ffn_hidden": _ffn_hidden,
     "ffn_routed": experts.routed,
     "ffn_output": _ffn_linear("down"),

@@ -57,6 +57,18 @@ NEXT = {
     "layer_types": ["full_attention"] * 3,
 }
 
+LLAMA_4 = {
+    **WIDE,
+    "num_local_experts": 4,
+    "interleave_moe_layer_step": 2,
+    "intermediate_size_mlp": 28,
+    "intermediate_size": 10,
+    "no_rope_layer_interval": 3,
+    "attention_chunk_size": 4,
+    "floor_scale": 3,
+    "attn_scale": 0.5,
+}
+
 ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "phi": ("Phi", {**LLAMA, **HALF}),
     "phi3": ("Phi3", LLAMA),
@@ -129,6 +141,26 @@ ROWS: dict[str, tuple[str, dict[str, Any]]] = {
         "Qwen3Next",
         {**NEXT, **rope(partial_rotary_factor=0.5), "attention_bias": True, "norm_topk_prob": False},
     ),
+    "llama4": ("Llama4", LLAMA_4),
+    "llama4, two of its experts": (
+        "Llama4",
+        {
+            **LLAMA_4,
+            "num_experts_per_tok": 2,
+            "moe_layers": [0, 2],
+            "no_rope_layers": [0, 1, 0],
+            "use_qk_norm": False,
+            "attn_temperature_tuning": False,
+            "attention_bias": True,
+            **rope(
+                "llama3",
+                factor=8.0,
+                low_freq_factor=1.0,
+                high_freq_factor=4.0,
+                original_max_position_embeddings=32,
+            ),
+        },
+    ),
     "olmoe": ("Olmoe", {**LLAMA, **FOUR, "num_experts_per_tok": 3}),
 }
 """The name in `transformers` before `ForCausalLM`, and the values of its configuration."""
@@ -150,13 +182,14 @@ NEEDED = (
     "qwen3-next",
     "nemotron",
     "arcee",
+    "llama4",
 )
 """Cases with three layers whose every tensor is left out in turn."""
 
 
 def model_and_config(name: str) -> tuple[type[Any], type[Any]]:
     """The model with a head and its configuration."""
-    config = f"{name}TextConfig" if name == "Gemma3" else f"{name}Config"
+    config = f"{name}TextConfig" if name in ("Gemma3", "Llama4") else f"{name}Config"
     return getattr(transformers, f"{name}ForCausalLM"), getattr(transformers, config)
 
 

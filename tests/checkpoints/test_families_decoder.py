@@ -357,6 +357,8 @@ OWN = {
     "ffn_hidden_size",
     "layer_types",
     "head_dim",
+    "moe_layers",
+    "no_rope_layers",
     "num_key_value_heads",
     "num_kv_heads",
     "rope_parameters",

@@ -57,6 +57,11 @@ PUBLISHED: dict[str, tuple[str, str, dict[str, Any]]] = {
         {"hidden_size": 3072, "intermediate_size": 9216, "num_attention_heads": 24, "num_key_value_heads": 8},
     ),
     "arcee-ai/AFM-4.5B": ("ArceeForCausalLM", "ArceeConfig", {}),
+    "meta-llama/Llama-4-Maverick-17B-128E, text": (
+        "Llama4ForCausalLM",
+        "Llama4TextConfig",
+        {"num_local_experts": 128, "interleave_moe_layer_step": 2, "use_qk_norm": False},
+    ),
     "CohereForAI/c4ai-command-r-v01": ("CohereForCausalLM", "CohereConfig", {}),
     "CohereForAI/c4ai-command-r7b-12-2024": (
         "Cohere2ForCausalLM",

@@ -125,7 +125,7 @@ def recomputed(experiment: Site, cell: Cell, read: Reader) -> float:
     norm = norms(experiment).get(stage)
     if norm is not None:
         return normed_row(norm, cell, read)
-    if stage in ("routing", "ffn_routed"):
+    if stage == "routing" or (stage.startswith("ffn") and stage.endswith("_routed")):
         assert experiment.block is not None and experiment.block.feed_forward is not None
         ffn = experiment.block.feed_forward
         assert ffn.experts is not None

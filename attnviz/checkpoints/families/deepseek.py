@@ -120,6 +120,14 @@ def _has_mlp_bias(config: Config) -> bool:
     return bool(config.get("mlp_bias"))
 
 
+def _is_dense(config: Config, index: int) -> bool:
+    return bool(index < config["first_k_dense_replace"])
+
+
+def _has_experts(config: Config, index: int) -> bool:
+    return not _is_dense(config, index)
+
+
 def _is_corrected(config: Config) -> bool:
     return config["topk_method"] == "noaux_tc"
 
@@ -166,7 +174,7 @@ TENSORS = (
             f"block.feed_forward.{role}",
             shape,
             transposed,
-            first="dense_layers",
+            in_layer=_is_dense,
         )
         for role, shape in (("gate", ("hidden", "d")), ("up", ("hidden", "d")), ("down", ("d", "hidden")))
     ),
@@ -176,12 +184,12 @@ TENSORS = (
             f"block.feed_forward.{role}_bias",
             (size,),
             is_there=_has_mlp_bias,
-            first="dense_layers",
+            in_layer=_is_dense,
         )
         for role, size in (("gate", "hidden"), ("up", "hidden"), ("down", "d"))
     ),
     *(
-        replace(row, without="dense_layers")
+        replace(row, in_layer=_has_experts)
         for row in (
             *expert_maps(_MLP + "experts", ("gate_proj", "up_proj", "down_proj")),
             *shared_maps(_MLP + "shared_experts"),
@@ -203,10 +211,8 @@ def sizes(config: Config) -> Sizes:
         config[name] for name in ("num_attention_heads", "qk_nope_head_dim", "qk_rope_head_dim")
     )
     _check_widths(config)
-    n_layers = config["num_hidden_layers"]
     return {
-        "layers": n_layers,
-        "dense_layers": min(config["first_k_dense_replace"], n_layers),
+        "layers": config["num_hidden_layers"],
         "experts": config["n_routed_experts"],
         "expert_hidden": config["moe_intermediate_size"],
         "shared_hidden": config["moe_intermediate_size"] * config["n_shared_experts"],
@@ -257,7 +263,7 @@ def experts(config: Config) -> Experts:
 def _feed_forward(config: Config, index: int) -> FeedForward:
     """The one feed-forward layer of the first layers, the experts of the others."""
     activation = ACTIVATIONS[config["hidden_act"]]
-    if index < config["first_k_dense_replace"]:
+    if _is_dense(config, index):
         return FeedForward(config["intermediate_size"], activation, gated=True)
     if _has_mlp_bias(config):
         raise FieldError("mlp_bias", True, must_be("false with experts"))

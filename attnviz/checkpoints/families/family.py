@@ -164,8 +164,7 @@ class Tensor:
     `shape` consists of numbers and names of sizes. `is_there(config)` is true if a model of that
     configuration has the tensor: otherwise a tensor of this name is as unexpected as one of an unknown name.
     `{expert}` in name and place stands for the number of an expert, of which the sizes have `experts`.
-    `first` names the size that counts the layers, from the first on, that have it; null: all. The first
-    `without` layers, a number or the name of a size, have none.
+    `in_layer(config, number)` is true of the layers that have it.
     """
 
     name: str
@@ -173,8 +172,7 @@ class Tensor:
     shape: tuple[str | int, ...]
     split: Callable[[Array, Sizes], tuple[Array, ...]] = as_stored
     is_there: Callable[[Config], bool] = always
-    first: str | None = None
-    without: int | str = 0
+    in_layer: Callable[[Config, int], bool] = lambda config, number: True
 
     @property
     def places(self) -> tuple[str, ...]:

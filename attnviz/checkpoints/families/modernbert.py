@@ -80,7 +80,7 @@ _FIRST = gains((_LAYER + "attn_norm", "block.norm_1"))[0]
 TENSORS = (
     Tensor(_EMBEDDING, "vocabulary.embedding", ("vocabulary", "d")),
     *gains(("model.embeddings.norm", "embedding_norm"), (_LAYER + "mlp_norm", "block.norm_2")),
-    replace(_FIRST, without=1),
+    replace(_FIRST, in_layer=lambda config, number: number > 0),
     *fused(_LAYER + "attn.Wqkv", QKV, ("q", "kv", "kv"), "q+2kv", has_attention_bias),
     *product(_LAYER + "attn.Wo", "projections.output", ("d", "q"), has_attention_bias),
     *fused(_LAYER + "mlp.Wi", (FFN + "gate", FFN + "up"), ("hidden", "hidden"), "2hidden", has("mlp_bias")),

@@ -24,9 +24,9 @@ _STATE = N_("a recurrent state in place of attention")
 
 REFUSED: tuple[Refused, ...] = (
     Refused(("phimoe", "granitemoe"), _EXPERTS, "mixtral"),
-    Refused(("llama4_text", "llama4"), _EXPERTS, "mixtral"),
     Refused(("mamba", "mamba2", "rwkv", "jamba"), _STATE, "llama"),
     Refused(("gemma3",), _PIXELS, "gemma3_text"),
+    Refused(("llama4",), _PIXELS, "llama4_text"),
     Refused(("wav2vec2",), _SOUND, "whisper"),
     Refused(("diffllama",), N_("a difference of two attentions"), "llama"),
 )

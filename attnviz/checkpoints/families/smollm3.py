@@ -37,6 +37,12 @@ def _are_flags(value: Any) -> bool:
     return isinstance(value, list) and all(one in (0, 1) for one in value)
 
 
+NO_ROPE_KEYS = (
+    Key("no_rope_layers", None, _are_flags, must_be("a list of zeros and ones")),
+    whole("no_rope_layer_interval", 4),
+)
+"""The layers without positions: a list for all layers, or their interval."""
+
 KEYS = (
     *size_keys(n_kv_heads=4),
     *ROPE_KEYS,
@@ -46,23 +52,26 @@ KEYS = (
     one_of("use_sliding_window", (False,), False),
     whole("sliding_window", None),
     texts("layer_types", (FULL,)),
-    Key("no_rope_layers", None, _are_flags, must_be("a list of zeros and ones")),
-    whole("no_rope_layer_interval", 4),
+    *NO_ROPE_KEYS,
     flag("attention_bias", False),
     flag("mlp_bias", False),
     flag("tie_word_embeddings", True),
 )
 
 
-def position(config: Config, index: int) -> Position:
-    """RoPE where `no_rope_layers` has a one; without the list, in all but every fourth layer."""
+def rotates(config: Config, index: int) -> bool:
+    """True where `no_rope_layers` has a one; without the list, in all layers but each at the interval."""
     given = config["no_rope_layers"]
     n_layers = config["num_hidden_layers"]
     if given is not None and len(given) != n_layers:
         one_each = Message("must have length {n}, one entry for each layer", n=n_layers)
         raise FieldError("no_rope_layers", of_length(len(given)), one_each)
-    rotates = (index + 1) % config["no_rope_layer_interval"] if given is None else given[index]
-    return rotation(base=2_000_000.0)(config, index) if rotates else NoPosition()
+    return bool((index + 1) % config["no_rope_layer_interval"] if given is None else given[index])
+
+
+def position(config: Config, index: int) -> Position:
+    """RoPE, or no position."""
+    return rotation(base=2_000_000.0)(config, index) if rotates(config, index) else NoPosition()
 
 
 SMOLLM3 = Family(

@@ -27,6 +27,7 @@ from attnviz.checkpoints.families.gpt_oss import GPT_OSS
 from attnviz.checkpoints.families.gptj import GPTJ
 from attnviz.checkpoints.families.granite import GRANITE
 from attnviz.checkpoints.families.llama import LLAMA, MISTRAL
+from attnviz.checkpoints.families.llama4 import LLAMA4
 from attnviz.checkpoints.families.modernbert import MODERNBERT
 from attnviz.checkpoints.families.mpt import MPT
 from attnviz.checkpoints.families.nemotron import ARCEE, NEMOTRON
@@ -47,6 +48,7 @@ from attnviz.checkpoints.families.xlnet import XLNET
 FAMILIES: tuple[Family, ...] = (
     GPT2,
     LLAMA,
+    LLAMA4,
     MISTRAL,
     QWEN2,
     QWEN3,

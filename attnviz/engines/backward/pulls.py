@@ -221,7 +221,7 @@ def _feed_forward(site: SiteGradients) -> FeedForward:
 def _hidden(site: SiteGradients, stage: str, g: Array) -> None:
     """An activation of up, or a gated unit of gate and up."""
     ffn, xp, special = _feed_forward(site), site.engine.xp, site.engine.special
-    *gate, up = sorted(site.inputs(stage))  # ffn_gate, ffn_up
+    *gate, up = sorted(site.inputs(stage))  # ffn_gate, ffn_up, or both routed
     if not gate:
         derivative = ACTIVATION_BY_ID[ffn.activation].derivative(xp, site.value(up), special)
         site.add(up, g * derivative)
@@ -248,7 +248,7 @@ def _routing(site: SiteGradients, stage: str, g: Array) -> None:
 
 
 def _routed(site: SiteGradients, stage: str, g: Array) -> None:
-    """A product of each hidden feature and the weight of its expert."""
+    """A product of each hidden feature, gate or up and the weight of its expert."""
     hidden, routing = site.inputs(stage)
     experts, xp = _feed_forward(site).experts, site.engine.xp
     assert experts is not None
@@ -357,6 +357,8 @@ PULLS: dict[str, Pull] = {
     "routing": _routing,
     "ffn_gate": _of_ffn("gate"),
     "ffn_up": _of_ffn("up"),
+    "ffn_gate_routed": _routed,
+    "ffn_up_routed": _routed,
     "ffn_hidden": _hidden,
     "ffn_routed": _routed,
     "ffn_output": _of_ffn("down"),

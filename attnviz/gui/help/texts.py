@@ -158,6 +158,12 @@ STAGE_HELP: dict[str, Help] = {
     "router": Help(N_("One number for each expert: the larger, the more the token needs it."), "experts"),
     "routing": Help(N_("The weight of each expert: 0 for all but the chosen ones."), "experts"),
     "ffn_routed": Help(N_("The hidden features of every expert times the expert's weight."), "experts"),
+    "ffn_gate_routed": Help(
+        N_("The gate of every expert times the expert's weight: its input is scaled."), "experts"
+    ),
+    "ffn_up_routed": Help(
+        N_("The up projection of every expert times the expert's weight: its input is scaled."), "experts"
+    ),
     "ffn_gate": Help(N_("The gate, which multiplies the hidden features of the feed-forward layer."), "glu"),
     "ffn_hidden": Help(
         N_("The hidden features of the feed-forward layer after its activation."), "attention"

@@ -225,7 +225,10 @@ def set_experts(site: Site, is_on: bool, last: LastSeen) -> Site:
 
 
 def change_experts(site: Site, **fields: Any) -> Site:
-    """Change fields of the experts; fewer experts or groups also lower what is chosen from them."""
+    """Change fields of the experts; fewer experts or groups also lower what is chosen from them.
+
+    Weighted inputs and output biases exclude each other: the newer one stays.
+    """
     experts = ffn_of(site).experts
     if experts is None:
         raise FieldError(
@@ -241,6 +244,10 @@ def change_experts(site: Site, **fields: Any) -> Site:
     fields["shared_gate"] = fields.get("shared_gate", experts.shared_gate) and bool(
         fields.get("d_shared", experts.d_shared)
     )
+    if fields.get("biased"):
+        fields["weighted"] = "output"
+    elif fields.get("weighted") == "input":
+        fields["biased"] = False
     if experts.correction is not None:
         fields["correction"] = experts.correction.fitted((1, n))
     return change_feed_forward(site, experts=replace(experts, **fields))

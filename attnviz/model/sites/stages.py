@@ -73,14 +73,18 @@ def _before_attention(block: Block | None) -> Stages:
 
 def _feed_forward(block: Block) -> Stages:
     assert block.feed_forward is not None
-    is_routed = block.feed_forward.experts is not None
+    experts = block.feed_forward.experts
+    is_routed = experts is not None
+    scales_inputs = experts is not None and experts.weighted == "input"
     return _used(
         router=is_routed,
         routing=is_routed,
         ffn_gate=block.feed_forward.gated,
         ffn_up=True,
+        ffn_gate_routed=scales_inputs and block.feed_forward.gated,
+        ffn_up_routed=scales_inputs,
         ffn_hidden=True,
-        ffn_routed=is_routed,
+        ffn_routed=is_routed and not scales_inputs,
         ffn_output=True,
         ffn_dropped=block.dropout.active,
     )

@@ -81,7 +81,8 @@ class FeedForward(Value, frozen=True):
     y = h W_down + b_down. W_up and W_gate are (d_model, d_hidden), W_down (d_hidden, d_model).
 
     With `experts` the hidden features of all stand side by side, `width` of them, and each expert's are
-    multiplied by the weight that the router x W_router + b_router gives it, 0 for most; see `Experts`.
+    multiplied by the weight that the router x W_router + b_router gives it, 0 for most; see `Experts`. With
+    weighted inputs the weight multiplies x W_gate + b_gate and x W_up + b_up instead.
     """
 
     where: ClassVar[str] = "feed_forward."
@@ -149,6 +150,13 @@ class FeedForward(Value, frozen=True):
         """Hidden features with the ones of the experts' biases, which W_down reads."""
         experts = self.experts
         return self.width + (experts.n if experts is not None and experts.biased else 0)
+
+    @property
+    def n_weighted(self) -> int:
+        """Stages that the weights of experts multiply: gate and up, or the hidden features; 0 without any."""
+        if self.experts is None:
+            return 0
+        return 1 + self.gated if self.experts.weighted == "input" else 1
 
     @property
     def roles(self) -> tuple[FeedForwardRole, ...]:

@@ -13,6 +13,7 @@ from attnviz.model.spec.rows import Row, check_row
 from attnviz.model.spec.value import Value, require
 
 SharesKind = Literal["softmax", "sigmoid"]
+Weighted = Literal["output", "input"]
 MOST_EXPERTS = 512
 
 
@@ -32,12 +33,14 @@ class Experts(Value, frozen=True):
         shares: From the router's logits to shares.
         normalised: Whether the chosen shares are divided by their sum.
         scale: Multiplies the weights of the routed experts.
+        weighted: Whether the weights multiply the experts' outputs, as hidden features, or their inputs
+            (Llama 4), as gate and up: G (x W) = (G x) W.
         n_groups, n_active_groups: Groups of equal size from which the experts are chosen; the best of them.
         correction: Added to the shares for the choice alone, one number for each expert.
         d_shared: Hidden features of the expert that all tokens use; 0 without one.
         shared_gate: Whether that one's weight is the sigmoid of a further logit of the router; else it is 1.
         biased: Whether each routed expert's output has a bias: a hidden feature that is 1, times its weight,
-            meets a row of W_down behind all others.
+            meets a row of W_down behind all others. Only with weighted outputs.
     """
 
     where: ClassVar[str] = "experts."
@@ -105,13 +108,23 @@ class Experts(Value, frozen=True):
             N_("Multiplies the output of the shared expert by the sigmoid of a separate logit"),
         ),
     ] = False
-
     biased: Annotated[
         bool,
         Field(
             N_("Output biases"), N_("Adds a bias to each expert's output, stored as the last row of W_down")
         ),
     ] = False
+    weighted: Annotated[
+        Weighted,
+        Field(
+            N_("Weights multiply"),
+            N_("The weights of experts multiply their outputs or their inputs"),
+            options=(
+                ("output", N_("output"), N_("Each expert's output: Mixtral, Qwen, DeepSeek")),
+                ("input", N_("input"), N_("Each expert's input, before the activation: Llama 4")),
+            ),
+        ),
+    ] = "output"
 
     def check(self) -> None:
         require(self.n <= MOST_EXPERTS, "experts.n", self.n, whole_number(1, MOST_EXPERTS))
@@ -123,6 +136,8 @@ class Experts(Value, frozen=True):
         )
         most = self.n_active_groups * (self.n // self.n_groups)
         require(self.n_active <= most, "experts.n_active", self.n_active, whole_number(1, most))
+        of_outputs = self.weighted == "output" or not self.biased
+        require(of_outputs, "experts.biased", self.biased, must_be("false with weighted inputs"))
         has_shared = self.d_shared > 0 or not self.shared_gate
         require(has_shared, "experts.shared_gate", self.shared_gate, must_be("false without a shared expert"))
 

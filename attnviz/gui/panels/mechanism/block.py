@@ -266,6 +266,7 @@ class BlockSection(Section):
             _expert_row("shares"),
             _expert_row("normalised"),
             _expert_row("scale"),
+            _expert_row("weighted"),
             _expert_row("biased"),
             _whole_expert_row("n_groups"),
             _whole_expert_row("n_active_groups"),

@@ -14,6 +14,8 @@ FOLDS: tuple[tuple[str, ...], ...] = (
         "routing",
         "ffn_gate",
         "ffn_up",
+        "ffn_gate_routed",
+        "ffn_up_routed",
         "ffn_hidden",
         "ffn_routed",
         "ffn_output",

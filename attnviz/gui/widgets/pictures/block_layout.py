@@ -12,11 +12,21 @@ from PySide6.QtCore import QPointF, QRectF
 
 from attnviz.model.stages import inputs
 
-ABOVE = ("q_latent", "q_latent_normed", "q", "q_normed", "q_rotated", "q_tempered", "gate", "ffn_gate")
+ABOVE = (
+    "q_latent",
+    "q_latent_normed",
+    "q",
+    "q_normed",
+    "q_rotated",
+    "q_tempered",
+    "gate",
+    "ffn_gate",
+    "ffn_gate_routed",
+)
 BELOW = ("memory", "rope_key", "v", "v_rotated", "router", "routing")
 FEED_FORWARD = (
     *("norm_2", "router", "routing", "ffn_gate"),
-    *("ffn_up", "ffn_hidden", "ffn_routed", "ffn_output", "ffn_dropped"),
+    *("ffn_up", "ffn_gate_routed", "ffn_up_routed", "ffn_hidden", "ffn_routed", "ffn_output", "ffn_dropped"),
 )
 SUMS = ("residual_1", "residual_2")
 MIDDLE, LAST = 1, 3

@@ -48,7 +48,7 @@ def hidden_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
         numbers = _ACTIVATED[activation](terms[0])
     letters = words(activation_letters(block.feed_forward))
     if activation == "identity" and not block.feed_forward.gated:
-        return (_identical(reading, cell, "ffn_up"),)
+        return (_identical(reading, cell, sources(reading.site, cell)[0].stage),)
     notes = _notes(activation, terms[0])
     return (Line((reading.link(cell),), (letters, numbers), reading.number(cell), float(result), notes),)
 

@@ -96,6 +96,8 @@ LINES: dict[str, Callable[[Reading, Cell], tuple[Line, ...]]] = {
     "routing": routing_lines,
     "ffn_gate": feed_forward_lines,
     "ffn_up": feed_forward_lines,
+    "ffn_gate_routed": routed_lines,
+    "ffn_up_routed": routed_lines,
     "ffn_hidden": hidden_lines,
     "ffn_routed": routed_lines,
     "ffn_output": feed_forward_lines,

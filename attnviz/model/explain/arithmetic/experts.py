@@ -12,8 +12,10 @@ from attnviz.model.explain.arithmetic.reading import Floats, Reading, stage_symb
 from attnviz.model.explain.arithmetic.terms import Line, Pieces, Series, Text, constant, guarded, words
 from attnviz.model.explain.formulas.block import experts_of, routing_letters
 from attnviz.model.provenance import ffn_of
+from attnviz.model.spec.block import FeedForward
 from attnviz.model.spec.experts import Experts
 from attnviz.model.spec.view import Cell
+from attnviz.model.stages import inputs
 
 
 def routing_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
@@ -56,22 +58,33 @@ def routing_jacobian(experts: Experts, logits: Floats, row: Floats) -> Floats:
 
 
 def routed_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
-    """h · G; of a bias the weight of its expert alone."""
+    """h · G, or g · G and u · G of weighted inputs; of a bias the weight of its expert alone."""
     ffn = ffn_of(reading.experiment)
     if cell.column >= ffn.width:
         own = reading.link(Cell("routing", cell.row, ffn.weight_of(cell.column)[0]))
         note = words(_("a hidden feature that is 1, for the bias of the expert"))
         return (Line((reading.link(cell),), ((own,),), reading.number(cell), own.value, (note,)),)
-    hidden = reading.term(Cell("ffn_hidden", cell.row, cell.column))
+    source = inputs(cell.stage, reading.site.stages)[0]
+    hidden = reading.term(Cell(source, cell.row, cell.column))
     weights = ffn.weight_of(cell.column)
     if not weights:
         note = words(_("every token uses the shared expert"))
-        link = reading.link(Cell("ffn_hidden", cell.row, cell.column))
+        link = reading.link(Cell(source, cell.row, cell.column))
         return (Line((reading.link(cell),), ((link,),), reading.number(cell), hidden.value, (note,)),)
     weight = reading.term(Cell("routing", cell.row, weights[0]))
-    letters = words(f"{stage_symbol('ffn_hidden')} · {stage_symbol('routing')}")
+    letters = words(f"{stage_symbol(source)} · {stage_symbol('routing')}")
     steps = (letters, (hidden, Text(" × "), *guarded(weight)))
-    return (Line((reading.link(cell),), steps, reading.number(cell), hidden.value * weight.value),)
+    notes = () if source == "ffn_hidden" else _input_notes(ffn, source)
+    return (Line((reading.link(cell),), steps, reading.number(cell), hidden.value * weight.value, notes),)
+
+
+def _input_notes(ffn: FeedForward, source: str) -> tuple[Pieces, ...]:
+    """Why a product behind the matrix is one of the expert's input, where no bias stands between."""
+    role = "gate" if source == "ffn_gate" else "up"
+    if getattr(ffn, f"{role}_bias") is not None:
+        return ()
+    text = _("the weight multiplies the expert's input: {identity}")
+    return (words(text.format(identity=f"G · (x W_{role}) = (G · x) W_{role}")),)
 
 
 def _shared_line(reading: Reading, cell: Cell) -> Line:

@@ -23,6 +23,8 @@ SYMBOLS = {
     "q_tempered": "q″",
     "k_rotated": "k′",
     "v_rotated": "v′",
+    "ffn_gate_routed": "gate′",
+    "ffn_up_routed": "up′",
 }
 """Stages whose symbol is shorter than their title."""
 

@@ -101,9 +101,11 @@ def residual_letters(block: Block, stage: str) -> str:
 
 def activation_letters(ffn: FeedForward) -> str:
     """The activation of up, or the gated unit of gate and up."""
-    if ffn.gated:
-        return GATED_UNIT_BY_ID[ffn.activation].formula
-    return ACTIVATION_BY_ID[ffn.activation].formula.replace("z", "up")
+    unit = GATED_UNIT_BY_ID[ffn.activation].formula
+    letters = unit if ffn.gated else ACTIVATION_BY_ID[ffn.activation].formula.replace("z", "up")
+    if ffn.experts is None or ffn.experts.weighted == "output":
+        return letters
+    return letters.replace("gate", "gate′").replace("up", "up′")
 
 
 def activation_title(ffn: FeedForward) -> str:

@@ -143,7 +143,10 @@ def _ffn_line(site: Site, present: tuple[str, ...]) -> Parts:
     entered = _entered(inputs("ffn_up", present)[0], block.placement, present)
     up = (*entered, Part(" W_up", "ffn_up"))
     name = _(activation_title(block.feed_forward))
-    inner = (*entered, Part(" W_gate", "ffn_gate"), Part(", ", "ffn_hidden"), *up)
+    gate = (*entered, Part(" W_gate", "ffn_gate"))
+    if "ffn_up_routed" in present:
+        up, gate = (*up, Part(" · G", "ffn_up_routed")), (*gate, Part(" · G", "ffn_gate_routed"))
+    inner = (*gate, Part(", ", "ffn_hidden"), *up)
     parts = (
         Part(f"{name}(", "ffn_hidden"),
         *(inner if block.feed_forward.gated else up),

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from attnviz.core.block import CLAMP_LIMIT
-from attnviz.core.routing import SHARES_BY_ID, chosen
+from attnviz.core.routing import SHARES_BY_ID, chosen, measured_by
 from attnviz.core.special import NUMPY_SPECIAL
 from attnviz.i18n import _
 from attnviz.model.explain.arithmetic.reading import Reading
@@ -32,11 +32,12 @@ def _of_relu(activation: str, z: float) -> str:
 def _hidden(reading: Reading, cell: Cell) -> str:
     ffn, z = ffn_of(reading.experiment), reading.number(cell)
     if ffn.activation == "clamped_swish":
-        at = z == CLAMP_LIMIT if cell.stage == "ffn_gate" else abs(z) == CLAMP_LIMIT
+        at = z == CLAMP_LIMIT if cell.stage.startswith("ffn_gate") else abs(z) == CLAMP_LIMIT
         return (
             _("a corner: a clamp has no derivative at its limit; that of the inside is taken") if at else ""
         )
-    return _of_relu(ffn.activation, z) if cell.stage == ("ffn_gate" if ffn.gated else "ffn_up") else ""
+    is_activated = cell.stage.startswith("ffn_gate" if ffn.gated else "ffn_up")
+    return _of_relu(ffn.activation, z) if is_activated else ""
 
 
 def _transformed(reading: Reading, cell: Cell) -> str:
@@ -50,10 +51,11 @@ def _routing(reading: Reading, cell: Cell) -> str:
         return ""
     kind = SHARES_BY_ID[experts.shares]
     logits = reading.row("router", 0, cell.row)[None, : experts.n]
-    shares = np.asarray(kind.function(np, logits, NUMPY_SPECIAL))
     correction = None if experts.correction is None else row_array(experts.correction, experts.n)
-    is_chosen = chosen(kind, experts.choice, shares, correction)[0]
-    measured = shares[0] if correction is None else shares[0] + correction
+    shares = np.asarray(kind.function(np, logits, NUMPY_SPECIAL))
+    measured = measured_by(experts.choice, logits, shares, correction)
+    is_chosen = chosen(kind, experts.choice, measured)[0]
+    measured = measured[0]
     tied = measured == measured[cell.column]
     if is_chosen[tied].all() or not is_chosen[tied].any():
         return ""

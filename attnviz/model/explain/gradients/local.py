@@ -289,12 +289,12 @@ def _hidden(reading: Reading, use: Use) -> Floats:
     block, cell = reading.experiment.block, use.cell
     assert block is not None and block.feed_forward is not None
     activation = block.feed_forward.activation
-    up = np.asarray(reading.number(Cell("ffn_up", cell.row, cell.column)))
-    if not block.feed_forward.gated:
+    read = sorted(inputs(use.stage, reading.site.stages))  # ffn_gate, ffn_up, or both routed
+    *gate, up = (np.asarray(reading.number(Cell(stage, cell.row, cell.column))) for stage in read)
+    if not gate:
         return np.full(use.shape, float(ACTIVATION_BY_ID[activation].derivative(np, up, NUMPY_SPECIAL)))
-    gate = np.asarray(reading.number(Cell("ffn_gate", cell.row, cell.column)))
-    both = GATED_UNIT_BY_ID[activation].derivatives(np, gate, up, NUMPY_SPECIAL)
-    return np.full(use.shape, float(both[cell.stage == "ffn_up"]))
+    both = GATED_UNIT_BY_ID[activation].derivatives(np, gate[0], up, NUMPY_SPECIAL)
+    return np.full(use.shape, float(both[cell.stage == read[1]]))
 
 
 def _routing(reading: Reading, use: Use) -> Floats:
@@ -308,12 +308,13 @@ def _routing(reading: Reading, use: Use) -> Floats:
 def _routed(reading: Reading, use: Use) -> Floats:
     """The weight of the expert by a hidden feature; the hidden features of an expert by its weight."""
     cell = use.cell
-    if cell.stage == "ffn_hidden":
+    if cell.stage != "routing":
         weights = ffn_of(reading.experiment).weight_of(cell.column)
         found = [reading.number(Cell("routing", cell.row, expert)) for expert in weights]
         return np.full(use.shape, found[0] if found else 1.0)
     ones = np.ones(experts_of(reading.experiment).n)
-    made = np.append(reading.row("ffn_hidden", 0, cell.row), ones)
+    source = inputs(use.stage, reading.site.stages)[0]
+    made = np.append(reading.row(source, 0, cell.row), ones)
     return made[list(use.columns)].reshape(use.shape)
 
 
@@ -387,6 +388,8 @@ LOCAL: dict[str, Local] = {
     "routing": _routing,
     "ffn_gate": _feed_forward,
     "ffn_up": _feed_forward,
+    "ffn_gate_routed": _routed,
+    "ffn_up_routed": _routed,
     "ffn_hidden": _hidden,
     "ffn_routed": _routed,
     "ffn_output": _feed_forward,
@@ -421,6 +424,8 @@ LETTERS: dict[str, str] = {
     "routing": "∂G ÷ ∂r",
     "ffn_gate": "W_gate",
     "ffn_up": "W_up",
+    "ffn_gate_routed": "G, g",
+    "ffn_up_routed": "G, u",
     "ffn_hidden": "act′",
     "ffn_routed": "G, h",
     "ffn_output": "W_down",
