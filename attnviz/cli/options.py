@@ -19,6 +19,7 @@ from attnviz.errors import FieldError, Message, about, among, listed, message_of
 from attnviz.i18n import N_, _
 from attnviz.model.edit.by_hand import with_text
 from attnviz.model.edit.edits import set_tokens
+from attnviz.model.edit.moved import removed_with_tokens
 from attnviz.model.io.files import DocumentError
 from attnviz.model.spec.document import Document
 from attnviz.model.text import MODEL, split_text
@@ -80,7 +81,11 @@ def _without_edits(options: Namespace) -> Document:
         raise Named(message) from None
     if options.text is not None:
         tokens = split_text(document.experiment, options.text, MODEL.id)
-        document = replace(document, experiment=set_tokens(document.experiment, tokens))
+        experiment = set_tokens(document.experiment, tokens)
+        removed = removed_with_tokens(document.experiment, experiment)
+        if removed is not None:
+            notice(removed)
+        document = replace(document, experiment=experiment)
     if options.dtype is None:
         return document
     from attnviz.engines.decode.run import ITEMSIZE

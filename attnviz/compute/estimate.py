@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,6 +15,7 @@ from attnviz.errors import Message, verbatim
 from attnviz.i18n import _
 from attnviz.model.operands.matrices import is_identity, output_tokens, transform_shape
 from attnviz.model.positions import changes
+from attnviz.model.sites.by_hand import edited_shapes
 from attnviz.model.sites.sites import at, site_names
 from attnviz.model.sites.stages import begins
 from attnviz.model.spec.block import NORMS
@@ -146,6 +148,11 @@ def _further(site: Site, n: int, m: int, itemsize: int) -> Iterator[EstimateLine
         formula = _("{count} numbers × {itemsize} bytes")
         text = formula.format(count=weights, itemsize=itemsize)
         yield EstimateLine(_("converted weights"), text, weights * itemsize)
+    edited = sum(math.prod(shape) for shape in edited_shapes(site, n, m).values())
+    if edited:
+        formula = _("{count} numbers × {itemsize} bytes")
+        text = formula.format(count=edited, itemsize=itemsize)
+        yield EstimateLine(_("stages before their edits"), text, edited * itemsize)
     if site.memory is not None:
         formula = _("{keys} keys × {d_keys} features × {itemsize} bytes")
         text = formula.format(d_keys=site.d_keys, **numbers)

@@ -90,6 +90,11 @@ class StatusLine(QStatusBar):
         self._show(sentence, "said")
         self._said_in = current_language()
 
+    @Slot(object)
+    def tell(self, message: Message) -> None:
+        """Show what an edit changed beside what it was made for."""
+        self.say(message.text())
+
     def notice(self, sentence: str, details: str) -> None:
         """Show an unexpected error; `path` names the log file with the details."""
         self._show(sentence, "error", details)

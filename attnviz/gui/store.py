@@ -25,6 +25,7 @@ from attnviz.gui.live.pointer import Pointer
 from attnviz.model.edit.chapters import Chapters
 from attnviz.model.edit.generation import differs_in_writing
 from attnviz.model.edit.layers import companions, edit_alike
+from attnviz.model.edit.moved import removed_with_tokens
 from attnviz.model.io.stamp import Stamp
 from attnviz.model.provenance import tokens_of
 from attnviz.model.sites.sites import at, put, site_names
@@ -65,6 +66,8 @@ class Store(QObject):
     """`gradient` is another one, or none."""
     rejected = Signal(object)
     """The error of an edit that was rejected."""
+    noticed = Signal(object)
+    """A Message: what an edit changed beside what it was made for."""
     history_changed = Signal()
     """Undo, redo or save may have become available or unavailable."""
 
@@ -228,7 +231,10 @@ class Store(QObject):
             return False
         if experiment == self.experiment:
             return True
+        removed = removed_with_tokens(self.experiment, experiment)
         self._put(replace(self.document, experiment=experiment))
+        if removed is not None:
+            self.noticed.emit(removed)
         return True
 
     def describe(self, caption: str) -> None:

@@ -174,6 +174,7 @@ class Window(QMainWindow):
         self.live.failed.connect(self.status.warn)
         self.live.failed.connect(self._on_failed)
         self.store.traced.connect(self._on_trace)
+        self.store.noticed.connect(self.status.tell)
         self.live.chosen.connect(self._on_engine)
         self.live.noticed.connect(self.status.warn)
         self.decode_live.failed.connect(self.status.warn)

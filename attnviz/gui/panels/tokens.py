@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-from msgspec.structs import replace
 from PySide6.QtCore import QSize, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
@@ -200,10 +199,10 @@ class TokensPanel(Panel):
         self._put(tokens, before)
 
     def _put(self, tokens: tuple[str, ...], before: Experiment) -> None:
-        """Take these tokens with the vectors that they had `before`, unless they are too many to show."""
+        """Take these tokens with their vectors and edits of `before`, unless they are too many to show."""
         if len(tokens) <= MOST_TOKENS:
             self._is_own, self._cut = True, (tokens, self._splitting.value())
-            self.store.edit(_retyped, before, tokens)
+            self.store.edit(lambda _present: edits.set_tokens(before, tokens))
             self._is_own = False
             return
         at_most = Message("must have at most {most} tokens", most=MOST_TOKENS)
@@ -280,8 +279,3 @@ class TokensPanel(Panel):
         column = in_column(self, self._line, spacing=GRID)
         column.addWidget(self.chips, 1)
         column.addLayout(row)
-
-
-def _retyped(experiment: Experiment, before: Experiment, tokens: tuple[str, ...]) -> Experiment:
-    """The experiment with other tokens, whose vectors are those that `before` has for them."""
-    return edits.set_tokens(replace(experiment, tokens=before.tokens, vectors=before.vectors), tokens)

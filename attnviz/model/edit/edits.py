@@ -21,6 +21,8 @@ from attnviz.model.edit.fitting import (
     fitted_projection,
     fitted_vocabulary,
 )
+from attnviz.model.edit.moved import Moved, moved_by_text, with_moved_edits
+from attnviz.model.edit.moved import Sequence as Sequence
 from attnviz.model.masks import MASK_ORDER, mask_of
 from attnviz.model.operands.matrices import projection_array, token_ids, vectors_array
 from attnviz.model.positions import added_rows
@@ -49,7 +51,6 @@ from attnviz.model.spec.pieces import own_tokens
 from attnviz.model.spec.positions import Encoding
 from attnviz.model.spec.site import Site
 
-Sequence = Literal["tokens", "memory"]
 Array = NDArray[np.float64]
 Encoded = TypeVar("Encoded", bound=Encoding)
 
@@ -113,7 +114,8 @@ def set_tokens(experiment: Experiment, tokens: tuple[str, ...], sequence: Sequen
     if vocabulary is not None:
         tokens = _written(vocabulary, tokens, old_tokens)
     known = _embeddings(experiment, sequence, tokens)
-    return _with_sequence(experiment, sequence, tokens, _carried_over(old_tokens, old, tokens, known))
+    vectors = _carried_over(old_tokens, old, tokens, known)
+    return _with_sequence(experiment, sequence, tokens, vectors, moved_by_text(old_tokens, tokens))
 
 
 def rename_token(experiment: Experiment, index: int, text: str, sequence: Sequence = "tokens") -> Experiment:
@@ -130,7 +132,9 @@ def rename_token(experiment: Experiment, index: int, text: str, sequence: Sequen
         values = vectors_array(vectors)
         rows = np.array([known[token] for token in written])
         vectors = ExplicitVectors(Matrix(np.vstack([values[:index], rows, values[index + 1 :]])))
-    return _with_sequence(experiment, sequence, (*tokens[:index], *written, *tokens[index + 1 :]), vectors)
+    renamed = (*tokens[:index], *written, *tokens[index + 1 :])
+    moved = [one if one <= index else one + len(written) - 1 for one in range(len(tokens))]
+    return _with_sequence(experiment, sequence, renamed, vectors, moved)
 
 
 def move_token(experiment: Experiment, source: int, target: int, sequence: Sequence = "tokens") -> Experiment:
@@ -148,8 +152,9 @@ def permute_tokens(
     if not order:
         raise FieldError("tokens", [], A_TOKEN)
     values = vectors_array(vectors_of(experiment, sequence))[list(order)]
-    moved = tuple(tokens[i] for i in order)
-    return _with_sequence(experiment, sequence, moved, ExplicitVectors(Matrix(values)))
+    texts, places_of = tuple(tokens[i] for i in order), {old: new for new, old in enumerate(order)}
+    moved = [places_of.get(index) for index in range(len(tokens))]
+    return _with_sequence(experiment, sequence, texts, ExplicitVectors(Matrix(values)), moved)
 
 
 def remove_token(experiment: Experiment, index: int, sequence: Sequence = "tokens") -> Experiment:
@@ -165,7 +170,8 @@ def set_n_tokens(experiment: Experiment, n: int, sequence: Sequence = "tokens") 
     old = vectors_of(experiment, sequence)
     known = _embeddings(experiment, sequence, longer)
     vectors = _carried_over(tokens, old, longer, known) if known else _resized(old, n, vectors_shape(old)[1])
-    return _with_sequence(experiment, sequence, longer, vectors)
+    moved = [index if index < n else None for index in range(len(tokens))]
+    return _with_sequence(experiment, sequence, longer, vectors, moved)
 
 
 def set_d_model(experiment: Experiment, d_model: int) -> Experiment:
@@ -203,11 +209,18 @@ def _memory(experiment: Experiment) -> Memory:
 
 
 def _with_sequence(
-    experiment: Experiment, sequence: Sequence, tokens: tuple[str, ...], vectors: Vectors
+    experiment: Experiment,
+    sequence: Sequence,
+    tokens: tuple[str, ...],
+    vectors: Vectors,
+    moved: Moved | None = None,
 ) -> Experiment:
+    """The experiment with another sequence, and its edits by hand where their tokens have `moved`."""
     if sequence == "memory":
-        return _fitted(experiment, {"memory": Memory(tokens, vectors)})
-    return _fitted(experiment, {"tokens": tokens, "vectors": vectors})
+        made = _fitted(experiment, {"memory": Memory(tokens, vectors)})
+    else:
+        made = _fitted(experiment, {"tokens": tokens, "vectors": vectors})
+    return made if moved is None else with_moved_edits(experiment, made, sequence, moved)
 
 
 def read_vocabulary(experiment: Experiment, sequence: Sequence) -> Vocabulary | None:

@@ -6,9 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.model.sites.axes import stage_shape
+from attnviz.model.sites.stages import site_stages
 from attnviz.model.spec.edit import Edit
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
+from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import MASKED_STAGES
 
 
@@ -31,6 +33,18 @@ def edited_cells(site: Site, stage: str, head: int) -> frozenset[tuple[int, int]
             columns = range(shape[-1]) if edit.column is None else (edit.column,)
             found |= {(edit.position, column) for column in columns}
     return frozenset(found)
+
+
+def edited_shapes(site: Site, n: int, m: int) -> dict[str, tuple[int, ...]]:
+    """Public shapes of the stages that a run keeps twice, as computed and as edited: n queries and m keys."""
+    stages = set(site_stages(site)) if site.edits else set()
+    edited = dict.fromkeys(edit.stage for edit in site.edits if edit.stage in stages)
+    of_axis = {"token": n, "query": n, "key": m, "memory": m}
+    found = {}
+    for stage in edited:
+        axes, shape = STAGE_BY_ID[stage].axes, stage_shape(site, stage)
+        found[stage] = tuple(of_axis.get(axis, size) for axis, size in zip(axes, shape, strict=True))
+    return found
 
 
 def still_hidden(

@@ -30,8 +30,9 @@ FROM_LATENT = ("k", "v", "k_normed", "k_rotated", "v_rotated")
 class Edit(Value, frozen=True):
     """One cell or one row of a stage, edited by hand: everything behind it is computed from the new numbers.
 
-    An edit names an absolute position: where the pass has no such stage, head, position or column, and in a
-    decoding step of another position, it changes nothing. The edits of a stage are applied in their order.
+    An edit names an absolute position, and moves with its token as the text is edited. Where the pass has no
+    such stage, head, position or column, and in a decoding step of another position, it changes nothing. The
+    edits of a stage are applied in their order.
 
     Attributes:
         stage: A stage that the attention computes. The token vectors, the memory and a layer's input are

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TypeVar
 
 import pointer
@@ -24,16 +25,18 @@ from attnviz.gui.look.theme import DARK, LIGHT
 from attnviz.gui.panels.cost.curve import CostCurve
 from attnviz.gui.panels.cost.lines import CostLines
 from attnviz.gui.panels.cost.panel import CostPanel
-from attnviz.gui.panels.cost.question import OWN, QUANTITIES
+from attnviz.gui.panels.cost.question import OWN, QUANTITIES, Question, bill
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.i18n import set_language
+from attnviz.model.edit.by_hand import with_text
+from attnviz.model.explain.architectures import architecture_of
 from attnviz.model.published_models import PUBLISHED, PUBLISHED_BY_ID
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.experiment import Experiment, one_layer
 from attnviz.model.spec.parts import Causal, Heads, Padding, Projections, Seeded, SeededVectors
 
 W = TypeVar("W", bound=QWidget)
@@ -345,3 +348,16 @@ def cache_bytes_of_lines(panel: CostPanel) -> int:
     """The last total of the bill."""
     rows = [line.split("\t") for line in panel.lines.plain_lines().splitlines()]
     return int(next(row for row in reversed(rows) if row[0].startswith("cache of"))[3])
+
+
+def test_numbers_by_hand_are_in_the_bytes_and_not_in_the_operations() -> None:
+    plain = one_layer(("a", "b", "c"), SeededVectors(3, 8), heads=Heads(2, 2, 4))
+    edited = with_text(plain, "mixed[1, 2, 3] = 0.8")
+    runs = [run(one, NumpyEngine("float32")) for one in (plain, edited)]
+    question = Question(architecture=architecture_of(edited))
+    stages = [bill(replace(question, quantity="stages"), trace) for trace in runs]
+    more = [line for line in stages[1] if line not in stages[0] and line.kind == "term"]
+    assert [(line.label, line.value) for line in more] == [("mixed, before its edits", 2 * 3 * 4 * 4)]
+    for quantity in ("prefill", "step", "bound"):
+        with_edits, without = (bill(replace(question, quantity=quantity), trace) for trace in runs[::-1])
+        assert with_edits[:-1] == without and "Numbers by hand are not counted" in with_edits[-1].label

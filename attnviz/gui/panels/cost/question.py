@@ -14,8 +14,10 @@ from attnviz.core.cost.lines import Line
 from attnviz.core.cost.memory import FORMAT_BY_ID, MEMORIES_GB, Format
 from attnviz.core.cost.roofline import DEVICE_BY_ID, DEVICES, NANO, roofline
 from attnviz.i18n import N_, _, ngettext
+from attnviz.model.edit.by_hand import all_edits
 from attnviz.model.explain.architectures import counts_every_mask
 from attnviz.model.published_models import PUBLISHED_BY_ID
+from attnviz.model.sites.by_hand import edited_shapes
 from attnviz.model.trace import Trace
 
 OWN = "–"
@@ -144,6 +146,14 @@ def _other_masks(q: Question, trace: Trace | None) -> tuple[Line, ...]:
     return (Line(said, kind="note"),)
 
 
+def _edits(q: Question, trace: Trace | None) -> tuple[Line, ...]:
+    """A note where numbers are edited by hand."""
+    if q.source != EXPERIMENT or trace is None or not all_edits(trace.experiment):
+        return ()
+    said = _("Numbers by hand are not counted: at most one operation for each edited number.")
+    return (Line(said, kind="note"),)
+
+
 def _fits(q: Question) -> tuple[Line, ...]:
     """The chosen memory first, then the others."""
     lines: list[Line] = []
@@ -162,7 +172,7 @@ def _bound(q: Question, trace: Trace | None) -> tuple[Line, ...]:
     device = DEVICE_BY_ID.get(q.device)
     lines = roofline(q.stack, q.n, q.batch, q.format(q.weights), q.kv_format, q.tflops, q.bandwidth)
     named = (Line(device.name, kind="title"),) if device is not None else ()
-    return (*named, *lines, *_other_masks(q, trace))
+    return (*named, *lines, *_other_masks(q, trace), *_edits(q, trace))
 
 
 def timings(size: Size, found: tuple[Timed, ...] | None) -> tuple[Line, ...]:
@@ -194,6 +204,9 @@ def _stages(q: Question, trace: Trace | None) -> tuple[Line, ...]:
         site = trace.site(name)
         prefix = f"{name}." if len(trace.sites) > 1 else ""
         shapes += [(prefix + stage, site.shape(stage)) for stage in site.stages]
+        before = edited_shapes(site.experiment, site.experiment.n_queries, site.experiment.n_keys)
+        named = _("{stage}, before its edits")
+        shapes += [(prefix + named.format(stage=stage), shape) for stage, shape in before.items()]
     measured = cost_memory.stage_bytes(shapes, FORMAT_BY_ID[trace.experiment.dtype], 1)
     engines = _("Bytes of every stage; engines keep only the selected ones.")
     return (*measured, Line(engines, kind="note"))
@@ -202,8 +215,12 @@ def _stages(q: Question, trace: Trace | None) -> tuple[Line, ...]:
 _BILLS: dict[str, Callable[[Question, Trace | None], tuple[Line, ...]]] = {
     "cache": lambda q, trace: cost_stack.cache(q.stack, q.n, q.kv_format, q.batch),
     "parameters": lambda q, trace: cost_stack.parameters(q.stack),
-    "prefill": lambda q, trace: cost_stack.prefill(q.stack, q.n, q.batch) + _other_masks(q, trace),
-    "step": lambda q, trace: cost_stack.decode_step(q.stack, q.n, q.batch) + _other_masks(q, trace),
+    "prefill": lambda q, trace: (
+        cost_stack.prefill(q.stack, q.n, q.batch) + _other_masks(q, trace) + _edits(q, trace)
+    ),
+    "step": lambda q, trace: (
+        cost_stack.decode_step(q.stack, q.n, q.batch) + _other_masks(q, trace) + _edits(q, trace)
+    ),
     "fits": lambda q, trace: _fits(q),
     "stages": _stages,
     "bound": _bound,
