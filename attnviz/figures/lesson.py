@@ -34,9 +34,8 @@ class Sheet:
 
     @property
     def covered(self) -> frozenset[tuple[int, int]]:
-        """The cells of the figure whose numbers the question asks for."""
-        is_asked = bool(self.step.predict or self.step.choose)
-        return covered_cells(self.step, self.scope) if is_asked else frozenset()
+        """The cells of the figure whose numbers this question, or a later one, asks for."""
+        return covered_cells(self.step, self.scope)
 
     def figure(self, format_id: str, *, is_answered: bool = False, dpi: int = 150) -> bytes:
         """The stage of the step as a file; before the answer it hides the asked cells."""

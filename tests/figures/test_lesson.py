@@ -28,8 +28,8 @@ def texts(svg: bytes) -> list[str]:
 @pytest.mark.parametrize(
     ("lesson", "step", "asked"),
     [
-        ("projections", "both-near-one", {(3, 1)}),
-        ("dot-product", "who-wins", {(3, 0)}),
+        ("projections", "both-near-one", {(3, 1), (3, 2)}),
+        ("dot-product", "who-wins", {(3, 0), (0, 3)}),
         ("softmax", "shift", {(0, column) for column in range(4)}),
     ],
 )

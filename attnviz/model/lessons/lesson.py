@@ -41,10 +41,10 @@ class Scene:
     """The state of the program at a step.
 
     `changes` are (path, value) in order, applied to the preset; `look` are fields of the view; `light` are
-    cells (row, column) of the stage that the step speaks of, `cover` those that are hidden until its question
-    is answered, `lock` the one whose arithmetic is open; `panels` are those beside the lesson, of which
-    Mechanism opens `section`, Gradients shows `curve`, and Cost counts `cost`: a quantity, and of which
-    model.
+    cells (row, column) of the stage that the step speaks of, `cover` those that are hidden until its
+    question is answered, or throughout a step without one, `lock` the one whose arithmetic is open; `panels`
+    are those beside the lesson, of which Mechanism opens `section`, Gradients shows `curve`, and Cost counts
+    `cost`: a quantity, and of which model.
     """
 
     preset: str

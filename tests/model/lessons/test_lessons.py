@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import cache
+from math import isclose
 
+import numpy as np
 import pytest
 
 from attnviz.checkpoints.presets import load_preset
@@ -12,10 +15,12 @@ from attnviz.compute.execute import execute
 from attnviz.errors import InputError
 from attnviz.i18n import LANGUAGES
 from attnviz.model.captions import Anchor
-from attnviz.model.claims.scope import holds
+from attnviz.model.claims.scope import Scope, holds, value_of
+from attnviz.model.lessons.answers import is_close
 from attnviz.model.lessons.checking import problems, scope_of
+from attnviz.model.lessons.markup import markup
 from attnviz.model.lessons.reading import read_lesson
-from attnviz.model.lessons.scene import document_of, lit_cells
+from attnviz.model.lessons.scene import covered_cells, document_of, lit_cells
 from attnviz.model.lessons.table import LESSONS, shipped_lesson
 from attnviz.model.lessons.text import (
     CellLink,
@@ -27,6 +32,7 @@ from attnviz.model.lessons.text import (
     pieces,
     shown,
 )
+from attnviz.model.spec.view import shown_head
 from attnviz.resources import font_files, path
 
 cached_preset = cache(load_preset)
@@ -208,6 +214,38 @@ def test_both_languages_state_the_same_numbers(id_: str) -> None:
             for words in step.words.values()
         ]
         assert all(one == stated[0] for one in stated), step.id
+
+
+NUMBERS = re.compile(r"[−-]?\d[\d,]*(?:\.\d+)?")
+
+
+def stated(texts: tuple[str, ...], scope: Scope) -> list[float]:
+    """Every number that a reader sees in these texts."""
+    shown = " ".join(re.sub("<[^>]*>", "", markup(text, scope)) for text in texts)
+    return [float(one.replace(",", "").replace("−", "-")) for one in NUMBERS.findall(shown)]
+
+
+@pytest.mark.parametrize("id_", LESSONS)
+def test_no_answer_is_told_before_it_is_revealed(id_: str) -> None:
+    """Neither a text nor a map, of an earlier step or of the step itself, shows the number that is asked."""
+    told: dict[str, list[float]] = {language.code: [] for language in LANGUAGES}
+    painted: list[float] = []
+    for step in shipped_lesson(id_).steps:
+        scope = scope_of(step.scene, cached_preset, execute)
+        stage, covered = scope.view.stage, covered_cells(step, scope)
+        cells = np.ndenumerate(scope.site.window(stage, shown_head(scope.site.experiment, scope.view, stage)))
+        painted += [float(value) for cell, value in cells if cell not in covered and value not in (0, 1)]
+        for code, words in step.words.items():
+            before = (words.title, *words.paragraphs, *words.points, words.question, *words.answers)
+            told[code] += stated((*before, words.claim, words.task), scope)
+            if step.predict:
+                value = value_of(step.predict, scope)
+                said = [one for one in told[code] if is_close(one, value, step.tolerance)]
+                assert not said, (step.id, code)
+                assert not any(isclose(one, value, rel_tol=1e-6) for one in painted if one not in (0, 1)), (
+                    step.id
+                )
+            told[code] += stated((words.reveal, words.why), scope)
 
 
 def test_a_lesson_asks_and_gives_something_to_try() -> None:

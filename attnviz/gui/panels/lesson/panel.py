@@ -247,8 +247,8 @@ class LessonPanel(Panel):
             self.store.set_spot(None)
             return
         cells = lit_cells(step.scene, scope)
-        is_asked = bool(step.predict or step.choose) and not self.question.is_revealed
-        covered = covered_cells(step, scope) if is_asked else frozenset()
+        is_answered = bool(step.predict or step.choose) and self.question.is_revealed
+        covered = frozenset() if is_answered else covered_cells(step, scope)
         self.store.set_spot(Spot(scene.view.stage, scene.site, cells, covered))
 
     # --- acting
