@@ -12,8 +12,15 @@ torch = pytest.importorskip("torch")
 
 @pytest.mark.parametrize("is_pre", [True, False], ids=["pre", "post"])
 def test_the_norms_are_those_of_autograd(is_pre: bool) -> None:
-    n, width = 5, 7
-    random = np.random.default_rng(3)
+    n, width, seeds = 5, 7, (3, 8)
+    found = weight_gradients(n, width, 12, is_pre, seeds)
+    assert found.shape == (12, len(seeds))
+    for column, seed in enumerate(seeds):
+        np.testing.assert_allclose(found[:, column], by_autograd(n, width, is_pre, seed), rtol=1e-11)
+
+
+def by_autograd(n: int, width: int, is_pre: bool, seed: int) -> list[float]:
+    random = np.random.default_rng(seed)
     x, given = random.standard_normal((2, n, width))
     state, downs = torch.from_numpy(x), []
 
@@ -34,8 +41,7 @@ def test_the_norms_are_those_of_autograd(is_pre: bool) -> None:
             state = normed(state + forward(state))
     result = normed(state) if is_pre else state
     found = torch.autograd.grad(result, downs, torch.from_numpy(given / np.linalg.norm(given)))
-    expected = [float(one.norm()) for one in found]
-    np.testing.assert_allclose(weight_gradients(n, width, 12, is_pre, 3), expected, rtol=1e-11)
+    return [float(one.norm()) for one in found]
 
 
 def test_by_the_last_matrix_only_norms_before_make_it_fall_with_the_root_of_the_depth() -> None:
