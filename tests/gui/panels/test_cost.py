@@ -353,7 +353,7 @@ def cache_bytes_of_lines(panel: CostPanel) -> int:
 def test_numbers_by_hand_are_in_the_bytes_and_not_in_the_operations() -> None:
     plain = one_layer(("a", "b", "c"), SeededVectors(3, 8), heads=Heads(2, 2, 4))
     edited = with_text(plain, "mixed[1, 2, 3] = 0.8")
-    runs = [run(one, NumpyEngine("float32")) for one in (plain, edited)]
+    runs = [run(NumpyEngine("float32"), one) for one in (plain, edited)]
     question = Question(architecture=architecture_of(edited))
     stages = [bill(replace(question, quantity="stages"), trace) for trace in runs]
     more = [line for line in stages[1] if line not in stages[0] and line.kind == "term"]
