@@ -186,7 +186,7 @@ def _hidden(
     site: SiteTrace, stage: str, head: int
 ) -> tuple[NDArray[np.bool_] | None, NDArray[np.bool_] | None]:
     """The blocked cells of one head, and those of them that are not generated yet."""
-    return still_hidden(site.experiment, stage, head, site.hatched(stage)), site.later(stage)
+    return still_hidden(site.experiment, stage, head, site.hatched(stage, head)), site.later(stage)
 
 
 def covering(one: Content, cells: frozenset[tuple[int, int]], view: View) -> Content:

@@ -36,6 +36,7 @@ def stage_content(
     row = STAGE_BY_ID[stage]
     is_mean = head is None and shows_mean(site, view, stage)
     head = shown_head(site.experiment, view, stage) if head is None else head
+    hidden = site.hatched(stage, None if is_mean else head)
     values = site.mean(stage) if is_mean else site.window(stage, head)
     on_rows, on_columns = row.axes[-2:]
     range_id = view.range_of(stage)
@@ -46,7 +47,7 @@ def stage_content(
         column_labels=axis_labels(site, on_columns, values.shape[1]),
         row_color=axis_color(on_rows, theme, row.hue),
         column_color=axis_color(on_columns, theme, row.hue),
-        blocked=still_hidden(site.experiment, stage, -1 if is_mean else head, site.hatched(stage)),
+        blocked=still_hidden(site.experiment, stage, -1 if is_mean else head, hidden),
         signed=site.is_signed(stage),
         range_id=range_id,
         range_name=mean_range_name(range_id) if is_mean else "",

@@ -15,7 +15,7 @@ def range_ends(site: SiteTrace, stage: str, range_id: str, heads: tuple[int, ...
         # an overview keeps the outermost values, and costs no window of every head
         matrices = [site.overview(stage, head) for head in range(site.shape(stage)[0])]
     else:
-        matrices = [(site.window(stage, head), site.hatched(stage)) for head in heads]
+        matrices = [(site.window(stage, head), site.hatched(stage, head)) for head in heads]
     ends = [levels(values, range_id, signed, hidden, row.token_axis) for values, hidden in matrices]
     return min(low for low, _high in ends), max(high for _low, high in ends)
 
@@ -30,4 +30,4 @@ def proposed_range(site: SiteTrace, stage: str, range_id: str, head: int) -> str
     """Id of a range in which a long map can be read where it cannot in `range_id`; else empty."""
     if not STAGE_BY_ID[stage].score_shaped or site.is_signed(stage) or range_id not in ("head", "global"):
         return ""
-    return better_range(site.window(stage, head), site.hatched(stage))
+    return better_range(site.window(stage, head), site.hatched(stage, head))

@@ -33,7 +33,10 @@ INFINITE_ON_PURPOSE = ("added", "masked")
 """Stages in which −∞ marks blocked cells."""
 
 MASKED_STAGES = ("masked", "weights", "dropped")
-"""Stages in which blocked cells have no number of their own."""
+"""Stages in which cells that a mask blocks have no number of their own."""
+
+CUT_STAGES = ("added", *MASKED_STAGES)
+"""Stages in which cells that the additive mask blocks have none."""
 
 SUMMED = ("weights", "dropped", "probabilities")
 """Stages whose rows are distributions, so that their sums are worth a look."""
@@ -91,6 +94,7 @@ class SiteTrace:
         self._means: dict[str, Numbers] = {}
         self._shapes: dict[str, tuple[int, ...]] = {}
         self._hidden: Bools | None = None
+        self._cuts: Bools | None = None
         self.stages = source.stages
         """Ids of the stages that this site has, in data-flow order."""
 
@@ -160,7 +164,7 @@ class SiteTrace:
     def overview(self, stage: str, head: int = 0) -> tuple[Numbers, Bools | None]:
         """One head of a stage and its blocked cells, small enough for a thumbnail; cached."""
         if (stage, head) not in self._overviews:
-            hidden = self.hatched(stage)
+            hidden = self.hatched(stage, head)
             self._overviews[stage, head] = overview(self.window(stage, head), hidden)
         return self._overviews[stage, head]
 
@@ -176,13 +180,27 @@ class SiteTrace:
             self._means[stage] = total
         return self._means[stage]
 
-    def hatched(self, stage: str) -> NDArray[np.bool_] | None:
-        """Cells of a stage that are drawn as blocked; None if all of them count.
+    def hatched(self, stage: str, head: int | None = None) -> NDArray[np.bool_] | None:
+        """Cells of a stage that are drawn as blocked in one head, or in all of them; None if all count.
 
-        With a mask bias, blocked cells have small weights above 0: they are drawn.
+        With a mask bias, blocked cells have small weights above 0: they are drawn. A −∞ of the additive mask
+        blocks in the heads that have it.
         """
         counts = stage not in MASKED_STAGES or stage != "masked" and self.experiment.adds_to_blocked
-        return None if counts else self.blocked()
+        hidden, cuts = None if counts else self.blocked(), self._cut() if stage in CUT_STAGES else None
+        if cuts is None:
+            return hidden
+        cut = np.asarray(cuts.all(axis=0)) if head is None else cuts[head if len(cuts) > 1 else 0]
+        if not cut.any():
+            return hidden
+        return cut if hidden is None else np.logical_or(hidden, cut)
+
+    def _cut(self) -> Bools | None:
+        """Where the additive mask is −∞, (head, query, key), or (1, query, key); None without one; cached."""
+        mask = self.experiment.additive_mask
+        if mask is not None and self._cuts is None:
+            self._cuts = np.isneginf(mask.fitted(*self.shape("weights")))
+        return self._cuts
 
     def later(self, stage: str) -> NDArray[np.bool_] | None:
         """Hatched cells of tokens that are not generated yet; None if all tokens are known."""
@@ -190,10 +208,8 @@ class SiteTrace:
 
     def fully_masked(self) -> NDArray[np.bool_]:
         """True for the queries without a visible key, perhaps in one head alone; shape (query,)."""
-        hidden, mask = self.blocked(), self.experiment.additive_mask
-        if mask is not None:
-            n_heads, *sizes = self.shape("weights")
-            is_cut = np.isneginf(mask.fitted(n_heads, *sizes))
+        hidden, is_cut = self.blocked(), self._cut()
+        if is_cut is not None:
             return np.asarray((is_cut if hidden is None else is_cut | hidden).all(axis=2).any(axis=0))
         if hidden is None:
             return np.zeros(self.experiment.n_queries, dtype=np.bool_)

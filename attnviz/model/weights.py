@@ -33,7 +33,7 @@ from attnviz.model.sites.stages import begins
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import FEED_FORWARD_ROLES, NORMS, FeedForwardRole
 from attnviz.model.spec.latent import LatentRole
-from attnviz.model.spec.parts import ROLES, Alibi, Explicit, ExplicitSinks, Tied
+from attnviz.model.spec.parts import ROLES, AdditiveMask, Alibi, Explicit, ExplicitSinks, Tied
 from attnviz.model.spec.positions import Deberta, DrawnTable, Learned, T5Buckets, TransformerXl, WrittenTable
 from attnviz.model.spec.rows import DrawnRow, WrittenRow, row_array
 from attnviz.model.spec.site import Site
@@ -160,6 +160,21 @@ class _Slopes(Weight):
         slopes = tuple(map(float, values[0]))
         found: Site = _replaced(attention, self.path.split("."), slopes)
         return found
+
+
+class _Additive(Weight):
+    """M: free numbers of each score, the tables of the heads one below another."""
+
+    def origin(self, attention: Site) -> str:
+        return "explicit"
+
+    def source(self, attention: Site) -> Any:
+        return attention.additive_mask
+
+    def put(self, attention: Site, values: Array) -> Site:
+        mask = attention.additive_mask
+        assert mask is not None
+        return replace(attention, additive_mask=AdditiveMask.of(values, mask.per_head))
 
 
 class _OfReadout(Weight):
@@ -316,6 +331,13 @@ def _logit_bias(e: Site) -> Array:
     return row_array(e.vocabulary.bias, e.vocabulary.n_logits)[None, :]
 
 
+def _added(e: Site) -> Array:
+    assert e.additive_mask is not None
+    made = np.vstack(tuple(e.additive_mask.array(e.heads.n_heads)))
+    made.setflags(write=False)
+    return made
+
+
 _LATENT: tuple[tuple[LatentRole, str, str], ...] = (
     ("query_down", "W_DQ", "q_latent"),
     ("down", "W_DKV", "latent"),
@@ -336,6 +358,7 @@ WEIGHTS: tuple[Weight, ...] = (
     _row("latent.query_norm.bias", "β c_Q", "q_latent_normed", _width("q_latent_normed")),
     _row("qk_norm.query_gain", "γ_Q", "q_normed", _gain_width("query_gain")),
     _row("qk_norm.key_gain", "γ_K", "k_normed", _gain_width("key_gain")),
+    _Additive("additive_mask.values", "M", "", _added),
     _Sinks("sinks", "sinks", "", _numbers_of_heads(sinks_array)),
     _Slopes("position.slopes", "slopes", "", _numbers_of_heads(slopes_of)),
     _table("table", "P", Learned),

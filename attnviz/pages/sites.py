@@ -41,7 +41,7 @@ def site_record(
     trace: Trace, site: SiteTrace, several: tuple[Content, ...], blocks: Blocks
 ) -> dict[str, Any]:
     """A site for the page; its numbers go into `blocks`."""
-    hidden = site.blocked()
+    hidden = hidden_of(site)
     vocabulary = trace.experiment.vocabulary
     heads, place = site.experiment.heads, place_of(trace.experiment, site.name)
     return {
@@ -62,13 +62,20 @@ def site_record(
     }
 
 
+def hidden_of(site: SiteTrace) -> NDArray[np.bool_] | None:
+    """The cells that a page draws as blocked, in every head: those of the last stage before the weights."""
+    return site.hatched(next(stage for stage in ("masked", "added", "weights") if stage in site.stages))
+
+
 def _stage_record(content: Content, blocks: Blocks) -> dict[str, Any]:
     site, stage = content.site, content.stage
     row = STAGE_BY_ID[stage]
     heads = range(site.shape(stage)[0] if row.per_head else 1)
     windows = [site.window(stage, head) for head in heads]
     kind = "f2" if content.width == HALF else TYPES[windows[0].dtype.name]
-    hidden = site.hatched(stage)
+    hidden, all_hidden = site.hatched(stage), hidden_of(site)
+    if hidden is not None and all_hidden is not None and not np.array_equal(hidden, all_hidden):
+        hidden = None  # a page has one set of cells for all stages
     return {
         "id": stage,
         "titles": in_each_language(partial(_, row.title)),

@@ -12,11 +12,18 @@ from numpy.typing import NDArray
 
 import attnviz
 from attnviz.errors import FieldError
+from attnviz.gui.look.theme import LIGHT
+from attnviz.gui.stage_heat import stage_content
 from attnviz.model.edit.additive import put_array, put_table, set_additive, set_per_head, table_of
+from attnviz.model.edit.by_hand import with_text
 from attnviz.model.edit.edits import set_heads
+from attnviz.model.explain.parameters import explain_parameter
+from attnviz.model.sites.by_hand import still_hidden
 from attnviz.model.sites.sites import main_site
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import AdditiveMask, ExplicitSinks
+from attnviz.model.spec.view import View
+from attnviz.model.weights import weights_of
 
 INF = np.inf
 RNG = np.random.default_rng(4)
@@ -130,3 +137,48 @@ def test_arrays_of_one_batch_are_read() -> None:
 def test_rows_must_split_into_the_heads() -> None:
     with pytest.raises(FieldError, match=r"additive_mask.values must have a multiple of 4 rows.*got 6 rows"):
         experiment(heads="mha", additive_mask=AdditiveMask(AdditiveMask.of(np.zeros((6, 7))).values, True))
+
+
+def test_its_infinite_cells_are_drawn_as_blocked_in_the_heads_that_have_them() -> None:
+    values = numbers(4, 7, 7)
+    values[:, 6, 2] = -INF  # in every head
+    site = attnviz.run(with_mask(values, "causal")).only
+    later, shared = np.triu(np.ones((7, 7), dtype=bool), 1), np.isneginf(values).all(axis=0)
+    for head in range(4):
+        cut = np.isneginf(values[head])
+        np.testing.assert_array_equal(site.hatched("added", head), cut)
+        for stage in ("masked", "weights"):
+            np.testing.assert_array_equal(site.hatched(stage, head), later | cut)
+        np.testing.assert_array_equal(site.overview("weights", head)[1], later | cut)
+        content = stage_content(site, View(head=head), "weights", LIGHT)
+        np.testing.assert_array_equal(content.blocked, later | cut)
+        assert site.hatched("scores", head) is None
+    np.testing.assert_array_equal(site.hatched("weights"), later | shared)
+    alone = attnviz.run(with_mask(values[0])).only
+    np.testing.assert_array_equal(alone.hatched("weights", 3), np.isneginf(values[0]))
+    assert attnviz.run(with_mask(np.zeros((7, 7)))).only.hatched("weights", 0) is None
+    biased = attnviz.run(with_mask(values, "causal", mask_bias=-1e4)).only
+    np.testing.assert_array_equal(biased.hatched("weights", 1), np.isneginf(values[1]))
+
+
+def test_a_number_by_hand_in_a_cut_cell_is_drawn() -> None:
+    values = np.zeros((7, 7))
+    values[3, 1] = values[4, 1] = -INF
+    edited = with_text(with_mask(values), "added[0, 3, 1] = 1.5")
+    site = attnviz.run(edited).only
+    for stage in ("added", "weights"):
+        hidden = still_hidden(site.experiment, stage, 0, site.hatched(stage, 0))
+        assert hidden is not None and not hidden[3, 1] and hidden[4, 1]
+
+
+def test_its_gradient_is_that_of_the_scores_of_its_heads() -> None:
+    for values in (numbers(7, 7), numbers(4, 7, 7)):
+        gradient = attnviz.backward(with_mask(values), "layers.0.self.attention_output[2, 1]")
+        site = gradient.site("layers.0.self")
+        stored = gradient.parameters["layers.0.self.additive_mask.values"]
+        weight = next(one for one in weights_of(site.experiment) if one.symbol == "M")
+        assert stored.shape == weight.array(site.experiment).shape == values.reshape(-1, 7).shape
+        np.testing.assert_array_equal(weight.array(site.experiment), values.reshape(-1, 7))
+        for row, column in ((2, 0), (2, 3), (len(stored) - 5, 1)):
+            _value, line = explain_parameter(site, weight, row, column).lines
+            assert line.value == pytest.approx(stored[row, column], rel=1e-12, abs=1e-14)

@@ -36,9 +36,9 @@ class Grown(SiteTrace):
         super().__init__(whole.name, whole.experiment, _Source(whole), whole.given)
         self._whole, self._count = whole, count
 
-    def hatched(self, stage: str) -> Bools | None:
+    def hatched(self, stage: str, head: int | None = None) -> Bools | None:
         """Blocked cells, and those of later tokens."""
-        before, later = self._whole.hatched(stage), self.later(stage)
+        before, later = self._whole.hatched(stage, head), self.later(stage)
         return later if before is None else before | later
 
     def labels(self, axis: str) -> tuple[str, ...]:

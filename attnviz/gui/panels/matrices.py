@@ -30,6 +30,9 @@ from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import Trace
 from attnviz.model.weights import Weight, weights_of
 
+ADDED = "additive_mask.values"
+"""The path of the numbers among which −∞ may stand."""
+
 LEAST_PX = 56
 """Least height of the arithmetic of the current cell."""
 
@@ -133,6 +136,7 @@ class MatricesPanel(Panel):
         self._fill()
         attention, weight = self.store.attention, self._chosen()
         values = weight.array(attention)
+        self.grid.takes_minus_infinity = weight.path == ADDED
         rows, columns = values.shape
         self.grid.set_values(values, numbered(rows), numbered(columns))
         kind = {
@@ -197,5 +201,5 @@ def _shown_of(attention: Site) -> tuple[object, ...]:
     norms = attention.embedding_norm, attention.final_norm
     made = attention.projections, attention.latent, attention.heads
     parts = attention.qk_norm, attention.position, attention.block, attention.gate
-    more = attention.sinks, attention.vocabulary
+    more = attention.sinks, attention.vocabulary, attention.additive_mask
     return (*made, *parts, *more, *norms, *map(attention.projection_shape, ROLES))

@@ -158,7 +158,7 @@ def _side(shown: Shown, stage: str, index: int, rows: Pairs, columns: Pairs) -> 
     # Explicit ends: the worker reads numbers that the window may read at the same moment.
     numbers = site.window(stage, head, slice(0, n_rows), slice(0, n_columns))
     values, absent = placed(numbers, own_rows, own_columns)
-    hidden = site.hatched(stage)
+    hidden = site.hatched(stage, head)
     blocked = None
     if hidden is not None:
         blocked = (placed(hidden, own_rows, own_columns)[0] == 1.0) & ~np.isnan(values)

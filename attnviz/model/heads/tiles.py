@@ -79,7 +79,7 @@ def _tile(site: SiteTrace, stage: str, head: int, side: int) -> Tile:
     whole = slice(0, n_rows), slice(0, n_columns)
     weights = site.window("weights", head, *whole)
     values = weights if stage == "weights" else site.window(stage, head, *whole)
-    small, hidden = overview(values, site.hatched(stage), side)
+    small, hidden = overview(values, site.hatched(stage, head), side)
     return Tile(
         site=site.name,
         head=head,

@@ -11,7 +11,7 @@ from attnviz.model.spec.edit import Edit
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID
-from attnviz.model.trace import MASKED_STAGES
+from attnviz.model.trace import CUT_STAGES, MASKED_STAGES
 
 
 def edits_at(site: Site, cell: Cell) -> tuple[Edit, ...]:
@@ -53,7 +53,9 @@ def still_hidden(
     """The hidden cells of one head of a stage, without those that have a number by hand behind the mask."""
     if hidden is None or not site.edits:
         return hidden
-    behind = MASKED_STAGES[: MASKED_STAGES.index(stage) + 1]  # an edit of an earlier stage is masked again
+    # an edit of an earlier stage is masked again
+    order = CUT_STAGES if stage == CUT_STAGES[0] or not site.masks else MASKED_STAGES
+    behind = order[: order.index(stage) + 1]
     cells = [cell for one in behind for cell in edited_cells(site, one, head)]
     if not cells:
         return hidden

@@ -21,7 +21,16 @@ from attnviz.gui.panels.matrices import MatricesPanel
 from attnviz.model.operands.matrices import projection_array
 from attnviz.model.sites.sites import at, site_names
 from attnviz.model.spec.block import Block, FeedForward, Norm
-from attnviz.model.spec.parts import ROLES, Explicit, Identity, Projections, QKNorm, Seeded, Tied
+from attnviz.model.spec.parts import (
+    ROLES,
+    AdditiveMask,
+    Explicit,
+    Identity,
+    Projections,
+    QKNorm,
+    Seeded,
+    Tied,
+)
 from attnviz.model.spec.positions import TransformerXl
 from attnviz.model.spec.rows import DrawnRow
 from attnviz.model.spec.view import Cell
@@ -165,3 +174,22 @@ def test_the_current_cell_says_where_it_comes_from_and_its_gradient_opens(
     assert bench.store.pointer.cell == followed
     panel.page.followed.emit(followed)
     assert bench.store.document.view.locked == followed and bench.store.document.view.stage == "q"
+
+
+def test_the_additive_mask_is_a_matrix_that_takes_minus_infinity(bench: PanelBench[MatricesPanel]) -> None:
+    n = bench.store.experiment.n_queries
+    assert change(bench.store, additive_mask=AdditiveMask.of(np.zeros((n, n))))
+    choose(bench, "additive_mask.values")
+    assert bench.find(QLabel, "matrix_facts").text() == f"{n} × {n} · explicit"
+    QGuiApplication.clipboard().setText("-inf 2")
+    grid = bench.panel.grid
+    grid.setFocus()
+    grid.set_current_cell(1, 0)
+    QTest.keyClick(grid, Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)
+    assert not bench.refused
+    assert bench.store.trace is not None and bench.store.trace.only["added"][0, 1, 0] == -np.inf
+    assert grid.values()[1, :2].tolist() == [-np.inf, 2.0]
+    choose(bench, "query")
+    grid.set_current_cell(1, 0)
+    QTest.keyClick(grid, Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)
+    assert len(bench.refused) == 1

@@ -66,14 +66,11 @@ class Side(QWidget):
         self._output.set_lit(highlight(site, view, "attention_output", focus))
         query = _query(site, view, focus)
         weights = "dropped" if "dropped" in site.stages else "weights"
-        values = site.window(weights, shown_head(site.experiment, view, weights))[query]
-        hidden = site.blocked(slice(query, query + 1))
+        head = shown_head(site.experiment, view, weights)
+        values, hidden = site.window(weights, head)[query], site.hatched(weights, head)
         first = min(max(0, query - MOST_BARS // 2), max(0, len(values) - MOST_BARS))
         part = slice(first, first + MOST_BARS)
-        if hidden is None or site.experiment.adds_to_blocked:
-            blocked: tuple[int, ...] = ()
-        else:
-            blocked = tuple(hidden[0][part].nonzero()[0].tolist())
+        blocked = () if hidden is None else tuple(hidden[query][part].nonzero()[0].tolist())
         self._first_bar = first
         self._bars.set_rows(
             site.labels("key")[part], values[part], theme.accent, blocked, limit=1.0, label_color=theme.key

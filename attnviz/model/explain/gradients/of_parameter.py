@@ -353,6 +353,18 @@ def _sink(reading: Reading, row: int, column: int) -> tuple[Sum, ...]:
     return (_with(pairs, weight, taken),)
 
 
+def _added(reading: Reading, row: int, column: int) -> tuple[Sum, ...]:
+    """The score of one head, or that of every head where they share the numbers; none past the text."""
+    site, mask = reading.experiment, reading.experiment.additive_mask
+    assert mask is not None
+    n_heads = site.heads.n_heads
+    head, query = divmod(row, mask.values.shape[0] // n_heads) if mask.per_head else (0, row)
+    if query >= site.n_queries or column >= site.n_keys:
+        return ()
+    heads = np.array([head]) if mask.per_head else np.arange(n_heads)
+    return (Sum("added", heads, np.full_like(heads, query), np.full_like(heads, column)),)
+
+
 # --- the table -------------------------------------------------------------------------------------
 
 _TABLE = "table"
@@ -394,6 +406,7 @@ SUMS: dict[str, Rule] = {
     **{f"{path}.bias": _bias_of_norm(stage) for path, stage in _NORMS.items()},
     "qk_norm.query_gain": _gain("q_normed"),
     "qk_norm.key_gain": _gain("k_normed"),
+    "additive_mask.values": _added,
     "sinks": _sink,
     "position.slopes": _slope,
     "position.weights": _xl_weights,
