@@ -432,8 +432,19 @@ def test_a_file_in_place_of_a_command_is_opened(
     file.write_text("{}", encoding="utf-8")
     assert main([*before, str(file)]) == 0 and main([*before, "gone.safetensors"]) == 0
     assert main([*before, "gui", str(file)]) == 0 and main(before) == 0
+    assert main([*before, str(tmp_path)]) == 0
     language = "en" if before else None  # the window has it, too
-    assert opened == [(name, language) for name in (str(file), "gone.safetensors", str(file), None)]
+    names = (str(file), "gone.safetensors", str(file), None, str(tmp_path))
+    assert opened == [(name, language) for name in names]
+
+
+def test_a_command_comes_before_a_file_of_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "presets").mkdir()
+    assert main(["presets"]) == 0
+    assert "toy-attention" in capsys.readouterr().out
 
 
 def test_the_package_runs_as_a_module() -> None:

@@ -106,13 +106,15 @@ def _language_parser() -> argparse.ArgumentParser:
 
 
 def _with_command(arguments: list[str]) -> list[str]:
-    """The arguments with `gui` before a document in the place of a command: `attnviz FILE`."""
+    """The arguments with `gui` before a document or a model in the place of a command: `attnviz FILE`."""
     at = 0
     while at < len(arguments) and arguments[at].startswith("-"):
         at += 2 if arguments[at] == "--language" else 1
-    if at < len(arguments) and (Path(arguments[at]).suffix in SUFFIXES or Path(arguments[at]).is_file()):
-        return [*arguments[:at], "gui", *arguments[at:]]
-    return arguments
+    if at == len(arguments) or arguments[at] in {row.name for row in COMMANDS}:
+        return arguments
+    named = Path(arguments[at])
+    is_opened = named.suffix.lower() in SUFFIXES or named.exists()
+    return [*arguments[:at], "gui", *arguments[at:]] if is_opened else arguments
 
 
 def _set_language(code: str) -> None:
@@ -135,7 +137,7 @@ def parser() -> argparse.ArgumentParser:
         prog="attnviz",
         description=_(
             "A workbench for the mechanics of attention. Without a command it opens the window; "
-            "attnviz FILE opens a document in it."
+            "attnviz FILE opens a document in it, attnviz FOLDER imports a trained model."
         ),
         formatter_class=Help,
         allow_abbrev=False,

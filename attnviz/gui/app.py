@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QApplication
 from attnviz.compute.scheduler import end_process
 from attnviz.gui import app_errors
 from attnviz.gui.display import sentence_for_abort
-from attnviz.gui.documents import FIRST_PRESET, STORIES, title_of
+from attnviz.gui.documents import FIRST_PRESET, STORIES, is_model, title_of
 from attnviz.gui.interrupt import SIGNALLED, Interrupt
 from attnviz.gui.look import look, scale
 from attnviz.gui.look.fonts import load_fonts
@@ -76,7 +76,8 @@ def main(path: Path | None = None, language: str | None = None) -> int:
 
 def first_document(path: Path | None) -> Document:
     """The document of the first frame: empty, titled as the one about to open and never as a preset."""
-    title = "" if path is not None else title_of(STORIES[current_language()])
+    is_story = path is None or is_model(path)
+    title = title_of(STORIES[current_language()]) if is_story else ""
     return Document(one_layer(("",), SeededVectors(1, 1)), title=title)
 
 
@@ -84,6 +85,8 @@ def fill(window: Window, path: Path | None) -> None:
     window.store.stand_in()
     if path is None:
         window.documents.open_story(partial(_begin, window))
+    elif is_model(path):
+        window.documents.open_story(partial(_import, window, path))
     else:
         window.store.open(replace(load_preset(FIRST_PRESET), title=""))  # what stays if the file cannot open
         window.store.stand_in()
@@ -95,6 +98,12 @@ def _start(window: Window) -> None:
     """Fill the window, and show over it what a person has to see first."""
     window.begin()
     window.keeping.restoring.start()
+
+
+def _import(window: Window, model: Path) -> None:
+    """Ask for the input of a model, over the document that stays if nobody gives it."""
+    _start(window)
+    window.open_file(model)
 
 
 def _begin(window: Window) -> None:

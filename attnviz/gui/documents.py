@@ -43,6 +43,8 @@ MOST_NAMED = 60
 """Characters of a title that become a file name."""
 EMPTY_WIDTH = 8
 """Features of a token of an empty document."""
+GGUF = ".gguf"
+"""Suffix of a trained model in one file."""
 SUFFIXES = (JSON_SUFFIX, TENSORS_SUFFIX)
 """Suffixes of document files."""
 OPENED = (*SUFFIXES, *CARRYING)
@@ -77,6 +79,8 @@ class Documents(QObject):
     """One sentence: why a file could not be read or written."""
     said = Signal(str)
     recent_changed = Signal()
+    file_chosen = Signal(Path)
+    """A file to open: a document, or a lesson."""
 
     def __init__(self, store: Store, scheduler: Scheduler, settings: Settings, window: QWidget) -> None:
         super().__init__(window)
@@ -146,14 +150,15 @@ class Documents(QObject):
             self._window, _("Open a document"), folder, _documents_filter(OPENED)
         )
         if name:
-            self.open(Path(name))
+            self.file_chosen.emit(Path(name))
 
-    def ask_import(self) -> None:
-        """Choose a trained model and its input, and open the resulting document."""
+    def ask_import(self, model: str = "") -> None:
+        """Choose a trained model, first `model`, and its input; open the resulting document."""
         # Created on first use: the checkpoint reader is slow to import.
         from attnviz.gui.dialogs.import_model import ask_import
 
-        document, self._model_folder = ask_import(self._window, self._scheduler, self._model_folder)
+        first = model or self._model_folder
+        document, self._model_folder = ask_import(self._window, self._scheduler, first)
         if document is not None and self.may_leave():
             self._store.open(document)
 
@@ -221,8 +226,8 @@ class Documents(QObject):
         if self._ask(box, _("Find the model…")) != QMessageBox.StandardButton.Save:
             return None
         was = Path(missing.link.path)
-        if was.suffix.lower() == ".gguf":
-            name, _kind = QFileDialog.getOpenFileName(self._window, _("Find the model"), "", "*.gguf")
+        if was.suffix.lower() == GGUF:
+            name, _kind = QFileDialog.getOpenFileName(self._window, _("Find the model"), "", f"*{GGUF}")
         else:
             name = QFileDialog.getExistingDirectory(self._window, _("Find the model"))
         return Path(name) if name else None
@@ -386,6 +391,11 @@ class Documents(QObject):
         self.failed.emit(failure_message(error))
         if not is_expected(error):
             raise error
+
+
+def is_model(path: Path) -> bool:
+    """True for a trained model: a folder, or a file of weights that is no document."""
+    return path.is_dir() or path.suffix.lower() == GGUF
 
 
 def name_of(chapter: Chapter) -> str:

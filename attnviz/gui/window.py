@@ -22,7 +22,7 @@ from attnviz.compute.scheduler import Scheduler
 from attnviz.core.text import visible
 from attnviz.engines.table import ENGINE_BY_ID
 from attnviz.gui.bridge import Bridge
-from attnviz.gui.documents import OPENED, Documents
+from attnviz.gui.documents import OPENED, Documents, is_model
 from attnviz.gui.edits_menu import EditsMenu
 from attnviz.gui.focus import Focus
 from attnviz.gui.handlers import Handlers
@@ -55,6 +55,7 @@ from attnviz.gui.widgets.document_text import DocumentText
 from attnviz.gui.widgets.panel_dock import PanelDock
 from attnviz.gui.workspaces.switcher import Workspaces
 from attnviz.i18n import _
+from attnviz.model.io.carriers.table import carries
 from attnviz.model.sites.titles import label_among_several
 from attnviz.model.spec.document import Document
 
@@ -181,6 +182,7 @@ class Window(QMainWindow):
         self.follow_live.failed.connect(self.status.warn)
         self.documents.failed.connect(self.status.warn)
         self.documents.said.connect(self.status.say)
+        self.documents.file_chosen.connect(self.open_file)
 
     def start(self) -> None:
         """Make all panels, show the document in them, and run it for the first time."""
@@ -568,17 +570,20 @@ class Window(QMainWindow):
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         if _dropped(event):
-            event.acceptProposedAction()
+            _accept_copy(event)
 
     def dropEvent(self, event: QDropEvent) -> None:
         path = _dropped(event)
         if path:
-            event.acceptProposedAction()
+            _accept_copy(event)
             self.open_file(path)
 
+    @Slot(Path)
     def open_file(self, path: Path) -> None:
-        """Open a document, or a lesson in its workspace."""
-        if path.suffix.lower() == LESSON_SUFFIX:
+        """Open a document, a lesson in its workspace, or the import of a trained model."""
+        if is_model(path):
+            self.documents.ask_import(str(path))
+        elif path.suffix.lower() == LESSON_SUFFIX and not carries(path):
             self.complete()
             self.lesson_live.open_file(path)
         else:
@@ -607,10 +612,16 @@ def first_size(room: QSize) -> QSize:
     return usual.boundedTo(QSize(room.width(), room.height() - TITLE_BAR)).expandedTo(SMALLEST_SIZE)
 
 
+def _accept_copy(event: QDragEnterEvent | QDropEvent) -> None:
+    """Accept a file without moving it: whoever offers it keeps it."""
+    event.setDropAction(Qt.DropAction.CopyAction)
+    event.accept()
+
+
 def _dropped(event: QDropEvent) -> Path | None:
-    """The file of a document or a lesson in the drop event, if it has exactly one."""
+    """The file of a document, a lesson or a model in the drop event, if it has exactly one."""
     urls = event.mimeData().urls()
     if len(urls) != 1 or not urls[0].isLocalFile():
         return None
     path = Path(urls[0].toLocalFile())
-    return path if path.suffix.lower() in (*OPENED, LESSON_SUFFIX) else None
+    return path if is_model(path) or path.suffix.lower() in (*OPENED, LESSON_SUFFIX) else None

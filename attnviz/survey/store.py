@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnviz.errors import FieldError, InputError, Message, must_be, quoted, suffix_error
+from attnviz.model.io.files import SURVEY_SUFFIX as SUFFIX
 from attnviz.survey.measure import Measured
 from attnviz.survey.plan import Plan
 
 if TYPE_CHECKING:
     import pyarrow
 
-SUFFIX = ".parquet"
 PARTIAL = ".partial"
 RECORD = b"attnviz"
 """The key of the plan in the schema's metadata."""

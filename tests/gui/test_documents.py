@@ -15,10 +15,14 @@ from msgspec.structs import replace
 from pointer import drag
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QAction, QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QApplication, QFileDialog, QMenu, QMessageBox
+from PySide6.QtWidgets import QApplication, QFileDialog, QMenu, QMessageBox, QPlainTextEdit, QWidget
 
 import attnviz
 from attnviz.checkpoints.presets import PRESETS, grouped_presets, load_preset
+from attnviz.gui.widgets.caption import CaptionEditor
+from attnviz.gui.widgets.document_line import DocumentLine
+from attnviz.gui.widgets.document_text import DocumentText
+from attnviz.gui.widgets.window_keys import LineEdit
 from attnviz.model.captions import plain_caption
 from attnviz.model.edit.edits import set_vectors
 from attnviz.model.io.carriers.table import files_carrying
@@ -45,16 +49,23 @@ def trigger(desk: Desk, action: str) -> None:
     desk.window.commands[action].trigger()
 
 
-def drop(desk: Desk, *paths: Path) -> bool:
-    """Drag files over the window and let them fall; whether the window wanted them."""
-    mime = QMimeData()
+def drop(desk: Desk, *paths: Path, over: QWidget | None = None) -> bool:
+    """Drag files over the window, or a part of it, and let them fall; whether that wanted them.
+
+    A file manager proposes to move them, and offers their names as text.
+    """
+    mime, target = QMimeData(), over or desk.window
     mime.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
-    copy, left, none = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
-    entered = QDragEnterEvent(QPoint(9, 9), copy, mime, left, none)
+    mime.setText("\n".join(map(str, paths)))
+    actions = Qt.DropAction.CopyAction | Qt.DropAction.MoveAction
+    left, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    entered = QDragEnterEvent(QPoint(9, 9), actions, mime, left, none)
+    entered.setDropAction(Qt.DropAction.MoveAction)
     entered.ignore()
-    QApplication.sendEvent(desk.window, entered)
+    QApplication.sendEvent(target, entered)
     if entered.isAccepted():
-        QApplication.sendEvent(desk.window, QDropEvent(QPointF(9, 9), copy, mime, left, none))
+        assert entered.dropAction() == Qt.DropAction.CopyAction  # the file stays where it is
+        QApplication.sendEvent(target, QDropEvent(QPointF(9, 9), actions, mime, left, none))
     return entered.isAccepted()
 
 
@@ -373,11 +384,44 @@ def test_a_dropped_figure_opens_its_document_without_its_file(desk: Desk, tmp_pa
 def test_a_dropped_table_opens_its_document_without_its_file(desk: Desk, tmp_path: Path) -> None:
     document = load_preset("dog-bites-man")
     record = record_of(document)
-    for path in replace_files(files_carrying(b"", tmp_path / "c.csv", record)):
+    tables = files_carrying(b"", tmp_path / "c.csv", record) | files_carrying(
+        b"| a |", tmp_path / "c.md", record
+    )
+    for path in replace_files(tables):
         desk.store.open(load_preset("toy-attention"))
         assert drop(desk, path)
         desk.settle()
         assert desk.store.document == document and desk.store.path is None
+
+
+@pytest.mark.parametrize("kind", [DocumentText, DocumentLine, LineEdit, CaptionEditor])
+def test_a_file_over_a_text_falls_into_the_window(desk: Desk, tmp_path: Path, kind: type[QWidget]) -> None:
+    file = attnviz.save(load_preset("dog-bites-man"), tmp_path / "a.json")
+    text = kind()
+    text.setParent(desk.window)
+    text.show()
+    target = text.viewport() if isinstance(text, QPlainTextEdit) else text
+    assert drop(desk, file, over=target)
+    desk.settle()
+    assert desk.store.path == file
+
+
+def test_a_dropped_model_is_imported(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(desk.window.documents, "ask_import", asked.append)
+    (tmp_path / "model").mkdir()
+    for name in ("model", "tiny.gguf"):
+        assert drop(desk, tmp_path / name)
+    assert asked == [str(tmp_path / name) for name in ("model", "tiny.gguf")]
+
+
+def test_a_survey_is_no_document(desk: Desk, tmp_path: Path) -> None:
+    (tmp_path / "heads.parquet").write_bytes(b"PAR1\xff")
+    desk.window.open_file(tmp_path / "heads.parquet")
+    desk.settle()
+    assert desk.said() == (
+        "heads.parquet: A survey contains scores and no document; the command attnviz survey summarises it."
+    )
 
 
 def test_recent_files_are_listed_latest_first_with_plain_names(desk: Desk, tmp_path: Path) -> None:

@@ -95,8 +95,10 @@ def library() -> Any:
     return found
 
 
-def act(desk: Desk, monkeypatch: pytest.MonkeyPatch, what: Act) -> None:
-    """Choose the command, and do `what` with the dialog that comes up."""
+def act(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, what: Act, begin: Callable[[], object] | None = None
+) -> None:
+    """Choose the command, or `begin`, and do `what` with the dialog that comes up."""
 
     def stand(dialog: QDialog) -> int:
         assert isinstance(dialog, ImportDialog)
@@ -107,7 +109,7 @@ def act(desk: Desk, monkeypatch: pytest.MonkeyPatch, what: Act) -> None:
         return dialog.result()
 
     monkeypatch.setattr(QDialog, "exec", stand)
-    desk.window.commands["import_model"].trigger()
+    (begin or desk.window.commands["import_model"].trigger)()
 
 
 def test_a_folder_and_ids_become_a_document(
@@ -133,6 +135,16 @@ def test_a_folder_and_ids_become_a_document(
     weights = attnviz.run(expected).site("layers.0.self")["weights"][0]
     np.testing.assert_array_equal(desk.map.content.values, weights)
     act(desk, monkeypatch, lambda person: person.sees("Llama: 2 layers"))  # the folder is remembered
+
+
+def test_a_model_that_is_given_is_read_at_once(
+    desk: Desk, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def person(person: Person) -> None:
+        person.sees("Llama: 2 layers, 288 weights")
+        assert person.dialog.focusWidget().objectName() == "import_text"
+
+    act(desk, monkeypatch, person, lambda: desk.window.open_file(folder))
 
 
 def test_a_text(desk: Desk, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,9 @@ from attnviz.i18n import N_, _
 
 def add(command: ArgumentParser) -> None:
     """Add the document."""
-    command.add_argument("document", nargs="?", metavar="DOC", help=_("a document file, or a lesson"))
+    command.add_argument(
+        "document", nargs="?", metavar="DOC", help=_("a document file, a lesson, or a trained model")
+    )
 
 
 def run(options: Namespace) -> int:
@@ -26,7 +28,7 @@ def open_window(document: str | None, language: str | None = None) -> int:
 
     Raises `Refused` without the file or a display.
     """
-    if document is not None and not Path(document).is_file():
+    if document is not None and not Path(document).exists():
         raise Refused(_("{file}: no such file").format(file=document))
     has_display = any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"))
     if sys.platform.startswith("linux") and not has_display:

@@ -132,6 +132,8 @@ class ImportDialog(QDialog):
         self._memory.textChanged.connect(self._refresh)
         self._signal.textChanged.connect(self._refresh)
         self._unknown.changed.connect(self._refresh)
+        if folder:
+            self._text.setFocus()
         self._look()
 
     @property

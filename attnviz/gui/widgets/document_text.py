@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 
-from PySide6.QtCore import QEvent, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QMimeData, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QContextMenuEvent, QFocusEvent, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy, QWidget
 
 from attnviz.gui.widgets.document_line import caret_after
+from attnviz.gui.widgets.dropped import has_files
 from attnviz.gui.widgets.window_keys import is_windows
 
 LINES = 3
@@ -37,6 +38,9 @@ class DocumentText(QPlainTextEdit):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.document().setDocumentMargin(1)
         self.textChanged.connect(self._on_changed)
+
+    def canInsertFromMimeData(self, source: QMimeData) -> bool:
+        return not has_files(source) and super().canInsertFromMimeData(source)
 
     def text(self) -> str:
         return self.toPlainText()

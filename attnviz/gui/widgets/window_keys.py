@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent
-from PySide6.QtGui import QKeyEvent, QKeySequence
+from PySide6.QtGui import QDragEnterEvent, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QLineEdit
+
+from attnviz.gui.widgets.dropped import has_files
 
 _WINDOWS = tuple(map(QKeySequence, ("Ctrl+E", "Alt+Home", "Alt+End", "Ctrl+K")))
 
@@ -22,3 +24,9 @@ class LineEdit(QLineEdit):
             event.ignore()  # handled by the window's shortcut
             return event.type() == QEvent.Type.ShortcutOverride
         return super().event(event)
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if has_files(event.mimeData()):
+            event.ignore()
+        else:
+            super().dragEnterEvent(event)

@@ -35,6 +35,7 @@ INLINE_NUMBERS = 16_384
 
 JSON_SUFFIX = ".json"
 TENSORS_SUFFIX = ".safetensors"
+SURVEY_SUFFIX = ".parquet"
 
 _Result = TypeVar("_Result")
 
@@ -150,6 +151,10 @@ def _read(file: Path, progress: Progress, shipped: Suppliers, linked: Linked) ->
         return document_of_arrays(file)
     if is_carrier(file):
         return record_in(file).restored(shipped, linked)
+    if suffix == SURVEY_SUFFIX:
+        raise InputError(
+            Message("A survey contains scores and no document; the command attnviz survey summarises it.")
+        )
     with file.open("rb") as stream:
         data = stream.read(MAX_TEXT + 1)
     if len(data) > MAX_TEXT:

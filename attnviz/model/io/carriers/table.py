@@ -47,6 +47,15 @@ def is_carrier(path: Path) -> bool:
     return path.suffix.lower() in CARRIER_BY_SUFFIX or csvw.is_of_table(path)
 
 
+def carries(path: Path) -> bool:
+    """True for a file in which a document is found, damaged or not; False for one that cannot be read."""
+    row = CARRIER_BY_SUFFIX.get(path.suffix.lower())
+    try:
+        return row is not None and row.find(_read(path)) is not None
+    except (InputError, OSError):
+        return False
+
+
 def carrying(data: bytes, suffix: str, record: Record) -> bytes:
     """A file's bytes with a record in them; those of a kind that carries none are unchanged."""
     row = CARRIER_BY_SUFFIX.get(suffix)
