@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any
 
 from attnviz.gui.app import FirstFrame
-from attnviz.gui.timing.meter import Meter
+from attnviz.gui.timing.meter import AWAITED, Meter
 from attnviz.gui.timing.window import (
     Frame,
     TimedWindow,
@@ -42,7 +42,7 @@ def document(n: int, heads: int, d_head: int) -> Document:
 def measure_edits(n: int, heads: int, d_head: int, count: int) -> dict[str, Any]:
     """Seconds of `count` edits of a cell of the vectors in each workspace, one after the other.
 
-    `cpu` is the CPU time of the window's thread and of the worker's run. `parts` are the CPU seconds of each
+    `cpu` is the CPU time of the window's thread and of the worker's jobs. `parts` are the CPU seconds of each
     panel until it asks for its paint, and of painting all of them.
     """
     window = make_window(document(n, heads, d_head))
@@ -94,6 +94,7 @@ class _Bench:
             edits.set_vector_cell, self._count % store.experiment.n_queries, 0, self._count / 100 + 0.01
         )
         arrived = wait(lambda: self._arrived)
+        wait(self._is_answered)
         shown = last_frame(window)
         assert arrived is not None
         return {
@@ -102,6 +103,11 @@ class _Bench:
             "seconds_to_trace": arrived.at - begun.at,
             "painting": sum(frame.painting for frame in window.frames),
         }
+
+    def _is_answered(self) -> bool:
+        """True if no job is left whose numbers the panels in sight show."""
+        schedulers = self._window.scheduler, self._window.decode_scheduler
+        return not any(one.is_busy(key) for one in schedulers for key in AWAITED)
 
     def _on_trace(self, trace: Trace) -> None:
         if trace.experiment is self._window.store.experiment:

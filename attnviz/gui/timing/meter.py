@@ -1,27 +1,38 @@
-"""CPU time of what an edit causes: the run in the worker, and what each panel does with its numbers."""
+"""CPU time of what an edit causes: the jobs of the worker, and what each panel does with its numbers."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Any
 
-from attnviz.gui.live import trace as live_trace
+from attnviz.compute import scheduler
+from attnviz.gui.live.compare.live import KEY as COMPARE_KEY
+from attnviz.gui.live.grid import KEY as GRID_KEY
+from attnviz.gui.live.trace import KEY as RUN_KEY
 from attnviz.gui.panels.panel import Panel
+
+AWAITED = (RUN_KEY, COMPARE_KEY, GRID_KEY)
+"""Keys of the jobs whose numbers the panels in sight show: an edit is painted after the last of them."""
 
 
 class Meter:
     """Measures the functions below from its making on, in this process.
 
-    `run` are the CPU seconds of the worker since `clear`, `told` those of each panel.
+    `run` are the CPU seconds of the worker's jobs since `clear`, `told` those of each panel.
     """
 
     def __init__(self) -> None:
         self.run: list[float] = []
         self.told: dict[str, list[float]] = {}
-        for name in ("execute", "warm"):
-            setattr(live_trace, name, self._measured(getattr(live_trace, name)))
-        tell = Panel._tell
+        answer, tell = scheduler._answer, Panel._tell
+
+        def answered(ticket: Any) -> Any:
+            started = time.thread_time()
+            try:
+                return answer(ticket)
+            finally:
+                if ticket.key in AWAITED:
+                    self.run.append(time.thread_time() - started)
 
         def told(panel: Panel) -> None:
             started = time.thread_time()
@@ -29,19 +40,10 @@ class Meter:
             seconds = time.thread_time() - started
             self.told.setdefault(panel.objectName().removesuffix("_panel"), []).append(seconds)
 
+        setattr(scheduler, "_answer", answered)  # noqa: B010
         setattr(Panel, "_tell", told)  # noqa: B010
 
     def clear(self) -> None:
         """Begin anew."""
         self.run.clear()
         self.told.clear()
-
-    def _measured(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        def measured(*args: Any, **named: Any) -> Any:
-            started = time.thread_time()
-            try:
-                return function(*args, **named)
-            finally:
-                self.run.append(time.thread_time() - started)
-
-        return measured
