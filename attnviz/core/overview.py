@@ -50,16 +50,12 @@ def _along(axis: int, combine: np.ufunc, array: Numbers, step: int) -> Numbers:
     """
     if step <= 1:
         return array
-    length = array.shape[axis]
-    whole = length - length % step
-    slices = [_part(array, axis, slice(offset, whole, step)) for offset in range(step)]
-    merged = combine(slices[0], slices[1])
-    for part in slices[2:]:
-        combine(merged, part, out=merged)
-    if whole == length:
-        return merged
-    rest = combine.reduce(_part(array, axis, slice(whole, length)), axis=axis, keepdims=True)
-    return np.concatenate((merged, rest), axis=axis)
+    merged = np.array(_part(array, axis, slice(0, None, step)))
+    for offset in range(1, min(step, array.shape[axis])):
+        part = _part(array, axis, slice(offset, None, step))
+        into = _part(merged, axis, slice(0, part.shape[axis]))  # the last block may have no such cell
+        combine(into, part, out=into)
+    return merged
 
 
 def _part(array: Numbers, axis: int, part: slice) -> Numbers:

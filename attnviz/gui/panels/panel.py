@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
-from PySide6.QtCore import Slot
+from PySide6.QtCore import SignalInstance, Slot
 from PySide6.QtWidgets import QWidget
 
 from attnviz.gui.live.pointer import Pointer
@@ -44,15 +45,9 @@ class Panel(QWidget):
         """Connect to the store; show its present state, unless another tab lies over the panel."""
         self._is_started = True
         self.store.opened.connect(self._document_opened)
-        self.store.changed.connect(self._document_changed)
-        self.store.traced.connect(self._trace_arrived)
-        if self.follows_player:
-            self.store.followed_changed.connect(self._followed_changed)
-        if self.draws_gradients:
-            self.store.drawn_changed.connect(self._followed_changed)
-        self.store.pointer_changed.connect(self._pointer_moved)
         self.retranslate()
         if self.is_seen:
+            self._listen(True)
             self._tell()
 
     def on_document(self, old: Document | None, new: Document) -> None:
@@ -94,7 +89,10 @@ class Panel(QWidget):
         if is_seen == self.is_seen:
             return
         self.is_seen = is_seen
-        if is_seen and self._is_started:
+        if not self._is_started:
+            return
+        self._listen(is_seen)
+        if is_seen:
             self._tell()
             self.on_hover(self._hovered())
             self.on_stage_hover(self.store.pointer.stage)
@@ -102,6 +100,21 @@ class Panel(QWidget):
     def forget(self) -> None:
         """Receive the whole state again with the next change, or as soon as the panel is in front."""
         self._told = (None, None)
+
+    def _listen(self, is_seen: bool) -> None:
+        """Connect to the store while the panel is seen: an edit then calls no hidden panel."""
+        store = self.store
+        heard: list[tuple[SignalInstance, Callable[..., None]]] = [
+            (store.changed, self._document_changed),
+            (store.traced, self._trace_arrived),
+            (store.pointer_changed, self._pointer_moved),
+        ]
+        if self.follows_player:
+            heard.append((store.followed_changed, self._followed_changed))
+        if self.draws_gradients:
+            heard.append((store.drawn_changed, self._followed_changed))
+        for signal, slot in heard:
+            (signal.connect if is_seen else signal.disconnect)(slot)
 
     def _tell(self) -> None:
         """Forward the changes since the last time that concern the panel."""
@@ -134,22 +147,19 @@ class Panel(QWidget):
 
     @Slot(object, object)
     def _document_changed(self, old: Document, new: Document) -> None:
-        if self.is_seen:
-            self._tell()
+        self._tell()
 
     @Slot(object)
     def _trace_arrived(self, trace: Trace) -> None:
-        if self.is_seen:
-            self._tell()
+        self._tell()
 
     @Slot()
     def _followed_changed(self) -> None:
-        if self.is_seen:
-            self._tell()
+        self._tell()
 
     @Slot(object, object)
     def _pointer_moved(self, old: Pointer, new: Pointer) -> None:
-        if self.is_seen and old.cell != new.cell:
+        if old.cell != new.cell:
             self.on_hover(self._hovered())
-        if self.is_seen and old.stage != new.stage:
+        if old.stage != new.stage:
             self.on_stage_hover(new.stage)

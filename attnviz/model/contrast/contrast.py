@@ -64,8 +64,8 @@ class Change:
 
     @property
     def difference(self) -> float:
-        """second − first."""
-        return float(difference(np.float64(self.first), np.float64(self.second)))  # type: ignore[arg-type]
+        """second − first; ∞ − ∞ is NaN."""
+        return self.second - self.first
 
 
 @dataclass(frozen=True, eq=False)

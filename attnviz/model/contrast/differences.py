@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from attnviz.errors import Message
@@ -108,10 +107,9 @@ def _walk(
 
 def _parts(path: str, owners: tuple[FieldRow, ...], first: Value, second: Value) -> Iterator[Difference]:
     rows = {row.name: row for row in rows_of(type(first))}
-    for field in msgspec.structs.fields(first):
-        below = f"{path}.{field.name}" if path else field.name
-        pair = getattr(first, field.name), getattr(second, field.name)
-        yield from _walk(below, owners, rows.get(field.name), *pair)
+    for name in type(first).__struct_fields__:
+        below = f"{path}.{name}" if path else name
+        yield from _walk(below, owners, rows.get(name), getattr(first, name), getattr(second, name))
 
 
 def _are_alike(first: Any, second: Any) -> bool:

@@ -125,6 +125,8 @@ class OwnAsked:
     def _claims(self, first: Trace) -> tuple[tuple[Answer, Answer], ...]:
         """The claims of both documents, answered in A and in B."""
         claims = dict.fromkeys((*self.pinned.document.claims, *self.document.claims))
+        if not claims:
+            return ()
         sides = [
             answers(claims, Scope(trace, replace(self.document.view, site=where.site, head=where.head)))
             for trace, where in zip((first, self.trace), self.where, strict=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QKeyEvent, QPainter, QPaintEvent
+from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from attnviz.core.text import number, visible
@@ -24,6 +25,18 @@ NUMBER_WIDTH = 50.0
 BAR_WIDTH = 72.0
 
 
+@lru_cache(maxsize=1024)
+def _advance(text: str, px: int) -> float:
+    """Width of `text` in pixels: labels stay while their numbers change."""
+    return QFontMetricsF(ui_font(px)).horizontalAdvance(text)
+
+
+@lru_cache(maxsize=1024)
+def _elided(text: str, px: int, most: float) -> str:
+    """The part of `text` that `most` pixels hold."""
+    return QFontMetricsF(ui_font(px)).elidedText(text, Qt.TextElideMode.ElideMiddle, most)
+
+
 class ChangeRow(PaintedButton):
     """One changed cell; a click chooses it."""
 
@@ -38,6 +51,8 @@ class ChangeRow(PaintedButton):
 
     def set_change(self, change: Change, most: float) -> None:
         """Show another cell; a full half of the bar is `most`."""
+        if (change, most) == (self._change, self._most):
+            return
         self._change, self._most = change, most
         self.update()
         sentence = change_sentence(change)
@@ -98,29 +113,28 @@ class ChangeRow(PaintedButton):
 
     def _paint_cell(self, painter: QPainter, change: Change, room: float) -> None:
         """`query 21 → key 5`: labels in their colours, positions small."""
-        theme, font, small = self._theme, ui_font(TEXT_PX), ui_font(TEXT_PX - 2)
-        metrics = QFontMetricsF(font)
+        theme, plain, small = self._theme, TEXT_PX, TEXT_PX - 2
+        metrics = QFontMetricsF(ui_font(plain))
         base = (self.height() + metrics.ascent() - metrics.descent()) / 2
         x = float(GRID)
         query, key = visible(change.row_label), visible(change.column_label)
-        taken = metrics.horizontalAdvance(query) + metrics.horizontalAdvance(key)
-        has_positions = taken + 76 <= room - x
+        query_width, key_width = _advance(query, plain), _advance(key, plain)
+        has_positions = query_width + key_width + 76 <= room - x
         wide = room - x - (76 if has_positions else 32)  # what positions, arrow and gaps leave
-        of_query = max(wide / 2, wide - metrics.horizontalAdvance(key))
-        parts: list[tuple[str, str, QFont, float]] = [
-            (query, theme.query, font, of_query),
+        of_query = max(wide / 2, wide - key_width)
+        parts: list[tuple[str, str, int, float]] = [
+            (query, theme.query, plain, of_query),
             (str(change.row + 1), theme.muted, small, 40),
-            ("→", theme.ink, font, 40),
-            (key, theme.key, font, wide - min(of_query, metrics.horizontalAdvance(query))),
+            ("→", theme.ink, plain, 40),
+            (key, theme.key, plain, wide - min(of_query, query_width)),
             (str(change.column + 1), theme.muted, small, 40),
         ]
-        for text, color, used, most in parts if has_positions else (parts[0], parts[2], parts[3]):
-            own = QFontMetricsF(used)
-            shown = own.elidedText(text, Qt.TextElideMode.ElideMiddle, most)
-            painter.setFont(used)
+        for text, color, px, most in parts if has_positions else (parts[0], parts[2], parts[3]):
+            shown = _elided(text, px, most)
+            painter.setFont(ui_font(px))
             painter.setPen(QColor(color))
             painter.drawText(QPointF(x, base), shown)
-            x += own.horizontalAdvance(shown) + 5
+            x += _advance(shown, px) + 5
 
     def _paint_number(self, painter: QPainter, text: str, edge: float) -> None:
         metrics = QFontMetricsF(painter.font())

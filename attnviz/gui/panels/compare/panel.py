@@ -75,6 +75,8 @@ class ComparePanel(Panel):
         self._compared: Compared | None = None
         self._picture: Picture | None = None
         self._reason, self._seed = "", 0
+        self._placed: tuple[Any, ...] = ()
+        """What the title and the choices of places show: they are written anew for another."""
         self._local: tuple[int, int] | None = None
         """A chosen cell that B does not have."""
         self._alignment, self._a_follows = ALIGNMENTS[0].id, False
@@ -149,6 +151,7 @@ class ComparePanel(Panel):
         self._empty.set_action(_("Pin as A"))
         for one in self.maps.values():
             one.retranslate()
+        self._placed = ()
         self._show_places()
         self._draw()
 
@@ -336,15 +339,22 @@ class ComparePanel(Panel):
         controls.export.setVisible(self.is_own and self._answer is not None)
         if self.is_own:
             self._show_places()
+        else:
+            self._placed = ()  # the choices are hidden
 
     def _show_places(self) -> None:
         """The title, and the choices of layer, head and stage of B."""
         trace, controls = self.store.trace, self.controls
         if trace is None:
             return
-        document = self.store.document
+        document, drawn_trace = self.store.document, self.store.drawn_trace or trace
+        shown = weakref.ref(trace), weakref.ref(drawn_trace)
+        placed = document.title, document.view, shown, self._pinned is None, self.is_own
+        if placed == self._placed:
+            return
+        self._placed = placed
         stage = self._stage(trace)
-        drawn = (self.store.drawn_trace or trace).shown(document.site)
+        drawn = drawn_trace.shown(document.site)
         called = drawn.called(stage)
         controls.title.set_line(title(document, called) if drawn.quantity == "value" else called)
         if not self.is_own or self._pinned is None or document.site not in trace.sites:

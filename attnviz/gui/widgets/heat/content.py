@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PySide6.QtGui import QImage
 
 from attnviz.core.color_maps import Kind
-from attnviz.core.levels import levels, normalise
+from attnviz.core.levels import RANGE_BY_ID, levels, normalise
 from attnviz.core.overview import reduced
 from attnviz.gui.look.colors import (
     BLOCKED,
@@ -162,31 +162,41 @@ def pooled_indices(
     """
     kind = color_kind(signed, range_id)
     if max(factors) > 1 and values.size and range_id != "row":
-        used = levels(values, range_id, signed, blocked) if ends is None else ends
-        nothing = 0.0 if kind == "diverging" else used[0]
-        held = values if blocked is None else np.where(blocked, values.dtype.type(nothing), values)
-        is_finite = math.isfinite(held.min()) and math.isfinite(held.max())
-        if is_finite and (blocked is None or not math.isnan(values.min())):  # a NaN below a mask is shown
-            return _pooled_first(held, kind, range_id, used, signed, factors, blocked)
+        found = _pooled_first(values, kind, range_id, signed, factors, ends, blocked)
+        if found is not None:
+            return found
     return pool(cell_indices(values, signed, range_id, ends, blocked)[0], factors, kind)
 
 
 def _pooled_first(
-    held: NDArray[np.floating],
+    values: NDArray[np.floating],
     kind: Kind,
     range_id: str,
-    ends: tuple[float, float],
     signed: bool,
     factors: tuple[int, int],
+    ends: tuple[float, float] | None,
     blocked: NDArray[np.bool_] | None,
-) -> Indices:
-    """Bytes of the most salient value of each block; `held` has the least salient value where `blocked`."""
-    kept = reduced(np.maximum, held, factors)
+) -> Indices | None:
+    """Bytes of the most salient value of each block; None where a number is not finite."""
+    is_diverging, nothing = kind == "diverging", 0.0
+    # About zero, the ends that no cell lies beyond are those of the pooled values: these are few.
+    is_measured_late = ends is None and is_diverging and not RANGE_BY_ID[range_id].clips
+    if ends is None and not is_measured_late:
+        ends = levels(values, range_id, signed, blocked)
+    if ends is not None and not is_diverging:
+        nothing = ends[0]
+    held = values if blocked is None else np.where(blocked, values.dtype.type(nothing), values)
+    kept, lowest = reduced(np.maximum, held, factors), held
     rows = len(kept)
-    if kind == "diverging":
-        kept = np.concatenate((kept, reduced(np.minimum, held, factors)))
-    found = to_indices(normalise(kept, range_id, ends, signed))
-    if kind == "diverging":
+    if is_diverging:
+        lowest = reduced(np.minimum, held, factors)
+        kept = np.concatenate((kept, lowest))
+    is_finite = math.isfinite(kept.max()) and math.isfinite(lowest.min())
+    if not is_finite or (blocked is not None and math.isnan(values.min())):  # a NaN below a mask is shown
+        return None
+    used = levels(kept, range_id, signed) if ends is None else ends
+    found = to_indices(normalise(kept, range_id, used, signed))
+    if is_diverging:
         found = furthest(found[:rows], found[rows:])
     if blocked is not None:
         found[reduced(np.logical_and, blocked, factors)] = BLOCKED
