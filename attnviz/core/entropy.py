@@ -16,7 +16,8 @@ def entropy_bits(weights: NDArray[np.floating]) -> NDArray[np.float64]:
     with np.errstate(all="ignore"):
         sums = weights.sum(axis=1, keepdims=True, dtype=np.float64)
         shares = weights / sums
-        terms = shares * np.log2(np.where(shares == 0, 1.0, shares))
+        terms = np.where(shares == 0, 1.0, shares)
+        terms = np.multiply(shares, np.log2(terms, out=terms), out=terms)
         result = np.maximum(-terms.sum(axis=1), 0.0)
     return np.asarray(np.where(np.isfinite(sums[:, 0]) & (sums[:, 0] > 0), result, np.nan))
 

@@ -66,11 +66,13 @@ def _heading(count: int) -> str:
 
 
 def _draw_texts(painter: QPainter, strip: Strip, content: HeatContent, theme: Theme) -> None:
+    texts = _texts(content)
+    if not texts:
+        return
     font = number_font(HEADING_PX)
     metrics = QFontMetricsF(font)
     painter.setFont(font)
     painter.setPen(QColor(theme.muted))
-    texts = _texts(content)
     widest = max(map(metrics.horizontalAdvance, texts.values()), default=0.0)
     step = nice_step(((widest + 4) if strip.below else LABEL_LINE) / strip.pitch)
     for row, text in texts.items():
