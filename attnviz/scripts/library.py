@@ -42,13 +42,14 @@ class Library:
 
     def split_heads(self, matrix: str, n_tokens: int, n_heads: int, width: int) -> str:
         """(token, heads side by side) as (head, token, feature)."""
-        swap = "transpose(1, 0, 2)" if self.is_numpy else "transpose(0, 1)"
-        return f"{matrix}.reshape({n_tokens}, {n_heads}, {width}).{swap}"
+        if self.is_numpy:
+            return f"{matrix}.reshape({n_tokens}, {n_heads}, {width}).transpose(1, 0, 2)"
+        return f"{matrix}.view({n_tokens}, {n_heads}, {width}).permute(1, 0, 2)"
 
     def join_heads(self, array: str, n_tokens: int, width: int) -> str:
         """(head, token, feature) as (token, heads side by side)."""
-        swap = "transpose(1, 0, 2)" if self.is_numpy else "transpose(0, 1)"
-        return f"{array}.{swap}.reshape({n_tokens}, {width})"
+        swap = "transpose" if self.is_numpy else "permute"
+        return f"{array}.{swap}(1, 0, 2).reshape({n_tokens}, {width})"
 
     def repeat(self, array: str, times: int) -> str:
         """Each entry of the first axis several times."""
@@ -65,6 +66,12 @@ class Library:
         if self.is_numpy:
             return f"np.indices(({rows}, {columns}))"
         return f'torch.meshgrid(torch.arange({rows}), torch.arange({columns}), indexing="ij")'
+
+    def blank(self, array: str, where: str, value: str) -> str:
+        """The array with one value in the cells of a mask."""
+        if self.is_numpy:
+            return f"np.where({where}, {value}, {array})"
+        return f"{array}.masked_fill({where}, {value})"
 
     def copy(self, array: str) -> str:
         """An array of its own."""

@@ -24,6 +24,7 @@ AFTER = N_("the mask after the softmax: rows no longer sum to 1")
 ITS_SINK = N_("the sink is one more score, without a value")
 N_VISIBLE = N_("keys visible to each query")
 OFF = N_("heads switched off")
+DROPOUT = N_("torch.nn.functional.dropout, with the numbers that this seed drops")
 
 
 def scores(asked: Asked) -> Code:
@@ -64,7 +65,7 @@ def masked(asked: Asked) -> Code:
     (read,), bias = asked.reads, asked.site.mask_bias
     define_blocked(asked)
     if bias is None:
-        return asked.done(f"masked = {asked.xp}.where(blocked, -{asked.xp}.inf, {read})")
+        return asked.done(f"masked = {asked.library.blank(read, 'blocked', f'-{asked.xp}.inf')}")
     return asked.done(f"masked = {read} + {asked.xp}.where(blocked, {bias!r}, 0.0)")
 
 
@@ -115,7 +116,7 @@ def weights(asked: Asked) -> Code:
     if asked.site.additive_mask is not None and has_empty_rows(asked.site):
         cut = f"({read} == -{asked.xp}.inf)"
         asked.define("empty", f"empty = {cut}.all({asked.library.last(keeps=False)}){note(NO_KEY)}")
-        read, filled = "filled", (f"filled = {asked.xp}.where(empty[..., None], 0.0, {read})",)
+        read, filled = "filled", (f"filled = {asked.library.blank(read, 'empty[..., None]', '0.0')}",)
     lines = NORMALISER_CODE[asked.site.normaliser](asked, read)
     return asked.done(*filled, *_quietly(asked, lines), *_cleared(asked))
 
@@ -131,7 +132,7 @@ def _cleared(asked: Asked) -> tuple[str, ...]:
         lines = (f"weights[{'empty' if of_heads else ':, empty'}] = {value}",)
     if site.masks and site.mask_placement == "after_softmax":
         define_blocked(asked)
-        lines = (*lines, f"weights = {asked.xp}.where(blocked, 0.0, weights){note(AFTER)}")
+        lines = (*lines, f"weights = {asked.library.blank('weights', 'blocked', '0.0')}{note(AFTER)}")
     return lines
 
 
@@ -173,7 +174,8 @@ def dropped(asked: Asked) -> Code:
         f"{keep} = {asked.library.of_numpy(f'({kept}{dropout.p!r})')}",
     )
     survivors = f" / (1 - {dropout.p!r})" if dropout.rescale else ""
-    return asked.done(f"{stage} = {read} * {keep}{survivors}")
+    named = note(DROPOUT) if dropout.rescale and not asked.library.is_numpy else ""
+    return asked.done(f"{stage} = {read} * {keep}{survivors}{named}")
 
 
 _MIX = (

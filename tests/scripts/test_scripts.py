@@ -87,6 +87,15 @@ def test_a_script_has_nothing_that_its_document_does_not_use() -> None:
     assert [word for word in absent if word in text] == []
 
 
+def test_torch_has_the_names_of_its_tutorials() -> None:
+    """Heads by view and permute, masks by masked_fill; the dropped cells are those of the document's seed."""
+    said = {name: script(load_preset(name), LIBRARY_BY_ID["torch"]) for name in ("causal-order", "dropout")}
+    assert "q = (tokens_embedded @ W_Q).view(3, 1, 4).permute(1, 0, 2)" in said["causal-order"]
+    assert "masked = scaled.masked_fill(blocked, -torch.inf)" in said["causal-order"]
+    assert "concatenated = mixed.permute(1, 0, 2).reshape(8, 8)" in said["dropout"]
+    assert "# torch.nn.functional.dropout" in said["dropout"]
+
+
 def test_lines_fit_a_page() -> None:
     for experiment in (SPREAD | STACKS).values():
         for library in LIBRARIES:

@@ -15,7 +15,6 @@ from attnviz.core.text import visible
 from attnviz.errors import InputError, about, message_of, verbatim
 from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.panels.table import PANEL_BY_ID
-from attnviz.gui.workspaces.arrangement import stacks
 from attnviz.i18n import _
 from attnviz.model.lessons.lesson import Lesson, Scene
 from attnviz.model.lessons.reading import load_lesson
@@ -31,6 +30,8 @@ LESSON_SUFFIX = SUFFIX
 WORKSPACE = "learn"
 ALONE = ("lesson", "stage")
 """The panels of a step that names none."""
+SHELF = (*ALONE, "inspector")
+"""The panels beside the shelf of all lessons."""
 
 
 class LessonLive(QObject):
@@ -179,10 +180,8 @@ class LessonLive(QObject):
         if self._panel is None or self._window.workspaces.present.id != WORKSPACE:
             return
         step = self._panel.step
-        row = self._window.workspaces.present
-        first = tuple(stack.panels[0] for stack in stacks(row.arrangement(0)))
         wanted = ("lesson", *step.scene.panels) if step is not None and step.scene.panels else ALONE
-        self._window.workspaces.show_only(first if step is None else wanted)
+        self._window.workspaces.show_only(SHELF if step is None else wanted)
 
     # --- files and pages
 

@@ -170,14 +170,22 @@ _MODEL = Split(
     ),
 )
 
-_OF_STEPS = ("plane", "positions", "matrices", "axes", "block", "architecture", "gradients")
+_OF_STEPS = ("plane", "positions", "matrices", "axes", "block", "architecture")
 
 _LEARN = Split(
     "across",
     (
         Stack(("lesson",), 424, 0.2),
         Stack(("stage", "cost"), 584, 0.7),
-        Stack(("inspector", "vectors", "tokens", "mechanism", "heads", *_OF_STEPS), 264, 0.1),
+        Split(
+            "down",
+            (
+                Stack(("inspector", "vectors", "tokens", "mechanism", "heads", *_OF_STEPS), 400, 0.6),
+                Stack(("gradients",), 312, 0.4),  # a curve moves while a control beside it is used
+            ),
+            264,
+            0.1,
+        ),
     ),
 )
 

@@ -8,6 +8,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QTabBar
 
+from attnviz.gui.live.lesson import SHELF
+from attnviz.gui.live.lesson import WORKSPACE as LEARN
 from attnviz.gui.settings import Settings
 from attnviz.gui.workspaces.arrangement import stacks
 from attnviz.gui.workspaces.table import WORKSPACES
@@ -34,7 +36,8 @@ def test_a_workspace_shows_the_first_panel_of_each_of_its_places(desk: Desk) -> 
     tabs = desk.find(QTabBar, "workspace_tabs")
     for index, row in enumerate(WORKSPACES):
         desk.go(row.id)
-        wanted = {stack.panels[0] for stack in stacks(row.arrangement(1280)) if not stack.folded}
+        first = {stack.panels[0] for stack in stacks(row.arrangement(1280)) if not stack.folded}
+        wanted = set(SHELF) if row.id == LEARN else first  # the steps of a lesson open other places
         assert in_view(desk) == wanted and len(wanted - {FOOTER}) <= MOST_IN_VIEW, row.id
         assert tabs.currentIndex() == index, row.id
 

@@ -80,7 +80,8 @@ class CostPanel(Panel):
         self._caption = QLabel()
         self._caption.setObjectName("cost_caption")
         self._caption.setTextFormat(Qt.TextFormat.PlainText)
-        self._caption.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self._caption.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
+        self._caption.setWordWrap(True)
         # A drag, or one run after another, asks for more than a frame can show.
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
