@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import itertools
 import os
 import shutil
 import tempfile
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from attnviz.core.progress import Progress
 from attnviz.errors import FieldError, InputError, Message, about, must_be, suffix_error
 from attnviz.figures.files import figure_bytes
 from attnviz.figures.style import DPI
@@ -39,11 +39,15 @@ NEEDS_FFMPEG = Message("A video needs the package imageio-ffmpeg: pip install 'a
 
 @dataclass(frozen=True)
 class Drawn:
-    """The pictures of a sequence, drawn one after the other, and how they are written."""
+    """The pictures of a sequence, drawn one after the other, and how they are written.
+
+    `coding` is the progress of what follows the drawing.
+    """
 
     figures: Iterator[Figure]
     fps: float
     dpi: int
+    coding: Progress
 
 
 @dataclass(frozen=True)
@@ -178,10 +182,17 @@ def _gif(drawn: Drawn) -> tuple[bytes, ...]:
     palette = _palette(pictures)  # with one for each picture, colours flicker
     milliseconds = round(1000 / drawn.fps)
     times = [milliseconds] * (pictures.count - 1) + [HELD * milliseconds]
-    first, *others = (_in_palette(one, palette) for one in pictures)
+    first, *others = (_in_palette(one, palette) for one in _checked(pictures, drawn.coding))
     stream = io.BytesIO()
     first.save(stream, "GIF", save_all=True, append_images=others, duration=times, loop=0, optimize=False)
     return (stream.getvalue(),)
+
+
+def _checked(pictures: _Pictures, coding: Progress) -> Iterator[Image]:
+    """The pictures, with a report and a check before each."""
+    for index, one in enumerate(pictures):
+        coding.at(index / pictures.count)
+        yield one
 
 
 def _palette(pictures: _Pictures) -> Image:
@@ -225,7 +236,9 @@ def _video(drawn: Drawn) -> tuple[bytes, ...]:
         writer = write_frames(str(file), pictures.size, ffmpeg_log_level="error", **settings)
         writer.send(None)
         try:
-            for one in itertools.chain(pictures, itertools.repeat(pictures[-1], HELD - 1)):
+            for one in _checked(pictures, drawn.coding):
+                writer.send(one.tobytes())
+            for _again in range(HELD - 1):
                 writer.send(one.tobytes())
         finally:
             writer.close()

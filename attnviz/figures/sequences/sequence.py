@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 FPS = 4.0
 """Pictures per second."""
+DRAWN_SHARE = 0.8
+"""Part of the progress in which the pictures are drawn; the rest writes them as a film."""
 BESIDE = " · "
 """Divides a title from the label of a picture in the same line."""
 
@@ -106,4 +108,5 @@ def sequence_files(
     Raises `InputError` as `save_sequence` does, and what `progress` raises.
     """
     check_fps(fps)
-    return row.files(Drawn(sequence.figures(progress), fps, dpi or row.dpi), record)
+    drawn, coding = progress.part(0.0, DRAWN_SHARE), progress.part(DRAWN_SHARE, 1.0)
+    return row.files(Drawn(sequence.figures(drawn), fps, dpi or row.dpi, coding), record)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -220,16 +221,27 @@ def test_a_pdf_has_a_page_for_each_picture(tmp_path: Path) -> None:
     assert file.read_bytes().count(b"/Type /Page\n") + file.read_bytes().count(b"/Type /Page ") == 3
 
 
-@pytest.mark.parametrize("suffix", [row.suffix for row in OUTPUTS])
-def test_nothing_is_left_of_a_sequence_that_was_cancelled(suffix: str, tmp_path: Path) -> None:
+DRAWING, CODING = 2, 5
+"""The check that ends a sequence of three pictures: while they are drawn, and while they become a film."""
+
+
+@pytest.mark.parametrize(
+    ("suffix", "last"),
+    [*((row.suffix, DRAWING) for row in OUTPUTS), (".gif", CODING), (".mp4", CODING)],
+)
+def test_nothing_is_left_of_a_sequence_that_was_cancelled(
+    suffix: str, last: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Cancelled(Exception):
         pass
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
     asked: list[None] = []
 
     def check() -> None:
         asked.append(None)
-        if len(asked) == 2:
+        if len(asked) == last:
             raise Cancelled
 
     with pytest.raises(Cancelled):
@@ -240,7 +252,7 @@ def test_nothing_is_left_of_a_sequence_that_was_cancelled(suffix: str, tmp_path:
 def test_progress_is_told(tmp_path: Path) -> None:
     shares: list[float] = []
     save_sequence(sequence("decode"), tmp_path / "x.gif", Progress(never_cancelled, shares.append), dpi=40)
-    assert shares == [0.0, pytest.approx(1 / 3), pytest.approx(2 / 3)]
+    assert shares == pytest.approx([0.0, 0.8 / 3, 1.6 / 3, 0.8, 0.8 + 0.2 / 3, 0.8 + 0.4 / 3])
 
 
 @pytest.mark.parametrize(

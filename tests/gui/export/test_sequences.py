@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from desk import Desk, MakeDesk
 from exporting import box, pick
 from PIL import Image
 from PySide6.QtCore import QTimer
-from PySide6.QtWidgets import QFileDialog, QLabel, QPushButton, QSlider, QToolButton
+from PySide6.QtWidgets import QDialogButtonBox, QFileDialog, QLabel, QPushButton, QSlider, QToolButton
 
 import attnviz
 from attnviz.figures.sequences.frames import OVER
@@ -132,3 +134,38 @@ def test_without_a_file_the_dialog_stays(desk: Desk, monkeypatch: pytest.MonkeyP
         assert dialog.isVisible() and dialog.made is None
 
     in_dialog(desk, "export_figure", ask)
+
+
+def test_a_film_is_cancelled_half_way_and_the_program_goes_on(
+    make_desk: MakeDesk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "files"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a: (str(folder / "hot"), ""))
+    desk = make_desk("toy-attention", inline=False)
+    for kind in ("gif", "mp4"):
+
+        def cancel(dialog: ExportDialog, kind: str = kind) -> None:
+            sweep(dialog, count="6")
+            box(dialog, "dpi").setText("40")
+            pick(dialog, "format", kind)
+            desk.qtbot.waitUntil(lambda: dialog._shown is not None, timeout=20_000)
+            dialog.findChild(QPushButton, "export_save_button").click()
+            desk.qtbot.waitUntil(lambda: half_way(dialog), timeout=20_000)
+            buttons = dialog.findChild(QDialogButtonBox)
+            desk.click(buttons.button(QDialogButtonBox.StandardButton.Cancel))
+            assert not dialog.isVisible() and dialog.made is None
+
+        in_dialog(desk, "export_sequence", cancel)
+        desk.settle()
+        assert list(folder.iterdir()) == []
+    desk.store.look(stage="scores")
+    desk.settle()
+    scores = attnviz.run(desk.store.document).site(desk.store.document.site)["scores"][0]
+    np.testing.assert_array_equal(desk.map.content.values, scores)
+
+
+def half_way(dialog: ExportDialog) -> bool:
+    """True once a part of the film is drawn."""
+    return dialog._token is not None and (dialog._token.share or 0.0) > 0.5
