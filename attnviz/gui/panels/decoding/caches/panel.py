@@ -26,6 +26,7 @@ from attnviz.gui.panels.decoding.names import names_of
 from attnviz.gui.panels.decoding.part import DecodingPart
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column
+from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.elided_label import WholeLabel
 from attnviz.gui.widgets.pictures.row_matrix import RowMatrix
 from attnviz.gui.widgets.segmented import Segmented
@@ -134,6 +135,8 @@ class CachesPanel(DecodingPart):
     def retranslate(self) -> None:
         self._empty.setText(_("No tokens have been generated yet."))
         self._weights.setAccessibleName(_("new row of weights"))
+        unmasked = _("A step with one token has earlier keys only: a causal mask hides none of them")
+        self._weights.setToolTip(plain_tooltip(unmasked))
         self._chosen.setAccessibleName(_("Part of the step"))
         self._chosen.set_options([(id_, _(title), _(hint)) for id_, title, hint in GROUPS])
         self.show_step()
