@@ -157,7 +157,9 @@ class Window(QMainWindow):
 
     def _make_docks(self) -> None:
         for row in PANELS:
-            self.docks[row.id] = PanelDock(row.id, has_frame=row.framed, may_scroll=bool(row.width))
+            self.docks[row.id] = PanelDock(
+                row.id, has_frame=row.framed, may_scroll=bool(row.width), parent=self
+            )
 
     def _head(self) -> QWidget:
         """The bar, and below it the question that waits: it moves the panels down and covers none."""

@@ -26,8 +26,13 @@ class PanelDock(QDockWidget):
     enlarge_wanted = Signal(str)
     """The panel whose title was double-clicked."""
 
-    def __init__(self, panel_id: str, *, has_frame: bool, may_scroll: bool) -> None:
-        super().__init__()
+    def __init__(
+        self, panel_id: str, *, has_frame: bool, may_scroll: bool, parent: QWidget | None = None
+    ) -> None:
+        """A dock in a window, its `parent`: without one, it is a window of its own and Qt takes it for
+        floating.
+        """
+        super().__init__(parent)
         self.panel_id = panel_id
         self.setObjectName(f"{panel_id}_dock")
         self._theme = LIGHT
@@ -41,15 +46,17 @@ class PanelDock(QDockWidget):
         self.show_title(False)
         self.setTitleBarWidget(bar)
         self.setWidget(body)
-        self._scroll = NarrowScroll(body) if may_scroll else None
-        if self._scroll is not None:
-            self._body.addWidget(self._scroll)
+        self._may_scroll = may_scroll
+        self._scroll: NarrowScroll | None = None
         self.visibilityChanged.connect(self._on_visible)
         set_tone("muted", self._label)
 
     @property
     def room(self) -> QWidget:
         """The parent to make the panel in: Qt styles a tree of widgets anew for every parent that it gets."""
+        if self._may_scroll and self._scroll is None:  # not before: most docks are behind others at first
+            self._scroll = NarrowScroll(self.widget())
+            self._body.addWidget(self._scroll)
         return self.widget() if self._scroll is None else self._scroll.viewport()
 
     def put(self, panel: QWidget, header: QWidget | None) -> None:
