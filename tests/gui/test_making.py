@@ -11,8 +11,9 @@ from pytestqt.qtbot import QtBot
 
 from attnviz.gui.look import look
 from attnviz.gui.look.fonts import load_fonts
-from attnviz.gui.panels.table import PANELS
+from attnviz.gui.panels.table import PANEL_BY_ID, PANELS
 from attnviz.gui.settings import Settings
+from attnviz.gui.widgets.narrow_scroll import NarrowScroll
 from attnviz.gui.window import Window
 from attnviz.model.io.presets import load_preset
 
@@ -53,6 +54,8 @@ def test_only_panels_in_sight_are_made_at_first_and_the_others_in_pauses(shown: 
         window.panels["stage"]  # the window has not begun
     window.begin()
     assert set(window.panels) == in_sight(window) and "stage" in window.panels
+    scrolling = {id_ for id_, dock in window.docks.items() if dock.findChild(NarrowScroll) is not None}
+    assert scrolling == {id_ for id_ in window.panels if PANEL_BY_ID[id_].width}
     shown.settle()
     assert shown.map.content.values.shape == window.store.shown_site.shape("weights")[1:]
     shown.qtbot.waitUntil(lambda: set(window.panels) == ALL, timeout=4 * WAIT_MS)

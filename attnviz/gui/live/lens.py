@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject, QTimer, Slot
 
 from attnviz.compute.scheduler import CancelToken, Scheduler
 from attnviz.gui.failure import is_expected
+from attnviz.gui.live.grid import KEY as GRID_KEY
 from attnviz.gui.live.trace import Live
 
 if TYPE_CHECKING:
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from attnviz.model.spec.experiment import Experiment
 
 KEY = "lens"
+
+TURN_MS = 50
+"""Milliseconds after which a lens asks again whether the grid is complete."""
 
 
 class LensLive(QObject):
@@ -26,14 +30,32 @@ class LensLive(QObject):
     ) -> None:
         super().__init__(parent)
         self._panel, self._live, self._scheduler = panel, live, scheduler
+        self._asked: Experiment | None = None
+        self._turn = QTimer(self)
+        self._turn.setSingleShot(True)
+        self._turn.timeout.connect(self._begin)
         panel.asked.connect(self._on_asked)
 
     @Slot(object)
     def _on_asked(self, experiment: Experiment | None) -> None:
         """Compute another lens; None stops."""
+        self._asked = experiment
+        self._scheduler.stop(KEY)
         if experiment is None:
-            self._scheduler.stop(KEY)
+            self._turn.stop()
+        else:
+            self._turn.start(0)
+
+    @Slot()
+    def _begin(self) -> None:
+        """Compute it, after the grid beside it: a lens of a large model takes the worker for seconds."""
+        experiment = self._asked
+        if experiment is None:
             return
+        if self._scheduler.is_busy(GRID_KEY):
+            self._turn.start(TURN_MS)
+            return
+        self._asked = None
         engine, device = self._live.engine, self._live.device
 
         def job(token: CancelToken) -> tuple[Experiment, Lens]:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import numpy as np
 import pytest
 from desk import Desk, MakeDesk
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QObject, QPoint, Qt, Signal
 from pytestqt.qtbot import QtBot
 
 from attnviz import analysis
 from attnviz.checkpoints.presets import load_preset
 from attnviz.core.text import visible
+from attnviz.gui.live import lens as live_lens
+from attnviz.gui.live.grid import KEY as GRID_KEY
+from attnviz.gui.live.lens import TURN_MS, LensLive
 from attnviz.gui.panels.lens.canvas import LensCanvas
 from attnviz.gui.panels.lens.panel import LensPanel
 from attnviz.gui.widgets.empty_state import EmptyState
@@ -81,3 +86,41 @@ def test_a_document_without_logits_says_what_is_needed(make_desk: MakeDesk) -> N
     desk.bring("lens")
     empty = shown(desk).findChild(EmptyState)
     assert empty is not None and empty.isVisible()
+
+
+class Worker:
+    """A scheduler whose grid is busy for as long as a test says."""
+
+    def __init__(self) -> None:
+        self.is_grid_busy, self.submitted = True, list[str]()
+
+    def is_busy(self, key: str) -> bool:
+        return key == GRID_KEY and self.is_grid_busy
+
+    def stop(self, key: str) -> bool:
+        return False
+
+    def submit(self, job: object, done: object, failed: object, key: str) -> None:
+        self.submitted.append(key)
+
+
+class Asking(QObject):
+    """What `LensLive` needs of the panel and of the live loop."""
+
+    asked = Signal(object)
+    engine, device = "numpy", "auto"
+    show_lens = None
+
+
+def test_the_grid_comes_first(qtbot: QtBot) -> None:
+    """Both share one worker, and the lens of a large model takes it for seconds."""
+    worker, panel = Worker(), Asking()
+    lens_live = LensLive(cast(Any, panel), cast(Any, panel), cast(Any, worker))
+    panel.asked.emit(load_preset("toy-attention").experiment)
+    qtbot.wait(2 * TURN_MS)
+    assert worker.submitted == []
+    worker.is_grid_busy = False
+    qtbot.waitUntil(lambda: worker.submitted == [live_lens.KEY])
+    qtbot.wait(2 * TURN_MS)
+    assert worker.submitted == [live_lens.KEY]
+    lens_live.deleteLater()
