@@ -6,7 +6,8 @@ of the embeddings where the model has them. What is added to embeddings by posit
 the row of a token type that BERT adds at every position; so are biases of distances, caps and masks.
 QK: the score of a query token for a key token at the same position, where a rotation cancels. OV: what the
 head adds to the logit of an output token if it attends to a source token alone; the last norm gives its gain,
-without its division.
+without its division. A gate on the heads' output (Qwen3-Next), which multiplies the features of the mixture
+by numbers of the query between 0 and 1, is left out of OV: `model/circuits.py` has the sentence that says so.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from attnviz.figures.sheet import sheet_of
 from attnviz.figures.style import Style
 from attnviz.figures.subject import Subject
 from attnviz.i18n import _
-from attnviz.model.circuits import FORMULAS, NAMES
+from attnviz.model.circuits import NAMES, formula_of
 from attnviz.model.sites.titles import site_title
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def circuit_figure(pairs: Rows, kind: str, subject: Subject, style: Style) -> Fi
     of_head = _("head {head}").format(head=subject.shown_view.head + 1)
     title = f"{_(NAMES[kind])} · {site_title(subject.trace.experiment, subject.shown_site.name)} · {of_head}"
     with drawing():
-        made = draw_pairs(pairs, title, _(FORMULAS[kind]), style)
+        made = draw_pairs(pairs, title, formula_of(kind, subject.shown_site.experiment), style)
         return sheet_of(made, subject.caption if style.caption else "", style)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from attnviz.i18n import N_
+from attnviz.errors import Message
+from attnviz.i18n import N_, _
+from attnviz.model.spec.site import Site
 
 NAMES = {"qk": N_("QK circuit"), "ov": N_("OV circuit")}
 
@@ -12,6 +14,20 @@ FORMULAS = {
         "Source → output token: the contribution of the head to its logit if it attends to the source alone."
     ),
 }
+
+GATE = Message("The gate of the querying token, 0 to 1 for each feature of the head, is left out.")
+
+
+def left_out(kind: str, site: Site) -> Message | None:
+    """What the pairs of a circuit leave out although the attention has it; None: nothing."""
+    return GATE if kind == "ov" and site.gate is not None else None
+
+
+def formula_of(kind: str, site: Site) -> str:
+    """The sentence about the numbers of a circuit, in the present language, and what they leave out."""
+    without = left_out(kind, site)
+    return _(FORMULAS[kind]) if without is None else f"{_(FORMULAS[kind])} {without.text()}"
+
 
 MOST_PAIRS = 30
 """Pairs of tokens in a panel, a picture and a table, the largest numbers first."""

@@ -15,6 +15,7 @@ from attnviz.cli.options import (
     command_line,
     document,
     execute,
+    notice,
     print_table,
     whole_number_option,
     written,
@@ -23,7 +24,7 @@ from attnviz.cli.style import add_style, style
 from attnviz.core.text import number, visible
 from attnviz.errors import about, suffix_error
 from attnviz.i18n import N_, _
-from attnviz.model.circuits import MOST_PAIRS
+from attnviz.model.circuits import MOST_PAIRS, left_out
 from attnviz.model.spec.document import Document
 
 if TYPE_CHECKING:
@@ -65,6 +66,9 @@ def run(options: Namespace) -> int:
         _check_suffix(options.output)
     known = _at_head(document(options), options)
     pairs = _pairs(known, options)
+    without = left_out(options.kind, known.attention)
+    if without is not None:
+        notice(without)
     if options.output is None:
         words = (_("query"), _("key"), _("score"))
         if options.kind != "qk":

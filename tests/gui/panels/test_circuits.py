@@ -8,11 +8,14 @@ import io
 import numpy as np
 import pytest
 from desk import Desk, MakeDesk
+from msgspec.structs import replace
 from PySide6.QtCore import QPointF, Qt
 from pytestqt.qtbot import QtBot
 
 from attnviz import analysis
 from attnviz.checkpoints.presets import load_preset
+from attnviz.cli import options
+from attnviz.cli.shell import main
 from attnviz.core.progress import never_cancelled
 from attnviz.gui.export.source import Choice
 from attnviz.gui.export.table import EXPORT_BY_ID
@@ -21,7 +24,10 @@ from attnviz.gui.panels.circuits.panel import CircuitsPanel
 from attnviz.gui.panels.circuits.rows import PairRows
 from attnviz.gui.widgets.empty_state import EmptyState
 from attnviz.gui.widgets.explanation_page import ExplanationPage
+from attnviz.model.circuits import formula_of
 from attnviz.model.explain.arithmetic.terms import Series, Term, flat
+from attnviz.model.sites.sites import at, put
+from attnviz.model.spec.gate import Gate
 
 
 def shown(desk: Desk) -> CircuitsPanel:
@@ -122,3 +128,20 @@ def test_a_document_without_a_vocabulary_says_so(make_desk: MakeDesk) -> None:
     desk.bring("circuits")
     empty = shown(desk).findChild(EmptyState)
     assert empty is not None and empty.isVisible() and "vocabulary" in empty.accessibleName()
+
+
+def test_a_gate_that_ov_leaves_out_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain = load_preset("stories-induction")
+    site = at(plain.experiment, "layers.2.self")
+    gated = put(plain.experiment, replace(site, gate=Gate()))
+    made, sentence = at(gated, "layers.2.self"), "The gate of the querying token"
+    assert sentence in formula_of("ov", made)
+    assert sentence not in formula_of("qk", made) and sentence not in formula_of("ov", site)
+    found = [analysis.circuit(one, "layers.2.self", 2, "ov", 5) for one in (plain.experiment, gated)]
+    assert found[0] == found[1]
+    monkeypatch.setattr(options, "load_preset", lambda name: replace(plain, experiment=gated))
+    for kind, is_said in (("ov", True), ("qk", False)):
+        assert main(["circuits", "stories-induction", "--site", "layers.2.self", "--kind", kind]) == 0
+        assert (sentence in capsys.readouterr().err) == is_said

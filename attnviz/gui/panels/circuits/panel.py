@@ -25,7 +25,7 @@ from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _
-from attnviz.model.circuits import FORMULAS
+from attnviz.model.circuits import formula_of
 from attnviz.model.sites.titles import site_label
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import shown_head
@@ -194,7 +194,7 @@ class CircuitsPanel(Panel):
         self._body.setVisible(has_pairs)
         self._empty.setVisible(not has_pairs)
         self._says.setVisible(has_vocabulary)
-        self._says.set_line(_(FORMULAS[self._kind.value()]))
+        self._says.set_line(formula_of(self._kind.value(), self.store.attention))
         self._empty.set_action(_("Compute") if self._problem else "")
         if self._problem:
             self._empty.set_text(self._problem)
