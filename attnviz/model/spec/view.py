@@ -20,6 +20,8 @@ DRAWN: tuple[Picture, ...] = ("map", "mean", "lines")
 """The pictures that figures have."""
 Projection = Literal["features", "principal", "pair"]
 Quantity = Literal["value", "gradient", "product"]
+Frames = Literal["none", "previous", "same", "induction", "near", "first", "distance", "entropy", "effect"]
+"""None, an id of `HEAD_SCORES`, or the effect of each head on a logit."""
 Range = Literal["row", "head", "global", "log", "symmetric", "percentile", "without_first"]
 
 
@@ -59,6 +61,17 @@ class Lines(Value, frozen=True):
     heads: Literal["one", "all"] = "one"
 
 
+class HeadGrid(Value, frozen=True):
+    """The grid of all heads: what its frames show, the order of the heads of a layer, and, where the frames
+    show the effect on a logit, its token (empty: the most probable next one) and what replaces a head.
+    """
+
+    frames: Frames = "none"
+    order: Literal["number", "score"] = "number"
+    token: str = ""
+    replaced_by: Literal["zero", "mean"] = "zero"
+
+
 class View(Value, frozen=True):
     """Display of a trace: stage, head, query, decoding step, colour ranges, orientation.
 
@@ -69,6 +82,7 @@ class View(Value, frozen=True):
     cell under inspection, `site` the selected attention (empty: the main one). A value past the end of the
     experiment (a head it does not have) is shown as the last one. `target` is the number whose gradient
     `quantity` shows in place of the values: a cell such as "layers.0.self.weights[0, 2, 1]", or "loss".
+    `grid` is the look of the grid of all heads.
     """
 
     stage: str = "weights"
@@ -86,6 +100,7 @@ class View(Value, frozen=True):
     lines: Lines = Lines()
     target: str | None = None
     quantity: Quantity = "value"
+    grid: HeadGrid = HeadGrid()
 
     def check(self) -> None:
         known = among(STAGE_BY_ID)

@@ -59,6 +59,12 @@ class EffectLine(QWidget):
         """The id of the replacement."""
         return self._way.value()
 
+    def take(self, token: str, way: str) -> None:
+        """Show the token and the replacement of another view."""
+        if token != self.token:
+            self._token.show_text(token)
+        self._way.set_value(way)
+
     def show_likeliest(self, token: str) -> None:
         """Name the token that counts while none is written."""
         self._token.setPlaceholderText(isolated(visible(token)))

@@ -34,7 +34,7 @@ from attnviz.model.heads.search import Found, wanted
 from attnviz.model.heads.tiles import Group, Tile, grid_stage, groups
 from attnviz.model.sites.titles import site_label
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.view import Cell
+from attnviz.model.spec.view import Cell, HeadGrid
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import Trace
 
@@ -91,7 +91,7 @@ class GridPanel(Panel):
     effects_asked = Signal(object)
     """An EffectsAsked, or None to stop; the answer comes through `show_effects` or `show_no_effects`."""
 
-    follows = ("stage", "head", "site", "ranges", "orientation")
+    follows = ("stage", "head", "site", "ranges", "orientation", "grid")
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
@@ -115,14 +115,14 @@ class GridPanel(Panel):
         self._score = Segmented(_scores(), "")
         self._score.setObjectName("grid_score")
         self._score.set_value(NO_SCORE)
-        self._score.changed.connect(self._on_score)
+        self._score.changed.connect(self._on_look)
         self._order = Segmented(_orders(), "")
         self._order.setObjectName("grid_order")
         self._order.set_value(HEAD_ORDERS[0].id)
-        self._order.changed.connect(self._on_order)
+        self._order.changed.connect(self._on_look)
         self.effect = EffectLine()
         self.effect.hide()
-        self.effect.changed.connect(self._on_effect)
+        self.effect.changed.connect(self._on_look)
         self._effects_asked: EffectsAsked | None = None
         self._effects: Effects | None = None
         self._problem = ""
@@ -181,6 +181,8 @@ class GridPanel(Panel):
         self._color_by.setVisible(needed <= self.width())
 
     def on_document(self, old: Document | None, new: Document) -> None:
+        if old is None or old.view.grid != new.view.grid:
+            self._take(new.view.grid)
         if old is None or self._trace is None:
             return
         before, after = old.view, new.view
@@ -189,6 +191,19 @@ class GridPanel(Panel):
         elif before.ranges != after.ranges or before.orientation != after.orientation:
             self._paint(list(self._tiles))
         self._show_chosen()
+
+    def _take(self, grid: HeadGrid) -> None:
+        """Show what the view says of the frames and of the order."""
+        self._score.set_value(grid.frames)
+        self._order.set_value(grid.order)
+        self.effect.take(grid.token, grid.replaced_by)
+        self.effect.setVisible(grid.frames == EFFECT)
+        asked, wants = self._effects_asked, grid.frames == EFFECT and self._trace is not None
+        is_same = asked is not None and (asked.token, asked.by) == (grid.token, grid.replaced_by)
+        if wants != (asked is not None) or wants and not is_same:
+            self._ask_effects()
+        self._frame()
+        self._say(self.canvas.current)
 
     def on_trace(self, trace: Trace) -> None:
         if trace is not self._trace:
@@ -512,24 +527,12 @@ class GridPanel(Panel):
             cell = Cell("weights", best.query, best.key, best.head, best.site)
             self.store.look(site=best.site, head=best.head, query=best.query, stage="weights", locked=cell)
 
-    @Slot(str)
-    def _on_score(self, score: str) -> None:
-        self.effect.setVisible(score == EFFECT)
-        self._ask_effects()
-        self._frame()
-        self._say(self.canvas.current)
-
     @Slot()
-    def _on_order(self) -> None:
-        self._frame()
-
-    @Slot()
-    def _on_effect(self) -> None:
-        asked = self._effects_asked
-        if asked is None or (asked.token, asked.by) != (self.effect.token, self.effect.way):
-            self._ask_effects()
-            self._frame()
-            self._say(self.canvas.current)
+    def _on_look(self) -> None:
+        """Keep the frames and the order in the view, which shows them."""
+        chosen = {"frames": self._score.value(), "order": self._order.value()}
+        effect = {"token": self.effect.token, "replaced_by": self.effect.way}
+        self.store.look(grid=HeadGrid(**chosen, **effect))  # type: ignore[arg-type]
 
     @Slot()
     def _on_opened(self) -> None:

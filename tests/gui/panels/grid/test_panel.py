@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import numpy as np
 import pytest
 from desk import Desk, MakeDesk, color_in, count_color, picture
@@ -14,6 +16,7 @@ from PySide6.QtWidgets import QAbstractButton, QLabel
 from attnviz.analysis import Target, ablate, head_scores
 from attnviz.checkpoints.presets import load_preset as load_story
 from attnviz.compute.execute import execute
+from attnviz.core.head_scores import HEAD_SCORES
 from attnviz.core.text import number
 from attnviz.gui.look.colors import LEVELS, cell_colors
 from attnviz.gui.panels.grid.panel import GridPanel
@@ -21,7 +24,10 @@ from attnviz.gui.widgets.document_line import DocumentLine
 from attnviz.gui.widgets.elided_label import ElidedLabel
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.model.edit.layers import set_n_layers
+from attnviz.model.io.files import dumps, loads
 from attnviz.model.io.presets import load_preset
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.view import Frames, HeadGrid
 
 
 def panel_of(desk: Desk) -> GridPanel:
@@ -144,6 +150,30 @@ def test_heads_stand_by_their_score_within_each_layer(make_desk: MakeDesk) -> No
     assert canvas.current == (0, 1, int(np.argsort(-scores["layers.1.self"], kind="stable")[1]))
     desk.choose("grid_score", "none")
     assert not order.isEnabled() and {place: canvas.tile_rect(place) for place in places} == by_number
+
+
+def test_the_frames_and_the_order_are_part_of_the_view(make_desk: MakeDesk) -> None:
+    desk = make_desk(load_story("stories-name"))
+    panel, canvas = panel_of(desk), panel_of(desk).canvas
+    desk.choose("grid_score", "previous")
+    desk.choose("grid_order", "score")
+    found = {place: canvas.tile_rect(place) for place in panel.tiles}
+    chosen = desk.store.document.view.grid
+    assert chosen == HeadGrid("previous", "score")
+    assert (
+        loads(dumps(Document(load_preset("toy-attention").experiment, desk.store.document.view))).view.grid
+        == chosen
+    )
+    desk.store.look(grid=HeadGrid())
+    assert desk.find(Segmented, "grid_score").value() == "none"
+    assert {place: canvas.tile_rect(place) for place in panel.tiles} != found
+    desk.store.look(grid=chosen)
+    assert {place: canvas.tile_rect(place) for place in panel.tiles} == found
+    desk.store.look(grid=HeadGrid("effect", token=" the", replaced_by="mean"))
+    line = desk.find(DocumentLine, "effect_token")
+    assert (line.text(), panel.effect.way, panel.effect.isVisible()) == (" the", "mean", True)
+    desk.qtbot.waitUntil(lambda: "The logit of" in said(desk))
+    assert set(get_args(Frames)) == {"none", "effect", *(row.id for row in HEAD_SCORES)}
 
 
 def test_an_encoder_decoder_has_one_grid_per_kind(make_desk: MakeDesk) -> None:
