@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -11,12 +12,15 @@ from attnviz.core.progress import progress_of
 from attnviz.engines.engine import Engine
 from attnviz.engines.patches import Patch
 from attnviz.engines.program import Check, never_cancelled
-from attnviz.engines.run import SiteRun, sites_of
+from attnviz.engines.run import SiteRun, last_sites, sites_of
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 
 Result = TypeVar("Result")
 
+
+MOST_KEPT = 2**24
+"""Numbers of the inputs of a site, of all passes that enter it together."""
 
 FIRST_SHARE = 0.05
 """Share of a job's progress that its passes without patches take."""
@@ -46,11 +50,21 @@ class Passes:
         """The target in the base, and its change by each patch alone."""
         columns = target.columns(self.traces[-1])
         base = target.read(self.engine, self.base[-1], columns)
-        progress, found = progress_of(check), []
-        for index, patch in enumerate(patches):
-            progress.at(index / len(patches))
-            found.append(target.read(self.engine, self.patched((patch,))[-1], columns) - base)
+        progress, found = progress_of(check), list[float]()
+        for patch in patches:
+            patch.check(self.traces[self._at[patch.site]])
+        at_once = self._at_once()
+        for begin in range(0, len(patches), at_once):
+            part = patches[begin : begin + at_once]
+            step = progress.part(begin / len(patches), (begin + len(part)) / len(patches))
+            made = last_sites(self.engine, self.experiment, self.base, part, step)
+            found += [target.read(self.engine, one, columns) - base for one in made]
         return base, found
+
+    def _at_once(self) -> int:
+        """Number of passes whose results have room beside each other."""
+        largest = max(math.prod(site.result.shape) for site in self.base)
+        return max(1, MOST_KEPT // largest)
 
 
 def on_engine(

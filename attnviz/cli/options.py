@@ -19,7 +19,7 @@ from attnviz.errors import FieldError, Message, about, among, listed, message_of
 from attnviz.i18n import N_, _
 from attnviz.model.edit.by_hand import with_text
 from attnviz.model.edit.edits import set_tokens
-from attnviz.model.edit.moved import removed_with_tokens
+from attnviz.model.edit.movement import removed_with_tokens
 from attnviz.model.io.files import DocumentError
 from attnviz.model.spec.document import Document
 from attnviz.model.text import MODEL, split_text

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -24,6 +25,7 @@ from attnviz.engines.resolution import operands_of
 from attnviz.engines.windows import ScoreWindows
 from attnviz.errors import Message
 from attnviz.model.sites.sites import sites as sites_
+from attnviz.model.spec.conversions import CONVERSIONS
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Place, Site
 from attnviz.model.stages import STAGE_BY_ID, result_of
@@ -76,6 +78,69 @@ def sites_of(
     return tuple(sites)
 
 
+def last_sites(
+    engine: Engine,
+    experiment: Experiment,
+    base: Sequence[SiteRun],
+    variants: Sequence[Patch],
+    check: Check = program.never_cancelled,
+) -> Iterator[SiteRun]:
+    """The last site of the pass with each patch alone; what precedes the patch is that of `base`.
+
+    All variants pass through one site before any passes through the next: the weights of a site are read, and
+    converted where they lie in a file, once for all of them. Of a pass only the input of its next site is
+    kept.
+    """
+    progress, standing = progress_of(check), list(sites_(experiment).values())
+    starts = {site.place.name: index for index, site in enumerate(standing)}
+    passing = [_Passing() for _patch in variants]
+    for index, site in enumerate(standing):
+        is_last, part = index == len(standing) - 1, progress.step(index, len(standing))
+        with CONVERSIONS.held():
+            for number, (patch, one) in enumerate(zip(variants, passing, strict=True)):
+                part.at(number / len(variants))
+                one.enter(site)
+                if index < starts[patch.site]:
+                    made = base[index]
+                else:
+                    made = _site_run(engine, experiment, site, one.others, program.never_cancelled, (patch,))
+                if is_last:
+                    yield made
+                else:
+                    one.leave(made)
+
+
+class Passed(NamedTuple):
+    """A site of which the result alone is kept."""
+
+    place: Place
+    origin: Origin
+    result: Array
+
+
+@dataclass
+class _Passing:
+    """A pass under way: the first site of its stack, the one before the next, and the end of the encoder."""
+
+    first: Passed | None = None
+    before: Passed | None = None
+    memory: Passed | None = None
+
+    @property
+    def others(self) -> tuple[Passed | None, Passed | None, Passed | None]:
+        return self.first, self.before, self.memory
+
+    def enter(self, site: Site) -> None:
+        """Another stack begins behind the encoder, which is its memory."""
+        if self.before is not None and self.before.place.stack == "encoder" != site.place.stack:
+            self.first, self.before, self.memory = None, None, self.before
+
+    def leave(self, made: SiteRun) -> None:
+        """Keep what the next site reads."""
+        self.before = Passed(made.place, made.origin, made.result)
+        self.first = self.first or self.before
+
+
 def trace_of(
     engine: Engine,
     experiment: Experiment,
@@ -96,7 +161,7 @@ def _site_run(
     engine: Engine,
     experiment: Experiment,
     site: Site,
-    others: tuple[SiteRun | None, SiteRun | None, SiteRun | None],
+    others: tuple[SiteRun | Passed | None, SiteRun | Passed | None, SiteRun | Passed | None],
     check: Check,
     patches: Sequence[Patch],
 ) -> SiteRun:
@@ -154,7 +219,10 @@ class SiteRun(NamedTuple):
 
 
 def _inputs(
-    site: Site, first: SiteRun | None, before: SiteRun | None, memory: SiteRun | None
+    site: Site,
+    first: SiteRun | Passed | None,
+    before: SiteRun | Passed | None,
+    memory: SiteRun | Passed | None,
 ) -> dict[str, Origin]:
     """Inputs of a site from others: the previous one, the last of the encoder, the first of its stack."""
     given = {}

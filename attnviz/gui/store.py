@@ -25,7 +25,7 @@ from attnviz.gui.live.pointer import Pointer
 from attnviz.model.edit.chapters import Chapters
 from attnviz.model.edit.generation import differs_in_writing
 from attnviz.model.edit.layers import companions, edit_alike
-from attnviz.model.edit.moved import removed_with_tokens
+from attnviz.model.edit.movement import removed_with_tokens
 from attnviz.model.io.stamp import Stamp
 from attnviz.model.provenance import tokens_of
 from attnviz.model.sites.sites import at, put, site_names

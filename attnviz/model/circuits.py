@@ -19,7 +19,7 @@ GATE = Message("The gate of the querying token, 0 to 1 for each feature of the h
 
 
 def left_out(kind: str, site: Site) -> Message | None:
-    """What the pairs of a circuit leave out although the attention has it; None: nothing."""
+    """Part of the attention that the pairs of a circuit leave out; None: nothing."""
     return GATE if kind == "ov" and site.gate is not None else None
 
 

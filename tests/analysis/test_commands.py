@@ -115,6 +115,30 @@ def test_a_patch_with_its_own_numbers_changes_nothing(stage: str, engine: str) -
     on_engine(experiment, job, engine)
 
 
+def test_passes_side_by_side_are_those_one_by_one() -> None:
+    """Also with an encoder, whose patches reach the decoder through the memory."""
+    from attnviz.analysis.passes import Passes, on_engine
+    from attnviz.engines.engine import Engine
+    from attnviz.engines.run import last_sites
+
+    experiment = load_preset("encoder-decoder").experiment
+
+    def job(made: Engine) -> None:
+        passes = Passes(made, experiment)
+        patches = [analysis.Patch(site.name, "mixed", 0.0, (1,)) for site in passes.traces]
+        together = list(last_sites(made, experiment, passes.base, patches))
+        assert len(together) == len(patches) == 3
+        for patch, last in zip(patches, together, strict=True):
+            (*_others, alone) = passes.patched((patch,))
+            assert last.trace.stages == alone.trace.stages and last.given == alone.given
+            for stage in last.trace.stages:
+                np.testing.assert_array_equal(last.trace[stage], alone.trace[stage])
+            result = result_of(alone.trace.stages)
+            assert not np.array_equal(alone.trace[result], passes.traces[-1][result])
+
+    on_engine(experiment, job)
+
+
 def test_the_circuit_of_a_head_is_listed_by_its_numbers(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["circuits", DOC, "--site", "layers.2.self", "--head", "2", "--top", "4", "--token", " box"]
     assert main(arguments) == 0

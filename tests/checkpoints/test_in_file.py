@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import gc
 import os
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from checkpoints.written import LLAMA_CONFIG, llama_arrays, write_folder
 
 import attnviz
+from attnviz import analysis
 from attnviz.checkpoints.importing import import_checkpoint
 from attnviz.compute.execute import execute, execute_decoding
 from attnviz.model.io.files import matrices
@@ -113,3 +117,28 @@ def test_conversions_of_a_closed_document_are_given_back(tmp_path: Path, everyth
     del document, trace
     gc.collect()
     assert CONVERSIONS.nbytes == before
+
+
+def test_an_ablation_of_every_head_converts_each_matrix_once_more(
+    tmp_path: Path, everything_stays: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without room for any conversion: once for the pass without patches, and once for those of all heads."""
+    arrays = {name: array.astype(np.float16) for name, array in llama_arrays().items()}
+    write_folder(tmp_path, arrays, LLAMA_CONFIG)
+    document = import_checkpoint(tmp_path, ids=IDS)
+    monkeypatch.setattr(CONVERSIONS, "limit", 0)
+    of, made = CONVERSIONS.of, Counter[int]()
+
+    def counted(owner: Matrix, n_bytes: int, make: Callable[[Any], Any]) -> Any:
+        return of(owner, n_bytes, lambda memory: (made.update([id(owner)]), make(memory))[1])
+
+    monkeypatch.setattr(CONVERSIONS, "of", counted)
+    monkeypatch.setattr("attnviz.analysis.passes.MOST_KEPT", 2**30)
+    target = analysis.Target(document.experiment.vocabulary.tokens[3])  # type: ignore[union-attr]
+    effects = analysis.ablate(document, target)
+    n_heads = sum(len(values) for values in effects.values.values())
+    assert n_heads >= 4 and max(made.values()) == 2 and CONVERSIONS.nbytes == 0
+    monkeypatch.setattr("attnviz.analysis.passes.MOST_KEPT", 1)  # one pass after the other
+    alone = analysis.ablate(document, target)
+    for site, values in effects.values.items():
+        np.testing.assert_array_equal(values, alone.values[site])

@@ -21,8 +21,8 @@ from attnviz.model.edit.fitting import (
     fitted_projection,
     fitted_vocabulary,
 )
-from attnviz.model.edit.moved import Moved, moved_by_text, with_moved_edits
-from attnviz.model.edit.moved import Sequence as Sequence
+from attnviz.model.edit.movement import Moved, moved_by_text, with_moved_edits
+from attnviz.model.edit.movement import Sequence as Sequence
 from attnviz.model.masks import MASK_ORDER, mask_of
 from attnviz.model.operands.matrices import projection_array, token_ids, vectors_array
 from attnviz.model.positions import added_rows

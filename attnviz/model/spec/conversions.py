@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+import threading
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import finalize, ref
@@ -26,6 +28,12 @@ class _Kept:
     forms: dict[Hashable, Any] = field(default_factory=dict)
 
 
+class Holding(threading.local):
+    """Conversions that a thread keeps past the limit; None: none."""
+
+    held: list[_Kept] | None = None
+
+
 MOST_SPARE = 128 * 1024**2
 """Bytes that wait for the next conversion that is not kept."""
 
@@ -43,6 +51,7 @@ class Conversions:
         self._known: dict[int, _Kept] = {}
         self._turn = 0
         self._spare: list[Memory] = []
+        self._holding = Holding()
 
     @property
     def nbytes(self) -> int:
@@ -66,10 +75,29 @@ class Conversions:
         if self._has_room(n_bytes, before):
             known.array = array = make(None)
             return array
+        if self._holding.held is not None:
+            known.array = array = make(None)
+            self._holding.held.append(known)
+            return array
         memory = self._spare_of(n_bytes)
         array = make(memory)
         finalize(array, self._take_back, memory).atexit = False
         return array
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep what this thread converts, also past the limit, until the end of the context.
+
+        For weights of one site that many passes use one after the other.
+        """
+        before, self._holding.held = self._holding.held, []
+        try:
+            yield
+        finally:
+            for known in self._holding.held or ():
+                known.array = None
+                known.forms.clear()
+            self._holding.held = before
 
     def form_of(self, owner: Any, key: Hashable, share: Callable[[NDArray[Any]], Any]) -> Any:
         """The kept conversion of an owner as `share` returns it, in no memory of its own.

@@ -23,7 +23,7 @@ from attnviz.model.edit.edits import (
     set_n_tokens,
     set_tokens,
 )
-from attnviz.model.edit.moved import moved_by_text, removed_with_tokens
+from attnviz.model.edit.movement import moved_by_text, removed_with_tokens
 from attnviz.model.sites.by_hand import edited_shapes
 from attnviz.model.sites.sites import main_site, put
 from attnviz.model.spec.experiment import Experiment, one_layer

@@ -64,7 +64,7 @@ def with_moved_edits(before: Experiment, after: Experiment, sequence: Sequence, 
 
 
 def removed_with_tokens(before: Experiment, after: Experiment) -> Message | None:
-    """A notice of the edits that are gone with their tokens; None if all are there."""
+    """A notice of the edits that are gone with their tokens; None if all remain."""
     if (before.tokens, before.memory) == (after.tokens, after.memory):
         return None
     count = len(all_edits(before)) - len(all_edits(after))
