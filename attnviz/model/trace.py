@@ -196,7 +196,7 @@ class SiteTrace:
         return cut if hidden is None else np.logical_or(hidden, cut)
 
     def _cut(self) -> Bools | None:
-        """True where the additive mask is −∞, (head, query, key), or (1, query, key); None without one; cached."""
+        """True where the additive mask is −∞, (1 or head, query, key); None without one; cached."""
         mask = self.experiment.additive_mask
         if mask is not None and self._cuts is None:
             self._cuts = np.isneginf(mask.fitted(*self.shape("weights")))
