@@ -267,6 +267,15 @@ PRESETS: tuple[Preset, ...] = (
         N_("Content with content, content with position, position with content: a score is their sum."),
     ),
     Preset(
+        "position-temperature",
+        _SIZE,
+        N_("Sharper with every position"),
+        N_(
+            "Queries grow with their position, as in Llama 4: the last of 16 tokens still gives "
+            "[gold](key) 0.94, and without the temperature by position 0.57."
+        ),
+    ),
+    Preset(
         "no-scale-512",
         _SIZE,
         N_("512 features without ÷√d"),
@@ -343,6 +352,15 @@ PRESETS: tuple[Preset, ...] = (
         N_(
             "For each token the router chooses two of four feed-forward layers: at [she], the weights "
             "of the others are 0."
+        ),
+    ),
+    Preset(
+        "output-gate",
+        _ARCHITECTURES,
+        N_("A gate for each head"),
+        N_(
+            "A sigmoid of the querying token multiplies each head's output: at [cat], head 2 adds almost "
+            "nothing, whatever it attends to."
         ),
     ),
 )

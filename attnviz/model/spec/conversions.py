@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -28,12 +27,6 @@ class _Kept:
     forms: dict[Hashable, Any] = field(default_factory=dict)
 
 
-class Holding(threading.local):
-    """Conversions that a thread keeps past the limit; None: none."""
-
-    held: list[_Kept] | None = None
-
-
 MOST_SPARE = 128 * 1024**2
 """Bytes that wait for the next conversion that is not kept."""
 
@@ -51,7 +44,8 @@ class Conversions:
         self._known: dict[int, _Kept] = {}
         self._turn = 0
         self._spare: list[Memory] = []
-        self._holding = Holding()
+        self._held: list[_Kept] | None = None
+        """Conversions that stay past the limit for now; None: no more than the limit allows."""
 
     @property
     def nbytes(self) -> int:
@@ -75,9 +69,9 @@ class Conversions:
         if self._has_room(n_bytes, before):
             known.array = array = make(None)
             return array
-        if self._holding.held is not None:
+        if self._held is not None:
             known.array = array = make(None)
-            self._holding.held.append(known)
+            self._held.append(known)
             return array
         memory = self._spare_of(n_bytes)
         array = make(memory)
@@ -86,18 +80,18 @@ class Conversions:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keep what this thread converts, also past the limit, until the end of the context.
+        """Keep what is converted, also past the limit, until the end of the context.
 
         For weights of one site that many passes use one after the other.
         """
-        before, self._holding.held = self._holding.held, []
+        before, self._held = self._held, []
         try:
             yield
         finally:
-            for known in self._holding.held or ():
+            for known in self._held or ():
                 known.array = None
                 known.forms.clear()
-            self._holding.held = before
+            self._held = before
 
     def form_of(self, owner: Any, key: Hashable, share: Callable[[NDArray[Any]], Any]) -> Any:
         """The kept conversion of an owner as `share` returns it, in no memory of its own.

@@ -345,3 +345,26 @@ def test_a_decoder_sees_the_past_and_tells_one_the_from_the_other() -> None:
 
 def test_presets_are_documents() -> None:
     assert all(isinstance(load_preset(preset_id), Document) for preset_id in preset_ids())
+
+
+def test_a_temperature_by_position_keeps_the_last_row_sharp() -> None:
+    """Of m + 1 keys one has the score 3, or 3 (1 + ln(1 + ⌊(m + 1) ÷ 4⌋) ÷ 2), and the others 0."""
+    m = np.arange(16)
+    for changes, score in (
+        ({}, 3 * (1 + 0.5 * np.log(1 + (m + 1) // 4))),
+        ({"position_temperature": None}, 3),
+    ):
+        expected = np.exp(score) / (np.exp(score) + m)
+        assert_allclose(traced("position-temperature", **changes)["weights"][0, :, 0], expected, atol=1e-12)
+    assert [round(float(np.exp(s) / (np.exp(s) + 15)), 2) for s in (3 * (1 + 0.5 * np.log(5)), 3)] == [
+        0.94,
+        0.57,
+    ]
+    assert "0.94" in load_preset("position-temperature").caption
+
+
+def test_a_gate_of_each_head_multiplies_its_output() -> None:
+    trace = traced("output-gate")
+    gates = 1 / (1 + np.exp(-trace["gate"]))
+    assert gates.shape == (2, 6, 1) and gates[1, 1, 0] == pytest.approx(0.05, abs=1e-3)
+    assert_allclose(trace["gated"], trace["mixed"] * gates, atol=1e-12)
