@@ -617,7 +617,8 @@ LATENT_STAGES = ("q_latent", "q_latent_normed", "latent_projected", "latent", "r
 HIDDEN_STAGES = ("ffn_gate", "ffn_up", "ffn_gate_routed", "ffn_up_routed", "ffn_hidden", "ffn_routed")
 """Stages whose features are the feed-forward layer's own, all of its `width`."""
 
-EMBEDDED_STAGES = ("tokens_embedded", "x", "x_normed")
+EMBEDDED = "tokens_embedded"
+EMBEDDED_STAGES = (EMBEDDED, "x", "x_normed")
 """Stages of token vectors, before a projection of them to the features of the layers."""
 
 TRANSFORM_STAGES = ("transform", "transform_hidden", "transform_normed")

@@ -5,20 +5,21 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from desk import WAIT_MS, Desk, MakeDesk
-from PySide6.QtWidgets import QToolButton, QWidget
+from PySide6.QtWidgets import QLabel, QToolButton, QWidget
 
 import attnviz
 from attnviz.checkpoints.presets import load_preset
 from attnviz.cli import main
 from attnviz.core.progress import never_cancelled
 from attnviz.gui.context.rows import ROWS
-from attnviz.gui.context.target import of_cell
+from attnviz.gui.context.target import Target, of_cell
 from attnviz.gui.export.source import Choice
 from attnviz.gui.export.table import EXPORT_BY_ID
 from attnviz.gui.palette.providers import all_entries
 from attnviz.gui.panels.inspector.panel import InspectorPanel
 from attnviz.gui.widgets.elided_label import WholeLabel
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
+from attnviz.gui.widgets.pictures.bars import Bars
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.model.edit import edits
 from attnviz.model.explain.arithmetic.terms import VALUE_DIGITS, digits
@@ -85,6 +86,33 @@ def test_the_menu_of_a_cell_and_the_palette_choose_a_target(desk: Desk) -> None:
     entry = next(entry for entry in all_entries(desk.window) if entry.key == "gradient:loss")
     entry.run()
     assert desk.store.document.view.target == "loss"
+
+
+def test_a_token_or_a_cell_asks_which_token_changes_its_loss_most(desk: Desk) -> None:
+    row = next(row for row in ROWS if row.id == "loss")
+    of_row = of_cell(Cell("weights", 3, 1, 0))
+    last = desk.store.experiment.n_queries - 1
+    assert [row.applies(desk.window, one) for one in (Target(token=3), of_row, Target(token=last))] == [
+        1,
+        1,
+        0,
+    ]
+    assert row.text(desk.window, of_row) == "Which token changes the loss at “on” most?"
+    row.run(desk.window, Target(token=3))
+    desk.settle()
+    assert desk.store.document.view.target == "loss[3]"
+    found = attnviz.backward(DOCUMENT, "loss[3]").site("layers.0.self")["tokens_embedded"]
+    norms = np.sqrt((found**2).sum(axis=1))
+    bars = desk.find(Bars, "gradient_norms")
+    assert [*bars._labels] == ["the", "cat", "sat", "on", "the", "mat"]
+    np.testing.assert_allclose(bars._values, norms, atol=1e-14)
+    largest = int(norms[:3].argmax())
+    said = f"“{DOCUMENT.experiment.tokens[largest]}” changes loss at “on” most: norm {norms[largest]:.4f}"
+    assert said in desk.find(QLabel, "gradients_says").text()
+    bars.clicked.emit(largest)
+    locked = desk.store.document.view.locked
+    assert locked == Cell("tokens_embedded", largest, int(np.abs(found[largest]).argmax()), 0)
+    assert desk.store.document.site == "layers.0.self"
 
 
 def test_a_stage_behind_the_target_says_why_it_is_zero(desk: Desk) -> None:

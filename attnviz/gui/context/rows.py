@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 from PySide6.QtGui import QGuiApplication
 
-from attnviz.core.text import visible
+from attnviz.core.text import isolated, visible
 from attnviz.gui.context.target import Target
 from attnviz.gui.panels.stage.gradients import target_of
 from attnviz.gui.panels.table import PANEL_BY_ID
@@ -19,6 +19,7 @@ from attnviz.model.edit import edits
 from attnviz.model.masks import mask_of
 from attnviz.model.sites.sites import site_names
 from attnviz.model.spec.parts import Padding
+from attnviz.model.spec.target import TargetLoss
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID
 
@@ -82,6 +83,42 @@ def _differentiate(window: Window, target: Target) -> None:
     assert target.cell is not None
     site = target.cell.site or window.store.document.site
     window.store.look(target=target_of(replace(target.cell, site=site)), quantity="gradient")
+
+
+def _lossy_position(window: Window, target: Target) -> int:
+    """The position of a token, or of the row of a cell, if another token follows: it has a loss; else −1."""
+    trace, cell = window.store.trace, target.cell
+    if trace is None or "logits" not in trace.site(trace.sites[-1]).stages:
+        return -1
+    position = target.token if cell is None else cell.row
+    if cell is not None and STAGE_BY_ID[cell.stage].axes[-2] not in ("query", "token"):
+        return -1
+    here = (cell.site if cell is not None else "") or window.store.document.site
+    is_same_text = here.partition(".")[0] == trace.sites[-1].partition(".")[0]
+    return (
+        position if is_same_text and position < trace.site(trace.sites[-1]).experiment.n_queries - 1 else -1
+    )
+
+
+def _has_loss(window: Window, target: Target) -> bool:
+    return _lossy_position(window, target) >= 0
+
+
+def _ask_loss_text(window: Window, target: Target) -> str:
+    token = visible(window.store.attention.tokens[_lossy_position(window, target)])
+    return _("Which token changes the loss at “{token}” most?").format(token=isolated(token))
+
+
+def _ask_loss(window: Window, target: Target) -> None:
+    """The loss at this place becomes the target, and Gradients shows a bar for each token."""
+    from attnviz.gui.panels.gradients.panel import TOKENS, GradientsPanel
+
+    position = _lossy_position(window, target)
+    window.store.look(target=str(TargetLoss(position)), quantity="gradient", query=position, locked=None)
+    window.workspaces.show_panel("gradients")
+    panel = window.panels["gradients"]
+    assert isinstance(panel, GradientsPanel)
+    panel.choose(TOKENS)
 
 
 def _set_by_hand(window: Window, target: Target) -> None:
@@ -305,6 +342,7 @@ ROWS: tuple[ContextRow, ...] = (
     ContextRow("copy_value", _copy_text, _has_value, _copy),
     ContextRow("explain", _says(N_("Explain in the inspector")), _has_value, _explain),
     ContextRow("gradient", _says(N_("Compute the gradient")), _has_value, _differentiate),
+    ContextRow("loss", _ask_loss_text, _has_loss, _ask_loss),
     ContextRow("by_hand", _says(N_("Set by hand…")), _may_set, _set_by_hand),
     ContextRow("lock", _lock_text, _has_value, _toggle_lock),
     ContextRow("copy_token", _copy_token_text, _is_token, _copy_token),

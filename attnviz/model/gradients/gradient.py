@@ -18,7 +18,7 @@ from attnviz.model.explain.arithmetic.reading import Reading
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.target import TargetCell, TargetLoss, parsed
 from attnviz.model.spec.view import Cell, Quantity
-from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.stages import EMBEDDED, STAGE_BY_ID
 from attnviz.model.trace import Numbers, Origin, SiteTrace, StageSource, Trace
 
 
@@ -210,6 +210,18 @@ class Gradient(Trace):
             (name, stage): float(np.linalg.norm(np.asarray(self.site(name)[stage], dtype=np.float64)))
             for name in self.sites
             for stage in self.site(name).stages
+        }
+
+    @cached_property
+    def token_norms(self) -> dict[tuple[str, int], float]:
+        """√(Σ g²) of the gradient by the vector of each token, by (site, position); site: a first layer."""
+        return {
+            (name, position): float(norm)
+            for name in self.sites
+            if EMBEDDED in self.site(name).stages
+            for position, norm in enumerate(
+                np.linalg.norm(np.asarray(self.site(name)[EMBEDDED], dtype=np.float64), axis=-1)
+            )
         }
 
     @cached_property

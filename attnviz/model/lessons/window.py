@@ -33,7 +33,16 @@ SECTIONS: tuple[str, ...] = (
 )
 """Sections of Mechanism."""
 
-CURVES: tuple[str, ...] = ("softmax", "temperature", "distance", "depth", "norms", "stages", "layers")
+CURVES: tuple[str, ...] = (
+    "softmax",
+    "temperature",
+    "distance",
+    "depth",
+    "norms",
+    "stages",
+    "layers",
+    "tokens",
+)
 """Pictures of Gradients."""
 
 EXPERIMENT = "experiment"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 from PySide6.QtCore import QSize, Qt, Slot
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
-from attnviz.core.text import number
+from attnviz.core.text import isolated, number, visible
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.gradients.plot import CurvePlot
@@ -22,22 +23,25 @@ from attnviz.i18n import N_, _
 from attnviz.model.gradients.curves import CURVE_BY_ID, CURVES, SAYS, GradientCurve
 from attnviz.model.sites.titles import site_title
 from attnviz.model.spec.document import Document
-from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.spec.view import Cell
+from attnviz.model.stages import EMBEDDED, STAGE_BY_ID
 from attnviz.model.trace import Trace
 
 if TYPE_CHECKING:
     from attnviz.model.gradients.gradient import Gradient
 
+TOKENS = "tokens"
 SHOWN: tuple[tuple[str, str, str], ...] = (
     *((row.id, row.label, row.hint) for row in CURVES),
     ("stages", N_("Stages"), N_("The norm of the gradient with respect to each stage of this layer")),
     ("layers", N_("Layers"), N_("The norm of the gradient with respect to this stage in every layer")),
+    (TOKENS, N_("Tokens"), N_("The norm of the gradient with respect to the vector of each token")),
 )
 """The pictures of the panel: id, label, hint."""
 
 
 class GradientsPanel(Panel):
-    """A click on a bar shows its stage and its layer."""
+    """A click on a bar shows its stage and its layer, or opens the largest number of its token."""
 
     follows = ("stage", "head", "site", "target")
     draws_gradients = True
@@ -60,6 +64,7 @@ class GradientsPanel(Panel):
         self.bars.setObjectName("gradient_norms")
         self.bars.clicked.connect(self._on_bar)
         self._places: tuple[tuple[str, str], ...] = ()
+        self._tokens: tuple[tuple[str, int], ...] = ()
         self._scroll = clear_scroll(self.bars, sideways=False)
         column = in_column(self, self._choice, self._says, spacing=GRID // 2)
         column.addWidget(self.plot, 1)
@@ -114,15 +119,35 @@ class GradientsPanel(Panel):
 
     def _show_norms(self, gradient: Gradient | None) -> None:
         if gradient is None:
-            self._places = ()
+            self._places, self._tokens = (), ()
             self.bars.set_rows((), ())
             self._says.setText(_("Choose a target with ∂ over the map: a cell, or the loss."))
             return
-        self._places = self._chosen(gradient)
+        if self._choice.value() == TOKENS:
+            self._show_tokens(gradient)
+            return
+        self._places, self._tokens = self._chosen(gradient), ()
         labels = [self._label(gradient, *place) for place in self._places]
         self.bars.set_rows(labels, [gradient.norms[place] for place in self._places], self.theme.accent)
         says = _("Norm √(Σ g²) of the gradient of {target}")
         self._says.setText(says.format(target=gradient.of.name()))
+
+    def _show_tokens(self, gradient: Gradient) -> None:
+        """Which token would change the target most: the answer in words, and a bar for each."""
+        norms = gradient.token_norms
+        self._places, self._tokens = (), tuple(norms)
+        labels = [isolated(visible(gradient.site(site).labels("token")[at])) for site, at in norms]
+        self.bars.set_rows(labels, list(norms.values()), self.theme.accent)
+        earlier = _before_the_loss(gradient)
+        largest = max(earlier or norms, key=lambda place: norms[place])
+        says = (
+            _("Of the earlier tokens, “{token}” changes {target} most: norm {norm}. A click opens a number.")
+            if earlier
+            else _("The token “{token}” changes {target} most: norm {norm}. A click opens a number.")
+        )
+        named = labels[self._tokens.index(largest)]
+        at = number(norms[largest], 4)
+        self._says.setText(says.format(token=named, target=gradient.of.name(), norm=at))
 
     def _chosen(self, gradient: Gradient) -> tuple[tuple[str, str], ...]:
         """(site, stage) of the bars: the stages of this layer, or this stage of every layer."""
@@ -146,7 +171,25 @@ class GradientsPanel(Panel):
         if 0 <= bar < len(self._places):
             site, stage = self._places[bar]
             self.store.look(site=site, stage=stage)
+        elif 0 <= bar < len(self._tokens):
+            self._open(*self._tokens[bar])
+
+    def _open(self, site: str, token: int) -> None:
+        """Lock the number of a token by which the gradient is largest: the inspector then explains it."""
+        if self.store.gradient is None:
+            return
+        row = self.store.gradient.site(site)[EMBEDDED][token]
+        cell = Cell(EMBEDDED, token, int(np.abs(row).argmax()), 0)
+        self.store.look(site=site, stage=EMBEDDED, query=token, locked=cell)
 
 
 def _options() -> tuple[tuple[str, str, str], ...]:
     return tuple((id_, _(label), _(hint)) for id_, label, hint in SHOWN)
+
+
+def _before_the_loss(gradient: Gradient) -> list[tuple[str, int]]:
+    """The tokens before the one position whose loss is the target; none for another target."""
+    of = gradient.of
+    if of.cell is not None or len(of.positions) != 1:
+        return []
+    return [(site, at) for site, at in gradient.token_norms if at < of.positions[0]]

@@ -23,6 +23,8 @@ from attnviz.model.spec.view import View
 
 FORMULA_FROM = 640
 """Width from which the formula fits beside the names."""
+GRADIENT_FROM = 480
+"""Width from which the button of the gradient has room; below it, the menu of a cell has the same."""
 LEAST_PLACE = 40
 LEAST_NAME = 6
 """Divisor of the line: the part of it that the name keeps beside the place."""
@@ -234,7 +236,7 @@ class StageHeader(QWidget):
             self.place.set_line(self._titles[1])
             self.place.setToolTip(plain_tooltip(self._titles[0]))
         wanted = self._gradient.sizeHint().width() + GRID
-        has_room = free - name - self.place.sizeHint().width() >= wanted  # the names come first
+        has_room = self.width() >= GRADIENT_FROM
         self._gradient.setVisible(has_room)
         free -= wanted if has_room else 0
         rest -= wanted if has_room else 0
