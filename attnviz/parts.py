@@ -14,6 +14,7 @@ from attnviz.model.spec.arrays import Matrix as Matrix
 from attnviz.model.spec.attention import Attention as Attention
 from attnviz.model.spec.attention import Layer as Layer
 from attnviz.model.spec.block import *
+from attnviz.model.spec.differential import Differential as Differential
 from attnviz.model.spec.edit import Edit as Edit
 from attnviz.model.spec.experts import Experts as Experts
 from attnviz.model.spec.gate import Gate as Gate

@@ -53,6 +53,7 @@ LETTERS = {
     "W_T": "vocabulary.transform.weights",
     "W_G": "gate.weights",
     "b_G": "gate.bias",
+    **{f"lambda_{name}": f"differential.{name}" for name in ("query_1", "key_1", "query_2", "key_2")},
     "W_X": "embedding_projection.weights",
     "b_X": "embedding_projection.bias",
     "b_T": "vocabulary.transform.bias",

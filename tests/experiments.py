@@ -22,6 +22,7 @@ from attnviz.model.spec.block import (
     Transform,
     Vocabulary,
 )
+from attnviz.model.spec.differential import Differential
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.experts import Experts
 from attnviz.model.spec.gate import Gate
@@ -212,6 +213,22 @@ SPREAD: dict[str, Experiment] = {
     ),
     "temperature by position, relative": small(
         position_temperature=PositionTemperature(1, 0.4), position=Deberta(4, 9), heads=Heads(4, 2, 2)
+    ),
+    "differential": small(
+        differential=Differential(0.4, DrawnRow(1), DrawnRow(2), DrawnRow(3), DrawnRow(4), eps=0.1),
+        heads=Heads(4, 2, 4),
+        masks=(Causal(),),
+        position=Rope(50.0),
+    ),
+    "differential, with all around it": small(
+        differential=Differential(),
+        heads=Heads(6, 3, 2, (1,)),
+        dropout=Dropout(0.3, 4),
+        gate=Gate("head", Seeded(8)),
+        memory=MEMORY,
+        block=block("parallel"),
+        mask_placement="after_softmax",
+        masks=(Padding((1,)),),
     ),
     "gate of heads": small(
         gate=Gate("head", Seeded(8)), heads=Heads(2, 1, 3, (1,)), memory=MEMORY, block=block("parallel")
@@ -679,6 +696,16 @@ def positions(n_heads: int, d_head: int) -> st.SearchStrategy[Any]:
 
 NORMS = st.one_of(st.none(), st.builds(Norm, st.sampled_from(["rms", "layer"]), st.floats(1e-6, 1)))
 TEMPERATURES = st.sampled_from([None, None, PositionTemperature(2, 0.5)])
+
+
+def differentials(n_heads: int) -> st.SearchStrategy[Any]:
+    """A difference of weights, for an even number of heads, or none."""
+    if n_heads % 2:
+        return st.none()
+    drawn = st.builds(DrawnRow, _SEEDS, st.just(0.0), st.just(0.5))
+    return st.one_of(st.none(), st.builds(Differential, st.floats(0, 1), drawn, drawn, drawn, drawn))
+
+
 GATES = st.one_of(
     st.none(),
     st.builds(Gate, st.sampled_from(["feature", "head"]), st.builds(Seeded, _SEEDS)),
@@ -741,6 +768,7 @@ def experiments(draw: st.DrawFn, **fixed: Any) -> Experiment:
         "mask_bias": draw(st.sampled_from([None, None, -1e4, -3.0])),
         "sinks": draw(sinks(heads.n_heads)),
         "dropout": Dropout(draw(st.sampled_from([0.0, 0.3, 0.8])), draw(_SEEDS), draw(st.booleans())),
+        "differential": draw(differentials(heads.n_heads)),
         "gate": draw(GATES),
         "position_temperature": draw(TEMPERATURES),
         "readout": draw(st.sampled_from(["similarity", "none"])),

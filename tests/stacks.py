@@ -13,6 +13,7 @@ from experiments import (
     QK_KINDS,
     SCALES,
     additive_masks,
+    differentials,
     positions,
     sinks,
 )
@@ -202,6 +203,7 @@ def attentions(draw: st.DrawFn, has_cross_behind: bool = False) -> dict[str, Any
         "sinks": of_sinks,
         "normaliser": "softmax" if of_sinks is not None else draw(NORMALISERS),
         "dropout": Dropout(draw(st.sampled_from([0.0, 0.3])), draw(_SEEDS), draw(st.booleans())),
+        "differential": draw(differentials(made["heads"].n_heads)),
         "gate": draw(GATES),
         "position_temperature": draw(st.sampled_from([None, None, PositionTemperature(2, 0.5)])),
         "block": draw(st.one_of(st.none(), blocks(not has_cross_behind))),

@@ -133,6 +133,14 @@ def _further(site: Site, n: int, m: int, itemsize: int) -> Iterator[EstimateLine
     formula = _("{count} × {heads} heads × {queries} queries × {d_head} features × {itemsize} bytes")
     value = forms * heads.n_heads * n * site.d_qk * itemsize
     yield EstimateLine(_("further stages of q and mixed"), formula.format(count=forms, **numbers), value)
+    if site.differential is not None:
+        formula = _("2 × {heads} heads × {queries} queries × {keys} keys × {itemsize} bytes")
+        value = 2 * heads.n_heads * n * m * itemsize
+        yield EstimateLine(_("combined weights"), formula.format(**numbers), value)
+        text = _("{queries} queries × {columns} features × {itemsize} bytes")
+        columns = heads.n_heads * heads.d_head
+        value = n * columns * itemsize
+        yield EstimateLine(_("normalised heads"), text.format(columns=columns, **numbers), value)
     if site.gate is not None:
         columns = heads.n_heads * (site.gate.width(heads) + heads.d_head)
         text = _("{queries} queries × {columns} features × {itemsize} bytes")

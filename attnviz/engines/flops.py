@@ -9,8 +9,9 @@ token's latent                 2·d_in·(d_c + d_rope), and its norm a latent th
 features a token's norm of f features               5·f (layer) or 3·f (rms), and f each for gain and bias a
 token's feed-forward layer               2·d_model·d_hidden for each of its 2 or 3 matrices, d_hidden for the
 activation and, gated, as many for the product a token's gates
-2·d_model for each, one for its sigmoid, and one for each feature of the heads a token's bias, its residual
-connection    one for each feature
+2·d_model for each, one for its sigmoid, and one for each feature of the heads; with differential
+attention one more for each score pair and query head, and 4 for each feature of the heads a token's bias,
+its residual connection    one for each feature
 a token's logits                           2·d_model·V, V the vocabulary, and 5·V for the softmax; with a
 transform 2·d_model² more, its bias, activation, norm Rotations, positions, QK norms and masks are not
 counted.
@@ -62,6 +63,7 @@ class SiteFlops:
 def site_flops(site: Site) -> SiteFlops:
     """The FLOPs of a site."""
     heads, d_model = site.heads, site.d_model
+    is_different = site.differential is not None  # two operations for each two heads
     readout = 0
     if site.readout != "none":
         known = site.vocabulary
@@ -73,10 +75,10 @@ def site_flops(site: Site) -> SiteFlops:
         per_projected = _latent_product(site, "down") + _latent_product(site, "rope_key")
         per_projected += _normed(site.latent.norm, site.latent.d_c)
     return SiteFlops(
-        per_token=_query(site) + _gate(site) + _projection(site, "output") + around(site),
+        per_token=_query(site) + _gate(site) + _pairs(site) + _projection(site, "output") + around(site),
         per_projected=per_projected,
         per_read=_latent_product(site, "up_key") + _latent_product(site, "up_value"),
-        per_pair=heads.n_heads * (2 * site.d_qk + 2 * heads.d_head + SOFTMAX_FLOPS),
+        per_pair=heads.n_heads * (2 * site.d_qk + 2 * heads.d_head + SOFTMAX_FLOPS + is_different),
         per_readout=readout,
     )
 
@@ -113,6 +115,13 @@ def _query(site: Site) -> int:
     if latent is None or latent.d_q is None:
         return flops
     return flops + _latent_product(site, "query_down") + _normed(latent.query_norm, latent.d_q)
+
+
+def _pairs(site: Site) -> int:
+    """FLOPs of one token's norms of partner heads, and of their factor."""
+    return (
+        0 if site.differential is None else (NORM_FLOPS["rms"] + 1) * site.heads.n_heads * site.heads.d_head
+    )
 
 
 def _gate(site: Site) -> int:

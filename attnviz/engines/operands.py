@@ -141,6 +141,7 @@ class Scoring:
     `drop` are functions of heads and positions. `cuts_by_number`: `added` has a −∞, so that a row may be −∞
     as a whole without a blocked cell. `masks_weights`: masks come after the normaliser. `empty_row` are the
     weights of a row that sees no key. `spares_keys`: a blocked key has the weight 0 whatever its score.
+    `share` is λ, by which the weights of a partner head are multiplied and subtracted, or None.
     `normalise` is None for the engine's softmax, `pull_` its vector–Jacobian product; `sinks` are (head,).
     """
 
@@ -162,6 +163,7 @@ class Scoring:
     pull_: Callable[[Any, Array, Array, Array], None]
     sinks: NDArray[np.float64] | None
     drop: Callable[[Ints, Ints, Ints], NDArray[np.float64]] | None
+    share: float | None
     heads_off: tuple[int, ...]
 
     @property
@@ -169,6 +171,14 @@ class Scoring:
         """True if a term is added to scores, so that q and k do not bound them."""
         terms = self.bias, self.added, self.relative, self.mask_bias
         return any(term is not None for term in terms)
+
+
+@dataclass(frozen=True, eq=False)
+class PairNorm:
+    """The norm of each two partner heads: RMSNorm with `eps`, times `factor`."""
+
+    eps: float
+    factor: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,6 +204,7 @@ class Operands:
     rotation: Rotation | None
     temper: Callable[[Ints], NDArray[np.float64]] | None
     scoring: Scoring
+    pair_norm: PairNorm | None
     gate: Linear | None
     output: Linear
     block: Block | None

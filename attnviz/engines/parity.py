@@ -19,7 +19,7 @@ from attnviz.model.trace import SiteTrace, Trace
 Numbers = NDArray[Any]
 Ints = NDArray[np.int64]
 
-ZERO_UNSEEN = ("weights", "dropped")
+ZERO_UNSEEN = ("weights", "dropped", "combined")
 """Score-shaped stages in which a full pass has zeros where a step cannot see yet."""
 
 

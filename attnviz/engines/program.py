@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.core.block import rms_norm
 from attnviz.core.dims import Array, join_heads, split_query_heads
 from attnviz.core.normalise import softmax_with_sinks_
 from attnviz.core.progress import Check as Check
@@ -24,7 +25,7 @@ from attnviz.core.progress import progress_of
 from attnviz.engines.block import after_attention
 from attnviz.engines.engine import SAFE_EXPONENT, Engine, all_finite, spread
 from attnviz.engines.features import Features
-from attnviz.engines.operands import Linear, Operands, Scoring
+from attnviz.engines.operands import Linear, Operands, PairNorm, Scoring
 from attnviz.engines.product import linear
 from attnviz.engines.readout import read_out
 from attnviz.engines.relative import add_relative_
@@ -303,6 +304,8 @@ def attend(
         scores.seen[0] = _attend_tile(engine, scoring, scores, 0, v, out)
     else:
         _attend_tiles(engine, scoring, scores, v, out, check)
+    if scoring.share is not None:
+        return Attended(weights, mix(engine, scoring, used(engine, scoring, scores, weights), v)), scores
     for head in scoring.heads_off:
         mixed[head // group_size, head % group_size, ...] = 0
     return out, scores
@@ -374,6 +377,8 @@ def _attend_keys(
     _shape_scores(engine, scoring, w, block, "weights", scores.product)
     if w is not weights:
         weights[...] = w
+    if scoring.share is not None:
+        return  # the partner of a head may be in another tile
     if scoring.drop is not None:
         w = engine.xp.asarray(w, copy=True)
         engine.multiply_(w, scoring.drop(block.heads, block.q_positions, block.k_positions))
@@ -428,12 +433,33 @@ def stages_from(
 
 
 def dropped(engine: Engine, scoring: Scoring, scores: Scores, weights: Array) -> Array:
-    """The weights (g, r, q, k) that the mixture uses: all of them, after the dropout."""
+    """The weights (g, r, q, k) after the dropout, all of them."""
     if scoring.drop is None:
         return weights
     made = engine.xp.asarray(weights, copy=True)
     engine.multiply_(made, scoring.drop(_head_numbers(*weights.shape[:2]), *scores.positions))
     return made
+
+
+def combined(engine: Engine, scoring: Scoring, weights: Array) -> Array:
+    """The weights (g, r, q, k) of each head minus λ times those of its partner; partners have the same."""
+    assert scoring.share is not None
+    first, other = halves(engine, weights)
+    made = first - scoring.share * other
+    return engine.xp.reshape(engine.xp.concat((made, made)), weights.shape)
+
+
+def halves(engine: Engine, array: Array) -> tuple[Array, Array]:
+    """The first heads of (g, r, …) and their partners, (head, …) each."""
+    flat = engine.xp.reshape(array, (-1, *array.shape[2:]))
+    middle = flat.shape[0] // 2
+    return flat[:middle], flat[middle:]
+
+
+def used(engine: Engine, scoring: Scoring, scores: Scores, weights: Array) -> Array:
+    """The weights (g, r, q, k) that the mixture uses: after the dropout, and after a difference."""
+    made = dropped(engine, scoring, scores, weights)
+    return made if scoring.share is None else combined(engine, scoring, made)
 
 
 def mix(engine: Engine, scoring: Scoring, weights: Array, v: Array) -> Array:
@@ -445,16 +471,36 @@ def mix(engine: Engine, scoring: Scoring, weights: Array, v: Array) -> Array:
 
 
 def output(engine: Engine, operands: Operands, features: Features, mixed: Array) -> None:
-    """Add the names of score-shaped stages, the gate, all stages behind it, the block's rest, the read-out.
+    """Add the names of score-shaped stages, the norm of pairs, the gate, and all stages behind them.
 
     `mixed` is that of `Attended`.
     """
     features.order += [*operands.scoring.stages, "mixed"]
-    heads = mixed if operands.gate is None else _gated(engine, operands.gate, features, mixed)
+    heads = mixed
+    if operands.pair_norm is not None:
+        heads = features.add("mixed_normed", pair_normed(engine, operands.pair_norm, mixed))
+    heads = heads if operands.gate is None else _gated(engine, operands.gate, features, heads)
     concatenated = features.add("concatenated", join_heads(engine.xp, heads))
     features.add("attention_output", linear(engine, concatenated, operands.output))
     after_attention(engine, operands.block, operands.final_norm, features)
     read_out(engine, operands.readout, features)
+
+
+def in_pairs(engine: Engine, heads: Array) -> Array:
+    """The features (g, r, q, d) of each head and its partner side by side, (pair, q, 2 d)."""
+    return engine.xp.concat(halves(engine, heads), axis=-1)
+
+
+def out_of_pairs(engine: Engine, pairs: Array, shape: tuple[int, ...]) -> Array:
+    """`in_pairs`, backwards."""
+    middle = pairs.shape[-1] // 2
+    return engine.xp.reshape(engine.xp.concat((pairs[..., :middle], pairs[..., middle:])), shape)
+
+
+def pair_normed(engine: Engine, norm: PairNorm, mixed: Array) -> Array:
+    """The mixtures (g, r, q, d), normalised over both heads of each pair, times a factor."""
+    made = norm.factor * rms_norm(engine.xp, in_pairs(engine, mixed), norm.eps)
+    return out_of_pairs(engine, made, tuple(mixed.shape))
 
 
 def _gated(engine: Engine, gate: Linear, features: Features, mixed: Array) -> Array:

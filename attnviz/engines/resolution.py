@@ -88,6 +88,7 @@ def resolve(engine: Engine, site: Site) -> Operands:
         rotation=_rotation(site),
         temper=_temper(site),
         scoring=scoring_of(site),
+        pair_norm=_pair_norm(site),
         gate=_gate(engine, site),
         output=_projection(engine, site, "output"),
         block=None if site.block is None else _block(engine, site.block, site.d_model),
@@ -144,6 +145,11 @@ def _projection(engine: Engine, site: Site, role: Role) -> Linear:
     source = source if to is None else getattr(site.projections, to)
     transposes = to is not None and is_transposed(role, to)
     return _linear(engine, source, site.projection_shape(role), matrix, bias, transposes)
+
+
+def _pair_norm(site: Site) -> operands.PairNorm | None:
+    of = site.differential
+    return None if of is None else operands.PairNorm(of.eps, 1.0 - of.initial)
 
 
 def _gate(engine: Engine, site: Site) -> Linear | None:
@@ -239,10 +245,12 @@ def scoring_of(site: Site) -> Scoring:
         mask_bias=site.mask_bias,
         masks_weights=not is_before,
         empty_row=np.nan if is_nan else 0.0,
-        spares_keys=bool(site.masks) and is_before and site.mask_bias is None,
+        # The mixture of two heads follows that of all tiles, so that each has all keys.
+        spares_keys=bool(site.masks) and is_before and site.mask_bias is None and site.differential is None,
         normalise=NORMALISER_BY_ID[site.normaliser].apply,
         pull_=NORMALISER_BY_ID[site.normaliser].pull_,
         sinks=None if site.sinks is None else sinks_array(site),
+        share=None if site.differential is None else site.differential.factor(site.heads.d_head),
         drop=partial(weight_factors, site.dropout) if site.dropout.active else None,
         heads_off=site.heads.off,
     )

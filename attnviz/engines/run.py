@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from attnviz.engines.windows import ScoreWindows
 from attnviz.errors import Message
 from attnviz.model.sites.sites import sites as sites_
 from attnviz.model.spec.conversions import CONVERSIONS
+from attnviz.model.spec.differential import partners
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Place, Site
 from attnviz.model.stages import STAGE_BY_ID, result_of
@@ -320,10 +322,21 @@ class HeldStages:
         if stage == "weights":
             return self._attended.weights[group, member, rows, columns]
         if stage == "dropped":
-            return self._dropped(self._attended.weights[group, member, rows, columns], head, rows, columns)
+            return self._dropped(head, rows, columns)
+        if stage == "combined":
+            assert self._scoring.share is not None
+            first, other = partners(head, math.prod(self._attended.weights.shape[:2]))
+            made = self._used(other, rows, columns)
+            return self._used(first, rows, columns) - self._scoring.share * made
         return self._windows.window(stage, head, rows, columns)
 
-    def _dropped(self, weights: Array, head: int, rows: slice, columns: slice) -> Array:
+    def _used(self, head: int, rows: slice, columns: slice) -> Array:
+        """The weights of a head, after the dropout where one acts."""
+        return self._window("weights" if self._scoring.drop is None else "dropped", head, rows, columns)
+
+    def _dropped(self, head: int, rows: slice, columns: slice) -> Array:
+        group, member = divmod(head, self._scoring.group_size)
+        weights = self._attended.weights[group, member, rows, columns]
         q_positions, k_positions = (
             positions[part] for positions, part in zip(self._scores.positions, (rows, columns), strict=True)
         )

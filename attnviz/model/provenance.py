@@ -14,6 +14,7 @@ from attnviz.model.normalisers import NORMALISER_BY_ID
 from attnviz.model.operands.matrices import vocabulary
 from attnviz.model.positions import rope_of, rotated_features
 from attnviz.model.spec.block import FeedForward
+from attnviz.model.spec.differential import partners
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID, Rule, Stage, inputs
@@ -91,6 +92,13 @@ def kv_head(site: Site, head: int) -> int:
     return head // site.heads.group_size
 
 
+def _partners(site: Site, stage: Stage, head: int) -> Indices:
+    """The two heads of a differential attention that a stage combines or normalises together; else None."""
+    if stage.id not in ("combined", "mixed_normed"):
+        return None
+    return partners(head, site.heads.n_heads)
+
+
 def _is_across(site: Site, stage: Stage) -> bool:
     """True if a stage normalises the features of all heads together."""
     return stage.id in ("q_normed", "k_normed") and site.qk_norm is not None and site.qk_norm.across
@@ -101,6 +109,9 @@ def _source_heads(site: Site, stage: Stage, source: Stage, cell: Cell) -> Indice
         return (0,)
     if _is_across(site, stage):
         return None
+    together = _partners(site, stage, cell.head)
+    if together is not None:
+        return together
     if stage.rule == "join_heads":
         return (cell.column // site.heads.d_head,)
     if source.axes[0] == "kv_head" and stage.axes[0] == "head":
@@ -131,6 +142,9 @@ def _target_heads(site: Site, target: Stage, cell: Cell) -> Indices:
         return (0,)
     if not source.per_head or _is_across(site, target):
         return None
+    together = _partners(site, target, cell.head)
+    if together is not None:
+        return together
     if source.axes[0] == "kv_head" and target.axes[0] == "head":
         size = site.heads.group_size
         return tuple(range(cell.head * size, (cell.head + 1) * size))
@@ -272,6 +286,7 @@ RULES: tuple[RuleRow, ...] = (
         lambda site, place, cell: ((cell.row,), None) if place == 0 else (None, (cell.column,)),
     ),
     RuleRow("gated", _of_a_gate, _by_a_gate),
+    RuleRow("partners", _same_cell, _same_cell),
     RuleRow("join_heads", _of_a_head, _by_the_joined),
     RuleRow("routed", _of_an_expert, _by_an_expert),
     RuleRow("qd,wd->qw", _of_a_logit, _by_a_logit),

@@ -26,6 +26,7 @@ Rule = Literal[
     "qk,kd->qd",
     "join_heads",
     "gated",
+    "partners",
     "qd,wd->qw",
     "routed",
 ]
@@ -116,7 +117,7 @@ _FED_FORWARD = ("ffn_dropped", "ffn_output")
 _AFTER_FFN = ("residual_2", "ffn_normed", *_FED_FORWARD)
 _FFN_INPUT = ("norm_2", "norm_1", *_AFTER_ATTENTION, *SITE_INPUTS)
 _RESULT = ("norm_2", *_AFTER_FFN, "norm_1", *_AFTER_ATTENTION)
-_MIXED = ("gated", "mixed")
+_MIXED = ("gated", "mixed_normed", "mixed")
 _TRANSFORMED = ("transform_normed", "transform_hidden")
 _BEFORE_SOFTMAX = ("masked", "added", "biased", "capped", "scaled", "relative", "scores")
 
@@ -371,14 +372,34 @@ STAGES: tuple[Stage, ...] = (
         symbols=("w",),
     ),
     Stage(
+        "combined",
+        _HQK,
+        N_("combined"),
+        "w₁ − λ w₂",
+        "− λ w₂",
+        (("dropped", "weights"),),
+        "partners",
+        symbols=("w₁ w₂",),
+    ),
+    Stage(
         "mixed",
         _HQD,
         N_("mixed"),
         "y = Σ w v",
         "· v",
-        (("dropped", "weights"), ("v_rotated", "v")),
+        (("combined", "dropped", "weights"), ("v_rotated", "v")),
         "qk,kd->qd",
         symbols=("w", "v"),
+    ),
+    Stage(
+        "mixed_normed",
+        _HQD,
+        N_("mixed normed"),
+        "(1 − λ₀) · norm(y)",
+        N_("norm"),
+        (("mixed",),),
+        "row",
+        symbols=("y",),
     ),
     Stage(
         "gate",
@@ -396,7 +417,7 @@ STAGES: tuple[Stage, ...] = (
         N_("gated"),
         "y′ = y · σ(g)",
         "· σ(g)",
-        (("mixed",), ("gate",)),
+        (("mixed_normed", "mixed"), ("gate",)),
         "gated",
         symbols=("y", "g"),
     ),

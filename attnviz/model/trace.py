@@ -21,6 +21,7 @@ from attnviz.model.notebook import html
 from attnviz.model.operands.matrices import classes_of
 from attnviz.model.sites.axes import axis_labels, stage_shape
 from attnviz.model.sites.sites import shown_site
+from attnviz.model.spec.differential import partners
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Quantity
@@ -32,7 +33,7 @@ Bools = NDArray[np.bool_]
 INFINITE_ON_PURPOSE = ("added", "masked")
 """Stages in which −∞ marks blocked cells."""
 
-MASKED_STAGES = ("masked", "weights", "dropped")
+MASKED_STAGES = ("masked", "weights", "dropped", "combined")
 """Stages in which cells that a mask blocks have no number of their own."""
 
 CUT_STAGES = ("added", *MASKED_STAGES)
@@ -190,7 +191,10 @@ class SiteTrace:
         hidden, cuts = None if counts else self.blocked(), self._cut() if stage in CUT_STAGES else None
         if cuts is None:
             return hidden
-        cut = np.asarray(cuts.all(axis=0)) if head is None else cuts[head if len(cuts) > 1 else 0]
+        if head is not None and len(cuts) > 1:
+            read = partners(head, len(cuts)) if stage == "combined" else (head,)
+            cuts = cuts[list(read)]
+        cut = np.asarray(cuts.all(axis=0))
         if not cut.any():
             return hidden
         return cut if hidden is None else np.logical_or(hidden, cut)

@@ -32,6 +32,7 @@ from attnviz.model.positions import slopes_of
 from attnviz.model.sites.stages import begins
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import FEED_FORWARD_ROLES, NORMS, FeedForwardRole
+from attnviz.model.spec.differential import LAMBDA_ROWS
 from attnviz.model.spec.latent import LatentRole
 from attnviz.model.spec.parts import ROLES, AdditiveMask, Alibi, Explicit, ExplicitSinks, Tied
 from attnviz.model.spec.positions import Deberta, DrawnTable, Learned, T5Buckets, TransformerXl, WrittenTable
@@ -86,7 +87,7 @@ class Weight:
         return _replaced(attention, self.path.split("."), written)  # type: ignore[no-any-return]
 
 
-_ROW_ENDS = ("bias", "gain", "sinks", "slopes", "correction")
+_ROW_ENDS = ("bias", "gain", "sinks", "slopes", "correction", *LAMBDA_ROWS)
 
 _WRITTEN: Any = {
     WrittenRow: WrittenRow,
@@ -352,6 +353,10 @@ WEIGHTS: tuple[Weight, ...] = (
     *(_row(f"projections.{role}_bias", f"b_{_LETTERS[role]}", _STAGES[role], _out(role)) for role in ROLES),
     _Projected("gate.weights", "W_G", "gate", gate_array),
     _row("gate.bias", "b_G", "gate", _gates),
+    *(
+        _row(f"differential.{name}", f"λ_{name[0].upper()}{name[-1]}", "", lambda e: e.heads.d_head)
+        for name in LAMBDA_ROWS
+    ),
     _row("latent.norm.gain", "γ c", "latent", _width("latent")),
     _row("latent.norm.bias", "β c", "latent", _width("latent")),
     _row("latent.query_norm.gain", "γ c_Q", "q_latent_normed", _width("q_latent_normed")),

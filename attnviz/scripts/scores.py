@@ -11,12 +11,13 @@ from attnviz.i18n import N_
 from attnviz.model.masks import blocked as blocked_cells
 from attnviz.model.memo import WeakMemo
 from attnviz.model.operands.dropout import dropout_of
+from attnviz.model.spec.differential import LAMBDA_ROWS
 from attnviz.model.spec.site import Site
 from attnviz.scripts.code import Asked, Code, note
-from attnviz.scripts.functions import sigmoid, softmax
+from attnviz.scripts.functions import NORM_CODE, sigmoid, softmax
 from attnviz.scripts.masks import define_blocked
 from attnviz.scripts.positions import keys_of_heads
-from attnviz.scripts.sources import array, sinks
+from attnviz.scripts.sources import array, given, sinks
 
 HEADS_SHARE = N_("{n} query heads share each key/value head")
 NO_KEY = N_("queries without a key")
@@ -25,6 +26,7 @@ ITS_SINK = N_("the sink is one more score, without a value")
 N_VISIBLE = N_("keys visible to each query")
 OFF = N_("heads switched off")
 DROPOUT = N_("torch.nn.functional.dropout, with the numbers that this seed drops")
+PARTNERS = N_("the partner of head j is head j + {n}")
 
 
 def scores(asked: Asked) -> Code:
@@ -186,6 +188,32 @@ _MIX = (
     "    return z ^ (z >> np.uint64(31))",
     "",
 )
+
+
+def combined(asked: Asked) -> Code:
+    """The weights of each head minus λ times those of its partner, which both use."""
+    site, (read,) = asked.site, asked.reads
+    of, half, d_head = site.differential, site.heads.n_heads // 2, site.heads.d_head
+    assert of is not None
+    vectors = {name: given(asked, f"lambda_{name}", getattr(of, name), (d_head,)) for name in LAMBDA_ROWS}
+    powers = [f"{asked.xp}.exp({vectors[f'query_{index}']} @ {vectors[f'key_{index}']})" for index in (1, 2)]
+    return asked.done(
+        f"lambda_ = {powers[0]} - {powers[1]} + {of.initial!r}",
+        f"difference = {read}[:{half}] - lambda_ * {read}[{half}:]",
+        f"combined = {asked.library.join}((difference, difference)){note(PARTNERS, n=half)}",
+    )
+
+
+def mixed_normed(asked: Asked) -> Code:
+    """The features of both heads of a pair, normalised together, times 1 − λ₀."""
+    site, (read,), axis = asked.site, asked.reads, asked.library.axis
+    of, half, d_head = site.differential, site.heads.n_heads // 2, site.heads.d_head
+    assert of is not None
+    joined = f"{asked.library.join}(({read}[:{half}], {read}[{half}:]), {axis}=-1)"
+    return asked.done(
+        f"pairs = {1.0 - of.initial!r} * {NORM_CODE['rms'](asked)}({joined}, {of.eps!r})",
+        f"mixed_normed = {asked.library.join}((pairs[..., :{d_head}], pairs[..., {d_head}:]))",
+    )
 
 
 def mixed(asked: Asked) -> Code:

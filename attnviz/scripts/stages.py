@@ -185,7 +185,7 @@ def _gate(asked: Asked) -> Code:
 
 
 def _gated(asked: Asked) -> Code:
-    return asked.done(f"gated = mixed * {sigmoid(asked)}(gate)")
+    return asked.done(f"gated = {asked.reads[0]} * {sigmoid(asked)}(gate)")
 
 
 def _concatenated(asked: Asked) -> Code:
@@ -306,7 +306,9 @@ STAGE_CODE: dict[str, Row] = {
     "masked": scores.masked,
     "weights": scores.weights,
     "dropped": scores.dropped,
+    "combined": scores.combined,
     "mixed": scores.mixed,
+    "mixed_normed": scores.mixed_normed,
     "gate": _gate,
     "gated": _gated,
     "concatenated": _concatenated,

@@ -161,6 +161,11 @@ ROWS: dict[str, tuple[str, dict[str, Any]]] = {
             ),
         },
     ),
+    "diffllama": ("DiffLlama", LLAMA),
+    "diffllama, biases": (
+        "DiffLlama",
+        {**WIDE, "num_attention_heads": 8, "num_key_value_heads": 4, "attention_bias": True},
+    ),
     "olmoe": ("Olmoe", {**LLAMA, **FOUR, "num_experts_per_tok": 3}),
 }
 """The name in `transformers` before `ForCausalLM`, and the values of its configuration."""
@@ -183,6 +188,7 @@ NEEDED = (
     "nemotron",
     "arcee",
     "llama4",
+    "diffllama",
 )
 """Cases with three layers whose every tensor is left out in turn."""
 

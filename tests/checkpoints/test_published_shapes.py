@@ -62,6 +62,7 @@ PUBLISHED: dict[str, tuple[str, str, dict[str, Any]]] = {
         "Llama4TextConfig",
         {"num_local_experts": 128, "interleave_moe_layer_step": 2, "use_qk_norm": False},
     ),
+    "kajuma/DiffLlama-0.3B-handcut": ("DiffLlamaForCausalLM", "DiffLlamaConfig", {}),
     "CohereForAI/c4ai-command-r-v01": ("CohereForCausalLM", "CohereConfig", {}),
     "CohereForAI/c4ai-command-r7b-12-2024": (
         "Cohere2ForCausalLM",

@@ -144,6 +144,8 @@ def recomputed(experiment: Site, cell: Cell, read: Reader) -> float:
         past, made = (read(one, 0, cell.row, cell.column) for one in read.stages)
         assert experiment.block is not None
         return float(past + experiment.block.residual_scale * made)
+    if stage in ("combined", "mixed_normed"):
+        return of_partners(experiment, cell, read)
     if stage.endswith("_rotated"):
         return rotated(experiment, cell, read)
     if STAGE_BY_ID[stage].rule == "row":
@@ -169,7 +171,7 @@ def recomputed(experiment: Site, cell: Cell, read: Reader) -> float:
         assert experiment.gate is not None
         column = cell.column if experiment.gate.per == "feature" else 0
         opened = 1 / (1 + math.exp(-read("gate", cell.head, cell.row, column)))
-        return float(read("mixed", cell.head, cell.row, cell.column) * opened)
+        return float(read(first, cell.head, cell.row, cell.column) * opened)
     if stage == "concatenated":
         head, column = divmod(cell.column, experiment.heads.d_head)
         return read(first, head, cell.row, column)
@@ -186,6 +188,25 @@ def recomputed(experiment: Site, cell: Cell, read: Reader) -> float:
     )
     assert given
     return float(vectors_array(given)[cell.row, cell.column])
+
+
+def of_partners(experiment: Site, cell: Cell, read: Reader) -> float:
+    """Ye et al. 2024, equations 1 to 3, with the two halves of a head as two heads."""
+    of, half = experiment.differential, experiment.heads.n_heads // 2
+    assert of is not None
+    pair = (cell.head % half, cell.head % half + half)
+    if cell.stage == "mixed_normed":
+        row = [x for head in pair for x in read.row("mixed", head, cell.row)]
+        own = row[pair.index(cell.head) * experiment.heads.d_head + cell.column]
+        return (1 - of.initial) * own / math.sqrt(math.fsum(x * x for x in row) / len(row) + of.eps)
+    d = experiment.heads.d_head
+    q_1, k_1, q_2, k_2 = (
+        [entry_of(row, d, index, 0.0) for index in range(d)]
+        for row in (of.query_1, of.key_1, of.query_2, of.key_2)
+    )
+    share = math.exp(dot(q_1, k_1)) - math.exp(dot(q_2, k_2)) + of.initial
+    kept, taken = (read(read.stages[0], head, cell.row, cell.column) for head in pair)
+    return kept - share * taken
 
 
 def gate(experiment: Site, cell: Cell, read: Reader) -> float:

@@ -28,7 +28,6 @@ REFUSED: tuple[Refused, ...] = (
     Refused(("gemma3",), _PIXELS, "gemma3_text"),
     Refused(("llama4",), _PIXELS, "llama4_text"),
     Refused(("wav2vec2",), _SOUND, "whisper"),
-    Refused(("diffllama",), N_("a difference of two attentions"), "llama"),
 )
 
 

@@ -10,6 +10,7 @@ from attnviz.checkpoints.families.clip import CLIP_TEXT, CLIP_VISION, SIGLIP_TEX
 from attnviz.checkpoints.families.cohere import COHERE, COHERE2
 from attnviz.checkpoints.families.deberta_v2 import DEBERTA_V2
 from attnviz.checkpoints.families.deepseek import DEEPSEEK_V2, DEEPSEEK_V3
+from attnviz.checkpoints.families.diffllama import DIFFLLAMA
 from attnviz.checkpoints.families.dinov2 import DINOV2
 from attnviz.checkpoints.families.distilbert import DISTILBERT
 from attnviz.checkpoints.families.electra import ELECTRA
@@ -49,6 +50,7 @@ FAMILIES: tuple[Family, ...] = (
     GPT2,
     LLAMA,
     LLAMA4,
+    DIFFLLAMA,
     MISTRAL,
     QWEN2,
     QWEN3,

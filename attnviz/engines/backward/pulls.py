@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from attnviz.core.block import ACTIVATION_BY_ID, GATED_UNIT_BY_ID
+from attnviz.core.block import ACTIVATION_BY_ID, GATED_UNIT_BY_ID, NORM_PULLS
 from attnviz.core.dims import Array, in_heads, side_by_side, split_query_heads
 from attnviz.core.normalise import pull_softmax_
 from attnviz.core.positions import rotate
 from attnviz.core.routing import SHARES_BY_ID, pull_weights
+from attnviz.engines import program
 from attnviz.engines.backward import scores
 from attnviz.engines.backward.site import SiteGradients
 from attnviz.engines.experts import by_weights, shares_of, times_weights
@@ -188,6 +189,16 @@ def _tempered(site: SiteGradients, stage: str, g: Array) -> None:
     site.add(before, g * site.engine.asarray(temper(np.arange(g.shape[-2]))[:, None]))
 
 
+def _pair_normed(site: SiteGradients, stage: str, g: Array) -> None:
+    """The norm of both heads of a pair, times its factor."""
+    (before,) = site.inputs(stage)
+    norm, engine = site.operands.pair_norm, site.engine
+    assert norm is not None
+    x, given = (program.in_pairs(engine, array) for array in (site.value(before), g))
+    pulled = NORM_PULLS["rms"](engine.xp, x, norm.factor * given, norm.eps)
+    site.add(before, program.out_of_pairs(engine, pulled, tuple(g.shape)))
+
+
 def _gate(site: SiteGradients, stage: str, g: Array) -> None:
     (before,) = site.inputs(stage)
     by = site.operands.gate
@@ -201,7 +212,7 @@ def _gated(site: SiteGradients, stage: str, g: Array) -> None:
     mixed, gate = site.inputs(stage)
     share = site.engine.special.sigmoid(site.value(gate))
     site.add(mixed, g * share)
-    by_gate = g * site.run.made.attended.mixed * share * (1 - share)
+    by_gate = g * site.value(mixed) * share * (1 - share)
     is_shared = share.shape[-1] < g.shape[-1]
     site.add(gate, site.engine.xp.sum(by_gate, axis=-1, keepdims=True) if is_shared else by_gate)
 
@@ -346,7 +357,9 @@ PULLS: dict[str, Pull] = {
     "masked": scores.pull_masked,
     "weights": scores.pull_weights,
     "dropped": scores.pull_dropped,
+    "combined": scores.pull_combined,
     "mixed": scores.pull_mixed,
+    "mixed_normed": _pair_normed,
     "gate": _gate,
     "gated": _gated,
     "concatenated": _concatenated,

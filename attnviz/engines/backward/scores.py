@@ -37,9 +37,9 @@ def pull_mixed(site: SiteGradients, stage: str, g: Array) -> None:
     g = _without_heads_off(site, g)
     weights, value = site.inputs(stage)
     site.add(weights, Outer(g, site.value(value)))
-    used = made.replaced.get("dropped")
+    used = made.replaced.get(weights)
     if used is None:
-        used = program.dropped(site.engine, scoring, made.scores, made.attended.weights)
+        used = program.used(site.engine, scoring, made.scores, made.attended.weights)
     site.add(value, _over_queries(site, used, g, site.spares, scoring.heads_off))
 
 
@@ -52,6 +52,28 @@ def _without_heads_off(site: SiteGradients, g: Array) -> Array:
     for head in scoring.heads_off:
         made[head // scoring.group_size, head % scoring.group_size, ...] = 0
     return made
+
+
+def pull_combined(site: SiteGradients, stage: str, g: Gradient) -> None:
+    """w₁ − λ w₂, which both partners have: by w₁ the sum of theirs, by w₂ −λ times it, by λ −Σ sum · w₂.
+
+    Of λ = exp(a) − exp(b) + λ₀ with dot products a and b: by each vector its factor times the other one.
+    """
+    engine, scoring, made = site.engine, site.operands.scoring, site.run.made
+    (before,) = site.inputs(stage)
+    weights = made.replaced.get(before)
+    if weights is None:
+        weights = program.dropped(engine, scoring, made.scores, made.attended.weights)
+    first, other = program.halves(engine, g.part())
+    total = first + other
+    assert scoring.share is not None
+    by_both = engine.xp.concat((total, -scoring.share * total))
+    site.add(before, Cells(engine.xp.reshape(by_both, weights.shape)))
+    by_share = -engine.xp.sum(total * program.halves(engine, weights)[1])
+    of, d_head = site.run.site.differential, site.run.site.heads.d_head
+    assert of is not None
+    for name, slope in of.slopes(d_head).items():
+        site.add_parameter(f"differential.{name}", by_share * engine.asarray(slope))
 
 
 def pull_dropped(site: SiteGradients, stage: str, g: Gradient) -> None:

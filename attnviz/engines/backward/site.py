@@ -70,6 +70,8 @@ class SiteGradients:
 
     def value(self, stage: str) -> Array:
         """The numbers of a stage of tokens or heads."""
+        if stage == "mixed":
+            return self.run.made.attended.mixed
         return self.features.tf[stage] if stage in self.features.tf else self.features.heads[stage]
 
     @property

@@ -189,17 +189,28 @@ class SiteStep(StepStages):
         heads = np.arange(math.prod(shape)).reshape(shape)
         q_positions, k_positions = np.array([self.index]), self.key_positions
         at = Standing(q_positions, k_positions)
-        if stage == "dropped":
-            assert self.scoring.drop is not None
-            dropped = self.engine.xp.asarray(self.attended.weights, copy=True)
-            self.engine.multiply_(dropped, self.scoring.drop(heads, q_positions, k_positions))
-            return self.patches("dropped", dropped, at) if self.patches else dropped
+        if stage in ("dropped", "combined"):
+            used = self._dropped(heads, at)
+            if stage == "dropped":
+                return used
+            used = program.combined(self.engine, self.scoring, used)
+            return self.patches("combined", used, at) if self.patches else used
         qk = self.features.query()[:, :, part, :], self.cache.keys(self.seen)
         if self.patches is not None:
             patched = self.patches.scores(self.scoring, qk, q_positions, k_positions)
             if stage in patched:
                 return patched[stage]
         return program.scores_of(self.engine, self.scoring, stage, qk, heads, q_positions, k_positions)
+
+    def _dropped(self, heads: NDArray[np.int64], at: Standing) -> Array:
+        """The weights (g, r, 1, key) after the dropout."""
+        weights, drop = self.attended.weights, self.scoring.drop
+        if drop is None:
+            return weights
+        assert at.rows is not None and at.keys is not None
+        dropped = self.engine.xp.asarray(weights, copy=True)
+        self.engine.multiply_(dropped, drop(heads, at.rows, at.keys))
+        return self.patches("dropped", dropped, at) if self.patches else dropped
 
 
 @dataclass(frozen=True, eq=False)

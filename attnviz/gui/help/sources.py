@@ -27,6 +27,7 @@ SOURCES: dict[str, Source] = {
     "alibi": _arxiv("2108.12409", "Press et al. 2021, Train Short, Test Long"),
     "gemma": _arxiv("2408.00118", "Gemma Team 2024, Gemma 2"),
     "qk_norm": _arxiv("2010.04245", "Henry et al. 2020, Query-Key Normalization"),
+    "differential": _arxiv("2410.05258", "Ye et al. 2024, Differential Transformer"),
     "output_gate": _arxiv("2505.06708", "Qiu et al. 2025, Gated Attention for Large Language Models"),
     "scalable": _arxiv("2501.19399", "Nakanishi 2025, Scalable-Softmax"),
     "layer_norm": _arxiv("1607.06450", "Ba et al. 2016, Layer Normalization"),

@@ -136,6 +136,14 @@ STAGE_HELP: dict[str, Help] = {
     ),
     "dropped": Help(N_("Weights of which a random share is set to 0 in training."), "dropout"),
     "mixed": Help(N_("For each query the sum of all values, each times its weight."), "attention"),
+    "combined": Help(
+        N_("The weights of a head minus λ times those of its partner head; both use the difference."),
+        "differential",
+    ),
+    "mixed_normed": Help(
+        N_("The mixtures of two partner heads, normalised together and multiplied by 1 − λ₀."),
+        "differential",
+    ),
     "gate": Help(
         N_("The input projected to a gate for each head's output, before its sigmoid."), "output_gate"
     ),

@@ -201,5 +201,5 @@ def _shown_of(attention: Site) -> tuple[object, ...]:
     norms = attention.embedding_norm, attention.final_norm
     made = attention.projections, attention.latent, attention.heads
     parts = attention.qk_norm, attention.position, attention.block, attention.gate
-    more = attention.sinks, attention.vocabulary, attention.additive_mask
+    more = attention.sinks, attention.differential, attention.vocabulary, attention.additive_mask
     return (*made, *parts, *more, *norms, *map(attention.projection_shape, ROLES))

@@ -19,6 +19,7 @@ from attnviz.model.spec.block import (
     Transform,
     Vocabulary,
 )
+from attnviz.model.spec.differential import LAMBDA_ROWS, Differential
 from attnviz.model.spec.gate import Gate
 from attnviz.model.spec.latent import Latent
 from attnviz.model.spec.parts import (
@@ -33,7 +34,15 @@ from attnviz.model.spec.parts import (
 from attnviz.model.spec.site import Site, sizes
 
 Owner = TypeVar(
-    "Owner", Projections, QKNorm | None, Norm | None, FeedForward, Transform, EmbeddingProjection, Gate
+    "Owner",
+    Projections,
+    QKNorm | None,
+    Norm | None,
+    FeedForward,
+    Transform,
+    EmbeddingProjection,
+    Gate,
+    Differential,
 )
 Shapes = dict[Role, tuple[int, int]]
 
@@ -63,6 +72,7 @@ def fitted_attention(
         "projections": _fitted_projections(site, shapes),
         "latent": latent,
         "qk_norm": fitted_qk_norm(site.qk_norm, heads),
+        "differential": fitted_differential(site.differential, heads),
         "gate": fitted_gate(site.gate, d_model, heads),
         "position": site.position.fitted(sizes(site.n_queries, d_position, heads, latent)),
         "additive_mask": mask and mask.of_heads(site.heads.n_heads, heads.n_heads),
@@ -157,6 +167,13 @@ def _fitted_transform(transform: Transform | None, shape: tuple[int, int]) -> Tr
 def fitted_qk_norm(norm: QKNorm | None, heads: Heads) -> QKNorm | None:
     """A norm of queries and keys with gains that fit these heads."""
     return None if norm is None else _fitted_rows(norm, norm.gain_widths(heads))
+
+
+def fitted_differential(differential: Differential | None, heads: Heads) -> Differential | None:
+    """A difference of weights whose explicit vectors are cut, or padded with zeros, to these heads."""
+    if differential is None:
+        return None
+    return _fitted_rows(differential, dict.fromkeys(LAMBDA_ROWS, heads.d_head))
 
 
 def fitted_gate(gate: Gate | None, d_model: int, heads: Heads) -> Gate | None:

@@ -12,6 +12,7 @@ from attnviz.model.operands.matrices import is_identity, output_tokens
 from attnviz.model.sites.sites import at, places, site_names
 from attnviz.model.spec import latent as parts
 from attnviz.model.spec.block import NORMS, FeedForward, Norm
+from attnviz.model.spec.differential import LAMBDA_ROWS
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import ROLES, Causal, Window, vectors_shape
 from attnviz.model.spec.site import Site
@@ -96,6 +97,7 @@ def _of_site(site: Site) -> Architecture:
             (N_("biases"), _biases(site)),
             (N_("norms"), _norms(site)),
             (N_("sinks"), () if site.sinks is None else (site.heads.n_heads,)),
+            (N_("vectors of λ"), _vectors(site)),
             (N_("routers"), _routers(ffn, site.d_model)),
         ),
     )
@@ -154,6 +156,11 @@ def _biases(site: Site) -> tuple[int, ...]:
         rows = [role for role in ffn.roles if getattr(ffn, f"{role}_bias") is not None]
         counts += [ffn.shape(role, site.d_model)[1] for role in rows]
     return tuple(counts)
+
+
+def _vectors(site: Site) -> tuple[int, ...]:
+    """Numbers of each vector of λ."""
+    return () if site.differential is None else (site.heads.d_head,) * len(LAMBDA_ROWS)
 
 
 def _gates(site: Site) -> int:

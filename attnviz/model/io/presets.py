@@ -117,6 +117,15 @@ PRESETS: tuple[Preset, ...] = (
         N_("Four query heads share each key/value head, so the cache is a quarter as large."),
     ),
     Preset(
+        "differential",
+        _HEADS,
+        N_("The difference of two heads"),
+        N_(
+            "Head 1 of [mat] attends to [the](key) and [cat](key), head 2 to [the](key) alone: their "
+            "difference keeps [cat](key)."
+        ),
+    ),
+    Preset(
         "multi-head-latent",
         _HEADS,
         N_("One latent for all heads"),

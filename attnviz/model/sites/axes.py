@@ -11,7 +11,7 @@ from attnviz.model.spec.experts import Experts
 from attnviz.model.spec.site import Site
 from attnviz.model.stages import EMBEDDED_STAGES, HIDDEN_STAGES, LATENT_STAGES, STAGE_BY_ID, TRANSFORM_STAGES
 
-OF_VALUES = ("v", "v_rotated", "mixed", "gated")
+OF_VALUES = ("v", "v_rotated", "mixed", "mixed_normed", "gated")
 """Stages whose heads have d_head features even where queries and keys have more."""
 
 

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from attnviz.model.sites.axes import stage_shape
 from attnviz.model.sites.stages import site_stages
+from attnviz.model.spec.differential import partners
 from attnviz.model.spec.edit import Edit
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
@@ -56,7 +57,13 @@ def still_hidden(
     # an edit of an earlier stage is masked again
     order = CUT_STAGES if stage == CUT_STAGES[0] or not site.masks else MASKED_STAGES
     behind = order[: order.index(stage) + 1]
-    cells = [cell for one in behind for cell in edited_cells(site, one, head)]
+    both = partners(head, site.heads.n_heads) if stage == "combined" else (head,)
+    cells = [
+        cell
+        for one in behind
+        for read in ((head,) if one == stage else both)
+        for cell in edited_cells(site, one, read)
+    ]
     if not cells:
         return hidden
     made = hidden.copy()

@@ -34,6 +34,7 @@ def score_stages(site: Site) -> Stages:
         masked=bool(site.masks) and site.mask_placement == "before_softmax",
         weights=True,
         dropped=site.dropout.active,
+        combined=site.differential is not None,
     )
 
 
@@ -51,7 +52,12 @@ def site_stages(site: Site) -> Stages:
         *_used(memory=site.memory is not None),
         *_projected(site),
         *score_stages(site),
-        *_used(mixed=True, gate=site.gate is not None, gated=site.gate is not None),
+        *_used(
+            mixed=True,
+            mixed_normed=site.differential is not None,
+            gate=site.gate is not None,
+            gated=site.gate is not None,
+        ),
         *("concatenated", "attention_output"),
         *_after_attention(site.block),
         *_used(output=site.final_norm is not None),

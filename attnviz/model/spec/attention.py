@@ -9,6 +9,7 @@ from attnviz.errors import Message, must_be
 from attnviz.i18n import N_
 from attnviz.model.spec.block import Block
 from attnviz.model.spec.bounds import Index
+from attnviz.model.spec.differential import Differential
 from attnviz.model.spec.edit import FROM_LATENT, Edit
 from attnviz.model.spec.field import Field
 from attnviz.model.spec.gate import Gate
@@ -65,6 +66,8 @@ class Attention(Value, frozen=True, kw_only=True):
         `NORMALISERS`.
         sinks: None, or a logit for each head that takes a share of the softmax and has no value.
         dropout: On the weights, from a seed.
+        differential: None, or the weights of a head minus those of its partner; see `Differential`. The
+            number of heads is then even.
         gate: None, or a gate on the output of each head, before they are joined; see `Gate`.
         block: None for the attention alone, or norms, residual connections and a feed-forward layer.
         edits: Cells and rows of its stages that are edited by hand, in the order in which they apply.
@@ -180,6 +183,13 @@ class Attention(Value, frozen=True, kw_only=True):
     dropout: Annotated[Dropout, Field(N_("Dropout"), N_("Sets weights to 0 at random, as in training"))] = (
         Dropout()
     )
+    differential: Annotated[
+        Differential | None,
+        Field(
+            N_("Differential"),
+            N_("Subtracts λ times the weights of a partner head, and normalises the two together"),
+        ),
+    ] = None
     gate: Annotated[
         Gate | None,
         Field(N_("Output gate"), N_("Multiplies each head's output by a learned sigmoid")),
@@ -214,6 +224,9 @@ class Attention(Value, frozen=True, kw_only=True):
             check_beside(self.latent, self.heads, self.projections, self.qk_norm, self.position)
         if self.additive_mask is not None:
             self.additive_mask.check_heads(self.heads.n_heads)
+        if self.differential is not None:
+            even = must_be("even with differential attention")
+            require(self.heads.n_heads % 2 == 0, "heads.n_heads", self.heads.n_heads, even)
         if self.sinks is not None:
             softmax = must_be("'softmax' with attention sinks")
             require(self.normaliser == "softmax", "normaliser", self.normaliser, softmax)

@@ -107,6 +107,8 @@ class Site(Attention, frozen=True):
         super().check()
         self._check_projections()
         self._check_qk_norm()
+        if self.differential is not None:
+            self.differential.check_size(self.heads.d_head)
         if self.gate is not None:
             self.gate.check_size(self.d_model, self.heads)
         self.position.check_at(self.sizes_for(self.position))

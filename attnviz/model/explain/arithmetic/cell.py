@@ -14,6 +14,7 @@ import numpy as np
 
 from attnviz.i18n import _
 from attnviz.model.explain.arithmetic.block import activated_lines, hidden_lines, residual_lines
+from attnviz.model.explain.arithmetic.differential import combined_lines
 from attnviz.model.explain.arithmetic.edits import edited_lines
 from attnviz.model.explain.arithmetic.experts import routed_lines, routing_lines
 from attnviz.model.explain.arithmetic.latent import key_value_lines, latent_lines
@@ -24,7 +25,7 @@ from attnviz.model.explain.arithmetic.linear import (
     transform_lines,
     widened_lines,
 )
-from attnviz.model.explain.arithmetic.norms import normed_lines, qk_normed_lines
+from attnviz.model.explain.arithmetic.norms import normed_lines, pair_normed_lines, qk_normed_lines
 from attnviz.model.explain.arithmetic.positions import biased_lines, rotated_lines, tempered_lines, x_lines
 from attnviz.model.explain.arithmetic.reading import Reading, stage_symbol
 from attnviz.model.explain.arithmetic.readout import logit_lines
@@ -83,7 +84,9 @@ LINES: dict[str, Callable[[Reading, Cell], tuple[Line, ...]]] = {
     "masked": masked_lines,
     "weights": weight_lines,
     "dropped": dropped_lines,
+    "combined": combined_lines,
     "mixed": mixed_lines,
+    "mixed_normed": pair_normed_lines,
     "gate": gate_lines,
     "gated": gated_lines,
     "concatenated": concatenated_lines,
@@ -121,6 +124,7 @@ NEXT: dict[str, Callable[[Reading, Cell], Cell]] = {
     "masked": below,
     "weights": below,
     "dropped": below,
+    "combined": below,
     "probabilities": below,
     "concatenated": origin_of,
 }

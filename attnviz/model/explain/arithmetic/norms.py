@@ -12,18 +12,20 @@ from attnviz.model.explain.arithmetic.reading import Floats, Reading, stage_symb
 from attnviz.model.explain.arithmetic.terms import Line, Pieces, Series, Term, Text, constant, guarded, words
 from attnviz.model.explain.formulas.block import norm_at
 from attnviz.model.provenance import sources
+from attnviz.model.spec.differential import partners
 from attnviz.model.spec.rows import Row, row_array
 from attnviz.model.spec.view import Cell
 
 
 @dataclass(frozen=True)
 class _Rule:
-    """One norm as its lines need it; `kind` is "layer", "rms" or "l2"."""
+    """One norm as its lines need it; `kind` is "layer", "rms" or "l2", `factor` multiplies the result."""
 
     kind: str
     eps: float
     gain: Row | None = None
     bias: Row | None = None
+    factor: Term | None = None
 
 
 def qk_normed_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
@@ -31,7 +33,17 @@ def qk_normed_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     norm = reading.experiment.qk_norm
     assert norm is not None
     gain = norm.query_gain if cell.stage == "q_normed" else norm.key_gain
-    return _lines(reading, cell, _Rule(norm.kind, norm.eps, gain), norm.across)
+    heads = tuple(range(reading.site.shape(cell.stage)[0])) if norm.across else ()
+    return _lines(reading, cell, _Rule(norm.kind, norm.eps, gain), heads)
+
+
+def pair_normed_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
+    """A feature of a head of a differential attention, normalised with those of its partner, times 1 − λ₀."""
+    of = reading.experiment.differential
+    assert of is not None
+    pair = partners(cell.head, reading.experiment.heads.n_heads)
+    factor = constant(1.0 - of.initial, "1 − λ₀")
+    return _lines(reading, cell, _Rule("rms", of.eps, factor=factor), pair)
 
 
 def normed_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
@@ -42,33 +54,35 @@ def normed_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
 
 
 class _Source(NamedTuple):
-    """The numbers that a norm reads of a row of `stage`: `width` of each head, from the head `first` on."""
+    """The numbers that a norm reads of a row of `stage`: `width` of each of its heads."""
 
     stage: str
     row: int
-    first: int
+    heads: tuple[int, ...]
     width: int
     numbers: Floats
 
     def term(self, reading: Reading, index: int) -> Term:
         """One of the numbers."""
         head, column = divmod(index, self.width)
-        return reading.term(Cell(self.stage, self.row, column, self.first + head), self.numbers[index])
+        return reading.term(Cell(self.stage, self.row, column, self.heads[head]), self.numbers[index])
 
 
-def _source(reading: Reading, cell: Cell, across: bool) -> _Source:
-    """The row of the cell's head, or those of all heads one after the other."""
+def _source(reading: Reading, cell: Cell, heads: tuple[int, ...]) -> _Source:
+    """The rows of some heads, one after the other."""
     stage = sources(reading.site, cell)[0].stage
-    heads = range(reading.site.shape(cell.stage)[0]) if across else (cell.head,)
     rows = [reading.row(stage, head, cell.row) for head in heads]
-    return _Source(stage, cell.row, heads[0], len(rows[0]), np.concatenate(rows))
+    return _Source(stage, cell.row, heads, len(rows[0]), np.concatenate(rows))
 
 
-def _lines(reading: Reading, cell: Cell, rule: _Rule, across: bool = False) -> tuple[Line, ...]:
-    """gain · (x − mean) ÷ √(variance + ε) + bias; then mean and variance, which the whole row makes."""
-    read = _source(reading, cell, across)
+def _lines(reading: Reading, cell: Cell, rule: _Rule, heads: tuple[int, ...] = ()) -> tuple[Line, ...]:
+    """gain · (x − mean) ÷ √(variance + ε) + bias; then mean and variance, which the whole row makes.
+
+    The row is that of the cell's head, or of several `heads` side by side.
+    """
+    read = _source(reading, cell, heads or (cell.head,))
     source, row = read.stage, read.numbers
-    at = cell.column + (cell.head * read.width if across else 0)
+    at = cell.column + read.heads.index(cell.head) * read.width
     mean = float(row.mean()) if rule.kind == "layer" else None
     spread = _Spread(rule.kind, row, mean)
     own = read.term(reading, at)
@@ -80,6 +94,9 @@ def _lines(reading: Reading, cell: Cell, rule: _Rule, across: bool = False) -> t
     if gain is not None:
         numbers = (constant(gain, _("gain")), Text(" × "), *_one_factor(numbers, mean))
         result = gain * result
+    if rule.factor is not None:
+        numbers = (*guarded(rule.factor), Text(" × "), *_one_factor(numbers, mean))
+        result = rule.factor.value * result
     if bias is not None:
         numbers += (Text(" + "), *guarded(constant(bias, _("bias"))))
         result = result + bias
@@ -92,7 +109,8 @@ def _letters(rule: _Rule, x: str, spread: str) -> str:
     top = f"({x} − {_('mean')})" if rule.kind == "layer" else x
     gain = f"{_('gain')} · " if rule.gain is not None else ""
     bias = f" + {_('bias')}" if rule.bias is not None else ""
-    return f"{gain}{top} ÷ √({spread} + ε){bias}"
+    factor = f"({rule.factor.name}) · " if rule.factor is not None else ""
+    return f"{factor}{gain}{top} ÷ √({spread} + ε){bias}"
 
 
 def _centred(x: Term, mean: float | None) -> Pieces:

@@ -105,8 +105,12 @@ def _attention_line(site: Site, present: tuple[str, ...]) -> Parts:
         if stage in present:
             before, after = _wrapping(site, stage, present)
             parts = (*_texts(before, stage), *parts, *_texts(after, stage))
+    if "combined" in present:
+        parts = (Part("(", "combined"), *parts, Part(" − λ w₂)", "combined"))
     values = as_read("v", present)
     parts = (*parts, Part(" ", "mixed"), Part("v", values))
+    if "mixed_normed" in present:
+        parts = (Part("(1 − λ₀) norm(", "mixed_normed"), *parts, Part(")", "mixed_normed"))
     if "gated" in present:
         parts = (Part("(", "gated"), *parts, Part(") · ", "gated"), Part("σ(g)", "gate"))
     parts = (*parts, Part(" W_O", "attention_output"))

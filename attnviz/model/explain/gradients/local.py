@@ -38,6 +38,7 @@ from attnviz.model.operands.matrices import (
 from attnviz.model.operands.relative import relative_parts
 from attnviz.model.positions import magnitude, pair_frequencies, rope_of, rotated_features
 from attnviz.model.provenance import ffn_of
+from attnviz.model.spec.block import Norm
 from attnviz.model.spec.rows import row_array
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID, inputs
@@ -94,17 +95,22 @@ def _norm(reading: Reading, use: Use) -> Floats:
     """gain_j (δ_ij − [1 ÷ d] − n_i n_j [÷ d]) ÷ σ."""
     experiment, cell = reading.experiment, use.cell
     heads: tuple[int, ...] = (cell.head,)
+    factor = 1.0
     if use.stage in ("q_normed", "k_normed"):
         norm: Any = experiment.qk_norm
         gain = norm.query_gain if use.stage == "q_normed" else norm.key_gain
         heads = use.heads if norm.across else heads
+    elif use.stage == "mixed_normed":
+        of = experiment.differential
+        assert of is not None
+        norm, gain, factor, heads = Norm("rms", of.eps), None, 1.0 - of.initial, use.heads
     else:
         norm = norm_at(experiment, use.stage)
         gain = norm.gain
     x = np.concatenate([reading.row(cell.stage, head, cell.row) for head in heads])
     width = len(x) // len(heads)
     by_all = normalised(norm.kind, x, norm.eps, heads.index(cell.head) * width + cell.column)
-    found = by_all if gain is None else by_all * row_array(gain, len(x))
+    found = factor * (by_all if gain is None else by_all * row_array(gain, len(x)))
     return found.reshape(len(heads), width)[:, list(use.columns)].reshape(use.shape)
 
 
@@ -245,6 +251,14 @@ def _dropped(reading: Reading, use: Use) -> Floats:
     return np.full(use.shape, factor_of(reading.experiment, use.at(0)))
 
 
+def _combined(reading: Reading, use: Use) -> Floats:
+    """1 by the weight that is kept, −λ by the one that is subtracted."""
+    of, heads = reading.experiment.differential, reading.experiment.heads
+    assert of is not None
+    is_first = use.cell.head < heads.n_heads // 2
+    return np.full(use.shape, 1.0 if is_first else -of.factor(heads.d_head))
+
+
 def _mixed(reading: Reading, use: Use) -> Floats:
     """v of the key, by a weight; the weight of each query, by a value."""
     weights, value = inputs("mixed", reading.site.stages)
@@ -268,7 +282,8 @@ def _gated(reading: Reading, use: Use) -> Floats:
     share = float(NUMPY_SPECIAL.sigmoid(np.asarray(gate)))
     if use.place == 0:
         return np.full(use.shape, share)
-    mixed = reading.row("mixed", cell.head, cell.row)[list(use.columns)]
+    source = inputs("gated", reading.site.stages)[0]
+    mixed = reading.row(source, cell.head, cell.row)[list(use.columns)]
     return (mixed * share * (1 - share)).reshape(use.shape)
 
 
@@ -377,7 +392,9 @@ LOCAL: dict[str, Local] = {
     "masked": _masked,
     "weights": _weights,
     "dropped": _dropped,
+    "combined": _combined,
     "mixed": _mixed,
+    "mixed_normed": _norm,
     "gate": _gate,
     "gated": _gated,
     "concatenated": _ones,
@@ -417,6 +434,8 @@ LETTERS: dict[str, str] = {
     "capped": "(1 − tanh²)",
     "scaled": "1 ÷ √d",
     "weights": "w_i (δ_ij − w_j)",
+    "combined": "1, −λ",
+    "mixed_normed": "(1 − λ₀) (δ − n n ÷ d) ÷ σ",
     "gate": "W_G",
     "gated": "σ(g), y σ′(g)",
     "attention_output": "W_O",

@@ -24,6 +24,7 @@ from attnviz.model.gradients.gradient import GradientSite
 from attnviz.model.operands.relative import relative_parts, relative_table
 from attnviz.model.positions import buckets
 from attnviz.model.provenance import kv_head
+from attnviz.model.spec.differential import LAMBDA_ROWS, partners
 from attnviz.model.spec.parts import QKNorm
 from attnviz.model.spec.positions import Learned, T5Buckets, TransformerXl
 from attnviz.model.spec.view import Cell
@@ -365,6 +366,47 @@ def _added(reading: Reading, row: int, column: int) -> tuple[Sum, ...]:
     return (Sum("added", heads, np.full_like(heads, query), np.full_like(heads, column)),)
 
 
+_LAMBDAS = {name: f"λ_{name[0].upper()}{name[-1]}" for name in LAMBDA_ROWS}
+"""The vectors of λ by their fields."""
+
+
+def _every(reading: Reading) -> Floats:
+    return np.ones((reading.experiment.n_queries, reading.experiment.n_keys))
+
+
+def _subtracted(reading: Reading, pairs: Sum, other: int) -> Factor:
+    """Minus the weights of the partner that is subtracted."""
+    source = inputs("combined", reading.site.stages)[0]
+    weights = np.asarray(reading.site.window(source, other), dtype=np.float64)
+
+    def called(index: int) -> str:
+        return f"−{reading.full_name(Cell(source, int(pairs.rows[index]), int(pairs.columns[index]), other))}"
+
+    return Factor("(−w₂)", -weights[pairs.rows, pairs.columns], called)
+
+
+def _of_lambda(name: str) -> Rule:
+    """Σ −w₂ · ∂λ/∂ number · ∂/∂ (w₁ − λ w₂): both partners of a pair have the difference."""
+
+    def rule(reading: Reading, row: int, column: int) -> tuple[Sum, ...]:
+        experiment = reading.experiment
+        of, n_heads = experiment.differential, experiment.heads.n_heads
+        assert of is not None
+        slope, every = of.slopes(experiment.heads.d_head)[name][column], _every(reading)
+        sums = []
+        for head in range(n_heads):
+            pairs = _pairs("combined", head, every)
+            by_number = Factor(
+                "∂λ",
+                np.full(len(pairs.rows), slope),
+                lambda index: f"∂λ / ∂ {_LAMBDAS[name]}[{column}]",
+            )
+            sums.append(_with(pairs, _subtracted(reading, pairs, partners(head, n_heads)[1]), by_number))
+        return tuple(sums)
+
+    return rule
+
+
 # --- the table -------------------------------------------------------------------------------------
 
 _TABLE = "table"
@@ -408,6 +450,7 @@ SUMS: dict[str, Rule] = {
     "qk_norm.key_gain": _gain("k_normed"),
     "additive_mask.values": _added,
     "sinks": _sink,
+    **{f"differential.{name}": _of_lambda(name) for name in LAMBDA_ROWS},
     "position.slopes": _slope,
     "position.weights": _xl_weights,
     "position.u": _xl_u,
