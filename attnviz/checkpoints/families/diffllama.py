@@ -1,9 +1,9 @@
 """DiffLlama: Llama with differential attention.
 
-Ye et al. 2024, arXiv:2410.05258; keys and names as in `transformers`, models/diffllama. The values of a head
-are there two value heads side by side, of the first and of the second half, and its two softmaxes are the
-weights of two heads, j and j + h ÷ 2. Here each of these two mixes one of the value heads by the same
-difference, so that W_O has the features of the second ones behind those of all first ones.
+Ye et al. 2024, arXiv:2410.05258; keys and names as in `transformers`, models/diffllama. Its two
+softmaxes are the weights of heads j and j + h ÷ 2, whose difference mixes two value heads side by side, one of
+each half. Here each of the two heads mixes one of these value heads by the same difference, so that the
+features of all second heads stand behind those of all first ones, in W_O too.
 """
 
 from __future__ import annotations

@@ -51,10 +51,10 @@ class Differential(Value, frozen=True):
             normal=0.8,
         ),
     ] = 0.8
-    query_1: Annotated[Row, _vector("λ_Q1")] = DrawnRow(17, 0.0, SPREAD)
-    key_1: Annotated[Row, _vector("λ_K1")] = DrawnRow(18, 0.0, SPREAD)
-    query_2: Annotated[Row, _vector("λ_Q2")] = DrawnRow(19, 0.0, SPREAD)
-    key_2: Annotated[Row, _vector("λ_K2")] = DrawnRow(20, 0.0, SPREAD)
+    query_1: Annotated[Row, _vector(N_("λ_Q1"))] = DrawnRow(17, 0.0, SPREAD)
+    key_1: Annotated[Row, _vector(N_("λ_K1"))] = DrawnRow(18, 0.0, SPREAD)
+    query_2: Annotated[Row, _vector(N_("λ_Q2"))] = DrawnRow(19, 0.0, SPREAD)
+    key_2: Annotated[Row, _vector(N_("λ_K2"))] = DrawnRow(20, 0.0, SPREAD)
     eps: Annotated[float, EPS] = 1e-5
 
     def exponentials(self, d_head: int) -> tuple[float, float]:
