@@ -1,8 +1,8 @@
 """DiffLlama: Llama with differential attention.
 
 Ye et al. 2024, arXiv:2410.05258; keys and names as in `transformers`, models/diffllama. Its two
-softmaxes are the weights of heads j and j + h ÷ 2, whose difference mixes two value heads side by side, one of
-each half. Here each of the two heads mixes one of these value heads by the same difference, so that the
+softmaxes are the weights of heads j and j + h ÷ 2, whose difference mixes two value heads side by side, one
+of each half. Here each of the two heads mixes one of these value heads by the same difference, so that the
 features of all second heads stand behind those of all first ones, in W_O too.
 """
 

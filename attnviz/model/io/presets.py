@@ -121,8 +121,8 @@ PRESETS: tuple[Preset, ...] = (
         _HEADS,
         N_("The difference of two heads"),
         N_(
-            "Head 1 of [mat] attends to [the](key) and [cat](key), head 2 to [the](key) alone: their "
-            "difference keeps [cat](key)."
+            "Head 1 of [mat] attends to [the](key) and [cat](key), head 2 mainly to [the](key): "
+            "their difference keeps [cat](key)."
         ),
     ),
     Preset(

@@ -28,6 +28,7 @@ from attnviz.model.edit.layers import set_n_layers
 from attnviz.model.sites.sites import at, site_names
 from attnviz.model.spec.block import Block, EmbeddingProjection, Norm, NormPlacement
 from attnviz.model.spec.document import Document
+from attnviz.model.spec.experts import Experts
 from attnviz.model.spec.gate import Gate
 from attnviz.model.spec.parts import PositionTemperature, QKNorm, Seeded, SeededSinks
 from attnviz.model.spec.rows import DrawnRow
@@ -100,6 +101,21 @@ def test_a_gate_on_the_heads_output(qtbot: QtBot, panel: MechanismPanel) -> None
     assert gate() is None and not _is_shown(panel, "gate_projection_combo")
     switch(qtbot, panel, "gate_toggle")
     assert gate() == made
+
+
+def test_weighted_inputs_of_experts_have_no_output_biases(qtbot: QtBot, panel: MechanismPanel) -> None:
+    def experts() -> Experts:
+        block = panel.store.attention.block
+        assert block is not None and block.feed_forward is not None and block.feed_forward.experts is not None
+        return block.feed_forward.experts
+
+    switch(qtbot, panel, "experts_toggle")
+    choose(qtbot, panel, "experts_weighted_segmented", "input")
+    assert experts().weighted == "input"
+    switch(qtbot, panel, "experts_biased_toggle")
+    assert (experts().weighted, experts().biased) == ("output", True)
+    choose(qtbot, panel, "experts_weighted_segmented", "input")
+    assert (experts().weighted, experts().biased) == ("input", False)
 
 
 def test_each_layer_has_its_own_block_back(qtbot: QtBot, panel: MechanismPanel) -> None:

@@ -36,11 +36,12 @@ from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.slider_field import SliderField
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import set_language
-from attnviz.model.edit.edits import set_d_model
+from attnviz.model.edit.edits import set_d_model, set_heads
 from attnviz.model.normalisers import NORMALISERS
 from attnviz.model.operands.matrices import vectors_array
 from attnviz.model.qk_norms import QK_NORMS
 from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.differential import Differential
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import (
     Causal,
@@ -324,6 +325,23 @@ def test_normalisers_are_chosen_where_no_sink_needs_the_softmax(qtbot: QtBot, pa
     choose(qtbot, panel, "normaliser_choice", "sigmoid")
     switch(qtbot, panel, "sinks_toggle")
     assert (store.experiment.layers[0].normaliser, store.experiment.layers[0].sinks) == ("sigmoid", None)
+
+
+def test_a_difference_of_heads_needs_an_even_number_of_them(qtbot: QtBot, panel: MechanismPanel) -> None:
+    def given() -> Differential | None:
+        return panel.store.experiment.layers[0].differential
+
+    switch(qtbot, panel, "differential_toggle")
+    assert given() == Differential()
+    type_number(qtbot, find(panel, SliderField, "differential_initial_field").number, "0.3")
+    switch(qtbot, panel, "differential_toggle")
+    assert given() is None
+    switch(qtbot, panel, "differential_toggle")
+    assert given() == Differential(0.3)
+    switch(qtbot, panel, "differential_toggle")
+    panel.store.edit_attention(set_heads, n_heads=3)
+    toggle = find(panel, QAbstractButton, "differential_toggle")
+    assert not toggle.isEnabled() and "even with differential attention" in toggle.toolTip()
 
 
 def test_sinks_are_drawn_and_written(qtbot: QtBot, panel: MechanismPanel) -> None:
