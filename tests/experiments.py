@@ -703,7 +703,9 @@ def differentials(n_heads: int) -> st.SearchStrategy[Any]:
     if n_heads % 2:
         return st.none()
     drawn = st.builds(DrawnRow, _SEEDS, st.just(0.0), st.just(0.5))
-    return st.one_of(st.none(), st.builds(Differential, st.floats(0, 1), drawn, drawn, drawn, drawn))
+    return st.one_of(
+        st.none(), st.builds(Differential, st.floats(0, 1), drawn, drawn, drawn, drawn, st.just(0.1))
+    )
 
 
 GATES = st.one_of(

@@ -59,7 +59,15 @@ def changed(experiment: Experiment, **fields: Any) -> Experiment:
 # --- rows ------------------------------------------------------------------------------------------
 
 
-@given(experiments(mask_bias=None, mask_placement="before_softmax", normaliser="softmax", sinks=None))
+@given(
+    experiments(
+        mask_bias=None,
+        mask_placement="before_softmax",
+        normaliser="softmax",
+        sinks=None,
+        differential=None,  # the row of a partner is not empty
+    )
+)
 def test_weights_are_shares_of_what_is_not_masked(experiment: Experiment) -> None:
     trace, layer = traced(experiment), experiment.layers[0]
     weights, hidden = trace["weights"], trace.only.blocked()
@@ -279,7 +287,9 @@ def test_alibi_with_slopes_of_zero_is_no_position(experiment: Experiment) -> Non
 # --- heads -----------------------------------------------------------------------------------------
 
 
-@given(experiments(heads=Heads(4, 2, 3), fully_masked_row="zeros"), st.sets(st.integers(0, 3)))
+@given(
+    experiments(heads=Heads(4, 2, 3), fully_masked_row="zeros", differential=None), st.sets(st.integers(0, 3))
+)
 def test_heads_that_are_off_are_what_an_output_projection_ignores(
     experiment: Experiment, off: set[int]
 ) -> None:

@@ -69,7 +69,8 @@ def pull_combined(site: SiteGradients, stage: str, g: Gradient) -> None:
     assert scoring.share is not None
     by_both = engine.xp.concat((total, -scoring.share * total))
     site.add(before, Cells(engine.xp.reshape(by_both, weights.shape)))
-    by_share = -engine.xp.sum(total * program.halves(engine, weights)[1])
+    taken = total * program.halves(engine, weights)[1]
+    by_share = -engine.xp.sum(engine.xp.where(total == 0, 0.0, taken))  # 0 × NaN is NaN
     of, d_head = site.run.site.differential, site.run.site.heads.d_head
     assert of is not None
     for name, slope in of.slopes(d_head).items():

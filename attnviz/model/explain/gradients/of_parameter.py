@@ -377,7 +377,7 @@ def _every(reading: Reading) -> Floats:
 def _subtracted(reading: Reading, pairs: Sum, other: int) -> Factor:
     """Minus the weights of the partner that is subtracted."""
     source = inputs("combined", reading.site.stages)[0]
-    weights = np.asarray(reading.site.window(source, other), dtype=np.float64)
+    weights = np.nan_to_num(np.asarray(reading.site.window(source, other), dtype=np.float64), nan=0.0)
 
     def called(index: int) -> str:
         return f"−{reading.full_name(Cell(source, int(pairs.rows[index]), int(pairs.columns[index]), other))}"
