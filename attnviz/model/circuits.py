@@ -17,10 +17,16 @@ FORMULAS = {
 
 GATE = Message("The gate of the querying token, 0 to 1 for each feature of the head, is left out.")
 
+PARTNER = Message("The norm of the head with its partner, and a gate, are left out.")
+
 
 def left_out(kind: str, site: Site) -> Message | None:
     """Part of the attention that the pairs of a circuit leave out; None: nothing."""
-    return GATE if kind == "ov" and site.gate is not None else None
+    if kind != "ov":
+        return None
+    if site.differential is not None:
+        return PARTNER
+    return GATE if site.gate is not None else None
 
 
 def formula_of(kind: str, site: Site) -> str:
