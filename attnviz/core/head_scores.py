@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,7 @@ def spread(head: Head) -> float:
     counted = n_visible > 1
     if not counted.any():
         return float("nan")
-    shares = entropy_bits(weights[counted]) / np.log2(n_visible[counted])
+    shares = entropy_bits(weights)[counted] / np.log2(n_visible[counted])
     return _mean(np.minimum(shares, 1.0))
 
 
@@ -126,11 +127,19 @@ def distance(head: Head) -> float:
     that see no other token do not count. "Mean attention distance": Vig and Belinkov 2019, here as a share.
     """
     weights, blocked = head.weights, head.blocked
-    apart = np.abs(np.arange(len(weights))[:, None] - np.arange(weights.shape[1]))
-    furthest = (apart if blocked is None else np.where(blocked, 0, apart)).max(axis=1)
+    apart = _apart(*weights.shape)
+    furthest = (apart if blocked is None else np.where(blocked, 0.0, apart)).max(axis=1)
     counted = furthest > 0
-    means = (weights[counted] * apart[counted]).sum(axis=1, dtype=np.float64)
-    return _mean(means / furthest[counted])
+    means = (weights * apart).sum(axis=1, dtype=np.float64)
+    return _mean(means[counted] / furthest[counted])
+
+
+@lru_cache(maxsize=2)
+def _apart(n_queries: int, n_keys: int) -> NDArray[np.float64]:
+    """|i − j| of each cell, which all heads of a text share."""
+    apart = np.abs(np.arange(float(n_queries))[:, None] - np.arange(float(n_keys)))
+    apart.setflags(write=False)
+    return apart
 
 
 def _on(weights: Weights, cells: tuple[Ints, ...]) -> float:

@@ -152,6 +152,6 @@ def field_at(path: str) -> FieldRow | None:
             kinds = tagged
             continue
         found = [row for kind in kinds for row in rows_of(kind) if row.name == name]
-        fields = [field for kind in kinds for field in msgspec.structs.fields(kind) if field.name == name]
+        fields = [field for kind in kinds for field in _fields_of(kind) if field.name == name]
         kinds = tuple(dict.fromkeys(struct for field in fields for struct in _structs(field.type)))
     return found[0] if len({row.field for row in found}) == 1 else None
