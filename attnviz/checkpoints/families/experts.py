@@ -134,6 +134,11 @@ def router(name: str) -> Tensor:
     return Tensor(name, OF_EXPERT + "router.all", ("experts", "d"), transposed)
 
 
+def stacked(array: Array, sizes: Sizes) -> tuple[Array, ...]:
+    """The experts one below the other, (in, out)."""
+    return (array.reshape(-1, array.shape[-1]),)
+
+
 def join(config: Config, sizes: Sizes, arrays: Arrays) -> None:
     """The matrices of all experts side by side, the shared one last."""
     for place in arrays.values():

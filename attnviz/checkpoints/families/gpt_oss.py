@@ -23,7 +23,7 @@ from attnviz.checkpoints.families.decoder import (
     size_keys,
 )
 from attnviz.checkpoints.families.decoder import sizes as _sizes
-from attnviz.checkpoints.families.experts import OF_EXPERT, join, router
+from attnviz.checkpoints.families.experts import OF_EXPERT, join, router, stacked
 from attnviz.checkpoints.families.family import (
     Array,
     Config,
@@ -73,11 +73,6 @@ def _pairs(array: Array, sizes: Sizes) -> tuple[Array, ...]:
     return tuple(part.transpose(1, 0, 2).reshape(array.shape[1], -1) for part in parts)
 
 
-def _stacked(array: Array, sizes: Sizes) -> tuple[Array, ...]:
-    """The experts one below the other, (in, out)."""
-    return (array.reshape(-1, array.shape[-1]),)
-
-
 _GATE_UP = (OF_EXPERT + "gate.0", OF_EXPERT + "up.0")
 _GATE_UP_BIAS = ("block.feed_forward.gate_bias", "block.feed_forward.up_bias")
 
@@ -88,7 +83,7 @@ TENSORS = (
     Tensor(ATTENTION + "sinks", "sinks", ("heads",)),
     Tensor(_EXPERTS + "gate_up_proj", _GATE_UP, ("experts", "d", "2hidden"), _pairs),
     Tensor(_EXPERTS + "gate_up_proj_bias", _GATE_UP_BIAS, ("experts", "2hidden"), _pairs),
-    Tensor(_EXPERTS + "down_proj", OF_EXPERT + "down.0", ("experts", "hidden", "d"), _stacked),
+    Tensor(_EXPERTS + "down_proj", OF_EXPERT + "down.0", ("experts", "hidden", "d"), stacked),
     Tensor(_EXPERTS + "down_proj_bias", OF_EXPERT + "down.bias", ("experts", "d")),
     router(LAYER + "mlp.router.weight"),
     Tensor(LAYER + "mlp.router.bias", "block.feed_forward.router_bias", ("experts",)),

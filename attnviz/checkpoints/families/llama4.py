@@ -35,7 +35,7 @@ from attnviz.checkpoints.families.decoder import (
     three_maps,
 )
 from attnviz.checkpoints.families.decoder import sizes as _sizes
-from attnviz.checkpoints.families.experts import OF_EXPERT, join, router, shared_maps
+from attnviz.checkpoints.families.experts import OF_EXPERT, join, router, shared_maps, stacked
 from attnviz.checkpoints.families.family import (
     Array,
     Config,
@@ -108,11 +108,6 @@ def _gate_and_up(array: Array, sizes: Sizes) -> tuple[Array, ...]:
     return tuple(part.transpose(1, 0, 2).reshape(array.shape[1], -1) for part in parts)
 
 
-def _stacked(array: Array, sizes: Sizes) -> tuple[Array, ...]:
-    """The experts one below the other, (in, out)."""
-    return (array.reshape(-1, array.shape[-1]),)
-
-
 _FFN = LAYER + "feed_forward."
 
 TENSORS = (
@@ -133,7 +128,7 @@ TENSORS = (
                 _FFN + "experts.down_proj",
                 OF_EXPERT + "down.0",
                 ("experts", "expert_hidden", "d"),
-                _stacked,
+                stacked,
             ),
             *shared_maps(_FFN + "shared_expert"),
             router(_FFN + "router.weight"),
