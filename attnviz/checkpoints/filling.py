@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from attnviz.checkpoints.families.family import Array
 from attnviz.errors import FieldError, must_be
 from attnviz.model.spec.arrays import MAPPED_NUMBERS, Matrix, in_float64
-from attnviz.model.spec.field import plain
+from attnviz.model.spec.field import fields_of, plain
 from attnviz.model.spec.memory_map import Made, View, file_of
 from attnviz.model.spec.parts import Explicit, ExplicitSinks
 from attnviz.model.spec.positions import WrittenTable
@@ -29,7 +29,7 @@ def filled(value: _Struct, arrays: Mapping[str, Numbers], where: str = "") -> _S
 
     Raises `ValueError` if a path leads through a part that this value lacks.
     """
-    types = {field.name: field.type for field in msgspec.structs.fields(value)}
+    types = {field.name: field.type for field in fields_of(type(value))}
     changes: dict[str, Any] = {}
     for name, inner in _by_field(arrays).items():
         present = getattr(value, name, None)

@@ -11,11 +11,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
-import msgspec
-
 from attnviz.model.spec.attention import Attention
 from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.field import Field, bounds_of, field_of, is_nullable
+from attnviz.model.spec.field import Field, bounds_of, field_of, fields_of, is_nullable
 from attnviz.model.spec.value import Value
 
 _LAYER = re.compile(r"^(?:layers|encoder)\[\d+\]\.(?:cross\.)?|^cross\.")
@@ -69,17 +67,11 @@ def _structs(annotation: Any) -> Iterator[type[Value]]:
 
 
 @cache
-def _fields_of(owner: type[Value]) -> tuple[msgspec.structs.FieldInfo, ...]:
-    """The fields of a struct; to evaluate their annotations takes long."""
-    return msgspec.structs.fields(owner)
-
-
-@cache
 def rows_of(owner: type[Value]) -> tuple[FieldRow, ...]:
     """The fields of a struct that say something of themselves."""
     return tuple(
         FieldRow(owner.where + field.name, owner, field.name, field.type, field.default, said)
-        for field in _fields_of(owner)
+        for field in fields_of(owner)
         if (said := field_of(field.type)) is not None
     )
 
@@ -88,7 +80,7 @@ def structs_below(owner: type[Value]) -> tuple[type[Value], ...]:
     """`owner` and all structs in its fields, each once, outer ones first."""
     found = [owner]
     for struct in found:
-        for field in _fields_of(struct):
+        for field in fields_of(struct):
             found += [below for below in _structs(field.type) if below not in found]
     return tuple(dict.fromkeys(found))
 
@@ -152,6 +144,6 @@ def field_at(path: str) -> FieldRow | None:
             kinds = tagged
             continue
         found = [row for kind in kinds for row in rows_of(kind) if row.name == name]
-        fields = [field for kind in kinds for field in _fields_of(kind) if field.name == name]
+        fields = [field for kind in kinds for field in fields_of(kind) if field.name == name]
         kinds = tuple(dict.fromkeys(struct for field in fields for struct in _structs(field.type)))
     return found[0] if len({row.field for row in found}) == 1 else None

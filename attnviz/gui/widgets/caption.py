@@ -23,7 +23,7 @@ from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.icons import icon
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.widgets.control import MOUSE_ONLY, Control, draw_focus_ring, plain_tooltip
-from attnviz.gui.widgets.dropped import has_files
+from attnviz.gui.widgets.local_files import has_files
 from attnviz.gui.widgets.paragraph import Mark, broken, laid_out
 from attnviz.i18n import _
 

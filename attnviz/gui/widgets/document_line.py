@@ -6,7 +6,7 @@ from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QContextMenuEvent, QDragEnterEvent, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QLineEdit
 
-from attnviz.gui.widgets.dropped import has_files
+from attnviz.gui.widgets.local_files import has_files
 from attnviz.gui.widgets.window_keys import is_windows
 
 _HISTORY = (QKeySequence.StandardKey.Undo, QKeySequence.StandardKey.Redo)

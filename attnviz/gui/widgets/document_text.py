@@ -9,7 +9,7 @@ from PySide6.QtGui import QContextMenuEvent, QFocusEvent, QKeyEvent, QKeySequenc
 from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy, QWidget
 
 from attnviz.gui.widgets.document_line import caret_after
-from attnviz.gui.widgets.dropped import has_files
+from attnviz.gui.widgets.local_files import has_files
 from attnviz.gui.widgets.window_keys import is_windows
 
 LINES = 3

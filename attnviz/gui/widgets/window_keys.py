@@ -6,7 +6,7 @@ from PySide6.QtCore import QEvent
 from PySide6.QtGui import QDragEnterEvent, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QLineEdit
 
-from attnviz.gui.widgets.dropped import has_files
+from attnviz.gui.widgets.local_files import has_files
 
 _WINDOWS = tuple(map(QKeySequence, ("Ctrl+E", "Alt+Home", "Alt+End", "Ctrl+K")))
 

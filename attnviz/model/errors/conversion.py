@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 from attnviz.errors import FieldError, Message, among, listed, message_of, missing, must_be, verbatim
 from attnviz.model.spec.arrays import WHERE as IN_A_MATRIX
 from attnviz.model.spec.arrays import Matrix
-from attnviz.model.spec.field import plain
+from attnviz.model.spec.field import fields_of, plain
 
 _PLACE = re.compile(r"^(?P<what>.*) - at `\$(?P<steps>.*)`$", re.DOTALL)
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
@@ -149,7 +149,7 @@ def _chosen(annotation: Any, data: Any) -> type[Struct] | None:
 def _keys(annotation: Any, data: Any) -> list[str]:
     struct = _chosen(annotation, data)
     assert struct is not None
-    keys = [field.encode_name for field in msgspec.structs.fields(struct)]
+    keys = [field.encode_name for field in fields_of(struct)]
     tag_field = struct.__struct_config__.tag_field
     return keys if tag_field is None else [tag_field, *keys]
 
@@ -161,7 +161,7 @@ def _below(annotation: Any, data: Any, step: str | int) -> tuple[Any, Any]:
     value = data.get(step) if isinstance(data, dict) else getattr(data, step, None)
     struct = _chosen(annotation, data)
     assert struct is not None
-    for field in msgspec.structs.fields(struct):
+    for field in fields_of(struct):
         if field.encode_name == step:
             return field.type, value
     members = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)

@@ -21,6 +21,7 @@ from attnviz.model.journal.records import JournalError, Key, Records, altered
 from attnviz.model.spec.arrays import MAX_NUMBERS, STORED_DTYPES, Matrix
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.field import fields_of
 from attnviz.model.spec.origin import Link, Linked, nothing_linked
 
 CHUNK_BYTES = 2**16
@@ -175,7 +176,7 @@ class Unpacker:
         if not isinstance(data.get("experiment"), dict):
             raise altered()
         is_present = data.get("version") == VERSION
-        types = {field.name: field.type for field in msgspec.structs.fields(Experiment)}
+        types = {field.name: field.type for field in fields_of(Experiment)}
         experiment = {
             name: self._restored(value, types.get(name) if is_present else None)
             for name, value in data["experiment"].items()

@@ -10,9 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Any, get_args, get_origin
 
-from msgspec import Meta
+from msgspec import Meta, Struct
+from msgspec.structs import FieldInfo, fields
 
 from attnviz.errors import FINITE, FieldError, Message, must_be
 
@@ -112,3 +114,9 @@ def bounds_of(annotation: Any) -> tuple[float | None, float | None]:
 def is_nullable(annotation: Any) -> bool:
     """True if null is allowed."""
     return type(None) in get_args(plain(annotation))
+
+
+@cache
+def fields_of(struct: type[Struct]) -> tuple[FieldInfo, ...]:
+    """The fields of a struct; to evaluate their annotations takes long."""
+    return fields(struct)

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -23,7 +22,7 @@ from attnviz.core.text import visible
 from attnviz.errors import Message, must_be, twice
 from attnviz.i18n import N_
 from attnviz.model.spec.bounds import Positive, Seed
-from attnviz.model.spec.field import Field, field_of
+from attnviz.model.spec.field import Field, field_of, fields_of
 from attnviz.model.spec.value import Value, require
 
 __all__ = [
@@ -221,7 +220,7 @@ class SamplingOperation:
 
     @property
     def _said(self) -> Field:
-        said = field_of(msgspec.structs.fields(self.kind)[0].type)
+        said = field_of(fields_of(self.kind)[0].type)
         assert said is not None
         return said
 

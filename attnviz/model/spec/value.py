@@ -12,7 +12,7 @@ from msgspec import Struct
 from attnviz.errors import FieldError, Message, must_be, size
 from attnviz.model.errors.conversion import field_error
 from attnviz.model.spec.arrays import MAX_DRAWN, Matrix
-from attnviz.model.spec.field import Field, field_of, is_nullable, plain
+from attnviz.model.spec.field import Field, field_of, fields_of, is_nullable, plain
 
 
 class Value(Struct, frozen=True, forbid_unknown_fields=True, weakref=True):
@@ -59,7 +59,7 @@ def _fields(cls: type[Struct]) -> tuple[tuple[str, Any, Any, Classes, Classes, F
     """Of each field: name, annotation, default, classes whose instances are checked, those of items, what its
     annotation says of its range, and whether it may be null."""
     found = []
-    for field in msgspec.structs.fields(cls):
+    for field in fields_of(cls):
         kind = plain(field.type)
         is_row = get_origin(kind) is tuple
         one = () if is_row else _ready(kind)

@@ -115,6 +115,7 @@ def test_an_unfinished_tag_is_painted_in_full_everywhere(make_desk: MakeDesk) ->
     bare = make_desk(hostile(("w", "a", "b")))
     for desk in (marked, bare):
         desk.open_side()
+        desk.bring("plane")
     for name in ("token_chips", "stage_map", "row_bars", "vectors_grid", "plane_plot"):
         one, other = (picture(desk.find(QWidget, name)) for desk in (marked, bare))
         assert one != other, name

@@ -105,7 +105,7 @@ class Worker:
 
 
 class Asking(QObject):
-    """What `LensLive` needs of the panel and of the live loop."""
+    """The part of the panel and of the live loop that `LensLive` needs."""
 
     asked = Signal(object)
     engine, device = "numpy", "auto"

@@ -24,7 +24,7 @@ from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.pictures.arrow_plot import ArrowPlot
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.view import Cell, Lines, Ranges, View
+from attnviz.model.spec.view import Cell, HeadGrid, Lines, Ranges, View
 
 ROWS = {row.id: row for row in table.PANELS}
 PANEL_IDS = tuple(ROWS)
@@ -45,6 +45,7 @@ LOOKS: dict[str, Any] = {
     "site": "layers.1.self",
     "target": "layers.1.self.weights[0, 2, 1]",
     "quantity": "gradient",
+    "grid": HeadGrid("entropy", "score"),
 }
 """Another value of every field of the view."""
 

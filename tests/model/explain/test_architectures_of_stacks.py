@@ -54,7 +54,7 @@ def numbers(experiment: Experiment) -> int:
         site = at(experiment, place.name)
         for weight in weights_of(site):
             is_own = weight.origin(site) not in ("identity", "tied")
-            is_counted = not weight.path.startswith(("position.slopes", "vocabulary."))
+            is_counted = not weight.path.startswith(("additive_mask.", "position.slopes", "vocabulary."))
             count += weight.array(site).size if is_own and is_counted else 0
     vocabulary = experiment.vocabulary
     if vocabulary is not None:

@@ -34,6 +34,7 @@ KEPT = {
     ("alibi-window", "evicted-sink"),
     # Numbers that four bits hold exactly.
     ("answer-in-sight", "quantised-cache"),
+    ("position-temperature", "quantised-cache"),
     ("t5-buckets", "quantised-cache"),
     # Sublayers that add little, so that a norm divides by little more than 1.
     ("attention-sinks", "post-norm"),

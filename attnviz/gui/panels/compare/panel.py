@@ -76,7 +76,7 @@ class ComparePanel(Panel):
         self._picture: Picture | None = None
         self._reason, self._seed = "", 0
         self._placed: tuple[Any, ...] = ()
-        """What the title and the choices of places show: they are written anew for another."""
+        """The state that the title and the choices of places show: they are written anew for another."""
         self._local: tuple[int, int] | None = None
         """A chosen cell that B does not have."""
         self._alignment, self._a_follows = ALIGNMENTS[0].id, False

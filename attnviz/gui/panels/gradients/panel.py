@@ -133,7 +133,7 @@ class GradientsPanel(Panel):
         self._says.setText(says.format(target=gradient.of.name()))
 
     def _show_tokens(self, gradient: Gradient) -> None:
-        """Which token would change the target most: the answer in words, and a bar for each."""
+        """The token that would change the target most, in words, and a bar for each."""
         norms = gradient.token_norms
         self._places, self._tokens = (), tuple(norms)
         labels = [isolated(visible(gradient.site(site).labels("token")[at])) for site, at in norms]
