@@ -17,6 +17,9 @@ import attnviz
 from attnviz import analysis
 from attnviz.checkpoints.importing import import_checkpoint
 from attnviz.compute.execute import execute, execute_decoding
+from attnviz.engines.in_file import InFile
+from attnviz.engines.table import ENGINE_BY_ID
+from attnviz.engines.torch_engine import ALONE
 from attnviz.model.io.files import matrices
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.conversions import CONVERSIONS
@@ -117,6 +120,23 @@ def test_conversions_of_a_closed_document_are_given_back(tmp_path: Path, everyth
     del document, trace
     gc.collect()
     assert CONVERSIONS.nbytes == before
+
+
+@pytest.mark.parametrize("engine", ["numpy", "torch"])
+def test_a_transposed_weight_keeps_its_numbers_while_another_is_converted(
+    folder: Path, everything_stays: None, monkeypatch: pytest.MonkeyPatch, engine: str
+) -> None:
+    """Without room for any conversion: one thread converts while the other multiplies."""
+    arrays = {name: array.astype(np.float16) for name, array in llama_arrays().items()}
+    write_folder(folder, arrays, LLAMA_CONFIG)
+    document = import_checkpoint(folder, ids=IDS)
+    monkeypatch.setattr(CONVERSIONS, "limit", 0)
+    (matrix, *others), on = in_file(document), ENGINE_BY_ID[engine].make("float32", "cpu", ALONE)
+    wanted = np.array(matrix.array.T)
+    used = InFile(on, matrix, transposes=True)()
+    for other in others:
+        InFile(on, other, transposes=True)()
+    np.testing.assert_array_equal(np.asarray(used), wanted)
 
 
 def test_an_ablation_of_every_head_converts_each_matrix_once_more(

@@ -31,6 +31,17 @@ MOST_SPARE = 128 * 1024**2
 """Bytes that wait for the next conversion that is not kept."""
 
 
+class _Lent:
+    """Memory that is in use as long as this lives.
+
+    Every array in it, a view of one too, keeps this alive: NumPy refers from a view to the last array of
+    all that it is a view of, and lets those between go.
+    """
+
+    def __init__(self, memory: Memory) -> None:
+        self.__array_interface__ = memory.__array_interface__
+
+
 class Conversions:
     """`make`, kept for each owner as long as it lives and room is left.
 
@@ -43,7 +54,8 @@ class Conversions:
         self.limit = limit
         self._known: dict[int, _Kept] = {}
         self._turn = 0
-        self._spare: list[Memory] = []
+        self._spare: dict[int, Memory] = {}
+        """By address: threads take memory by one step each, so that no two have the same."""
         self._held: list[_Kept] | None = None
         """Conversions that stay past the limit for now; None: no more than the limit allows."""
 
@@ -64,8 +76,9 @@ class Conversions:
             # The id is reused by another owner only after this one and its conversion are gone.
             known = self._known[key] = _Kept(ref(owner, lambda _gone: self._forget(key)), 0)
         before, known.used = known.used, self._turn
-        if known.array is not None:
-            return known.array
+        kept = known.array  # another thread may let it go
+        if kept is not None:
+            return kept
         if self._has_room(n_bytes, before):
             known.array = array = make(None)
             return array
@@ -74,9 +87,9 @@ class Conversions:
             self._held.append(known)
             return array
         memory = self._spare_of(n_bytes)
-        array = make(memory)
-        finalize(array, self._take_back, memory).atexit = False
-        return array
+        lent = _Lent(memory)
+        finalize(lent, self._take_back, memory).atexit = False
+        return make(np.asarray(lent))
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -111,14 +124,14 @@ class Conversions:
 
     def _spare_of(self, n_bytes: int) -> Memory:
         """Memory of so much at least that nobody uses."""
-        for index, memory in enumerate(list(self._spare)):
-            if memory.size >= n_bytes:
-                return self._spare.pop(index)
+        for address, memory in list(self._spare.items()):
+            if memory.size >= n_bytes and self._spare.pop(address, None) is not None:
+                return memory
         return np.empty(n_bytes, np.uint8)
 
     def _take_back(self, memory: Memory) -> None:
-        if memory.size + sum(spare.size for spare in self._spare) <= MOST_SPARE:
-            self._spare.append(memory)
+        if memory.size + sum(spare.size for spare in list(self._spare.values())) <= MOST_SPARE:
+            self._spare[memory.ctypes.data] = memory
 
     def _has_room(self, n_bytes: int, before: int) -> bool:
         """Make room for `n_bytes` among what was used last before a turn."""

@@ -66,6 +66,24 @@ def test_memory_of_what_is_not_kept_is_used_again() -> None:
     assert len(seen) == 2 and (array == 7).all()
 
 
+def test_memory_of_what_a_view_reads_is_not_used_again() -> None:
+    """A transposed matrix keeps its numbers while others are converted, though nobody holds the matrix."""
+    kept = Conversions(0)
+
+    def make(memory: np.ndarray) -> np.ndarray:
+        return np.ndarray((2, 2), np.float32, memory)
+
+    first, owners = Owner(), [Owner() for _ in range(3)]
+    array = kept.of(first, 16, make)
+    array[:] = [[1, 2], [3, 4]]
+    column = array.T[1].reshape(2, 1)
+    del array
+    gc.collect()
+    for owner in owners:
+        kept.of(owner, 16, make)[:] = 7
+    assert column.tolist() == [[2], [4]]
+
+
 def test_a_form_is_made_once_and_goes_with_its_conversion() -> None:
     kept, first, second = Conversions(80), Owner(), Owner()
     assert kept.form_of(first, "numpy", np.asarray) is None, "nothing is kept yet"
