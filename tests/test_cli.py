@@ -327,6 +327,25 @@ REFUSED: tuple[tuple[list[str], str], ...] = (
         "argument --steps: must be a whole number of at least 1; got 'x'",
     ),
     (["decode", "toy-attention", "--st", "2"], "unrecognized arguments: --st 2"),
+    (
+        ["circuits", "stories-en", "--head", "x"],
+        "stories-en: head must be a whole number of at least 0; got 'x'.",
+    ),
+    (["circuits", "stories-en", "--top", "0"], "--top: must be a whole number of at least 1; got '0'"),
+    (["heads", "stories-en", "--top", "-3"], "--top: must be a whole number of at least 1; got '-3'"),
+    (
+        ["circuits", "toy-attention"],
+        "vocabulary must be that of a language model, as in the preset stories-en; got null.",
+    ),
+    (["lens", "stories-en", "--position", "x"], "argument --position: must be a whole number; got 'x'"),
+    (
+        ["lens", "stories-en", "--position", "99"],
+        "stories-en: position must be a whole number from -13 to 12; got 99.",
+    ),
+    (
+        ["animate", "toy-attention", "-o", "a.gif", "--over", "layers", "--fps", "x"],
+        "argument --fps: must be a number; got 'x'",
+    ),
     (["frob"], "argument COMMAND: invalid choice: 'frob'"),
     (["gui", "nope.json"], "nope.json: no such file"),
     (["--language", "fr", "presets"], "language must be one of en, zh_CN; got 'fr'."),
@@ -398,6 +417,13 @@ def test_version_and_language(capsys: Capture) -> None:
     [
         (["frob"], "参数 COMMAND：无效的选择：'frob'"),
         (["decode", "causal-decode", "--steps", "x"], "参数 --steps：必须是不小于 1 的整数"),
+        (["circuits", "stories-en", "--head", "x"], "stories-en：head 必须是不小于 0 的整数，实际为 'x'。"),
+        (
+            ["circuits", "toy-attention"],
+            "toy-attention：vocabulary 必须是语言模型（例如预设 stories-en）的词表，实际为 null。",
+        ),
+        (["lens", "stories-en", "--position", "x"], "参数 --position：必须是整数，实际为 'x'"),
+        (["animate", "a.json", "-o", "a.gif", "--over", "layers", "--fps", "x"], "参数 --fps：必须是数"),
         (["decode", "broken.json"], "broken.json：$.experiment.vectors 必须是"),
         (["gone.json"], "gone.json：没有这个文件"),
     ],

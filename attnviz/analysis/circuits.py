@@ -79,7 +79,11 @@ def circuit(
     experiment = experiment_of(given)
     vocabulary = experiment.vocabulary
     if vocabulary is None:
-        raise FieldError("vocabulary", None, must_be("a vocabulary"))
+        raise FieldError(
+            "vocabulary",
+            None,
+            must_be("that of a language model, as in the preset {preset}", preset="stories-en"),
+        )
     names = [place.name for place in places(experiment)]
     if site not in names:
         raise FieldError("site", site, among(names))

@@ -15,7 +15,17 @@ from attnviz.checkpoints.presets import load_preset, preset_ids
 from attnviz.checkpoints.stories import load
 from attnviz.cli.command import Named
 from attnviz.core.text import columns, visible
-from attnviz.errors import FieldError, Message, about, among, listed, message_of, must_be, quoted
+from attnviz.errors import (
+    FieldError,
+    Message,
+    about,
+    among,
+    listed,
+    message_of,
+    must_be,
+    quoted,
+    whole_number,
+)
 from attnviz.i18n import N_, _
 from attnviz.model.edit.by_hand import with_text
 from attnviz.model.edit.edits import set_tokens
@@ -158,9 +168,41 @@ def whole_number_option(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise ArgumentTypeError(
-            _("must be a whole number of at least 1; got {text!r}").format(text=text)
-        ) from None
+        raise _no_count(text) from None
+
+
+def count_option(text: str) -> int:
+    """Parse a number of at least 1."""
+    if (found := whole_number_option(text)) < 1:
+        raise _no_count(text)
+    return found
+
+
+def _no_count(text: str) -> ArgumentTypeError:
+    return ArgumentTypeError(_("must be a whole number of at least 1; got {text!r}").format(text=text))
+
+
+def place_option(text: str) -> int:
+    """Parse a place that counts from 0, or from the end if it is negative."""
+    try:
+        return int(text)
+    except ValueError:
+        raise ArgumentTypeError(_("must be a whole number; got {text!r}").format(text=text)) from None
+
+
+def number_option(text: str) -> float:
+    """Parse a number; its range is checked where it is used."""
+    try:
+        return float(text)
+    except ValueError:
+        raise ArgumentTypeError(_("must be a number; got {text!r}").format(text=text)) from None
+
+
+def place(name: str, text: str) -> int:
+    """Parse a place that counts from 0."""
+    if not text.isascii() or not text.isdigit():
+        raise FieldError(name, text, whole_number(0))
+    return int(text)
 
 
 def command_line() -> str:
@@ -196,7 +238,7 @@ def add_target(command: ArgumentParser, required: bool = True) -> None:
     command.add_argument(
         "--position",
         metavar="N",
-        type=int,
+        type=place_option,
         default=-1,
         help=_("the position whose logits are read, 0 the first, -1 the last (default: -1)"),
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, get_args
 
 from msgspec.structs import replace
 
-from attnviz.cli.options import document, head
+from attnviz.cli.options import document, head, place
 from attnviz.cli.style import add_style
 from attnviz.core.alignment import ALIGNMENT_BY_ID
 from attnviz.errors import FieldError, among, must_be, whole_number
@@ -120,7 +120,7 @@ def computed(known: Document, options: Namespace) -> tuple[Document, Trace]:
     where = options.engine, options.device
     experiment = known.experiment
     if getattr(options, "follow", False):
-        step = known.view.step if options.step is None else _position("step", options.step)
+        step = known.view.step if options.step is None else place("step", options.step)
         experiment = execute_decoding(experiment, None, *where).up_to(step)
     return known, execute_shown(experiment, known.view, *where)
 
@@ -139,22 +139,15 @@ def subject_of(known: Document, trace: Trace, options: Namespace) -> Subject:
     if options.query is not None:
         view = _with_query(view, options.query)
     if options.step is not None:
-        view = replace(view, step=_position("step", options.step))
+        view = replace(view, step=place("step", options.step))
     if options.plane is not None:
         view = replace(view, plane=_pair("plane", options.plane))
     if options.projection is not None:
         view = replace(view, projection=options.projection)
     chosen = options.stage, head(options.head), options.site
     if options.key is not None:
-        view = _with_key(view, _position("key", options.key), chosen[1])
+        view = _with_key(view, place("key", options.key), chosen[1])
     return Subject(trace, view, *chosen, title=_(known.title), caption=_(known.caption))
-
-
-def _position(name: str, text: str) -> int:
-    """A place counted from 0."""
-    if not text.isascii() or not text.isdigit():
-        raise FieldError(name, text, whole_number(0))
-    return int(text)
 
 
 def _pair(name: str, text: str) -> tuple[int, int]:

@@ -20,7 +20,6 @@ WORDS = (
     N_("expected at least one argument"),
     N_("ignored explicit argument %r"),
     N_("not allowed with argument %s"),
-    N_("invalid %(type)s value: %(value)r"),
     N_("invalid choice: %(value)r (choose from %(choices)s)"),
 )
 """The argparse messages that a user of this program can encounter."""

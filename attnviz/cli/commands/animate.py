@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 
 from attnviz.checkpoints.stories import record_of
 from attnviz.cli.command import Command
-from attnviz.cli.options import add_document, command_line, document, head, written
+from attnviz.cli.options import add_document, command_line, document, head, number_option, written
 from attnviz.cli.picture import add_gradient, add_picture, computed, subject_of
 from attnviz.cli.style import style
 from attnviz.core.progress import Progress, never_cancelled
@@ -37,7 +37,7 @@ def add(command: ArgumentParser) -> None:
     )
     command.add_argument(
         "--fps",
-        type=float,
+        type=number_option,
         default=FPS,
         metavar="N",
         help=_("pictures per second (default: {fps})").format(fps=f"{FPS:g}"),

@@ -13,11 +13,12 @@ from attnviz.cli.command import Command, Named
 from attnviz.cli.options import (
     add_document,
     command_line,
+    count_option,
     document,
     execute,
     notice,
+    place,
     print_table,
-    whole_number_option,
     written,
 )
 from attnviz.cli.style import add_style, style
@@ -42,9 +43,7 @@ def add(command: ArgumentParser) -> None:
     command.add_argument(
         "--site", metavar="NAME", help=_("the attention, such as layers.0.self (default: the selected one)")
     )
-    command.add_argument(
-        "--head", type=int, metavar="N", help=_("a head, 0 the first (default: the selected one)")
-    )
+    command.add_argument("--head", metavar="N", help=_("a head, 0 the first (default: the selected one)"))
     command.add_argument(
         "--kind", default="ov", metavar="ID", help=_("ov: source to output token, or qk (default: ov)")
     )
@@ -52,7 +51,7 @@ def add(command: ArgumentParser) -> None:
     first = _("only the first N (default: {listed}, in a file {written})")
     command.add_argument(
         "--top",
-        type=whole_number_option,
+        type=count_option,
         metavar="N",
         help=first.format(listed=LISTED, written=MOST_PAIRS),
     )
@@ -104,7 +103,7 @@ def _check_suffix(output: str) -> None:
 def _at_head(known: Document, options: Namespace) -> Document:
     """The document that shows the chosen head."""
     site = known.site if options.site is None else options.site
-    head = known.view.head if options.head is None else options.head
+    head = known.view.head if options.head is None else place("head", options.head)
     return replace(known, view=replace(known.view, site=site, head=head))
 
 

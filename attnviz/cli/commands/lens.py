@@ -5,8 +5,9 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from attnviz.cli.command import Command
-from attnviz.cli.options import add_document, add_target, document, print_table, whole_number_option
+from attnviz.cli.options import add_document, add_target, count_option, document, print_table
 from attnviz.core.text import number, visible
+from attnviz.errors import FieldError, whole_number
 from attnviz.i18n import N_, _
 
 
@@ -16,7 +17,7 @@ def add(command: ArgumentParser) -> None:
     add_target(command, required=False)
     command.add_argument(
         "--top",
-        type=whole_number_option,
+        type=count_option,
         default=3,
         metavar="N",
         help=_("the number of tokens (default: 3)"),
@@ -34,7 +35,9 @@ def run(options: Namespace) -> int:
     where = {"engine": options.engine, "device": options.device}
     found = logit_lens(document(options), target, top=options.top, **where)
     head = (_("attention"), *([_("rank")] if target else []), _("most probable tokens"))
-    rows = []
+    n_tokens, rows = found.tokens.shape[1], []
+    if not -n_tokens <= options.position < n_tokens:
+        raise FieldError("position", options.position, whole_number(-n_tokens, n_tokens - 1))
     for layer, site in enumerate(found.sites):
         tokens, shares = found.tokens[layer][options.position], found.probabilities[layer][options.position]
         said = " · ".join(
