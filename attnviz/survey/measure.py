@@ -16,6 +16,7 @@ from attnviz.checkpoints import import_checkpoint
 from attnviz.checkpoints.presets import load_preset, preset_ids
 from attnviz.checkpoints.stories import load
 from attnviz.compute.execute import execute
+from attnviz.core.progress import Check, never_cancelled
 from attnviz.errors import FieldError, must_be
 from attnviz.model.edit.edits import set_tokens
 from attnviz.model.spec.experiment import Experiment
@@ -41,15 +42,25 @@ def open_model(plan: Plan) -> Experiment:
     if (Path(name) / "config.json").is_file():
         return import_checkpoint(name, "a", dtype=plan.dtype).experiment  # type: ignore[arg-type]
     known = load_preset(name) if name in preset_ids() and not Path(name).is_file() else load(name)
-    if known.experiment.vocabulary is None:
-        raise FieldError("model", name, must_be("a model with a vocabulary, which splits texts into tokens"))
+    check_vocabulary(known.experiment, name)
     return replace(known.experiment, dtype=plan.dtype)
 
 
-def measure(plan: Plan, model: Experiment, text: Text) -> Measured:
-    """The rows of a text. Raises `ValueError` for one that the model cannot read."""
-    experiment = with_text(plan, model, text.text)
-    trace = execute(experiment, plan.engine, plan.device)
+def check_vocabulary(model: Experiment, name: str) -> None:
+    """Raise `FieldError` for a model that reads no text; `name` is what the error quotes."""
+    if model.vocabulary is None:
+        raise FieldError("model", name, must_be("a model with a vocabulary, which splits texts into tokens"))
+
+
+def measure(
+    plan: Plan, model: Experiment, text: Text, check: Check = never_cancelled, reserve: int = 0
+) -> Measured:
+    """The rows of a text. `reserve` cores stay free; `check` is called between stages and may raise.
+
+    Raises `ValueError` for a text that the model cannot read.
+    """
+    experiment = with_text(model, text.text, plan.n_tokens)
+    trace = execute(experiment, plan.engine, plan.device, check, reserve=reserve)
     scores = head_scores(trace)
     sites = list(trace.sites)
     sizes = [len(scores[plan.scores[0]][site]) for site in sites]
@@ -62,6 +73,7 @@ def measure(plan: Plan, model: Experiment, text: Text) -> Measured:
             plan.ablate,
             engine=plan.engine,
             device=plan.device,
+            check=check,
         )
         numbers[EFFECT] = np.concatenate([effects.values[site] for site in sites])
     names = tuple(site for site, size in zip(sites, sizes, strict=True) for _head in range(size))
@@ -69,6 +81,6 @@ def measure(plan: Plan, model: Experiment, text: Text) -> Measured:
     return Measured(text, experiment.n_queries, names, heads, numbers)
 
 
-def with_text(plan: Plan, model: Experiment, text: str) -> Experiment:
+def with_text(model: Experiment, text: str, n_tokens: int) -> Experiment:
     """The model with a text, of which the first `n_tokens` count."""
-    return set_tokens(model, split_text(model, text, MODEL.id)[: plan.n_tokens])
+    return set_tokens(model, split_text(model, text, MODEL.id)[:n_tokens])

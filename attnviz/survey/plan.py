@@ -12,18 +12,24 @@ from typing import Any
 from attnviz.analysis.ablation import REPLACEMENT_BY_ID, REPLACEMENTS
 from attnviz.core.head_scores import HEAD_SCORE_BY_ID, HEAD_SCORES
 from attnviz.errors import FieldError, among, whole_number
+from attnviz.model.io.files import matrices
+from attnviz.model.io.json_text import write
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
 from attnviz.version import __version__
 
 MOST_TOKENS = 128
 """Tokens of a text by default; the rest of a longer one is left out."""
 ABLATIONS = tuple(row.id for row in REPLACEMENTS if not row.needs_other)
+ROWS = 1024
+"""Rows of a matrix that are read at a time."""
 EFFECT = "effect"
 """The column of the ablation's effect."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """`model` is a document file, the name of a preset, or a model's folder.
+    """`model` is a document file, the name of a preset, or a model's folder; for an experiment, its title.
 
     `scores` are ids of `HEAD_SCORES`. With `ablate` ("zero" or "mean") the effect of each head on the logit
     of the token that the model finds most probable next is computed too: one more pass for each head.
@@ -52,12 +58,14 @@ class Plan:
         """The columns of numbers."""
         return (*self.scores, *([EFFECT] if self.ablate else []))
 
-    def record(self) -> str:
+    def record(self, model: Experiment | None = None) -> str:
         """The plan, the program's version and the model's files as JSON: equal records have equal numbers.
 
-        Reads the files whole, for their SHA-256. Raises `OSError`.
+        Reads the files whole, for their SHA-256; in their place, `model` has one of all its numbers.
+        Raises `OSError`.
         """
-        return json.dumps({"attnviz": __version__, **asdict(self), "files": _files(self.model)})
+        files = _files(self.model) if model is None else [[self.model, _of_numbers(model)]]
+        return json.dumps({"attnviz": __version__, **asdict(self), "files": files})
 
 
 def _files(model: str) -> list[list[Any]]:
@@ -65,6 +73,16 @@ def _files(model: str) -> list[list[Any]]:
     place = Path(model)
     files: Sequence[Path] = sorted(place.iterdir()) if place.is_dir() else [place] if place.is_file() else []
     return [[file.name, file.stat().st_size, _digest(file)] for file in files if file.is_file()]
+
+
+def _of_numbers(model: Experiment) -> str:
+    """The SHA-256 of a model: its settings and its matrices."""
+    own = list(matrices(model))
+    found = hashlib.sha256(write(Document(model), {matrix: name for name, matrix in own}).encode())
+    for _name, matrix in own:
+        for begin in range(0, matrix.shape[0], ROWS):
+            found.update(matrix.rows(slice(begin, begin + ROWS)).tobytes())
+    return found.hexdigest()
 
 
 def _digest(file: Path) -> str:

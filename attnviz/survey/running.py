@@ -4,24 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from attnviz.compute.budget import Estimate, available_memory, human_bytes
 from attnviz.compute.estimate import estimate
-from attnviz.core.progress import Check, never_cancelled, progress_of
+from attnviz.core.progress import Check, Progress, never_cancelled, progress_of
 from attnviz.engines.decode.run import ITEMSIZE
 from attnviz.errors import FieldError, Message, must_be
 from attnviz.model.edit.sharing import matrices_in
 from attnviz.model.spec.experiment import Experiment
 from attnviz.survey.cluster import Row, Where, measured_on
-from attnviz.survey.measure import measure, open_model, with_text
+from attnviz.survey.measure import check_vocabulary, measure, open_model, with_text
 from attnviz.survey.plan import Plan
 from attnviz.survey.store import Store, encoded
+from attnviz.survey.summary import numbers_of_highest
 from attnviz.survey.texts import Text
 
 BASE_BYTES = 400 * 2**20
 """Memory of a worker before it opens a model: Python and its packages."""
+FIRST_TEXT = "a"
+"""The text of a model before its first one."""
+CHARACTERS = 64
+"""Characters that are kept of a text for each of its tokens; a token seldom has as many."""
 
 
 def survey(
@@ -30,39 +37,58 @@ def survey(
     path: str | Path,
     where: Where | None = None,
     check: Check = never_cancelled,
+    *,
+    model: Experiment | None = None,
+    reserve: int = 0,
 ) -> Path:
     """Measure every text and write the rows, one for each text and head, to a `.parquet` file.
 
     A survey that was interrupted goes on where it stopped; no text is counted twice. `where` None is this
-    process. `check` is called between the texts and may raise: what is measured stays for the next time.
+    process, in which `reserve` cores stay free. `check` may raise: what is measured stays for the next time.
+    `model` is the model of the plan if no file has it; its text does not count.
 
     Raises `InputError` for a plan, a text or a file that is not valid, and for too little memory; `OSError`.
     """
-    store = Store(path, plan)
+    if model is not None:
+        check_vocabulary(model, plan.model)
+        model = replace(with_text(model, FIRST_TEXT, plan.n_tokens), dtype=plan.dtype)
+    assert model is None or where is None
+    store = Store(path, plan, model)
     try:
         left = [text for text in texts if (text.number, text.key) not in store.done]
-        progress = progress_of(check)
-        found = _here(plan, left) if where is None else measured_on(where, plan, left)
+        n_done = len(texts) - len(left)
+        rest = progress_of(check).part(n_done / len(texts), 1.0)
+        found = _here(plan, left, model, rest, reserve) if where is None else measured_on(where, plan, left)
         for count, (number, key, body) in enumerate(found, 1):
             store.add(number, key, body)
-            progress.at((len(texts) - len(left) + count) / len(texts))
+            rest.at(count / len(left))
             check()
-        return store.finish()
+        table = store.table()
+        return store.finish(table, excerpts(plan, table, texts))
     finally:
         store.close()
 
 
-def _here(plan: Plan, texts: Sequence[Text]) -> Iterator[Row]:
-    model = open_model(plan) if texts else None
-    for text in texts:
+def _here(
+    plan: Plan, texts: Sequence[Text], given: Experiment | None, progress: Progress, reserve: int
+) -> Iterator[Row]:
+    model = open_model(plan) if given is None and texts else given
+    for at, text in enumerate(texts):
         assert model is not None
-        yield text.number, text.key, encoded(plan, measure(plan, model, text))
+        own = progress.part(at / len(texts), (at + 1) / len(texts))
+        yield text.number, text.key, encoded(plan, measure(plan, model, text, own, reserve))
+
+
+def excerpts(plan: Plan, table: Any, texts: Sequence[Text]) -> dict[int, str]:
+    """The texts with the highest scores, by number: as much of each as the model may have read."""
+    wanted = numbers_of_highest(table)
+    return {text.number: text.text[: CHARACTERS * plan.n_tokens] for text in texts if text.number in wanted}
 
 
 def memory_needed(plan: Plan, model: Experiment, texts: Sequence[Text]) -> int:
     """Bytes that a worker needs: its base, the weights stored and converted, a pass of the longest text."""
     longest = max(texts, key=lambda text: len(text.text)).text
-    size: Estimate = estimate(with_text(plan, model, longest), ITEMSIZE[plan.dtype])
+    size: Estimate = estimate(with_text(model, longest, plan.n_tokens), ITEMSIZE[plan.dtype])
     passes = 1 if plan.ablate is None else 3
     weights = list(matrices_in(model, set()))
     stored = sum(matrix.nbytes for matrix in weights)

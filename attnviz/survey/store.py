@@ -7,6 +7,7 @@ is lost or counted twice. At the end the rows are sorted by text and written at 
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable
 from hashlib import sha256
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnviz.errors import FieldError, InputError, Message, must_be, quoted, suffix_error
 from attnviz.model.io.files import SURVEY_SUFFIX as SUFFIX
+from attnviz.model.spec.experiment import Experiment
 from attnviz.survey.measure import Measured
 from attnviz.survey.plan import Plan
 
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 PARTIAL = ".partial"
 RECORD = b"attnviz"
 """The key of the plan in the schema's metadata."""
+TEXTS = b"texts"
+"""That of the texts with the highest scores, by number."""
 _LENGTH, _DIGEST = 8, 32
 NEEDS_PYARROW = Message("A survey needs the package pyarrow: pip install 'attnviz[cluster]'.")
 
@@ -61,13 +65,16 @@ def encoded(plan: Plan, measured: Measured) -> bytes:
 class Store:
     """The journal of a survey; `done` are the numbers and keys of the texts in it."""
 
-    def __init__(self, path: str | Path, plan: Plan) -> None:
-        """Open or continue one. Raises `InputError` for a file of another survey, and `OSError`."""
+    def __init__(self, path: str | Path, plan: Plan, model: Experiment | None = None) -> None:
+        """Open or continue one, of `model` or of the model that the plan names.
+
+        Raises `InputError` for a file of another survey, and `OSError`.
+        """
         self.path = Path(path)
         if self.path.suffix != SUFFIX:
             raise suffix_error(self.path.suffix, (SUFFIX,))
         arrow()
-        self._record = plan.record().encode()
+        self._record = plan.record(model).encode()
         self._journal = self.path.with_name(self.path.name + PARTIAL)
         self.done: set[tuple[int, str]] = set()
         head = _framed(self._record)
@@ -105,18 +112,21 @@ class Store:
             os.fsync(self._file.fileno())
             self._file.close()
 
-    def finish(self) -> Path:
-        """Write the file, sorted by text, and remove the journal."""
-        import pyarrow.parquet
-
-        pa = arrow()
-        self.close()
+    def table(self) -> pyarrow.Table:
+        """All rows, sorted by text."""
         data = self._journal.read_bytes()
         head = len(_framed(self._record))
         tables = [_read(body) for body in _entries(data, head)]
         tables.sort(key=lambda rows: rows["text"][0].as_py())
-        table = pa.concat_tables(tables).combine_chunks()
-        table = table.replace_schema_metadata({RECORD: self._record})
+        return arrow().concat_tables(tables).combine_chunks()
+
+    def finish(self, table: pyarrow.Table, texts: dict[int, str]) -> Path:
+        """Write the rows of `table`, with these texts by number, and remove the journal."""
+        import pyarrow.parquet
+
+        self.close()
+        written = json.dumps({str(number): text for number, text in texts.items()})
+        table = table.replace_schema_metadata({RECORD: self._record, TEXTS: written})
         aside = self.path.with_name(self.path.name + ".new")
         pyarrow.parquet.write_table(table, aside)
         os.replace(aside, self.path)

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.core.head_scores import HEAD_SCORE_BY_ID
 from attnviz.errors import FieldError, among
-from attnviz.survey.store import RECORD, read_table
+from attnviz.survey.store import RECORD, TEXTS, read_table
+
+if TYPE_CHECKING:
+    import pyarrow
 
 PLACES = ("text", "key", "n_tokens", "site", "head")
 """Columns that are no score."""
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 MOST_TEXTS = 5
+BINS = 16
+"""Intervals of a histogram."""
+MOST_HEADS = 2**16
+"""More heads than an attention has."""
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,16 +41,27 @@ class HeadSummary:
     quantiles: tuple[float, ...]
     highest: tuple[tuple[int, float], ...]
     """(number of the text, score), the highest first."""
+    counts: tuple[int, ...]
+    """Number of texts in each interval of the summary's `edges`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """All heads of a survey by one score; `columns` are the scores that it has."""
+    """All heads of a survey by one score; `columns` are the scores that it has.
+
+    `edges` are those of the intervals of all histograms: from 0 to 1 for a score, symmetric for an effect.
+    `texts` are the highest texts by number (none in a file of an earlier version), `model` is the name of the
+    model, and `most_tokens` the number of tokens that it read of a text.
+    """
 
     score: str
     columns: tuple[str, ...]
     n_texts: int
     heads: tuple[HeadSummary, ...]
+    edges: tuple[float, ...]
+    texts: dict[int, str]
+    model: str
+    most_tokens: int
 
 
 def summary(path: str | Path, score: str = "") -> Summary:
@@ -47,29 +70,83 @@ def summary(path: str | Path, score: str = "") -> Summary:
     Raises `FieldError` for a score that it lacks, `InputError` for another file, and `OSError`.
     """
     table = read_table(path)
-    columns = tuple(name for name in table.column_names if name not in PLACES)
-    assert RECORD in table.schema.metadata
+    columns = _columns(table)
     chosen = score or columns[0]
     if chosen not in columns:
         raise FieldError("score", score, among(columns))
-    texts, heads = (table[name].to_numpy() for name in ("text", "head"))
-    sites = np.asarray(table["site"].to_pylist())
-    values = table[chosen].to_numpy(zero_copy_only=False).astype(np.float64)
-    order = list(dict.fromkeys(zip(sites.tolist(), heads.tolist(), strict=True)))
-    found = []
-    for site, head in order:
-        own = (sites == site) & (heads == head)
-        found.append(_head(site, head, texts[own], values[own]))
-    return Summary(chosen, columns, len(np.unique(texts)), tuple(found))
+    numbers, values = _texts(table), _values(table, chosen)
+    most = 1.0 if chosen in HEAD_SCORE_BY_ID else float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
+    edges = np.linspace(0.0 if chosen in HEAD_SCORE_BY_ID else -most, most, BINS + 1)
+    heads = tuple(_head(site, head, numbers[rows], values[rows], edges) for site, head, rows in _heads(table))
+    plan = json.loads(table.schema.metadata[RECORD])
+    texts = json.loads(table.schema.metadata.get(TEXTS, b"{}"))
+    return Summary(
+        chosen,
+        columns,
+        len(np.unique(numbers)),
+        heads,
+        tuple(edges.tolist()),
+        {int(number): text for number, text in texts.items()},
+        plan["model"],
+        plan["n_tokens"],
+    )
 
 
-def _head(site: str, head: int, texts: NDArray[Any], values: NDArray[np.float64]) -> HeadSummary:
+def numbers_of_highest(table: pyarrow.Table) -> set[int]:
+    """The numbers of the texts that are among the highest of some head by some score."""
+    numbers, heads = _texts(table), [rows for _site, _head, rows in _heads(table)]
+    found = set[int]()
+    for column in _columns(table):
+        values = _values(table, column)
+        for rows in heads:
+            found.update(number for number, _value in _highest(numbers[rows], values[rows]))
+    return found
+
+
+def _columns(table: pyarrow.Table) -> tuple[str, ...]:
+    return tuple(name for name in table.column_names if name not in PLACES)
+
+
+def _texts(table: pyarrow.Table) -> NDArray[Any]:
+    return table["text"].to_numpy()
+
+
+def _values(table: pyarrow.Table, column: str) -> Floats:
+    return table[column].to_numpy(zero_copy_only=False).astype(np.float64)
+
+
+def _heads(table: pyarrow.Table) -> Iterator[tuple[str, int, NDArray[Any]]]:
+    """Each head with its rows, in the order of the first ones."""
+    sites = table["site"].combine_chunks().dictionary_encode()
+    names = sites.dictionary.to_pylist()
+    places = sites.indices.to_numpy().astype(np.int64) * MOST_HEADS + table["head"].to_numpy()
+    found, first, counts = np.unique(places, return_index=True, return_counts=True)
+    rows = np.split(np.argsort(places, kind="stable"), np.cumsum(counts)[:-1])
+    for at in np.argsort(first):
+        yield names[found[at] // MOST_HEADS], int(found[at] % MOST_HEADS), rows[at]
+
+
+def _head(site: str, head: int, texts: NDArray[Any], values: Floats, edges: Floats) -> HeadSummary:
+    known = values[~np.isnan(values)]
+    if not known.size:
+        nan = float("nan")
+        return HeadSummary(site, head, 0, nan, (nan,) * len(QUANTILES), (), (0,) * BINS)
+    quantiles = tuple(float(one) for one in np.quantile(known, QUANTILES))
+    counts = np.histogram(np.clip(known, edges[0], edges[-1]), edges)[0]
+    return HeadSummary(
+        site,
+        head,
+        len(known),
+        float(known.mean()),
+        quantiles,
+        _highest(texts, values),
+        tuple(counts.tolist()),
+    )
+
+
+def _highest(texts: NDArray[Any], values: Floats) -> tuple[tuple[int, float], ...]:
+    """The texts with the highest values, the highest first."""
     known = ~np.isnan(values)
     texts, values = texts[known], values[known]
-    if not values.size:
-        nan = float("nan")
-        return HeadSummary(site, head, 0, nan, (nan,) * len(QUANTILES), ())
     first = np.argsort(-values, kind="stable")[:MOST_TEXTS]
-    highest = tuple((int(texts[at]), float(values[at])) for at in first)
-    quantiles = tuple(float(one) for one in np.quantile(values, QUANTILES))
-    return HeadSummary(site, head, len(values), float(values.mean()), quantiles, highest)
+    return tuple((int(texts[at]), float(values[at])) for at in first)

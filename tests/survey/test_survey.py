@@ -10,19 +10,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from first_layer import with_fields
 
 import attnviz
 from attnviz.analysis import Target, ablate, head_scores
 from attnviz.checkpoints.presets import load_preset
 from attnviz.cli.shell import main
 from attnviz.core.head_scores import HEAD_SCORES
+from attnviz.core.progress import Progress
 from attnviz.errors import InputError
 from attnviz.model.edit.edits import set_tokens
 from attnviz.model.text import MODEL, split_text
 from attnviz.survey import running, store
 from attnviz.survey.cluster import Where
+from attnviz.survey.measure import with_text
 from attnviz.survey.plan import EFFECT, Plan
-from attnviz.survey.running import survey
+from attnviz.survey.running import CHARACTERS, survey
 from attnviz.survey.store import PARTIAL, read_table
 from attnviz.survey.summary import summary
 from attnviz.survey.texts import numbered, read_texts
@@ -75,15 +78,45 @@ def test_the_effect_is_that_of_an_ablation_of_the_likeliest_token(tmp_path: Path
         assert effect == effects.values[site][head]
 
 
+def test_an_open_model_has_the_numbers_of_its_file(whole: Path, tmp_path: Path) -> None:
+    model = set_tokens(load_preset("stories-en").experiment, ("Lily", " had"))
+    shares: list[float] = []
+    plan = Plan("my story", dtype=model.dtype)
+    out = survey(
+        plan, TEXTS, tmp_path / "a.parquet", check=Progress(lambda: None, shares.append), model=model
+    )
+    assert read_table(out).equals(read_table(whole))  # all rows; the record of the model differs
+    assert shares == sorted(shares) and shares[-1] == pytest.approx(1.0) and len(shares) > len(TEXTS)
+    other = set_tokens(model, ("Tom",))
+    assert plan.record(with_text(other, "a", 128)) == plan.record(with_text(model, "a", 128))
+    assert plan.record(with_fields(model, temperature=2.0)) != plan.record(model)
+
+
+def test_an_effect_has_intervals_on_both_sides_of_zero(tmp_path: Path) -> None:
+    plan = Plan("stories-en", scores=("first",), ablate="zero", n_tokens=8)
+    out = survey(plan, TEXTS[:2], tmp_path / "a.parquet")
+    found, values = summary(out, EFFECT), read_table(out)[EFFECT].to_numpy()
+    assert found.edges[-1] == -found.edges[0] == np.abs(values).max()
+    assert sum(sum(one.counts) for one in found.heads) == len(values)
+    assert sum(sum(one.counts[:8]) for one in found.heads) == (values < 0).sum()
+
+
+def test_a_file_keeps_the_beginning_of_long_texts(tmp_path: Path) -> None:
+    plan = Plan("stories-en", scores=("first",), n_tokens=2)
+    out = survey(plan, numbered(["Lily had " * 100]), tmp_path / "a.parquet")
+    assert summary(out).texts == {0: ("Lily had " * 100)[: 2 * CHARACTERS]}
+
+
 def test_an_interrupted_survey_goes_on_and_counts_no_text_twice(
     whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out, calls = tmp_path / "out.parquet", []
     measured = running.measure
 
-    def counted(plan: Plan, model: object, text: object) -> object:
+    def counted(plan: Plan, model: object, text: object, *more: object) -> object:
+        rows = measured(plan, model, text, *more)  # type: ignore[arg-type]
         calls.append(text)
-        return measured(plan, model, text)  # type: ignore[arg-type]
+        return rows
 
     def check() -> None:
         if len(calls) == 2:
@@ -192,6 +225,11 @@ def test_the_summary_has_the_distribution_and_the_highest_texts(whole: Path) -> 
         assert one.n_texts == len(values) and one.mean == pytest.approx(np.mean(list(values.values())))
         assert one.quantiles[2] == pytest.approx(np.median(list(values.values())))
         assert one.highest[0][0] == max(values, key=lambda number: values[number])
+        sixteenths = [min(int(16 * value), 15) for value in values.values()]
+        assert one.counts == tuple(sixteenths.count(at) for at in range(16))
+    assert found.edges == tuple(at / 16 for at in range(17))
+    assert (found.model, found.most_tokens) == ("stories-en", PLAN.n_tokens)
+    assert found.texts == dict(enumerate(WORDS))  # every text is among the five highest of some head
     with pytest.raises(InputError, match="must be one of"):
         summary(whole, "effect")
 
