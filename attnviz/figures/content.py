@@ -18,8 +18,8 @@ from attnviz.core.text import elide, visible
 from attnviz.errors import FieldError, among, must_be
 from attnviz.i18n import _
 from attnviz.model.explain.formulas.stages import stage_formula
-from attnviz.model.heads.mean import mean_ends, mean_range_name
-from attnviz.model.ranges import range_ends
+from attnviz.model.heads.mean import mean_ends
+from attnviz.model.ranges import range_ends, range_name
 from attnviz.model.sites.by_hand import edited_cells, still_hidden
 from attnviz.model.spec.view import View, shown_head
 from attnviz.model.stages import STAGE_BY_ID, Axis, Stage
@@ -204,7 +204,8 @@ def mean_content(
     ends = mean_ends(site, stage, view.range_of(stage))
     low, high = ends if shared is None else shared.widened(stage, ends)
     one = content(site, view, stage, None, shades)
-    scale = replace(one.scale, low=low, high=high, range_name=mean_range_name(view.range_of(stage)))
+    named = range_name(stage, view.range_of(stage), is_mean=True)
+    scale = replace(one.scale, low=low, high=high, range_name=named)
     return replace(
         one,
         title=_("{stage} · mean of {count} heads").format(stage=_(row.title), count=site.shape(stage)[0]),
@@ -235,7 +236,7 @@ def _scale(
     ends = range_ends(site, stage.id, range_id, heads)
     low, high = ends if shared is None else shared.widened(stage.id, ends)
     kind: Kind = "diverging" if site.is_signed(stage.id) or range_id == "symmetric" else "sequential"
-    return Scale(kind, range_id, low, high, site.is_signed(stage.id))
+    return Scale(kind, range_id, low, high, site.is_signed(stage.id), range_name(stage.id, range_id))
 
 
 def _map(

@@ -15,9 +15,9 @@ from attnviz.gui.widgets.heat.content import NO_HIGHLIGHT, Highlight
 from attnviz.gui.widgets.heat.map import HeatContent
 from attnviz.i18n import _
 from attnviz.model.explain.arithmetic.cell import exists
-from attnviz.model.heads.mean import mean_ends, mean_range_name, shows_mean
+from attnviz.model.heads.mean import mean_ends, shows_mean
 from attnviz.model.provenance import Region, consumers, sources, tokens_of
-from attnviz.model.ranges import range_ends
+from attnviz.model.ranges import range_ends, range_name
 from attnviz.model.sites.by_hand import edited_cells, still_hidden
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import vectors_shape
@@ -50,13 +50,13 @@ def stage_content(
         blocked=still_hidden(site.experiment, stage, -1 if is_mean else head, hidden),
         signed=site.is_signed(stage),
         range_id=range_id,
-        range_name=mean_range_name(range_id) if is_mean else "",
+        range_name=range_name(stage, range_id, is_mean=is_mean),
         levels=mean_ends(site, stage, range_id) if is_mean else range_ends(site, stage, range_id, (head,)),
         row_sums=values.sum(axis=1) if site.has_shares(stage) else None,
         column_means=_column_means(values) if is_shared else None,
         chosen=tuple(key for key in view.keys if key < values.shape[1]) if is_shared else (),
         title=stage_title(site, view, stage),
-        quantity="" if site.quantity == "value" else site.called(stage),
+        quantity=site.called(stage),
         transposed=view.orientation == "queries_as_columns",
         row_axis=site.axis_name(on_rows),
         column_axis=site.axis_name(on_columns),

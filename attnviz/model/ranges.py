@@ -1,9 +1,10 @@
-"""The ends of the colour range of a stage: the same for the window and for figures."""
+"""The ends and the name of the colour range of a stage: the same for the window and for figures."""
 
 from __future__ import annotations
 
 from attnviz.core.legibility import better_range
 from attnviz.core.levels import Ends, levels
+from attnviz.i18n import _
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace
 
@@ -18,6 +19,13 @@ def range_ends(site: SiteTrace, stage: str, range_id: str, heads: tuple[int, ...
         matrices = [(site.window(stage, head), site.hatched(stage, head)) for head in heads]
     ends = [levels(values, range_id, signed, hidden, row.token_axis) for values, hidden in matrices]
     return min(low for low, _high in ends), max(high for _low, high in ends)
+
+
+def range_name(stage: str, range_id: str, *, is_mean: bool = False) -> str:
+    """Name of a range whose own name speaks of heads that are not drawn; empty for the others."""
+    if not STAGE_BY_ID[stage].per_head:
+        return _("This map") if range_id in ("head", "global") else ""
+    return _("Mean of the heads") if is_mean and range_id == "head" else ""
 
 
 def overview_ends(site: SiteTrace, stage: str, range_id: str, head: int) -> Ends:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from attnviz.core.levels import Ends, levels
-from attnviz.i18n import _
 from attnviz.model.links import LINED
 from attnviz.model.ranges import range_ends
 from attnviz.model.spec.view import View
@@ -33,11 +32,6 @@ def mean_ends(site: SiteTrace, stage: str, range_id: str) -> Ends:
         return range_ends(site, stage, range_id, ())
     row = STAGE_BY_ID[stage]
     return levels(site.mean(stage), range_id, row.signed, site.hatched(stage), row.token_axis)
-
-
-def mean_range_name(range_id: str) -> str:
-    """Name of a colour range whose own name speaks of one head; empty for the others."""
-    return _("Mean of the heads") if range_id == "head" else ""
 
 
 def largest_head(site: SiteTrace, stage: str, row: int, column: int) -> int:

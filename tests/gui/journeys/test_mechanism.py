@@ -11,6 +11,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QLabel, QPushButton
 
 import attnviz
+from attnviz.gui.panels.mechanism.tile import MaskTile
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.slider_field import SliderField
 from attnviz.model.masks import mask_of
@@ -142,6 +143,22 @@ def test_one_stroke_of_the_brush_is_one_entry(desk: Desk) -> None:
     assert not desk.store.pointer.paints and not desk.find(QPushButton, "paint_button").isChecked()
     drag(desk.map, start, end - start)
     assert mask_of(sited(desk.store.experiment), Painted) is None
+
+
+def test_the_small_picture_takes_a_stroke_while_painting_and_none_before(desk: Desk) -> None:
+    tile = desk.find(MaskTile, "mask_tile")
+    start, end = (tile.cell_rect(3, column).center().toPoint() for column in (0, 2))
+    drag(tile, start, end - start, steps=2)
+    assert mask_of(sited(desk.store.experiment), Painted) is None
+    desk.click(desk.find(QPushButton, "paint_button"))
+    drag(tile, start, end - start, steps=2)
+    assert mask_of(sited(desk.store.experiment), Painted).cells == ((3, 0), (3, 1), (3, 2))
+    assert tile.blocked_cells[3].tolist() == [True, True, True, False]
+    drag(tile, end, start - end, steps=2)
+    assert mask_of(sited(desk.store.experiment), Painted) is None
+    desk.store.undo()
+    desk.store.undo()
+    assert not desk.store.can_undo
 
 
 def test_a_stroke_keeps_up_with_the_numbers(desk: Desk) -> None:

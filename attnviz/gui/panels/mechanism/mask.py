@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout
 from attnviz.core.text import elide, visible
 from attnviz.gui.forms.paths import presence, row
 from attnviz.gui.forms.rows import Note
+from attnviz.gui.live.brush import Brush
 from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.mechanism.additive import AdditiveGrid
@@ -43,7 +44,7 @@ class MaskSection(Section):
     spoken = {
         "paint_button": (
             N_("Paint the mask by hand"),
-            N_("Drag over the score map to block or release cells"),
+            N_("Drag over the map or the small picture to block or release cells"),
         ),
         "painted_clear_button": (N_("Clear all painted cells"),),
     }
@@ -54,6 +55,9 @@ class MaskSection(Section):
         self._counted: tuple[tuple[Mask, ...], int, int, int] | None = None
         self._seen: int | None = None
         self.tile = MaskTile()
+        self._brush = Brush(self.store)
+        self.tile.cell_stroked.connect(self._on_stroked)
+        self.tile.stroke_finished.connect(self.store.end_gesture)
         self.families = FamilyGrid()
         self.families.chosen.connect(self._on_chosen)
         top = QHBoxLayout()
@@ -128,9 +132,9 @@ class MaskSection(Section):
         super().retranslate()
         self._clear.setText(_("Clear"))
         self._clear.setAccessibleName(_("Clear all painted cells"))
-        self._paint.setText(_("Paint…"))
+        self._paint.setText(_("Paint cells"))
         self._paint.setAccessibleName(_("Paint the mask by hand"))
-        self._paint.setToolTip(_("Drag over the score map to block or release cells"))
+        self._paint.setToolTip(_("Drag over the map or the small picture to block or release cells"))
         self.tile.retranslate()
         self.families.retranslate()
         self.additive.retranslate()
@@ -191,6 +195,11 @@ class MaskSection(Section):
     def _on_paint(self, is_painting: bool) -> None:
         self.store.set_paint_mode(is_painting)
 
+    @Slot(int, int, bool)
+    def _on_stroked(self, row: int, column: int, starts: bool) -> None:
+        self._brush.touch(row, column, starts=starts)
+
     @Slot(object, object)
     def _on_pointer(self, old: Pointer, new: Pointer) -> None:
         self._paint.setChecked(new.paints)
+        self.tile.set_paint_mode(new.paints)

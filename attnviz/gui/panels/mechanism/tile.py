@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QRectF, Qt
-from PySide6.QtGui import QColor, QPainter, QPainterPath, QPaintEvent, QPen
+from PySide6.QtCore import QPointF, QRectF, Qt, Signal
+from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from attnviz.gui.look.theme import Theme
 from attnviz.gui.widgets.control import Control
 from attnviz.gui.widgets.heat.hatch import draw_blocked
+from attnviz.gui.widgets.heat.layout import cells_between
 from attnviz.i18n import _
 from attnviz.model.masks import blocked
 from attnviz.model.spec.parts import Mask
@@ -71,7 +72,14 @@ def seen_color(theme: Theme, is_on: bool = True) -> QColor:
 
 
 class MaskTile(Control):
-    """All masks together; `blocked_cells` are its cells, (query, key)."""
+    """All masks together; `blocked_cells` are its cells, (query, key).
+
+    In the paint mode a drag strokes its cells, if each of them is one of the site's.
+    """
+
+    cell_stroked = Signal(int, int, bool)
+    """(query, key, whether the stroke starts here)."""
+    stroke_finished = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -79,6 +87,8 @@ class MaskTile(Control):
         self._rows, self._columns = sampled(1), sampled(1)
         self.blocked_cells: Bools = np.zeros((1, 1), dtype=np.bool_)
         self._cell: Cell | None = None
+        self._paints = False
+        self._stroke: tuple[int, int] | None = None
         self.setObjectName("mask_tile")
         self.setFixedSize(SIDE, SIDE)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
@@ -93,8 +103,16 @@ class MaskTile(Control):
         hidden = blocked(site, self._rows, self._columns)
         shape = (len(self._rows), len(self._columns))
         self.blocked_cells = np.zeros(shape, dtype=np.bool_) if hidden is None else np.array(hidden)
+        self._show_cursor()
         self.retranslate()
         self.update()
+
+    def set_paint_mode(self, on: bool) -> None:
+        """Let a drag stroke the cells, or no longer."""
+        if on != self._paints:
+            self._paints = on
+            self._end_stroke()
+            self._show_cursor()
 
     def set_cell(self, cell: Cell | None) -> None:
         """Outline a score cell, or none."""
@@ -112,6 +130,43 @@ class MaskTile(Control):
     def cell_rect(self, row: int, column: int) -> QRectF:
         """Rectangle of one of the shown cells."""
         return cell_rect(self.blocked_cells, QRectF(0, 0, SIDE, SIDE), row, column)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Start a stroke in the paint mode."""
+        if self._can_paint and event.button() == Qt.MouseButton.LeftButton:
+            self._stroke = self._nearest_cell(event.position())
+            self.cell_stroked.emit(*self._stroke, True)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Stroke each cell up to the pointer."""
+        if self._stroke is not None:
+            end = self._nearest_cell(event.position())
+            for cell in cells_between(self._stroke, end):
+                self.cell_stroked.emit(*cell, False)
+            self._stroke = end
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        self._end_stroke()
+
+    @property
+    def _can_paint(self) -> bool:
+        """True if a cell of the picture is one cell of the map, not one of several around it."""
+        is_whole = self._shown is not None and max(self._shown[2:]) <= MOST_CELLS
+        return self._paints and is_whole
+
+    def _show_cursor(self) -> None:
+        self.setCursor(Qt.CursorShape.CrossCursor if self._can_paint else Qt.CursorShape.ArrowCursor)
+
+    def _nearest_cell(self, point: QPointF) -> tuple[int, int]:
+        first, (n_rows, n_columns) = self.cell_rect(0, 0), self.blocked_cells.shape
+        row = int((point.y() - first.top()) // first.height())
+        column = int((point.x() - first.left()) // first.width())
+        return min(max(row, 0), n_rows - 1), min(max(column, 0), n_columns - 1)
+
+    def _end_stroke(self) -> None:
+        if self._stroke is not None:
+            self._stroke = None
+            self.stroke_finished.emit()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)

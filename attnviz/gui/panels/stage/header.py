@@ -19,6 +19,7 @@ from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
 from attnviz.model.explain.formulas.symbols import Parts
+from attnviz.model.ranges import range_name
 from attnviz.model.spec.view import View
 
 FORMULA_FROM = 640
@@ -121,8 +122,10 @@ class StageHeader(QWidget):
         self.name.set_line(visible(title))
         self.name.setVisible(bool(title))
 
-    def show_range(self, range_id: str, proposed: str) -> None:
+    def show_range(self, stage: str, range_id: str, proposed: str) -> None:
         """The colour range of the stage; and one in which more of the map can be read, or ""."""
+        own = range_name(stage, "head") or _(RANGE_BY_ID["head"].label)
+        self._range.setItemText(self._range.findData("head"), own)
         self._range.setCurrentIndex(self._range.findData(range_id))
         self._proposed = proposed
         if proposed:

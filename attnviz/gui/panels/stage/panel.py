@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from attnviz.core.text import isolated, visible
 from attnviz.gui.caption import DocumentCaption
+from attnviz.gui.live.brush import Brush
 from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.panel import Panel
@@ -35,7 +36,7 @@ from attnviz.model.masks import mask_of
 from attnviz.model.ranges import proposed_range
 from attnviz.model.sites.titles import label_among_several
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.parts import Padding, Painted
+from attnviz.model.spec.parts import Padding
 from attnviz.model.spec.view import Cell, shown_head
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import MASKED_STAGES, SiteTrace, Trace
@@ -79,7 +80,7 @@ class StageViewPanel(Panel):
         self._side.output_clicked.connect(self._on_output)
         self._side.output_pointed.connect(self._on_output_pointed)
         self._wants_side: bool | None = None
-        self._stroke_blocks = True
+        self._brush = Brush(store)
         self._caption = DocumentCaption(store, self)  # without a parent it would be a window of its own
         self._header.add_opener(self._caption.opener)
         column = in_column(self, self._caption, self._gradients, spacing=0)
@@ -161,7 +162,7 @@ class StageViewPanel(Panel):
         self._header.show_place(titles, parts, _flags(site, stage))
         self._gradients.show_choice(self.store)
         range_id, head = view.range_of(stage), shown_head(site.experiment, view, stage)
-        self._header.show_range(range_id, proposed_range(site, stage, range_id, head))
+        self._header.show_range(stage, range_id, proposed_range(site, stage, range_id, head))
         self._header.show_gradient(view.target is not None)
         has = {"mean": has_mean(site, stage), "patches": self._has_patches(site, stage)}
         can_be = frozenset(name for name, is_there in has.items() if is_there)
@@ -320,16 +321,10 @@ class StageViewPanel(Panel):
 
     @Slot(int, int, bool)
     def _on_stroked(self, row: int, column: int, start: bool) -> None:
-        """The first cell of a stroke decides whether it blocks or frees; all of it is one entry."""
-        experiment = self.store.attention
+        """Paint a cell of the mask on a map of scores."""
         if self.store.trace is None or not STAGE_BY_ID[self._stage(self.store.drawn_site)].score_shaped:
             return
-        if start:
-            painted = mask_of(experiment, Painted)
-            cell = row + experiment.query_offset, column
-            self._stroke_blocks = painted is None or cell not in painted.cells
-            self.store.begin_gesture()
-        self.store.edit_attention(edits.paint, row, column, self._stroke_blocks)
+        self._brush.touch(row, column, starts=start)
 
     @Slot(str)
     def _on_range(self, range_id: str) -> None:

@@ -31,12 +31,12 @@ _WIDTH_STEP = 8
 
 @dataclass(frozen=True)
 class ColorScale:
-    """Content of a colour bar: the colour map, its ends, and the name of the range.
+    """Content of a colour bar: the colour map, its ends, and the name of the quantity and its range.
 
     `per_row` means that every row has its own ends: then `low` and `high` belong to no particular row and the
     bar names them instead of showing numbers, unless `row` names their row. `beyond`: cells lie below the
     lower, above the upper end, and have its colour. `lacking` counts the cells
-    without a colour: NaN, and infinite ones.
+    without a colour: NaN, and infinite ones. `quantity` is the name where it has no room.
     """
 
     kind: Kind
@@ -47,6 +47,7 @@ class ColorScale:
     per_row: bool = False
     row: str | None = None
     lacking: tuple[int, int] = (0, 0)
+    quantity: str = ""
 
     def tick_texts(self) -> tuple[str, str]:
         """The texts at the lower and at the upper end."""
@@ -67,6 +68,12 @@ class ColorScale:
             result.append((_("{count} infinite").format(count=infinite), "warning"))
         return result
 
+    def name_within(self, room: float, metrics: QFontMetricsF) -> str:
+        """The name, or the quantity alone where the name is longer than `room`."""
+        if not self.quantity or metrics.horizontalAdvance(self.name) <= room:
+            return self.name
+        return self.quantity
+
     def width(self) -> float:
         """Pixels of the strip and its texts; the same whether or not a row is named."""
         metrics = QFontMetricsF(number_font(_TEXT_PX))
@@ -77,7 +84,7 @@ class ColorScale:
 
 
 class ColorBar(QWidget):
-    """A vertical strip of the colour map with its two ends, and its range upright between them."""
+    """A vertical strip of the colour map with its two ends, and its name upright between them."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -127,7 +134,8 @@ class ColorBar(QWidget):
         numbers, words = number_font(_TEXT_PX), ui_font(_TEXT_PX)
         low, high = self._scale.tick_texts()
         advance = QFontMetricsF(numbers).horizontalAdvance
-        texts = [(self._scale.name, self._theme.muted)]
+        name = self._scale.name_within(self.width() / 3, QFontMetricsF(words))
+        texts = [(name, self._theme.muted)]
         texts += [(note, getattr(self._theme, shade)) for note, shade in self._scale.notes()]
         after = sum(QFontMetricsF(words).horizontalAdvance(text) + 2 * _GAP for text, _color in texts)
         left = advance(low) + _GAP
@@ -156,7 +164,7 @@ class ColorBar(QWidget):
             painter.setPen(QColor(getattr(self._theme, shade)))
             painter.drawText(QPointF(0, strip.bottom() + 4 + metrics.ascent() + i * metrics.height()), note)
         left, line = _STRIP + _GAP, metrics.height()
-        key = (self._scale.kind, self._scale.name, self._theme, strip.height(), line)
+        key = (self._scale.kind, self._scale.name, self._scale.quantity, self._theme, strip.height(), line)
         self._kept.draw(painter, self.size(), key, partial(self._paint_named_strip, strip, line))
         painter.setFont(number_font(_TEXT_PX))
         painter.setPen(QColor(self._theme.muted))
@@ -185,7 +193,8 @@ class ColorBar(QWidget):
         """The name of the range, reading upwards beside the middle of `strip`."""
         painter.setFont(ui_font(_TEXT_PX))
         metrics = QFontMetricsF(painter.font())
-        name = metrics.elidedText(self._scale.name, Qt.TextElideMode.ElideRight, strip.height())
+        name = self._scale.name_within(strip.height(), metrics)
+        name = metrics.elidedText(name, Qt.TextElideMode.ElideRight, strip.height())
         if strip.height() < 2 * metrics.height():
             return
         painter.save()

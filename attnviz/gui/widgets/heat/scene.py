@@ -152,7 +152,8 @@ class HeatScene:
             low, high, of_row = float(lows[0]), float(highs[0]), visible(content.row_labels[row])
         of_range = content.range_name or _(RANGE_BY_ID[content.range_id].label)
         name = " · ".join(filter(None, (content.quantity, of_range)))
-        return ColorScale(content.kind, low, high, name, self._beyond, per_row, of_row, self._lacking)
+        ends = self._beyond, per_row, of_row, self._lacking
+        return ColorScale(content.kind, low, high, name, *ends, quantity=content.quantity)
 
     def draw_base(self, painter: QPainter) -> None:
         """Cells, numbers, labels, and the strips of bars."""

@@ -161,6 +161,20 @@ def test_every_range_is_offered_and_the_bar_shows_its_ends(qtbot: QtBot) -> None
     assert box.currentData() == "log"
 
 
+def test_the_bar_of_window_and_figure_names_the_quantity_before_its_range(qtbot: QtBot) -> None:
+    bench = make(qtbot)
+    for stage, quantity, of in (
+        ("weights", "weights", "This head"),
+        ("attention_output", "attention output", "This map"),
+    ):
+        bench.store.look(stage=stage)
+        shown, view = bench.panel.map.color_bar.scale, bench.store.document.view
+        assert (shown.name, shown.quantity) == (f"{quantity} · {of}", quantity)
+        drawn = content(bench.store.drawn_site, view, stage, None, PALETTES[0])
+        assert drawn.scale.named(drawn.quantity) == shown.name
+        assert bench.find(QComboBox, "range_box").currentText() == of
+
+
 def test_strokes_are_for_scores_only(qtbot: QtBot) -> None:
     bench = make(qtbot)
     bench.store.set_paint_mode(True)
