@@ -81,10 +81,34 @@ class Weight:
         """The numbers, read-only."""
         return self.make(attention)
 
+    def shape(self, attention: Site) -> tuple[int, int]:
+        """(rows, columns) of the numbers."""
+        matrix = self.matrix(attention)
+        rows, columns = self.array(attention).shape if matrix is None else matrix.shape
+        return rows, columns
+
     def put(self, attention: Site, values: Array) -> Site:
         """The attention with these explicit numbers. Raises `ValueError` for another shape."""
-        written = _WRITTEN[type(self.source(attention))](Matrix(values))
+        return self.put_matrix(attention, Matrix(values))
+
+    def put_matrix(self, attention: Site, values: Matrix) -> Site:
+        """The same with the numbers of a matrix."""
+        written = _WRITTEN[type(self.source(attention))](values)
         return _replaced(attention, self.path.split("."), written)  # type: ignore[no-any-return]
+
+    def put_cell(self, attention: Site, row: int, column: int, value: float) -> Site:
+        """The attention with one number changed; the numbers of a matrix are not copied for it."""
+        matrix = self.matrix(attention)
+        if matrix is not None:
+            return self.put_matrix(attention, matrix.replaced(row, column, value))
+        values = self.array(attention).astype(np.float64)
+        values[row, column] = value
+        return self.put(attention, values)
+
+    def matrix(self, attention: Site) -> Matrix | None:
+        """The matrix in the document with exactly these numbers; None where they are computed."""
+        written: Matrix | None = getattr(self.source(attention), "written", None)
+        return written
 
 
 _ROW_ENDS = ("bias", "gain", "sinks", "slopes", "correction", *LAMBDA_ROWS)
@@ -105,8 +129,8 @@ def _replaced(owner: Any, path: list[str], value: Any) -> Any:
 class _Projected(Weight):
     """A matrix of a linear map: it becomes explicit, whatever its source was."""
 
-    def put(self, attention: Site, values: Array) -> Site:
-        found: Site = _replaced(attention, self.path.split("."), Explicit(Matrix(values)))
+    def put_matrix(self, attention: Site, values: Matrix) -> Site:
+        found: Site = _replaced(attention, self.path.split("."), Explicit(values))
         return found
 
 
@@ -205,8 +229,13 @@ class _Unembedding(_OfReadout):
         known = attention.vocabulary
         return "E" if known is not None and known.unembedding is None else ""
 
-    def put(self, attention: Site, values: Array) -> Site:
-        found: Site = _replaced(attention, self.path.split("."), Matrix(values))
+    def matrix(self, attention: Site) -> Matrix | None:
+        known = attention.vocabulary
+        assert known is not None
+        return known.embedding.turned() if known.unembedding is None else known.unembedding
+
+    def put_matrix(self, attention: Site, values: Matrix) -> Site:
+        found: Site = _replaced(attention, self.path.split("."), values)
         return found
 
 

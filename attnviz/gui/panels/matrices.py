@@ -50,6 +50,8 @@ class MatricesPanel(Panel):
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
         self._known: tuple[str, ...] = ()
+        self._is_entering = False
+        """True while the grid's own edit is on its way: it shows the number already."""
         self._choice = DropDown()
         self._choice.setObjectName("matrix_choice")
         self._choice.currentIndexChanged.connect(self._on_chosen)
@@ -135,10 +137,10 @@ class MatricesPanel(Panel):
     def _show(self) -> None:
         self._fill()
         attention, weight = self.store.attention, self._chosen()
-        values = weight.array(attention)
         self.grid.takes_minus_infinity = weight.path == ADDED
-        rows, columns = values.shape
-        self.grid.set_values(values, numbered(rows), numbered(columns))
+        rows, columns = weight.shape(attention)
+        if not self._is_entering:
+            self.grid.set_values(weight.array(attention), numbered(rows), numbered(columns))
         kind = {
             "identity": _("identity"),
             "seeded": _("seeded"),
@@ -161,7 +163,7 @@ class MatricesPanel(Panel):
         if cell is None or site is None or not is_shown:
             self.page.forget()
             return
-        rows, columns = weight.array(site.experiment).shape
+        rows, columns = weight.shape(site.experiment)
         if cell[0] < rows and cell[1] < columns:
             self.page.set_explanation(explain_parameter(site, weight, *cell))
 
@@ -181,11 +183,12 @@ class MatricesPanel(Panel):
 
     @Slot(int, int, float)
     def _on_edited(self, row: int, column: int, value: float) -> None:
-        values = self._chosen().array(self.store.attention).astype(np.float64)
-        if row >= values.shape[0] or column >= values.shape[1]:
+        rows, columns = self._chosen().shape(self.store.attention)
+        if row >= rows or column >= columns:
             return  # behind another tab the grid may have an older shape
-        values[row, column] = value
-        self.store.edit_here(self._chosen().put, values)
+        self._is_entering = True
+        self.store.edit_here(self._chosen().put_cell, row, column, value)
+        self._is_entering = False
 
     @Slot(int, int, object)
     def _on_pasted(self, row: int, column: int, block: NDArray[np.float64]) -> None:

@@ -113,10 +113,12 @@ def sinks_array(site: Site) -> Array:
     return sinks.array(site.heads.n_heads)
 
 
-@WeakMemo
-def token_ids(vocabulary: Vocabulary) -> dict[str, int]:
-    """The id of each token of a vocabulary."""
+def _ids(vocabulary: Vocabulary) -> dict[str, int]:
     return {token: id_ for id_, token in enumerate(vocabulary.tokens)}
+
+
+token_ids = WeakMemo(_ids, like=lambda one, other: one.tokens == other.tokens)
+"""The id of each token of a vocabulary."""
 
 
 def output_tokens(experiment: Experiment | Site) -> tuple[str, ...]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -66,13 +67,14 @@ class Matrix:
     It keeps the precision of its source, `stored`: F16, BF16, F32 or F64, as safetensors names them. `array`
     has them as NumPy floats; numbers of 16 bits become float32 on first use. The conversion of a matrix of a
     document stays; that of one which lies in a file (`lies_in_file`) stays as `CONVERSIONS` has room. All
-    conversions are exact.
+    conversions are exact. A changed or turned copy of another matrix (`replaced`, `turned`) takes its numbers
+    on first use: an edit of one cell costs the window's thread nothing that grows with the matrix.
 
     Raises `ValueError` with one sentence when the input is not rectangular, is empty, is not
     numeric, has more than `MAX_NUMBERS` entries, or holds NaN or an infinity.
     """
 
-    __slots__ = ("__weakref__", "_hash", "_held", "_lasting", "order", "origin", "stored")
+    __slots__ = ("__weakref__", "_copy", "_hash", "_held", "_lasting", "order", "origin", "stored")
 
     stored: str
     order: Order
@@ -81,6 +83,7 @@ class Matrix:
     """The checkpoint that the matrix was read from, set by the import; None of one that was made here."""
     _held: NDArray[Any] | None
     _lasting: Lasting | None
+    _copy: _Copy | None
 
     def __init__(self, values: ArrayLike) -> None:
         self._check_and_take(_as_array(values))
@@ -112,9 +115,7 @@ class Matrix:
         """
         made = cls.__new__(cls)
         _check_shape(numbers.shape)
-        made._held, made._lasting, made._hash, made.origin = None, numbers, None, None
-        made.order = "K"
-        made.stored = STORED_NAMES[numbers.dtype]
+        made._hold(None, numbers, STORED_NAMES[numbers.dtype])
         return made
 
     def _check_and_take(self, array: NDArray[Any]) -> None:
@@ -128,7 +129,12 @@ class Matrix:
 
     def _take(self, array: NDArray[Any]) -> None:
         array.setflags(write=False)
-        self._held, self._lasting, self.stored = array, None, STORED_NAMES[array.dtype]
+        self._hold(array, None, STORED_NAMES[array.dtype])
+
+    def _hold(
+        self, array: NDArray[Any] | None, lasting: Lasting | None, stored: str, copy: _Copy | None = None
+    ) -> None:
+        self._held, self._lasting, self._copy, self.stored = array, lasting, copy, stored
         self._hash: int | None = None
         self.origin, self.order = None, "K"
 
@@ -140,9 +146,9 @@ class Matrix:
     @property
     def array(self) -> NDArray[Any]:
         """The numbers in float32 or float64, read-only. Raises `FileChanged`."""
-        held = self._held
-        if held is None:
+        if self._lasting is not None:
             return self._converted()
+        held = self._numbers()
         if held.dtype.itemsize == 2:
             held = widened(held)
             held.setflags(write=False)
@@ -189,21 +195,29 @@ class Matrix:
 
     def _numbers(self) -> NDArray[Any]:
         """The numbers as they are stored, or as they were converted."""
-        if self._lasting is None:
-            assert self._held is not None
-            return self._held
-        return self._lasting.numbers()
+        if self._lasting is not None:
+            return self._lasting.numbers()
+        copy, held = self._copy, self._held  # in this order: another thread may be making it
+        if held is None:
+            assert copy is not None
+            held = self._held = copy.made(self.stored)
+            self._copy = None
+        return held
 
     def rows(self, chosen: slice | Sequence[int]) -> NDArray[Any]:
         """Some rows in float32 or float64; of a matrix in a file, others are not read. Raises as `array`."""
-        if self._lasting is None:
-            found: NDArray[Any] = self.array[chosen]
-            return found
-        return widened(self._lasting.rows(chosen))
+        if self._lasting is not None:
+            return widened(self._lasting.rows(chosen))
+        copy = self._copy
+        found: NDArray[Any] = self.array[chosen] if copy is None else copy.rows(chosen, self.stored)
+        return found
 
     @property
     def shape(self) -> tuple[int, int]:
         """(rows, columns)."""
+        copy = self._copy
+        if copy is not None:
+            return copy.shape
         rows, columns = self._held.shape if self._lasting is None else self._lasting.shape  # type: ignore[union-attr]
         return rows, columns
 
@@ -216,20 +230,33 @@ class Matrix:
         """The numbers in the precision they came in, a few rows at a time."""
         step, numbers = _step(self.shape), self._numbers()
         for start in range(0, self.shape[0], step):
-            yield _narrowed(numbers[start : start + step], self.stored)
+            yield np.ascontiguousarray(_narrowed(numbers[start : start + step], self.stored))
 
     def replaced(self, row: int, column: int, value: float) -> Matrix:
         """This matrix with one entry changed; in float64 where its own precision does not have the number."""
-        is_exact = _has(self.stored, value)
-        array = self.array.astype(self.array.dtype if is_exact else np.float64)
-        array[row, column] = value
-        if not math.isfinite(array[row, column]):
-            return Matrix(array)  # raises the error
-        changed = Matrix.__new__(Matrix)  # its other numbers have been checked
-        changed._take(array)
-        if is_exact:
-            changed.stored = self.stored
-        return changed
+        if not math.isfinite(value):
+            raise FieldError(f"{WHERE}[{row}][{column}]", float(value), FINITE)
+        copy, (rows, columns) = self._copied(), self.shape
+        cells = {**copy.cells, (range(rows)[row], range(columns)[column]): float(value)}
+        return self._of(
+            _Copy(copy.base, copy.turns, cells), self.stored if _has(self.stored, value) else "F64"
+        )
+
+    def turned(self) -> Matrix:
+        """The transposed matrix."""
+        copy = self._copied()
+        cells = {(column, row): value for (row, column), value in copy.cells.items()}
+        return self._of(_Copy(copy.base, not copy.turns, cells), self.stored)
+
+    def _copied(self) -> _Copy:
+        """This matrix as a copy: of another one as long as it is not made."""
+        return self._copy or _Copy(self, False, {})
+
+    @staticmethod
+    def _of(copy: _Copy, stored: str) -> Matrix:
+        made = Matrix.__new__(Matrix)  # its numbers have been checked
+        made._hold(None, None, stored, copy)
+        return made
 
     def fitted(self, shape: tuple[int, int]) -> Matrix:
         """Of another shape: old numbers stay where they are, new ones are zero."""
@@ -240,6 +267,12 @@ class Matrix:
             return NotImplemented
         if self is other or self.shape != other.shape:
             return self is other
+        mine, theirs = self._copied(), other._copied()
+        if mine.base is theirs.base and mine.turns == theirs.turns:
+            return all(mine.at(cell) == theirs.at(cell) for cell in {*mine.cells, *theirs.cells})
+        return self._has_numbers_of(other)
+
+    def _has_numbers_of(self, other: Matrix) -> bool:
         # Part by part: two that differ mostly do so early, and are compared several times for one edit.
         step = max(1, COMPARED_AT_ONCE // self.shape[1])
         mine, theirs = self._numbers(), other._numbers()
@@ -252,12 +285,63 @@ class Matrix:
         if self._hash is None:
             # A few numbers tell matrices apart. -0.0 must hash as 0.0 does: adding 0.0 removes the sign.
             rows, columns = (max(1, n // SAMPLES) for n in self.shape)
-            sample = widened(self._numbers()[::rows, ::columns]).astype(np.float64) + 0.0
+            sample = self._copied().sample(rows, columns) + 0.0
             self._hash = hash((self.shape, sample.tobytes()))
         return self._hash
 
     def __repr__(self) -> str:
         return f"Matrix({self.shape[0]}x{self.shape[1]})"
+
+
+@dataclass(frozen=True)
+class _Copy:
+    """Numbers that a matrix takes from `base`, perhaps transposed, with some `cells` changed."""
+
+    base: Matrix
+    turns: bool
+    cells: Mapping[tuple[int, int], float]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        rows, columns = self.base.shape
+        return (columns, rows) if self.turns else (rows, columns)
+
+    def made(self, stored: str) -> NDArray[Any]:
+        """The numbers in an array of their own, read-only, in the order of memory of the base."""
+        array = self._turned(self.base.array)
+        array = array.astype(np.float64 if stored == "F64" else array.dtype, order="K")
+        for cell, value in self.cells.items():
+            array[cell] = value
+        array.setflags(write=False)
+        return array
+
+    def rows(self, chosen: slice | Sequence[int], stored: str) -> NDArray[Any]:
+        """Some rows, in an array of their own."""
+        found = self.base.array.T[chosen] if self.turns else self.base.rows(chosen)
+        found = found.astype(np.float64 if stored == "F64" else found.dtype)
+        indices = list(range(self.shape[0])[chosen] if isinstance(chosen, slice) else chosen)
+        for (row, column), value in self.cells.items():
+            for index in [index for index, one in enumerate(indices) if one == row]:
+                found[index, column] = value
+        return found
+
+    def at(self, cell: tuple[int, int]) -> float:
+        """One number."""
+        row, column = cell[::-1] if self.turns else cell
+        return (
+            self.cells[cell] if cell in self.cells else float(self.base.rows(slice(row, row + 1))[0, column])
+        )
+
+    def sample(self, rows: int, columns: int) -> NDArray[np.float64]:
+        """The numbers of each so manieth row and column, in float64."""
+        found = np.array(widened(self._turned(self.base._numbers())[::rows, ::columns]), np.float64)
+        for (row, column), value in self.cells.items():
+            if row % rows == column % columns == 0:
+                found[row // rows, column // columns] = value
+        return found
+
+    def _turned(self, array: NDArray[Any]) -> NDArray[Any]:
+        return array.T if self.turns else array
 
 
 def _check_shape(shape: tuple[int, ...]) -> None:

@@ -7,12 +7,13 @@ from typing import Annotated, ClassVar, Literal
 
 from attnviz.errors import FieldError, Message, must_be, size, twice
 from attnviz.i18n import N_
+from attnviz.model.memo import WeakMemo
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.bounds import Positive
 from attnviz.model.spec.experts import Experts
 from attnviz.model.spec.field import Field
 from attnviz.model.spec.parts import BIAS, EPS, Dropout, Explicit, Identity, Seeded
-from attnviz.model.spec.pieces import Pieces
+from attnviz.model.spec.pieces import Pieces, writes_alike
 from attnviz.model.spec.rows import Row, check_row
 from attnviz.model.spec.tokenizer_file import LONGEST
 from attnviz.model.spec.value import Value, check_drawn, require
@@ -445,19 +446,7 @@ class Vocabulary(Value, frozen=True):
         one_each = Message("must have {n} rows, one for each token", n=n)
         require(rows == n, "vocabulary.embedding", Message("{n} rows", n=rows), one_each)
         check_row("vocabulary.bias", self.bias, self.n_logits)
-        known = must_be("one of vocabulary.tokens, or null")
-        for name in ("begin", "end"):
-            token = getattr(self, name)
-            require(token is None or token in self.tokens, f"vocabulary.{name}", token, known)
-        if self.pieces is not None:
-            self.pieces.check_tokens(self.tokens)
-        if self.tokenizer is not None:
-            text = must_be("the text of a tokenizer.json of at most {most:,} characters", most=LONGEST)
-            is_text = len(self.tokenizer) <= LONGEST and self.tokenizer.startswith("{")
-            require(is_text, "vocabulary.tokenizer", self.tokenizer, text)
-        if len(set(self.tokens)) < n:
-            token = next(token for token, count in Counter(self.tokens).items() if count > 1)
-            raise FieldError("vocabulary.tokens", twice(token), Message("must contain each text once"))
+        _check_texts(self)
 
     @property
     def n_logits(self) -> int:
@@ -482,3 +471,24 @@ class Vocabulary(Value, frozen=True):
         """Number of features that W_U reads: of the output, or of the transform of it."""
         is_wide = self.transform is None or self.classes is not None
         return d_model if is_wide else self.embedding.shape[1]
+
+
+def _texts(vocabulary: Vocabulary) -> None:
+    """Refuse tokens that occur twice, ends that are no tokens, and a tokenisation that does not fit them."""
+    known = must_be("one of vocabulary.tokens, or null")
+    for name in ("begin", "end"):
+        token = getattr(vocabulary, name)
+        require(token is None or token in vocabulary.tokens, f"vocabulary.{name}", token, known)
+    if vocabulary.pieces is not None:
+        vocabulary.pieces.check_tokens(vocabulary.tokens)
+    if vocabulary.tokenizer is not None:
+        text = must_be("the text of a tokenizer.json of at most {most:,} characters", most=LONGEST)
+        is_text = len(vocabulary.tokenizer) <= LONGEST and vocabulary.tokenizer.startswith("{")
+        require(is_text, "vocabulary.tokenizer", vocabulary.tokenizer, text)
+    if len(set(vocabulary.tokens)) < len(vocabulary.tokens):
+        token = next(token for token, count in Counter(vocabulary.tokens).items() if count > 1)
+        raise FieldError("vocabulary.tokens", twice(token), Message("must contain each text once"))
+
+
+_check_texts = WeakMemo(_texts, like=writes_alike)
+"""The check of a vocabulary's texts: an edit of one number of its matrices does not repeat it."""

@@ -60,7 +60,7 @@ class Pieces(Value, frozen=True):
 
 def byte_pairs(vocabulary: Vocabulary | None) -> BytePairs | TokenizerFile | None:
     """The tokeniser of a vocabulary; None without one, or if the vocabulary does not store it."""
-    return None if vocabulary is None else _encoder(vocabulary)
+    return None if vocabulary is None else _encoder_of(vocabulary)
 
 
 def text_tokens(vocabulary: Vocabulary, text: str) -> tuple[str, ...]:
@@ -97,12 +97,20 @@ def own_tokens(vocabulary: Vocabulary, text: str) -> tuple[str, ...]:
     return tuple(pairs.tokens[one] for one in ids)
 
 
-@WeakMemo
 def _encoder(vocabulary: Vocabulary) -> BytePairs | TokenizerFile | None:
-    """`byte_pairs`, kept as long as the vocabulary lives."""
     tokens, pieces = vocabulary.tokens, vocabulary.pieces
     if pieces is None:
         return None if vocabulary.tokenizer is None else TokenizerFile(tokens, vocabulary.tokenizer)
     outside = (token for token in (vocabulary.begin, vocabulary.end) if token is not None)
     special = frozenset((*pieces.special, *outside))
     return BytePairs(tokens, pieces.merges, pieces.kind, pieces.whole_words, pieces.leading_space, special)
+
+
+def writes_alike(one: Vocabulary, other: Vocabulary) -> bool:
+    """True if two vocabularies split every text into the same tokens: they differ in numbers at most."""
+    fixed = one.pieces == other.pieces and one.begin == other.begin and one.end == other.end
+    return fixed and one.tokenizer == other.tokenizer and one.tokens == other.tokens
+
+
+_encoder_of = WeakMemo(_encoder, like=writes_alike)
+"""`byte_pairs`, kept as long as the vocabulary, or one with other numbers, lives."""

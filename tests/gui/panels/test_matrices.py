@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from desk import picture
 from first_layer import change
+from msgspec.structs import replace
 from panels import PanelBench
 from pointer import drag
 from PySide6.QtCore import QPoint, Qt
@@ -18,9 +19,13 @@ import attnviz
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
 from attnviz.gui.panels.matrices import MatricesPanel
-from attnviz.model.operands.matrices import projection_array
+from attnviz.model.io.presets import load_preset
+from attnviz.model.operands.matrices import projection_array, token_ids
 from attnviz.model.sites.sites import at, site_names
-from attnviz.model.spec.block import Block, FeedForward, Norm
+from attnviz.model.spec import arrays, block
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.block import Block, FeedForward, Norm, Vocabulary
+from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import (
     ROLES,
     AdditiveMask,
@@ -193,3 +198,45 @@ def test_the_additive_mask_is_a_matrix_that_takes_minus_infinity(bench: PanelBen
     grid.set_current_cell(1, 0)
     QTest.keyClick(grid, Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)
     assert len(bench.refused) == 1
+
+
+@pytest.mark.parametrize("is_tied", [True, False])
+def test_an_edit_of_a_vocabulary_copies_and_checks_nothing_but_its_number(
+    qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, is_tied: bool
+) -> None:
+    """With 49,152 rows of 576 numbers one edit held the window for seconds: in the window's thread W_U is
+    not copied, the table is not filled again, and the texts of the tokens are not checked again.
+    """
+    experiment = load_preset("toy-attention").experiment
+    tokens = (*experiment.tokens, *(f"token {index}" for index in range(500)))
+    numbers = np.random.default_rng(0).integers(-8, 8, (len(tokens), 3)).astype(np.float32)
+    own = None if is_tied else Matrix(numbers.T)
+    vocabulary = Vocabulary(tokens, Matrix(numbers), unembedding=own, begin=tokens[0])
+    known = Document(replace(experiment, vocabulary=vocabulary, readout="vocabulary"))
+    bench = PanelBench(qtbot, MatricesPanel, known, 420, 220)
+    choose(bench, "vocabulary.unembedding")
+    grid, ids, before = bench.panel.grid, token_ids(vocabulary), bench.panel.grid.values()
+    done: list[str] = []
+
+    def counted(owner: object, name: str) -> None:
+        real = getattr(owner, name)
+        monkeypatch.setattr(owner, name, lambda *given: done.append(name) or real(*given))
+
+    counted(arrays._Copy, "made")
+    counted(grid, "set_values")
+    counted(block._check_texts, "_find")
+    bench.store.changed.disconnect(bench._run)  # what is left is the window's part
+    for height in (30, 20, 50):
+        drag(grid.viewport(), grid.cell_rect(1, 1).center(), QPoint(0, -height))
+    assert not done and not bench.refused
+    edited = bench.store.experiment.vocabulary
+    assert edited is not None and edited.unembedding is not None and token_ids(edited) is ids
+    wanted = before.copy()
+    wanted[1, 1] += 1.0
+    np.testing.assert_allclose(grid.values(), wanted, rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(edited.unembedding.array, grid.values())
+    assert done == ["made"]
+    bench.store.undo()
+    bench.store.undo()
+    bench.store.undo()
+    np.testing.assert_array_equal(grid.values(), before)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from attnviz.model.spec import arrays
 from attnviz.model.spec.arrays import BFLOAT16, STORED_DTYPES, Matrix, in_float64, widened
 
 VALUES = np.array([[1.0, -0.5, 65504.0], [2.0**-14, -0.0, 3.25], [0.0, 1024.0, -7.0]])
@@ -92,3 +93,46 @@ def test_an_array_of_ones_own_is_not_copied() -> None:
     turned = Matrix.taken(whole.T)
     whole[0, 0] = 9.0
     np.testing.assert_array_equal(turned.array, VALUES.T)
+
+
+@pytest.mark.parametrize("stored", STORED_DTYPES)
+@pytest.mark.parametrize("value", [0.25, 0.1])
+def test_changed_and_turned_copies_have_the_numbers_of_numpy(stored: str, value: float) -> None:
+    """Before they are made, in part, and once they are made: alike in all that is asked of a matrix."""
+    array = held(stored)
+    wanted = in_float64(array).T.copy()
+    wanted[0, 1] = wanted[2, 2] = value
+
+    def copy() -> Matrix:
+        return Matrix(array).replaced(1, 0, 7.0).turned().replaced(0, 1, value).replaced(-1, -1, value)
+
+    for made in (copy(), copy()):
+        assert made.shape == wanted.shape and hash(made) == hash(Matrix(wanted))
+        assert made.rows([2, 0, 2]).tolist() == wanted[[2, 0, 2]].tolist()
+        assert made.rows(slice(1, 3)).tolist() == wanted[1:3].tolist()
+        assert made.turned().turned() == made == copy() and made != copy().replaced(1, 1, 5.0)
+        np.testing.assert_array_equal(made.array, wanted)
+        assert made == Matrix(wanted) and made == copy() and not made.array.flags.writeable
+        parts = [np.asarray(widened(part), np.float64) for part in made.parts()]
+        np.testing.assert_array_equal(np.vstack(parts), wanted)
+        assert all(part.flags.c_contiguous for part in made.parts())
+    with pytest.raises(IndexError):
+        copy().replaced(3, 0, 1.0)
+
+
+def test_a_change_of_one_number_copies_the_others_once_where_they_are_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    copies: list[int] = []
+    make = arrays._Copy.made
+    monkeypatch.setattr(arrays._Copy, "made", lambda copy, stored: copies.append(1) or make(copy, stored))
+    first = Matrix(np.zeros((300, 200), np.float32))
+    changed = first
+    for index in range(100):  # a drag
+        before, changed = changed, changed.replaced(3, 4, float(index + 1))
+        assert changed != before and changed != first and hash(changed) is not None
+        assert changed.rows([3])[0, 4] == index + 1 and changed.shape == (300, 200)
+        assert changed.nbytes == first.nbytes
+    assert not copies
+    assert changed.array[3, 4] == 100.0 and changed.array.sum() == 100.0
+    assert len(copies) == 1

@@ -94,10 +94,7 @@ class NumberGrid(GridView):
     def copy(self) -> None:
         """Copy the selection, or everything without a selection, to the clipboard with full precision."""
         selection = self._scene.selection
-        values = self._scene.values
-        if selection is not None:
-            rows, columns = selection
-            values = values[rows.start : rows.stop, columns.start : columns.stop]
+        values = self.values() if selection is None else self._scene.block(*selection)
         QGuiApplication.clipboard().setText(format_block(values))
 
     def paste(self) -> None:
@@ -119,7 +116,7 @@ class NumberGrid(GridView):
             return
         if not event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
             self.set_current_cell(*cell)
-        self._drag = (cell, event.globalPosition(), float(self._scene.values[cell]), 0.0)
+        self._drag = (cell, event.globalPosition(), self._scene.at(cell), 0.0)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         if self._drag is not None and event.buttons() & Qt.MouseButton.LeftButton:
@@ -170,7 +167,7 @@ class NumberGrid(GridView):
         event.accept()
         self.gesture.touch()
         factor = 10 * modifier_factor(event.modifiers() & ~Qt.KeyboardModifier.ControlModifier)
-        value = float(self._scene.values[cell])
+        value = self._scene.at(cell)
         self._enter(cell, self._range.moved(value, factor * wheel_notches(event)))
 
     # Keyboard
@@ -208,7 +205,7 @@ class NumberGrid(GridView):
         if modifiers & Qt.KeyboardModifier.AltModifier and down and self._scene.current is not None:
             self.gesture.touch()
             factor = -down * modifier_factor(modifiers)
-            self._enter((row, column), self._range.moved(float(self._scene.values[row, column]), factor))
+            self._enter((row, column), self._range.moved(self._scene.at((row, column)), factor))
             return
         if self._scene.current is None:
             down = right = 0
@@ -250,7 +247,7 @@ class NumberGrid(GridView):
         if cell is None:
             return
         self._scroll_to(cell)
-        shown = full_precision(self._scene.values[cell]) if text is None else text
+        shown = full_precision(self._scene.at(cell)) if text is None else text
         self._name_editor(*cell)
         rect = self._geometry().cell_rect(*cell)
         wide = rect.adjusted(0, 0, max(84 - rect.width(), 0), 0)
@@ -276,7 +273,7 @@ class NumberGrid(GridView):
 
     def _on_gesture_finished(self) -> None:
         self._holds_limit = False
-        self._set_limit()
+        self._apply_limit()
         self.viewport().update()
         self.gesture_finished.emit()
 
@@ -295,13 +292,13 @@ class NumberGrid(GridView):
 
     def _enter(self, cell: Cell, value: float) -> None:
         """A number from the user: show it and emit it if it is new."""
-        if value == self._scene.values[cell]:
+        old, old_limit = self._scene.at(cell), self._scene.limit
+        if value == old:
             return
-        old_limit = self._scene.limit
-        self._scene.values[cell] = value
-        self._set_limit()
+        self._scene.entered[cell] = value
+        self._limit_by(old, value)
         if self._scene.limit != old_limit:
             self.viewport().update()
         else:
-            self._update_cells(np.array([cell]))
+            self._update_cells([cell])
         self.edited.emit(*cell, value)

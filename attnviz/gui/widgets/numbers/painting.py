@@ -63,9 +63,12 @@ class GridGeometry:
 
 @dataclass
 class GridScene:
-    """Painted content: numbers, labels, colours and marks."""
+    """Painted content: numbers, labels, colours and marks.
 
-    values: NDArray[np.float64]
+    `values` are never written to: numbers that the user entered since they were given stand in `entered`.
+    """
+
+    values: NDArray[np.floating]
     row_labels: Sequence[str]
     column_labels: Sequence[str]
     limit: float
@@ -78,6 +81,28 @@ class GridScene:
     has_focus: bool = False
     decimals: int = 2
     texts: dict[float, str] = field(default_factory=dict)
+    entered: dict[Cell, float] = field(default_factory=dict)
+
+    def at(self, cell: Cell) -> float:
+        """The number of a cell."""
+        return self.entered.get(cell, float(self.values[cell]))
+
+    def block(self, rows: range, columns: range) -> NDArray[np.float64]:
+        """The numbers of some rows and columns, a copy."""
+        found = self.values[rows.start : rows.stop, columns.start : columns.stop].astype(np.float64)
+        for (row, column), value in self.entered.items():
+            if row in rows and column in columns:
+                found[row - rows.start, column - columns.start] = value
+        return found
+
+    def largest(self) -> float:
+        """The largest finite magnitude; 0 without one."""
+        n_rows, n_columns = self.values.shape
+        found, start = 0.0, 0
+        for row in sorted({row for row, _column in self.entered}):
+            part = self.block(range(row, row + 1), range(n_columns))
+            found, start = max(found, _largest(self.values[start:row]), _largest(part)), row + 1
+        return max(found, _largest(self.values[start:n_rows]))
 
     def text_of(self, value: float) -> str:
         text = self.texts.get(value)
@@ -86,6 +111,13 @@ class GridScene:
                 self.texts.clear()
             text = self.texts[value] = fitting_number(value, _CHARACTERS, self.decimals)
         return text
+
+
+def _largest(values: NDArray[np.floating]) -> float:
+    largest = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
+    if not np.isfinite(largest):  # rare, and with masks over all numbers ten times as slow
+        return float(np.max(np.abs(values), where=np.isfinite(values), initial=0.0))
+    return largest
 
 
 def color_indices(values: NDArray[np.float64], limit: float) -> Indices:
@@ -113,7 +145,7 @@ def paint_grid(
 def _paint_cells(
     painter: QPainter, geometry: GridGeometry, scene: GridScene, theme: Theme, rows: range, columns: range
 ) -> None:
-    block = scene.values[rows.start : rows.stop, columns.start : columns.stop]
+    block = scene.block(rows, columns)
     indices = color_indices(block, scene.limit)
     first = geometry.cell_rect(rows.start, columns.start)
     last = geometry.cell_rect(rows.stop - 1, columns.stop - 1)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
+from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +29,8 @@ from attnviz.i18n import _
 
 _SHOWN_ROWS = 10
 _FEW_CELLS = 16
+_MOST_COMPARED = 2**20
+"""Numbers of a table up to which those that have changed are found; else all in sight are repainted."""
 _PAGED_CELL = 40
 """Least width of a cell where whole columns are shown page by page."""
 
@@ -48,6 +52,7 @@ class GridView(Availability, QAbstractScrollArea):
         self._scene = GridScene(np.zeros((0, 0)), (), (), 1.0, decimals=decimals)
         self._anchor: Cell | None = None
         self._holds_limit = False
+        self._largest = 0.0
         self._label_width = self._header_height = 0
         self._is_paged = False
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -76,7 +81,8 @@ class GridView(Availability, QAbstractScrollArea):
 
     def values(self) -> NDArray[np.float64]:
         """The shown numbers (rows, columns), a copy."""
-        return self._scene.values.copy()
+        rows, columns = self._scene.values.shape
+        return self._scene.block(range(rows), range(columns))
 
     def set_values(
         self,
@@ -84,24 +90,28 @@ class GridView(Availability, QAbstractScrollArea):
         row_labels: Sequence[str] | None = None,
         column_labels: Sequence[str] | None = None,
     ) -> None:
-        """Show `values` (rows, columns) without emitting; labels left out stay as they are."""
-        scene, array = self._scene, np.array(values, dtype=np.float64, ndmin=2)
+        """Show `values` (rows, columns) without emitting; labels left out stay as they are.
+
+        An array that cannot change is held, and not copied: a vocabulary's matrix has millions of numbers.
+        """
+        scene, array = self._scene, values if _cannot_change(values) else np.array(values, float, ndmin=2)
         labels = (
             scene.row_labels if row_labels is None else tuple(row_labels),
             scene.column_labels if column_labels is None else tuple(column_labels),
         )
         had_labels, old, old_limit = (scene.row_labels, scene.column_labels), scene.values, scene.limit
+        entered, scene.entered = scene.entered, {}
         scene.values = array
         is_new_layout = labels != had_labels or array.shape != old.shape
         if is_new_layout:
             scene.row_labels, scene.column_labels = labels
             self._layout_changed()
         self._set_limit()
-        if is_new_layout or scene.limit != old_limit:
+        if is_new_layout or scene.limit != old_limit or array.size > _MOST_COMPARED:
             self.viewport().update()
         else:
             changed = np.flatnonzero(old != array)  # of a large table many times as fast as `argwhere`
-            self._update_cells(np.column_stack(np.divmod(changed, array.shape[1])))
+            self._update_cells([*zip(*np.divmod(changed, array.shape[1]), strict=True), *entered])
 
     def set_highlight(
         self, rows: Collection[int] = (), columns: Collection[int] = (), cells: Collection[Cell] = ()
@@ -133,7 +143,7 @@ class GridView(Availability, QAbstractScrollArea):
         self._select(self._anchor, cell)
         self._scroll_to(cell)
         self.viewport().update()
-        value = full_precision(self._scene.values[cell])
+        value = full_precision(self._scene.at(cell))
         place = _("Row {row}, column {column}").format(row=cell[0] + 1, column=cell[1] + 1)
         self.setAccessibleDescription(_("{name}: {value}").format(name=place, value=value))
         if is_new:
@@ -240,21 +250,32 @@ class GridView(Availability, QAbstractScrollArea):
         self.set_highlight()
 
     def _set_limit(self) -> None:
-        """Renew the colour limit; while it is held (in a drag) it only grows, so that nothing flickers."""
-        values = self._scene.values
-        largest = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
-        if not np.isfinite(largest):  # rare, and with masks over all numbers ten times as slow
-            largest = float(np.max(np.abs(values), where=np.isfinite(values), initial=0.0))
-        self._scene.limit = max(largest, self._scene.limit) if self._holds_limit else largest or 1.0
+        """Compute the colour limit anew."""
+        self._largest = self._scene.largest()
+        self._apply_limit()
 
-    def _update_cells(self, cells: NDArray[np.intp]) -> None:
-        """Repaint these cells (n, 2), or everything where that is less to do."""
+    def _limit_by(self, old: float, new: float) -> None:
+        """Renew the colour limit after one number has become another: the others are seldom asked."""
+        old, new = abs(old), abs(new)
+        if math.isfinite(new) and new >= self._largest:
+            self._largest = new
+        elif old == self._largest:
+            self._largest = self._scene.largest()
+        self._apply_limit()
+
+    def _apply_limit(self) -> None:
+        """While the limit is held (in a drag) it only grows, so that nothing flickers."""
+        scene, largest = self._scene, self._largest
+        scene.limit = max(largest, scene.limit) if self._holds_limit else largest or 1.0
+
+    def _update_cells(self, cells: Sequence[Cell]) -> None:
+        """Repaint these cells, or everything where that is less to do."""
         if len(cells) > _FEW_CELLS:
             self.viewport().update()
             return
         geometry = self._geometry()
-        for row, column in cells.tolist():
-            self.viewport().update(geometry.cell_rect(row, column))
+        for row, column in cells:
+            self.viewport().update(geometry.cell_rect(int(row), int(column)))
 
     def _select(self, first: Cell, last: Cell) -> None:
         rows, columns = sorted((first[0], last[0])), sorted((first[1], last[1]))
@@ -301,3 +322,12 @@ class GridView(Availability, QAbstractScrollArea):
         """No current cell, so that Ctrl+C takes the whole table."""
         self._scene.current = self._scene.selection = self._anchor = None
         self.viewport().update()
+
+
+def _cannot_change(values: ArrayLike) -> TypeGuard[NDArray[np.floating]]:
+    """True if nobody writes to these numbers, (rows, columns): those of a document."""
+    if not isinstance(values, np.ndarray) or values.ndim != 2 or values.dtype.kind != "f":
+        return False
+    base = values.base
+    owner = values if base is None else base
+    return isinstance(owner, np.ndarray) and owner.base is None and not owner.flags.writeable

@@ -353,3 +353,26 @@ def test_a_large_table_paints_quickly(qtbot: QtBot) -> None:
         grid.viewport().repaint()
 
     assert_fast(change_every_number, most=240)  # about 600 visible cells
+
+
+def test_numbers_that_cannot_change_are_held_and_entered_ones_stand_over_them(qtbot: QtBot) -> None:
+    """A vocabulary's matrix is not copied; what is typed, copied, painted and limits the colours is the
+    entered number, and other values end it.
+    """
+    given = VALUES.astype(np.float32)
+    given.setflags(write=False)
+    grid, log = make(qtbot, given)
+    assert grid._scene.values is given
+    largest = fill_of(grid, 0, 1)
+    drag(grid.viewport(), center(grid, 0, 2), QPoint(0, -300))
+    assert log.values("edited")[-1] == (0, 2, 3.0) and given.tolist() == VALUES.tolist()
+    assert grid.values().tolist() == [[1.0, -2.0, 3.0], [0.5, 0.25, -1.0]]
+    assert fill_of(grid, 0, 1) != largest  # −2 of 3 is paler
+    grid._deselect()
+    grid.copy()
+    assert QGuiApplication.clipboard().text() == "1\t-2\t3\n0.5\t0.25\t-1"
+    drag(grid.viewport(), center(grid, 0, 2), QPoint(0, 300))
+    assert grid.values().tolist() == VALUES.tolist() and fill_of(grid, 0, 1) == largest
+    drag(grid.viewport(), center(grid, 1, 0), QPoint(0, -100))
+    grid.set_values(given)
+    assert grid.values().tolist() == VALUES.tolist()
