@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, QTimer, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
+from PySide6.QtWidgets import QBoxLayout, QFrame, QScrollArea, QWidget
 
 from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import GRID
@@ -28,7 +28,7 @@ LINES = 3
 """Formulas of a site at most: projections, attention, feed-forward layer."""
 
 SCROLL_BAR = 12
-"""Height reserved for the scroll bar below the diagram, visible or not."""
+"""Pixels reserved for the scroll bars beside and below the diagram, visible or not."""
 
 
 class BlockPanel(Panel):
@@ -42,7 +42,7 @@ class BlockPanel(Panel):
         super().__init__(store, parent)
         self.formulas = tuple(FormulaLine(f"site_formula_{line}") for line in range(LINES))
         row = QWidget()
-        line = in_row(row, spacing=2 * GRID)
+        self._lines = line = in_row(row, spacing=2 * GRID)
         for formula in self.formulas:
             formula.setFont(number_font(FORMULA_PX))
             formula.stage_pointed.connect(store.set_stage_hover)
@@ -53,7 +53,7 @@ class BlockPanel(Panel):
         self._formula_scroll = clear_scroll(row, sideways=True)
         self._formula_scroll.setFrameShape(QFrame.Shape.NoFrame)
         self._formula_scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._formula_scroll.setFixedHeight(row.sizeHint().height() + 2)
+        self._formula_scroll.setFixedHeight(line.sizeHint().height() + 2)
         self.diagram = BlockDiagram()
         self.diagram.clicked.connect(self._on_stage)
         self.diagram.pointed.connect(store.set_stage_hover)
@@ -106,8 +106,9 @@ class BlockPanel(Panel):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        self._arrange_formulas()
         above = self._formula_scroll.height() + GRID // 2
-        self.diagram.set_room(event.size().height() - above - SCROLL_BAR)
+        self.diagram.set_room(event.size() - QSize(SCROLL_BAR, above + SCROLL_BAR))
         self._laid_out.start()
 
     def _show(self) -> None:
@@ -145,6 +146,15 @@ class BlockPanel(Panel):
             formula_line.set_parts(lines[index] if index < len(lines) else ())
             # What does not fit is scrolled to. A label's size hint is never less than its last least width.
             formula_line.setMinimumWidth(formula_line.fontMetrics().horizontalAdvance(formula_line.text()))
+        self._arrange_formulas()
+
+    def _arrange_formulas(self) -> None:
+        """Side by side over a wide diagram, one below another over a tall one."""
+        is_tall = self.height() > self.width()
+        ways = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
+        self._lines.setDirection(ways[is_tall])
+        self._lines.setSpacing(GRID // 4 if is_tall else 2 * GRID)
+        self._formula_scroll.setFixedHeight(self._lines.sizeHint().height() + 2)
 
     def _light(self) -> None:
         site, view, focus = self.store.drawn_site, self.store.document.view, self.store.focus
@@ -161,7 +171,7 @@ class BlockPanel(Panel):
     def _bring_into_sight(self) -> None:
         chosen = self.store.document.view.stage
         if chosen in self.diagram.stages:
-            self._scroll.ensureWidgetVisible(self.diagram.box(chosen), 80, 0)
+            self._scroll.ensureWidgetVisible(self.diagram.box(chosen), 80, 40)
 
     def _bring_symbol_into_sight(self, stage: str) -> None:
         for formula in self.formulas:

@@ -11,7 +11,7 @@ from first_layer import change
 from panels import PanelBench, recolor
 from pointer import move, press, release
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QScrollArea
 from pytestqt.qtbot import QtBot
 
 import attnviz
@@ -194,6 +194,30 @@ def test_boxes_grow_with_the_room(qtbot: QtBot) -> None:
         last = max(rect(bench, stage).bottom() for stage in bench.panel.diagram.stages)
         assert height == 90 or last < height - 20
     assert heights[0] == LOWEST < heights[1] < heights[2] == HIGHEST
+
+
+def test_in_a_tall_place_data_flow_downwards_and_all_of_it_is_in_sight(qtbot: QtBot) -> None:
+    bench = make(qtbot)
+    wide = {stage: rect(bench, stage) for stage in bench.panel.diagram.stages}
+    bench.panel.resize(420, 1000)
+    diagram, inside = bench.panel.diagram, bench.find(QScrollArea, "block_scroll").viewport().rect()
+    assert diagram.is_turned
+    stages, tall = diagram.stages, {stage: rect(bench, stage) for stage in diagram.stages}
+    assert not [pair for pair in combinations(stages, 2) if tall[pair[0]].intersects(tall[pair[1]])]
+    for stage in stages:
+        assert QRectF(inside).contains(tall[stage])
+        assert all(tall[source].bottom() < tall[stage].top() for source in inputs(stage, stages))
+    assert tall["q"].right() < tall["k"].left() < tall["k"].right() < tall["v"].left()
+    for wire in diagram.wires:
+        assert abs(wire.points[0].y() - tall[wire.source].bottom()) <= 1
+        for first, last in pairwise(wire.points):
+            assert not [s for s in stages if crosses(first, last, tall[s])], (wire.source, wire.target)
+    lines = [formula.geometry() for formula in bench.panel.formulas]
+    assert lines[0].bottom() < lines[1].top() and lines[1].bottom() < lines[2].top()
+    assert max(line.right() for line in lines) <= bench.panel.width()
+    bench.panel.resize(780, 160)
+    assert not diagram.is_turned
+    assert {stage: rect(bench, stage) for stage in stages} == wide
 
 
 def test_another_layer_has_its_own_boxes(qtbot: QtBot) -> None:

@@ -59,10 +59,13 @@ class StageBox(Thumbnail):
 
     def sizeHint(self) -> QSize:
         """Picture, and beside it the wider of name and shape."""
+        return QSize(self._side + self.width_beside(), self._side + 2 * PADDING)
+
+    def width_beside(self) -> int:
+        """Pixels beside the picture."""
         title = QFontMetricsF(self._title_font(bold=True)).horizontalAdvance(self._caption)
         shape = QFontMetricsF(number_font(_SHAPE_PX)).horizontalAdvance(self._shape_text)
-        width = STRIP + self._side + 4 * PADDING + math.ceil(max(title, shape))
-        return QSize(width, self._side + 2 * PADDING)
+        return STRIP + 4 * PADDING + math.ceil(max(title, shape))
 
     def picture_rect(self) -> QRectF:
         """The square at the left."""
@@ -139,7 +142,8 @@ class BlockDiagram(QWidget):
         self._all: dict[str, StageBox] = {}
         self._stages: tuple[str, ...] = ()
         self._wires: tuple[Wire, ...] = ()
-        self._lit, self._room = "", 0
+        self._lit, self._room = "", QSize(0, 0)
+        self._is_turned = False
         self._arranged: object = None
 
     @property
@@ -166,26 +170,41 @@ class BlockDiagram(QWidget):
             box.setVisible(stage in stages)
         self.arrange()
 
+    @property
+    def is_turned(self) -> bool:
+        """True if data flow downwards: the room is taller than wide."""
+        return self._is_turned
+
     def arrange(self) -> None:
-        """Place all boxes anew, as large as the height allows; names and shapes may have changed."""
+        """Place all boxes anew, as large as the room allows; names and shapes may have changed."""
         if not self._stages:
             return
         placed = block_layout.slots(self._stages)
         lanes = 1 + max(slot.lane for slot in placed.values())
-        height = self._box_height(lanes)
+        beside = max(self._all[stage].width_beside() for stage in self._stages)
+        height = self._turned_height(placed, lanes, beside)
+        is_turned = height is not None
+        height = self._box_height(lanes) if height is None else height
         widths = {}
         for stage in self._stages:
             self._all[stage].set_height(height)
             widths[stage] = float(self._all[stage].sizeHint().width())
-        if (self._stages, height, widths) == self._arranged:
+        if (self._stages, height, widths, is_turned) == self._arranged:
             return
-        self._arranged = (self._stages, height, widths)
-        rects = block_layout.boxes(placed, widths, height)
+        self._arranged, self._is_turned = (self._stages, height, widths, is_turned), is_turned
+        if is_turned:
+            rects = block_layout.boxes(placed, dict.fromkeys(widths, float(height)), max(widths.values()))
+        else:
+            rects = block_layout.boxes(placed, widths, height)
+        self._wires = block_layout.wires(self._stages, placed, rects)
+        if is_turned:
+            self._wires = tuple(map(block_layout.turned_wire, self._wires))
+            rects = {stage: block_layout.turned(rect) for stage, rect in rects.items()}
         for stage, rect in rects.items():
             self._all[stage].setGeometry(rect.toRect())
-        self._wires = block_layout.wires(self._stages, placed, rects)
-        width = math.ceil(max(rect.right() for rect in rects.values())) + 4
-        self.setMinimumSize(width, math.ceil(TOP + lanes * (LOWEST + LANE_GAP)))
+        right, bottom = (max(map(edge, rects.values())) for edge in (QRectF.right, QRectF.bottom))
+        least = bottom + 4 if is_turned else TOP + lanes * (LOWEST + LANE_GAP)
+        self.setMinimumSize(math.ceil(right) + 4, math.ceil(least))
         self.update()
 
     def set_chosen(self, chosen: str) -> None:
@@ -195,10 +214,10 @@ class BlockDiagram(QWidget):
         place = self._stages.index(chosen) if chosen in self._stages else -1
         rove([self._all[stage] for stage in self._stages], place)
 
-    def set_room(self, height: int) -> None:
-        """Set the maximum height of the diagram; not its own height, which a scroll bar below it changes."""
-        if height != self._room:
-            self._room = height
+    def set_room(self, room: QSize) -> None:
+        """Set the place of the diagram; not its own size, which its boxes and a scroll bar change."""
+        if room != self._room:
+            self._room = room
             self.arrange()
 
     def set_lit(self, stage: str) -> None:
@@ -227,8 +246,21 @@ class BlockDiagram(QWidget):
         painter.end()
 
     def _box_height(self, lanes: int) -> int:
-        room = (self._room - TOP) / lanes - LANE_GAP
+        room = (self._room.height() - TOP) / lanes - LANE_GAP
         return int(min(max(room, LOWEST), HIGHEST))
+
+    def _turned_height(self, placed: dict[str, block_layout.Slot], lanes: int, beside: int) -> int | None:
+        """Height of the boxes where data flow downwards; None where they have more room to the right.
+
+        `beside` are the pixels beside the picture of the widest box.
+        """
+        room = self._room
+        across = (room.width() - TOP) / lanes - LANE_GAP - beside + 2 * PADDING
+        if room.height() <= room.width() or across < LOWEST:
+            return None
+        highest = int(min(HIGHEST, across))
+        fitting = (size for size in range(highest, LOWEST, -1))
+        return next((size for size in fitting if block_layout.length(placed, size) <= room.height()), LOWEST)
 
     def _made(self, stage: str, hue: str) -> StageBox:
         box = StageBox(stage, hue, self)
@@ -246,8 +278,8 @@ class BlockDiagram(QWidget):
         painter.setBrush(QColor(self._theme.ground))
         for first, last in GROUPS:
             if first in self._stages and last in self._stages:
-                rect = self._group_rect(first, last)
-                painter.drawRoundedRect(rect.adjusted(-6, -3, 6, 3), 6, 6)
+                rect, (x, y) = self._group_rect(first, last), (3, 6) if self._is_turned else (6, 3)
+                painter.drawRoundedRect(rect.adjusted(-x, -y, x, y), 6, 6)
 
     def _group_rect(self, first: str, last: str) -> QRectF:
         """Around all boxes from one stage to another, in data-flow order."""
@@ -280,14 +312,19 @@ class BlockDiagram(QWidget):
         painter.drawPolygon(QPolygonF([end, *sides]))
 
     def _paint_sum(self, painter: QPainter, box: QRectF) -> None:
+        end = QPointF(box.left(), box.center().y())
         middle = block_layout.node(box)
+        if self._is_turned:
+            end = QPointF(box.center().x(), box.top())
+            middle = block_layout.node(block_layout.turned(box)).transposed()
         painter.setPen(QPen(QColor(self._theme.ink), 1.2))
         painter.setBrush(QColor(self._theme.panel))
         painter.drawEllipse(middle, NODE, NODE)
         arm = NODE - 2
         painter.drawLine(QPointF(middle.x() - arm, middle.y()), QPointF(middle.x() + arm, middle.y()))
         painter.drawLine(QPointF(middle.x(), middle.y() - arm), QPointF(middle.x(), middle.y() + arm))
-        painter.drawLine(QPointF(middle.x() + NODE, middle.y()), QPointF(box.left(), middle.y()))
+        onwards = QPointF(0, NODE) if self._is_turned else QPointF(NODE, 0)
+        painter.drawLine(middle + onwards, end)
 
     @Slot(int)
     def _on_walked(self, step: int) -> None:

@@ -2,11 +2,12 @@
 
 Data flows from left to right. Queries run above, keys in the middle with everything that follows, values
 below; of a parallel block the feed-forward layer runs below them all. Residual connections pass over the top.
+`turned` exchanges the axes for a place that is taller than wide: data then flow downwards.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from PySide6.QtCore import QPointF, QRectF
 
@@ -93,6 +94,17 @@ def boxes(placed: dict[str, Slot], widths: dict[str, float], height: float) -> d
     }
 
 
+def length(placed: dict[str, Slot], size: float) -> float:
+    """Pixels along the flow that boxes of `size` take."""
+    rects = boxes(placed, dict.fromkeys(placed, size), 1.0)
+    return max(rect.right() for rect in rects.values())
+
+
+def turned(rect: QRectF) -> QRectF:
+    """`rect` with its axes exchanged."""
+    return QRectF(rect.y(), rect.x(), rect.height(), rect.width())
+
+
 def node(box: QRectF) -> QPointF:
     """The middle of the ⊕ before a sum's box."""
     return QPointF(box.left() - NODE_ROOM + NODE - 2, box.center().y())
@@ -116,6 +128,11 @@ def wires(stages: tuple[str, ...], placed: dict[str, Slot], rects: dict[str, QRe
                 points = _along(rects[source], end, stage in SUMS, is_far, apart)
             found.append(Wire(source, stage, points, is_bypass))
     return tuple(found)
+
+
+def turned_wire(wire: Wire) -> Wire:
+    """`wire` with its axes exchanged."""
+    return replace(wire, points=tuple(point.transposed() for point in wire.points))
 
 
 def _end(stage: str, rects: dict[str, QRectF]) -> QPointF:
