@@ -95,23 +95,26 @@ class TokenizerFile:
     text: str
 
     @cached_property
-    def _data(self) -> dict[str, Any]:
-        found = json.loads(self.text)
-        return found if isinstance(found, dict) else {}
-
-    @cached_property
     def _ids(self) -> dict[str, int]:
         return {token: one for one, token in enumerate(self.tokens)}
 
-    @cached_property
+    @property
     def _special(self) -> frozenset[str]:
-        added = self._data.get("added_tokens") or ()
-        return frozenset(one["content"] for one in added if one.get("special"))
+        return self._outline[0]
+
+    @property
+    def _marks(self) -> Marks:
+        return self._outline[1]
 
     @cached_property
-    def _marks(self) -> Marks:
-        kinds = [step.get("type") for step in _steps(self._data.get("decoder"))]
-        return next((marks for marks in MARKS if marks.decoder in kinds), _WORDS)
+    def _outline(self) -> tuple[frozenset[str], Marks]:
+        """The special tokens and the marks, all that is kept of the text's data: the package reads it anew."""
+        found = json.loads(self.text)
+        data = found if isinstance(found, dict) else {}
+        added = data.get("added_tokens") or ()
+        kinds = [step.get("type") for step in _steps(data.get("decoder"))]
+        marks = next((marks for marks in MARKS if marks.decoder in kinds), _WORDS)
+        return frozenset(one["content"] for one in added if one.get("special")), marks
 
     @cached_property
     def _tokenizer(self) -> Any:
