@@ -30,6 +30,7 @@ from attnviz.checkpoints.signals.reading import read_signal
 from attnviz.checkpoints.signals.signal import PLACE, SignalKind
 from attnviz.checkpoints.texts import Tokens, id_list, read_tokens, token_ids
 from attnviz.checkpoints.tokenizers.chat import Talk, reads_chat, render
+from attnviz.core.heap import trimmed
 from attnviz.errors import FieldError, about, among, message_of, must_be, verbatim
 from attnviz.i18n import N_, _
 from attnviz.model.io.files import matrices
@@ -94,6 +95,7 @@ class _Import:
     planned: tuple[Planned, ...]
 
 
+@trimmed
 def import_checkpoint(
     path: str | os.PathLike[str],
     text: str | None = None,
@@ -155,6 +157,7 @@ def import_checkpoint(
         raise CheckpointError(about(checkpoint.name, message_of(error))) from error
 
 
+@trimmed
 def weights(link: Link) -> Mapping[str, Matrix] | None:
     """The matrices of a linked checkpoint by name; None if the path of the link has another one.
 
