@@ -68,7 +68,7 @@ KEPT = """
 import ctypes, sys
 from attnviz.checkpoints.importing import import_checkpoint
 def resident():
-    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("RssAnon")) * 1024
+    return 1024 * next(int(one.split()[1]) for one in open("/proc/self/status") if one.startswith("RssAnon"))
 document = import_checkpoint(sys.argv[1], ids=[1, 2])
 before = resident()
 ctypes.CDLL(None).malloc_trim(0)

@@ -108,7 +108,7 @@ class TokenizerFile:
 
     @cached_property
     def _outline(self) -> tuple[frozenset[str], Marks]:
-        """The special tokens and the marks, all that is kept of the text's data: the package reads it anew."""
+        """The special tokens and the marks, all that is kept of the text: the package reads it anew."""
         found = json.loads(self.text)
         data = found if isinstance(found, dict) else {}
         added = data.get("added_tokens") or ()
