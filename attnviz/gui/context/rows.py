@@ -85,7 +85,7 @@ def _differentiate(window: Window, target: Target) -> None:
     window.store.look(target=target_of(replace(target.cell, site=site)), quantity="gradient")
 
 
-def _lossy_position(window: Window, target: Target) -> int:
+def _loss_position(window: Window, target: Target) -> int:
     """The position of a token, or of the row of a cell, if another token follows: it has a loss; else −1."""
     trace, cell = window.store.trace, target.cell
     if trace is None or "logits" not in trace.site(trace.sites[-1]).stages:
@@ -101,11 +101,11 @@ def _lossy_position(window: Window, target: Target) -> int:
 
 
 def _has_loss(window: Window, target: Target) -> bool:
-    return _lossy_position(window, target) >= 0
+    return _loss_position(window, target) >= 0
 
 
 def _ask_loss_text(window: Window, target: Target) -> str:
-    token = visible(window.store.attention.tokens[_lossy_position(window, target)])
+    token = visible(window.store.attention.tokens[_loss_position(window, target)])
     return _("Which token changes the loss at “{token}” most?").format(token=isolated(token))
 
 
@@ -113,7 +113,7 @@ def _ask_loss(window: Window, target: Target) -> None:
     """The loss at this place becomes the target, and Gradients shows a bar for each token."""
     from attnviz.gui.panels.gradients.panel import TOKENS, GradientsPanel
 
-    position = _lossy_position(window, target)
+    position = _loss_position(window, target)
     window.store.look(target=str(TargetLoss(position)), quantity="gradient", query=position, locked=None)
     window.workspaces.show_panel("gradients")
     panel = window.panels["gradients"]
