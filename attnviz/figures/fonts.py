@@ -42,7 +42,7 @@ def drawing() -> Iterator[None]:
     with matplotlib.rc_context(), warnings.catch_warnings():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(SETTINGS)
-        # A character that no font has is drawn as a box, which is visible in the figure itself.
+        # A character that no font has is drawn as a box, and named below the figure.
         warnings.filterwarnings("ignore", message="Glyph .* missing")
         yield
 
@@ -70,6 +70,14 @@ def width(text: str, font: Any) -> float:
     return float(_ruler().get_text_width_height_descent(text, font, False)[0]) / FINE
 
 
+def unknown(text: str, font: Any) -> list[str]:
+    """The characters of `text` that no family of the font has."""
+    if text.isascii():
+        return []
+    known = _characters(tuple(font.get_family()))
+    return [character for character in text if ord(character) not in known]
+
+
 def middle(y: float, font: Any) -> float:
     """The baseline that centres capitals and digits at `y`, which counts downwards."""
     return y + MIDDLE * float(font.get_size_in_points())
@@ -91,6 +99,14 @@ def broken(text: str, font: Any, room: float) -> list[str]:
         if widest(tuple(lines), font) <= room:
             return lines
     return wrapped(text, 2)
+
+
+@lru_cache(maxsize=8)
+def _characters(families: tuple[str, ...]) -> frozenset[int]:
+    from matplotlib.font_manager import FontProperties, findfont, get_font
+
+    files = (findfont(FontProperties(family=[family])) for family in families)
+    return frozenset(code for file in files for code in get_font(file).get_charmap())
 
 
 @lru_cache(maxsize=1)

@@ -68,6 +68,12 @@ def rule(axes: Any, rect: Rect, shades: Shades) -> None:
     _lines(axes, [((x, at), (x + width, at)) for at in ys], shades.warning, 0.8)
 
 
+def box(axes: Any, rect: Rect, shades: Shades) -> None:
+    """The box that stands for a character without a glyph."""
+    x, y, width, height = rect
+    blank_swatch(axes, (x + (width - height) / 2, y, height, height), shades)
+
+
 def question(axes: Any, rect: Rect, shades: Shades) -> None:
     """A cell whose number is to be predicted: a question mark in a frame."""
     from matplotlib.patches import Rectangle

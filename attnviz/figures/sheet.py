@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from attnviz.core.text import visible
 from attnviz.figures import marks
-from attnviz.figures.fonts import broken, middle, text_font, width
+from attnviz.figures.fonts import broken, middle, text_font, unknown, width
 from attnviz.figures.layout import GAP, MARGIN
 from attnviz.figures.style import Style
+from attnviz.i18n import _
 from attnviz.model.captions import plain_caption
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ MARKS = {
     "nan": marks.cross,
     "infinite": marks.rule,
     "edited": marks.corner,
+    "unknown": marks.box,
 }
 
 
@@ -67,23 +69,25 @@ def sheet_of(made: Drawing, caption: str, style: Style) -> Figure:
 
     total = _width(made, style)
     heading = _Heading(made, style, total - 2 * MARGIN)
-    notes = _note_lines(made.notes, total - 2 * MARGIN)
-    text = visible(" ".join(plain_caption(caption).split()))
-    lines = broken(text, text_font(CAPTION_SIZE), total - 2 * MARGIN)
-    below = made.height + (GAP + len(notes) * NOTE_LINE if notes else 0.0)
-    height = below + MARGIN + (len(lines) * CAPTION_LINE + GAP if lines else 0.0)
-    size = total * style.scale * POINT, (height + heading.height) * style.scale * POINT
+    text, font = visible(" ".join(plain_caption(caption).split())), text_font(CAPTION_SIZE)
+    lines = broken(text, font, total - 2 * MARGIN)
     dpi = max(BASE_DPI, math.ceil(72 / (made.cell * style.scale)))
-    figure = Figure(figsize=size, facecolor=style.shades.panel, dpi=dpi)
+    figure = Figure(facecolor=style.shades.panel, dpi=dpi)
     FigureCanvasAgg(figure)
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     axes.set_axis_off()
     left = min(0.0, (made.width - total) / 2) if style.room is not None else 0.0
     made.draw(axes)
     heading.draw(axes, left + MARGIN)
+    boxes = [one for drawn in axes.texts for one in unknown(drawn.get_text(), drawn.get_fontproperties())]
+    unknown_note = _unknown_note([*boxes, *unknown(text, font)], total - 2 * MARGIN)
+    notes = _note_lines((*made.notes, *unknown_note), total - 2 * MARGIN)
+    below = made.height + (GAP + len(notes) * NOTE_LINE if notes else 0.0)
+    height = below + MARGIN + (len(lines) * CAPTION_LINE + GAP if lines else 0.0)
+    figure.set_size_inches(total * style.scale * POINT, (height + heading.height) * style.scale * POINT)
     _draw_notes(axes, notes, left + MARGIN, made.height + GAP, style)
     for index, line in enumerate(lines):
-        y, font = below + MARGIN + index * CAPTION_LINE, text_font(CAPTION_SIZE)
+        y = below + MARGIN + index * CAPTION_LINE
         axes.text(left + MARGIN, y, line, font=font, color=style.shades.ink, va="top", parse_math=False)
     for drawn in axes.texts:
         drawn.set_fontsize(float(drawn.get_fontsize()) * style.scale)
@@ -148,6 +152,17 @@ class _Heading:
         for line in self._lines:
             y += line.step
             axes.text(x, y - 4, line.text, font=line.font, color=line.color, parse_math=False)
+
+
+def _unknown_note(characters: list[str], room: float) -> tuple[Note, ...]:
+    """The characters that are drawn as boxes, by their codes: as many as fit."""
+    codes = [f"U+{ord(one):04X}" for one in dict.fromkeys(characters)]
+    for count in range(len(codes), 0, -1):
+        shown = ", ".join([*codes[:count], *(["…"] if count < len(codes) else [])])
+        note = "unknown", _("not in the fonts: {characters}").format(characters=shown)
+        if count == 1 or _note_width(note) <= room:
+            return (note,)
+    return ()
 
 
 def _note_lines(notes: tuple[Note, ...], room: float) -> list[list[Note]]:

@@ -17,6 +17,7 @@ from cases import experiment
 import attnviz
 from attnviz.core.color_maps import color_table
 from attnviz.figures import FORMATS, figure_bytes, render, save_figure
+from attnviz.figures.style import Style, length
 from attnviz.model.io.presets import load_preset
 from attnviz.model.spec import parts as p
 from attnviz.model.spec.view import View
@@ -37,6 +38,18 @@ def test_tokens_that_xml_may_not_hold_are_named_in_a_well_formed_svg() -> None:
     trace = attnviz.run(attnviz.Experiment(("\ufffe", "a\uffffb"), p.SeededVectors(2, 4)))
     texts = svg_texts(figure_bytes(render(trace, View(), "weights"), "svg"))
     assert texts.count("⟨U+FFFE⟩") == texts.count("a⟨U+FFFF⟩b") == 2
+
+
+def test_characters_without_a_glyph_are_named_below_the_figure() -> None:
+    tokens = ("\U0001f469", "a\U00020000", "\U0001f431", "\u2764\ufe0f", "\u732b")  # woman, rare hanzi, cat
+    trace = attnviz.run(attnviz.Experiment(tokens, p.SeededVectors(5, 4)))
+    texts = svg_texts(figure_bytes(render(trace, View(), "weights"), "svg"))
+    assert texts.count("not in the fonts: U+1F469, U+20000") == 1
+    assert not [text for text in svg_texts(figure_bytes(render(hostile(), View()), "svg")) if "fonts" in text]
+    many = attnviz.run(attnviz.Experiment(tuple(map(chr, range(0x20000, 0x20012))), p.SeededVectors(18, 4)))
+    narrow = render(many, View(), "weights", style=Style(width=length("85mm")))
+    (note,) = (text for text in svg_texts(figure_bytes(narrow, "svg")) if "fonts" in text)
+    assert note.startswith("not in the fonts: U+20000, U+20002") and note.endswith(", …")
 
 
 def test_tokens_are_literal_text_in_svg() -> None:

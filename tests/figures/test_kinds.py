@@ -26,6 +26,9 @@ from attnviz.i18n import set_language
 from attnviz.model.explain.architectures import stack_of
 from attnviz.model.explain.position_curves import curves
 from attnviz.model.explain.score_pair import pair_scores
+from attnviz.model.gradients.curves import CURVE_BY_ID
+from attnviz.model.spec import parts as p
+from attnviz.model.spec.view import View
 from attnviz.model.stages import STAGE_BY_ID
 
 
@@ -176,6 +179,49 @@ def test_a_step_shows_the_words_so_far_and_the_most_probable_next_ones() -> None
     for index in best:
         assert number(float(step.probabilities[index])) in found
     assert [row.id for row in KINDS][-1] == "step"
+
+
+def without_numbers() -> Subject:
+    """A document of two layers, without title and caption, whose first two rows have no key: all NaN."""
+    document = load_preset("fully-masked-row")
+    layer = with_fields(document.experiment.layers[0], fully_masked_row="nan")
+    experiment = with_fields(document.experiment, layers=(layer, layer))
+    return Subject(attnviz.run(experiment), View(), decoding=lambda: attnviz.decode(experiment))
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KIND_BY_ID if kind not in ("comparison", "dials")])
+def test_a_document_of_nan_without_title_and_caption_is_drawn(kind: str) -> None:
+    for row in FORMATS:
+        assert (
+            len(figure_bytes(figure_of(kind, without_numbers(), Style(caption=True)), row.id, dpi=60)) > 500
+        )
+
+
+def test_numbers_that_are_nan_are_never_drawn_as_zero() -> None:
+    shown = without_numbers()
+    assert np.isnan(shown.trace.site("layers.1.self")["attention_output"][0]).all()
+    for kind, count in (("step", 1), ("flow", 12), ("rollout", 12)):
+        found = texts(kind, shown)
+        assert "0.000" not in found and f"NaN: {count}" in found
+    assert texts("step", shown).count("NaN") == 5  # one for each token of the vocabulary
+
+
+def test_a_gradient_curve_has_no_point_for_weights_of_nan() -> None:
+    document = load_preset("fully-masked-row")
+    (layer,) = document.experiment.layers
+    last = with_fields(layer, fully_masked_row="nan")
+    view, name = View(), "layers.0.self"
+    some = attnviz.run(with_fields(document.experiment, layers=(last,))).site(name)
+    weights = np.asarray(some["weights"][0])[2:]
+    slopes = [np.diag(row) - np.outer(row, row) for row in weights]
+    mean = np.mean([np.linalg.norm(slope) for slope in slopes])
+    found = CURVE_BY_ID["softmax"].point(some, view)
+    assert found is not None and found[0][1] == pytest.approx(mean)
+    none = with_fields(last, masks=(p.Padding(tuple(range(6))),))
+    site = attnviz.run(with_fields(document.experiment, layers=(none,))).site(name)
+    assert [CURVE_BY_ID[id_].point(site, view) for id_ in ("softmax", "temperature", "distance")] == [
+        None
+    ] * 3
 
 
 @pytest.mark.parametrize(("tip", "is_left"), [((60.0, 100.0), True), ((140.0, 100.0), False)])

@@ -68,7 +68,8 @@ def _draw(by_flow: bool, subject: Subject, style: Style) -> Drawing:
         heat.draw(axes, shown, plan, style.shades)
 
     least = min(plan.sheet.cell_w, plan.sheet.cell_h)
-    return Drawing(plan.sheet.width, plan.sheet.height, draw, shown.title, shown.formula, cell=least)
+    sheet, notes = plan.sheet, heat.footnotes(shown.marks)
+    return Drawing(sheet.width, sheet.height, draw, shown.title, shown.formula, notes, least)
 
 
 draw_rollout = partial(_draw, False)

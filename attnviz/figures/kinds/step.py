@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from attnviz.core.text import elide, number
 from attnviz.errors import Message
 from attnviz.figures.fonts import middle, number_font, text_font, widest, width
 from attnviz.figures.layout import GAP, MARGIN
+from attnviz.figures.marks import cross
 from attnviz.figures.palette import colors
 from attnviz.figures.sheet import Drawing
 from attnviz.figures.style import Style
@@ -46,7 +48,7 @@ def draw_step(subject: Subject, style: Style) -> Drawing:
     if total < LEAST:
         raise style.too_narrow(LEAST)
     is_self = site.experiment.memory is None
-    weights = np.nan_to_num(np.asarray(site.weights, dtype=np.float64))
+    weights = np.asarray(site.weights, dtype=np.float64)
     head = subject.head if isinstance(subject.head, int) else min(subject.view.head, len(weights) - 1)
     row = weights[head]
     names = (
@@ -70,7 +72,9 @@ def draw_step(subject: Subject, style: Style) -> Drawing:
     says = _("tokens shaded by their weight in head {head}; below, the most probable next tokens").format(
         head=head + 1
     )
-    return Drawing(total, below + len(rows) * ROW + GAP, draw, title, says)
+    n_nan = sum(math.isnan(value) for value in at.values())
+    notes = (("nan", _("NaN: {count}").format(count=n_nan)),) if n_nan else ()
+    return Drawing(total, below + len(rows) * ROW + GAP, draw, title, says, notes)
 
 
 def _flow(words: list[str], room: float) -> list[tuple[float, int]]:
@@ -98,12 +102,15 @@ def _draw_words(
     from matplotlib.patches import Rectangle
 
     shades = style.shades
-    most = max(weights.values(), default=0.0) or 1.0
+    most = max((value for value in weights.values() if not math.isnan(value)), default=0.0) or 1.0
     for index, (word, (x, line)) in enumerate(zip(words, flow, strict=True)):
         font = text_font(WORD, bold=index == new)
         left, top = MARGIN + x, line * LINE
         wide = width(word, font) + 6
         share = weights.get(index, 0.0) / most
+        if math.isnan(share):
+            cross(axes, (left, top, wide, LINE - 4), shades)
+            share = 0.0
         color = shades.muted if shades.is_grey else head_color(head)
         axes.add_patch(
             Rectangle(
@@ -120,7 +127,7 @@ def _draw_words(
 
 def _next(texts: tuple[str, ...], vocabulary: Any, step: Any) -> list[tuple[str, float, bool]]:
     """The most probable tokens: label, probability, and True for the one that was chosen."""
-    probabilities = np.nan_to_num(np.asarray(step.probabilities, dtype=np.float64))
+    probabilities = np.asarray(step.probabilities, dtype=np.float64)
     order = np.argsort(-probabilities, kind="stable")[:N_NEXT].tolist()
     chosen = texts.index(step.next_token) if step.next_token in texts else None
     if chosen is not None and chosen not in order:
@@ -141,7 +148,7 @@ def _draw_next(
     left = MARGIN + widest(tuple(label for label, _p, _c in rows), fonts[True]) + GAP
     numbers = widest(tuple(number(p) for _label, p, _c in rows), digits)
     room = total - MARGIN - numbers - GAP - left
-    most = max((probability for _label, probability, _c in rows), default=0.0) or 1.0
+    most = max((p for _label, p, _c in rows if not math.isnan(p)), default=0.0) or 1.0
     full = tuple(colors(np.array([0.55]), "sequential", shades)[0] / 255)
     for index, (label, probability, is_chosen) in enumerate(rows):
         y = top + index * ROW
@@ -150,10 +157,8 @@ def _draw_next(
         at = left - GAP, middle(y + ROW / 2, font)
         axes.text(*at, label, font=font, color=ink, ha="right", parse_math=False)
         color = shades.query if is_chosen else full
-        axes.add_patch(
-            Rectangle(
-                (left, y + 3), max(0.5, room * probability / most), ROW - 6, facecolor=color, linewidth=0
-            )
-        )
+        if not math.isnan(probability):
+            size = max(0.5, room * probability / most), ROW - 6
+            axes.add_patch(Rectangle((left, y + 3), *size, facecolor=color, linewidth=0))
         at = total - MARGIN, middle(y + ROW / 2, digits)
         axes.text(*at, number(probability), font=digits, color=ink, ha="right", parse_math=False)

@@ -54,7 +54,8 @@ WIDTH, HEIGHT, ROUND = 920, 680, 60
 FORM_WIDTH = 330
 WAIT_MS = 180
 """Time without a change before the preview is drawn."""
-KEY = "preview"
+KEY, SAVING_KEY = "preview", "export"
+"""Of a drawing to be seen, and of the file to be saved."""
 REMEMBERED = ("fps", "digits", "slides")
 """Options of the state that the next export begins with."""
 _TITLES = {"light": N_("Light"), "dark": N_("Dark")}
@@ -401,7 +402,8 @@ class ExportDialog(QDialog):
         if row.in_window:
             self._make_here(row, choice)
         else:
-            self._scheduler.submit(job, self._on_made, self._on_failed, key=KEY)
+            key = SAVING_KEY if self._is_saving else KEY
+            self._scheduler.submit(job, self._on_made, self._on_failed, key=key)
 
     def _make_here(self, row: Export, choice: Choice) -> None:
         try:
@@ -535,7 +537,8 @@ class ExportDialog(QDialog):
         """Close; a file still in progress is dropped, and the settings are remembered."""
         self._later.stop()
         self._poll.stop()
-        self._scheduler.submit(lambda token: None, lambda nothing: None, _ignore, key=KEY)
+        for key in (KEY, SAVING_KEY):
+            self._scheduler.submit(lambda token: None, lambda nothing: None, _ignore, key=key)
         if result == QDialog.DialogCode.Accepted:
             self._remember()
         super().done(result)

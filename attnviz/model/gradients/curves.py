@@ -85,27 +85,30 @@ def _weights(site: SiteTrace, view: View) -> NDArray[np.floating]:
 
 
 def _norm(site: SiteTrace, view: View) -> float:
-    """The mean norm over the rows of the shown head."""
-    return float(np.mean(np.nan_to_num(jacobian_norm(_weights(site, view)))))
+    """The mean norm over the rows of the shown head that have numbers; NaN if none has."""
+    norms = jacobian_norm(_weights(site, view))
+    known = norms[~np.isnan(norms)]
+    return float(known.mean()) if known.size else float("nan")
 
 
-def _by_width(site: SiteTrace, view: View) -> tuple[Point, float]:
+def _by_width(site: SiteTrace, view: View) -> tuple[Point, float] | None:
     width, norm = site.experiment.d_qk, _norm(site, view)
-    return (float(np.log2(width)), norm), width
+    return None if np.isnan(norm) else ((float(np.log2(width)), norm), width)
 
 
-def _by_temperature(site: SiteTrace, view: View) -> tuple[Point, float]:
+def _by_temperature(site: SiteTrace, view: View) -> tuple[Point, float] | None:
     temperature, norm = site.experiment.temperature, _norm(site, view)
-    return (float(np.log2(temperature)), norm), temperature
+    return None if np.isnan(norm) else ((float(np.log2(temperature)), norm), temperature)
 
 
 def _by_distance(site: SiteTrace, view: View) -> tuple[Point, float] | None:
     """The weight that the last query gives to the first key."""
     weights = _weights(site, view)
     distance = weights.shape[0] - 1
-    if site.experiment.memory is not None or distance > DISTANCES[-1]:
+    weight = float(weights[-1, 0])
+    if site.experiment.memory is not None or distance > DISTANCES[-1] or np.isnan(weight):
         return None
-    return (float(distance), float(np.nan_to_num(weights[-1, 0]))), distance
+    return (float(distance), weight), distance
 
 
 def _nowhere(site: SiteTrace, view: View) -> None:

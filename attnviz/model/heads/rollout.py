@@ -37,8 +37,8 @@ def attention_flow(
 ) -> dict[str, Floats]:
     """The flow from one token of every self-attention to each input token, (input token,), by site.
 
-    `stack` is the only one that counts, such as "encoder"; empty: all. `check` is called between flows, and
-    may raise.
+    A flow that a weight of NaN decides is NaN. `stack` is the only one that counts, such as "encoder"; empty:
+    all. `check` is called between flows, and may raise.
     """
     found: dict[str, Floats] = {}
     progress = progress_of(check)
@@ -46,15 +46,23 @@ def attention_flow(
     for mixed in chosen.values():
         layers = list(mixed.values())
         n_tokens = len(layers[0])
-        network = Network(layers)
+        networks = _networks(layers)
         for depth, name in enumerate(mixed, 1):
             flows = np.zeros(n_tokens)
             for sink in range(n_tokens):
                 # A flow through a layer costs as much as the layers below it.
                 progress.at((depth * (depth - 1) + 2 * depth * sink / n_tokens) / (len(layers) ** 2 + depth))
-                flows[sink] = network.flow(depth, token, sink)
+                least, *most = (network.flow(depth, token, sink) for network in networks)
+                flows[sink] = least if all(one == least for one in most) else np.nan
             found[name] = flows
     return found
+
+
+def _networks(layers: list[Floats]) -> tuple[Network, ...]:
+    """The network; with NaN as capacities, the one without them and the one in which they carry most."""
+    if not any(np.isnan(one).any() for one in layers):
+        return (Network(layers),)
+    return tuple(Network([np.where(np.isnan(one), room, one) for one in layers]) for room in (0.0, 1.0))
 
 
 def layer_map(

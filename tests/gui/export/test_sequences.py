@@ -19,6 +19,7 @@ from attnviz.figures.sequences.frames import OVER
 from attnviz.figures.sequences.sequence import Sequence
 from attnviz.gui.dialogs.export import ExportDialog
 from attnviz.gui.export.kinds.sequence import over_of
+from attnviz.gui.jobs import JOB_BY_KEY
 from attnviz.model.edit.sweep import Sweep
 
 
@@ -153,6 +154,8 @@ def test_a_film_is_cancelled_half_way_and_the_program_goes_on(
             desk.qtbot.waitUntil(lambda: dialog._shown is not None, timeout=20_000)
             dialog.findChild(QPushButton, "export_save_button").click()
             desk.qtbot.waitUntil(lambda: half_way(dialog), timeout=20_000)
+            busy = dialog._scheduler.busy()
+            assert busy is not None and JOB_BY_KEY[busy.key].title == "Exporting"
             buttons = dialog.findChild(QDialogButtonBox)
             desk.click(buttons.button(QDialogButtonBox.StandardButton.Cancel))
             assert not dialog.isVisible() and dialog.made is None
