@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.checkpoints.gguf import blocks
 from attnviz.checkpoints.gguf.architectures import (
     ARCHITECTURE_BY_ID,
     IDLE,
@@ -63,19 +64,27 @@ class GgufTensor(StoredTensor):
 
     def _dequantised(self, chosen: Any) -> NDArray[Any]:
         """Rows of a quantised tensor, in float32. Raises `CheckpointError` where one is not finite."""
-        from gguf import GGMLQuantizationType
-        from gguf.quants import dequantize
-
         file = mapped(self.file)
         numbers, n_bytes = self.block
         *rows, last = self.stored_shape
         raw = file.array(np.dtype(np.uint8), (math.prod(rows), last // numbers * n_bytes), self.begin)
         with np.errstate(all="ignore"):
-            made: NDArray[Any] = dequantize(raw[chosen], GGMLQuantizationType(self.kind))
+            made, is_finite = _numbers(raw[chosen], self.kind)
         file.let_go(raw)
-        made = made.astype(np.float32, copy=False)
-        check_finite(self, made)
+        if not is_finite:
+            check_finite(self, made)
         return made if len(self.stored_shape) == 2 else made.reshape(self.stored_shape)
+
+
+def _numbers(raw: NDArray[Any], kind: int) -> tuple[NDArray[Any], bool]:
+    """(the numbers of rows of a quantised tensor in float32, whether they are known to be finite)."""
+    simple = blocks.KINDS.get(kind)
+    if simple is not None:
+        return blocks.numbers(raw, simple)
+    from gguf import GGMLQuantizationType
+    from gguf.quants import dequantize
+
+    return dequantize(raw, GGMLQuantizationType(kind)).astype(np.float32, copy=False), False
 
 
 def read_gguf(path: Path) -> Checkpoint:

@@ -14,6 +14,7 @@ from checkpoints.reference_models import IDS
 
 from attnviz.analysis import head_scores
 from attnviz.checkpoints import CheckpointError, import_checkpoint
+from attnviz.checkpoints.gguf import blocks
 from attnviz.checkpoints.gguf.architectures import ARCHITECTURE_BY_ID, ARCHITECTURES, as_stored, minus_one
 from attnviz.checkpoints.gguf.reader import PLAIN, GgufTensor
 from attnviz.checkpoints.importing import describe
@@ -184,6 +185,20 @@ def test_numbers_of_every_type_are_those_of_the_package(tmp_path: Path, kind: st
     assert np.isfinite(wanted).all() and wanted.any()
     assert np.array_equal(widened(tensor.array()), wanted)
     assert np.array_equal(widened(tensor.rows([3, 1])), wanted[[3, 1]])
+
+
+@pytest.mark.parametrize("kind", blocks.KINDS)
+def test_simple_types_are_the_packages_bit_for_bit(kind: int) -> None:
+    """All bytes, factors of both signs, and more blocks than are computed together."""
+    to, random = gguf.GGMLQuantizationType(kind), np.random.default_rng(2)
+    _numbers, n_bytes = gguf.GGML_QUANT_SIZES[to]
+    raw = random.integers(0, 256, (3, blocks.AT_ONCE + 5, n_bytes), dtype=np.uint8)
+    factors = random.standard_normal((3, blocks.AT_ONCE + 5, blocks.KINDS[kind].factors))
+    raw[:, :, : 2 * blocks.KINDS[kind].factors] = factors.astype(np.float16).view(np.uint8)
+    raw = raw.reshape(3, -1)
+    made, is_finite = blocks.numbers(raw, blocks.KINDS[kind])
+    np.testing.assert_array_equal(made.view(np.uint32), gguf.dequantize(raw, to).view(np.uint32))
+    assert is_finite
 
 
 def test_a_quantised_model_computes_the_same_as_its_numbers_in_full(tmp_path: Path, monkeypatch: Any) -> None:
