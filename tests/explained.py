@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
-from attnviz.model.explain.arithmetic.terms import Explanation, Line, Pieces, Series, Term, flat, plain
+from attnviz.model.explain.arithmetic.terms import Explanation, Gap, Line, Series, Term, Text, flat, plain
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.trace import SiteTrace
 
@@ -56,16 +57,18 @@ def worked_out(formula: str, m: float) -> float:
         return float(eval(text, {"__builtins__": {}, "f": np.float64, "m": m, **_NAMES}))
 
 
-def exact(pieces: Pieces) -> str:
-    """The formula with every number in full, whole sums included."""
-    return "".join(
-        repr(p.value).replace("-", "−") if isinstance(p, Term) else p.text for p in flat(pieces, True)
-    )
+def formulas(line: Line) -> Iterator[list[Text | Term | Gap]]:
+    """The steps of a line that are arithmetic, with whole sums."""
+    for step in line.steps:
+        pieces = list(flat(step, True))
+        has_numbers = any(isinstance(piece, Term | Series) for piece in step)
+        if has_numbers and not any("Σ" in piece.text for piece in pieces):
+            yield pieces
 
 
-def is_numeric(step: Pieces) -> bool:
-    has_numbers = any(isinstance(piece, Term | Series) for piece in step)
-    return has_numbers and "Σ" not in plain(step)
+def exact(pieces: Iterable[Text | Term | Gap]) -> str:
+    """The formula with every number in full."""
+    return "".join(repr(p.value).replace("-", "−") if isinstance(p, Term) else p.text for p in pieces)
 
 
 def maximum(line: Line) -> float:

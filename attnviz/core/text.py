@@ -99,7 +99,8 @@ def isolated(shown: str) -> str:
     Right-to-left text reorders the numbers and signs beside it (`k 1.5 = שלום`), unless it is isolated:
     U+2068 before, U+2069 after it (Unicode Annex 9). Other text is unchanged.
     """
-    if any(unicodedata.bidirectional(character) in _RIGHT_TO_LEFT for character in shown):
+    is_plain = shown.isascii()
+    if not is_plain and any(unicodedata.bidirectional(character) in _RIGHT_TO_LEFT for character in shown):
         return f"\u2068{shown}\u2069"
     return shown
 

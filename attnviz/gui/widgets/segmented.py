@@ -27,13 +27,17 @@ class _Segment(Availability, QAbstractButton):
         super().__init__(parent)
         self.theme = active_theme()
         self._ends = ends
-        self.id, label, tooltip = option
-        self.setText(label)
+        self.id = option[0]
         self.setObjectName(f"segment_{self.id}")
-        self.setAccessibleName(label)
-        self.set_tooltip(tooltip or label)
+        self.set_texts(option)
         self.setCheckable(True)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+
+    def set_texts(self, option: Option) -> None:
+        _id, label, tooltip = option
+        self.setText(label)
+        self.setAccessibleName(label)
+        self.set_tooltip(tooltip or label)
 
     def sizeHint(self) -> QSize:
         return QSize(max(self.fontMetrics().horizontalAdvance(self.text()) + 18, _HEIGHT), _HEIGHT)
@@ -112,6 +116,7 @@ class Segmented(Control):
         self, options: Sequence[Option], value: str = "", name: str = "", parent: QWidget | None = None
     ) -> None:
         super().__init__(parent)
+        self._options: tuple[Option, ...] = ()
         self._segments: dict[str, _Segment] = {}
         self._value = value
         self._row = in_row(self, spacing=0)
@@ -123,7 +128,14 @@ class Segmented(Control):
         return self._value
 
     def set_options(self, options: Sequence[Option]) -> None:
-        """Replace the choices; the chosen id stays chosen where it still exists."""
+        """Replace the choices, or their texts alone; the chosen id stays chosen where it still exists."""
+        if tuple(options) == self._options:
+            return
+        self._options = tuple(options)
+        if [id_ for id_, _label, _tooltip in options] == list(self._segments):
+            for option in options:
+                self._segments[option[0]].set_texts(option)
+            return
         for segment in self._segments.values():
             self._row.removeWidget(segment)
             segment.hide()

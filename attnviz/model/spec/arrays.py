@@ -260,7 +260,7 @@ class Matrix:
 
     def fitted(self, shape: tuple[int, int]) -> Matrix:
         """Of another shape: old numbers stay where they are, new ones are zero."""
-        return Matrix(cut_or_filled(self.array, shape))
+        return Matrix.taken(cut_or_filled(self.array, shape))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Matrix):

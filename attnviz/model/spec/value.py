@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, ClassVar, get_args, get_origin
+from typing import Any, ClassVar, Literal, get_args, get_origin
 
 import msgspec
 import numpy as np
@@ -29,10 +29,13 @@ class Value(Struct, frozen=True, forbid_unknown_fields=True, weakref=True):
     where: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
-        for name, annotation, default, instances, items, field, is_null in _fields(type(self)):
+        for name, annotation, default, instances, items, field, is_null, valid in _fields(type(self)):
             value = getattr(self, name)
             # Every edit creates an experiment, also an edit that is only tried.
             if value is default or isinstance(value, instances):
+                continue
+            kind = type(value)
+            if kind in SCALARS and ((kind is annotation and field is None) or (kind, value) in valid):
                 continue
             if items and type(value) is tuple and all(isinstance(item, items) for item in value):
                 continue
@@ -45,6 +48,8 @@ class Value(Struct, frozen=True, forbid_unknown_fields=True, weakref=True):
             msgspec.structs.force_setattr(self, name, checked)
             if field is not None:
                 field.check(self.where + name, checked, is_null)
+            if kind in COUNTS and type(checked) is kind and len(valid) < MOST_VALID:
+                valid.add((kind, checked))
         self.check()
 
     def check(self) -> None:
@@ -52,12 +57,20 @@ class Value(Struct, frozen=True, forbid_unknown_fields=True, weakref=True):
 
 
 Classes = tuple[type, ...]
+Valid = set[tuple[type, Any]]
+
+COUNTS = frozenset({bool, int, type(None)})
+"""Types of which each field keeps the values that have passed its check, at most `MOST_VALID`."""
+MOST_VALID = 256
+SCALARS = COUNTS | {str}
 
 
 @cache
-def _fields(cls: type[Struct]) -> tuple[tuple[str, Any, Any, Classes, Classes, Field | None, bool], ...]:
+def _fields(
+    cls: type[Struct],
+) -> tuple[tuple[str, Any, Any, Classes, Classes, Field | None, bool, Valid], ...]:
     """Of each field: name, annotation, default, classes whose instances are checked, those of items, what its
-    annotation says of its range, and whether it may be null."""
+    annotation says of its range, whether it may be null, and scalars that need no further check."""
     found = []
     for field in fields_of(cls):
         kind = plain(field.type)
@@ -65,8 +78,18 @@ def _fields(cls: type[Struct]) -> tuple[tuple[str, Any, Any, Classes, Classes, F
         one = () if is_row else _ready(kind)
         items = _ready(get_args(kind)[0]) if is_row and get_args(kind)[1:] == (...,) else ()
         said = field_of(field.type) if _has_range(field.type) else None
-        found.append((field.name, kind, field.default, one, items, said, is_nullable(field.type)))
+        found.append(
+            (field.name, kind, field.default, one, items, said, is_nullable(field.type), _literals(kind))
+        )
     return tuple(found)
+
+
+def _literals(annotation: Any) -> Valid:
+    """The values that an annotation lists, each with its type."""
+    parts = get_args(annotation)
+    if get_origin(annotation) is Literal:
+        return {(type(value), value) for value in parts}
+    return set().union(*map(_literals, parts))
 
 
 def _has_range(annotation: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from experiments import SITES, SPREAD, STACKS, sited, small
-from explained import exact, is_numeric, maximum, shown, site_of, worked_out
+from explained import exact, formulas, maximum, shown, site_of, worked_out
 from first_layer import stacked, with_fields
 
 from attnviz.engines.numpy_engine import NumpyEngine
@@ -101,7 +101,7 @@ def test_every_formula_gives_the_number_of_the_trace(
         assert near(explanation.recomputed, value, 1e-11, 1e-12), cell
         for line in explanation.lines:
             assert near(line.recomputed, line.value, 1e-10, 1e-12), (cell, plain(line.name))
-            for step in filter(is_numeric, line.steps):
+            for step in formulas(line):
                 found = worked_out(exact(step), maximum(line))
                 assert near(found, line.value, 1e-10, 1e-12), (cell, exact(step))
                 worked += 1
@@ -111,11 +111,11 @@ def test_every_formula_gives_the_number_of_the_trace(
 def test_the_digits_shown_are_enough_to_work_it_out_by_hand(explained: dict[Cell, Explanation]) -> None:
     for cell, explanation in list(explained.items())[::3]:
         for line in explanation.lines:
-            for step in filter(is_numeric, line.steps):
-                terms = [piece for piece in flat(step, True) if isinstance(piece, Term)]
+            for step in formulas(line):
+                terms = [piece for piece in step if isinstance(piece, Term)]
                 if terms[0].text.endswith("]"):
                     continue  # the name of another cell
-                found = worked_out(plain(step, is_whole=True), _shown(maximum(line)))
+                found = worked_out(plain(tuple(step)), _shown(maximum(line)))
                 size = max([1.0, *(abs(term.value) for term in terms if math.isfinite(term.value))])
                 assert near(found, line.value, 2e-3, 2e-3 * size), cell
 

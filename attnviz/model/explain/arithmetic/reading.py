@@ -41,6 +41,7 @@ class Reading:
     def __init__(self, site: SiteTrace) -> None:
         self.site = site
         self.experiment = site.experiment
+        self._labels: dict[tuple[Axis, int], str] = {}
 
     def number(self, cell: Cell) -> float:
         """The trace's number in one cell."""
@@ -102,6 +103,12 @@ class Reading:
         """
         if axis in ("feature", "head", "kv_head"):
             return str(index)
+        found = self._labels.get((axis, index))
+        if found is None:
+            found = self._labels[axis, index] = self._label(axis, index)
+        return found
+
+    def _label(self, axis: Axis, index: int) -> str:
         token = self.site.labels(axis)[index]
         shown = isolated(elide(visible(token), LONGEST_TOKEN))
         if not token or not _SEPARATORS.isdisjoint(token):
