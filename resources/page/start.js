@@ -98,6 +98,19 @@ system.addEventListener("change", () => follow(system.matches));
 addEventListener("message", (event) => { if (isNotebook(event)) follow(event.data.dark === true); });
 $("step").oninput = (event) => { stop(); goTo(Number(event.target.value)); };
 $("play").onclick = play;
+// Paper is light, whatever the screen is: the colours and the picture change before the browser prints.
+let onScreen = null;
+addEventListener("beforeprint", () => {
+  if (!current || onScreen) return;
+  onScreen = { dark: state.dark };
+  state.dark = false;
+  document.documentElement.classList.remove("dark");
+  drawSteps();
+  drawBar(current);
+  drawPicture();
+  drawCell(current);
+});
+addEventListener("afterprint", () => { if (onScreen) { state.dark = onScreen.dark; onScreen = null; draw(); } });
 addEventListener("resize", () => { if (current) drawPicture(); });
 
 async function start() {

@@ -199,6 +199,31 @@ def test_the_theme_is_that_of_the_system_until_it_is_chosen(opened: Any) -> None
     assert page.evaluate(is_dark)
 
 
+def test_a_dark_page_is_printed_light_with_its_colours(opened: Any) -> None:
+    page = opened(load_preset("stories-en"), decoding=None)
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_selector("html.dark[data-ready]")
+    corner = """() => {
+        const pen = Object.assign(document.createElement("canvas"), { width: 4, height: 4 }).getContext("2d");
+        pen.drawImage(document.getElementById("map"), 0, 0);
+        return [...pen.getImageData(2, 2, 1, 1).data].slice(0, 3);
+    }"""
+    on_screen = page.evaluate(corner)
+    assert sum(on_screen) < 200
+    for _again in range(2):
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        assert page.evaluate(corner) == [255, 255, 255]
+        page.emulate_media(media="print")
+        for selector in ("#words span", "#masked i", "#map"):
+            adjust = page.eval_on_selector(selector, "(one) => getComputedStyle(one).printColorAdjust")
+            assert adjust == "exact"
+        assert not page.is_visible("#theme") and not page.is_visible("#strip")
+        page.emulate_media(media="screen")
+        page.evaluate("dispatchEvent(new Event('afterprint'))")
+        page.wait_for_selector("html.dark[data-ready]")
+        assert page.evaluate(corner) == on_screen
+
+
 def test_a_narrow_window_has_one_column(opened: Any) -> None:
     page = opened(load_preset("fluffy-blue-creature"))
     page.set_viewport_size({"width": 480, "height": 900})
