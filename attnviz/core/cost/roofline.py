@@ -121,7 +121,7 @@ def _bound(
         Line(_("weights, {format}").format(format=weights.id), "", "", held, "B", "part"),
         Line(_("keys and values, {format}").format(format=kv.id), "", "", cached, "B", "part"),
         Line(_("compute"), "", f"{operations:,} ÷ {peaks[0]:,}·10¹²", computing, "ns", "part"),
-        Line(_("memory"), "", f"{moved:,} ÷ {peaks[1]:,}·10⁹", moving, "ns", "part"),
+        Line(_("memory traffic"), "", f"{moved:,} ÷ {peaks[1]:,}·10⁹", moving, "ns", "part"),
         Line(_(row.time), "", "", max(computing, moving), "ns", "total"),
         Line(says.format(each=_short(each), ridge=_short(ridge)), kind="note"),
     )

@@ -302,8 +302,8 @@ class Workspaces(QObject):
 
     def _front(self, node: Node) -> str | None:
         """A panel of the place that is in front; None if all its panels are closed."""
-        stack = next(stacks(node))
-        return next((panel for panel in stack.panels if not self._docks[panel].isHidden()), None)
+        panels = (panel for stack in stacks(node) for panel in stack.panels)
+        return next((panel for panel in panels if not self._docks[panel].isHidden()), None)
 
     def _height(self) -> int:
         used = sum(

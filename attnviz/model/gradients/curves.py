@@ -42,11 +42,11 @@ class Line:
 
 @dataclass(frozen=True)
 class GradientCurve:
-    """A row. `label`, `hint`, `title`, `x_name`, `y_name` and `says` are messages.
+    """A row. `label`, `hint`, `title`, `x_name`, `y_name`, `says` and `dot` are messages.
 
     `x` are the places of the values on the axis and `ticks` some of them with their texts; `is_log`: the
     decimal logarithms of the norms are drawn. `point(site, view)` is the document's place and norm, or None;
-    `says` has the fields of `SAYS`, and {at} and {norm} of it.
+    `says` has the fields of `SAYS`; `dot`, which follows if that place is on the axis, has {at} and {norm}.
     """
 
     id: str
@@ -61,6 +61,7 @@ class GradientCurve:
     ticks: tuple[tuple[float, str], ...]
     point: Callable[[SiteTrace, View], tuple[Point, float] | None]
     is_log: bool = False
+    dot: str = ""
 
     def heights(self, norms: Floats) -> Floats:
         """The places of norms on the vertical axis."""
@@ -134,7 +135,7 @@ CURVES: tuple[GradientCurve, ...] = (
         N_("norm of ∂w/∂s"),
         N_(
             "Norm of ∂w/∂s = w_i (δ_ij − w_j) of {keys} keys against d, {seeds} seeds: solid with ÷√d, "
-            "dashed without. The dot is this head: d = {at}, {norm}."
+            "dashed without."
         ),
         (
             Line("softmax(q · k ÷ √d)", lambda: slopes_by_width(True), True),
@@ -143,6 +144,7 @@ CURVES: tuple[GradientCurve, ...] = (
         tuple(np.log2(WIDTHS).tolist()),
         _powers(tuple(map(float, WIDTHS)), 2),
         _by_width,
+        dot=N_("The dot is this head: d = {at}, {norm}."),
     ),
     GradientCurve(
         "temperature",
@@ -153,7 +155,7 @@ CURVES: tuple[GradientCurve, ...] = (
         N_("norm of the gradient"),
         N_(
             "Norm of the gradient of softmax(s ÷ T) over {keys} keys against T, {seeds} seeds: solid by "
-            "s ÷ T, dashed by s. The dot is this head: T = {at}, {norm}."
+            "s ÷ T, dashed by s."
         ),
         (
             Line(N_("by s ÷ T"), lambda: slopes_by_temperature(False), True),
@@ -162,6 +164,7 @@ CURVES: tuple[GradientCurve, ...] = (
         tuple(np.log2(TEMPERATURES).tolist()),
         _powers(TEMPERATURES, 2),
         _by_temperature,
+        dot=N_("The dot is this head: T = {at}, {norm}."),
     ),
     GradientCurve(
         "distance",
@@ -172,8 +175,7 @@ CURVES: tuple[GradientCurve, ...] = (
         N_("log₁₀ of the norm"),
         N_(
             "Dashed: largest factor of a gradient through n steps of h = tanh(W h + x), {width} features, "
-            "{networks} networks. Solid: attention, one weight among n + 1, {seeds} seeds. The dot is this "
-            "head's weight of the first token over {at} steps, {norm}."
+            "{networks} networks. Solid: attention, one weight among n + 1, {seeds} seeds."
         ),
         (
             Line(N_("attention"), attention_by_distance, True),
@@ -183,6 +185,7 @@ CURVES: tuple[GradientCurve, ...] = (
         tuple((float(n), str(n)) for n in (0, 16, 32, 48, 64)),
         _by_distance,
         is_log=True,
+        dot=N_("The dot is this head's weight of the first token over {at} steps, {norm}."),
     ),
     GradientCurve(
         "depth",

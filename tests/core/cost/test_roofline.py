@@ -32,9 +32,11 @@ def test_a_step_of_llama_reads_its_weights_and_its_cache() -> None:
     cache = 2 * 32 * 4096 * 4096 * 2  # keys and values, layers, features, tokens, bytes
     assert (step["weights, float16"], step["keys and values, float16"]) == (weights, cache)
     assert (
-        step["memory"] == step["decoding step, at least"] == -(-(weights + cache) * 10**9 // (3_350 * 10**9))
+        step["memory traffic"]
+        == step["decoding step, at least"]
+        == -(-(weights + cache) * 10**9 // (3_350 * 10**9))
     )
-    assert step["memory"] > 100 * step["compute"]
+    assert step["memory traffic"] > 100 * step["compute"]
     assert "Memory-bound" in lines(4096)[-2].label
 
 

@@ -114,8 +114,11 @@ class GradientsPanel(Panel):
         self.plot.setAccessibleName(_(curve.title))
         found = curve.point(self.store.shown_site, self.store.document.view)
         self.plot.set_point(None if found is None else found[0])
-        (at, norm) = ("–", "–") if found is None else (f"{found[1]:g}", number(found[0][1], 3))
-        self._says.setText(_(curve.says).format(at=at, norm=norm, **SAYS))
+        says = _(curve.says).format(**SAYS)
+        if found is not None and curve.dot:
+            dot = _(curve.dot).format(at=f"{found[1]:g}", norm=number(found[0][1], 3))
+            says = _("{sentence} {next_one}").format(sentence=says, next_one=dot)
+        self._says.setText(says)
 
     def _show_norms(self, gradient: Gradient | None) -> None:
         if gradient is None:

@@ -14,7 +14,7 @@ from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.card import Card
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.linked_text import LinkedText, paragraphs
-from attnviz.gui.widgets.tone import set_tone
+from attnviz.gui.widgets.tone import Tone, set_tone
 from attnviz.i18n import _
 from attnviz.model.claims.scope import Scope, holds, value_of
 from attnviz.model.lessons.answers import answer_of, is_close
@@ -37,7 +37,7 @@ class Question(Card):
         self._step: Step | None = None
         self._words: Words | None = None
         self._scope: Scope | None = None
-        self._said: tuple[bool, str] | None = None
+        self._said: tuple[Tone, str] | None = None
         self.is_revealed = False
         self._text = LinkedText("question_text", _TEXT)
         self._answers = QVBoxLayout()
@@ -111,28 +111,32 @@ class Question(Card):
         try:
             self._said = self._judged(self._step, self._scope)
         except InputError as error:
-            self._said = (False, error.message.text())
+            self._said = ("error", error.message.text())
         else:
             self.is_revealed = True
             self.revealed.emit()
         self._show()
 
-    def _judged(self, step: Step, scope: Scope) -> tuple[bool, str]:
+    def _judged(self, step: Step, scope: Scope) -> tuple[Tone, str]:
+        """The verdict with its tone; without an answer, the value alone: nobody was wrong."""
         if step.choose:
             return self._judged_choice(step, scope)
         value = value_of(step.predict, scope)
         said, found = self.entry.text(), f"{value:,.0f}" if value.is_integer() else number(value, 3)
         if not said.strip():
-            return False, _("It is {value}.").format(value=found)
+            return "", _("It is {value}.").format(value=found)
         if is_close(answer_of(said), value, step.tolerance):
-            return True, _("Right: it is {value}.").format(value=found)
-        return False, _("Not quite: it is {value}.").format(value=found)
+            return "right", _("Right: it is {value}.").format(value=found)
+        return "error", _("Not quite: it is {value}.").format(value=found)
 
-    def _judged_choice(self, step: Step, scope: Scope) -> tuple[bool, str]:
+    def _judged_choice(self, step: Step, scope: Scope) -> tuple[Tone, str]:
         right = next((i for i, condition in enumerate(step.choose) if holds(condition, scope)), -1)
         if self._group.checkedId() == right:
-            return True, _("Right.")
-        return False, _("The answer is another: {answer}.").format(answer=self._group.button(right).text())
+            return "right", _("Right.")
+        answer = self._group.button(right).text()
+        if self._group.checkedId() == -1:
+            return "", _("The answer is: {answer}.").format(answer=answer)
+        return "error", _("The answer is another: {answer}.").format(answer=answer)
 
     def _make_answers(self, answers: tuple[str, ...]) -> None:
         self.entry.setVisible(not answers)
@@ -164,8 +168,8 @@ class Question(Card):
         has_said = self._said is not None
         self._verdict.setVisible(has_said)
         if self._said is not None:
-            is_right, text = self._said
-            set_tone("right" if is_right else "error", self._verdict)
+            tone, text = self._said
+            set_tone(tone, self._verdict)
             self._verdict.setText(text)
         self._reveal.setVisible(self.is_revealed)
         self._reveal.set_body(paragraphs([markup(words.reveal, self._scope)]) if self.is_revealed else "")

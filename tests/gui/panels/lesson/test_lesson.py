@@ -177,6 +177,32 @@ def test_a_choice_is_judged_by_the_live_conditions(desk: Desk) -> None:
     assert desk.find(QLabel, "answer_verdict").text() == "Right."
 
 
+@pytest.mark.parametrize(("step", "said"), [(1, "It is 0.530."), (3, "The answer is: 阳.")])
+def test_without_an_answer_the_value_is_told_and_nobody_was_wrong(desk: Desk, step: int, said: str) -> None:
+    open_step(desk, "dot-product", step)
+    verdict = desk.find(QLabel, "answer_verdict")
+    desk.click(desk.find(QPushButton, "reveal_button"))
+    assert verdict.text() == said and verdict.property("tone") == ""
+    choice = desk.window.findChild(QRadioButton, "answer_0")
+    if choice is not None:
+        choice.setChecked(True)
+    else:
+        desk.type_text(desk.find(QLineEdit, "answer_entry"), "7")
+    desk.click(desk.find(QPushButton, "reveal_button"))
+    assert verdict.text() != said and verdict.property("tone") == "error"
+
+
+def test_the_curve_alone_beside_the_map_has_the_width_of_its_place(desk: Desk) -> None:
+    """Its sentence was cut: the place had a width only while the panels above it were open."""
+    desk.window.resize(1280, 800)
+    open_step(desk, "recurrent", 3)
+    open_step(desk, "recurrent", 2)
+    desk.qtbot.waitUntil(lambda: desk.window.docks["gradients"].width() >= 200, timeout=4000)
+    says = desk.find(QLabel, "gradients_says")
+    assert "–" not in says.text() and "The dot" not in says.text()  # 127 steps: past the end of the axis
+    assert says.heightForWidth(says.width()) <= says.height()
+
+
 def test_a_task_is_done_when_the_live_numbers_say_so(desk: Desk) -> None:
     panel = open_step(desk, "dot-product", 5)
     assert not panel.task.is_done
