@@ -44,6 +44,7 @@ ACTIONS: tuple[ActionRow, ...] = (
     ActionRow("empty", N_("Empty document"), "file"),
     ActionRow("open", N_("Open…"), "file", ("Ctrl+O",), "open"),
     ActionRow("import_model", N_("Import model…"), "file", ("Ctrl+Shift+O",)),
+    ActionRow("survey", N_("Survey texts…"), "file"),
     ActionRow("save", N_("Save"), "file", ("Ctrl+S",), "save", separated=True),
     ActionRow("save_as", N_("Save as…"), "file", ("Ctrl+Shift+S",)),
     ActionRow("save_with_weights", N_("Save with weights…"), "file"),

@@ -23,6 +23,7 @@ from attnviz.gui.settings import Settings
 from attnviz.gui.widgets import roles
 from attnviz.gui.window import Window
 from attnviz.i18n import current_language
+from attnviz.model.io.files import SURVEY_SUFFIX
 from attnviz.model.io.presets import load_preset
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import one_layer
@@ -76,7 +77,7 @@ def main(path: Path | None = None, language: str | None = None) -> int:
 
 def first_document(path: Path | None) -> Document:
     """The document of the first frame: empty, titled as the one about to open and never as a preset."""
-    is_story = path is None or is_model(path)
+    is_story = path is None or needs_model(path)
     title = title_of(STORIES[current_language()]) if is_story else ""
     return Document(one_layer(("",), SeededVectors(1, 1)), title=title)
 
@@ -85,8 +86,8 @@ def fill(window: Window, path: Path | None) -> None:
     window.store.stand_in()
     if path is None:
         window.documents.open_story(partial(_begin, window))
-    elif is_model(path):
-        window.documents.open_story(partial(_import, window, path))
+    elif needs_model(path):
+        window.documents.open_story(partial(_open_over, window, path))
     else:
         window.store.open(replace(load_preset(FIRST_PRESET), title=""))  # what stays if the file cannot open
         window.store.stand_in()
@@ -100,10 +101,17 @@ def _start(window: Window) -> None:
     window.keeping.restoring.start()
 
 
-def _import(window: Window, model: Path) -> None:
-    """Ask for the input of a model, over the document that stays if nobody gives it."""
+def needs_model(path: Path) -> bool:
+    """True for a file that is opened beside a document: a trained model, whose input is asked first, or a
+    survey, whose texts a model reads.
+    """
+    return is_model(path) or path.suffix.lower() == SURVEY_SUFFIX
+
+
+def _open_over(window: Window, path: Path) -> None:
+    """Open a file over the document that stays."""
     _start(window)
-    window.open_file(model)
+    window.open_file(path)
 
 
 def _begin(window: Window) -> None:

@@ -24,6 +24,7 @@ from attnviz.model.io.carriers.table import CARRYING, is_carrier
 from attnviz.model.io.files import (
     INLINE_NUMBERS,
     JSON_SUFFIX,
+    SURVEY_SUFFIX,
     TENSORS_SUFFIX,
     number_count,
 )
@@ -80,7 +81,7 @@ class Documents(QObject):
     said = Signal(str)
     recent_changed = Signal()
     file_chosen = Signal(Path)
-    """A file to open: a document, or a lesson."""
+    """A file to open: a document, a lesson, or a survey."""
 
     def __init__(self, store: Store, scheduler: Scheduler, settings: Settings, window: QWidget) -> None:
         super().__init__(window)
@@ -147,7 +148,7 @@ class Documents(QObject):
         """Choose a file and open it."""
         folder = str(self._store.path.parent) if self._store.path else ""
         name, _kind = QFileDialog.getOpenFileName(
-            self._window, _("Open a document"), folder, _documents_filter(OPENED)
+            self._window, _("Open a document"), folder, _documents_filter((*OPENED, SURVEY_SUFFIX))
         )
         if name:
             self.file_chosen.emit(Path(name))

@@ -98,6 +98,10 @@ class Handlers(QObject):
         self._window.documents.ask_import()
 
     @Slot()
+    def on_survey(self) -> None:
+        self._window.survey_live.ask()
+
+    @Slot()
     def on_recent(self) -> None:
         self._window.documents.open(Path(_sender(self).data()))
 

@@ -48,6 +48,8 @@ JOBS: tuple[Job, ...] = (
     Job("circuits", N_("Multiplying the vocabulary")),
     Job("rollout", N_("Computing rollout and flow")),
     Job("patching", N_("Patching the stages")),
+    Job("survey", N_("Measuring the heads")),
+    Job("survey_file", N_("Opening")),
     Job("failures", N_("Checking the stages")),
     Job("claims", N_("Checking the claims")),
     Job("own_claims", N_("Checking the claims")),

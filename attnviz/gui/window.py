@@ -33,6 +33,7 @@ from attnviz.gui.live.full_pass import UncachedLive
 from attnviz.gui.live.gradient import GradientLive
 from attnviz.gui.live.grid import GridLive
 from attnviz.gui.live.lesson import LESSON_SUFFIX, LessonLive
+from attnviz.gui.live.survey import SurveyLive
 from attnviz.gui.live.trace import Live
 from attnviz.gui.look.icons import app_icon
 from attnviz.gui.look.theme import GRID, Theme
@@ -56,6 +57,7 @@ from attnviz.gui.widgets.panel_dock import PanelDock
 from attnviz.gui.workspaces.switcher import Workspaces
 from attnviz.i18n import _
 from attnviz.model.io.carriers.table import carries
+from attnviz.model.io.files import SURVEY_SUFFIX
 from attnviz.model.sites.titles import label_among_several
 from attnviz.model.spec.document import Document
 
@@ -71,6 +73,7 @@ SMALLEST_SIZE = QSize(1000, 600)
 SHARE = 0.8
 """Share of a large screen, in each direction, that the window has at first."""
 _ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+_OPENED = (*OPENED, LESSON_SUFFIX, SURVEY_SUFFIX)
 TITLE_BAR = 28
 """Height that the desktop's own title bar takes, about; known only once the window is shown."""
 
@@ -94,6 +97,7 @@ class Window(QMainWindow):
         self.bridge = Bridge(self)
         self.scheduler = Scheduler(self.bridge.post, inline=inline)
         self.decode_scheduler = Scheduler(self.bridge.post, inline=inline)
+        self.survey_scheduler = Scheduler(self.bridge.post, inline=inline)
         self.ended_cleanly = True
         self.store = Store(document, self)
         self.live = Live(self.store, self.scheduler, self)
@@ -115,7 +119,7 @@ class Window(QMainWindow):
         self.top_bar.layout_menu.aboutToShow.connect(self._fill_layout_menu)
         self.status = StatusLine(self.store, self.live)
         self.setStatusBar(self.status)
-        self.jobs = JobLine((self.scheduler, self.decode_scheduler))
+        self.jobs = JobLine(self._schedulers)
         self.status.addPermanentWidget(self.jobs)
         self.keeping = Keeping(self, self.store, self.documents, self.status, self.bridge.post, inline=inline)
         self.setMenuWidget(self._head())
@@ -127,6 +131,7 @@ class Window(QMainWindow):
         self.workspaces = Workspaces(self, self.docks, settings)
         self.start_page = Start(self)
         self.lesson_live = LessonLive(self)
+        self.survey_live = SurveyLive(self, self.survey_scheduler)
         self.presentation = Presentation(self)
         self._connect()
         self.workspaces.start()
@@ -152,6 +157,10 @@ class Window(QMainWindow):
         """The computation of comparisons, for their panel."""
         assert self.panels["compare"]
         return self._compare_live
+
+    @property
+    def _schedulers(self) -> tuple[Scheduler, ...]:
+        return self.scheduler, self.decode_scheduler, self.survey_scheduler
 
     # --- building
 
@@ -185,6 +194,8 @@ class Window(QMainWindow):
         self.documents.failed.connect(self.status.warn)
         self.documents.said.connect(self.status.say)
         self.documents.file_chosen.connect(self.open_file)
+        self.survey_live.failed.connect(self.status.warn)
+        self.survey_live.said.connect(self.status.say)
 
     def start(self) -> None:
         """Make all panels, show the document in them, and run it for the first time."""
@@ -225,6 +236,7 @@ class Window(QMainWindow):
             "circuits": self._watch_circuits,
             "rollout": self._watch_rollout,
             "patching": self._watch_patching,
+            "survey": self._watch_survey,
             "draws": self._watch_draws,
             "mechanism": self._watch_mechanism,
             "text": self._watch_text,
@@ -371,6 +383,13 @@ class Window(QMainWindow):
         assert isinstance(panel, PatchingPanel)
         self.patching_live = PatchingLive(panel, self.live, self.decode_scheduler, self)
         self._show_pinned()
+
+    def _watch_survey(self) -> None:
+        from attnviz.gui.panels.grid.survey.panel import SurveyPanel
+
+        panel = self.panels["survey"]
+        assert isinstance(panel, SurveyPanel)
+        self.survey_live.watch(panel)
 
     @Slot(str, str, str)
     def _export_comparison(self, stage: str, alignment: str, of_a: str) -> None:
@@ -582,9 +601,11 @@ class Window(QMainWindow):
 
     @Slot(Path)
     def open_file(self, path: Path) -> None:
-        """Open a document, a lesson in its workspace, or the import of a trained model."""
+        """Open a document, a lesson or a survey in its workspace, or the import of a trained model."""
         if is_model(path):
             self.documents.ask_import(str(path))
+        elif path.suffix.lower() == SURVEY_SUFFIX:
+            self.survey_live.open(path)
         elif path.suffix.lower() == LESSON_SUFFIX and not carries(path):
             self.complete()
             self.lesson_live.open_file(path)
@@ -600,7 +621,7 @@ class Window(QMainWindow):
         self.settings.sync()
         self._making.stop()
         self.bridge.close()
-        closed = [scheduler.close() for scheduler in (self.scheduler, self.decode_scheduler)]
+        closed = [scheduler.close() for scheduler in self._schedulers]
         self.ended_cleanly = all((*closed, self.keeping.close()))
         event.accept()
 
@@ -621,9 +642,9 @@ def _accept_copy(event: QDragEnterEvent | QDropEvent) -> None:
 
 
 def _dropped(event: QDropEvent) -> Path | None:
-    """The file of a document, a lesson or a model in the drop event, if it has exactly one."""
+    """The file of a document, a lesson, a survey or a model in the drop event, if it has exactly one."""
     urls = event.mimeData().urls()
     if len(urls) != 1 or not urls[0].isLocalFile():
         return None
     path = Path(urls[0].toLocalFile())
-    return path if is_model(path) or path.suffix.lower() in (*OPENED, LESSON_SUFFIX) else None
+    return path if is_model(path) or path.suffix.lower() in _OPENED else None

@@ -415,13 +415,11 @@ def test_a_dropped_model_is_imported(desk: Desk, tmp_path: Path, monkeypatch: py
     assert asked == [str(tmp_path / name) for name in ("model", "tiny.gguf")]
 
 
-def test_a_survey_is_no_document(desk: Desk, tmp_path: Path) -> None:
+def test_a_damaged_survey_is_one_sentence(desk: Desk, tmp_path: Path) -> None:
     (tmp_path / "heads.parquet").write_bytes(b"PAR1\xff")
     desk.window.open_file(tmp_path / "heads.parquet")
     desk.settle()
-    assert desk.said() == (
-        "heads.parquet: A survey contains scores and no document; the command attnviz survey summarises it."
-    )
+    assert desk.said() == "heads.parquet: The file must be a survey of attnviz; got 'heads.parquet'."
 
 
 def test_recent_files_are_listed_latest_first_with_plain_names(desk: Desk, tmp_path: Path) -> None:

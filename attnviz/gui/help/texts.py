@@ -57,6 +57,9 @@ PANEL_HELP: dict[str, Help] = {
             "the answer it restores."
         )
     ),
+    "survey": Help(
+        N_("Every head over many texts, and the texts that excite it most; a click on a text opens it.")
+    ),
     "failures": Help(N_("Breaks the document on purpose, names the first stage that fails, and mends it.")),
     "claims": Help(
         N_("Textbook statements with the verdict of the live engine, and the claims of this document.")

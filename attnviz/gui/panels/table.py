@@ -75,6 +75,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow("circuits", N_("Circuits"), "circuits.panel:CircuitsPanel", width=360),
     PanelRow("rollout", N_("Rollout and flow"), "rollout.panel:RolloutPanel", width=360),
     PanelRow("patching", N_("Patching"), "patching.panel:PatchingPanel", width=360),
+    PanelRow("survey", N_("Survey"), "grid.survey.panel:SurveyPanel", width=360),
     PanelRow("grid", N_("All heads"), "grid.panel:GridPanel", titled=False, width=400),
 )
 PANEL_BY_ID = {row.id: row for row in PANELS}

@@ -149,6 +149,8 @@ _BESIDE_COMPARED = ("mechanism", "tokens", "inspector", "vectors")
 _COMPARE = Split("across", (Stack(("compare",), 1000, 0.9), Stack(_BESIDE_COMPARED, 280, 0.1)))
 _COMPARE_NARROW = Split("across", (Stack(("compare",), 1000, 1.0), Stack(_BESIDE_COMPARED, 280, folded=True)))
 
+_BELOW_GRID = ("lens", "circuits", "rollout", "patching", "survey", "block", "architecture", "cost")
+
 _MODEL = Split(
     "across",
     (
@@ -156,7 +158,7 @@ _MODEL = Split(
             "down",
             (
                 Stack(("grid",), 424, 0.6),
-                Stack(("lens", "circuits", "rollout", "patching", "block", "architecture", "cost"), 280, 0.4),
+                Stack(_BELOW_GRID, 280, 0.4),
             ),
             size=744,
             grows=0.6,

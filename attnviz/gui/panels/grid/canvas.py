@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from PySide6.QtCore import QPointF, QRectF, QSize, QSizeF, Qt
 from PySide6.QtGui import (
@@ -43,12 +44,26 @@ _LEAST_FRAMED = 0.1
 """Smallest score with a frame: a faint one around every tile is noise."""
 
 
+class Drawn(Protocol):
+    """The content of a tile. It fills `box`, which has `ratio` pixels per point."""
+
+    def paint(self, painter: QPainter, box: QRectF, ratio: float, theme: Theme) -> None: ...
+
+
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """One tile as it is drawn: colour bytes in their orientation, and the colour map."""
+    """A matrix: colour bytes in their orientation, and the colour map."""
 
     indices: Indices
     kind: Kind
+
+    def paint(self, painter: QPainter, box: QRectF, ratio: float, theme: Theme) -> None:
+        """Paint the cells over the ground, which shows through where they are masked."""
+        rows, columns = self.indices.shape
+        pixels = box.width() * ratio
+        factors = math.ceil(rows / pixels) or 1, math.ceil(columns / pixels) or 1
+        image = indexed_image(pool(self.indices, factors, self.kind), self.kind, theme)
+        painter.drawImage(box, image)
 
 
 class GridCanvas(Canvas):
@@ -61,7 +76,7 @@ class GridCanvas(Canvas):
         self._blocks: tuple[Block, ...] = ()
         self._titles: tuple[str, ...] = ()
         self._names = ("", "")
-        self._pictures: dict[Place, Picture] = {}
+        self._pictures: dict[Place, Drawn] = {}
         self._scores: Mapping[Place, float] = {}
         self._orders: Orders = {}
         self._layout: GridLayout = arrange(1, 1, (), has_titles=False)
@@ -76,7 +91,7 @@ class GridCanvas(Canvas):
         return self._layout
 
     @property
-    def pictures(self) -> Mapping[Place, Picture]:
+    def pictures(self) -> Mapping[Place, Drawn]:
         """The tiles that arrived."""
         return self._pictures
 
@@ -95,7 +110,7 @@ class GridCanvas(Canvas):
         self._blocks, self._titles, self._names = tuple(blocks), tuple(titles), names
         self._arrange()
 
-    def set_pictures(self, pictures: Mapping[Place, Picture]) -> None:
+    def set_pictures(self, pictures: Mapping[Place, Drawn]) -> None:
         """Add or replace tiles; the others stay as they are."""
         self._pictures.update(pictures)
         self._drawn -= set(pictures)
@@ -187,16 +202,12 @@ class GridCanvas(Canvas):
         return self._base
 
     def _paint_tile(self, painter: QPainter, place: Place, ratio: float) -> None:
-        """A tile over its ground, which shows through where cells are masked."""
-        picture, box = self._pictures[place], self.tile_rect(place)
-        rows, columns = picture.indices.shape
-        pixels = box.width() * ratio
-        factors = math.ceil(rows / pixels) or 1, math.ceil(columns / pixels) or 1
-        image = indexed_image(pool(picture.indices, factors, picture.kind), picture.kind, self._theme)
+        """A tile over its ground."""
+        box = self.tile_rect(place)
         painter.setCompositionMode(QPainter.CompositionMode.CompositionMode_Source)
         painter.fillRect(box, QColor(self._theme.ground))
         painter.setCompositionMode(QPainter.CompositionMode.CompositionMode_SourceOver)
-        painter.drawImage(box, image)
+        self._pictures[place].paint(painter, box, ratio, self._theme)
         if self._orders and box.width() >= _NUMBERED:
             self._paint_number(painter, place[2], box)
 

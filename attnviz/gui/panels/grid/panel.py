@@ -67,7 +67,7 @@ BY_SCORE = HeadOrder(
 )
 _ORDERS = (HEAD_ORDERS[0], BY_SCORE)
 
-_GROUP_TITLES = {
+GROUP_TITLES = {
     ("layers", "self"): N_("self-attention"),
     ("layers", "cross"): N_("cross-attention"),
     ("encoder", "self"): N_("encoder"),
@@ -315,7 +315,7 @@ class GridPanel(Panel):
         experiment = trace.experiment
         heads = [[self._places[place.name][2] for place in group.places] for group in self._groups]
         blocks = [Block(len(of_layers), max(of_layers)) for of_layers in heads]
-        titles = [_(_GROUP_TITLES[group.stack, group.kind]) for group in self._groups]
+        titles = [_(GROUP_TITLES[group.stack, group.kind]) for group in self._groups]
         down = _("Rank") if self._is_by_score() else _("Heads")
         self.canvas.set_shape(blocks, titles, (_("Layers"), down))
         stages = dict.fromkeys(grid_stage(trace.site(name), self._stage) for name in trace.sites)

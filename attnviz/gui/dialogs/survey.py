@@ -1,0 +1,263 @@
+"""The survey dialog: the texts, the scores, the ablation, and the file of the result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QDialog,
+    QDialogButtonBox,
+    QFileDialog,
+    QFormLayout,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from attnviz.core.head_scores import HEAD_SCORES
+from attnviz.errors import InputError
+from attnviz.gui.look.theme import GRID
+from attnviz.gui.widgets.numbers.drag import DragNumber
+from attnviz.gui.widgets.segmented import Segmented
+from attnviz.gui.widgets.tone import set_tone
+from attnviz.i18n import _
+from attnviz.model.io.files import SURVEY_SUFFIX
+from attnviz.model.spec.experiment import Experiment
+from attnviz.survey.measure import check_vocabulary
+from attnviz.survey.plan import MOST_TOKENS
+from attnviz.survey.store import NEEDS_PYARROW, PARTIAL
+from attnviz.survey.texts import SUFFIXES
+
+WIDTH = 560
+COLUMNS = 4
+NO_ABLATION = "none"
+LEAST, MOST = 2, 2048
+
+
+@dataclass(frozen=True)
+class SurveyAsked:
+    """A requested survey of the document's model; `ablate` is None for no ablation."""
+
+    texts: Path
+    scores: tuple[str, ...]
+    ablate: str | None
+    n_tokens: int
+    output: Path
+
+
+def check_survey(experiment: Experiment, name: str) -> None:
+    """Raise `InputError` for a model that reads no text, and without the package that writes the file."""
+    if find_spec("pyarrow") is None:
+        raise InputError(NEEDS_PYARROW)
+    check_vocabulary(experiment, name)
+
+
+def ask_survey(window: QWidget, last: SurveyAsked | None) -> SurveyAsked | None:
+    """Let the user choose, starting with the `last` choices; None if the user cancels."""
+    dialog = SurveyDialog(window, last)
+    accepted = dialog.exec() == QDialog.DialogCode.Accepted
+    dialog.deleteLater()
+    return dialog.asked() if accepted else None
+
+
+def ask_file(window: QWidget) -> Path | None:
+    """Let the user choose the result of a survey; None if the user cancels."""
+    name, _kind = QFileDialog.getOpenFileName(window, _("Open a survey"), "", _results())
+    return Path(name) if name else None
+
+
+class SurveyDialog(QDialog):
+    """The button to begin stays disabled until all choices are present."""
+
+    def __init__(self, window: QWidget, last: SurveyAsked | None = None) -> None:
+        super().__init__(window)
+        self.setObjectName("survey_dialog")
+        self.setWindowTitle(_("Survey texts"))
+        self.setMinimumWidth(WIDTH)
+        self._texts, self._output = QLineEdit(), QLineEdit()
+        self._proposed = ""
+        self._scores = {row.id: QCheckBox(_(row.title)) for row in HEAD_SCORES}
+        self._ablation = Segmented(
+            (
+                (NO_ABLATION, _("none"), _("No ablation")),
+                ("zero", _("zero"), _("The head adds nothing")),
+                ("mean", _("mean"), _("The head adds its mean over the positions")),
+            ),
+            NO_ABLATION,
+            _("Ablation"),
+        )
+        self._tokens = DragNumber(MOST_TOKENS, minimum=LEAST, maximum=MOST, integer=True)
+        self._says = QLabel()
+        self._name_parts()
+        self._lay_out()
+        if last is not None:
+            self._take(last)
+        self._texts.textChanged.connect(self._on_texts)
+        self._output.textChanged.connect(self._refresh)
+        for box in self._scores.values():
+            box.toggled.connect(self._refresh)
+        self._refresh()
+
+    def asked(self) -> SurveyAsked:
+        """The choices."""
+        way = self._ablation.value()
+        return SurveyAsked(
+            Path(self._texts.text().strip()),
+            tuple(id_ for id_, box in self._scores.items() if box.isChecked()),
+            None if way == NO_ABLATION else way,
+            int(self._tokens.value()),
+            Path(self._output.text().strip()),
+        )
+
+    # --- appearance
+
+    def _name_parts(self) -> None:
+        parts: tuple[tuple[QWidget, str, str], ...] = (
+            (self._texts, "survey_texts", _("Texts")),
+            (self._output, "survey_output", _("Result")),
+            (self._ablation, "survey_ablation", _("Ablation")),
+            (self._tokens, "survey_tokens", _("Tokens per text")),
+            (self._says, "survey_says", _("State of the file")),
+        )
+        for widget, name, title in parts:
+            widget.setObjectName(name)
+            widget.setAccessibleName(title)
+        self._texts.setPlaceholderText(_(".txt (a text in each line), .jsonl, or a folder of .txt files"))
+        self._output.setPlaceholderText(f"survey{SURVEY_SUFFIX}")
+        self._says.setTextFormat(Qt.TextFormat.PlainText)
+        self._says.setWordWrap(True)
+        self._tokens.setToolTip(_("A longer text counts with its first tokens"))
+        set_tone("muted", self._says)
+        for row in HEAD_SCORES:
+            box = self._scores[row.id]
+            box.setObjectName(f"survey_score_{row.id}")
+            box.setToolTip(_(row.hint))
+            box.setChecked(True)
+
+    def _lay_out(self) -> None:
+        scores = QGridLayout()
+        scores.setHorizontalSpacing(2 * GRID)
+        scores.setVerticalSpacing(GRID // 2)
+        for at, box in enumerate(self._scores.values()):
+            scores.addWidget(box, at // COLUMNS, at % COLUMNS)
+        form = QFormLayout()
+        form.setHorizontalSpacing(2 * GRID)
+        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.ExpandingFieldsGrow)
+        form.addRow(
+            _("Texts"),
+            self._row(
+                self._texts,
+                ("survey_file", _("File…"), _("Choose a file of texts"), self._choose_file),
+                ("survey_folder", _("Folder…"), _("Choose a folder of .txt files"), self._choose_folder),
+            ),
+        )
+        form.addRow(_("Scores"), scores)
+        form.addRow(_("Ablation"), self._left(self._ablation))
+        form.addRow(_("Tokens per text"), self._left(self._tokens))
+        form.addRow(
+            _("Result"),
+            self._row(
+                self._output,
+                ("survey_choose", _("Choose…"), _("Choose the file of the result"), self._choose_output),
+            ),
+        )
+        form.addRow("", self._says)
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
+        self._begin = buttons.addButton(_("Measure"), QDialogButtonBox.ButtonRole.AcceptRole)
+        self._begin.setObjectName("survey_button")
+        self._begin.setDefault(True)
+        buttons.accepted.connect(self.accept)
+        buttons.rejected.connect(self.reject)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(3 * GRID, 3 * GRID, 3 * GRID, 2 * GRID)
+        column.setSpacing(2 * GRID)
+        column.addLayout(form)
+        column.addStretch(1)
+        column.addWidget(buttons)
+
+    def _row(self, line: QLineEdit, *buttons: tuple[str, str, str, object]) -> QHBoxLayout:
+        """A line with its buttons."""
+        row = QHBoxLayout()
+        row.addWidget(line, 1)
+        for name, title, hint, action in buttons:
+            button = QPushButton(title)
+            button.setObjectName(name)
+            button.setToolTip(hint)
+            button.setAutoDefault(False)
+            button.clicked.connect(action)
+            row.addWidget(button)
+        return row
+
+    def _left(self, widget: QWidget) -> QHBoxLayout:
+        row = QHBoxLayout()
+        row.addWidget(widget)
+        row.addStretch(1)
+        return row
+
+    def _take(self, last: SurveyAsked) -> None:
+        self._texts.setText(str(last.texts))
+        self._output.setText(str(last.output))
+        for id_, box in self._scores.items():
+            box.setChecked(id_ in last.scores)
+        self._ablation.set_value(last.ablate or NO_ABLATION)
+        self._tokens.set_value(last.n_tokens)
+
+    # --- choice
+
+    @Slot()
+    def _choose_file(self) -> None:
+        patterns = " ".join(f"*{suffix}" for suffix in SUFFIXES)
+        kinds = _("Texts ({patterns})").format(patterns=patterns)
+        name, _kind = QFileDialog.getOpenFileName(self, _("Texts"), self._texts.text(), kinds)
+        if name:
+            self._texts.setText(name)
+
+    @Slot()
+    def _choose_folder(self) -> None:
+        name = QFileDialog.getExistingDirectory(self, _("Texts"), self._texts.text())
+        if name:
+            self._texts.setText(name)
+
+    @Slot()
+    def _choose_output(self) -> None:
+        name, _kind = QFileDialog.getSaveFileName(self, _("Result"), self._output.text(), _results())
+        if name:
+            self._output.setText(name if Path(name).suffix else name + SURVEY_SUFFIX)
+
+    @Slot()
+    def _on_texts(self) -> None:
+        """Propose a result beside the texts, unless another one was written."""
+        texts = self._texts.text().strip()
+        if texts and self._output.text() in ("", self._proposed):
+            place = Path(texts)
+            stem = place.name if place.is_dir() else place.stem
+            self._proposed = str(place.parent / f"{stem}{SURVEY_SUFFIX}")
+            self._output.setText(self._proposed)
+        self._refresh()
+
+    @Slot()
+    def _refresh(self) -> None:
+        """Say what becomes of the file, and enable the button when all choices are present."""
+        asked = self.asked()
+        says, output = "", asked.output
+        if asked.output.suffix != SURVEY_SUFFIX:
+            says = _("The file of the result ends in {suffix}.").format(suffix=SURVEY_SUFFIX)
+        elif output.with_name(output.name + PARTIAL).exists():
+            says = _("An interrupted survey is in this file; with the same choices it continues.")
+        elif output.exists():
+            says = _("The file exists and will be replaced.")
+        self._says.setText(says)
+        is_complete = asked.texts.exists() and bool(self._texts.text().strip()) and bool(asked.scores)
+        self._begin.setEnabled(is_complete and output.suffix == SURVEY_SUFFIX)
+
+
+def _results() -> str:
+    return _("Surveys ({patterns})").format(patterns=f"*{SURVEY_SUFFIX}")

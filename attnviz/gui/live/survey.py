@@ -1,0 +1,156 @@
+"""Surveys in the window: asked for in a dialog, measured by a worker of their own, opened in their panel."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+from attnviz.compute.scheduler import CancelToken, Scheduler, Stopped
+from attnviz.core.text import visible
+from attnviz.errors import InputError, Message, about, message_of
+from attnviz.gui.documents import name_of
+from attnviz.gui.failure import failure_message, is_expected
+from attnviz.gui.live.trace import GUI_CORES
+from attnviz.i18n import _
+
+if TYPE_CHECKING:
+    from attnviz.gui.dialogs.survey import SurveyAsked
+    from attnviz.gui.panels.grid.survey.panel import SurveyPanel
+    from attnviz.gui.window import Window
+    from attnviz.survey.summary import Summary
+
+KEY, READ_KEY = "survey", "survey_file"
+WORKSPACE = "model"
+
+
+class SurveyLive(QObject):
+    """Measures the model of the document over many texts, and reads the results.
+
+    The worker is one of its own: a survey takes minutes, and edits do not wait for it.
+    """
+
+    failed = Signal(object)
+    """One sentence: why a survey could not be measured or read."""
+    said = Signal(str)
+
+    def __init__(self, window: Window, scheduler: Scheduler) -> None:
+        super().__init__(window)
+        self._window, self._scheduler = window, scheduler
+        self._asked: SurveyAsked | None = None
+        self._file: Path | None = None
+
+    def watch(self, panel: SurveyPanel) -> None:
+        """Answer the wishes of the panel."""
+        panel.score_wanted.connect(self._on_score)
+        panel.survey_wanted.connect(self.ask)
+        panel.file_wanted.connect(self.ask_file)
+
+    @Slot()
+    def ask(self) -> None:
+        """Ask for the texts and the scores, and begin; the last choices are offered again."""
+        from attnviz.gui.dialogs.survey import ask_survey, check_survey
+
+        try:
+            check_survey(self._window.store.experiment, self._name())
+        except ValueError as error:
+            self.failed.emit(message_of(error))
+            return
+        asked = ask_survey(self._window, self._asked)
+        if asked is not None:
+            self._asked = asked
+            self.start(asked)
+
+    @Slot()
+    def ask_file(self) -> None:
+        """Choose the result of a survey, and open it."""
+        from attnviz.gui.dialogs.survey import ask_file
+
+        path = ask_file(self._window)
+        if path is not None:
+            self.open(path)
+
+    def start(self, asked: SurveyAsked) -> None:
+        """Measure, or continue an interrupted survey; the panel shows the result."""
+        window, name = self._window, self._name()
+        experiment, engine, device = window.store.experiment, window.live.engine, window.live.device
+
+        def job(token: CancelToken) -> Path:
+            from attnviz.survey.plan import Plan
+            from attnviz.survey.running import survey
+            from attnviz.survey.texts import read_texts
+
+            dtype = experiment.dtype
+            plan = Plan(name, asked.scores, asked.ablate, asked.n_tokens, dtype, engine, device)
+            try:
+                texts = read_texts(asked.texts)
+            except (OSError, ValueError) as error:
+                raise InputError(about(visible(asked.texts.name), message_of(error))) from None
+            check = token.progress
+            return survey(plan, texts, asked.output, check=check, model=experiment, reserve=GUI_CORES)
+
+        self._show_panel()
+        self._panel.show_waiting(is_waiting=True)
+        self._scheduler.submit(job, self._on_measured, self._on_stopped, key=KEY)
+
+    def open(self, path: Path) -> None:
+        """Show the result of a survey in the panel."""
+        self._show_panel()
+        self._read(path)
+
+    @property
+    def _panel(self) -> SurveyPanel:
+        from attnviz.gui.panels.grid.survey.panel import SurveyPanel
+
+        panel = self._window.panels[KEY]
+        assert isinstance(panel, SurveyPanel)
+        return panel
+
+    def _name(self) -> str:
+        return name_of(self._window.store.chapters.present)
+
+    def _show_panel(self) -> None:
+        window = self._window
+        window.start_page.leave()
+        window.workspaces.switch(WORKSPACE)
+        window.workspaces.show_panel(KEY)
+
+    def _read(self, path: Path, score: str = "") -> None:
+        """Read one score of a result; empty is the first."""
+
+        def job(token: CancelToken) -> tuple[Path, Summary]:
+            from attnviz.survey.summary import summary
+
+            return path, summary(path, score)
+
+        def failed(error: BaseException) -> None:
+            self._end(error, about(visible(path.name), failure_message(error)))
+
+        self._window.decode_scheduler.submit(job, self._on_read, failed, key=READ_KEY)
+
+    def _on_read(self, found: tuple[Path, Summary]) -> None:
+        self._file, summary = found
+        self._panel.show_summary(summary)
+
+    def _on_measured(self, path: Path) -> None:
+        self.said.emit(_("The survey is in {file}").format(file=visible(path.name)))
+        self._read(path)
+
+    @Slot(str)
+    def _on_score(self, score: str) -> None:
+        if self._file is not None:
+            self._read(self._file, score)
+
+    def _on_stopped(self, error: BaseException) -> None:
+        if isinstance(error, Stopped):
+            self._panel.show_waiting(is_waiting=False)
+            self.said.emit(_("The survey was cancelled; with the same choices it continues"))
+        else:
+            self._end(error, failure_message(error))
+
+    def _end(self, error: BaseException, message: Message) -> None:
+        self._panel.show_waiting(is_waiting=False)
+        self.failed.emit(message)
+        if not is_expected(error):
+            raise error
