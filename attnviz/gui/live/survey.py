@@ -1,4 +1,4 @@
-"""Surveys in the window: asked for in a dialog, measured by a worker of their own, opened in their panel."""
+"""Surveys in the window: chosen in a dialog, measured by a worker of their own, opened in their panel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A survey in the window: asked for in the dialog, measured as by the shell, painted; its texts open."""
+"""A survey in the window: chosen in the dialog, measured as by the shell, painted; its texts open."""
 
 from __future__ import annotations
 
