@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from PySide6.QtCore import QObject, Qt, Slot
+from PySide6.QtCore import QObject, Slot
 from PySide6.QtGui import QAction
 
 from attnviz.checkpoints.presets import PRESETS
@@ -81,9 +81,13 @@ class Handlers(QObject):
 
     @Slot()
     def on_empty(self) -> None:
+        from attnviz.gui.panels.tokens import TokensPanel
+
         self._window.documents.open_empty()
         self._window.workspaces.show_panel("tokens")
-        self._window.panels["tokens"].setFocus(Qt.FocusReason.OtherFocusReason)
+        tokens = self._window.panels["tokens"]
+        assert isinstance(tokens, TokensPanel)
+        tokens.select_text()
 
     @Slot()
     def on_new(self) -> None:

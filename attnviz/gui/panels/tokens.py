@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from PySide6.QtCore import QSize, Signal, Slot
+from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
@@ -92,6 +92,11 @@ class TokensPanel(Panel):
         Mark(store, self._count, "vectors.n")
         self._lay_out()
         set_tone("muted", self._split_label)
+
+    def select_text(self) -> None:
+        """Put the focus into the text, all of it selected: typing replaces it."""
+        self._line.setFocus(Qt.FocusReason.OtherFocusReason)
+        self._line.selectAll()
 
     def header(self) -> QWidget:
         """The number of tokens, and the fold."""

@@ -218,6 +218,7 @@ def drawn_pixels(svg: bytes) -> np.ndarray[Any, Any]:
 
 
 def test_a_panel_is_exported_whole_and_without_what_only_the_mouse_needs(desk: Desk, tmp_path: Path) -> None:
+    desk.window.resize(desk.window.width(), 560)  # too low for a whole derivation
     desk.store.look(locked=Cell("weights", 2, 1))
     desk.settle()
     block, inspector = desk.window.panels["block"], desk.window.panels["inspector"]

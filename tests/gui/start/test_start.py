@@ -161,6 +161,11 @@ def test_an_empty_document_is_ready_for_ones_own_text(begun: Desk) -> None:
     assert begun.store.experiment.tokens == ("write", "your", "own", "text", "here")
     assert not begun.store.is_modified and not page(begun).isVisible()
     begun.settle()
+    focused = begun.window.focusWidget()
+    assert focused is begun.find(DocumentText, "token_line")
+    begun.qtbot.keyClicks(focused, "one two")
+    assert begun.store.experiment.tokens == ("one", "two"), "typing replaces the words of the example"
+    begun.settle()
 
 
 def test_recent_documents_are_listed_with_their_days(make_desk: MakeDesk, tmp_path: Path) -> None:
