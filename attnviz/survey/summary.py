@@ -40,7 +40,7 @@ class HeadSummary:
     mean: float
     quantiles: tuple[float, ...]
     highest: tuple[tuple[int, float], ...]
-    """(number of the text, score), the highest first."""
+    """(number of the text, score), the highest first; of effects the largest, of either sign."""
     counts: tuple[int, ...]
     """Number of texts in each interval of the summary's `edges`."""
 
@@ -145,8 +145,8 @@ def _head(site: str, head: int, texts: NDArray[Any], values: Floats, edges: Floa
 
 
 def _highest(texts: NDArray[Any], values: Floats) -> tuple[tuple[int, float], ...]:
-    """The texts with the highest values, the highest first."""
+    """The texts with the highest values, the highest first; of effects the largest, of either sign."""
     known = ~np.isnan(values)
     texts, values = texts[known], values[known]
-    first = np.argsort(-values, kind="stable")[:MOST_TEXTS]
+    first = np.argsort(-np.abs(values), kind="stable")[:MOST_TEXTS]
     return tuple((int(texts[at]), float(values[at])) for at in first)

@@ -99,6 +99,10 @@ def test_an_effect_has_intervals_on_both_sides_of_zero(tmp_path: Path) -> None:
     assert found.edges[-1] == -found.edges[0] == np.abs(values).max()
     assert sum(sum(one.counts) for one in found.heads) == len(values)
     assert sum(sum(one.counts[:8]) for one in found.heads) == (values < 0).sum()
+    for one in found.heads:
+        sizes = [abs(value) for _text, value in one.highest]
+        assert sizes == sorted(sizes, reverse=True) and len(sizes) == 2
+    assert any(value < 0 for one in found.heads for _text, value in one.highest[:1])
 
 
 def test_a_file_keeps_the_beginning_of_long_texts(tmp_path: Path) -> None:

@@ -293,6 +293,6 @@ def _scores(summary: Summary) -> tuple[Option, ...]:
     return tuple(
         (id_, _(HEAD_SCORE_BY_ID[id_].title), _(HEAD_SCORE_BY_ID[id_].hint))
         if id_ in HEAD_SCORE_BY_ID
-        else (id_, _("effect"), _("Change of the logit of the most probable token when the head is ablated"))
+        else (id_, _("effect"), _("Change of a logit when the head is ablated: orange heads support it"))
         for id_ in summary.columns
     )
