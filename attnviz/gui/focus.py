@@ -1,7 +1,8 @@
 """Keyboard focus of the window: Space plays after every click, and answers a control that Tab reached.
 
 Controls take the focus by Tab. A click on one leaves the focus where it was, and ends typing in a text.
-A control or a panel that is hidden gives its focus to the map.
+A control or a panel that is hidden gives its focus to the map. Tab passes panels behind a tab and on a rail:
+they are visible to Qt.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from PySide6.QtWidgets import (
     QAbstractButton,
     QApplication,
     QComboBox,
+    QDockWidget,
     QLineEdit,
     QMainWindow,
     QMenuBar,
@@ -75,6 +77,44 @@ class Focus(QObject):
 
     def _holds(self, widget: QWidget) -> bool:
         return self._window.isAncestorOf(widget)
+
+
+def next_stop(window: QMainWindow, *, is_forward: bool) -> QWidget | None:
+    """The widget that Tab, or Shift+Tab, goes to; None if the window has no stop but the present one.
+
+    Panel by panel, from left to right and from top to bottom; inside each one in Qt's order.
+    """
+    start = window.focusWidget() or window
+    stops, widget = list[QWidget](), window.nextInFocusChain()
+    while widget is not window:
+        if widget is start or (widget.window() is window and _takes_tab(widget) and not _is_behind(widget)):
+            stops.append(widget)
+        widget = widget.nextInFocusChain()
+    stops.sort(key=_place_of_panel)
+    if start is window:
+        return stops[0 if is_forward else -1] if stops else None
+    found = stops[(stops.index(start) + (1 if is_forward else -1)) % len(stops)]
+    return None if found is start else found
+
+
+def _place_of_panel(widget: QWidget) -> tuple[int, int]:
+    dock = _dock_of(widget)
+    return (-1, -1) if dock is None else (dock.x(), dock.y())
+
+
+def _dock_of(widget: QWidget) -> QDockWidget | None:
+    return next((one for one in _upwards(widget) if isinstance(one, QDockWidget)), None)
+
+
+def _takes_tab(widget: QWidget) -> bool:
+    has_policy = bool(widget.focusPolicy() & Qt.FocusPolicy.TabFocus)
+    return has_policy and widget.isVisible() and widget.isEnabled() and widget.focusProxy() is None
+
+
+def _is_behind(widget: QWidget) -> bool:
+    """True in a dock of which nothing is in sight."""
+    dock = _dock_of(widget)
+    return dock is not None and dock.visibleRegion().isEmpty()
 
 
 def _takes_click(widget: QWidget) -> bool:

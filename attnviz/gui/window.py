@@ -24,7 +24,7 @@ from attnviz.engines.table import ENGINE_BY_ID
 from attnviz.gui.bridge import Bridge
 from attnviz.gui.documents import OPENED, Documents, is_model
 from attnviz.gui.edits_menu import EditsMenu
-from attnviz.gui.focus import Focus
+from attnviz.gui.focus import Focus, next_stop
 from attnviz.gui.handlers import Handlers
 from attnviz.gui.jobs import JobLine
 from attnviz.gui.live.decoding import DecodeLive
@@ -554,6 +554,15 @@ class Window(QMainWindow):
     @Slot(str)
     def _on_workspace(self, id_: str) -> None:
         self.status.hint(self.start_page.keys())
+
+    def focusNextPrevChild(self, next: bool) -> bool:
+        """Tab goes through what is in sight, panel by panel."""
+        found = next_stop(self, is_forward=next)
+        if found is None:
+            return False
+        reasons = Qt.FocusReason.BacktabFocusReason, Qt.FocusReason.TabFocusReason
+        found.setFocus(reasons[next])
+        return True
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """A key that the control with the focus did not want."""

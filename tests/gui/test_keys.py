@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import groupby
 
 import pytest
 import shiboken6
@@ -153,3 +154,30 @@ def test_arrows_walk_inside_a_table_and_tab_goes_on_while_one_types(desk: Desk) 
     assert isinstance(editor, QLineEdit)
     QTest.keyClick(editor, Qt.Key.Key_Tab)
     assert grid.current_cell() == (1, 0) and grid.hasFocus()
+
+
+def test_tab_goes_through_what_is_in_sight_panel_by_panel(desk: Desk) -> None:
+    desk.window.resize(1280, 800)
+    desk.settle()
+    desk.window.setFocus()
+    walked: list[QWidget] = []
+    for _press in range(200):
+        QTest.keyClick(QApplication.focusWidget() or desk.window, Qt.Key.Key_Tab)
+        focused = QApplication.focusWidget()
+        assert focused is not None
+        if walked and focused is walked[0]:
+            break
+        if not walked or focused is not walked[-1]:
+            walked.append(focused)
+    else:
+        pytest.fail("Tab does not come back")
+    docks = [next((d for d in desk.window.docks.values() if d.isAncestorOf(one)), None) for one in walked]
+    assert all(dock is None or not dock.visibleRegion().isEmpty() for dock in docks)
+    behind = [
+        dock for dock in desk.window.docks.values() if dock.isVisible() and dock.visibleRegion().isEmpty()
+    ]
+    assert behind, "a panel behind a tab is what Tab passes"
+    panels = [dock.panel_id for dock, _group in groupby(docks) if dock is not None]
+    assert len(panels) == len(set(panels)), "no panel is left and entered again"
+    places = [(desk.window.docks[one].x(), desk.window.docks[one].y()) for one in panels]
+    assert places == sorted(places)

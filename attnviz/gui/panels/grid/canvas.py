@@ -256,9 +256,12 @@ class GridCanvas(Canvas):
         block = self._blocks[0]
         last = self._layout.rect(0, block.n_layers - 1, block.n_heads - 1)
         painter.save()
-        painter.translate(corner.x() - LABELS + 2 + metrics.ascent(), (corner.y() + last.bottom()) / 2)
-        painter.rotate(-90)
-        painter.drawText(QPointF(-metrics.horizontalAdvance(down) / 2, 0), down)
+        painter.translate(corner.x() - LABELS + 2, (corner.y() + last.bottom()) / 2)
+        if len(down) == 1:  # a Chinese character stands upright
+            painter.drawText(QPointF(0, metrics.ascent() - metrics.height() / 2), down)
+        else:
+            painter.rotate(-90)
+            painter.drawText(QPointF(-metrics.horizontalAdvance(down) / 2, metrics.ascent()), down)
         painter.restore()
 
     def _paint_frames(self, painter: QPainter) -> None:

@@ -15,7 +15,8 @@ from attnviz.i18n import _
 from attnviz.model.head_orders import HEAD_ORDERS
 from attnviz.model.spec.document import Document
 
-WIDTH = 190
+WIDTH, WIDEST = 190, 248
+"""Pixels, and those for attentions with long labels."""
 
 
 class HeadsSide(QWidget):
@@ -42,6 +43,7 @@ class HeadsSide(QWidget):
     def show_document(self, document: Document) -> None:
         """Show the sites, and the order where it makes a difference."""
         self.sites.show_document(document)
+        self.setFixedWidth(min(max(WIDTH, self.sites.wanted_width()), WIDEST))
         self.order.setVisible(document.attention.heads.n_heads > 1)
 
     def retranslate(self) -> None:
@@ -51,3 +53,4 @@ class HeadsSide(QWidget):
         self.order.setAccessibleName(_("Order of the heads"))
         self.order.setToolTip(plain_tooltip(_("Order of the heads; each head keeps its number")))
         self.sites.retranslate()
+        self.setFixedWidth(min(max(WIDTH, self.sites.wanted_width()), WIDEST))

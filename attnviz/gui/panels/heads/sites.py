@@ -17,6 +17,8 @@ from attnviz.model.sites.sites import site_names
 from attnviz.model.sites.titles import site_label
 from attnviz.model.spec.document import Document
 
+_BESIDE = 40
+"""Pixels of the combo box beside its text."""
 ARROW = 18
 
 
@@ -70,6 +72,11 @@ class SiteChooser(QWidget):
         self.alike.set_unavailable(why_not_alike(experiment, document.site) or None)
         self.setVisible(len(names) > 1)
         self.alike.setVisible(len(names) > 1)
+
+    def wanted_width(self) -> int:
+        """Pixels with which the longest label is whole; 0 if the chooser is hidden."""
+        longest = max(map(self._combo.fontMetrics().horizontalAdvance, self._told), default=0)
+        return 0 if self.isHidden() else longest + _BESIDE + 2 * (ARROW + 2)
 
     def retranslate(self) -> None:
         self._told = ()

@@ -228,27 +228,32 @@ class StageHeader(QWidget):
         for label in (self.name, self.place):
             label.setMinimumWidth(0)  # a label's preferred width is at least its minimum
         is_narrow = self.width() < FORMULA_FROM
-        self._range.setMaximumWidth(NARROW_RANGE if is_narrow else QWIDGETSIZE_MAX)
         self.place.set_line(self._titles[0])
-        fixed = [w for w in self._fixed() if not w.isHidden()]
-        taken = sum(min(w.sizeHint().width(), w.maximumWidth()) + GRID for w in fixed)
-        free = self.width() - taken - 2 * GRID
-        name = self.name.sizeHint().width()
-        rest = free - name - self.place.sizeHint().width()
-        if rest < 0:
+        name, place = self.name.sizeHint().width(), self.place.sizeHint().width()
+        free = self._free(NARROW_RANGE if is_narrow else QWIDGETSIZE_MAX)
+        if free < name + place:
             self.place.set_line(self._titles[1])
             self.place.setToolTip(plain_tooltip(self._titles[0]))
+            place = self.place.sizeHint().width()
+            if free < name + place:
+                free = self._free(NARROW_RANGE)
         wanted = self._gradient.sizeHint().width() + GRID
-        has_room = self.width() >= GRADIENT_FROM
+        has_room = self.width() >= GRADIENT_FROM and not free - wanted < name + place <= free
         self._gradient.setVisible(has_room)
         free -= wanted if has_room else 0
-        rest -= wanted if has_room else 0
-        self.formula.setVisible(not is_narrow and rest >= self.formula.sizeHint().width() + GRID)
-        place = self.place.sizeHint().width()
+        needed = self.formula.sizeHint().width() + GRID
+        self.formula.setVisible(not is_narrow and free - name - place >= needed)
         self.name.setMinimumWidth(min(name, max(free - place, min(free, self.width() // LEAST_NAME), 0)))
         left = free - self.name.minimumWidth()
-        self.place.setVisible(left >= LEAST_PLACE)
+        self.place.setVisible(left >= min(LEAST_PLACE, place))
         self.place.setMinimumWidth(max(0, min(place, left)))
+
+    def _free(self, widest_range: int) -> int:
+        """Width left for the names beside a range box of at most `widest_range` pixels."""
+        self._range.setMaximumWidth(widest_range)
+        fixed = [w for w in self._fixed() if not w.isHidden()]
+        taken = sum(min(w.sizeHint().width(), w.maximumWidth()) + GRID for w in fixed)
+        return self.width() - taken - 2 * GRID
 
     def _fixed(self) -> list[QWidget]:
         """All parts of the line but those that `_share_out` itself shows where they have room."""

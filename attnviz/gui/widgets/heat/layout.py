@@ -22,6 +22,8 @@ than height.
 STRETCHED_UP_TO = 32
 """Larger matrices have cells too narrow for numbers, and squares are easier to read."""
 LEAST_SLAB = 20.0
+FLAT = 3
+"""Columns for each row from which all rows have their labels, where they fit into the height."""
 WHOLE_PIXELS_FROM = 4.0
 """Cells at least this large are a whole number of pixels, so that all look the same."""
 MAX_ZOOMED_CELL = 160.0
@@ -290,9 +292,10 @@ def _cell_size(room: QSizeF, n_down: int, n_across: int, zoom: float) -> tuple[f
     side = min(across, down, MAX_CELL)
     widest = WIDEST * side if max(n_down, n_across) <= STRETCHED_UP_TO else side
     # Square cells of a matrix of four rows and a thousand columns would be a thin line: its cells may be
-    # slabs.
+    # slabs, in the height of their labels.
+    slab = max(down / 3, min(down, LABEL_LINE)) if n_across >= FLAT * n_down else down / 3
     cell_w = max(min(across, widest), min(LEAST_SLAB, across / 3))
-    cell_h = max(side, min(LEAST_SLAB, down / 3))
+    cell_h = max(side, min(LEAST_SLAB, slab))
     return _zoomed(cell_w, zoom), _zoomed(cell_h, zoom)
 
 

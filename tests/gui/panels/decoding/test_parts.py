@@ -212,6 +212,18 @@ def test_the_weights_of_a_ring_have_the_names_of_the_positions_that_are_left(qtb
         assert visible(token) in line
 
 
+def test_the_largest_new_weights_are_named_whole_or_not_at_all(qtbot: QtBot) -> None:
+    strip = WeightStrip()
+    qtbot.addWidget(strip)
+    strip.set_rows("new row", ["first", "second", "third"], [0.5, 0.25, 0.125])
+    metrics = strip.fontMetrics()
+    all_of_them = "   ".join(strip.named())
+    width = metrics.horizontalAdvance(all_of_them)
+    assert strip.named_within(width, metrics) == all_of_them
+    assert strip.named_within(width - 1, metrics) == "   ".join(strip.named()[:2])
+    assert strip.named_within(10, metrics) == strip.named()[0]
+
+
 # --- the caches -------------------------------------------------------------------------------------
 
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from panels import PanelBench
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QToolButton
+from PySide6.QtWidgets import QStyle, QStyleOptionComboBox, QToolButton
 from pytestqt.qtbot import QtBot
 
 from attnviz.gui.panels.heads.panel import HeadsPanel
@@ -55,6 +55,11 @@ def test_encoder_and_decoder_are_told_apart(qtbot: QtBot) -> None:
         "decoder 1 of 1 · self",
         "decoder 1 of 1 · cross",
     ]
+    edit = QStyle.SubControl.SC_ComboBoxEditField
+    option = QStyleOptionComboBox()
+    combo.initStyleOption(option)
+    room = combo.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, edit, combo).width()
+    assert room > combo.fontMetrics().horizontalAdvance("decoder 1 of 1 · cross")
 
 
 def test_all_layers_are_edited_alike_from_beside_the_heads(qtbot: QtBot) -> None:

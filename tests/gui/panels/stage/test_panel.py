@@ -283,6 +283,19 @@ def test_the_title_line_names_the_document_before_all_else(qtbot: QtBot) -> None
         assert text(bench, "stage_title") == ("weights · head 1" if width < 640 else "weights · head 1 of 4")
 
 
+@pytest.mark.parametrize(("preset", "width"), [("encoder-only", 640), ("fluffy-blue-creature", 640)])
+def test_the_title_line_shows_both_names_whole_before_its_boxes(
+    qtbot: QtBot, preset: str, width: int
+) -> None:
+    bench = PanelBench(qtbot, StageViewPanel, preset, width + 20, 420)
+    bench.panel.header().resize(width, bench.panel.header().sizeHint().height())
+    QApplication.processEvents()
+    for name in ("document_name", "stage_title"):
+        label = bench.find(QLabel, name)
+        assert label.isVisible()
+        assert label.width() >= label.fontMetrics().horizontalAdvance(label.text())
+
+
 def test_the_title_line_settles_at_every_width(qtbot: QtBot) -> None:
     bench = PanelBench(qtbot, StageViewPanel, "fluffy-blue-creature", 720, 420)
     header = bench.panel.header()

@@ -79,6 +79,14 @@ def test_flat_matrices_are_no_hair() -> None:
     assert fitted(1000, 4).plot.width() >= 75
 
 
+def test_the_rows_of_a_flat_matrix_are_as_high_as_their_labels_where_they_fit() -> None:
+    measures = Measures(70, 20, 0, 0, 40)
+    flat = arrange(QSizeF(690, 430), 13, 128, measures, 1.0, QPointF())
+    assert flat.down_step == 1 and flat.cell_h >= 12
+    square = arrange(QSizeF(690, 430), 100, 100, measures, 1.0, QPointF())
+    assert square.cell_w == square.cell_h
+
+
 def test_labels_are_turned_and_then_thinned_out() -> None:
     assert fitted(4, 4).across_angle == 0
     assert fitted(9, 9).across_angle == 45

@@ -25,6 +25,7 @@ _LABEL_PX = 12.0
 """Width of a column from which the token stands below it."""
 _BELOW, _LABEL_TEXT_PX = 14, 10
 _NAMED = 5
+_APART = "   "
 
 
 class WeightStrip(Along):
@@ -61,6 +62,13 @@ class WeightStrip(Along):
         finite = [i for i, value in enumerate(self._values) if math.isfinite(value)]
         order = sorted(finite, key=lambda i: -self._values[i])[:_NAMED]
         return [f"{isolated(self._labels[i])} {number(self._values[i], 3)}" for i in order]
+
+    def named_within(self, room: float, metrics: QFontMetrics) -> str:
+        """As many of the largest weights as `room` holds whole, at least one."""
+        named = self.named()
+        while len(named) > 1 and metrics.horizontalAdvance(_APART.join(named)) > room:
+            named.pop()
+        return _APART.join(named)
 
     def sizeHint(self) -> QSize:
         return QSize(240, self.height())
@@ -113,7 +121,11 @@ class WeightStrip(Along):
         metrics, left = painter.fontMetrics(), Qt.AlignmentFlag.AlignLeft
         painter.drawText(QRectF(0, 0, self.width(), _TOP), left, self._title)
         start = metrics.horizontalAdvance(self._title) + 8
-        words = "   ".join(self.named()) if self._current < 0 else self.told(self._current)
+        words = (
+            self.named_within(self.width() - start, metrics)
+            if self._current < 0
+            else self.told(self._current)
+        )
         shown = metrics.elidedText(words, Qt.TextElideMode.ElideRight, int(self.width() - start))
         painter.setPen(QColor(self._theme.ink))
         painter.drawText(QRectF(start, 0, self.width() - start, _TOP), left, shown)
