@@ -85,11 +85,10 @@ def next_stop(window: QMainWindow, *, is_forward: bool) -> QWidget | None:
     Panel by panel, from left to right and from top to bottom; inside each one in Qt's order.
     """
     start = window.focusWidget() or window
-    stops, widget = list[QWidget](), window.nextInFocusChain()
-    while widget is not window:
-        if widget is start or (widget.window() is window and _takes_tab(widget) and not _is_behind(widget)):
-            stops.append(widget)
-        widget = widget.nextInFocusChain()
+    chain: list[QWidget] = [window]
+    while (following := chain[-1].nextInFocusChain()) not in (None, window):
+        chain.append(following)
+    stops = [one for one in chain[1:] if one is start or _is_stop(one, window)]
     stops.sort(key=_place_of_panel)
     if start is window:
         return stops[0 if is_forward else -1] if stops else None
@@ -106,9 +105,11 @@ def _dock_of(widget: QWidget) -> QDockWidget | None:
     return next((one for one in _upwards(widget) if isinstance(one, QDockWidget)), None)
 
 
-def _takes_tab(widget: QWidget) -> bool:
-    has_policy = bool(widget.focusPolicy() & Qt.FocusPolicy.TabFocus)
-    return has_policy and widget.isVisible() and widget.isEnabled() and widget.focusProxy() is None
+def _is_stop(widget: QWidget, window: QMainWindow) -> bool:
+    """True for a widget of `window` that takes the focus by Tab and is in sight, or can be scrolled there."""
+    if widget.window() is not window or widget.focusProxy() is not None or _is_behind(widget):
+        return False
+    return bool(widget.focusPolicy() & Qt.FocusPolicy.TabFocus) and widget.isVisible() and widget.isEnabled()
 
 
 def _is_behind(widget: QWidget) -> bool:

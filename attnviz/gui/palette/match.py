@@ -7,8 +7,11 @@ from typing import NamedTuple
 
 from attnviz.gui.palette.entry import Entry
 
-OTHER_WORDS = 30
-"""Points that a term loses where it is found in further words only, and not in the text that shows."""
+OTHER_WORDS = 40
+"""Points that a term loses where it is found in further words only, and not in the text that shows.
+
+Letters that stand apart have no more: in a sentence nearly every word has its letters so.
+"""
 
 _LOOSEST = 3
 """Letters of a term may stand this many times further apart than in the term itself."""

@@ -18,6 +18,7 @@ from attnviz.core.levels import RANGES
 from attnviz.core.text import visible
 from attnviz.engines.table import ENGINES
 from attnviz.gui.actions import ACTIONS
+from attnviz.gui.help.texts import PANEL_HELP, STAGE_HELP
 from attnviz.gui.palette.entry import Entry
 from attnviz.gui.panels.stage.gradients import QUANTITIES, targets
 from attnviz.gui.panels.table import PANELS
@@ -32,6 +33,31 @@ if TYPE_CHECKING:
     from attnviz.gui.window import Window
 
 
+ALSO: dict[str, str] = {
+    "action:save": N_("store the file"),
+    "action:import_model": N_("open a checkpoint: safetensors, GGUF, Hugging Face"),
+    "action:preferences": N_("settings, options"),
+    "action:dark": N_("dark mode, night mode"),
+    "action:language": N_("language: Chinese, English"),
+    "action:scale_up": N_("bigger text, zoom in"),
+    "action:scale_down": N_("smaller text, zoom out"),
+    "action:enlarge": N_("presentation, maximise"),
+    "action:tear_off": N_("second screen, separate window"),
+    "action:play": N_("generate text, animate"),
+    "action:export_figure": N_("picture as SVG, PDF or PNG"),
+    "action:export_sequence": N_("animation as GIF or MP4"),
+    "action:export_numbers": N_("table as CSV, LaTeX or Markdown"),
+    "action:export_script": N_("code, notebook"),
+    "action:pin": N_("compare with the present state"),
+    "action:what_is_this": N_("explain, help"),
+    "action:shortcuts": N_("keys, help"),
+    "panel:tokens": N_("prompt, input text"),
+    "panel:cost": N_("KV cache, memory, FLOPs; GPT-3, Llama, DeepSeek"),
+    "panel:heads": N_("order by entropy, by locality"),
+}
+"""Further words of lines: what a user who does not know their names would type."""
+
+
 @dataclass(frozen=True)
 class Provider:
     """One kind of lines: its title, and the lines for a window."""
@@ -44,10 +70,18 @@ class Provider:
 def all_entries(window: Window) -> list[Entry]:
     """Every line of the palette, in the order of `PROVIDERS`."""
     return [
-        replace(entry, kind=_(provider.title), words=(*entry.words, *in_every_language(provider.title)))
+        replace(
+            entry,
+            kind=_(provider.title),
+            words=(*entry.words, *in_every_language(provider.title), *_also(entry.key)),
+        )
         for provider in PROVIDERS
         for entry in provider.entries(window)
     ]
+
+
+def _also(key: str) -> tuple[str, ...]:
+    return in_every_language(ALSO[key]) if key in ALSO else ()
 
 
 def _actions(window: Window) -> Iterator[Entry]:
@@ -90,12 +124,13 @@ def _recent(window: Window) -> Iterator[Entry]:
 def _stages(window: Window) -> Iterator[Entry]:
     store = window.store
     for stage in store.site.stages if store.trace is not None else ():
-        title = STAGE_BY_ID[stage].title
+        title, known = STAGE_BY_ID[stage].title, STAGE_HELP.get(stage)
+        told = () if known is None else in_every_language(known.sentence)
         yield Entry(
             f"stage:{stage}",
             _(title),
             partial(store.look, stage=stage),
-            (stage, stage_formula(store.attention, stage), *in_every_language(title)),
+            (stage, stage_formula(store.attention, stage), *in_every_language(title), *told),
         )
 
 
@@ -165,11 +200,12 @@ def _mechanism(window: Window) -> Iterator[Entry]:
                 continue
             name = term.widget.accessibleName() or (_(term.names[0]) if term.names[0] else "")
             heading = _(section.heading)
+            texts = tuple(text for message in term.texts for text in in_every_language(message))
             yield Entry(
                 f"control:{section.id}:{term.widget.objectName()}",
                 f"{heading}: {name}" if name else heading,  # the row of kinds has the section's name
                 partial(_bring, window, term.widget),
-                tuple(text for message in term.texts for text in in_every_language(message)),
+                (*texts, section.present(window.store.document)),
             )
 
 
@@ -210,7 +246,7 @@ def _panels(window: Window) -> Iterator[Entry]:
             f"panel:{row.id}",
             _(row.title),
             partial(window.workspaces.show_panel, row.id),
-            (row.id, *in_every_language(row.title)),
+            (row.id, *in_every_language(row.title), *in_every_language(PANEL_HELP[row.id].sentence)),
         )
 
 

@@ -15,7 +15,7 @@ from attnviz.checkpoints.presets import PRESETS
 from attnviz.gui.actions import ACTIONS
 from attnviz.gui.palette.entry import Entry
 from attnviz.gui.palette.palette import Palette
-from attnviz.gui.palette.providers import PROVIDERS, all_entries
+from attnviz.gui.palette.providers import ALSO, PROVIDERS, all_entries
 from attnviz.gui.panels.table import PANELS
 from attnviz.gui.settings import SETTINGS, Settings
 from attnviz.gui.widgets.document_text import DocumentText
@@ -45,6 +45,35 @@ def test_a_few_letters_and_enter_run_a_command(desk: Desk) -> None:
     assert keys(desk)[0] == "action:dark"
     QTest.keyClick(line, Qt.Key.Key_Return)
     assert desk.theme.is_dark and not palette(desk).isVisible() and desk.map.hasFocus()
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        ("dark mode", "action:dark"),
+        ("bigger text", "action:scale_up"),
+        ("export svg", "action:export_figure"),
+        ("gif", "action:export_sequence"),
+        ("latex table", "action:export_numbers"),
+        ("checkpoint", "action:import_model"),
+        ("prompt", "panel:tokens"),
+        ("kv cache", "panel:cost"),
+        ("gpt-3", "panel:cost"),
+        ("second screen", "action:tear_off"),
+        ("深色", "action:dark"),
+        ("放大字体", "action:scale_up"),
+        ("显存", "panel:cost"),
+        ("提示词", "panel:tokens"),
+        ("动画", "action:export_sequence"),
+        ("熵", "panel:heads"),
+    ],
+)
+def test_words_of_a_newcomer_find_the_line_in_both_languages(desk: Desk, words: str, wanted: str) -> None:
+    open_palette(desk).setText(words)
+    assert wanted in keys(desk)[:3]
+    assert set(ALSO) <= {entry.key for entry in all_entries(desk.window)} | {"action:save"}
+    palette(desk).line.setText("no such words at all")
+    assert keys(desk) == []
 
 
 def test_arrows_choose_and_escape_closes(desk: Desk) -> None:
