@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from typing import Any
 
 from numpy.typing import NDArray
@@ -9,6 +11,9 @@ from numpy.typing import NDArray
 from attnviz.core.dims import Array
 from attnviz.engines.engine import Engine
 from attnviz.model.spec.arrays import Matrix
+
+LARGE = 2**24
+"""Numbers of a matrix, that of a vocabulary, which is not converted as a whole for one pass alone."""
 
 
 class InFile:
@@ -23,6 +28,29 @@ class InFile:
     def __call__(self) -> Array:
         form = self._matrix.form(self._key, self._shared)
         return self._engine.asarray(self._turned(self._matrix.array)) if form is None else form
+
+    def columns(self, n_rows: int) -> Iterator[tuple[slice, Array]] | None:
+        """The columns of a large matrix, some at a time, for a product with `n_rows` rows.
+
+        None where the whole is better: it is small, on a device, or used again; many rows share the work, or
+        one row comes after the other, as in decoding.
+        """
+        engine, most = self._engine, self._engine.block_rows
+        if not self._is_large or most is None or not 1 < n_rows <= most:
+            return None
+        bands = self._matrix.bands(0 if self._transposes else 1)
+        if bands is None:
+            return None
+        return ((band, engine.asarray(self._turned(numbers))) for band, numbers in bands)
+
+    @property
+    def width(self) -> int:
+        """Count of the columns."""
+        return self._matrix.shape[0 if self._transposes else 1]
+
+    @property
+    def _is_large(self) -> bool:
+        return self._engine.device == "cpu" and math.prod(self._matrix.shape) >= LARGE
 
     def _turned(self, array: NDArray[Any]) -> NDArray[Any]:
         return array.T if self._transposes else array

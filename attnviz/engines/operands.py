@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.dims import Array
+from attnviz.engines.in_file import InFile
 from attnviz.engines.sight import Masks
 from attnviz.model.operands.relative import Relative
 from attnviz.model.positions import Bias, Turning
@@ -30,7 +31,7 @@ class Linear:
 
     held: Array | None
     bias: Array | None = None
-    converted: Callable[[], Array] | None = None
+    converted: InFile | None = None
 
     @property
     def matrix(self) -> Array | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 from attnviz.core.dims import Array
 from attnviz.engines.engine import Engine, spread
@@ -11,9 +12,22 @@ from attnviz.engines.operands import Linear
 
 def linear(engine: Engine, x_tf: Array, by: Linear) -> Array:
     """x W + b, (token, in) -> (token, out); an identity without a bias returns its input."""
-    matrix = by.held if by.converted is None else by.converted()
-    y = x_tf if matrix is None else product(engine, x_tf, matrix)
+    in_file = by.converted
+    columns = None if in_file is None else in_file.columns(x_tf.shape[0])
+    if in_file is not None and columns is not None:
+        y = _by_columns(engine, x_tf, in_file.width, columns)
+    else:
+        matrix = by.matrix
+        y = x_tf if matrix is None else product(engine, x_tf, matrix)
     return y if by.bias is None else y + by.bias
+
+
+def _by_columns(engine: Engine, x_tf: Array, n_columns: int, columns: Iterator[tuple[slice, Array]]) -> Array:
+    """x W, some columns of W after the other."""
+    made = engine.empty((x_tf.shape[0], n_columns))
+    for part, matrix in columns:
+        made[:, part] = engine.matmul(x_tf, matrix)
+    return made
 
 
 def product(engine: Engine, x_tf: Array, matrix: Array) -> Array:

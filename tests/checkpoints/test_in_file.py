@@ -139,6 +139,40 @@ def test_a_transposed_weight_keeps_its_numbers_while_another_is_converted(
     np.testing.assert_array_equal(np.asarray(used), wanted)
 
 
+@pytest.mark.parametrize("is_tied", [True, False])
+@pytest.mark.parametrize("engine", ["numpy", "torch"])
+def test_the_logits_of_one_pass_need_no_conversion_of_the_vocabulary(
+    tmp_path: Path, everything_stays: None, monkeypatch: pytest.MonkeyPatch, engine: str, is_tied: bool
+) -> None:
+    """The first pass after a rest takes W_U band by band, the second one as a whole: the same numbers."""
+    monkeypatch.setattr("attnviz.engines.in_file.LARGE", 1)
+    monkeypatch.setattr("attnviz.model.spec.arrays.BAND_NUMBERS", 3 * 64)
+    arrays = {name: array.astype(np.float16) for name, array in llama_arrays().items()}
+    if not is_tied:
+        arrays["lm_head.weight"] = arrays["model.embed_tokens.weight"][::-1].copy()
+    write_folder(tmp_path, arrays, {**LLAMA_CONFIG, "tie_word_embeddings": is_tied})
+    experiment = import_checkpoint(tmp_path, ids=IDS).experiment
+    assert experiment.vocabulary is not None
+    matrix = experiment.vocabulary.unembedding or experiment.vocabulary.embedding
+    made, array = list[int](), Matrix._converted
+
+    def counted(one: Matrix) -> Any:
+        made.append(1) if one is matrix else None
+        return array(one)
+
+    monkeypatch.setattr(Matrix, "_converted", counted)
+    first, second = (execute(experiment, engine) for _pass in range(2))
+    assert len(made) == 1, "the second pass alone converts it"
+    CONVERSIONS.rest()
+    third = execute(experiment, engine)
+    assert len(made) == 1
+    for other in (second, third):
+        last = other.sites[-1]
+        np.testing.assert_allclose(
+            other.site(last)["logits"], first.site(last)["logits"], rtol=1e-5, atol=1e-5
+        )
+
+
 def test_an_ablation_of_every_head_converts_each_matrix_once_more(
     tmp_path: Path, everything_stays: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -70,7 +70,7 @@ class GgufTensor(StoredTensor):
         raw = file.array(np.dtype(np.uint8), (math.prod(rows), last // numbers * n_bytes), self.begin)
         with np.errstate(all="ignore"):
             made, is_finite = _numbers(raw[chosen], self.kind)
-        file.let_go(raw)
+        file.let_go(raw[chosen] if isinstance(chosen, slice) else raw)
         if not is_finite:
             check_finite(self, made)
         return made if len(self.stored_shape) == 2 else made.reshape(self.stored_shape)

@@ -42,6 +42,9 @@ ROWS_OF_NUMBERS = must_be("a list of rows, each a list of numbers")
 PART_NUMBERS = 2**20
 """Numbers that are checked or written at a time."""
 
+BAND_NUMBERS = 2**18
+"""Numbers, about, that are converted together for one use: they stay in the fast memory."""
+
 BFLOAT16 = np.dtype([("bfloat16", "<u2")])
 """The upper half of a float32, which NumPy does not have; no arithmetic takes a record for a number."""
 
@@ -159,7 +162,7 @@ class Matrix:
         """Numbers of a file: where they lie if an engine can compute with them there, else converted."""
         lasting = self._lasting
         assert lasting is not None
-        if isinstance(lasting, View) and lasting.dtype.itemsize > 2 and lasting.view.flags.aligned:
+        if _is_used_in_place(lasting):
             return lasting.numbers()
 
         def make(memory: Memory | None) -> NDArray[Any]:
@@ -192,6 +195,26 @@ class Matrix:
         None where they are not converted, or the conversion is not kept.
         """
         return CONVERSIONS.form_of(self, key, share)
+
+    def bands(self, axis: int) -> Iterator[tuple[slice, NDArray[Any]]] | None:
+        """The numbers of a file in float32 or float64, some rows (axis 0) or columns (axis 1) at a time.
+
+        Nothing of them is kept. None where `array` is better: from the second use on, and where a band takes
+        as long as the whole. Raises as `array`.
+        """
+        lasting = self._lasting
+        if lasting is None or _is_used_in_place(lasting):
+            return None
+        found = lasting.bands(axis, max(1, BAND_NUMBERS // self.shape[1 - axis]))
+        return self._widened(found) if found is not None and CONVERSIONS.is_first(self) else None
+
+    def _widened(self, bands: Iterator[tuple[slice, NDArray[Any]]]) -> Iterator[tuple[slice, NDArray[Any]]]:
+        assert self._lasting is not None
+        for band, numbers in bands:
+            made = widened(numbers)
+            made.setflags(write=False)
+            yield band, made
+        self._lasting.let_go()
 
     def _numbers(self) -> NDArray[Any]:
         """The numbers as they are stored, or as they were converted."""
@@ -342,6 +365,11 @@ class _Copy:
 
     def _turned(self, array: NDArray[Any]) -> NDArray[Any]:
         return array.T if self.turns else array
+
+
+def _is_used_in_place(lasting: Lasting) -> bool:
+    """True if an engine computes with the numbers where they lie in their file."""
+    return isinstance(lasting, View) and lasting.dtype.itemsize > 2 and lasting.view.flags.aligned
 
 
 def _check_shape(shape: tuple[int, ...]) -> None:

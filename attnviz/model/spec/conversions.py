@@ -19,12 +19,22 @@ LIMIT = 1024**3
 
 @dataclass
 class _Kept:
-    """One owner, the turn of its last use, and the conversion, if it is kept, with its forms."""
+    """One owner, the turn of its last use, and the conversion, if it is kept, with its forms.
+
+    `is_brief` if a pass can convert a part of its numbers at a time: the conversion does not outlast a rest.
+    """
 
     owner: ref[Any]
-    used: int
+    used: int = 0
+    is_brief: bool = False
     array: NDArray[Any] | None = None
     forms: dict[Hashable, Any] = field(default_factory=dict)
+
+
+def _empty(known: _Kept) -> None:
+    """Let a conversion go, with its forms."""
+    known.array = None
+    known.forms.clear()
 
 
 MOST_SPARE = 128 * 1024**2
@@ -70,11 +80,8 @@ class Conversions:
         `make` may put what is not kept into the memory that it is given, which is used again: to get memory
         from the system takes longer than a conversion.
         """
-        key, self._turn = id(owner), self._turn + 1
-        known = self._known.get(key)
-        if known is None:
-            # The id is reused by another owner only after this one and its conversion are gone.
-            known = self._known[key] = _Kept(ref(owner, lambda _gone: self._forget(key)), 0)
+        self._turn += 1
+        known = self._of(owner)
         before, known.used = known.used, self._turn
         kept = known.array  # another thread may let it go
         if kept is not None:
@@ -102,9 +109,24 @@ class Conversions:
             yield
         finally:
             for known in self._held or ():
-                known.array = None
-                known.forms.clear()
+                _empty(known)
             self._held = before
+
+    def is_first(self, owner: Any) -> bool:
+        """True at the first use since `rest` of an owner that can be converted a part at a time.
+
+        At the second, a conversion of the whole begins to pay: an edit is often followed by others.
+        """
+        known, self._turn = self._of(owner), self._turn + 1
+        before, known.used, known.is_brief = known.used, self._turn, True
+        return not before and known.array is None
+
+    def rest(self) -> None:
+        """Let go what can be converted a part at a time at its next use."""
+        for known in list(self._known.values()):
+            if known.is_brief:
+                _empty(known)
+                known.used = 0
 
     def form_of(self, owner: Any, key: Hashable, share: Callable[[NDArray[Any]], Any]) -> Any:
         """The kept conversion of an owner as `share` returns it, in no memory of its own.
@@ -121,6 +143,14 @@ class Conversions:
         if found is None:
             found = known.forms[key] = share(array)
         return found
+
+    def _of(self, owner: Any) -> _Kept:
+        key = id(owner)
+        known = self._known.get(key)
+        if known is None:
+            # The id is reused by another owner only after this one and its conversion are gone.
+            known = self._known[key] = _Kept(ref(owner, lambda _gone: self._forget(key)))
+        return known
 
     def _spare_of(self, n_bytes: int) -> Memory:
         """Memory of so much at least that nobody uses."""
@@ -141,8 +171,7 @@ class Conversions:
                 break
             if known.array is not None:
                 total -= known.array.nbytes
-                known.array = None
-                known.forms.clear()
+                _empty(known)
         return total <= self.limit
 
     def _forget(self, key: int) -> None:

@@ -121,6 +121,10 @@ def _strips(array: NDArray[Any], start: int = 0) -> Iterator[tuple[Strip, NDArra
             yield (slice(None), strip), array[:, strip]
 
 
+def _bands(count: int, length: int) -> Iterator[slice]:
+    return (slice(start, min(start + length, count)) for start in range(0, count, length))
+
+
 class Lasting(Protocol):
     """Numbers of a matrix outside the memory, in `shape`, stored as `dtype`."""
 
@@ -138,6 +142,11 @@ class Lasting(Protocol):
 
     def strips(self) -> Iterator[tuple[Strip, NDArray[Any]]]:
         """All numbers, a part that lies together at a time. Raises `FileChanged`."""
+
+    def bands(self, axis: int, length: int) -> Iterator[tuple[slice, NDArray[Any]]] | None:
+        """All numbers, `length` rows (axis 0) or columns (axis 1) at a time; None where a band takes as long
+        as the whole. Raises `FileChanged`.
+        """
 
     def let_go(self) -> None:
         """Give back what `numbers` has brought into memory."""
@@ -169,6 +178,15 @@ class View:
     def strips(self) -> Iterator[tuple[Strip, NDArray[Any]]]:
         return _strips(self.numbers())
 
+    def bands(self, axis: int, length: int) -> Iterator[tuple[slice, NDArray[Any]]] | None:
+        if self.view.strides[axis] < self.view.strides[1 - axis]:
+            return None
+        numbers = self.numbers() if axis == 0 else self.numbers().T
+        return (
+            (band, numbers[band] if axis == 0 else numbers[band].T)
+            for band in _bands(self.shape[axis], length)
+        )
+
     def let_go(self) -> None:
         self.file.let_go(self.view)
 
@@ -198,6 +216,12 @@ class Made:
         step = STRIP * max(1, MADE_TOGETHER // (STRIP * self.shape[1]))
         for start in range(0, self.shape[0], step):
             yield from _strips(self.make_rows(slice(start, start + step)), start)
+
+    def bands(self, axis: int, length: int) -> Iterator[tuple[slice, NDArray[Any]]] | None:
+        make = self.make_rows
+        return (
+            None if axis or make is None else ((band, make(band)) for band in _bands(self.shape[0], length))
+        )
 
     def let_go(self) -> None:
         return None

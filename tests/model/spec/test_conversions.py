@@ -84,6 +84,17 @@ def test_memory_of_what_a_view_reads_is_not_used_again() -> None:
     assert column.tolist() == [[2], [4]]
 
 
+def test_the_first_use_after_a_rest_may_be_a_part_at_a_time() -> None:
+    kept, whole, brief = Conversions(1000), Owner(), Owner()
+    kept.of(whole, 80, lambda memory: np.zeros(10))
+    assert kept.is_first(brief) and kept.nbytes == 80
+    assert not kept.is_first(brief)
+    array = kept.of(brief, 80, lambda memory: np.ones(10))
+    assert kept.nbytes == 160 and not kept.is_first(brief)
+    kept.rest()
+    assert kept.nbytes == 80 and kept.is_first(brief) and (array == 1).all()
+
+
 def test_a_form_is_made_once_and_goes_with_its_conversion() -> None:
     kept, first, second = Conversions(80), Owner(), Owner()
     assert kept.form_of(first, "numpy", np.asarray) is None, "nothing is kept yet"
