@@ -326,6 +326,26 @@ REFUSED: tuple[tuple[list[str], str], ...] = (
         ["decode", "toy-attention", "--steps", "x"],
         "argument --steps: must be a whole number of at least 1; got 'x'",
     ),
+    (
+        ["render", "toy-attention", "-o", "a.svg", "--query", "4"],
+        "query must be a whole number from 0 to 3; got 4.",
+    ),
+    (
+        ["render", "yarn", "-o", "a.svg", "--kind", "dials", "--key", "24"],
+        "key must be a whole number from 0 to 23",
+    ),
+    (
+        ["render", "toy-attention", "-o", "a.svg", "--kind", "plane", "--plane", "0,3"],
+        "plane must be two different whole numbers from 0 to 2; got '0,3'.",
+    ),
+    (
+        ["render", "toy-attention", "-o", "a.svg", "--kind", "step", "--step", "4"],
+        "step must be a whole number from 0",
+    ),
+    (
+        ["run", "toy-attention", "--edit", "layers.0.self.zzz[0] = 1"],
+        "edit must be one of 'tokens_embedded', 'q', 'k'",
+    ),
     (["decode", "toy-attention", "--st", "2"], "unrecognized arguments: --st 2"),
     (
         ["circuits", "stories-en", "--head", "x"],
@@ -426,6 +446,7 @@ def test_version_and_language(capsys: Capture) -> None:
         (["animate", "a.json", "-o", "a.gif", "--over", "layers", "--fps", "x"], "参数 --fps：必须是数"),
         (["decode", "broken.json"], "broken.json：$.experiment.vectors 必须是"),
         (["gone.json"], "gone.json：没有这个文件"),
+        (["render", "toy-attention", "-o", "folder.png"], "folder.png：这不是文件"),
     ],
 )
 def test_refusals_are_in_the_language_that_is_asked_for(
@@ -439,6 +460,7 @@ def test_refusals_are_in_the_language_that_is_asked_for(
     monkeypatch.chdir(tmp_path)
     broken = '{"format": "attnviz", "version": 1, "experiment": {"tokens": ["a"], "vectors": 3}}'
     Path("broken.json").write_text(broken, encoding="utf-8")
+    Path("folder.png").mkdir()
     assert main([*language, *arguments]) == 2
     assert capsys.readouterr().err.startswith(f"attnviz: {sentence}")
 

@@ -18,7 +18,7 @@ from attnviz.model.spec.view import DRAWN, Cell, Quantity, Ranges, View
 
 if TYPE_CHECKING:
     from attnviz.figures.subject import Subject
-    from attnviz.model.trace import Trace
+    from attnviz.model.trace import SiteTrace, Trace
 
 ORIENTATIONS = ("queries_as_rows", "queries_as_columns")
 
@@ -145,9 +145,24 @@ def subject_of(known: Document, trace: Trace, options: Namespace) -> Subject:
     if options.projection is not None:
         view = replace(view, projection=options.projection)
     chosen = options.stage, head(options.head), options.site
+    _check_places(Subject(trace, view, *chosen).shown_site, options)
     if options.key is not None:
         view = _with_key(view, place("key", options.key), chosen[1])
     return Subject(trace, view, *chosen, title=_(known.title), caption=_(known.caption))
+
+
+def _check_places(site: SiteTrace, options: Namespace) -> None:
+    """Refuse a query, a key and an axis of the plane that the attention does not have."""
+    n_queries, n_keys = site.shape("weights")[-2:]
+    for name, text, count in (("query", options.query, n_queries), ("key", options.key, n_keys)):
+        if text not in (None, "all") and place(name, text) >= count:
+            raise FieldError(name, int(text), whole_number(0, count - 1))
+    if options.plane is None or "q" not in site.stages:
+        return
+    last = max(1, site.shape("q")[-1] - 1)
+    if max(_pair("plane", options.plane)) > last:
+        needed = must_be("two different whole numbers from {least} to {most}", least=0, most=last)
+        raise FieldError("plane", options.plane, needed)
 
 
 def _pair(name: str, text: str) -> tuple[int, int]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
 
 from attnviz.checkpoints.stories import record_of
 from attnviz.cli.command import Command
@@ -18,7 +20,12 @@ from attnviz.cli.picture import (
     subject_of,
 )
 from attnviz.cli.style import style
+from attnviz.errors import FieldError, whole_number
 from attnviz.i18n import N_, _
+
+if TYPE_CHECKING:
+    from attnviz.engines.decode.run import Decoding
+    from attnviz.model.spec.document import Document
 
 
 def add(command: ArgumentParser) -> None:
@@ -33,7 +40,6 @@ def add(command: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Draw one stage into a file: one head or all of them, or one head of all attentions."""
-    from attnviz.compute.execute import execute_decoding
     from attnviz.figures import save_figure
     from attnviz.figures.figure import figure_of, kind_of
     from attnviz.figures.files import format_of
@@ -44,7 +50,7 @@ def run(options: Namespace) -> int:
     known, trace = computed(known, options)
     subject = replace(
         subject_of(known, trace, options),
-        decoding=lambda: execute_decoding(known.experiment, None, options.engine, options.device),
+        decoding=partial(_decoded, known, options),
         other=other_of(options, known.view),
         alignment=options.align,
     )
@@ -52,6 +58,16 @@ def run(options: Namespace) -> int:
     record = record_of(subject.document(known), command_line())
     written(options.output, lambda: save_figure(figure, options.output, dpi=look.dpi, record=record))
     return 0
+
+
+def _decoded(known: Document, options: Namespace) -> Decoding:
+    """The decoding of a document. Raises `FieldError` if it does not have the chosen step."""
+    from attnviz.compute.execute import execute_decoding
+
+    found = execute_decoding(known.experiment, None, options.engine, options.device)
+    if options.step is not None and int(options.step) >= len(found.steps):
+        raise FieldError("step", int(options.step), whole_number(0, len(found.steps) - 1))
+    return found
 
 
 COMMAND = Command("render", N_("save a picture of a document"), add, run)

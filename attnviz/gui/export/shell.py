@@ -231,7 +231,8 @@ def _key(source: Source, known: _Known, row: Export, choice: Choice) -> Iterator
     subject = choice.subject(source, never_cancelled)
     opened = known.view.locked if known.view.query == subject.view.query else None
     if subject.view.locked == opened:
-        yield from ("--query", str(subject.view.query))
+        last = subject.shown_site.shape("weights")[-2] - 1
+        yield from ("--query", str(min(subject.view.query, last)))
     else:
         yield from ("--query", str(subject.pair.query), "--key", str(subject.pair.key))
 
@@ -259,7 +260,11 @@ def _plane(source: Source, row: Export, choice: Choice) -> Iterator[str]:
     """The axes of the plane: of a file, it is unknown with which ones it opens."""
     if _drawn(row, choice) == "plane":
         view = source.document.view
-        yield from ("--plane", f"{view.plane[0]},{view.plane[1]}", "--projection", view.projection)
+        last = choice.subject(source, never_cancelled).shown_site.shape("q")[-1] - 1
+        first, second = (min(axis, last) for axis in view.plane)
+        if first != second:
+            yield from ("--plane", f"{first},{second}")
+        yield from ("--projection", view.projection)
 
 
 def _style(row: Export, choice: Choice) -> Iterator[str]:

@@ -82,7 +82,10 @@ def with_text(experiment: Experiment, text: str) -> Experiment:
     name = found["site"] or (names[0] if len(names) == 1 else "")
     if name not in names:
         raise FieldError("edit", name, among(names))
-    site, edit = at(experiment, name), _edit(found["stage"], parts, SIGNS[found["sign"]], value)
+    site = at(experiment, name)
+    if found["stage"] not in STAGE_BY_ID:
+        raise FieldError("edit", found["stage"], among(site_stages(site)))
+    edit = _edit(found["stage"], parts, SIGNS[found["sign"]], value)
     _check(site, edit, text)
     try:
         return put(experiment, put_edit(site, edit))
@@ -93,7 +96,7 @@ def with_text(experiment: Experiment, text: str) -> Experiment:
 def _edit(stage: str, parts: list[str], operation: Operation, value: float | tuple[float, ...]) -> Edit:
     """An edit from the parts of its text. Raises `FieldError`."""
     numbers = [None if part == ":" else int(part) for part in parts]
-    per_head = stage in STAGE_BY_ID and STAGE_BY_ID[stage].per_head
+    per_head = STAGE_BY_ID[stage].per_head
     wanted = must_be("3 indices: head, row, column") if per_head else must_be("2 indices: row, column")
     if len(numbers) != 2 + per_head or numbers[-2] is None:
         raise FieldError("edit", f"{stage}[{', '.join(parts)}]", wanted)

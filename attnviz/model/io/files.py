@@ -7,6 +7,7 @@ safetensors file (`.safetensors`), which small ones may be as well. Neither can 
 from __future__ import annotations
 
 import contextlib
+import errno
 import math
 import os
 import re
@@ -19,6 +20,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from attnviz.errors import InputError, Message, MessageError, about, message_of, suffix_error
+from attnviz.i18n import N_
 from attnviz.model.io.activations import document_of_arrays
 from attnviz.model.io.carriers import npz
 from attnviz.model.io.carriers.record import Record, Suppliers
@@ -308,14 +310,14 @@ def _remove_abandoned(folder: Path, stem: str) -> None:
 def _check_replaceable(target: Path) -> None:
     """Raise for a target that a rename would replace although it is not writable, or that is no file."""
     if target.is_symlink():  # resolved, and still a link
-        raise OSError("this link points to itself")
+        raise OSError(errno.ELOOP, N_("this link points to itself"))
     if not target.exists():
         return
     if not target.is_file():
-        raise OSError("this is not a file")
+        raise OSError(errno.EISDIR, N_("this is not a file"))
     # Mode bits too: an administrator may write to everything.
     if not target.stat().st_mode & 0o222 or not os.access(target, os.W_OK):
-        raise OSError("the file is write-protected")
+        raise OSError(errno.EACCES, N_("the file is write-protected"))
 
 
 def _copy_owner(old: Path, new: Path) -> None:
