@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 from desk import Desk, MakeDesk
+from msgspec.structs import replace
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLineEdit, QPushButton
+from PySide6.QtWidgets import QLabel, QLineEdit, QPushButton
 from pytestqt.qtbot import QtBot
 
 from attnviz.gui.panels.claims.line import ClaimLine
@@ -42,16 +43,25 @@ def test_a_claim_is_shown_made_true_and_left(checker: Desk) -> None:
     click(checker, checker.find(ClaimLine, "claim_printed-line"))
     text = checker.find(LinkedText, "claim_text")
     assert text.isVisible() and "0.9943" in text.toPlainText() and "÷√3" in text.toPlainText()
+    now = checker.find(QLabel, "claim_now")
+    assert now.isHidden()
     click(checker, checker.find(QPushButton, "claim_mend"))
+    assert now.isVisible() and now.text() == "✓ holds here"
     document, step = checker.store.document, panel(checker).detail.judged
     assert step is not None and checker.store.trace is not None
     assert holds(step.step.claim, Scope(checker.store.trace, document.view))
     assert document.attention.scale.value == pytest.approx(3**-0.5)  # type: ignore[union-attr]
     click(checker, checker.find(QPushButton, "claim_show"))
     assert not holds(step.step.claim, Scope(checker.store.trace, checker.store.document.view))
+    assert now.text() == "✗ does not hold here"
+    checker.store.edit_attention(lambda site: replace(site, temperature=3**0.5))  # ÷√3 by another way
+    checker.settle()
+    assert now.text() == "✓ holds here"
+    checker.store.undo()
+    checker.settle()
     click(checker, checker.find(QPushButton, "claim_back"))
     assert checker.store.document == before
-    assert not checker.find(QPushButton, "claim_back").isVisible()
+    assert not checker.find(QPushButton, "claim_back").isVisible() and now.isHidden()
 
 
 def test_one_claim_is_open_at_a_time_and_a_second_click_closes_it(checker: Desk) -> None:

@@ -9,6 +9,7 @@ from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
 from attnviz.gui.panels.claims.line import color_of
 from attnviz.gui.widgets.button import Button
+from attnviz.gui.widgets.holds_chip import HoldsChip
 from attnviz.gui.widgets.linked_text import LinkedText, paragraphs
 from attnviz.i18n import _
 from attnviz.model.claims.verdict import VERDICT_BY_ID
@@ -27,6 +28,8 @@ class Detail(QWidget):
         self._verdict.setFont(ui_font(TEXT_PX))
         self._verdict.setWordWrap(True)
         self.text = LinkedText("claim_text", TEXT_PX)
+        self.now = HoldsChip("claim_now")
+        self.now.hide()
         self.show_it, self.mend, self.back = Button(), Button(), Button()
         buttons = QHBoxLayout()
         buttons.setSpacing(GRID // 2)
@@ -41,6 +44,7 @@ class Detail(QWidget):
         column.setSpacing(GRID // 2)
         column.addWidget(self._verdict)
         column.addWidget(self.text)
+        column.addWidget(self.now, 0, Qt.AlignmentFlag.AlignLeft)
         column.addLayout(buttons)
         column.addWidget(self.back, 0, Qt.AlignmentFlag.AlignLeft)
 

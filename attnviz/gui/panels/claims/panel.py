@@ -17,10 +17,12 @@ from attnviz.gui.panels.claims.line import ClaimLine
 from attnviz.gui.panels.claims.own import OwnClaims
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.holds_chip import holds_in
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _, current_language
 from attnviz.model.claims.own import Answer
+from attnviz.model.claims.scope import Scope
 from attnviz.model.lessons.judging import Judged
 from attnviz.model.lessons.lesson import Lesson, Scene
 from attnviz.model.spec.document import Document
@@ -63,6 +65,8 @@ class ClaimsPanel(Panel):
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
         self._is_asked = False
+        self._opened: tuple[str, View] | None = None
+        """The id of the claim whose document is in the program, and the view in which it was opened."""
         self._sections: list[_Section] = []
         self.own, self.detail = OwnClaims(), Detail(self)
         self.own.changed.connect(self._on_own)
@@ -100,6 +104,7 @@ class ClaimsPanel(Panel):
             self._is_asked = True
             self.table_asked.emit()
         self._ask_own()
+        self._show_now()
 
     def looks_anew(self, old: Document, new: Document) -> bool:
         return old.claims != new.claims or super().looks_anew(old, new)
@@ -134,6 +139,19 @@ class ClaimsPanel(Panel):
     def set_left(self, has_left: bool) -> None:
         """Say whether a claim was opened in the program, from which one can return."""
         self.detail.set_left(has_left)
+        judged = self.detail.judged
+        self._opened = (judged.step.id, self.store.document.view) if has_left and judged else None
+        self._show_now()
+
+    def _show_now(self) -> None:
+        """Say whether the open claim holds in the document that it opened, as that is edited."""
+        judged, trace, opened = self.detail.judged, self.store.trace, self._opened
+        if judged is None or trace is None or opened is None or opened[0] != judged.step.id:
+            self.detail.now.hide()
+            return
+        if trace.experiment is self.store.experiment:  # else its numbers are on their way
+            self.detail.now.set_verdict(holds_in(judged.step.claim, Scope(trace, opened[1])))
+            self.detail.now.show()
 
     def lines(self) -> list[tuple[Judged, ClaimLine]]:
         """The textbooks' claims with their lines, in order."""
@@ -151,6 +169,7 @@ class ClaimsPanel(Panel):
             section.retranslate()
         if self.detail.judged is not None:
             self.detail.show_claim(self.detail.judged, self.detail.judged.card(current_language()))
+        self._show_now()
         self._on_search(self.search.text())
 
     # --- acting
@@ -178,6 +197,7 @@ class ClaimsPanel(Panel):
             self.detail.hide()
             return
         self.detail.show_claim(judged, judged.card(current_language()))
+        self._show_now()
         next(section for section in self._sections if section.put_below(line, self.detail))
         self.detail.show()
 

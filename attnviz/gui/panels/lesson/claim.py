@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QLabel
 
-from attnviz.errors import InputError
-from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.card import Card
 from attnviz.gui.widgets.control import plain_tooltip
+from attnviz.gui.widgets.holds_chip import HoldsChip, holds_in
 from attnviz.gui.widgets.linked_text import LinkedText, paragraphs
-from attnviz.gui.widgets.tone import Tone, set_tone
-from attnviz.i18n import N_, _
-from attnviz.model.claims.scope import Scope, holds
+from attnviz.i18n import _
+from attnviz.model.claims.scope import Scope
 from attnviz.model.lessons.lesson import Step, Words
 from attnviz.model.lessons.markup import markup
-
-_VERDICTS: dict[bool | None, tuple[Tone, str]] = {
-    True: ("right", N_("✓ holds here")),
-    False: ("error", N_("✗ does not hold here")),
-    None: ("muted", N_("? cannot be computed here")),
-}
 
 
 class Claim(Card):
@@ -38,10 +29,7 @@ class Claim(Card):
         self._words: Words | None = None
         self._scope: Scope | None = None
         self._sentence, self._why = LinkedText("claim_sentence", 14), LinkedText("claim_why", 14)
-        self._verdict = QLabel()
-        self._verdict.setObjectName("lesson_verdict")
-        self._verdict.setFont(ui_font(13))
-        self._verdict.setProperty("chip", True)
+        self._verdict = HoldsChip("lesson_verdict")
         self._cure = Button()
         self._cure.setObjectName("lesson_cure")
         self._cure.clicked.connect(self.cure_wanted)
@@ -58,10 +46,7 @@ class Claim(Card):
         """The verdict in the present document; None without its numbers."""
         if self._step is None or self._scope is None:
             return None
-        try:
-            return holds(self._step.claim, self._scope)
-        except InputError:
-            return None
+        return holds_in(self._step.claim, self._scope)
 
     def set_step(self, step: Step, words: Words, scope: Scope | None) -> None:
         """Show the claim of a step with the numbers of the present document; None before they arrive."""
@@ -81,9 +66,7 @@ class Claim(Card):
         self._sentence.set_body(
             paragraphs([_("“{sentence}”").format(sentence=markup(words.claim, self._scope))])
         )
-        tone, says = _VERDICTS[verdict]
-        set_tone(tone, self._verdict)
-        self._verdict.setText(_(says))
+        self._verdict.set_verdict(verdict)
         self._verdict.setVisible(self._scope is not None)
         is_cured = verdict is True and bool(words.cure)
         why = words.cure if is_cured else words.why
