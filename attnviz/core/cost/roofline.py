@@ -35,8 +35,12 @@ DEVICES: tuple[Device, ...] = (
     Device("H200", "NVIDIA H200 SXM", 989, 4_800),
     Device("A100", "NVIDIA A100 SXM, 80 GB", 312, 2_039),
     Device("RTX 4090", "NVIDIA GeForce RTX 4090", 165, 1_008),
+    Device("RTX 3050", "NVIDIA GeForce RTX 3050, 8 GB", 18, 224),
 )
-"""Without structured sparsity, sums in float32: NVIDIA's data sheets, and its Ada architecture paper."""
+"""Without structured sparsity, sums in float32: NVIDIA's data sheets, and its Ada architecture paper.
+
+The RTX 3050: 20 multiprocessors × 512 FLOP (its GA102 paper) × 1.777 GHz, and 128 bits × 14 Gbit/s.
+"""
 
 DEVICE_BY_ID = {device.id: device for device in DEVICES}
 

@@ -55,7 +55,7 @@ def test_a_long_prefill_is_bound_by_compute_and_a_batch_shares_the_weights() -> 
 
 def test_the_ridge_of_a_device_is_its_published_balance() -> None:
     assert "the device is 295." in lines(1)[-2].label  # 989 TFLOP/s ÷ 3.35 TB/s
-    assert [round(row.tflops * 1000 / row.bandwidth) for row in DEVICES] == [295, 206, 153, 164]
+    assert [round(row.tflops * 1000 / row.bandwidth) for row in DEVICES] == [295, 206, 153, 164, 80]
 
 
 @pytest.mark.parametrize("model", PUBLISHED, ids=lambda model: model.id)
@@ -81,3 +81,12 @@ def test_a_token_of_deepseek_reads_the_experts_that_it_is_sent_to() -> None:
 )
 def test_times_are_rounded_to_their_unit(nanoseconds: int, said: str) -> None:
     assert rounded(nanoseconds, "ns") == said
+
+
+def test_the_small_card_has_the_peaks_of_its_parts() -> None:
+    card = DEVICE_BY_ID["RTX 3050"]
+    assert card.tflops == round(20 * 512 * 1.777e9 / 1e12) and card.bandwidth == 128 * 14 // 8
+    step = list(roofline((LLAMA,), 0, 1, FORMAT_BY_ID["int4"], HALF, card.tflops, card.bandwidth))
+    moved = next(line for line in reversed(step) if line.label == "memory traffic")
+    weights = (6_738_415_616 - (32_000 - 1) * 4096) * 18 // 32  # a block of Q4_0 has 32 numbers in 18 bytes
+    assert abs(moved.value - weights / 224e9 * 1e9) < 1e5  # 16.6 ms a token

@@ -141,6 +141,7 @@ BY_HAND: dict[str, Callable[[], tuple[bool, bool | None]]] = {
     "tied": lambda: (True, None),
     "adjectives": lambda: (True, None),
     "same-word": lambda: (True, None),
+    "who-hits-whom": lambda: (False, True),
     "invariant": lambda: (False, None),
     "causal-order": lambda: (False, True),
     "sinusoidal": lambda: (
@@ -172,6 +173,7 @@ BY_HAND: dict[str, Callable[[], tuple[bool, bool | None]]] = {
     "projections": lambda: (sum(range(1, 101)) == 5050, None),
     "llama-cache": lambda: (2 * 32 * 32 * 128 * 2 == 512 * 1024, None),
     "gpt3-cache": lambda: (2 * 96 * 12288 * 2 == 4.5 * 1024**2, None),
+    "small-card": lambda: (2 * 6_738_415_616 > 8e9 > 6_738_415_616 * 18 / 32, None),
 }
 """Whether each claim holds in its scene and with its cure, worked out without the program."""
 
