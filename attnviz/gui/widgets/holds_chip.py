@@ -34,7 +34,7 @@ class HoldsChip(QLabel):
 
 
 def holds_in(condition: str, scope: Scope) -> bool | None:
-    """Whether a condition holds; None for a document that lacks what it names."""
+    """True if a condition holds; None for a document that lacks what it names."""
     try:
         return holds(condition, scope)
     except InputError:
