@@ -159,6 +159,39 @@ def test_the_logits_of_the_classes_are_those_of_transformers(tmp_path: Path, nam
         assert trace.site(trace.sites[-1]).labels("vocabulary") == classes.labels
 
 
+READ_AND_WRITTEN = {
+    "BartForSequenceClassification": transformers.BartConfig(
+        vocab_size=20, d_model=8, encoder_layers=2, decoder_layers=2, encoder_attention_heads=2,
+        decoder_attention_heads=2, encoder_ffn_dim=12, decoder_ffn_dim=12, max_position_embeddings=16,
+        eos_token_id=1, bos_token_id=4, pad_token_id=6, decoder_start_token_id=1,
+        id2label=dict(enumerate(LABELS)),
+    ),
+    "T5ForSequenceClassification": transformers.T5Config(
+        vocab_size=20, d_model=8, d_kv=4, d_ff=12, num_layers=2, num_heads=2,
+        relative_attention_num_buckets=8, relative_attention_max_distance=7, eos_token_id=1,
+        decoder_start_token_id=0, id2label=dict(enumerate(LABELS)),
+    ),
+}  # fmt: skip
+"""Classifiers whose encoder reads the text, and whose decoder reads it again, one token later."""
+
+
+@pytest.mark.parametrize("name", READ_AND_WRITTEN)
+def test_an_encoder_and_a_decoder_classify_as_in_transformers(tmp_path: Path, name: str) -> None:
+    config = copy.deepcopy(READ_AND_WRITTEN[name])
+    assert IDS[-1] == config.eos_token_id  # the token whose vector is classified: the last one
+    with promoted():
+        model = random_model(getattr(transformers, name), config)
+        wanted = logits_of(model)
+    written = (config.decoder_start_token_id, *IDS[:-1])
+    experiment = imported(model, tmp_path, written, memory_ids=IDS)
+    assert experiment.vocabulary is not None and experiment.vocabulary.classes is not None
+    assert experiment.vocabulary.classes.reads == "last" and experiment.vocabulary.classes.labels == LABELS
+    for engine in (NumpyEngine("float64"), TorchEngine("float64", "cpu")):
+        trace = run(engine, experiment)
+        found = trace.site(trace.sites[-1])["logits"][-1:]
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-12)
+
+
 def test_a_classifier_says_what_it_reads_and_generates_no_token(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
