@@ -24,7 +24,7 @@ from attnviz.checkpoints.hub import located
 from attnviz.checkpoints.layout import lay_out
 from attnviz.checkpoints.link import link_of
 from attnviz.checkpoints.opening import open_checkpoint
-from attnviz.checkpoints.plan import Planned, architecture, has_head, plan
+from attnviz.checkpoints.plan import Planned, architecture, has_head, ignored_words, plan
 from attnviz.checkpoints.reader import CONFIG, Checkpoint, CheckpointError
 from attnviz.checkpoints.signals.reading import read_signal
 from attnviz.checkpoints.signals.signal import PLACE, SignalKind
@@ -200,10 +200,10 @@ class Described:
     text.
 
     `n_encoder_layers` is 0 without an encoder beside a decoder. `left_out` are tensors that are not read: of
-    a head for classes; `classes` are those of a head that is read. `signal` is the kind of input that is no
-    text. `unknown` are keys of the configuration, with their values, that must be ignored by name before the
-    checkpoint can be imported. With `reads_chat` the checkpoint has a chat template. `parts` are those of
-    which one is imported, if any.
+    a head for classes; `classes` are those of a head that is read. `ignored` are messages about other parts
+    that are not read. `signal` is the kind of input that is no text. `unknown` are keys of the configuration,
+    with their values, that must be ignored by name before the checkpoint can be imported. With `reads_chat`
+    the checkpoint has a chat template. `parts` are those of which one is imported, if any.
     """
 
     family: str
@@ -217,6 +217,7 @@ class Described:
     reads_chat: bool = False
     parts: tuple[Part, ...] = ()
     classes: Classes | None = None
+    ignored: tuple[str, ...] = ()
 
 
 READINGS = {
@@ -232,8 +233,12 @@ READINGS = {
 
 
 def head_words(described: Described) -> tuple[str, ...]:
-    """The sentences about a head for classes, as far as it is read or not, in the present language."""
-    says = () if described.classes is None else (_classes_words(described.classes),)
+    """The sentences about a head for classes and other parts, as far as they are read or not, in the present
+    language.
+    """
+    says = tuple(map(_, described.ignored))
+    if described.classes is not None:
+        says = (_classes_words(described.classes), *says)
     names = ", ".join(described.left_out)
     return (*says, _("The head for classes is not read: {names}.").format(names=names)) if names else says
 
@@ -276,6 +281,7 @@ def describe(
         reads_chat(checkpoint) and _tokens(found).reads_text,
         parts_of(whole),
         None if head is None else classes_of(checkpoint, head),
+        () if attention_only else ignored_words(found.family, checkpoint),
     )
 
 

@@ -190,6 +190,17 @@ def left_out(checkpoint: Checkpoint) -> tuple[str, ...]:
     return tuple(sorted(name for name in checkpoint.tensors if _is_of_classes(checkpoint, name)))
 
 
+def ignored_words(family: Family, checkpoint: Checkpoint) -> tuple[str, ...]:
+    """The messages about parts of the model that are left out, each once."""
+    prefix, rows = _prefix(family, checkpoint), [row for row in family.ignored if row.says]
+    found = (
+        row.says
+        for row in rows
+        if any(re.fullmatch(_pattern(row, family.prefix, prefix), name) for name in checkpoint.tensors)
+    )
+    return tuple(dict.fromkeys(found))
+
+
 def _prefix(family: Family, checkpoint: Checkpoint) -> str:
     """The prefix of the model's own tensors in this file; models under some classes have another one."""
     has_classes = bool(_CLASSES.search(architecture(checkpoint.config)))

@@ -37,7 +37,7 @@ from transformers.models.vit.image_processing_pil_vit import ViTImageProcessorPi
 
 import attnviz  # noqa: E402
 from attnviz.checkpoints import CheckpointError, import_checkpoint  # noqa: E402
-from attnviz.checkpoints.importing import describe  # noqa: E402
+from attnviz.checkpoints.importing import describe, head_words  # noqa: E402
 from attnviz.checkpoints.signals.image import preparation_of, read_image  # noqa: E402
 from attnviz.engines.engine import Engine  # noqa: E402
 from attnviz.engines.numpy_engine import NumpyEngine  # noqa: E402
@@ -273,3 +273,27 @@ def test_a_picture_for_dino_has_the_size_of_its_positions(tmp_path: Path) -> Non
     made = preparation_of(tmp_path, 14).at(14)
     seen = np.asarray(made.picture(read_image(picture)), dtype=np.float64).transpose(2, 0, 1) / 255
     np.testing.assert_allclose(seen, wanted, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("case", "says"),
+    [
+        (
+            "SigLIP",
+            ("The attention pooling head is not read: one learned query that attends to all patches.",),
+        ),
+        (
+            "CLIP with a projection",
+            ("The projection into the common space of texts and images is not read.",),
+        ),
+        ("CLIP", ()),
+    ],
+)
+def test_a_part_that_is_left_out_is_named(tmp_path: Path, case: str, says: tuple[str, ...]) -> None:
+    model, config, sizes, _norm = CASES[case]
+    saved(tmp_path, model, config(**sizes))
+    described = describe(tmp_path)
+    assert described.ignored == says and head_words(described) == says
+    if case == "SigLIP":  # its own configuration says that it has none
+        saved(tmp_path, model, config(**sizes, vision_use_head=False))
+        assert describe(tmp_path).ignored == ()

@@ -37,6 +37,7 @@ from attnviz.checkpoints.families.vit import IMAGE_KEYS, image_layer, image_size
 from attnviz.checkpoints.families.vit import is_tied as never_tied
 from attnviz.checkpoints.signals.patches import IMAGE
 from attnviz.checkpoints.signals.signal import PLACE
+from attnviz.i18n import N_
 from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.parts import NoPosition
 from attnviz.model.spec.positions import Learned, Position
@@ -100,6 +101,9 @@ _IMAGE_HALVES = (
     ),
 )
 
+POOLING = N_("The attention pooling head is not read: one learned query that attends to all patches.")
+PROJECTION = N_("The projection into the common space of texts and images is not read.")
+
 VISION_TENSORS = (
     Tensor(_IMAGE_EMBEDDINGS + "class_embedding", PLACE + "first", ("d",)),
     _PATCHES,
@@ -118,7 +122,7 @@ SIGLIP_TENSORS = (
 SIGLIP_IGNORED = (
     Ignored(_IMAGE_EMBEDDINGS + "position_ids", "the numbers 0, 1, 2, …"),
     *(
-        Ignored(f"vision_model.head.{name}", "the head, one query that attends to all patches")
+        Ignored(f"vision_model.head.{name}", "a layer of one query, the probe", says=POOLING)
         for name in (
             "probe attention.in_proj_weight attention.in_proj_bias attention.out_proj.weight "
             "attention.out_proj.bias layernorm.weight layernorm.bias "
@@ -129,12 +133,12 @@ SIGLIP_IGNORED = (
 
 VISION_IGNORED = (
     Ignored(_IMAGE_EMBEDDINGS + "position_ids", "the numbers 0, 1, 2, …"),
-    Ignored("visual_projection.weight", "the projection into the space of texts"),
+    Ignored("visual_projection.weight", "the projection into the space of texts", says=PROJECTION),
 )
 
 IGNORED = (
     Ignored(_EMBEDDINGS + "position_ids", "the numbers 0, 1, 2, …"),
-    Ignored("text_projection.weight", "the projection into the space of images"),
+    Ignored("text_projection.weight", "the projection into the space of images", says=PROJECTION),
 )
 
 
@@ -188,7 +192,7 @@ SIGLIP_TEXT_KEYS = (
 SIGLIP_TEXT_IGNORED = (
     Ignored(_EMBEDDINGS + "position_ids", "the numbers 0, 1, 2, …"),
     *(
-        Ignored(f"text_model.head.{name}", "the projection of the last token into the space of images")
+        Ignored(f"text_model.head.{name}", "the map of the last token into that space", says=PROJECTION)
         for name in ("weight", "bias")
     ),
 )

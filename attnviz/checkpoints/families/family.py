@@ -195,13 +195,15 @@ class Ignored:
     """Tensors that may exist and are not needed: a pattern of their names, and the reason.
 
     `{layer}` stands for a number. `same_as` names a tensor that they must equal. `is_there(config)` is true
-    if a model of that configuration may have them.
+    if a model of that configuration may have them. `says` is a message about a part of the model that is
+    left out with them, for whoever imports.
     """
 
     name: str
     reason: str
     same_as: str | None = None
     is_there: Callable[[Config], bool] = always
+    says: str = ""
 
 
 # --- families --------------------------------------------------------------------------------------
