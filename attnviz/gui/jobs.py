@@ -34,6 +34,7 @@ class Job:
 JOBS: tuple[Job, ...] = (
     Job("run", N_("Computing")),
     Job("warm", N_("Computing")),
+    Job("idle", N_("Giving memory back")),
     Job("decode", N_("Decoding")),
     Job("gradient", N_("Computing the gradient")),
     Job("follow", N_("Computing")),

@@ -32,6 +32,7 @@ from attnviz.gui.live.follow import FollowLive
 from attnviz.gui.live.full_pass import UncachedLive
 from attnviz.gui.live.gradient import GradientLive
 from attnviz.gui.live.grid import GridLive
+from attnviz.gui.live.idle import IdleLive
 from attnviz.gui.live.lesson import LESSON_SUFFIX, LessonLive
 from attnviz.gui.live.survey import SurveyLive
 from attnviz.gui.live.trace import Live
@@ -101,6 +102,7 @@ class Window(QMainWindow):
         self.ended_cleanly = True
         self.store = Store(document, self)
         self.live = Live(self.store, self.scheduler, self)
+        self._idle = IdleLive(self.store, self.scheduler, self)
         self.decode_live = DecodeLive(self.store, self.live, self.decode_scheduler, self)
         self.uncached_live = UncachedLive(self.store, self.decode_scheduler, self)
         self.gradient_live = GradientLive(self.store, self.live, self.decode_scheduler, self)
@@ -629,6 +631,7 @@ class Window(QMainWindow):
         self.settings.set_geometry(bytes(self.saveGeometry().data()))
         self.settings.sync()
         self._making.stop()
+        self._idle.stop()
         self.bridge.close()
         closed = [scheduler.close() for scheduler in self._schedulers]
         self.ended_cleanly = all((*closed, self.keeping.close()))

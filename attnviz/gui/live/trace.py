@@ -15,13 +15,11 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from attnviz.compute.scheduler import CancelToken, Scheduler
 from attnviz.core.color_maps import Kind, color_table
-from attnviz.core.heap import trim
 from attnviz.engines.table import ENGINE_BY_ID
 from attnviz.errors import Message
 from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.store import Store
 from attnviz.model.edit.generation import differs_in_writing
-from attnviz.model.spec.conversions import CONVERSIONS
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.view import View, shown_head
@@ -42,11 +40,6 @@ WARM_KEY = "warm"
 
 REST_MS = 150
 """So long after the last run the worker computes what no panel in sight shows."""
-
-IDLE_KEY = "idle"
-
-IDLE_MS = 10_000
-"""So long after the last run the program gives back memory that the next one can do without."""
 
 PATIENCE_SECONDS = 0.25
 """A run longer than this is cancelled for a newer one; a shorter one is shown first."""
@@ -78,10 +71,6 @@ class Live(QObject):
         self._resting.setSingleShot(True)
         self._resting.setInterval(REST_MS)
         self._resting.timeout.connect(self._on_resting)
-        self._idle = QTimer(self)
-        self._idle.setSingleShot(True)
-        self._idle.setInterval(IDLE_MS)
-        self._idle.timeout.connect(self._on_idle)
         store.changed.connect(self._on_changed)
 
     def choose(self, engine: str, device: str) -> None:
@@ -113,7 +102,6 @@ class Live(QObject):
             return trace
 
         self._resting.stop()
-        self._idle.stop()
         self._scheduler.stop(WARM_KEY)
         self.running.emit(True)
         self._scheduler.submit(job, self._on_done, self._on_failed, key=KEY)
@@ -146,7 +134,6 @@ class Live(QObject):
             self._timer.start(0)
         else:
             self._resting.start()
-            self._idle.start()
         before, self._said = self._said, trace.notices
         for notice in trace.notices:
             if notice not in before:
@@ -164,14 +151,6 @@ class Live(QObject):
                 warm(trace.site(name), view, token.check)
 
         self._scheduler.submit(job, _forget, _forget, key=WARM_KEY)
-
-    @Slot()
-    def _on_idle(self) -> None:
-        def job(token: CancelToken) -> None:
-            CONVERSIONS.rest()
-            trim()
-
-        self._scheduler.submit(job, _forget, _forget, key=IDLE_KEY)
 
     def _on_failed(self, error: BaseException) -> None:
         self.running.emit(False)

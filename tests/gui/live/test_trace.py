@@ -253,22 +253,3 @@ def test_a_notice_is_said_once_until_it_is_another_one(bench: Bench, qtbot: QtBo
     qtbot.waitUntil(bench.settled)
     said = bench.log.values("noticed")
     assert len(said) == 1 and str(said[0]).startswith("Numbers exceed the range of float32")
-
-
-def test_memory_that_a_pass_can_do_without_is_given_back_at_rest(
-    qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Once, some time after the last run; a run under way puts it off."""
-    given = []
-    monkeypatch.setattr(live_module, "IDLE_MS", 300)
-    monkeypatch.setattr(live_module.CONVERSIONS, "rest", lambda: given.append("conversions"))
-    monkeypatch.setattr(live_module, "trim", lambda: given.append("freed"))
-    made = Bench(monkeypatch, inline=True)
-    made.live.run_now()
-    made.before = lambda check: qtbot.wait(400)
-    made.live.run_now()
-    assert not given
-    qtbot.waitUntil(lambda: bool(given))
-    qtbot.wait(400)
-    assert given == ["conversions", "freed"]
-    made.bridge.close()

@@ -1,0 +1,52 @@
+"""Memory at rest: some time after the last numbers, what the next run can do without is given back."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, QTimer, Slot
+
+from attnviz.compute.scheduler import CancelToken, Scheduler
+from attnviz.core.heap import trim
+from attnviz.gui.store import Store
+from attnviz.model.spec.conversions import CONVERSIONS
+
+KEY = "idle"
+
+IDLE_MS = 10_000
+"""Time without new numbers after which the window rests."""
+
+
+class IdleLive(QObject):
+    """Gives memory back in the worker, once after each run that rests."""
+
+    def __init__(self, store: Store, scheduler: Scheduler, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._scheduler = scheduler
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(IDLE_MS)
+        self._timer.timeout.connect(self._on_idle)
+        store.traced.connect(self._on_trace)
+
+    def stop(self) -> None:
+        """Give nothing back any longer: the window closes."""
+        self._timer.stop()
+
+    @Slot(object)
+    def _on_trace(self, trace: object) -> None:
+        self._timer.start()
+
+    @Slot()
+    def _on_idle(self) -> None:
+        if self._scheduler.idle:
+            self._scheduler.submit(_give_back, _forget, _forget, key=KEY)
+        else:
+            self._timer.start()
+
+
+def _give_back(token: CancelToken) -> None:
+    CONVERSIONS.rest()
+    trim()
+
+
+def _forget(answer: object) -> None:
+    """An answer that nobody waits for."""

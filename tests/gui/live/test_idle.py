@@ -1,0 +1,39 @@
+"""The window at rest: memory is given back once, some time after the last numbers."""
+
+from __future__ import annotations
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+import attnviz
+from attnviz.compute.scheduler import Scheduler
+from attnviz.gui.bridge import Bridge
+from attnviz.gui.live import idle
+from attnviz.gui.live.idle import IdleLive
+from attnviz.gui.store import Store
+from attnviz.model.io.presets import load_preset
+
+
+def test_memory_is_given_back_once_after_the_last_numbers(
+    qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = list[str]()
+    monkeypatch.setattr(idle, "IDLE_MS", 300)
+    monkeypatch.setattr(idle.CONVERSIONS, "rest", lambda: given.append("conversions"))
+    monkeypatch.setattr(idle, "trim", lambda: given.append("freed"))
+    store, bridge = Store(load_preset("toy-attention")), Bridge()
+    scheduler = Scheduler(bridge.post, inline=True)
+    live = IdleLive(store, scheduler)
+    store.set_trace(attnviz.run(store.experiment))
+    qtbot.wait(200)
+    store.set_trace(attnviz.run(store.experiment))
+    qtbot.wait(200)
+    assert not given, "new numbers put it off"
+    qtbot.waitUntil(lambda: bool(given))
+    qtbot.wait(400)
+    assert given == ["conversions", "freed"]
+    store.set_trace(attnviz.run(store.experiment))
+    live.stop()
+    qtbot.wait(400)
+    assert given == ["conversions", "freed"]
+    bridge.close()
