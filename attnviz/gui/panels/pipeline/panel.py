@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QWidget
 
 from attnviz.core.dropout import PLACES
 from attnviz.gui.panels.panel import Panel
+from attnviz.gui.panels.pipeline.gap import Gap
 from attnviz.gui.panels.pipeline.room import Run, fold, runs
 from attnviz.gui.panels.pipeline.step import Step
 from attnviz.gui.panels.pipeline.strip import Place, Strip, least_width
@@ -53,8 +56,13 @@ class PipelinePanel(Panel):
         """State that the strip was last arranged for."""
         self._strip = Strip()
         self._tile_to_measure, self._step_to_measure = FoldTile(SIDE, self._strip), Step(SIDE, self._strip)
+        self._gap, self._gap_step = Gap(SIDE, self._strip), Step(SIDE, self._strip)
         self._tile_to_measure.hide()
         self._step_to_measure.hide()
+        self._measured = Thumbnail(SIDE, self._strip, widest=CAPTION)
+        self._measured.hide()
+        self._gap.hide()
+        self._gap_step.hide()
         self._scroll = clear_scroll(self._strip, sideways=True)
         self._scroll.setObjectName("pipeline_scroll")
         self._scroll.setFrameShape(QFrame.Shape.NoFrame)
@@ -121,9 +129,10 @@ class PipelinePanel(Panel):
         tiles = iter(enumerate(behind))
         for spare in self._tiles[len(behind) :]:
             spare.clear()
-        self._strip.set_places(
-            [self._place(run[0]) if run[0] not in folded else self._tile(*next(tiles)) for run in self._runs]
-        )
+        places = [
+            self._place(run[0]) if run[0] not in folded else self._tile(*next(tiles)) for run in self._runs
+        ]
+        self._strip.set_places(self._with_gap(places))
         self._select()
         self._declare()
         return self._shown != before
@@ -148,6 +157,22 @@ class PipelinePanel(Panel):
     def _place(self, stage: str) -> Place:
         thumbnail = self._thumbnails[stage]
         return Place.of(thumbnail, self._steps[stage], SIDE + 8, thumbnail.whole_width())
+
+    def _with_gap(self, places: list[Place]) -> list[Place]:
+        """The places with the one of the masks kept free, if these are absent and it has room.
+
+        A mask that is switched then moves no thumbnail.
+        """
+        before = next((at for at, run in enumerate(self._runs) if run[0] == "weights"), 0)
+        if "masked" in self._stages or before == 0 or self._runs[before - 1][0] not in self._shown:
+            return places
+        self._measured.set_caption(_(STAGE_BY_ID["masked"].title), "")
+        self._step_to_measure.set_text(stage_operation(self.store.attention, "masked"))
+        self._gap.retranslate()
+        as_mask = Place.of(self._measured, self._step_to_measure, SIDE + 8, self._measured.whole_width())
+        gap = replace(as_mask, picture=self._gap, step=self._gap_step)
+        widened = [*places[:before], gap, *places[before:]]
+        return widened if least_width(widened) <= self._scroll.width() else places
 
     def _tile(self, index: int, run: Run) -> Place:
         if index == len(self._tiles):
