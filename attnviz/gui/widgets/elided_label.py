@@ -10,7 +10,9 @@ from attnviz.gui.widgets.control import plain_tooltip
 
 
 class ElidedLabel(QLabel):
-    """One line without a preferred width."""
+    """One line without a preferred width; `elide` says where a longer text loses its letters."""
+
+    elide = Qt.TextElideMode.ElideRight
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -32,7 +34,7 @@ class ElidedLabel(QLabel):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setPen(self.palette().color(QPalette.ColorRole.WindowText))
-        text = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, self.width())
+        text = self.fontMetrics().elidedText(self.text(), self.elide, self.width())
         painter.drawText(self.rect(), Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
         painter.end()
 

@@ -101,6 +101,19 @@ def click_link(panel: InspectorPanel, cell: Cell) -> None:
     QApplication.processEvents()
 
 
+def test_a_long_title_takes_the_room_of_the_hint_and_keeps_its_end(stack_of_two) -> None:  # type: ignore[no-untyped-def]
+    store, panel = stack_of_two
+    store.look(locked=Cell("weights", 2, 1))
+    hint, title = panel.findChild(QLabel, "inspector_hint"), panel.findChild(QLabel, "inspector_title")
+    panel.resize(700, 400)
+    assert hint.isVisible()
+    panel.resize(240, 400)
+    QApplication.processEvents()
+    assert not hint.isVisible() and title.text() == "layer 2 of 2 · self · weights · head 1 of 1"
+    assert title.width() >= title.fontMetrics().horizontalAdvance("weights · head 1 of 1")
+    assert title.elide == Qt.TextElideMode.ElideLeft
+
+
 def test_it_says_what_to_do_while_there_is_nothing_to_show(made) -> None:  # type: ignore[no-untyped-def]
     _store, panel = made()
     empty = panel.findChild(QWidget, "inspector_empty")

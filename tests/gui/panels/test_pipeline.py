@@ -226,7 +226,7 @@ def test_a_wide_strip_folds_nothing(qtbot: QtBot) -> None:
 def test_a_mask_that_is_switched_moves_no_thumbnail_where_its_place_fits(
     qtbot: QtBot, preset: str, width: int
 ) -> None:
-    """What is under the pointer stays under it."""
+    """A thumbnail under the pointer stays under it."""
     bench = PanelBench(qtbot, PipelinePanel, Document(stripped(preset)), width, 56)
 
     def middle(stage: str) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy, QToolButton, QWidget
 
 from attnviz.gui.look.theme import GRID, LIGHT, Theme
@@ -62,6 +62,7 @@ class InspectorPath(QWidget):
             self._crumbs.append(crumb)
         self._title, self._hint = WholeLabel(), QLabel()
         self._title.setObjectName("inspector_title")
+        self._title.elide = Qt.TextElideMode.ElideLeft  # stage and head stand last
         self._hint.setObjectName("inspector_hint")
         self._hint.setTextFormat(Qt.TextFormat.PlainText)
         self._lock = LockMark()
@@ -93,6 +94,19 @@ class InspectorPath(QWidget):
         self._title.set_line(title)
         self._lock.setVisible(is_locked)
         self._hint.setText(_("Esc unlocks") if is_locked else _("click to lock"))
+        self._lock.setToolTip(self._hint.text())
+        self._fit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Leave the hint out where the title needs its room: the status bar says the same."""
+        parts = [self._back, *self._crumbs, self._title, self._lock, self._hint]
+        shown = [part for part in parts if part is self._hint or not part.isHidden()]
+        needed = sum(part.sizeHint().width() + GRID // 2 for part in shown)
+        self._hint.setVisible(needed <= self.width())
 
     def apply_theme(self, theme: Theme) -> None:
         """Take the colours of `theme`."""

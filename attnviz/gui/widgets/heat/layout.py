@@ -243,9 +243,9 @@ def _fit(
 
 
 def _bar_beside(size: QSizeF, plot: QRectF, beside: float, width: float) -> QRectF:
-    height = min(size.height() - 2 * MARGIN, max(plot.height(), 72.0))
+    height = min(size.height() - 2 * EDGE, max(plot.height(), 72.0))
     left = min(plot.right() + beside + 2 * MARGIN, size.width() - width)
-    return QRectF(left, min(plot.top(), size.height() - MARGIN - height), width, height)
+    return QRectF(left, min(plot.top(), size.height() - EDGE - height), width, height)
 
 
 def _bar_below(size: QSizeF, plot: QRectF, below: float) -> QRectF:

@@ -131,6 +131,12 @@ def test_hatching_stays_inside(rect: QRectF) -> None:
         assert line.dx() == pytest.approx(-line.dy())
 
 
+def test_the_color_bar_beside_a_zoomed_map_is_as_high_as_the_map() -> None:
+    for zoom in (1.0, 1.2, 3.0):
+        zoomed = arrange(QSizeF(690, 430), 21, 21, Measures(70, 20, 50, 0, 40), zoom, QPointF(80, 60))
+        assert (zoomed.bar.top(), zoomed.bar.bottom()) == (zoomed.plot.top(), zoomed.plot.bottom())
+
+
 def test_the_color_bar_lies_below_where_that_makes_the_map_larger() -> None:
     narrow, wide = fitted(13, 13, QSizeF(446, 439)), fitted(13, 13, QSizeF(728, 439))
     assert wide.bar.height() > wide.bar.width() and wide.bar.left() > wide.plot.right()
