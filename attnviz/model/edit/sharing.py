@@ -35,7 +35,7 @@ def matrices_in(part: Any, seen: set[int]) -> Iterator[Matrix]:
     elif isinstance(part, Struct):
         for field in part.__struct_fields__:
             yield from matrices_in(getattr(part, field), seen)
-    elif part and not isinstance(part[0], str):
+    elif part and isinstance(part[0], Struct | Matrix):  # not the 50,000 merges of a vocabulary
         for item in part:
             yield from matrices_in(item, seen)
 

@@ -19,6 +19,7 @@ import attnviz
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
 from attnviz.gui.panels.matrices import MatricesPanel
+from attnviz.model.edit.sharing import matrices_in
 from attnviz.model.io.presets import load_preset
 from attnviz.model.operands.matrices import projection_array, token_ids
 from attnviz.model.sites.sites import at, site_names
@@ -240,3 +241,15 @@ def test_an_edit_of_a_vocabulary_copies_and_checks_nothing_but_its_number(
     bench.store.undo()
     bench.store.undo()
     np.testing.assert_array_equal(grid.values(), before)
+
+
+def test_no_look_for_matrices_walks_through_the_merges_of_a_vocabulary() -> None:
+    class Merges(tuple):  # type: ignore[type-arg]
+        __slots__ = ()
+
+        def __iter__(self):  # type: ignore[no-untyped-def]
+            raise AssertionError("the merges were walked through")
+
+    matrix = Matrix(np.eye(2))
+    assert list(matrices_in((Explicit(matrix), Explicit(matrix)), set())) == [matrix]
+    assert list(matrices_in(Merges((("a", "b"), ("ab", "c"))), set())) == []
