@@ -167,7 +167,7 @@ def _resource(name: str) -> str:
 
 def _rule(selector: str, shades: Shades) -> str:
     """The colours of a theme, as variables of a style sheet."""
-    names = ("ground", "panel", "line", "ink", "muted", "query", "key", "value", "hatch")
+    names = ("ground", "panel", "line", "ink", "muted", "query", "key", "value", "hatch", "error", "warning")
     colors = "; ".join(f"--{name}: {getattr(shades, name)}" for name in names)
     scheme = "dark" if shades.is_dark else "light"
     return f"{selector} {{ color-scheme: {scheme}; {colors} }}\n"

@@ -9,6 +9,8 @@ WORDS = {
     "hover": N_("Point at a cell of the map; a click keeps it. Arrow keys move."),
     "blocked": N_("masked"),
     "future": N_("not yet generated"),
+    "nan": N_("NaN: {count}"),
+    "infinite": N_("infinite: {count}"),
     "row": N_("The row of “{token}” over its keys:"),
     "head": N_("head {n}"),
     "generation": N_("Generation"),

@@ -39,6 +39,12 @@ function place(value, [low, high], signed) {
 }
 const indexOf = (share) => Math.max(0, Math.min(255, Math.round(share * 255)));
 // A picture of one head, a pixel a cell or fewer; cells without a number stay clear.
+// The colour of a cell without a finite number, by its name.
+const markOf = (v) => Number.isNaN(v) ? "error" : "warning";
+function wordOf(name) {
+  const rgb = parseInt(css(name).slice(1), 16);
+  return (255 << 24 | (rgb & 255) << 16 | rgb & 0xff00 | rgb >> 16) >>> 0;
+}
 function paint(m, width, height) {
   const image = new ImageData(width, height), pixels = new Uint32Array(image.data.buffer), table = tableOf(m.row.signed);
   const [down, across] = m.row.axes.slice(-2);
@@ -51,7 +57,8 @@ function paint(m, width, height) {
     for (let x = 0; x < width; x++) {
       const j = Math.floor((x * m.columns) / width), v = m.all[i * m.columns + j];
       if (j >= columns) break;
-      if (v - v === 0 && !(m.cells && bit(m.cells, i * m.columns + j))) pixels[y * width + x] = table[indexOf(place(v, range, m.row.signed))];
+      if (m.cells && bit(m.cells, i * m.columns + j)) continue;
+      pixels[y * width + x] = v - v === 0 ? table[indexOf(place(v, range, m.row.signed))] : wordOf(markOf(v));
     }
   }
   return image;

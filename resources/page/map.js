@@ -2,6 +2,8 @@
 
 const FONT = '"Attnviz Sans", "Attnviz Sans SC", system-ui, sans-serif';
 const MONO = '"Attnviz Mono", "Attnviz Sans SC", ui-monospace, Menlo, Consolas, monospace';
+// Pixels of a cell in which NaN is a cross and infinity lines; in a smaller one they are its colour alone.
+const MARKED = 8;
 let layout = null;
 
 function sized(canvas, width, height) {
@@ -40,6 +42,7 @@ function drawMap(m) {
   image.getContext("2d").putImageData(paint(m, m.columns, m.rows), 0, 0);
   pen.imageSmoothingEnabled = false;
   pen.drawImage(image, left, top, cell[0] * m.columns, cell[1] * m.rows);
+  if (Math.min(...cell) >= MARKED) drawMarks(pen, oddOf(m, rows, columns));
   dots(pen, left + cell[0] * columns, top, cell[0] * (m.columns - columns), cell[1] * m.rows);
   dots(pen, left, top + cell[1] * rows, cell[0] * columns, cell[1] * (m.rows - rows));
   drawNames(pen, names, [rows, columns], [down, across]);
@@ -96,6 +99,27 @@ function dots(pen, x, y, w, h) {
     for (let a = Math.floor(x / 8) * 8 + 4; a < x + w; a += 8) for (let b = Math.floor(y / 8) * 8 + 4; b < y + h; b += 8) pen.fillRect(a, b, 1.2, 1.2);
   });
 }
+// The cells that are seen and have no finite number.
+function oddOf(m, rows, columns) {
+  const found = [];
+  for (let i = 0; i < rows; i++)
+    for (let j = 0; j < columns; j++) if (!Number.isFinite(m.value(i, j)) && !m.hidden(i, j)) found.push([i, j, m.value(i, j)]);
+  return found;
+}
+function drawMarks(pen, found) {
+  const { left, top, cell: [w, h] } = layout;
+  for (const [i, j, v] of found) {
+    const x = left + j * w, y = top + i * h;
+    pen.fillStyle = css("panel");
+    pen.fillRect(x, y, w, h);
+    pen.strokeStyle = css(markOf(v));
+    pen.lineWidth = 1;
+    pen.beginPath();
+    if (Number.isNaN(v)) { pen.moveTo(x, y); pen.lineTo(x + w, y + h); pen.moveTo(x, y + h); pen.lineTo(x + w, y); }
+    else for (let at = 2.5; at < h; at += 5) { pen.moveTo(x, y + at); pen.lineTo(x + w, y + at); }
+    pen.stroke();
+  }
+}
 function drawNumbers(pen, rows, columns) {
   const { left, top, cell, m } = layout, table = tableOf(m.row.signed);
   pen.font = `${Math.min(13, cell[0] / 3.4)}px ${MONO}`;
@@ -130,7 +154,12 @@ function drawBar(m) {
   $("low").textContent = state.range === "log" && !row.signed ? shown(high * 1e-4) : shown(low);
   $("high").textContent = shown(high);
   $("quantity").textContent = title(row);
-  const [down, across] = row.axes.slice(-2);
+  const [down, across] = row.axes.slice(-2), counts = [present(down, m.rows), present(across, m.columns)];
   $("masked").hidden = !m.cells;
-  $("future").hidden = present(down, m.rows) === m.rows && present(across, m.columns) === m.columns;
+  $("future").hidden = counts[0] === m.rows && counts[1] === m.columns;
+  const odd = oddOf(m, ...counts), nan = odd.filter(([, , v]) => Number.isNaN(v)).length;
+  for (const [id, count] of [["nan", nan], ["infinite", odd.length - nan]]) {
+    $(id).hidden = !count;
+    $(id).lastElementChild.textContent = say(id).replace("{count}", count);
+  }
 }

@@ -224,6 +224,33 @@ def test_a_dark_page_is_printed_light_with_its_colours(opened: Any) -> None:
         assert page.evaluate(corner) == on_screen
 
 
+def test_cells_of_nan_are_crossed_and_counted_and_not_hatched_as_masked(opened: Any) -> None:
+    document = load_preset("fully-masked-row")
+    (layer,) = document.experiment.layers
+    shown = replace(document.view, stage="mixed")
+    experiment = replace(document.experiment, layers=(replace(layer, fully_masked_row="nan"),))
+    page = opened(replace(document, experiment=experiment, view=shown))
+    n_nan = int(np.isnan(attnviz.run(experiment)["mixed"][0]).sum())
+    assert n_nan == 8
+    assert page.inner_text("#nan") == "NaN: 8" and not page.is_visible("#infinite")
+    titles = [button.inner_text() for button in page.query_selector_all("#strip button")]
+    small = f"""() => {{
+        const canvas = document.querySelector("#strip").children[{titles.index("mixed")}].firstElementChild;
+        return [...canvas.getContext("2d").getImageData(0, 0, 1, 1).data];
+    }}"""
+    page.wait_for_selector("html[data-complete]")
+    assert page.evaluate(small) == [0xB3, 0x26, 0x1E, 255]
+    center = """() => {
+        const { left, top, cell } = layout, ratio = devicePixelRatio || 1;
+        const pen = Object.assign(document.createElement("canvas"), { width: 1, height: 1 }).getContext("2d");
+        const [x, y] = [left + cell[0] / 2, top + cell[1] / 2];
+        pen.drawImage(document.getElementById("map"), -x * ratio, -y * ratio);
+        return [...pen.getImageData(0, 0, 1, 1).data];
+    }"""
+    red, green, blue, _alpha = page.evaluate(center)
+    assert red > 150 > max(green, blue), "the strokes of a cross meet there"
+
+
 def test_a_narrow_window_has_one_column(opened: Any) -> None:
     page = opened(load_preset("fluffy-blue-creature"))
     page.set_viewport_size({"width": 480, "height": 900})
