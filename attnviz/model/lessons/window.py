@@ -23,7 +23,7 @@ BESIDE: tuple[str, ...] = (
 HIDDEN: tuple[str, ...] = (
     *BESIDE,
     *("pipeline", "head", "text", "next", "sampling", "draws", "caches", "cache", "counters"),
-    *("compare", "failures", "claims", "lens", "patching", "circuits", "rollout", "grid"),
+    *("compare", "failures", "claims", "lens", "patching", "circuits", "rollout", "survey", "grid"),
 )
 """Panels that a lesson can hide: all but the lesson itself."""
 
