@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from desk import Desk, MakeDesk, picture, pixels
+from desk import Desk, MakeDesk, pixels
 from PySide6.QtCore import QEvent, QPoint, Qt, QVariantAnimation
 from PySide6.QtGui import QAccessible, QColor
 from PySide6.QtTest import QTest
@@ -96,7 +96,8 @@ def _lines(desk: Desk, widget: QWidget) -> np.ndarray:  # type: ignore[type-arg]
     wanted = np.array(QColor(desk.theme.accent).getRgb()[:3])
     parent = widget.parentWidget()
     assert parent is not None
-    around = pixels(picture(parent), widget.geometry())  # a button alone would be painted without its corners
+    # Of the parent: a button alone would be painted without its corners.
+    around = pixels(parent.grab(widget.geometry()).toImage())
     accent = np.abs(around - wanted).max(axis=2) < 48
     accent = np.pad(accent, ((0, 1), (0, 0)))
     return np.asarray(accent[:-2] & accent[1:-1] & ~accent[2:])

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 TABLE_KEY, OWN_KEY, OPEN_KEY = "claims", "own_claims", "lesson"
 MOST_STEPS_BACK = 100
 
+_GROUPS: dict[str, Group] = {}
+"""Textbooks' claims with their verdicts, in every language: they depend on no document of a window."""
+
 
 class ClaimsLive(QObject):
     """Answers the wishes of the claims panel."""
@@ -45,15 +48,18 @@ class ClaimsLive(QObject):
 
     @Slot()
     def _next_group(self) -> None:
-        """Compute the next group; an edit goes between two of them."""
+        """Compute the next group, if no other window has; an edit goes between two of them."""
         if not self._left:
             return
-        lesson = shipped_claims(self._left.pop(0))
+        id_ = self._left.pop(0)
 
         def job(token: CancelToken) -> Group:
             from attnviz.compute.execute import execute
 
-            return Group(lesson, judged(lesson, load_preset, execute, token.check))
+            if id_ not in _GROUPS:
+                lesson = shipped_claims(id_)
+                _GROUPS[id_] = Group(lesson, judged(lesson, load_preset, execute, token.check))
+            return _GROUPS[id_]
 
         self._scheduler.submit(job, self._show_group, self._on_failed, key=TABLE_KEY)
 

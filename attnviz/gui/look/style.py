@@ -25,10 +25,11 @@ def apply_style(app: QApplication, theme: Theme) -> None:
     if app.property(THEME_PROPERTY) is None:
         app.setStyle("fusion")
         app.setFont(ui_font(TEXT_PX))
-    app.setProperty(THEME_PROPERTY, theme.name)
-    app.setPalette(palette(theme))
     sheet = style_sheet(theme)
-    if app.styleSheet() != sheet:  # the same one again would polish every widget again
+    # The same palette and sheet again would reach every widget again.
+    if app.property(THEME_PROPERTY) != theme.name or app.styleSheet() != sheet:
+        app.setProperty(THEME_PROPERTY, theme.name)
+        app.setPalette(palette(theme))
         app.setStyleSheet(sheet)
     if "pyqtgraph" in sys.modules:
         color_plots(theme)

@@ -64,6 +64,17 @@ def test_a_claim_is_shown_made_true_and_left(checker: Desk) -> None:
     assert not checker.find(QPushButton, "claim_back").isVisible() and now.isHidden()
 
 
+def test_a_second_window_computes_no_claim_again(
+    checker: Desk, make_desk: MakeDesk, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr("attnviz.gui.live.claims.judged")
+    second = make_desk("causal-decode")
+    second.bring("claims")
+    qtbot.waitUntil(lambda: len(panel(second).lines()) == COUNT)
+    both = (panel(desk).lines() for desk in (checker, second))
+    assert len({tuple((line.sentence, line.verdict) for _judged, line in lines) for lines in both}) == 1
+
+
 def test_one_claim_is_open_at_a_time_and_a_second_click_closes_it(checker: Desk) -> None:
     first, second = (checker.find(ClaimLine, f"claim_{id_}") for id_ in ("diagonal", "one-length"))
     click(checker, first)

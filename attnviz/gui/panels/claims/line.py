@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRect, QRectF, QSize, Qt
+from PySide6.QtCore import QEvent, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
@@ -22,6 +22,7 @@ class ClaimLine(PaintedButton):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._heights: dict[int, int] = {}
         self.setCheckable(True)
         self.setFont(ui_font(TEXT_PX))
         self._sentence = self._sign = ""
@@ -48,12 +49,22 @@ class ClaimLine(PaintedButton):
         name = says or (_(row.title) if row is not None else _("computing"))
         self.setAccessibleName(f"{sentence} — {name}")
         self.setToolTip(name)
+        self._heights.clear()
         self.updateGeometry()
         self.update()
 
     def heightForWidth(self, width: int) -> int:
-        room = QRect(0, 0, max(width - SIGN_WIDTH - 2 * GRID, 1), 10_000)
-        return self.fontMetrics().boundingRect(room, _FLAGS, self._sentence).height() + GRID
+        """Height of the sentence in a width; a layout wants it many times over."""
+        if width not in self._heights:
+            room = QRect(0, 0, max(width - SIGN_WIDTH - 2 * GRID, 1), 10_000)
+            height = self.fontMetrics().boundingRect(room, _FLAGS, self._sentence).height()
+            self._heights[width] = height + GRID
+        return self._heights[width]
+
+    def changeEvent(self, event: QEvent) -> None:
+        if event.type() == QEvent.Type.FontChange:
+            self._heights.clear()
+        super().changeEvent(event)
 
     def sizeHint(self) -> QSize:
         width = max(self.width(), 160)
