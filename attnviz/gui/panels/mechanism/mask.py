@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Slot
+from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout
 
 from attnviz.core.text import elide, visible
@@ -95,11 +95,10 @@ class MaskSection(Section):
         self._paint.setCheckable(True)
         self._clear.clicked.connect(self._on_clear)
         self._paint.clicked.connect(self._on_paint)
-        buttons = QHBoxLayout()
-        buttons.setSpacing(GRID)
-        buttons.addWidget(self._paint)
-        buttons.addWidget(self._clear)
-        buttons.addStretch(1)
+        buttons = QVBoxLayout()  # side by side they would widen a narrow panel
+        buttons.setSpacing(GRID // 2)
+        buttons.addWidget(self._paint, 0, Qt.AlignmentFlag.AlignLeft)
+        buttons.addWidget(self._clear, 0, Qt.AlignmentFlag.AlignLeft)
         column = QVBoxLayout()
         column.setSpacing(GRID // 2)
         column.addWidget(self._pairs)
@@ -132,7 +131,7 @@ class MaskSection(Section):
         super().retranslate()
         self._clear.setText(_("Clear"))
         self._clear.setAccessibleName(_("Clear all painted cells"))
-        self._paint.setText(_("Paint cells"))
+        self._paint.setText(_("Paint"))
         self._paint.setAccessibleName(_("Paint the mask by hand"))
         self._paint.setToolTip(_("Drag over the map or the small picture to block or release cells"))
         self.tile.retranslate()

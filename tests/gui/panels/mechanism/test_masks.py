@@ -16,7 +16,7 @@ from mask_formulas import blocks_cell
 from panels import recolor
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QImage
-from PySide6.QtWidgets import QAbstractButton, QLabel, QLineEdit, QWidget
+from PySide6.QtWidgets import QAbstractButton, QLabel, QLineEdit, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from attnviz.gui.look.theme import DARK, LIGHT
@@ -101,6 +101,17 @@ def pairs_text(section: MaskSection) -> str:
 
 def grid(masks: tuple[p.Mask, ...], n: int = N) -> list[list[bool]]:
     return [[blocks_cell(masks, query, key) for key in range(n)] for query in range(n)]
+
+
+@pytest.mark.parametrize("language", ["en", "zh_CN"])
+def test_painted_cells_widen_nothing(section: MaskSection, language: str) -> None:
+    set_language(language)
+    section.retranslate()
+    plain = section.body.minimumSize().width()
+    change(section.store, masks=(p.Painted(((3, 0),)),))
+    assert find(section, QPushButton, "painted_clear_button").isVisible()
+    section.body.activate()
+    assert section.body.minimumSize().width() == plain
 
 
 # --- tiles -----------------------------------------------------------------------------------------
