@@ -19,11 +19,12 @@ LARGE = 2**24
 class InFile:
     """The numbers of a matrix, or of its transpose, brought in at each call; a kept conversion is at hand."""
 
-    __slots__ = ("_engine", "_key", "_matrix", "_transposes")
+    __slots__ = ("_engine", "_is_large", "_key", "_matrix", "_transposes")
 
     def __init__(self, engine: Engine, matrix: Matrix, transposes: bool) -> None:
         self._engine, self._matrix, self._transposes = engine, matrix, transposes
         self._key = engine.name, engine.device, engine.dtype, transposes
+        self._is_large = engine.device == "cpu" and math.prod(matrix.shape) >= LARGE
 
     def __call__(self) -> Array:
         form = self._matrix.form(self._key, self._shared)
@@ -35,8 +36,10 @@ class InFile:
         None where the whole is better: it is small, on a device, or used again; many rows share the work, or
         one row comes after the other, as in decoding.
         """
+        if not self._is_large:
+            return None
         engine, most = self._engine, self._engine.block_rows
-        if not self._is_large or most is None or not 1 < n_rows <= most:
+        if most is None or not 1 < n_rows <= most:
             return None
         bands = self._matrix.bands(0 if self._transposes else 1)
         if bands is None:
@@ -47,10 +50,6 @@ class InFile:
     def width(self) -> int:
         """Count of the columns."""
         return self._matrix.shape[0 if self._transposes else 1]
-
-    @property
-    def _is_large(self) -> bool:
-        return self._engine.device == "cpu" and math.prod(self._matrix.shape) >= LARGE
 
     def _turned(self, array: NDArray[Any]) -> NDArray[Any]:
         return array.T if self._transposes else array

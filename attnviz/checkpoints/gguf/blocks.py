@@ -37,13 +37,14 @@ def _signed_halves(codes: NDArray[Any], made: NDArray[Any]) -> None:
 
 @dataclass(frozen=True)
 class Kind:
-    """One type: the count of factors of a block, and the whole numbers `q` of its other bytes."""
+    """One type: the bytes of a block, the count of its factors, and the whole numbers `q` of the others."""
 
+    n_bytes: int
     factors: int
     read: Callable[[NDArray[Any], NDArray[Any]], None]
 
 
-KINDS = {2: Kind(1, _signed_halves), 3: Kind(2, _halves), 8: Kind(1, _bytes)}
+KINDS = {2: Kind(18, 1, _signed_halves), 3: Kind(20, 2, _halves), 8: Kind(34, 1, _bytes)}
 """Q4_0, Q4_1 and Q8_0, by the number that the format gives them."""
 
 
@@ -53,8 +54,7 @@ def numbers(raw: NDArray[np.uint8], kind: Kind) -> tuple[NDArray[np.float32], bo
     The products are those of the package gguf, bit for bit.
     """
     head = 2 * kind.factors
-    n_bytes = head + (LENGTH if kind.read is _bytes else LENGTH // 2)
-    blocks = raw.reshape(-1, n_bytes)
+    blocks = raw.reshape(-1, kind.n_bytes)
     made, is_finite = np.empty((len(blocks), LENGTH), np.float32), True
     for start in range(0, len(blocks), AT_ONCE):
         part, into = blocks[start : start + AT_ONCE], made[start : start + AT_ONCE]

@@ -240,8 +240,13 @@ def _block(path: Path, entry: Entry) -> tuple[int, int]:
     """The numbers of a block of a type, and its bytes."""
     if entry.kind in PLAIN:
         return 1, STORED_DTYPES[PLAIN[entry.kind]].itemsize
+    if entry.kind in blocks.KINDS:
+        return blocks.LENGTH, blocks.KINDS[entry.kind].n_bytes
     if importlib.util.find_spec("gguf") is None:
-        needed = Message("must be F32, F16 or BF16 without the package gguf (pip install attnviz[models])")
+        needed = Message(
+            "must be F32, F16, BF16, Q4_0, Q4_1 or Q8_0 without the package gguf (pip "
+            "install attnviz[models])"
+        )
         raise tensor_error(path, entry.name, entry.kind, needed)
     from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
     from gguf.quants import _type_traits as known

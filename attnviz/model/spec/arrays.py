@@ -199,14 +199,16 @@ class Matrix:
     def bands(self, axis: int) -> Iterator[tuple[slice, NDArray[Any]]] | None:
         """The numbers of a file in float32 or float64, some rows (axis 0) or columns (axis 1) at a time.
 
-        Nothing of them is kept. None where `array` is better: from the second use on, and where a band takes
-        as long as the whole. Raises as `array`.
+        Nothing of them is kept. None where `array` is better: from the second use on if the conversion has
+        room, and where a band takes as long as the whole. Raises as `array`.
         """
         lasting = self._lasting
         if lasting is None or _is_used_in_place(lasting):
             return None
         found = lasting.bands(axis, max(1, BAND_NUMBERS // self.shape[1 - axis]))
-        return self._widened(found) if found is not None and CONVERSIONS.is_first(self) else None
+        if found is None or not CONVERSIONS.goes_in_parts(self, self.converted_bytes):
+            return None
+        return self._widened(found)
 
     def _widened(self, bands: Iterator[tuple[slice, NDArray[Any]]]) -> Iterator[tuple[slice, NDArray[Any]]]:
         assert self._lasting is not None

@@ -112,21 +112,23 @@ class Conversions:
                 _empty(known)
             self._held = before
 
-    def is_first(self, owner: Any) -> bool:
-        """True at the first use since `rest` of an owner that can be converted a part at a time.
+    def goes_in_parts(self, owner: Any, n_bytes: int) -> bool:
+        """True where an owner that can be converted a part at a time should be: at the first use since
+        `rest`, and without room for the whole.
 
-        At the second, a conversion of the whole begins to pay: an edit is often followed by others.
+        At the second use, a conversion of the whole begins to pay: an edit is often followed by others.
         """
         known, self._turn = self._of(owner), self._turn + 1
         before, known.used, known.is_brief = known.used, self._turn, True
-        return not before and known.array is None
+        return known.array is None and (not before or self.nbytes + n_bytes > self.limit)
 
     def rest(self) -> None:
-        """Let go what can be converted a part at a time at its next use."""
+        """Let go what the next use can convert a part at a time, and memory for the next conversion."""
         for known in list(self._known.values()):
             if known.is_brief:
                 _empty(known)
                 known.used = 0
+        self._spare.clear()
 
     def form_of(self, owner: Any, key: Hashable, share: Callable[[NDArray[Any]], Any]) -> Any:
         """The kept conversion of an owner as `share` returns it, in no memory of its own.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -203,6 +204,18 @@ def test_simple_types_are_the_packages_bit_for_bit(kind: int) -> None:
     made, is_finite = blocks.numbers(raw, blocks.KINDS[kind])
     np.testing.assert_array_equal(made.view(np.uint32), gguf.dequantize(raw, to).view(np.uint32))
     assert is_finite
+
+
+def test_simple_types_need_no_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "model.gguf", "llama", "Q8_0")
+    wanted = execute(import_checkpoint(tmp_path, ids=IDS).experiment)
+    monkeypatch.setitem(sys.modules, "gguf", None)  # an import of it fails
+    found = execute(import_checkpoint(tmp_path, ids=IDS).experiment)
+    last = wanted.sites[-1]
+    assert np.array_equal(found.site(last)["logits"], wanted.site(last)["logits"])
+    for kind, simple in blocks.KINDS.items():
+        size = gguf.GGML_QUANT_SIZES[gguf.GGMLQuantizationType(kind)]
+        assert size == (blocks.LENGTH, simple.n_bytes)
 
 
 def test_a_quantised_model_computes_the_same_as_its_numbers_in_full(tmp_path: Path, monkeypatch: Any) -> None:

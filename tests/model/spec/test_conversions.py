@@ -87,12 +87,14 @@ def test_memory_of_what_a_view_reads_is_not_used_again() -> None:
 def test_the_first_use_after_a_rest_may_be_a_part_at_a_time() -> None:
     kept, whole, brief = Conversions(1000), Owner(), Owner()
     kept.of(whole, 80, lambda memory: np.zeros(10))
-    assert kept.is_first(brief) and kept.nbytes == 80
-    assert not kept.is_first(brief)
+    assert kept.goes_in_parts(brief, 80) and kept.nbytes == 80
+    assert not kept.goes_in_parts(brief, 80)
     array = kept.of(brief, 80, lambda memory: np.ones(10))
-    assert kept.nbytes == 160 and not kept.is_first(brief)
+    assert kept.nbytes == 160 and not kept.goes_in_parts(brief, 80)
     kept.rest()
-    assert kept.nbytes == 80 and kept.is_first(brief) and (array == 1).all()
+    assert kept.nbytes == 80 and kept.goes_in_parts(brief, 80) and (array == 1).all()
+    kept.limit = 159
+    assert kept.goes_in_parts(brief, 80), "the whole would displace another"
 
 
 def test_a_form_is_made_once_and_goes_with_its_conversion() -> None:
