@@ -199,6 +199,8 @@ def _mechanism(window: Window) -> Iterator[Entry]:
             if term.widget is section.header or not term.widget.isVisibleTo(section.content):
                 continue
             name = term.widget.accessibleName() or (_(term.names[0]) if term.names[0] else "")
+            if "{" in name:  # one of several alike, such as the dials, before it is first shown
+                continue
             heading = _(section.heading)
             texts = tuple(text for message in term.texts for text in in_every_language(message))
             yield Entry(

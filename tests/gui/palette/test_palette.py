@@ -11,7 +11,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLineEdit, QWidget
 
-from attnviz.checkpoints.presets import PRESETS
+from attnviz.checkpoints.presets import PRESETS, load_preset
 from attnviz.gui.actions import ACTIONS
 from attnviz.gui.palette.entry import Entry
 from attnviz.gui.palette.palette import Palette
@@ -74,6 +74,12 @@ def test_words_of_a_newcomer_find_the_line_in_both_languages(desk: Desk, words: 
     assert set(ALSO) <= {entry.key for entry in all_entries(desk.window)} | {"action:save"}
     palette(desk).line.setText("no such words at all")
     assert keys(desk) == []
+
+
+def test_no_line_shows_a_placeholder(desk: Desk) -> None:
+    desk.store.open(load_preset("rope-pair"))
+    desk.settle()
+    assert [entry.text for entry in all_entries(desk.window) if "{" in entry.text] == []
 
 
 def test_arrows_choose_and_escape_closes(desk: Desk) -> None:
