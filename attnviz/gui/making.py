@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -107,3 +108,5 @@ class Making(QObject):
         panel.set_seen(self._is_seen(row.id))
         panel.start()
         self.started.emit(row.id)
+        # PySide6 reads the source of each module that is imported, and Python keeps the lines: 13 MB.
+        linecache.clearcache()

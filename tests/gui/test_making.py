@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Iterator
 
 import pytest
@@ -9,6 +10,7 @@ from desk import WAIT_MS, Desk
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from attnviz.gui import making
 from attnviz.gui.look import look
 from attnviz.gui.look.fonts import load_fonts
 from attnviz.gui.panels.table import PANEL_BY_ID, PANELS
@@ -107,3 +109,10 @@ def test_a_panel_that_is_made_later_shows_the_present_document(begun: Desk) -> N
     begun.go("model")
     assert window.panels["lens"].is_seen
     assert window.panels["grid"].isVisible()
+
+
+def test_no_sources_of_modules_stay_in_memory(shown: Desk) -> None:
+    """PySide6 reads those of all that is imported, and Python kept 130,000 lines of them."""
+    linecache.getlines(making.__file__)
+    shown.window.start()
+    assert not linecache.cache
