@@ -6,6 +6,7 @@ from PySide6.QtCore import QObject, QTimer, Slot
 
 from attnviz.compute.scheduler import CancelToken, Scheduler
 from attnviz.core.heap import trim
+from attnviz.gui.live.player import Player
 from attnviz.gui.store import Store
 from attnviz.model.spec.conversions import CONVERSIONS
 
@@ -26,6 +27,7 @@ class IdleLive(QObject):
         self._timer.setInterval(IDLE_MS)
         self._timer.timeout.connect(self._on_idle)
         store.traced.connect(self._on_trace)
+        store.player_changed.connect(self._on_player)
 
     def stop(self) -> None:
         """Give nothing back any longer: the window closes."""
@@ -34,6 +36,12 @@ class IdleLive(QObject):
     @Slot(object)
     def _on_trace(self, trace: object) -> None:
         self._timer.start()
+
+    @Slot(object, object)
+    def _on_player(self, old: Player, new: Player) -> None:
+        """A decoding converts what each of its steps uses."""
+        if old.decoded is not new.decoded:
+            self._timer.start()
 
     @Slot()
     def _on_idle(self) -> None:

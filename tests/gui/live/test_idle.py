@@ -6,7 +6,9 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 import attnviz
+from attnviz.compute.decoding import decode_and_compare
 from attnviz.compute.scheduler import Scheduler
+from attnviz.engines.program import never_cancelled
 from attnviz.gui.bridge import Bridge
 from attnviz.gui.live import idle
 from attnviz.gui.live.idle import IdleLive
@@ -32,8 +34,10 @@ def test_memory_is_given_back_once_after_the_last_numbers(
     qtbot.waitUntil(lambda: bool(given))
     qtbot.wait(400)
     assert given == ["conversions", "freed"]
+    store.set_decoded(decode_and_compare(store.experiment, "numpy", "auto", never_cancelled, 0))
+    qtbot.waitUntil(lambda: len(given) == 4)
     store.set_trace(attnviz.run(store.experiment))
     live.stop()
     qtbot.wait(400)
-    assert given == ["conversions", "freed"]
+    assert given == ["conversions", "freed"] * 2
     bridge.close()
