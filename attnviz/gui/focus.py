@@ -7,7 +7,7 @@ they are visible to Qt.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from PySide6.QtCore import QEvent, QObject, Qt, Slot
 from PySide6.QtGui import QKeyEvent
@@ -79,43 +79,35 @@ class Focus(QObject):
         return self._window.isAncestorOf(widget)
 
 
-def next_stop(window: QMainWindow, *, is_forward: bool) -> QWidget | None:
+def next_stop(window: QMainWindow, docks: Collection[QDockWidget], *, is_forward: bool) -> QWidget | None:
     """The widget that Tab, or Shift+Tab, goes to; None if the window has no stop but the present one.
 
-    Panel by panel, from left to right and from top to bottom; inside each one in Qt's order.
+    Panel by panel, from left to right and from top to bottom; inside each one in Qt's order. A dock is found
+    from above: the wrappers that `parentWidget` makes on the way up took widgets of panels with them.
     """
     start = window.focusWidget() or window
     chain: list[QWidget] = [window]
     while (following := chain[-1].nextInFocusChain()) not in (None, window):
         chain.append(following)
-    stops = [one for one in chain[1:] if one is start or _is_stop(one, window)]
-    stops.sort(key=_place_of_panel)
+    stops, places = list[QWidget](), list[tuple[int, int]]()
+    for widget in chain[1:]:
+        if widget is not start and not _takes_tab(widget, window):
+            continue
+        dock = next((one for one in docks if one.isAncestorOf(widget)), None)
+        if widget is start or dock is None or not dock.visibleRegion().isEmpty():  # else behind a tab
+            stops.append(widget)
+            places.append((-1, -1) if dock is None else (dock.x(), dock.y()))
+    stops = [stops[at] for at in sorted(range(len(stops)), key=places.__getitem__)]
     if start is window:
         return stops[0 if is_forward else -1] if stops else None
     found = stops[(stops.index(start) + (1 if is_forward else -1)) % len(stops)]
     return None if found is start else found
 
 
-def _place_of_panel(widget: QWidget) -> tuple[int, int]:
-    dock = _dock_of(widget)
-    return (-1, -1) if dock is None else (dock.x(), dock.y())
-
-
-def _dock_of(widget: QWidget) -> QDockWidget | None:
-    return next((one for one in _upwards(widget) if isinstance(one, QDockWidget)), None)
-
-
-def _is_stop(widget: QWidget, window: QMainWindow) -> bool:
-    """True for a widget of `window` that takes the focus by Tab and is in sight, or can be scrolled there."""
-    if widget.window() is not window or widget.focusProxy() is not None or _is_behind(widget):
-        return False
-    return bool(widget.focusPolicy() & Qt.FocusPolicy.TabFocus) and widget.isVisible() and widget.isEnabled()
-
-
-def _is_behind(widget: QWidget) -> bool:
-    """True in a dock of which nothing is in sight."""
-    dock = _dock_of(widget)
-    return dock is not None and dock.visibleRegion().isEmpty()
+def _takes_tab(widget: QWidget, window: QMainWindow) -> bool:
+    """True for a widget of `window` that Tab may reach, if it is in sight or can be scrolled there."""
+    has_policy = bool(widget.focusPolicy() & Qt.FocusPolicy.TabFocus) and widget.focusProxy() is None
+    return has_policy and widget.isVisible() and widget.isEnabled() and widget.window() is window
 
 
 def _takes_click(widget: QWidget) -> bool:

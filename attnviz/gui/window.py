@@ -559,7 +559,7 @@ class Window(QMainWindow):
 
     def focusNextPrevChild(self, next: bool) -> bool:
         """Tab goes through what is in sight, panel by panel."""
-        found = next_stop(self, is_forward=next)
+        found = next_stop(self, self.docks.values(), is_forward=next)
         if found is None:
             return False
         reasons = Qt.FocusReason.BacktabFocusReason, Qt.FocusReason.TabFocusReason

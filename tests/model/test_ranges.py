@@ -17,6 +17,7 @@ from attnviz.gui.stage_heat import stage_content
 from attnviz.model.ranges import overview_ends, proposed_range, range_ends
 from attnviz.model.spec.parts import Causal, Heads
 from attnviz.model.spec.view import Ranges, View, shown_head
+from attnviz.model.stages import STAGE_BY_ID
 
 SITE = attnviz.run(small(heads=Heads(4, 2, 4), masks=(Causal(),))).only
 
@@ -40,7 +41,8 @@ def test_map_thumbnail_and_figure_have_the_same_ends(row: Range, stage: str) -> 
     drawn = stage_content(SITE, view, stage, LIGHT)
     scale = content(SITE, view, stage, None, PALETTES[0]).scale
     assert drawn.levels == (scale.low, scale.high)
-    assert scale.named("x") == f"x · {row.label}"
+    of_one = not STAGE_BY_ID[stage].per_head and range_id in ("head", "global")
+    assert scale.named("x") == f"x · {'This map' if of_one else row.label}"
     if range_id != "global":
         assert overview_ends(SITE, stage, range_id, shown_head(SITE.experiment, view, stage)) == drawn.levels
 
