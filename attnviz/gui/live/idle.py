@@ -12,8 +12,9 @@ from attnviz.model.spec.conversions import CONVERSIONS
 
 KEY = "idle"
 
-IDLE_MS = 10_000
-"""Time without new numbers after which the window rests."""
+IDLE_MS = 60_000
+"""Time without new numbers after which the window rests: the second edit after a rest converts the vocabulary of a
+large model anew, which takes as long as several edits."""
 
 
 class IdleLive(QObject):
