@@ -13,8 +13,8 @@ from attnviz.model.spec.conversions import CONVERSIONS
 KEY = "idle"
 
 IDLE_MS = 60_000
-"""Time without new numbers after which the window rests. The second edit after a rest takes as long as several:
-it converts the vocabulary of a large model anew."""
+"""Time without new numbers after which the window rests. The second edit after a rest is slow, as it converts
+the vocabulary of a large model anew."""
 
 
 class IdleLive(QObject):
