@@ -144,6 +144,62 @@ def test_render_turns_and_ranges(tmp_path: Path) -> None:
     assert "weights · Logarithmic" in text and text.index(">cat<") < text.index(">猫<")
 
 
+@pytest.mark.parametrize(
+    ("width", "has_room"),
+    [
+        (["--width", "85mm"], False),
+        (["--width", "174mm"], True),
+        (["--width", "85mm", "--no-sums"], None),
+        ([], True),
+    ],
+)
+def test_render_says_that_the_row_sums_have_no_room(
+    tmp_path: Path, capsys: Capture, width: list[str], has_room: bool | None
+) -> None:
+    file = tmp_path / "a.svg"
+    assert (
+        main(["render", "grouped-query", "--stage", "weights", "--head", "0", "-o", str(file), *width]) == 0
+    )
+    assert (">Σ " in file.read_text(encoding="utf-8")) == bool(has_room)
+    said = "attnviz: There is no room for the row sums in a figure of 85 mm.\n" if has_room is False else ""
+    assert capsys.readouterr().err == said
+
+
+@pytest.mark.parametrize("over", ["decode", "layers", "temperature=0.5:2:3"])
+def test_animate_refuses_equal_pictures_and_names_the_option(
+    tmp_path: Path, capsys: Capture, over: str
+) -> None:
+    file = tmp_path / "a.gif"
+    assert main(["animate", "alibi-window", "--over", over, "--kind", "cost", "-o", str(file)]) == 2
+    name = over.partition("=")[0]
+    said = f"attnviz: alibi-window: kind must be a picture that changes over {name}; got 'cost'.\n"
+    assert capsys.readouterr().err == said and not file.exists()
+
+
+def test_animate_draws_the_costs_of_a_sweep_that_changes_them(tmp_path: Path) -> None:
+    command = ["animate", "alibi-window", "--over", "masks.window.left=1:3:2", "--kind", "cost"]
+    assert main([*command, "--no-title", "-o", str(tmp_path / "a.svg")]) == 0
+    first, second = sorted((tmp_path / "a").iterdir())
+    assert re.findall(r' d="[^"]+"', first.read_text()) != re.findall(r' d="[^"]+"', second.read_text())
+
+
+def test_errors_of_animate_name_the_option(tmp_path: Path, capsys: Capture) -> None:
+    file = tmp_path / "a.gif"
+    command = ["animate", "grouped-query", "--over", "temperature=0.5:2:2", "-o", str(file)]
+    assert main([*command, "--kind", "pipeline", "--width", "30mm"]) == 2
+    assert capsys.readouterr().err.startswith("attnviz: grouped-query: width must be at least ")
+    assert main([*command, "--kind", "comparison"]) == 2
+    assert capsys.readouterr().err == "attnviz: grouped-query: A comparison needs a second state A.\n"
+
+
+@pytest.mark.parametrize(("panel", "needed"), [("compare", "--against"), ("lesson", "attnviz lesson")])
+def test_panel_refuses_to_save_an_empty_one(tmp_path: Path, capsys: Capture, panel: str, needed: str) -> None:
+    file = tmp_path / "a.png"
+    assert main(["panel", "grouped-query", "--panel", panel, "-o", str(file)]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"attnviz: The panel “{panel}” needs ") and needed in said and not file.exists()
+
+
 def test_render_draws_lines_of_one_query_or_of_all(tmp_path: Path, capsys: Capture) -> None:
     one, every = tmp_path / "one.svg", tmp_path / "all.svg"
     command = ["render", "grouped-query", "--stage", "weights", "--as", "lines"]

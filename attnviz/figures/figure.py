@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -55,8 +56,10 @@ def render(
     return figure_of(kind_of(subject, picture), subject, style)
 
 
-def figure_of(kind: str, subject: Subject, style: Style) -> Figure:
-    """A picture of the kind with this id.
+def figure_of(
+    kind: str, subject: Subject, style: Style, say: Callable[[Message], object] | None = None
+) -> Figure:
+    """A picture of the kind with this id. `say` is told that a wanted part has no room.
 
     Raises `ValueError` for a kind that does not exist or that the subject does not have, for a choice that it
     lacks, and for a width that is too small.
@@ -70,7 +73,11 @@ def figure_of(kind: str, subject: Subject, style: Style) -> Figure:
     if reason is not None:
         raise InputError(reason)
     with drawing():
-        return sheet_of(row.draw(subject, style), subject.caption if style.caption else "", style)
+        made = row.draw(subject, style)
+        figure = sheet_of(made, subject.caption if style.caption else "", style)
+    if made.without is not None and say is not None:
+        say(made.without)
+    return figure
 
 
 def kind_of(subject: Subject, picture: str | None = None) -> str:

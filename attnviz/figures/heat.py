@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from attnviz.core.color_maps import Kind, takes_black_ink
 from attnviz.core.shades import Shades, head_color
 from attnviz.core.text import number
+from attnviz.errors import Message, verbatim
 from attnviz.figures import bar, marks
 from attnviz.figures.content import Content, Map, Side
 from attnviz.figures.fonts import middle, number_font, text_font, widest, width
@@ -32,7 +33,7 @@ from attnviz.figures.layout import (
 )
 from attnviz.figures.palette import colors, rgb_bytes
 from attnviz.figures.sheet import Note, fitting
-from attnviz.figures.style import Style
+from attnviz.figures.style import Style, millimetres
 from attnviz.i18n import _
 
 NAME_SIZE, SUM_SIZE = 8.0, 7.5
@@ -55,11 +56,15 @@ LEAST_SHARE = 0.45
 
 @dataclass(frozen=True)
 class Plan:
-    """Places of all elements, the size of the labels in points, and the sums that have room."""
+    """Places of all elements, the size of the labels in points, and the sums that have room.
+
+    `without`: the set width has no room for the sums that the style asks for.
+    """
 
     sheet: Sheet
     label: float
     sums: tuple[str, ...]
+    without: Message | None = None
 
 
 def measure(content: Content, style: Style) -> Plan:
@@ -68,13 +73,18 @@ def measure(content: Content, style: Style) -> Plan:
     label = style.label(_label_size(n_down, n_across, len(content.maps)))
     sums = _sums_of(content) if style.sums else ()
     sizes = _sizes(content, style, label, sums)
-    sheet = _sheet(sizes, style)
+    sheet, without = _sheet(sizes, style), None
     if sums and (sheet is None or not _has_room(content, sheet, sums, style.room)):
         sizes, sums = replace(sizes, sum_width=0.0), ()
         sheet = _sheet(sizes, style)
+        if style.width is not None:
+            without = Message(
+                "There is no room for the row sums in a figure of {width}.",
+                width=verbatim(millimetres(style.width)),
+            )
     if sheet is None:
         raise style.too_narrow(_narrowest(sizes, style).width)
-    return Plan(sheet, label, sums)
+    return Plan(sheet, label, sums, without)
 
 
 def _sizes(content: Content, style: Style, label: float, sums: tuple[str, ...]) -> Sizes:

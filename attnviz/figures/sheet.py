@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from attnviz.core.text import visible
+from attnviz.errors import Message
 from attnviz.figures import marks
 from attnviz.figures.fonts import broken, middle, text_font, unknown, width
 from attnviz.figures.layout import GAP, MARGIN
@@ -46,7 +47,8 @@ MARKS = {
 class Drawing:
     """A picture of `width` x `height` units, drawn into axes by `draw`, with the texts around it.
 
-    `cell` is the side of its smallest cell; a picture without cells has a large one.
+    `cell` is the side of its smallest cell; a picture without cells has a large one. `without` says that a
+    wanted part has no room.
     """
 
     width: float
@@ -56,6 +58,7 @@ class Drawing:
     formula: str = ""
     notes: tuple[Note, ...] = ()
     cell: float = 100.0
+    without: Message | None = None
 
 
 def sheet_of(made: Drawing, caption: str, style: Style) -> Figure:

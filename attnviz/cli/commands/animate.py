@@ -68,6 +68,7 @@ def run(options: Namespace) -> int:
     progress = Progress(never_cancelled, _report)
     made = frames(options.over, subject, engines, progress.part(0.0, 0.3), kind)
     sequence, record = Sequence(made, kind, look), record_of(subject.document(known), command_line())
+    sequence.figure(0)  # what cannot be drawn is an error of an option, not of the file
     written(
         options.output,
         lambda: save_sequence(

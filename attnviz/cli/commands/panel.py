@@ -7,13 +7,18 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from attnviz.checkpoints.stories import record_of
-from attnviz.cli.command import Command
+from attnviz.cli.command import Command, Named
 from attnviz.cli.options import add_document, command_line, document, written
-from attnviz.errors import FieldError, among, must_be
+from attnviz.errors import FieldError, Message, among, must_be
 from attnviz.figures.palette import PALETTES
 from attnviz.i18n import N_, _
 
 LEAST, MOST = 80, 8192
+EMPTY = {
+    "compare": Message("The panel “compare” needs a second document: name it by --against."),
+    "lesson": Message("The panel “lesson” needs an open lesson; attnviz lesson writes one to a file."),
+}
+"""The reasons for which a panel of one document would be empty, by its id."""
 THEMES = tuple(row.name for row in PALETTES)
 
 
@@ -48,6 +53,8 @@ def run(options: Namespace) -> int:
     first = None
     if options.against is not None:
         first = document(Namespace(**{**vars(options), "document": options.against, "text": None}))
+    if options.panel in EMPTY and first is None:
+        raise Named(EMPTY[options.panel])
     asked = Asked(options.panel, options.theme, size, options.engine, options.device, first)
     suffix = output.suffix.lower()
     data = carrying(panel_bytes(known, asked, suffix[1:]), suffix, record_of(known, command_line()))

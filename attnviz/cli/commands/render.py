@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from attnviz.checkpoints.stories import record_of
 from attnviz.cli.command import Command
-from attnviz.cli.options import add_document, command_line, document, head, written
+from attnviz.cli.options import add_document, command_line, document, head, notice, written
 from attnviz.cli.picture import (
     add_against,
     add_follow,
@@ -54,7 +54,7 @@ def run(options: Namespace) -> int:
         other=other_of(options, known.view),
         alignment=options.align,
     )
-    figure = figure_of(options.kind or kind_of(subject, options.picture), subject, look)
+    figure = figure_of(options.kind or kind_of(subject, options.picture), subject, look, notice)
     record = record_of(subject.document(known), command_line())
     written(options.output, lambda: save_figure(figure, options.output, dpi=look.dpi, record=record))
     return 0

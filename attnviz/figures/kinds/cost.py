@@ -16,6 +16,7 @@ from attnviz.figures.style import Style
 from attnviz.figures.subject import Subject
 from attnviz.i18n import _
 from attnviz.model.explain.architectures import stack_of
+from attnviz.model.spec.experiment import Experiment
 
 MOST_TOKENS = 131_072
 STORED = "float16"
@@ -23,17 +24,22 @@ STORED = "float16"
 
 def draw_cost(subject: Subject, style: Style) -> Drawing:
     """The cache of this experiment and of others of its sizes, both axes logarithmic."""
-    stack = stack_of(subject.trace.experiment)
-    rows = [(_("this experiment"), stack), *((label, other) for _id, label, other in laid_out(stack))]
+    rows = drawn_stacks(subject.trace.experiment)
     curves = tuple(_curve(label, other, index, style.shades) for index, (label, other) in enumerate(rows))
     chart = Chart(curves, _("tokens"), _("cache, bytes"), is_log=True)
     says = _("keys and values of all layers in {format}").format(format=STORED)
     return chart_drawing(chart, style, _("KV cache"), says)
 
 
+def drawn_stacks(experiment: Experiment) -> list[tuple[str, Stack]]:
+    """The stacks whose caches are drawn, with their labels."""
+    stack = stack_of(experiment)
+    rows = [(_("this experiment"), stack), *((label, other) for _id, label, other in laid_out(stack))]
+    return [(label, tuple(replace(one, context=1) for one in other)) for label, other in rows]
+
+
 def _curve(label: str, stack: Stack, index: int, shades: Shades) -> Curve:
-    plain = tuple(replace(a, context=1) for a in stack)
-    found = counts(plain, "cache", FORMAT_BY_ID[STORED], 1, MOST_TOKENS)
+    found = counts(stack, "cache", FORMAT_BY_ID[STORED], 1, MOST_TOKENS)
     x, y = (np.array(part, dtype=np.float64) for part in zip(*found, strict=True))
     color = shades.ink if index == 0 or shades.is_grey else head_color(index)
     dash = GREY_DASHES[index % len(GREY_DASHES)]

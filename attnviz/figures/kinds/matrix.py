@@ -47,6 +47,7 @@ def _drawn(subject: Subject, head: Head, style: Style) -> Drawing:
         shown.formula,
         heat.footnotes(shown.marks),
         min(plan.sheet.cell_w, plan.sheet.cell_h),
+        plan.without,
     )
 
 

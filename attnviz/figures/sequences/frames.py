@@ -12,8 +12,9 @@ from msgspec.structs import replace
 from attnviz.core.progress import Progress
 from attnviz.core.text import visible
 from attnviz.engines.decode.decodable import up_to
-from attnviz.errors import InputError, Message
+from attnviz.errors import FieldError, InputError, Message, must_be
 from attnviz.figures.content import SharedEnds
+from attnviz.figures.kinds.cost import drawn_stacks
 from attnviz.figures.sequences.growing import grown
 from attnviz.figures.style import Style
 from attnviz.figures.subject import ALL_SITES, Subject
@@ -74,10 +75,23 @@ def frames(
     All frames share the ends of their colours. Raises `ValueError` for a sequence that the document does not
     have, and what `progress` raises.
     """
+    if kind == "cost" and not _changes_costs(over, subject):
+        raise FieldError(
+            "kind", kind, must_be("a picture that changes over {over}", over=over.partition("=")[0])
+        )
     subject = dataclasses.replace(subject, shared=SharedEnds())
     if over in OVER:
         return OVER[over](subject, engines, progress, kind)
     return _swept(Sweep.parsed(over), subject, engines, progress)
+
+
+def _changes_costs(over: str, subject: Subject) -> bool:
+    """True if the curves of the cost differ from picture to picture."""
+    if over in OVER:
+        return False
+    swept = Sweep.parsed(over).frames(subject.trace.experiment, subject.shown_site.name)
+    stacks = [drawn_stacks(experiment) for _value, experiment in swept]
+    return any(one != stacks[0] for one in stacks)
 
 
 def _decoded(subject: Subject, engines: Engines, progress: Progress, kind: str) -> tuple[Frame, ...]:

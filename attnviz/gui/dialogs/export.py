@@ -432,7 +432,7 @@ class ExportDialog(QDialog):
             self._draw()
         else:
             self._preview.show_file(made.shown)
-            self._say(_size(made), active_theme().muted)
+            self._say("\n".join([_size(made), *(said.text() for said in made.said)]), active_theme().muted)
 
     @Slot(int)
     def _on_missing(self, index: int) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from attnviz.core.progress import Check
-from attnviz.errors import FieldError, whole_number
+from attnviz.errors import FieldError, Message, whole_number
 from attnviz.figures.options import OPTIONS
 from attnviz.figures.style import Style
 from attnviz.figures.subject import Subject
@@ -151,13 +151,14 @@ class Made:
     """The bytes of the file or of several, how the dialog shows them, and how they are written.
 
     Without files, only the preview is made. `copied` is the text for the clipboard in place of the shown one.
-    `write` returns the written paths.
+    `write` returns the written paths. `said` tells what had no room.
     """
 
     files: tuple[bytes, ...]
     shown: Shown
     copied: str = ""
     write: Callable[[tuple[bytes, ...], Path], tuple[Path, ...]] = _write
+    said: tuple[Message, ...] = ()
 
     @property
     def data(self) -> bytes:

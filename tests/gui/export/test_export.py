@@ -445,6 +445,19 @@ def test_a_bad_option_is_said_beside_its_field(
         assert error.text() == ""
 
 
+def test_the_dialog_says_that_the_row_sums_have_no_room(
+    bench: Bench, open_dialog: Callable[..., ExportDialog], qtbot: Any
+) -> None:
+    bench.store.open(load_preset("grouped-query"))
+    bench.store.set_trace(attnviz.run(bench.store.document))
+    dialog = open_dialog(bench, chosen={"stage": "weights"})
+    note = dialog.findChild(QLabel, "export_note")
+    assert "bytes" in note.text() and "row sums" not in note.text()
+    box(dialog, "width").setEditText("85mm")
+    qtbot.waitUntil(lambda: "row sums" in note.text())
+    assert note.text().endswith("\nThere is no room for the row sums in a figure of 85 mm.")
+
+
 def test_a_click_begins_to_type_a_width(
     bench: Bench, open_dialog: Callable[..., ExportDialog], qtbot: Any
 ) -> None:
