@@ -346,6 +346,7 @@ MEANT = (
     "for a last token at position",  # a table of positions that ends too early
     "at least 2 with rotary positions",  # a head too narrow to rotate
     "a number above 1 with YaRN",
+    "must be even with differential attention",  # an odd number of heads, beside partner heads
     "behind an embedding of other features",  # scores of similarity, with an embedding of another width
     "must be a token of the vocabulary",  # a word that a model's vocabulary does not have
     "(n_routed)",  # fewer experts than a token passes through

@@ -156,6 +156,7 @@ class SurveyPanel(Panel):
         self._score.setAccessibleName(_("Score of the survey"))
         if self._summary is not None:
             self.show_summary(self._summary)
+        self._say(self.canvas.current)
         self._show()
 
     # --- showing
