@@ -33,8 +33,8 @@ class InFile:
     def columns(self, n_rows: int) -> Iterator[tuple[slice, Array]] | None:
         """The columns of a large matrix, some at a time, for a product with `n_rows` rows.
 
-        None where the whole is better: it is small, on a device, or used again; many rows share the work, or
-        one row comes after the other, as in decoding.
+        None where the whole is better: it is small or on a device; many rows share the work, or one row comes
+        after the other, as in decoding.
         """
         if not self._is_large:
             return None

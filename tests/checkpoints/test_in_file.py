@@ -144,9 +144,9 @@ def test_a_transposed_weight_keeps_its_numbers_while_another_is_converted(
 def test_the_logits_of_one_pass_need_no_conversion_of_the_vocabulary(
     tmp_path: Path, everything_stays: None, monkeypatch: pytest.MonkeyPatch, engine: str, is_tied: bool
 ) -> None:
-    """The first pass after a rest takes W_U band by band, the second one as a whole: the same numbers."""
+    """Passes take W_U band by band, the second one from its conversion: on NumPy equal to the last bit."""
     monkeypatch.setattr("attnviz.engines.in_file.LARGE", 1)
-    monkeypatch.setattr("attnviz.model.spec.arrays.BAND_NUMBERS", 3 * 64)
+    monkeypatch.setattr("attnviz.model.spec.arrays.BAND_NUMBERS", 3 * 4)
     arrays = {name: array.astype(np.float16) for name, array in llama_arrays().items()}
     if not is_tied:
         arrays["lm_head.weight"] = arrays["model.embed_tokens.weight"][::-1].copy()
@@ -168,9 +168,9 @@ def test_the_logits_of_one_pass_need_no_conversion_of_the_vocabulary(
     assert len(made) == 1
     for other in (second, third):
         last = other.sites[-1]
-        np.testing.assert_allclose(
-            other.site(last)["logits"], first.site(last)["logits"], rtol=1e-5, atol=1e-5
-        )
+        # Products of Torch depend on where their inputs lie in memory.
+        tolerance = {"rtol": 0, "atol": 0} if engine == "numpy" else {"rtol": 1e-5, "atol": 1e-5}
+        np.testing.assert_allclose(other.site(last)["logits"], first.site(last)["logits"], **tolerance)
 
 
 def test_an_ablation_of_every_head_converts_each_matrix_once_more(

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from attnviz.errors import FINITE, FieldError, Message, must_be, of_length
 from attnviz.model.spec.conversions import CONVERSIONS, Memory
-from attnviz.model.spec.memory_map import Lasting, View, file_of
+from attnviz.model.spec.memory_map import Lasting, View, file_of, slices
 
 if TYPE_CHECKING:
     from attnviz.model.spec.origin import Origin
@@ -199,16 +199,22 @@ class Matrix:
     def bands(self, axis: int) -> Iterator[tuple[slice, NDArray[Any]]] | None:
         """The numbers of a file in float32 or float64, some rows (axis 0) or columns (axis 1) at a time.
 
-        Nothing of them is kept. None where `array` is better: from the second use on if the conversion has
-        room, and where a band takes as long as the whole. Raises as `array`.
+        At the first use nothing of them is kept; from the second on they are parts of `array`, if its
+        conversion has room: the same parts, so that products with them are equal to the last bit. None where
+        no conversion is needed, and where a band takes as long as the whole. Raises as `array`.
         """
         lasting = self._lasting
         if lasting is None or _is_used_in_place(lasting):
             return None
-        found = lasting.bands(axis, max(1, BAND_NUMBERS // self.shape[1 - axis]))
-        if found is None or not CONVERSIONS.goes_in_parts(self, self.converted_bytes):
+        length = max(1, BAND_NUMBERS // self.shape[1 - axis])
+        found = lasting.bands(axis, length)
+        if found is None:
             return None
-        return self._widened(found)
+        if CONVERSIONS.goes_in_parts(self, self.converted_bytes):
+            return self._widened(found)
+        array = self.array
+        parts = slices(self.shape[axis], length)
+        return ((band, array[band] if axis == 0 else array[:, band]) for band in parts)
 
     def _widened(self, bands: Iterator[tuple[slice, NDArray[Any]]]) -> Iterator[tuple[slice, NDArray[Any]]]:
         assert self._lasting is not None

@@ -121,7 +121,8 @@ def _strips(array: NDArray[Any], start: int = 0) -> Iterator[tuple[Strip, NDArra
             yield (slice(None), strip), array[:, strip]
 
 
-def _bands(count: int, length: int) -> Iterator[slice]:
+def slices(count: int, length: int) -> Iterator[slice]:
+    """Slices of at most `length` that cover `count`."""
     return (slice(start, min(start + length, count)) for start in range(0, count, length))
 
 
@@ -184,7 +185,7 @@ class View:
         numbers = self.numbers() if axis == 0 else self.numbers().T
         return (
             (band, numbers[band] if axis == 0 else numbers[band].T)
-            for band in _bands(self.shape[axis], length)
+            for band in slices(self.shape[axis], length)
         )
 
     def let_go(self) -> None:
@@ -220,7 +221,7 @@ class Made:
     def bands(self, axis: int, length: int) -> Iterator[tuple[slice, NDArray[Any]]] | None:
         make = self.make_rows
         return (
-            None if axis or make is None else ((band, make(band)) for band in _bands(self.shape[0], length))
+            None if axis or make is None else ((band, make(band)) for band in slices(self.shape[0], length))
         )
 
     def let_go(self) -> None:
