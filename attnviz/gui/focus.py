@@ -7,7 +7,7 @@ they are visible to Qt.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QObject, Qt, Slot
 from PySide6.QtGui import QKeyEvent
@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QAbstractButton,
     QApplication,
     QComboBox,
-    QDockWidget,
     QLineEdit,
     QMainWindow,
     QMenuBar,
@@ -77,37 +76,6 @@ class Focus(QObject):
 
     def _holds(self, widget: QWidget) -> bool:
         return self._window.isAncestorOf(widget)
-
-
-def next_stop(window: QMainWindow, docks: Collection[QDockWidget], *, is_forward: bool) -> QWidget | None:
-    """The widget that Tab, or Shift+Tab, goes to; None if the window has no stop but the present one.
-
-    Panel by panel, from left to right and from top to bottom; inside each one in Qt's order. A dock is found
-    from above: the wrappers that `parentWidget` makes on the way up took widgets of panels with them.
-    """
-    start = window.focusWidget() or window
-    chain: list[QWidget] = [window]
-    while (following := chain[-1].nextInFocusChain()) not in (None, window):
-        chain.append(following)
-    stops, places = list[QWidget](), list[tuple[int, int]]()
-    for widget in chain[1:]:
-        if widget is not start and not _takes_tab(widget, window):
-            continue
-        dock = next((one for one in docks if one.isAncestorOf(widget)), None)
-        if widget is start or dock is None or not dock.visibleRegion().isEmpty():  # else behind a tab
-            stops.append(widget)
-            places.append((-1, -1) if dock is None else (dock.x(), dock.y()))
-    stops = [stops[at] for at in sorted(range(len(stops)), key=places.__getitem__)]
-    if start is window:
-        return stops[0 if is_forward else -1] if stops else None
-    found = stops[(stops.index(start) + (1 if is_forward else -1)) % len(stops)]
-    return None if found is start else found
-
-
-def _takes_tab(widget: QWidget, window: QMainWindow) -> bool:
-    """True for a widget of `window` that Tab may reach, if it is in sight or can be scrolled there."""
-    has_policy = bool(widget.focusPolicy() & Qt.FocusPolicy.TabFocus) and widget.focusProxy() is None
-    return has_policy and widget.isVisible() and widget.isEnabled() and widget.window() is window
 
 
 def _takes_click(widget: QWidget) -> bool:

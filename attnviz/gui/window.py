@@ -24,7 +24,7 @@ from attnviz.engines.table import ENGINE_BY_ID
 from attnviz.gui.bridge import Bridge
 from attnviz.gui.documents import OPENED, Documents, is_model
 from attnviz.gui.edits_menu import EditsMenu
-from attnviz.gui.focus import Focus, next_stop
+from attnviz.gui.focus import Focus
 from attnviz.gui.handlers import Handlers
 from attnviz.gui.jobs import JobLine
 from attnviz.gui.live.decoding import DecodeLive
@@ -558,13 +558,23 @@ class Window(QMainWindow):
         self.status.hint(self.start_page.keys())
 
     def focusNextPrevChild(self, next: bool) -> bool:
-        """Tab goes through what is in sight, panel by panel."""
-        found = next_stop(self, self.docks.values(), is_forward=next)
-        if found is None:
-            return False
-        reasons = Qt.FocusReason.BacktabFocusReason, Qt.FocusReason.TabFocusReason
-        found.setFocus(reasons[next])
-        return True
+        """Tab passes the panels behind a tab: they are visible to Qt.
+
+        Qt itself goes from widget to widget. PySide keeps an object for each one that Python looks at, also
+        past the end of the widget.
+        """
+        first: QWidget | None = None
+        while super().focusNextPrevChild(next):
+            reached = self.focusWidget()
+            if reached is None or reached is first or not self._is_behind(reached):
+                return True
+            first = first or reached
+        return False
+
+    def _is_behind(self, widget: QWidget) -> bool:
+        """True in a dock of which nothing is in sight."""
+        dock = next((one for one in self.docks.values() if one.isAncestorOf(widget)), None)
+        return dock is not None and dock.visibleRegion().isEmpty()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """A key that the control with the focus did not want."""

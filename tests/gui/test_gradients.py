@@ -125,7 +125,7 @@ def test_a_stage_behind_the_target_says_why_it_is_zero(desk: Desk) -> None:
 def test_a_target_that_the_document_lacks_says_so_and_shows_values(desk: Desk) -> None:
     desk.store.look(target=f"{SITE}.weights[0, 9, 0]", quantity="gradient")
     assert "from 0 to 5" in desk.find(WholeLabel, "gradient_says").text()
-    assert desk.map.content.quantity == ""
+    assert desk.map.content.quantity == "weights"
     np.testing.assert_array_equal(shown(desk), attnviz.run(DOCUMENT).site(SITE)["weights"][0])
 
 

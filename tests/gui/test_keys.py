@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from itertools import groupby
 
 import pytest
 import shiboken6
@@ -156,7 +155,7 @@ def test_arrows_walk_inside_a_table_and_tab_goes_on_while_one_types(desk: Desk) 
     assert grid.current_cell() == (1, 0) and grid.hasFocus()
 
 
-def test_tab_goes_through_what_is_in_sight_panel_by_panel(desk: Desk) -> None:
+def test_tab_goes_through_what_is_in_sight(desk: Desk) -> None:
     desk.window.resize(1280, 800)
     desk.settle()
     desk.window.setFocus()
@@ -177,7 +176,3 @@ def test_tab_goes_through_what_is_in_sight_panel_by_panel(desk: Desk) -> None:
         dock for dock in desk.window.docks.values() if dock.isVisible() and dock.visibleRegion().isEmpty()
     ]
     assert behind, "a panel behind a tab is what Tab passes"
-    panels = [dock.panel_id for dock, _group in groupby(docks) if dock is not None]
-    assert len(panels) == len(set(panels)), "no panel is left and entered again"
-    places = [(desk.window.docks[one].x(), desk.window.docks[one].y()) for one in panels]
-    assert places == sorted(places)
