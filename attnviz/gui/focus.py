@@ -1,8 +1,7 @@
 """Keyboard focus of the window: Space plays after every click, and answers a control that Tab reached.
 
 Controls take the focus by Tab. A click on one leaves the focus where it was, and ends typing in a text.
-A control or a panel that is hidden gives its focus to the map. Tab passes panels behind a tab and on a rail:
-they are visible to Qt.
+A control or a panel that is hidden gives its focus to the map.
 """
 
 from __future__ import annotations

@@ -8,9 +8,10 @@ import sys
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import Qt, qVersion
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QHBoxLayout, QLabel, QWidget
 
 from attnviz.engines.table import ENGINES
+from attnviz.gui.dialogs.layout import column_of
 from attnviz.gui.look.icons import app_icon
 from attnviz.gui.look.theme import GRID
 from attnviz.i18n import _
@@ -41,9 +42,7 @@ def about_dialog(window: QWidget) -> QDialog:
     row.addWidget(text, 1)
     buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
     buttons.rejected.connect(dialog.reject)
-    column = QVBoxLayout(dialog)
-    column.setContentsMargins(3 * GRID, 3 * GRID, 3 * GRID, 2 * GRID)
-    column.setSpacing(2 * GRID)
+    column = column_of(dialog)
     column.addLayout(row)
     column.addWidget(buttons)
     return dialog

@@ -34,6 +34,7 @@ from attnviz.figures.options import OPTIONS, Option
 from attnviz.figures.sequences.outputs import MOVING_DPI
 from attnviz.figures.style import DPI, WIDTHS
 from attnviz.figures.subject import ALL_SITES
+from attnviz.gui.dialogs.layout import column_of
 from attnviz.gui.dialogs.preview import Preview
 from attnviz.gui.export.choices import CHOICE_BY_NAME, CHOICES, At, ChoiceRow
 from attnviz.gui.export.kinds.sequence import MOVING
@@ -217,9 +218,7 @@ class ExportDialog(QDialog):
         row.setSpacing(3 * GRID)
         row.addWidget(scroll)
         row.addLayout(self._preview_side(), 1)
-        whole = QVBoxLayout(self)
-        whole.setContentsMargins(3 * GRID, 3 * GRID, 3 * GRID, 2 * GRID)
-        whole.setSpacing(2 * GRID)
+        whole = column_of(self)
         whole.addLayout(row, 1)
         whole.addWidget(self._buttons())
 

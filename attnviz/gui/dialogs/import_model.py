@@ -21,7 +21,6 @@ from PySide6.QtWidgets import (
     QPlainTextEdit,
     QPushButton,
     QSizePolicy,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -32,6 +31,7 @@ from attnviz.checkpoints.signals.reading import read_array
 from attnviz.checkpoints.signals.signal import SignalKind
 from attnviz.checkpoints.tokenizers.chat import turns
 from attnviz.compute.scheduler import CancelToken, Scheduler
+from attnviz.gui.dialogs.layout import column_of, line_with_buttons, name_parts
 from attnviz.gui.dialogs.unknown_keys import UnknownKeys
 from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.look.theme import GRID
@@ -149,20 +149,19 @@ class ImportDialog(QDialog):
     # --- appearance
 
     def _name_parts(self) -> None:
-        parts: tuple[tuple[QWidget, str, str], ...] = (
-            (self._folder, "import_folder", _("Model")),
-            (self._found, "import_found", _("Detected model")),
-            (self._unknown, "import_unknown", _("Unknown keys")),
-            (self._part, "import_part", _("Encoder")),
-            (self._kind, "import_kind", _("Input text")),
-            (self._text, "import_text", _("Model input")),
-            (self._memory, "import_memory", _("Encoder input")),
-            (self._signal, "import_signal", _("Input file")),
-            (self._alone, "import_alone", _("First attention only")),
+        name_parts(
+            (
+                (self._folder, "import_folder", _("Model")),
+                (self._found, "import_found", _("Detected model")),
+                (self._unknown, "import_unknown", _("Unknown keys")),
+                (self._part, "import_part", _("Encoder")),
+                (self._kind, "import_kind", _("Input text")),
+                (self._text, "import_text", _("Model input")),
+                (self._memory, "import_memory", _("Encoder input")),
+                (self._signal, "import_signal", _("Input file")),
+                (self._alone, "import_alone", _("First attention only")),
+            )
         )
-        for widget, name, title in parts:
-            widget.setObjectName(name)
-            widget.setAccessibleName(title)
         self._folder.setPlaceholderText(_("A folder with config.json, a .gguf file, or owner/model"))
         self._found.setTextFormat(Qt.TextFormat.PlainText)
         self._found.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -174,18 +173,11 @@ class ImportDialog(QDialog):
             box.setFixedHeight(TEXT_LINES * self.fontMetrics().lineSpacing() + 2 * GRID)
 
     def _lay_out(self) -> None:
-        row = QHBoxLayout()
-        row.addWidget(self._folder, 1)
-        for name, title, hint, action in (
+        row = line_with_buttons(
+            self._folder,
             ("import_choose_button", _("Choose…"), _("Choose a folder saved by transformers"), self._choose),
             ("import_file_button", _("File…"), _("Choose a GGUF file"), self._choose_file),
-        ):
-            button = QPushButton(title)
-            button.setObjectName(name)
-            button.setToolTip(hint)
-            button.setAutoDefault(False)
-            button.clicked.connect(action)
-            row.addWidget(button)
+        )
         self._download.setObjectName("import_download_button")
         self._download.setToolTip(_("Download this model from the hub into its cache"))
         self._download.setAutoDefault(False)
@@ -217,9 +209,7 @@ class ImportDialog(QDialog):
         self._import.setDefault(True)
         self._import.clicked.connect(self._start)
         buttons.rejected.connect(self.reject)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(3 * GRID, 3 * GRID, 3 * GRID, 2 * GRID)
-        column.setSpacing(2 * GRID)
+        column = column_of(self)
         column.addLayout(form)
         column.addStretch(1)
         column.addWidget(buttons)

@@ -10,11 +10,11 @@ from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
     QFormLayout,
-    QVBoxLayout,
     QWidget,
 )
 
 from attnviz.engines.table import ENGINE_BY_ID
+from attnviz.gui.dialogs.layout import column_of
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.settings import SETTINGS, Setting, Settings
 from attnviz.gui.widgets.combo import DropDown
@@ -54,9 +54,7 @@ class PreferencesDialog(QDialog):
         )
         buttons.accepted.connect(self.accept)
         buttons.rejected.connect(self.reject)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(3 * GRID, 3 * GRID, 3 * GRID, 2 * GRID)
-        column.setSpacing(2 * GRID)
+        column = column_of(self)
         column.addLayout(form)
         column.addWidget(buttons)
 

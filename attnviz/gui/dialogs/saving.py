@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import QEventLoop, Qt, QTimer, Slot
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QProgressBar, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QProgressBar, QWidget
 
 from attnviz.compute.scheduler import Cancelled, CancelToken, Scheduler
 from attnviz.core.text import visible
-from attnviz.gui.look.theme import GRID
+from attnviz.gui.dialogs.layout import column_of
 from attnviz.gui.recovery.folder import state_folder
 from attnviz.i18n import _
 from attnviz.model.io.stamp import Stamp
@@ -66,9 +66,7 @@ class Saving(QDialog):
         self._bar.setTextVisible(False)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
         buttons.rejected.connect(self.reject)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(3 * GRID, 3 * GRID, 3 * GRID, 2 * GRID)
-        column.setSpacing(2 * GRID)
+        column = column_of(self)
         for widget in (label, self._bar, buttons):
             column.addWidget(widget)
         self._poll = QTimer(self)

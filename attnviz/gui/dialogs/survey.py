@@ -17,13 +17,12 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QLineEdit,
-    QPushButton,
-    QVBoxLayout,
     QWidget,
 )
 
 from attnviz.core.head_scores import HEAD_SCORES
 from attnviz.errors import InputError
+from attnviz.gui.dialogs.layout import column_of, line_with_buttons, name_parts
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.segmented import Segmented
@@ -120,16 +119,15 @@ class SurveyDialog(QDialog):
     # --- appearance
 
     def _name_parts(self) -> None:
-        parts: tuple[tuple[QWidget, str, str], ...] = (
-            (self._texts, "survey_texts", _("Texts")),
-            (self._output, "survey_output", _("Result")),
-            (self._ablation, "survey_ablation", _("Ablation")),
-            (self._tokens, "survey_tokens", _("Tokens per text")),
-            (self._says, "survey_says", _("State of the file")),
+        name_parts(
+            (
+                (self._texts, "survey_texts", _("Texts")),
+                (self._output, "survey_output", _("Result")),
+                (self._ablation, "survey_ablation", _("Ablation")),
+                (self._tokens, "survey_tokens", _("Tokens per text")),
+                (self._says, "survey_says", _("State of the file")),
+            )
         )
-        for widget, name, title in parts:
-            widget.setObjectName(name)
-            widget.setAccessibleName(title)
         self._texts.setPlaceholderText(_(".txt (a text in each line), .jsonl, or a folder of .txt files"))
         self._output.setPlaceholderText(f"survey{SURVEY_SUFFIX}")
         self._says.setTextFormat(Qt.TextFormat.PlainText)
@@ -153,7 +151,7 @@ class SurveyDialog(QDialog):
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.ExpandingFieldsGrow)
         form.addRow(
             _("Texts"),
-            self._row(
+            line_with_buttons(
                 self._texts,
                 ("survey_file", _("File…"), _("Choose a file of texts"), self._choose_file),
                 ("survey_folder", _("Folder…"), _("Choose a folder of .txt files"), self._choose_folder),
@@ -164,7 +162,7 @@ class SurveyDialog(QDialog):
         form.addRow(_("Tokens per text"), self._left(self._tokens))
         form.addRow(
             _("Result"),
-            self._row(
+            line_with_buttons(
                 self._output,
                 ("survey_choose", _("Choose…"), _("Choose the file of the result"), self._choose_output),
             ),
@@ -176,25 +174,10 @@ class SurveyDialog(QDialog):
         self._begin.setDefault(True)
         buttons.accepted.connect(self.accept)
         buttons.rejected.connect(self.reject)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(3 * GRID, 3 * GRID, 3 * GRID, 2 * GRID)
-        column.setSpacing(2 * GRID)
+        column = column_of(self)
         column.addLayout(form)
         column.addStretch(1)
         column.addWidget(buttons)
-
-    def _row(self, line: QLineEdit, *buttons: tuple[str, str, str, object]) -> QHBoxLayout:
-        """A line with its buttons."""
-        row = QHBoxLayout()
-        row.addWidget(line, 1)
-        for name, title, hint, action in buttons:
-            button = QPushButton(title)
-            button.setObjectName(name)
-            button.setToolTip(hint)
-            button.setAutoDefault(False)
-            button.clicked.connect(action)
-            row.addWidget(button)
-        return row
 
     def _left(self, widget: QWidget) -> QHBoxLayout:
         row = QHBoxLayout()

@@ -187,8 +187,10 @@ class MatricesPanel(Panel):
         if row >= rows or column >= columns:
             return  # behind another tab the grid may have an older shape
         self._is_entering = True
-        self.store.edit_here(self._chosen().put_cell, row, column, value)
-        self._is_entering = False
+        try:
+            self.store.edit_here(self._chosen().put_cell, row, column, value)
+        finally:
+            self._is_entering = False
 
     @Slot(int, int, object)
     def _on_pasted(self, row: int, column: int, block: NDArray[np.float64]) -> None:
