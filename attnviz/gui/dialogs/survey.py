@@ -36,7 +36,7 @@ from attnviz.survey.store import NEEDS_PYARROW, PARTIAL
 from attnviz.survey.texts import SUFFIXES
 
 WIDTH = 560
-COLUMNS = 4
+COLUMNS = 3
 NO_ABLATION = "none"
 LEAST, MOST = 2, 2048
 
