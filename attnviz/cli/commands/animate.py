@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 
 from attnviz.checkpoints.stories import record_of
 from attnviz.cli.command import Command
-from attnviz.cli.options import add_document, command_line, document, head, number_option, written
+from attnviz.cli.options import add_document, command_line, document, head, notice, number_option, written
 from attnviz.cli.picture import add_gradient, add_picture, computed, subject_of
 from attnviz.cli.style import style
 from attnviz.core.progress import Progress, never_cancelled
@@ -69,6 +69,8 @@ def run(options: Namespace) -> int:
     made = frames(options.over, subject, engines, progress.part(0.0, 0.3), kind)
     sequence, record = Sequence(made, kind, look), record_of(subject.document(known), command_line())
     sequence.figure(0)  # what cannot be drawn is an error of an option, not of the file
+    if sequence.without is not None:
+        notice(sequence.without)
     written(
         options.output,
         lambda: save_sequence(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attnviz.core.progress import Progress
-from attnviz.errors import InputError
+from attnviz.errors import InputError, Message
 from attnviz.figures.fonts import drawing
 from attnviz.figures.kinds.table import KIND_BY_ID
 from attnviz.figures.sequences.frames import Frame
@@ -49,21 +49,30 @@ class Sequence:
 
     def figure(self, index: int) -> Figure:
         """One picture, as it is beside all others. Raises `ValueError` as `figure_of` does."""
-        between, subject = self._between, self.frames[index].subject
+        between, subject = self._measured[0], self.frames[index].subject
         made = self._drawing(self.frames[index])
         if self.frames[index].label:
             made = replace(made, title=f"{made.title}{between}{self.frames[index].label}")
         with drawing():
             return sheet_of(made, subject.caption if self.style.caption else "", self.style)
 
+    @property
+    def without(self) -> Message | None:
+        """The part of a picture that has no room at the set width. Raises `ValueError` as `figure` does."""
+        return self._measured[1]
+
     @cached_property
-    def _between(self) -> str:
-        """The separator of every title and its label: a line break if one of them is too long for a line."""
+    def _measured(self) -> tuple[str, Message | None]:
+        """The separator of every title and its label, and the part without room.
+
+        The separator is a line break if one of the titles is too long for a line.
+        """
         drawings = [self._drawing(frame) for frame in self.frames]  # every one widens the shared ends
         labels = [frame.label for frame in self.frames]
         with drawing():
             whole = (f"{made.title}{BESIDE}{label}" for made, label in zip(drawings, labels, strict=True))
-            return BESIDE if all(is_one_line(title, self.style) for title in whole) else "\n"
+            between = BESIDE if all(is_one_line(title, self.style) for title in whole) else "\n"
+        return between, next((made.without for made in drawings if made.without is not None), None)
 
     def _drawing(self, frame: Frame) -> Drawing:
         row = KIND_BY_ID[self.kind]

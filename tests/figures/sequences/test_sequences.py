@@ -292,6 +292,20 @@ def test_the_command_writes_a_gif(tmp_path: Path) -> None:
         assert (gif.n_frames, gif.info["duration"]) == (3, 500)
 
 
+@pytest.mark.parametrize("width", ["85mm", "174mm"])
+def test_the_command_says_that_the_row_sums_have_no_room(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], width: str
+) -> None:
+    command = ["animate", "grouped-query", "--stage", "weights", "--head", "0", "--width", width]
+    assert main([*command, "--over", "temperature=0.5:2:2", "-o", str(tmp_path / "sums.svg")]) == 0
+    files = sorted((tmp_path / "sums").iterdir())
+    drawn = [">Σ " in file.read_text(encoding="utf-8") for file in files]
+    has_room = width == "174mm"
+    assert drawn == [has_room, has_room]
+    said = "attnviz: There is no room for the row sums in a figure of 85 mm.\n"
+    assert capsys.readouterr().err == ("" if has_room else said)
+
+
 def test_the_command_sweeps_a_gradient_and_refuses_it_of_a_decoding(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

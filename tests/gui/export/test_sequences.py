@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from desk import Desk, MakeDesk
 from exporting import box, pick
+from msgspec.structs import replace
 from PIL import Image
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QDialogButtonBox, QFileDialog, QLabel, QPushButton, QSlider, QToolButton
@@ -21,6 +22,7 @@ from attnviz.gui.dialogs.export import ExportDialog
 from attnviz.gui.export.kinds.sequence import over_of
 from attnviz.gui.jobs import JOB_BY_KEY
 from attnviz.model.edit.sweep import Sweep
+from attnviz.model.io.presets import load_preset
 
 
 def in_dialog(desk: Desk, action: str, act: Callable[[ExportDialog], None]) -> None:
@@ -107,6 +109,23 @@ def test_the_preview_draws_the_picture_in_sight_alone(desk: Desk, monkeypatch: p
         assert drawn == [3] and slider.value() == 3  # the same picture, and no other one
 
     in_dialog(desk, "export_sequence", turn)
+
+
+def test_the_dialog_says_that_a_film_has_no_room_for_the_row_sums(desk: Desk) -> None:
+    document = load_preset("grouped-query")
+    desk.store.open(replace(document, view=replace(document.view, stage="weights")))
+    desk.settle()
+
+    def narrow(dialog: ExportDialog) -> None:
+        sweep(dialog)
+        desk.qtbot.waitUntil(lambda: dialog._shown is not None, timeout=20_000)
+        note = dialog.findChild(QLabel, "export_note")
+        assert note.text() == "3 pictures"
+        box(dialog, "width").setEditText("85mm")
+        desk.qtbot.waitUntil(lambda: "row sums" in note.text(), timeout=20_000)
+        assert note.text() == "3 pictures\nThere is no room for the row sums in a figure of 85 mm."
+
+    in_dialog(desk, "export_sequence", narrow)
 
 
 def test_what_cannot_be_drawn_is_said_in_one_sentence(desk: Desk) -> None:

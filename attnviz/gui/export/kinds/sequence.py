@@ -9,7 +9,7 @@ from typing import cast
 
 from attnviz.checkpoints.stories import record_of
 from attnviz.core.progress import Check, Progress, progress_of
-from attnviz.errors import FieldError, must_be
+from attnviz.errors import FieldError, Message, must_be
 from attnviz.figures.files import figure_bytes
 from attnviz.figures.kinds.table import KIND_BY_ID, KINDS
 from attnviz.figures.sequences.frames import Frame, frames
@@ -34,7 +34,7 @@ def sequence(source: Source, choice: Choice, check: Check) -> Made:
     dpi = made.style.dpi if choice.text("dpi") else None
     rest, fps = progress.part(FRAMES_SHARE, 1.0), _fps(choice)
     files = sequence_files(made, row, rest, fps=fps, dpi=dpi, record=record)
-    return Made(files, _leaves(made, fps), write=partial(_write, row))
+    return Made(files, _leaves(made, fps), write=partial(_write, row), said=_said(made))
 
 
 def look(source: Source, choice: Choice, check: Check, index: int) -> Made:
@@ -42,10 +42,11 @@ def look(source: Source, choice: Choice, check: Check, index: int) -> Made:
     row, fps = _output(choice.format), _fps(choice)
     row.check_package()
     check_fps(fps)
-    leaves = _leaves(_sequence(source, choice, progress_of(check)), fps)
+    made = _sequence(source, choice, progress_of(check))
+    leaves = _leaves(made, fps)
     at = min(index, leaves.count - 1)
     leaves.drawn[at] = leaves.draw(at, check)
-    return Made((), leaves)
+    return Made((), leaves, said=_said(made))
 
 
 def _leaves(made: Sequence, fps: float) -> Leaves:
@@ -54,6 +55,10 @@ def _leaves(made: Sequence, fps: float) -> Leaves:
         return figure_bytes(made.figure(index), "png", dpi=MOVING_DPI)
 
     return Leaves(len(made.frames), draw, fps)
+
+
+def _said(made: Sequence) -> tuple[Message, ...]:
+    return () if made.without is None else (made.without,)
 
 
 def _sequence(source: Source, choice: Choice, progress: Progress) -> Sequence:
