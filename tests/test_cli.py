@@ -192,12 +192,40 @@ def test_errors_of_animate_name_the_option(tmp_path: Path, capsys: Capture) -> N
     assert capsys.readouterr().err == "attnviz: grouped-query: A comparison needs a second state A.\n"
 
 
-@pytest.mark.parametrize(("panel", "needed"), [("compare", "--against"), ("lesson", "attnviz lesson")])
+@pytest.mark.parametrize(
+    ("panel", "needed"),
+    [
+        ("compare", "--against"),
+        ("lesson", "attnviz lesson"),
+        ("patching", "--against"),
+        ("survey", "attnviz survey"),
+    ],
+)
 def test_panel_refuses_to_save_an_empty_one(tmp_path: Path, capsys: Capture, panel: str, needed: str) -> None:
     file = tmp_path / "a.png"
     assert main(["panel", "grouped-query", "--panel", panel, "-o", str(file)]) == 2
     said = capsys.readouterr().err
     assert said.startswith(f"attnviz: The panel “{panel}” needs ") and needed in said and not file.exists()
+
+
+@pytest.mark.parametrize(
+    ("panel", "said"),
+    [
+        ("architecture", "This experiment has one attention."),
+        ("circuits", "Circuits need a model with a vocabulary"),
+        ("lens", "The logit lens needs a model with logits"),
+    ],
+)
+def test_panel_refuses_a_document_without_its_content(
+    tmp_path: Path, capsys: Capture, panel: str, said: str
+) -> None:
+    file = tmp_path / "a.png"
+    assert main(["panel", "toy-attention", "--panel", panel, "-o", str(file)]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"attnviz: toy-attention: {said}") and error.count("\n") == 1
+    assert not file.exists()
+    assert main(["panel", "encoder-only", "--panel", panel, "-o", str(file)]) == 0
+    assert file.exists()
 
 
 def test_render_draws_lines_of_one_query_or_of_all(tmp_path: Path, capsys: Capture) -> None:

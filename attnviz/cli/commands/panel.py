@@ -17,8 +17,10 @@ LEAST, MOST = 80, 8192
 EMPTY = {
     "compare": Message("The panel “compare” needs a second document: name it by --against."),
     "lesson": Message("The panel “lesson” needs an open lesson; attnviz lesson writes one to a file."),
+    "patching": Message("The panel “patching” needs a second document: name the clean text by --against."),
+    "survey": Message("The panel “survey” needs an open survey; the window opens what attnviz survey saved."),
 }
-"""The reasons for which a panel of one document would be empty, by its id."""
+"""The reasons for which a panel of any document alone would be empty, by its id."""
 THEMES = tuple(row.name for row in PALETTES)
 
 

@@ -13,11 +13,14 @@ from PySide6.QtCore import QCoreApplication, QEvent, QSettings, QSize
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
+from attnviz.errors import InputError, verbatim
 from attnviz.gui.app import make_application
 from attnviz.gui.export.widget import framed, widget_bytes
 from attnviz.gui.look import look
+from attnviz.gui.panels.panel import Panel
 from attnviz.gui.settings import Settings
 from attnviz.gui.widgets.control import active_theme
+from attnviz.gui.widgets.empty_state import EmptyState
 from attnviz.gui.window import Window
 from attnviz.i18n import current_language
 from attnviz.model.spec.document import Document
@@ -47,7 +50,7 @@ class Asked:
 def panel_bytes(document: Document, asked: Asked, format_id: str) -> bytes:
     """The panel of a document with all of its content, as a window paints it.
 
-    Raises `ValueError` where the document cannot be computed.
+    Raises `ValueError` where the document cannot be computed, and where the panel has nothing to show of it.
     """
     app = _application()
     with tempfile.TemporaryDirectory(prefix="attnviz-panel-") as folder:
@@ -88,12 +91,21 @@ def _painted(window: Window, document: Document, asked: Asked, format_id: str) -
     _settle(window)
     if errors:
         raise errors[0]
-    frame = framed(window.panels[asked.panel])
+    panel = window.panels[asked.panel]
+    _check_content(panel)
+    frame = framed(panel)
     if asked.size is not None:
         frame.resize(*asked.size)
         QApplication.processEvents()
         frame.resize(*asked.size)
     return widget_bytes(frame, active_theme(), format_id)
+
+
+def _check_content(panel: Panel) -> None:
+    """Raise `InputError` with the sentence that a panel without content shows."""
+    for state in panel.findChildren(EmptyState):
+        if state.isVisibleTo(panel):
+            raise InputError(verbatim(state.accessibleName()))
 
 
 def _settle(window: Window) -> None:
