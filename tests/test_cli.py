@@ -452,6 +452,7 @@ REFUSED: tuple[tuple[list[str], str], ...] = (
     ),
     (["frob"], "argument COMMAND: invalid choice: 'frob'"),
     (["gui", "nope.json"], "nope.json: no such file"),
+    (["gui", "nope"], "The document must be a file or a preset (stories-en, "),
     (["--language", "fr", "presets"], "language must be one of en, zh_CN; got 'fr'."),
 )
 
@@ -564,9 +565,9 @@ def test_a_file_in_place_of_a_command_is_opened(
     file.write_text("{}", encoding="utf-8")
     assert main([*before, str(file)]) == 0 and main([*before, "gone.safetensors"]) == 0
     assert main([*before, "gui", str(file)]) == 0 and main(before) == 0
-    assert main([*before, str(tmp_path)]) == 0
+    assert main([*before, str(tmp_path)]) == 0 and main([*before, "toy-attention"]) == 0
     language = "en" if before else None  # the window has it, too
-    names = (str(file), "gone.safetensors", str(file), None, str(tmp_path))
+    names = (str(file), "gone.safetensors", str(file), None, str(tmp_path), "toy-attention")
     assert opened == [(name, language) for name in names]
 
 

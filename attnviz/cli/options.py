@@ -74,6 +74,15 @@ def document(options: Namespace) -> Document:
     return found
 
 
+def no_document(name: str) -> Message:
+    """A name that is neither a file nor a preset."""
+    return Message(
+        "The document must be a file or a preset ({ids}); got {name}.",
+        ids=", ".join(preset_ids()),
+        name=quoted(name),
+    )
+
+
 def _without_edits(options: Namespace) -> Document:
     name = options.document
     if (Path(name) / "config.json").is_file() or Path(name).suffix.lower() == ".gguf":
@@ -81,14 +90,8 @@ def _without_edits(options: Namespace) -> Document:
     try:
         document = load_preset(name) if name in preset_ids() and not Path(name).is_file() else load(name)
     except DocumentError as error:
-        message = error.message
-        if not Path(name).suffix and not Path(name).exists():
-            message = Message(
-                "The document must be a file or a preset ({ids}); got {name}.",
-                ids=", ".join(preset_ids()),
-                name=quoted(name),
-            )
-        raise Named(message) from None
+        is_name = not Path(name).suffix and not Path(name).exists()
+        raise Named(no_document(name) if is_name else error.message) from None
     if options.text is not None:
         tokens = split_text(document.experiment, options.text, MODEL.id)
         experiment = set_tokens(document.experiment, tokens)

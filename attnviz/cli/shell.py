@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from attnviz.checkpoints.presets import preset_ids
 from attnviz.cli.command import Named, Refused
 from attnviz.cli.commands import gui
 from attnviz.cli.table import COMMANDS
@@ -106,14 +107,14 @@ def _language_parser() -> argparse.ArgumentParser:
 
 
 def _with_command(arguments: list[str]) -> list[str]:
-    """The arguments with `gui` before a document or a model in the place of a command: `attnviz FILE`."""
+    """The arguments with `gui` before a document, a preset or a model in the place of a command."""
     at = 0
     while at < len(arguments) and arguments[at].startswith("-"):
         at += 2 if arguments[at] == "--language" else 1
     if at == len(arguments) or arguments[at] in {row.name for row in COMMANDS}:
         return arguments
     named = Path(arguments[at])
-    is_opened = named.suffix.lower() in SUFFIXES or named.exists()
+    is_opened = named.suffix.lower() in SUFFIXES or named.exists() or arguments[at] in preset_ids()
     return [*arguments[:at], "gui", *arguments[at:]] if is_opened else arguments
 
 

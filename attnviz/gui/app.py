@@ -47,9 +47,10 @@ def make_application(arguments: list[str]) -> QApplication:
     return app
 
 
-def main(path: Path | None = None, language: str | None = None) -> int:
-    """Show the window, with the document at `path` in it, until it is closed. Returns the exit code.
+def main(first: Path | str | None = None, language: str | None = None) -> int:
+    """Show the window until it is closed. Returns the exit code.
 
+    `first` is the file, or the id of the preset, that it begins with.
     A `language` is that of the window from now on. Call `tune_interpreter` before this module is imported.
     """
     settings = Settings()
@@ -61,11 +62,11 @@ def main(path: Path | None = None, language: str | None = None) -> int:
     look.apply(app, settings)
     notices = _Notices()
     errors = app_errors.install(notices.show)
-    window = notices.window = Window(first_document(path), settings)
+    window = notices.window = Window(first_document(first), settings)
     look.apply(app, settings)
     interrupt = Interrupt(window, window.keeping)
     window.show()
-    FirstFrame(window, partial(fill, window, path))
+    FirstFrame(window, partial(fill, window, first))
     code = app.exec()
     interrupt.uninstall()
     errors.uninstall()
@@ -75,24 +76,30 @@ def main(path: Path | None = None, language: str | None = None) -> int:
     return code
 
 
-def first_document(path: Path | None) -> Document:
-    """The document of the first frame: empty, titled as the one about to open and never as a preset."""
-    is_story = path is None or needs_model(path)
-    title = title_of(STORIES[current_language()]) if is_story else ""
+def first_document(first: Path | str | None) -> Document:
+    """The document of the first frame: empty, titled as the preset about to open and never as another one."""
+    preset = _first_preset(first)
+    title = "" if preset is None else title_of(preset)
     return Document(one_layer(("",), SeededVectors(1, 1)), title=title)
 
 
-def fill(window: Window, path: Path | None) -> None:
+def _first_preset(first: Path | str | None) -> str | None:
+    """Id of the preset that a window begins with; None: it begins with a file."""
+    if isinstance(first, str):
+        return first
+    return STORIES[current_language()] if first is None or needs_model(first) else None
+
+
+def fill(window: Window, first: Path | str | None) -> None:
     window.store.stand_in()
-    if path is None:
-        window.documents.open_story(partial(_begin, window))
-    elif needs_model(path):
-        window.documents.open_story(partial(_open_over, window, path))
-    else:
+    preset = _first_preset(first)
+    if preset is not None:
+        window.documents.open_first(preset, partial(_over_preset, window, first))
+    elif isinstance(first, Path):
         window.store.open(replace(load_preset(FIRST_PRESET), title=""))  # what stays if the file cannot open
         window.store.stand_in()
         _start(window)
-        window.open_file(path)
+        window.open_file(first)
 
 
 def _start(window: Window) -> None:
@@ -108,16 +115,12 @@ def needs_model(path: Path) -> bool:
     return is_model(path) or path.suffix.lower() == SURVEY_SUFFIX
 
 
-def _open_over(window: Window, path: Path) -> None:
-    """Open a file over the document that stays."""
+def _over_preset(window: Window, first: Path | str | None) -> None:
+    """Open a file over the preset; without one, show the start page at the first run or where it is set."""
     _start(window)
-    window.open_file(path)
-
-
-def _begin(window: Window) -> None:
-    """Begin with the start page, at the first run and for those who want it."""
-    _start(window)
-    if window.settings.is_first_run() or window.settings["start"]:
+    if isinstance(first, Path):
+        window.open_file(first)
+    elif first is None and (window.settings.is_first_run() or window.settings["start"]):
         window.start_page.show()
 
 

@@ -109,10 +109,10 @@ class Documents(QObject):
             words = tuple(_("write your own text here").split())
             self._store.open(Document(Experiment(words, SeededVectors(len(words), EMPTY_WIDTH))))
 
-    def open_story(self, then: Callable[[], None]) -> None:
-        """Show the story of this language, unless another document came first.
+    def open_first(self, id_: str, then: Callable[[], None]) -> None:
+        """Show the first preset of a window, unless another document came first.
 
-        `then` follows in any case, also where the story could not be read.
+        `then` follows in any case, also where the preset could not be read.
         """
         before = self._store.experiment
 
@@ -128,7 +128,7 @@ class Documents(QObject):
             self._on_failed(error)
 
         # A key of its own: a file that is opened meanwhile must not take `then` away.
-        self._read(STORIES[current_language()], done, failed, "story")
+        self._read(id_, done, failed, "story")
 
     def _read(
         self,

@@ -75,11 +75,11 @@ def test_new_begins_with_the_story_of_the_language(
         set_language("en")
 
 
-def opened(qtbot: QtBot, settings: Settings, path: Path | None = None) -> Window:
+def opened(qtbot: QtBot, settings: Settings, first: Path | str | None = None) -> Window:
     """A window as the program opens it, with its worker."""
-    window = Window(first_document(path), settings)
+    window = Window(first_document(first), settings)
     window.show()
-    FirstFrame(window, lambda: fill(window, path))
+    FirstFrame(window, lambda: fill(window, first))
     qtbot.waitUntil(lambda: window.store.trace is not None, timeout=WAIT_MS)
     return window
 
@@ -99,6 +99,20 @@ def test_the_first_frame_names_what_is_opened_and_no_other_preset(
         desk.leave()
     finally:
         set_language("en")
+
+
+@pytest.mark.parametrize("preset", ["stories-name", "toy-attention"])
+def test_a_window_begins_with_the_preset_that_is_named(
+    make_desk: MakeDesk, qtbot: QtBot, settings: Settings, preset: str
+) -> None:
+    desk = Desk(qtbot, opened(qtbot, settings, preset))
+    try:
+        desk.settle()
+        assert desk.store.document == load_preset(preset) and not desk.store.can_undo
+        assert not desk.window.start_page.is_shown
+        assert desk.window.windowTitle().startswith(title_of(preset))
+    finally:
+        desk.leave()
 
 
 def test_a_fresh_start_shows_the_story(make_desk: MakeDesk, qtbot: QtBot, settings: Settings) -> None:
@@ -151,7 +165,7 @@ def test_a_file_that_is_opened_before_the_story_is_there_stays(
     desk = Desk(qtbot, window)
     try:
         window.show()
-        window.documents.open_story(window.start)
+        window.documents.open_first("stories-en", window.start)
         window.documents.open(file)
         qtbot.waitUntil(lambda: bool(window.panels) and desk.store.path == file, timeout=WAIT_MS)
         desk.settle()

@@ -7,14 +7,19 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
+from attnviz.checkpoints.presets import preset_ids
 from attnviz.cli.command import Command, Refused
+from attnviz.cli.options import no_document
 from attnviz.i18n import N_, _
 
 
 def add(command: ArgumentParser) -> None:
     """Add the document."""
     command.add_argument(
-        "document", nargs="?", metavar="DOC", help=_("a document file, a lesson, or a trained model")
+        "document",
+        nargs="?",
+        metavar="DOC",
+        help=_("a document file, the name of a preset, a lesson, or a trained model"),
     )
 
 
@@ -26,10 +31,9 @@ def run(options: Namespace) -> int:
 def open_window(document: str | None, language: str | None = None) -> int:
     """Open the window, in this language from now on, and return its exit code.
 
-    Raises `Refused` without the file or a display.
+    Raises `Refused` without the document or a display.
     """
-    if document is not None and not Path(document).exists():
-        raise Refused(_("{file}: no such file").format(file=document))
+    first = None if document is None else _named(document)
     has_display = any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"))
     if sys.platform.startswith("linux") and not has_display:
         raise Refused(
@@ -45,7 +49,18 @@ def open_window(document: str | None, language: str | None = None) -> int:
         from attnviz.gui.app import main as window
     except ImportError as error:
         raise Refused(_("the window cannot be opened: {reason}").format(reason=error)) from None
-    return window(Path(document) if document is not None else None, language)
+    return window(first, language)
+
+
+def _named(document: str) -> Path | str:
+    """A file, or the id of a preset. Raises `Refused` if it is neither."""
+    if Path(document).exists():
+        return Path(document)
+    if document in preset_ids():
+        return document
+    if Path(document).suffix:
+        raise Refused(_("{file}: no such file").format(file=document))
+    raise Refused(no_document(document).text())
 
 
 ARRAYS = N_(

@@ -63,7 +63,7 @@ def test_the_map_has_half_of_the_window(desk: Desk) -> None:
 
 def test_the_map_of_the_story_is_large_and_square_in_the_first_size(desk: Desk) -> None:
     """13 tokens, a caption of two lines, 1280 × 800: at least 400 px in both directions."""
-    desk.window.documents.open_story(desk.settle)
+    desk.window.documents.open_first("stories-en", desk.settle)
     desk.qtbot.waitUntil(lambda: len(desk.store.experiment.tokens) == 13)
     desk.settle()
     desk.qtbot.waitUntil(lambda: desk.map.layout_shown.plot.height() >= 400)
