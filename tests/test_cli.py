@@ -20,6 +20,8 @@ import attnviz
 from attnviz.checkpoints.presets import load_preset, preset_ids
 from attnviz.cli import main
 from attnviz.cli.commands.decode import json_numbers
+from attnviz.cli.options import Count
+from attnviz.cli.shell import parser
 from attnviz.compute.execute import forget_lost_devices
 from attnviz.figures.files import FORMATS
 from attnviz.model.io.tables import TABLES, Table, table_bytes
@@ -403,12 +405,8 @@ REFUSED: tuple[tuple[list[str], str], ...] = (
         "a.png: dpi must be a whole number from 36 to 1,200; got 9.",
     ),
     (
-        ["decode", "toy-attention", "--steps", "0"],
-        "attention: steps must be a whole number from 1 to 100,000; got 0.",
-    ),
-    (
-        ["decode", "toy-attention", "--steps", "x"],
-        "argument --steps: must be a whole number of at least 1; got 'x'",
+        ["decode", "toy-attention", "--steps", "100001"],
+        "attention: steps must be a whole number from 1 to 100,000; got 100001.",
     ),
     (
         ["render", "toy-attention", "-o", "a.svg", "--query", "4"],
@@ -435,8 +433,6 @@ REFUSED: tuple[tuple[list[str], str], ...] = (
         ["circuits", "stories-en", "--head", "x"],
         "stories-en: head must be a whole number of at least 0; got 'x'.",
     ),
-    (["circuits", "stories-en", "--top", "0"], "--top: must be a whole number of at least 1; got '0'"),
-    (["heads", "stories-en", "--top", "-3"], "--top: must be a whole number of at least 1; got '-3'"),
     (
         ["circuits", "toy-attention"],
         "vocabulary must be that of a language model, as in the preset stories-en; got null.",
@@ -469,6 +465,48 @@ def test_wrong_input_is_one_line_that_names_it(
     assert (out, error.count("\n")) == ("", 1)
     assert error.startswith("attnviz: ") and sentence in error
     assert {file.name for file in tmp_path.iterdir()} <= {"bad.json", "field.json"}
+
+
+COUNTS = {
+    (command, action.option_strings[0]): action.least
+    for group in parser()._subparsers._group_actions  # type: ignore[union-attr]
+    for command, options in group.choices.items()  # type: ignore[union-attr]
+    for action in options._actions
+    if isinstance(action, Count)
+}
+"""The least number of each option that counts."""
+
+
+def test_the_counts_are_those_of_the_commands() -> None:
+    assert COUNTS == {
+        ("ablate", "--top"): 1,
+        ("circuits", "--top"): 1,
+        ("decode", "--new"): 1,
+        ("decode", "--steps"): 1,
+        ("heads", "--top"): 1,
+        ("lens", "--top"): 1,
+        ("survey", "--tokens"): 2,
+        ("survey", "--workers"): 1,
+    }
+
+
+@pytest.mark.parametrize(("command", "option"), COUNTS)
+@pytest.mark.parametrize("text", ["less", "0", "-3", "x", "1.5", ""])
+def test_a_count_names_its_least_number(command: str, option: str, text: str, capsys: Capture) -> None:
+    least = COUNTS[command, option]
+    text = str(least - 1) if text == "less" else text
+    assert main([command, "stories-en", option, text]) == 2
+    got = text if text.lstrip("-").isdigit() else f"'{text}'"
+    sentence = f"{option} must be a whole number of at least {least}; got {got}."
+    assert capsys.readouterr() == ("", f"attnviz: {sentence}\n")
+
+
+@pytest.mark.parametrize(("command", "option"), COUNTS)
+def test_the_least_number_is_a_count(command: str, option: str) -> None:
+    needed = {"ablate": ["--target", "a"], "lens": ["--target", "a"]}.get(command, [])
+    least = COUNTS[command, option]
+    found = parser().parse_args([command, "stories-en", *needed, option, str(least)])
+    assert getattr(found, option.strip("-")) == least
 
 
 def test_a_file_name_with_a_line_feed_is_still_one_line(capsys: Capture) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import Action, ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from attnviz.checkpoints.presets import load_preset, preset_ids
 from attnviz.checkpoints.stories import load
-from attnviz.cli.command import Named
+from attnviz.cli.command import Named, Refused
 from attnviz.core.text import columns, visible
 from attnviz.errors import (
     FieldError,
@@ -166,23 +166,30 @@ def head(text: str | None) -> Any:
     return int(text)
 
 
-def whole_number_option(text: str) -> int:
-    """Parse the number of an option; its range is checked where it is used."""
+class Count(Action):
+    """An option that takes a whole number of at least `least`."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, *, least: int = 1, **named: Any) -> None:
+        super().__init__(option_strings, dest, **named)
+        self.least = least
+
+    def __call__(
+        self, parser: ArgumentParser, options: Namespace, value: Any, option: str | None = None
+    ) -> None:
+        """Keep the number. Raises `Refused` for another text and for a smaller number."""
+        found = _whole_number(value)
+        if not isinstance(found, int) or found < self.least:
+            assert option is not None
+            raise Refused(FieldError(option, found, whole_number(self.least)).message.text())
+        setattr(options, self.dest, found)
+
+
+def _whole_number(text: str) -> int | str:
+    """The number in a text; the text itself if it has none."""
     try:
         return int(text)
     except ValueError:
-        raise _no_count(text) from None
-
-
-def count_option(text: str) -> int:
-    """Parse a number of at least 1."""
-    if (found := whole_number_option(text)) < 1:
-        raise _no_count(text)
-    return found
-
-
-def _no_count(text: str) -> ArgumentTypeError:
-    return ArgumentTypeError(_("must be a whole number of at least 1; got {text!r}").format(text=text))
+        return text
 
 
 def place_option(text: str) -> int:

@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from msgspec.structs import replace
 
 from attnviz.cli.command import Command
-from attnviz.cli.options import add_document, add_target, count_option, document, print_table
+from attnviz.cli.options import Count, add_document, add_target, document, print_table
 from attnviz.core.text import number
 from attnviz.i18n import N_, _
 from attnviz.model.edit.edits import set_tokens
@@ -30,7 +30,7 @@ def add(command: ArgumentParser) -> None:
         help=_("with --by other: a text of as many tokens"),
     )
     command.add_argument(
-        "--top", type=count_option, default=10, metavar="N", help=_("only the first N (default: 10)")
+        "--top", action=Count, default=10, metavar="N", help=_("only the first N (default: 10)")
     )
 
 

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from attnviz.checkpoints.stories import record_of
 from attnviz.cli.command import Command, Named
 from attnviz.cli.options import (
+    Count,
     add_document,
     command_line,
-    count_option,
     document,
     execute,
     notice,
@@ -51,7 +51,7 @@ def add(command: ArgumentParser) -> None:
     first = _("only the first N (default: {listed}, in a file {written})")
     command.add_argument(
         "--top",
-        type=count_option,
+        action=Count,
         metavar="N",
         help=first.format(listed=LISTED, written=MOST_PAIRS),
     )

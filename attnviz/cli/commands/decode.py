@@ -8,7 +8,7 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
 from attnviz.cli.command import Command
-from attnviz.cli.options import add_document, document, notice, print_table, whole_number_option
+from attnviz.cli.options import Count, add_document, document, notice, print_table
 from attnviz.core.text import number, visible
 from attnviz.errors import whole_number
 from attnviz.i18n import N_, _
@@ -42,13 +42,13 @@ def add(command: ArgumentParser) -> None:
     length = command.add_mutually_exclusive_group()
     length.add_argument(
         "--new",
-        type=whole_number_option,
+        action=Count,
         metavar="N",
         help=_("the number of new tokens after the prompt (default: the document's, or none)"),
     )
     length.add_argument(
         "--steps",
-        type=whole_number_option,
+        action=Count,
         metavar="N",
         help=_("the maximum number of tokens, the prompt included"),
     )

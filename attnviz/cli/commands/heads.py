@@ -7,7 +7,7 @@ import math
 from argparse import ArgumentParser, Namespace
 
 from attnviz.cli.command import Command
-from attnviz.cli.options import add_document, count_option, document, execute, print_table
+from attnviz.cli.options import Count, add_document, document, execute, print_table
 from attnviz.core.head_scores import HEAD_SCORE_BY_ID, HEAD_SCORES
 from attnviz.core.text import number
 from attnviz.errors import FieldError, among
@@ -22,7 +22,7 @@ def add(command: ArgumentParser) -> None:
         "--score", default="induction", metavar="ID", help=_("{ids} (default: induction)").format(ids=ids)
     )
     command.add_argument(
-        "--top", type=count_option, default=10, metavar="N", help=_("only the first N (default: 10)")
+        "--top", action=Count, default=10, metavar="N", help=_("only the first N (default: 10)")
     )
     command.add_argument("--json", action="store_true", help=_("print all scores of all heads as JSON"))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from attnviz.cli.command import Command
-from attnviz.cli.options import add_document, add_target, count_option, document, print_table
+from attnviz.cli.options import Count, add_document, add_target, document, print_table
 from attnviz.core.text import number, visible
 from attnviz.errors import FieldError, whole_number
 from attnviz.i18n import N_, _
@@ -17,7 +17,7 @@ def add(command: ArgumentParser) -> None:
     add_target(command, required=False)
     command.add_argument(
         "--top",
-        type=count_option,
+        action=Count,
         default=3,
         metavar="N",
         help=_("the number of tokens (default: 3)"),

@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from attnviz.cli.command import Command, Named, Refused
-from attnviz.cli.options import count_option, print_table, whole_number_option
+from attnviz.cli.options import Count, print_table
 from attnviz.core.head_scores import HEAD_SCORES
 from attnviz.core.text import number
 from attnviz.errors import about, message_of, verbatim
@@ -34,7 +34,8 @@ def add(command: ArgumentParser) -> None:
     )
     command.add_argument(
         "--tokens",
-        type=whole_number_option,
+        action=Count,
+        least=2,
         default=128,
         metavar="N",
         help=_("the first N tokens of each text (default: 128)"),
@@ -42,7 +43,7 @@ def add(command: ArgumentParser) -> None:
     command.add_argument("--dtype", default="float32", help=_("the precision (default: float32)"))
     command.add_argument("--engine", default="numpy", help=_("numpy or torch (default: numpy)"))
     command.add_argument("--device", default="cpu", help=_("auto, cpu, cuda or cuda:N (default: cpu)"))
-    command.add_argument("--workers", type=count_option, metavar="N", help=_("N local processes"))
+    command.add_argument("--workers", action=Count, metavar="N", help=_("N local processes"))
     command.add_argument(
         "--scheduler", metavar="ADDRESS", help=_("an existing Dask scheduler, tls://host:8786")
     )
