@@ -51,6 +51,7 @@ JOBS: tuple[Job, ...] = (
     Job("patching", N_("Patching the stages")),
     Job("survey", N_("Measuring the heads")),
     Job("survey_file", N_("Opening")),
+    Job("survey_memory", N_("Estimating the memory")),
     Job("failures", N_("Checking the stages")),
     Job("claims", N_("Checking the claims")),
     Job("own_claims", N_("Checking the claims")),

@@ -13,7 +13,7 @@ from attnviz.compute.budget import Estimate, available_memory, human_bytes
 from attnviz.compute.estimate import estimate
 from attnviz.core.progress import Check, Progress, never_cancelled, progress_of
 from attnviz.engines.decode.run import ITEMSIZE
-from attnviz.errors import FieldError, Message, must_be
+from attnviz.errors import FieldError, InputError, Message, must_be
 from attnviz.model.edit.sharing import matrices_in
 from attnviz.model.spec.experiment import Experiment
 from attnviz.survey.cluster import Row, Where, measured_on
@@ -97,14 +97,14 @@ def memory_needed(plan: Plan, model: Experiment, texts: Sequence[Text]) -> int:
 
 
 def check_memory(needed: int, workers: int) -> None:
-    """Raise `FieldError` if this machine has less memory than that many workers need."""
+    """Raise `InputError` if this machine has less memory than that many workers need."""
     free = available_memory()
+    room = {"each": human_bytes(needed), "free": human_bytes(free)}
+    if needed > free:
+        raise InputError(Message("A survey must fit in {free}, the free memory; got {each}.", **room))
     if workers * needed > free:
         rule = must_be(
-            "at most {most}: each worker needs {each} and {free} are free",
-            most=max(free // needed, 0),
-            each=human_bytes(needed),
-            free=human_bytes(free),
+            "at most {most}: each worker needs {each} and {free} are free", most=free // needed, **room
         )
         raise FieldError("workers", workers, rule)
 

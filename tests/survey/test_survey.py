@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +19,7 @@ from attnviz.checkpoints.presets import load_preset
 from attnviz.cli.shell import main
 from attnviz.core.head_scores import HEAD_SCORES
 from attnviz.core.progress import Progress
-from attnviz.errors import InputError
+from attnviz.errors import FieldError, InputError
 from attnviz.model.edit.edits import set_tokens
 from attnviz.model.text import MODEL, split_text
 from attnviz.survey import running, store
@@ -157,6 +158,16 @@ def test_two_workers_write_the_same_bytes_and_state_their_memory(whole: Path, tm
     )
     assert done.returncode == 0 and done.stderr.startswith("Memory of each worker: at most "), done.stderr
     assert (tmp_path / "two.parquet").read_bytes() == whole.read_bytes()
+
+
+def test_workers_that_do_not_fit_are_refused_with_the_number_that_fits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(running, "available_memory", lambda: 5 * 2**30)
+    running.check_memory(2**31, 2)
+    says = "workers must be at most 2: each worker needs 2.0 GiB and 5.0 GiB are free; got 3."
+    with pytest.raises(FieldError, match=re.escape(says)):
+        running.check_memory(2**31, 3)
 
 
 LOST = """

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import (
     QCheckBox,
     QDialog,
@@ -39,6 +40,8 @@ WIDTH = 560
 COLUMNS = 3
 NO_ABLATION = "none"
 LEAST, MOST = 2, 2048
+PAUSE_MS = 200
+"""Time without another choice after which the memory is estimated."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +62,17 @@ def check_survey(experiment: Experiment, name: str) -> None:
     check_vocabulary(experiment, name)
 
 
-def ask_survey(window: QWidget, last: SurveyAsked | None) -> SurveyAsked | None:
-    """Let the user choose, starting with the `last` choices; None if the user cancels."""
-    dialog = SurveyDialog(window, last)
+def ask_survey(
+    window: QWidget, last: SurveyAsked | None, watch: Callable[[SurveyDialog], None]
+) -> SurveyAsked | None:
+    """Let the user choose, starting with the `last` choices; None if the user cancels.
+
+    `watch` connects the dialog with what answers `memory_wanted`.
+    """
+    dialog = SurveyDialog(window)
+    watch(dialog)
+    if last is not None:
+        dialog.take(last)
     accepted = dialog.exec() == QDialog.DialogCode.Accepted
     dialog.deleteLater()
     return dialog.asked() if accepted else None
@@ -74,9 +85,12 @@ def ask_file(window: QWidget) -> Path | None:
 
 
 class SurveyDialog(QDialog):
-    """The button to begin stays disabled until all choices are present."""
+    """The button to begin stays disabled until all choices are present, and where the memory is too small."""
 
-    def __init__(self, window: QWidget, last: SurveyAsked | None = None) -> None:
+    memory_wanted = Signal(object)
+    """Choices whose memory is to be estimated."""
+
+    def __init__(self, window: QWidget) -> None:
         super().__init__(window)
         self.setObjectName("survey_dialog")
         self.setWindowTitle(_("Survey texts"))
@@ -94,13 +108,19 @@ class SurveyDialog(QDialog):
             _("Ablation"),
         )
         self._tokens = DragNumber(MOST_TOKENS, minimum=LEAST, maximum=MOST, integer=True)
-        self._says = QLabel()
+        self._says, self._memory = QLabel(), QLabel()
+        self._counted: SurveyAsked | None = None
+        self._fits = True
+        self._pause = QTimer(self)
+        self._pause.setSingleShot(True)
+        self._pause.setInterval(PAUSE_MS)
+        self._pause.timeout.connect(self._on_pause)
         self._name_parts()
         self._lay_out()
-        if last is not None:
-            self._take(last)
         self._texts.textChanged.connect(self._on_texts)
         self._output.textChanged.connect(self._refresh)
+        self._ablation.changed.connect(self._refresh)
+        self._tokens.changed.connect(self._refresh)
         for box in self._scores.values():
             box.toggled.connect(self._refresh)
         self._refresh()
@@ -116,6 +136,25 @@ class SurveyDialog(QDialog):
             Path(self._output.text().strip()),
         )
 
+    def take(self, last: SurveyAsked) -> None:
+        """Show choices."""
+        for id_, box in self._scores.items():
+            box.setChecked(id_ in last.scores)
+        self._ablation.set_value(last.ablate or NO_ABLATION)
+        self._tokens.set_value(last.n_tokens)
+        self._texts.setText(str(last.texts))
+        self._output.setText(str(last.output))
+        self._refresh()
+
+    @Slot(object, str, bool)
+    def show_memory(self, asked: SurveyAsked, says: str, fits: bool) -> None:
+        """State the memory of a survey, unless the choices have changed; without room it cannot begin."""
+        if asked == self._counted:
+            self._memory.setText(says)
+            self._fits = fits
+            set_tone("muted" if fits else "error", self._memory)
+            self._refresh()
+
     # --- appearance
 
     def _name_parts(self) -> None:
@@ -126,14 +165,16 @@ class SurveyDialog(QDialog):
                 (self._ablation, "survey_ablation", _("Ablation")),
                 (self._tokens, "survey_tokens", _("Tokens per text")),
                 (self._says, "survey_says", _("State of the file")),
+                (self._memory, "survey_memory", _("Estimated memory")),
             )
         )
         self._texts.setPlaceholderText(_(".txt (a text in each line), .jsonl, or a folder of .txt files"))
         self._output.setPlaceholderText(f"survey{SURVEY_SUFFIX}")
-        self._says.setTextFormat(Qt.TextFormat.PlainText)
-        self._says.setWordWrap(True)
+        for label in (self._says, self._memory):
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setWordWrap(True)
         self._tokens.setToolTip(_("A longer text counts with its first tokens"))
-        set_tone("muted", self._says)
+        set_tone("muted", self._says, self._memory)
         for row in HEAD_SCORES:
             box = self._scores[row.id]
             box.setObjectName(f"survey_score_{row.id}")
@@ -168,6 +209,7 @@ class SurveyDialog(QDialog):
             ),
         )
         form.addRow("", self._says)
+        form.addRow("", self._memory)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
         self._begin = buttons.addButton(_("Measure"), QDialogButtonBox.ButtonRole.AcceptRole)
         self._begin.setObjectName("survey_button")
@@ -184,14 +226,6 @@ class SurveyDialog(QDialog):
         row.addWidget(widget)
         row.addStretch(1)
         return row
-
-    def _take(self, last: SurveyAsked) -> None:
-        self._texts.setText(str(last.texts))
-        self._output.setText(str(last.output))
-        for id_, box in self._scores.items():
-            box.setChecked(id_ in last.scores)
-        self._ablation.set_value(last.ablate or NO_ABLATION)
-        self._tokens.set_value(last.n_tokens)
 
     # --- choice
 
@@ -239,7 +273,23 @@ class SurveyDialog(QDialog):
             says = _("The file exists and will be replaced.")
         self._says.setText(says)
         is_complete = asked.texts.exists() and bool(self._texts.text().strip()) and bool(asked.scores)
-        self._begin.setEnabled(is_complete and output.suffix == SURVEY_SUFFIX)
+        self._await_memory(asked if is_complete else None)
+        self._begin.setEnabled(is_complete and self._fits and output.suffix == SURVEY_SUFFIX)
+
+    def _await_memory(self, asked: SurveyAsked | None) -> None:
+        """Begin to wait for the memory of other choices; None if they are not complete."""
+        wanted = None if asked is None else replace(asked, scores=asked.scores[:1], output=Path())
+        if wanted == self._counted:
+            return
+        self._counted, self._fits = wanted, True
+        self._memory.clear()
+        self._pause.stop()
+        if wanted is not None:
+            self._pause.start()
+
+    @Slot()
+    def _on_pause(self) -> None:
+        self.memory_wanted.emit(self._counted)
 
 
 def _results() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,17 +12,22 @@ from attnviz.compute.scheduler import CancelToken, Scheduler, Stopped
 from attnviz.core.text import visible
 from attnviz.errors import InputError, Message, about, message_of
 from attnviz.gui.documents import name_of
-from attnviz.gui.failure import failure_message, is_expected
+from attnviz.gui.failure import failure_message, is_expected, log_unexpected
 from attnviz.gui.live.trace import GUI_CORES
 from attnviz.i18n import _
 
 if TYPE_CHECKING:
-    from attnviz.gui.dialogs.survey import SurveyAsked
+    from attnviz.gui.dialogs.survey import SurveyAsked, SurveyDialog
     from attnviz.gui.panels.grid.survey.panel import SurveyPanel
     from attnviz.gui.window import Window
+    from attnviz.survey.plan import Plan
     from attnviz.survey.summary import Summary
+    from attnviz.survey.texts import Text
 
-KEY, READ_KEY = "survey", "survey_file"
+    Ready = tuple[Plan, Sequence[Text], Message]
+    """The plan of a survey, its texts, and its memory in a sentence."""
+
+KEY, READ_KEY, MEMORY_KEY = "survey", "survey_file", "survey_memory"
 WORKSPACE = "model"
 
 
@@ -34,6 +40,8 @@ class SurveyLive(QObject):
     failed = Signal(object)
     """One sentence: why a survey could not be measured or read."""
     said = Signal(str)
+    memory_counted = Signal(object, str, bool)
+    """A requested survey, the memory that it needs in a sentence, and whether it can be measured."""
 
     def __init__(self, window: Window, scheduler: Scheduler) -> None:
         super().__init__(window)
@@ -57,10 +65,32 @@ class SurveyLive(QObject):
         except ValueError as error:
             self.failed.emit(message_of(error))
             return
-        asked = ask_survey(self._window, self._asked)
+        asked = ask_survey(self._window, self._asked, self._watch_dialog)
         if asked is not None:
             self._asked = asked
             self.start(asked)
+
+    def _watch_dialog(self, dialog: SurveyDialog) -> None:
+        dialog.memory_wanted.connect(self._count_memory)
+        self.memory_counted.connect(dialog.show_memory)
+
+    @Slot(object)
+    def _count_memory(self, asked: SurveyAsked) -> None:
+        """Have the worker count the memory of a survey, as the shell does before it begins."""
+
+        ready = self._ready(asked)
+
+        def job(token: CancelToken) -> str:
+            return ready()[2].text()
+
+        def done(says: str) -> None:
+            self.memory_counted.emit(asked, says, True)
+
+        def failed(error: BaseException) -> None:
+            self.memory_counted.emit(asked, failure_message(error).text(), False)
+            log_unexpected(error)
+
+        self._window.decode_scheduler.submit(job, done, failed, key=MEMORY_KEY)
 
     @Slot()
     def ask_file(self) -> None:
@@ -73,12 +103,30 @@ class SurveyLive(QObject):
 
     def start(self, asked: SurveyAsked) -> None:
         """Measure, or continue an interrupted survey; the panel shows the result."""
+        experiment, ready = self._window.store.experiment, self._ready(asked)
+
+        def job(token: CancelToken) -> Path:
+            from attnviz.survey.running import survey
+
+            plan, texts, _memory = ready()
+            check = token.progress
+            return survey(plan, texts, asked.output, check=check, model=experiment, reserve=GUI_CORES)
+
+        self._show_panel()
+        self._panel.show_waiting(is_waiting=True)
+        self._scheduler.submit(job, self._on_measured, self._on_stopped, key=KEY)
+
+    def _ready(self, asked: SurveyAsked) -> Callable[[], Ready]:
+        """For the worker: read the texts, and check the memory.
+
+        Raises `InputError` for texts that cannot be read, and for too little memory.
+        """
         window, name = self._window, self._name()
         experiment, engine, device = window.store.experiment, window.live.engine, window.live.device
 
-        def job(token: CancelToken) -> Path:
+        def ready() -> Ready:
             from attnviz.survey.plan import Plan
-            from attnviz.survey.running import survey
+            from attnviz.survey.running import check_memory, memory_needed, stated
             from attnviz.survey.texts import read_texts
 
             dtype = experiment.dtype
@@ -87,12 +135,11 @@ class SurveyLive(QObject):
                 texts = read_texts(asked.texts)
             except (OSError, ValueError) as error:
                 raise InputError(about(visible(asked.texts.name), message_of(error))) from None
-            check = token.progress
-            return survey(plan, texts, asked.output, check=check, model=experiment, reserve=GUI_CORES)
+            needed = memory_needed(plan, experiment, texts)
+            check_memory(needed, 1)
+            return plan, texts, stated(needed, 1)
 
-        self._show_panel()
-        self._panel.show_waiting(is_waiting=True)
-        self._scheduler.submit(job, self._on_measured, self._on_stopped, key=KEY)
+        return ready
 
     def open(self, path: Path) -> None:
         """Show the result of a survey in the panel."""

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QCheckBox, QDialog, QFileDialog, QLabel, QLineEdit
 
 from attnviz.checkpoints.presets import load_preset
 from attnviz.cli.shell import main
+from attnviz.compute.budget import human_bytes
 from attnviz.core.text import number
 from attnviz.gui.dialogs import survey as dialogs
 from attnviz.gui.dialogs.survey import SurveyAsked, SurveyDialog
@@ -23,13 +24,18 @@ from attnviz.gui.panels.grid.survey.panel import SurveyPanel
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.elided_label import ElidedLabel
 from attnviz.gui.widgets.empty_state import EmptyState
+from attnviz.gui.widgets.numbers.drag import DragNumber
+from attnviz.gui.widgets.segmented import Segmented
 from attnviz.model.text import MODEL, split_text
 from attnviz.survey import running
+from attnviz.survey.measure import open_model
 from attnviz.survey.plan import EFFECT, Plan
-from attnviz.survey.running import survey
+from attnviz.survey.running import memory_needed, survey
 from attnviz.survey.store import PARTIAL, read_table
 from attnviz.survey.summary import summary
-from attnviz.survey.texts import numbered
+from attnviz.survey.texts import numbered, read_texts
+
+Capture = pytest.CaptureFixture[str]
 
 WORDS = (
     "Lily had a red box. Tom had a blue ball. Lily opened the red box.",
@@ -128,6 +134,69 @@ def test_the_dialog_measures_as_the_shell_does(
         assert dialog.findChild(QLabel, "survey_says").text() == "The file exists and will be replaced."  # type: ignore[union-attr]
 
     ask(desk, monkeypatch, again)
+
+
+def memory(dialog: SurveyDialog) -> str:
+    return dialog.findChild(QLabel, "survey_memory").text()  # type: ignore[union-attr]
+
+
+def needed(texts: Path, n_tokens: int, ablate: str | None = None) -> int:
+    """The bytes that the shell states."""
+    plan = Plan("stories-en", ablate=ablate, n_tokens=n_tokens)
+    return memory_needed(plan, open_model(plan), read_texts(texts))
+
+
+def test_the_dialog_states_the_memory_that_the_shell_states(
+    make_desk: MakeDesk, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    desk = make_desk(load_preset("stories-en"))
+    shell = ["survey", "stories-en", "--texts", str(texts), "-o", str(tmp_path / "a.parquet")]
+
+    def person(dialog: SurveyDialog) -> None:
+        assert memory(dialog) == ""
+        line(dialog, "survey_texts").setText(str(texts))
+        for more in ([], ["--ablate", "zero"]):
+            assert main([*shell, *more]) == 0
+            stated = capsys.readouterr().err.splitlines()[0]
+            assert stated.startswith("Memory of each worker: at most ")
+            desk.qtbot.waitUntil(lambda: memory(dialog) == stated)  # noqa: B023 (called at once)
+            assert button(dialog, "survey_button").isEnabled()
+            dialog.findChild(Segmented, "survey_ablation").step(1)  # type: ignore[union-attr]
+            assert memory(dialog) == ""
+        line(dialog, "survey_texts").setText(str(tmp_path / "gone.txt"))
+        assert memory(dialog) == ""
+
+    ask(desk, monkeypatch, person)
+
+
+def test_a_survey_that_does_not_fit_is_refused_before_it_begins(
+    make_desk: MakeDesk, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    small, large = needed(texts, 2), needed(texts, 128)
+    free = (small + large) // 2
+    monkeypatch.setattr(running, "available_memory", lambda: free)
+    says = f"A survey must fit in {human_bytes(free)}, the free memory; got {human_bytes(large)}."
+    out = tmp_path / "out.parquet"
+    assert main(["survey", "stories-en", "--texts", str(texts), "-o", str(out)]) == 2
+    assert capsys.readouterr().err == f"attnviz: {says}\n"
+    desk = make_desk(load_preset("stories-en"))
+
+    def person(dialog: SurveyDialog) -> None:
+        line(dialog, "survey_texts").setText(str(texts))
+        line(dialog, "survey_output").setText(str(out))
+        desk.qtbot.waitUntil(lambda: memory(dialog) == says)
+        assert not button(dialog, "survey_button").isEnabled()
+        tokens = dialog.findChild(DragNumber, "survey_tokens")
+        assert isinstance(tokens, DragNumber)
+        tokens.set_value(2)
+        tokens.changed.emit(2)
+        assert memory(dialog) == "" and button(dialog, "survey_button").isEnabled()
+        desk.qtbot.waitUntil(lambda: memory(dialog).startswith("Memory of each worker"))
+        assert button(dialog, "survey_button").isEnabled()
+
+    ask(desk, monkeypatch, person)
+    desk.window.survey_live.start(SurveyAsked(texts, Plan("x").scores, None, 128, out))
+    assert desk.said() == says and not out.exists()
 
 
 @pytest.mark.parametrize("score", ["previous", EFFECT])
