@@ -559,7 +559,7 @@ def test_version_and_language(capsys: Capture) -> None:
     ("arguments", "sentence"),
     [
         (["frob"], "参数 COMMAND：无效的选择：'frob'"),
-        (["decode", "causal-decode", "--steps", "x"], "参数 --steps：必须是不小于 1 的整数"),
+        (["decode", "causal-decode", "--steps", "x"], "--steps 必须是不小于 1 的整数，实际为"),
         (["circuits", "stories-en", "--head", "x"], "stories-en：head 必须是不小于 0 的整数，实际为 'x'。"),
         (
             ["circuits", "toy-attention"],

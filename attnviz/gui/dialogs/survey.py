@@ -208,8 +208,8 @@ class SurveyDialog(QDialog):
                 ("survey_choose", _("Choose…"), _("Choose the file of the result"), self._choose_output),
             ),
         )
-        form.addRow("", self._says)
-        form.addRow("", self._memory)
+        form.addRow(self._says)
+        form.addRow(self._memory)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
         self._begin = buttons.addButton(_("Measure"), QDialogButtonBox.ButtonRole.AcceptRole)
         self._begin.setObjectName("survey_button")
