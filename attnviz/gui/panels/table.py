@@ -55,7 +55,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow("plane", N_("Plane"), "plane:PlanePanel"),
     PanelRow("positions", N_("Positions"), "positions.panel:PositionsPanel", width=400),
     PanelRow("cost", N_("Cost"), "cost.panel:CostPanel", width=440),
-    PanelRow("block", N_("Block"), "block:BlockPanel", width=400),
+    PanelRow("block", N_("Block"), "block:BlockPanel", width=320),
     PanelRow("matrices", N_("Matrices"), "matrices:MatricesPanel", width=280),
     PanelRow("axes", N_("Axes"), "axes.panel:AxesPanel", width=240),
     PanelRow("architecture", N_("Architecture"), "architecture.panel:ArchitecturePanel", width=400),

@@ -272,28 +272,25 @@ class Workspaces(QObject):
         spare = sum(length for front, length in zip(fronts, lengths, strict=True) if front is None)
         seen = [index for index, front in enumerate(fronts) if front is not None]
         widest = max(seen, key=lambda index: split.parts[index].grows, default=0)
-        pairs = [
-            (self._docks[panel], lengths[index] + spare * (index == widest))
-            for index in seen
-            if (panel := fronts[index] or "") and not self.rails.is_folded(panel)
-        ]
-        docks, sizes = [dock for dock, _length in pairs], [length for _dock, length in pairs]
-        if split.direction == "across" and len(docks) == len(split.parts):
-            sizes = self._widened(split, sizes, widest)
+        open_ = [index for index in seen if not self.rails.is_folded(fronts[index] or "")]
+        docks = [self._docks[fronts[index] or ""] for index in open_]
+        sizes = [lengths[index] + spare * (index == widest) for index in open_]
+        if split.direction == "across" and widest in open_:
+            sizes = self._widened([split.parts[index] for index in open_], sizes, open_.index(widest))
         self._window.resizeDocks(docks, sizes, _ORIENTATION[split.direction])
 
-    def _widened(self, split: Split, lengths: list[int], widest: int) -> list[int]:
+    def _widened(self, parts: list[Node], lengths: list[int], widest: int) -> list[int]:
         """Lengths at which a wide panel in front of its tabs has its pixels; the widest place gives them."""
-        missing = [
-            max(0, self._needed(part) - length) for part, length in zip(split.parts, lengths, strict=True)
-        ]
+        missing = [max(0, self._needed(part) - length) for part, length in zip(parts, lengths, strict=True)]
         wanted = [length + more for length, more in zip(lengths, missing, strict=True)]
         wanted[widest] -= sum(missing)
         return wanted
 
     def _needed(self, node: Node) -> int:
-        """The least width of the panel in front of a place of tabs; 0 for other places."""
-        if not isinstance(node, Stack) or len(node.panels) == 1:
+        """The least width of the panel in front of its tabs, the widest of those below one another."""
+        if isinstance(node, Split):
+            return max(map(self._needed, node.parts)) if node.direction == "down" else 0
+        if len(node.panels) == 1:
             return 0
         seen = [panel for panel in node.panels if not self._docks[panel].visibleRegion().isEmpty()]
         return max(

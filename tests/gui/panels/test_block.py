@@ -48,7 +48,7 @@ def crosses(first: QPointF, last: QPointF, box: QRectF) -> bool:
 def test_every_stage_has_a_box_of_its_own_and_no_wire_crosses_one(name: str) -> None:
     stages = attnviz.run(SPREAD[name]).only.stages
     placed = block_layout.slots(stages)
-    rects = block_layout.boxes(placed, dict.fromkeys(stages, 80.0), 28.0)
+    rects = block_layout.boxes(placed, dict.fromkeys(stages, 80.0), dict.fromkeys(range(4), 28.0))
     assert not [pair for pair in combinations(stages, 2) if rects[pair[0]].intersects(rects[pair[1]])]
     wires = block_layout.wires(stages, placed, rects)
     wanted = {(source, stage) for stage in stages for source in inputs(stage, stages)}
@@ -218,6 +218,19 @@ def test_in_a_tall_place_data_flow_downwards_and_all_of_it_is_in_sight(qtbot: Qt
     bench.panel.resize(780, 160)
     assert not diagram.is_turned
     assert {stage: rect(bench, stage) for stage in stages} == wide
+
+
+@pytest.mark.parametrize("size", [(320, 640), (336, 330)])
+def test_a_narrow_place_shows_several_stages_below_one_another(qtbot: QtBot, size: tuple[int, int]) -> None:
+    bench = make(qtbot)
+    bench.panel.resize(*size)
+    diagram, inside = bench.panel.diagram, bench.find(QScrollArea, "block_scroll").viewport().rect()
+    assert diagram.is_turned
+    tall = {stage: rect(bench, stage) for stage in diagram.stages}
+    assert max(box.right() for box in tall.values()) <= inside.right()
+    for box in map(diagram.box, diagram.stages):
+        assert box.width() >= box.sizeHint().width()
+    assert sum(QRectF(inside).contains(box) for box in tall.values()) >= 5
 
 
 def test_another_layer_has_its_own_boxes(qtbot: QtBot) -> None:

@@ -10,8 +10,10 @@ from PySide6.QtWidgets import QApplication, QLabel, QTabBar
 
 from attnviz.gui.live.lesson import SHELF
 from attnviz.gui.live.lesson import WORKSPACE as LEARN
+from attnviz.gui.panels.table import PANEL_BY_ID
 from attnviz.gui.settings import Settings
 from attnviz.gui.workspaces.arrangement import stacks
+from attnviz.gui.workspaces.switcher import TAB_PX
 from attnviz.gui.workspaces.table import WORKSPACES
 
 MOST_IN_VIEW = 5
@@ -182,3 +184,14 @@ def test_a_wide_panel_that_is_called_from_another_workspace_has_its_width(desk: 
     desk.go("explore")
     desk.window.workspaces.show_panel("cost")
     desk.qtbot.waitUntil(lambda: dock.width() >= 440)
+
+
+@pytest.mark.parametrize("size", [(1024, 640), (1280, 800), (1920, 1080)])
+@pytest.mark.parametrize("panels", [("lesson", "stage", "block"), ("lesson", "block")])
+def test_learn_gives_the_block_its_width(desk: Desk, size: tuple[int, int], panels: tuple[str, ...]) -> None:
+    desk.window.resize(*size)
+    desk.go(LEARN)
+    desk.window.workspaces.show_only(panels)
+    block, lesson = desk.window.docks["block"], desk.window.docks["lesson"]
+    desk.qtbot.waitUntil(lambda: block.width() >= PANEL_BY_ID["block"].width + TAB_PX)
+    assert lesson.width() >= PANEL_BY_ID["lesson"].width

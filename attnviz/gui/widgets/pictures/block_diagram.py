@@ -28,6 +28,9 @@ from attnviz.gui.widgets.pictures.block_layout import LANE_GAP, NODE, SUMS, TOP,
 LOWEST, HIGHEST = 24, 52
 """Least and greatest height of a box; the available height decides between them."""
 
+LITTLE = 1 / 3
+"""Share of the diagram: a room that shows less turns it if it shows more downwards."""
+
 PADDING, STRIP = 3, 3
 _TITLE_PX, _SHAPE_PX = 10, 9
 _ARROW = 3.5
@@ -172,7 +175,7 @@ class BlockDiagram(QWidget):
 
     @property
     def is_turned(self) -> bool:
-        """True if data flow downwards: the room is taller than wide."""
+        """True if data flow downwards: in a tall room, or one that shows little of the flow to the right."""
         return self._is_turned
 
     def arrange(self) -> None:
@@ -180,9 +183,8 @@ class BlockDiagram(QWidget):
         if not self._stages:
             return
         placed = block_layout.slots(self._stages)
-        lanes = 1 + max(slot.lane for slot in placed.values())
-        beside = max(self._all[stage].width_beside() for stage in self._stages)
-        height = self._turned_height(placed, lanes, beside)
+        lanes = block_layout.lane_count(placed)
+        height = self._turned_height(placed)
         is_turned = height is not None
         height = self._box_height(lanes) if height is None else height
         widths = {}
@@ -193,9 +195,10 @@ class BlockDiagram(QWidget):
             return
         self._arranged, self._is_turned = (self._stages, height, widths, is_turned), is_turned
         if is_turned:
-            rects = block_layout.boxes(placed, dict.fromkeys(widths, float(height)), max(widths.values()))
+            across = _widest(placed, widths)
+            rects = block_layout.boxes(placed, dict.fromkeys(widths, float(height)), across)
         else:
-            rects = block_layout.boxes(placed, widths, height)
+            rects = block_layout.boxes(placed, widths, dict.fromkeys(range(lanes), float(height)))
         self._wires = block_layout.wires(self._stages, placed, rects)
         if is_turned:
             self._wires = tuple(map(block_layout.turned_wire, self._wires))
@@ -249,18 +252,19 @@ class BlockDiagram(QWidget):
         room = (self._room.height() - TOP) / lanes - LANE_GAP
         return int(min(max(room, LOWEST), HIGHEST))
 
-    def _turned_height(self, placed: dict[str, block_layout.Slot], lanes: int, beside: int) -> int | None:
-        """Height of the boxes where data flow downwards; None where they have more room to the right.
-
-        `beside` are the pixels beside the picture of the widest box.
-        """
+    def _turned_height(self, placed: dict[str, block_layout.Slot]) -> int | None:
+        """Height of the boxes where data flow downwards; None where they flow to the right."""
         room = self._room
-        across = (room.width() - TOP) / lanes - LANE_GAP - beside + 2 * PADDING
-        if room.height() <= room.width() or across < LOWEST:
+        beside = {stage: float(self._all[stage].width_beside()) for stage in placed}
+        lanes = _widest(placed, beside)
+        across = (room.width() - TOP - sum(lanes.values())) / len(lanes) - LANE_GAP + 2 * PADDING
+        rightwards = {stage: LOWEST - 2 * PADDING + width for stage, width in beside.items()}
+        seen = room.width() / block_layout.length(placed, rightwards)
+        is_little = seen < LITTLE and seen < room.height() / _turned_length(placed, LOWEST)
+        if not (room.height() > room.width() or is_little) or across < LOWEST:
             return None
-        highest = int(min(HIGHEST, across))
-        fitting = (size for size in range(highest, LOWEST, -1))
-        return next((size for size in fitting if block_layout.length(placed, size) <= room.height()), LOWEST)
+        fitting = range(int(min(HIGHEST, across)), LOWEST, -1)
+        return next((size for size in fitting if _turned_length(placed, size) <= room.height()), LOWEST)
 
     def _made(self, stage: str, hue: str) -> StageBox:
         box = StageBox(stage, hue, self)
@@ -340,6 +344,19 @@ class BlockDiagram(QWidget):
     @Slot(bool)
     def _on_pointed(self, is_pointed: bool) -> None:
         self.pointed.emit(self.sender().property("stage") if is_pointed else "")
+
+
+def _turned_length(placed: dict[str, block_layout.Slot], size: int) -> float:
+    """Pixels downwards of boxes of this height."""
+    return block_layout.length(placed, dict.fromkeys(placed, float(size)))
+
+
+def _widest(placed: dict[str, block_layout.Slot], widths: dict[str, float]) -> dict[int, float]:
+    """The largest width in each lane; 0 in a lane without a box."""
+    found = dict.fromkeys(range(block_layout.lane_count(placed)), 0.0)
+    for stage, slot in placed.items():
+        found[slot.lane] = max(found[slot.lane], widths[stage])
+    return found
 
 
 def shape_text(shape: tuple[int, ...]) -> str:

@@ -2,7 +2,7 @@
 
 Data flows from left to right. Queries run above, keys in the middle with everything that follows, values
 below; of a parallel block the feed-forward layer runs below them all. Residual connections pass over the top.
-`turned` exchanges the axes for a place that is taller than wide: data then flow downwards.
+`turned` exchanges the axes for a narrow place: data then flow downwards.
 """
 
 from __future__ import annotations
@@ -80,8 +80,17 @@ def _lane(stage: str, is_parallel: bool) -> int:
     return 0 if stage in ABOVE else 2 if stage in BELOW else MIDDLE
 
 
-def boxes(placed: dict[str, Slot], widths: dict[str, float], height: float) -> dict[str, QRectF]:
-    """The rectangle of each box, in pixels; each column is as wide as its widest box."""
+def lane_count(placed: dict[str, Slot]) -> int:
+    """Lanes from the first to the lowest that has a box."""
+    return 1 + max(slot.lane for slot in placed.values())
+
+
+def boxes(placed: dict[str, Slot], widths: dict[str, float], heights: dict[int, float]) -> dict[str, QRectF]:
+    """The rectangle of each box, in pixels; each column is as wide as its widest box.
+
+    `heights` are those of the boxes of each lane.
+    """
+    tops = {lane: TOP + sum(heights[above] + LANE_GAP for above in range(lane)) for lane in heights}
     lefts, x = {}, 0.0
     for column in range(1 + max(slot.column for slot in placed.values())):
         members = [stage for stage, slot in placed.items() if slot.column == column]
@@ -89,14 +98,14 @@ def boxes(placed: dict[str, Slot], widths: dict[str, float], height: float) -> d
         lefts[column] = x
         x += max((widths[stage] for stage in members), default=0.0) + COLUMN_GAP
     return {
-        stage: QRectF(lefts[slot.column], TOP + slot.lane * (height + LANE_GAP), widths[stage], height)
+        stage: QRectF(lefts[slot.column], tops[slot.lane], widths[stage], heights[slot.lane])
         for stage, slot in placed.items()
     }
 
 
-def length(placed: dict[str, Slot], size: float) -> float:
-    """Pixels along the flow that boxes of `size` take."""
-    rects = boxes(placed, dict.fromkeys(placed, size), 1.0)
+def length(placed: dict[str, Slot], widths: dict[str, float]) -> float:
+    """Pixels along the flow that boxes of these widths take."""
+    rects = boxes(placed, widths, dict.fromkeys(range(lane_count(placed)), 1.0))
     return max(rect.right() for rect in rects.values())
 
 
