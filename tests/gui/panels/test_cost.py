@@ -12,7 +12,16 @@ from first_layer import change, stacked
 from panels import recolor
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QGuiApplication
-from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QLineEdit, QPushButton, QWidget
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QApplication,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QStyle,
+    QStyleOptionComboBox,
+    QWidget,
+)
 from pytestqt.qtbot import QtBot
 
 from attnviz.bench.cases import Size
@@ -191,6 +200,21 @@ def test_a_device_sets_its_peaks_and_own_peaks_are_no_device(qtbot: QtBot, panel
     type_number(qtbot, panel, "cost_bandwidth", "1000000")
     assert panel.question.device == OWN and "RTX 4090" not in said(panel)
     assert "Memory-bound: 0.995" not in said(panel)
+
+
+@pytest.mark.parametrize("name", ["cost_device", "cost_weights", "cost_kv"])
+def test_the_chosen_option_of_a_size_is_whole(panel: CostPanel, name: str) -> None:
+    panel.resize(560, 600)
+    choose(panel, "cost_source", "llama-2-7b")
+    choose(panel, "cost_quantity", "bound")
+    combo = find(panel, Combo, name)
+    QApplication.processEvents()
+    longest = max(combo.fontMetrics().horizontalAdvance(combo.itemText(i)) for i in range(combo.count()))
+    option = QStyleOptionComboBox()
+    combo.initStyleOption(option)
+    edit = QStyle.SubControl.SC_ComboBoxEditField
+    room = combo.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, edit, combo)
+    assert longest <= room.width() - 2, combo.width()
 
 
 def test_what_fits_starts_with_the_chosen_memory(panel: CostPanel) -> None:

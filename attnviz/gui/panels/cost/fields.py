@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
+from PySide6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QWidget
 
 from attnviz.core.cost.architecture import Architecture, Latent
 from attnviz.core.cost.memory import FORMATS, MEMORIES_GB
@@ -309,7 +309,9 @@ class CostFields(QWidget):
     def _make(self, field: CostField) -> Any:
         if field.options:
             combo = Combo([(option, option, "") for option in field.options])
-            combo.setMinimumWidth(78)
+            combo.setSizeAdjustPolicy(Combo.SizeAdjustPolicy.AdjustToContents)  # RTX 4090 or RTX 3050
+            combo.setSizePolicy(QSizePolicy.Policy.MinimumExpanding, QSizePolicy.Policy.Fixed)
+            combo.setMinimumWidth(0)
             return combo
         if field.is_switch:
             return Toggle("")
