@@ -224,6 +224,20 @@ def test_a_dark_page_is_printed_light_with_its_colours(opened: Any) -> None:
         assert page.evaluate(corner) == on_screen
 
 
+@pytest.mark.parametrize(("picture", "canvas"), [("map", "#map"), ("lines", "#lines canvas")])
+def test_a_picture_keeps_its_proportions_on_a_narrower_sheet(opened: Any, picture: str, canvas: str) -> None:
+    document = load_preset("causal-decode")
+    page = opened(replace(document, view=replace(document.view, stage="weights", picture=picture)))
+    page.emulate_media(media="print")
+    page.add_style_tag(content="main { width: 760px; }")  # as a sheet does: without a resize of the window
+    stretch = """(one) => {
+        const box = one.getBoundingClientRect();
+        return [box.width, box.width / box.height * one.height / one.width];
+    }"""
+    width, ratio = page.eval_on_selector(canvas, stretch)
+    assert 200 < width < 760 and ratio == pytest.approx(1, abs=0.01)
+
+
 def test_cells_of_nan_are_crossed_and_counted_and_not_hatched_as_masked(opened: Any) -> None:
     document = load_preset("fully-masked-row")
     (layer,) = document.experiment.layers
