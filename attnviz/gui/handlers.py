@@ -18,7 +18,7 @@ from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.look import look
 from attnviz.gui.presentation import ENLARGED
 from attnviz.gui.widgets.control import active_theme
-from attnviz.i18n import _
+from attnviz.i18n import _, current_language
 from attnviz.model.edit import edits
 from attnviz.model.sites.sites import site_names
 
@@ -290,10 +290,11 @@ class Handlers(QObject):
 
     def apply_preferences(self) -> None:
         """Take colours, language and engine from the settings."""
-        window = self._window
+        window, before = self._window, current_language()
         look.apply(look.application(), window.settings)
         window.presentation.scale_to(window.settings["scale"])
-        window.retranslate()
+        if current_language() != before:
+            window.retranslate()
         self.show_caption()
         chosen = window.settings["engine"], window.settings["device"]
         if chosen != (window.live.engine, window.live.device):
