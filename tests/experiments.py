@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -566,13 +567,16 @@ SITES: tuple[tuple[str, str], ...] = tuple(
 
 # --- the whole space -------------------------------------------------------------------------------
 
+# Hypothesis examines each strategy before its first draw, which takes longer than the draw: made once.
+
 _SEEDS = st.integers(0, 50)
 _INDEX = st.integers(0, 7)
 
+WEIGHTS = st.one_of(st.just(Identity()), st.builds(Seeded, _SEEDS))
 PROJECTIONS = st.builds(
     Projections,
-    query=st.one_of(st.just(Identity()), st.builds(Seeded, _SEEDS)),
-    key=st.one_of(st.just(Identity()), st.builds(Seeded, _SEEDS)),
+    query=WEIGHTS,
+    key=WEIGHTS,
     value=st.one_of(st.just(Identity()), st.builds(Seeded, _SEEDS), st.just(Tied("key"))),
     output=st.one_of(st.just(Identity()), st.builds(Seeded, _SEEDS), st.just(Tied("query"))),
 )
@@ -634,15 +638,18 @@ QK_KINDS = st.sampled_from([row.id for row in qk_norms.QK_NORMS])
 NORMALISERS = st.sampled_from([row.id for row in normalisers.NORMALISERS])
 
 
+@cache
 def sinks(n_heads: int) -> st.SearchStrategy[Any]:
     """No sinks, or one for each head."""
     values = st.lists(st.floats(-3, 3), min_size=n_heads, max_size=n_heads).map(tuple)
     return st.one_of(st.none(), st.builds(SeededSinks, _SEEDS), st.builds(ExplicitSinks, values))
 
 
+@cache
 def additive_masks(n_heads: int) -> st.SearchStrategy[Any]:
     """No additive mask, or a table of any size, perhaps one for each head, with −∞ here and there."""
 
+    @cache
     def of(sizes: tuple[int, int, bool]) -> st.SearchStrategy[Any]:
         rows, columns, per_head = sizes
         count = rows * columns * (n_heads if per_head else 1)
@@ -655,32 +662,41 @@ def additive_masks(n_heads: int) -> st.SearchStrategy[Any]:
     )
 
 
+@cache
+def _off(n_heads: int) -> st.SearchStrategy[set[int]]:
+    """The heads that are off."""
+    return st.one_of(st.just(set()), st.sets(st.integers(0, n_heads - 1)))
+
+
 @st.composite
 def _heads(draw: st.DrawFn) -> Heads:
     n_kv = draw(st.integers(1, 3))
     n_heads = n_kv * draw(st.integers(1, 3))
-    off = draw(st.one_of(st.just(set()), st.sets(st.integers(0, n_heads - 1))))
+    off = draw(_off(n_heads))
     return Heads(n_heads, n_kv, draw(st.integers(1, 6)), tuple(sorted(off)))
 
 
 HEADS = _heads()
 
 
+@cache
+def _ropes(n_pairs: int) -> st.SearchStrategy[Rope]:
+    """Rotations of so many pairs of numbers."""
+    return st.builds(
+        Rope,
+        base=st.sampled_from([10.0, 10_000.0, 5e5]),
+        pairing=st.sampled_from(["interleaved", "half_split"]),
+        start=st.integers(0, 1000),
+        n_rotated=st.just(2 * n_pairs),
+        multipliers=st.lists(st.floats(-2, 2), max_size=n_pairs).map(tuple),
+        on_values=st.booleans(),
+        scaling=SCALINGS,
+    )
+
+
+@cache
 def positions(n_heads: int, d_head: int) -> st.SearchStrategy[Any]:
     """Any legal position for these heads."""
-    rotated = st.integers(1, d_head // 2)
-    rope = rotated.flatmap(
-        lambda pairs: st.builds(
-            Rope,
-            base=st.sampled_from([10.0, 10_000.0, 5e5]),
-            pairing=st.sampled_from(["interleaved", "half_split"]),
-            start=st.integers(0, 1000),
-            n_rotated=st.just(2 * pairs),
-            multipliers=st.lists(st.floats(-2, 2), max_size=pairs).map(tuple),
-            on_values=st.booleans(),
-            scaling=SCALINGS,
-        )
-    )
     slopes = st.lists(st.floats(-1, 1), min_size=n_heads, max_size=n_heads).map(tuple)
     return st.one_of(
         st.just(NoPosition()),
@@ -690,7 +706,7 @@ def positions(n_heads: int, d_head: int) -> st.SearchStrategy[Any]:
         BUCKETS,
         st.builds(TransformerXl, st.sampled_from([10.0, 10_000.0]), TABLES, TABLES, TABLES),
         st.builds(Deberta, st.sampled_from([2, 4, 8]), st.sampled_from([6, 60]), TABLES, TABLES),
-        *([rope] if d_head >= 2 else []),
+        *([st.integers(1, d_head // 2).flatmap(_ropes)] if d_head >= 2 else []),
     )
 
 
@@ -698,6 +714,7 @@ NORMS = st.one_of(st.none(), st.builds(Norm, st.sampled_from(["rms", "layer"]), 
 TEMPERATURES = st.sampled_from([None, None, PositionTemperature(2, 0.5)])
 
 
+@cache
 def differentials(n_heads: int) -> st.SearchStrategy[Any]:
     """A difference of weights, for an even number of heads, or none."""
     if n_heads % 2:
@@ -715,29 +732,53 @@ GATES = st.one_of(
 FIXED_WITHOUT_A_LATENT = {"heads", "projections", "qk_norm", "position", "latent"}
 
 
+_WIDTHS = st.one_of(st.none(), st.integers(1, 6))
+_ROTATED = st.sampled_from([0, 2, 4])
+
+
+@cache
+def _positions_of_latents(n_heads: int, d_rope: int) -> st.SearchStrategy[Any]:
+    """Any legal position for heads with `d_rope` rotated numbers beside their latents."""
+    others = positions(n_heads, 1).filter(lambda p: not isinstance(p, TransformerXl | Deberta))
+    if not d_rope:
+        return others
+    return st.one_of(
+        others, positions(n_heads, d_rope).filter(lambda p: isinstance(p, Rope) and not p.on_values)
+    )
+
+
+@cache
 @st.composite
 def _latent_fields(draw: st.DrawFn, heads: Heads) -> dict[str, Any]:
     """The fields of an attention whose keys and values come from a latent, with the same number of heads."""
-    d_rope, d_q = draw(st.sampled_from([0, 2, 4])), draw(st.one_of(st.none(), st.integers(1, 6)))
-    weights = st.one_of(st.just(Identity()), st.builds(Seeded, _SEEDS))
+    d_rope, d_q = draw(_ROTATED), draw(_WIDTHS)
     latent = Latent(
         draw(st.integers(1, 6)),
         d_q,
         d_rope,
         draw(NORMS),
         None if d_q is None else draw(NORMS),
-        **{role: draw(weights) for role in LATENT_ROLES},
+        **{role: draw(WEIGHTS) for role in LATENT_ROLES},
     )
     heads = replace(heads, n_kv_heads=heads.n_heads)
-    turned = positions(heads.n_heads, d_rope).filter(lambda p: isinstance(p, Rope) and not p.on_values)
-    others = positions(heads.n_heads, 1).filter(lambda p: not isinstance(p, TransformerXl | Deberta))
     return {
         "heads": heads,
         "latent": latent,
-        "projections": Projections(draw(weights), output=draw(weights)),
+        "projections": Projections(draw(WEIGHTS), output=draw(WEIGHTS)),
         "qk_norm": None,
-        "position": draw(st.one_of(others, turned) if d_rope else others),
+        "position": draw(_positions_of_latents(heads.n_heads, d_rope)),
     }
+
+
+_QK_NORMS = st.one_of(st.none(), st.builds(QKNorm, QK_KINDS, st.floats(1e-6, 1)))
+_TEMPERATURES = st.sampled_from([0.3, 1.0, 2.0])
+CAPS = st.one_of(st.none(), st.floats(0.5, 5))
+_OFFSETS = st.sampled_from([0, 0, 0, 1, 4])
+PLACEMENTS = st.sampled_from(["before_softmax", "after_softmax"])
+_EMPTY_ROWS = st.sampled_from(["zeros", "nan"])
+_MASK_BIASES = st.sampled_from([None, None, -1e4, -3.0])
+_RATES = st.sampled_from([0.0, 0.3, 0.8])
+_READOUTS = st.sampled_from(["similarity", "none"])
 
 
 @st.composite
@@ -757,23 +798,23 @@ def experiments(draw: st.DrawFn, **fixed: Any) -> Experiment:
         "memory": memory,
         "heads": heads,
         "projections": draw(PROJECTIONS),
-        "qk_norm": draw(st.one_of(st.none(), st.builds(QKNorm, QK_KINDS, st.floats(1e-6, 1)))),
+        "qk_norm": draw(_QK_NORMS),
         "position": draw(positions(heads.n_heads, heads.d_head)),
         "scale": draw(SCALES),
-        "temperature": draw(st.sampled_from([0.3, 1.0, 2.0])),
-        "cap": draw(st.one_of(st.none(), st.floats(0.5, 5))),
+        "temperature": draw(_TEMPERATURES),
+        "cap": draw(CAPS),
         "additive_mask": draw(additive_masks(heads.n_heads)),
-        "query_offset": draw(st.sampled_from([0, 0, 0, 1, 4])),
+        "query_offset": draw(_OFFSETS),
         "masks": draw(MASK_SETS),
-        "mask_placement": draw(st.sampled_from(["before_softmax", "after_softmax"])),
-        "fully_masked_row": draw(st.sampled_from(["zeros", "nan"])),
-        "mask_bias": draw(st.sampled_from([None, None, -1e4, -3.0])),
+        "mask_placement": draw(PLACEMENTS),
+        "fully_masked_row": draw(_EMPTY_ROWS),
+        "mask_bias": draw(_MASK_BIASES),
         "sinks": draw(sinks(heads.n_heads)),
-        "dropout": Dropout(draw(st.sampled_from([0.0, 0.3, 0.8])), draw(_SEEDS), draw(st.booleans())),
+        "dropout": Dropout(draw(_RATES), draw(_SEEDS), draw(st.booleans())),
         "differential": draw(differentials(heads.n_heads)),
         "gate": draw(GATES),
         "position_temperature": draw(TEMPERATURES),
-        "readout": draw(st.sampled_from(["similarity", "none"])),
+        "readout": draw(_READOUTS),
         "dtype": "float64",
     }
     if not FIXED_WITHOUT_A_LATENT & fixed.keys() and draw(st.integers(0, 3)) == 0:

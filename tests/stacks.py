@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, get_args
 
 import numpy as np
 from experiments import (
+    CAPS,
     HEADS,
     MASK_SETS,
     NORMALISERS,
+    PLACEMENTS,
     PROJECTIONS,
     QK_KINDS,
     SCALES,
+    TEMPERATURES,
     additive_masks,
     differentials,
     positions,
@@ -35,7 +39,6 @@ from attnviz.model.spec.parts import (
     Identity,
     Memory,
     NoPosition,
-    PositionTemperature,
     Projections,
     QKNorm,
     Rope,
@@ -61,48 +64,63 @@ TRANSFORMS = st.builds(
 )
 
 
+_DRAWN = st.builds(Seeded, _SEEDS)
+_UNITS = (
+    "relu",
+    "gelu",
+    "gelu_tanh",
+    "silu",
+    "sigmoid",
+    "identity",
+    "quick_gelu",
+    "tanh",
+    "relu_squared",
+)
+_KINDS = st.sampled_from(_UNITS)
+_GATED_KINDS = st.sampled_from((*_UNITS, "clamped_swish"))
+
+
+@cache
+def _maybe_experts() -> st.SearchStrategy[Experts | None]:
+    return st.one_of(st.none(), st.none(), experts())
+
+
+@cache
 @st.composite
 def feed_forwards(draw: st.DrawFn) -> FeedForward:
     """Any feed-forward layer, gated or not."""
     gated = draw(st.booleans())
-    kinds = [
-        "relu",
-        "gelu",
-        "gelu_tanh",
-        "silu",
-        "sigmoid",
-        "identity",
-        "quick_gelu",
-        "tanh",
-        "relu_squared",
-        *(["clamped_swish"] if gated else []),
-    ]
-    weights = st.builds(Seeded, _SEEDS)
     return FeedForward(
         draw(st.integers(1, 6)),
-        draw(st.sampled_from(kinds)),
+        draw(_GATED_KINDS if gated else _KINDS),
         gated,
-        *(draw(weights) for _ in range(3)),
+        *(draw(_DRAWN) for _ in range(3)),
         *(draw(ROWS) for _ in range(3)),
-        draw(st.one_of(st.none(), st.none(), experts())),
-        draw(weights),
+        draw(_maybe_experts()),
+        draw(_DRAWN),
         draw(ROWS),
     )
 
 
+_WEIGHTED = st.sampled_from(get_args(Weighted))
+_SHARES = st.sampled_from(get_args(SharesKind))
+_SCALES = st.sampled_from([1.0, 1.0, 2.5])
+
+
+@cache
 @st.composite
 def experts(draw: st.DrawFn) -> Experts:
     """Any mixture of experts."""
     groups, each = draw(st.integers(1, 3)), draw(st.integers(1, 3))
     active_groups = draw(st.integers(1, groups))
     d_shared = draw(st.integers(0, 3))
-    weighted = draw(st.sampled_from(get_args(Weighted)))
+    weighted = draw(_WEIGHTED)
     return Experts(
         groups * each,
         draw(st.integers(1, active_groups * each)),
-        draw(st.sampled_from(get_args(SharesKind))),
+        draw(_SHARES),
         draw(st.booleans()),
-        draw(st.sampled_from([1.0, 1.0, 2.5])),
+        draw(_SCALES),
         groups,
         active_groups,
         draw(ROWS),
@@ -113,11 +131,18 @@ def experts(draw: st.DrawFn) -> Experts:
     )
 
 
+_NORM_PLACEMENTS = st.sampled_from(get_args(NormPlacement))
+_RESIDUAL_SCALES = st.sampled_from([1.0, 1.0, 0.4])
+_RATES = st.sampled_from([0.0, 0.3])
+_MAYBE_FEED_FORWARD = st.one_of(st.none(), feed_forwards())
+
+
+@cache
 @st.composite
 def blocks(draw: st.DrawFn, with_feed_forward: bool = True) -> Block:
     """Any block; on request without a feed-forward layer, as before a cross attention."""
-    placement = draw(st.sampled_from(get_args(NormPlacement)))
-    ffn = draw(st.one_of(st.none(), feed_forwards())) if with_feed_forward else None
+    placement = draw(_NORM_PLACEMENTS)
+    ffn = draw(_MAYBE_FEED_FORWARD) if with_feed_forward else None
     is_sandwich = placement == "sandwich"
     return Block(
         placement,
@@ -127,8 +152,8 @@ def blocks(draw: st.DrawFn, with_feed_forward: bool = True) -> Block:
         None if ffn is None else draw(MAYBE_NORM),
         draw(MAYBE_NORM) if is_sandwich else None,
         draw(MAYBE_NORM) if is_sandwich and ffn is not None else None,
-        draw(st.sampled_from([1.0, 1.0, 0.4])),
-        Dropout(draw(st.sampled_from([0.0, 0.3])), draw(_SEEDS), draw(st.booleans())),
+        draw(_RESIDUAL_SCALES),
+        Dropout(draw(_RATES), draw(_SEEDS), draw(st.booleans())),
     )
 
 
@@ -138,25 +163,37 @@ GATES = st.one_of(
 _SELDOM = st.sampled_from([False, False, True])
 
 
+_QK_NORMS = st.one_of(st.none(), st.builds(QKNorm, QK_KINDS, st.floats(1e-3, 1), ROWS, ROWS))
+
+
+@cache
 @st.composite
 def made_of_tokens(draw: st.DrawFn) -> dict[str, Any]:
     """Heads whose keys and values are projected from token vectors."""
     heads = draw(HEADS)
     biases = {f"{role}_bias": draw(ROWS) for role in ("query", "key", "value", "output")}
-    norm = st.builds(QKNorm, QK_KINDS, st.floats(1e-3, 1), ROWS, ROWS)
     return {
         "heads": heads,
         "projections": replace(draw(PROJECTIONS), **biases),
-        "qk_norm": draw(st.one_of(st.none(), norm)),
+        "qk_norm": draw(_QK_NORMS),
         "position": draw(positions(heads.n_heads, heads.d_head)),
     }
 
 
+_UNTURNED = st.sampled_from([NoPosition(), Alibi(), Sinusoidal(100.0)])
+_TURNED = st.sampled_from(
+    [NoPosition(), Alibi(), Sinusoidal(100.0), Rope(50.0, start=3), Rope(20.0, "half_split", n_rotated=2)]
+)
+_ROTATED = st.sampled_from([0, 2, 4])
+_QUERY_WIDTHS = st.one_of(st.none(), st.integers(1, 4))
+
+
+@cache
 @st.composite
 def made_of_latents(draw: st.DrawFn) -> dict[str, Any]:
     """Heads of multi-head latent attention, with and without a latent of the query, norms and RoPE."""
-    n_heads, d_rope = draw(st.integers(1, 3)), draw(st.sampled_from([0, 2, 4]))
-    d_q = draw(st.one_of(st.none(), st.integers(1, 4)))
+    n_heads, d_rope = draw(st.integers(1, 3)), draw(_ROTATED)
+    d_q = draw(_QUERY_WIDTHS)
     latent = Latent(
         draw(st.integers(1, 5)),
         d_q,
@@ -165,7 +202,6 @@ def made_of_latents(draw: st.DrawFn) -> dict[str, Any]:
         None if d_q is None else draw(MAYBE_NORM),
         *(Seeded(draw(_SEEDS)) for _ in range(5)),
     )
-    turned = [Rope(50.0, start=3), Rope(20.0, "half_split", n_rotated=2)] if d_rope else []
     return {
         "heads": Heads(n_heads, n_heads, draw(st.integers(1, 4))),
         "latent": latent,
@@ -177,39 +213,58 @@ def made_of_latents(draw: st.DrawFn) -> dict[str, Any]:
             query_bias=draw(ROWS),
             output_bias=draw(ROWS),
         ),
-        "position": draw(st.sampled_from([NoPosition(), Alibi(), Sinusoidal(100.0), *turned])),
+        "position": draw(_TURNED if d_rope else _UNTURNED),
     }
 
 
+_TEMPERATURES = st.sampled_from([1.0, 2.0])
+_OFFSETS = st.sampled_from([0, 0, 0, 2])
+_MASK_BIASES = st.sampled_from([None, None, -3.0])
+_EMPTY_ROWS = st.sampled_from(["zeros", "zeros", "nan"])
+
+
+@cache
+def _maybe_block(with_feed_forward: bool) -> st.SearchStrategy[Block | None]:
+    return st.one_of(st.none(), blocks(with_feed_forward))
+
+
+@cache
 @st.composite
 def attentions(draw: st.DrawFn, has_cross_behind: bool = False) -> dict[str, Any]:
     """The fields of any attention with its block."""
     made = draw(made_of_latents() if draw(_SELDOM) else made_of_tokens())
     of_sinks = draw(sinks(made["heads"].n_heads))
-    empty_row = draw(st.sampled_from(["zeros", "zeros", "nan"]))
+    empty_row = draw(_EMPTY_ROWS)
     # A NaN that a number of the mask made is in every gradient.
     added = st.none() if empty_row == "nan" else additive_masks(made["heads"].n_heads)
     return {
         **made,
         "scale": draw(SCALES),
-        "temperature": draw(st.sampled_from([1.0, 2.0])),
-        "cap": draw(st.one_of(st.none(), st.floats(0.5, 5))),
-        "query_offset": draw(st.sampled_from([0, 0, 0, 2])),
+        "temperature": draw(_TEMPERATURES),
+        "cap": draw(CAPS),
+        "query_offset": draw(_OFFSETS),
         "masks": draw(MASK_SETS),
-        "mask_placement": draw(st.sampled_from(["before_softmax", "after_softmax"])),
-        "mask_bias": draw(st.sampled_from([None, None, -3.0])),
+        "mask_placement": draw(PLACEMENTS),
+        "mask_bias": draw(_MASK_BIASES),
         "fully_masked_row": empty_row,
         "additive_mask": draw(added),
         "sinks": of_sinks,
         "normaliser": "softmax" if of_sinks is not None else draw(NORMALISERS),
-        "dropout": Dropout(draw(st.sampled_from([0.0, 0.3])), draw(_SEEDS), draw(st.booleans())),
+        "dropout": Dropout(draw(_RATES), draw(_SEEDS), draw(st.booleans())),
         "differential": draw(differentials(made["heads"].n_heads)),
         "gate": draw(GATES),
-        "position_temperature": draw(st.sampled_from([None, None, PositionTemperature(2, 0.5)])),
-        "block": draw(st.one_of(st.none(), blocks(not has_cross_behind))),
+        "position_temperature": draw(TEMPERATURES),
+        "block": draw(_maybe_block(not has_cross_behind)),
     }
 
 
+_MAYBE_TRANSFORM = st.one_of(st.none(), TRANSFORMS)
+_EMBEDDING_SCALES = st.sampled_from([1.0, 0.5])
+_LOGIT_SCALES = st.sampled_from([1.0, 2.0])
+_LOGIT_CAPS = st.sampled_from([None, 3.0])
+
+
+@cache
 @st.composite
 def vocabularies(draw: st.DrawFn, d_model: int) -> Vocabulary:
     """Any vocabulary of a few tokens, tied or not, with and without a transform before it."""
@@ -218,13 +273,18 @@ def vocabularies(draw: st.DrawFn, d_model: int) -> Vocabulary:
     return Vocabulary(
         tuple(f"w{i}" for i in range(n)),
         Matrix(numbers[0]),
-        draw(st.sampled_from([1.0, 0.5])),
+        draw(_EMBEDDING_SCALES),
         Matrix(numbers[1].T) if draw(st.booleans()) else None,
         bias=draw(ROWS),
-        logit_scale=draw(st.sampled_from([1.0, 2.0])),
-        cap=draw(st.sampled_from([None, 3.0])),
-        transform=draw(st.one_of(st.none(), TRANSFORMS)),
+        logit_scale=draw(_LOGIT_SCALES),
+        cap=draw(_LOGIT_CAPS),
+        transform=draw(_MAYBE_TRANSFORM),
     )
+
+
+@cache
+def _maybe_vocabulary(d_model: int) -> st.SearchStrategy[Vocabulary | None]:
+    return st.one_of(st.none(), vocabularies(d_model))
 
 
 @st.composite
@@ -241,7 +301,7 @@ def stacks(draw: st.DrawFn) -> Experiment:
     for _ in range(draw(st.integers(1, 3))):
         cross = Attention(**draw(attentions())) if has_cross else None
         layers.append({**draw(attentions(has_cross)), "cross": cross})
-    vocabulary = draw(st.one_of(st.none(), vocabularies(d_model)))
+    vocabulary = draw(_maybe_vocabulary(d_model))
     readouts = ["none", "similarity", *(["vocabulary"] if vocabulary is not None else [])]
     return Experiment(
         tuple(f"t{i % 3}" for i in range(n)),
