@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
+import pytest
 from babel.messages.pofile import read_po
 from desk import Desk, MakeDesk, count_color, picture
 from PySide6.QtCore import QCoreApplication, QEvent, QPoint, Qt
@@ -31,6 +32,7 @@ from attnviz.gui.panels.table import PANEL_BY_ID
 from attnviz.gui.settings import Settings
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.numbers.grid import NumberGrid
+from attnviz.gui.window import Window
 from attnviz.gui.workspaces.table import WORKSPACES
 from attnviz.i18n import current_language, set_language
 
@@ -235,6 +237,24 @@ def test_switching_neither_runs_nor_edits(make_desk: MakeDesk) -> None:
     desk.press_key(Qt.Key.Key_D, Qt.KeyboardModifier.ControlModifier)
     QTest.qWait(30)
     assert desk.store.trace is trace and desk.store.document == document and not desk.store.can_undo
+
+
+def test_only_another_language_sets_the_texts_again(
+    make_desk: MakeDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_in: list[str] = []
+    plain = Window.retranslate
+
+    def retranslate(window: Window) -> None:
+        set_in.append(current_language())
+        plain(window)
+
+    desk = make_desk("toy-attention")
+    monkeypatch.setattr(Window, "retranslate", retranslate)
+    desk.press_key(Qt.Key.Key_D, Qt.KeyboardModifier.ControlModifier)
+    assert desk.window.settings["theme"] == "dark" and not set_in
+    desk.press_key(Qt.Key.Key_L, Qt.KeyboardModifier.ControlModifier)
+    assert set_in == ["zh_CN"]
 
 
 def share(desk: Desk, color: str, widget: QWidget) -> float:
