@@ -550,8 +550,11 @@ def test_version_and_language(capsys: Capture) -> None:
         main(["--version"])
     assert stopped.value.code == 0
     assert capsys.readouterr().out == f"attnviz {attnviz.__version__}\n"
-    assert main(["--language", "zh_CN", "presets"]) == 0
-    assert "四个词元" in capsys.readouterr().out
+    for arguments in (["--language", "zh_CN", "presets"], ["presets", "--language", "zh_CN"]):
+        assert main(arguments) == 0
+        assert "四个词元" in capsys.readouterr().out
+    assert main(["presets", "--language=en"]) == 0
+    assert "Four tokens" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("language", [["--language", "zh_CN"], ["--language=zh_CN"]])
@@ -603,9 +606,10 @@ def test_a_file_in_place_of_a_command_is_opened(
     file.write_text("{}", encoding="utf-8")
     assert main([*before, str(file)]) == 0 and main([*before, "gone.safetensors"]) == 0
     assert main([*before, "gui", str(file)]) == 0 and main(before) == 0
+    assert main(["gui", *before]) == 0 and main(["gui", str(file), *before]) == 0
     assert main([*before, str(tmp_path)]) == 0 and main([*before, "toy-attention"]) == 0
     language = "en" if before else None  # the window has it, too
-    names = (str(file), "gone.safetensors", str(file), None, str(tmp_path), "toy-attention")
+    names = (str(file), "gone.safetensors", str(file), None, None, str(file), str(tmp_path), "toy-attention")
     assert opened == [(name, language) for name in names]
 
 

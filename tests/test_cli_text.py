@@ -35,7 +35,11 @@ def test_stages_of_another_text_are_computed(capsys: Capture) -> None:
             ["decode", "toy-attention", "--text", "a"],
             "vocabulary must be a vocabulary with a rule that splits a text into tokens; got null.",
         ),
-        (["decode", "stories-en", "--new", "0"], "en: new must be a whole number from 1 to 100,000; got 0."),
+        (["decode", "stories-en", "--new", "0"], "--new must be a whole number of at least 1; got 0."),
+        (
+            ["decode", "stories-en", "--new", "100001"],
+            "en: new must be a whole number from 1 to 100,000; got 100001.",
+        ),
         (["decode", "stories-en", "--new", "1", "--steps", "2"], "--steps: not allowed with argument --new"),
         (
             ["run", "stories-en", "--text", "a\udce4"],

@@ -79,11 +79,14 @@ def _drop_output() -> None:
 
 def _dispatch(arguments: list[str]) -> int:
     # The language first: the help and the errors use it.
-    known, _others = _language_parser().parse_known_args(arguments)
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    known, others = _language_parser().parse_known_args(arguments[:end])
     if known.language is not None:
         _set_language(known.language)
+        arguments = [*others, *arguments[end:]]
     speak()
     options = parser().parse_args(_with_command(arguments))
+    options.language = known.language
     command = next(row for row in COMMANDS if row.name == (options.command or "gui"))
     if command is gui.COMMAND:
         return command.run(options)
@@ -100,7 +103,7 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def _language_parser() -> argparse.ArgumentParser:
-    """Read --language alone, at any place; errors in it are reported with the others."""
+    """Read --language alone, at any place; without its value it is reported with the other errors."""
     only = _Parser(add_help=False, allow_abbrev=False, exit_on_error=False)
     only.add_argument("--language", nargs="?")
     return only
@@ -110,7 +113,7 @@ def _with_command(arguments: list[str]) -> list[str]:
     """The arguments with `gui` before a document, a preset or a model in the place of a command."""
     at = 0
     while at < len(arguments) and arguments[at].startswith("-"):
-        at += 2 if arguments[at] == "--language" else 1
+        at += 1
     if at == len(arguments) or arguments[at] in {row.name for row in COMMANDS}:
         return arguments
     named = Path(arguments[at])
