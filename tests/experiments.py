@@ -567,7 +567,7 @@ SITES: tuple[tuple[str, str], ...] = tuple(
 
 # --- the whole space -------------------------------------------------------------------------------
 
-# Hypothesis examines each strategy before its first draw, which takes longer than the draw: made once.
+# Hypothesis examines each strategy before its first draw, which takes longer than the draw: all are kept.
 
 _SEEDS = st.integers(0, 50)
 _INDEX = st.integers(0, 7)
@@ -681,7 +681,7 @@ HEADS = _heads()
 
 @cache
 def _ropes(n_pairs: int) -> st.SearchStrategy[Rope]:
-    """Rotations of so many pairs of numbers."""
+    """Rotations of `n_pairs` pairs of numbers."""
     return st.builds(
         Rope,
         base=st.sampled_from([10.0, 10_000.0, 5e5]),
