@@ -163,7 +163,7 @@ def test_the_logits_of_one_pass_need_no_conversion_of_the_vocabulary(
     monkeypatch.setattr(Matrix, "_converted", counted)
     first, second = (execute(experiment, engine) for _pass in range(2))
     assert len(made) == 1, "the second pass alone converts it"
-    CONVERSIONS.rest()
+    CONVERSIONS.rest(matrix for _name, matrix in matrices(experiment))
     third = execute(experiment, engine)
     assert len(made) == 1
     for other in (second, third):

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from PySide6.QtCore import QObject, QTimer, Slot
 
 from attnviz.compute.scheduler import CancelToken, Scheduler
 from attnviz.core.heap import trim
 from attnviz.gui.live.player import Player
 from attnviz.gui.store import Store
+from attnviz.model.io.files import matrices
 from attnviz.model.spec.conversions import CONVERSIONS
+from attnviz.model.spec.experiment import Experiment
 
 KEY = "idle"
 
@@ -22,7 +26,7 @@ class IdleLive(QObject):
 
     def __init__(self, store: Store, scheduler: Scheduler, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._scheduler = scheduler
+        self._store, self._scheduler = store, scheduler
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(IDLE_MS)
@@ -47,13 +51,15 @@ class IdleLive(QObject):
     @Slot()
     def _on_idle(self) -> None:
         if self._scheduler.idle:
-            self._scheduler.submit(_give_back, _forget, _forget, key=KEY)
+            give_back = partial(_give_back, self._store.experiment)
+            self._scheduler.submit(give_back, _forget, _forget, key=KEY)
         else:
             self._timer.start()
 
 
-def _give_back(token: CancelToken) -> None:
-    CONVERSIONS.rest()
+def _give_back(present: Experiment, token: CancelToken) -> None:
+    """Documents to which undo returns convert their matrices again when they are computed."""
+    CONVERSIONS.rest(matrix for _name, matrix in matrices(present))
     trim()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -122,10 +122,14 @@ class Conversions:
         before, known.used, known.is_brief = known.used, self._turn, True
         return known.array is None and (not before or self.nbytes + n_bytes > self.limit)
 
-    def rest(self) -> None:
-        """Let go what the next use can convert a part at a time, and memory for the next conversion."""
-        for known in list(self._known.values()):
-            if known.is_brief:
+    def rest(self, present: Iterable[object]) -> None:
+        """Let go what the next use can convert a part at a time, and memory for the next conversion.
+
+        Of owners that are not `present`, as those of a document to which undo returns, let go everything.
+        """
+        stays = {id(owner) for owner in present}
+        for key, known in list(self._known.items()):
+            if known.is_brief or key not in stays:
                 _empty(known)
                 known.used = 0
         self._spare.clear()

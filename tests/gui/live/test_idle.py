@@ -13,6 +13,7 @@ from attnviz.gui.bridge import Bridge
 from attnviz.gui.live import idle
 from attnviz.gui.live.idle import IdleLive
 from attnviz.gui.store import Store
+from attnviz.model.io.files import matrices
 from attnviz.model.io.presets import load_preset
 
 
@@ -21,9 +22,11 @@ def test_memory_is_given_back_once_after_the_last_numbers(
 ) -> None:
     given = list[str]()
     monkeypatch.setattr(idle, "IDLE_MS", 300)
-    monkeypatch.setattr(idle.CONVERSIONS, "rest", lambda: given.append("conversions"))
+    monkeypatch.setattr(
+        idle.CONVERSIONS, "rest", lambda present: given.append(f"all but {len(list(present))}")
+    )
     monkeypatch.setattr(idle, "trim", lambda: given.append("freed"))
-    store, bridge = Store(load_preset("toy-attention")), Bridge()
+    store, bridge = Store(load_preset("encoder-only")), Bridge()
     scheduler = Scheduler(bridge.post, inline=True)
     live = IdleLive(store, scheduler)
     store.set_trace(attnviz.run(store.experiment))
@@ -33,11 +36,12 @@ def test_memory_is_given_back_once_after_the_last_numbers(
     assert not given, "new numbers put it off"
     qtbot.waitUntil(lambda: bool(given))
     qtbot.wait(400)
-    assert given == ["conversions", "freed"]
+    numbers = [matrix for _name, matrix in matrices(store.experiment)]
+    assert given == [f"all but {len(numbers)}", "freed"] and numbers
     store.set_decoded(decode_and_compare(store.experiment, "numpy", "auto", never_cancelled, 0))
     qtbot.waitUntil(lambda: len(given) == 4)
     store.set_trace(attnviz.run(store.experiment))
     live.stop()
     qtbot.wait(400)
-    assert given == ["conversions", "freed"] * 2
+    assert given == [f"all but {len(numbers)}", "freed"] * 2
     bridge.close()

@@ -91,10 +91,20 @@ def test_the_first_use_after_a_rest_may_be_a_part_at_a_time() -> None:
     assert not kept.goes_in_parts(brief, 80)
     array = kept.of(brief, 80, lambda memory: np.ones(10))
     assert kept.nbytes == 160 and not kept.goes_in_parts(brief, 80)
-    kept.rest()
+    kept.rest([whole, brief])
     assert kept.nbytes == 80 and kept.goes_in_parts(brief, 80) and (array == 1).all()
     kept.limit = 159
     assert kept.goes_in_parts(brief, 80), "the whole would displace another"
+
+
+def test_a_rest_lets_go_everything_of_owners_that_are_not_present() -> None:
+    kept, present, past = Conversions(1000), Owner(), Owner()
+    kept.of(present, 80, lambda memory: np.zeros(10))
+    array = kept.of(past, 80, lambda memory: np.ones(10))
+    kept.form_of(past, "numpy", np.asarray)
+    kept.rest([present])
+    assert kept.nbytes == 80 and kept.form_of(past, "numpy", np.asarray) is None and (array == 1).all()
+    assert kept.of(past, 80, lambda memory: np.full(10, 2.0)).tolist() == [2.0] * 10
 
 
 def test_a_form_is_made_once_and_goes_with_its_conversion() -> None:
