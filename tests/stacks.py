@@ -24,7 +24,7 @@ from experiments import (
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from attnviz.core.block import ACTIVATIONS
+from attnviz.core.block import ACTIVATIONS, GATED_UNITS
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.attention import Attention, Layer
 from attnviz.model.spec.block import Block, FeedForward, Norm, NormPlacement, Transform, Vocabulary
@@ -55,29 +55,18 @@ NORMS = st.one_of(
     st.builds(Norm, st.just("rms"), st.sampled_from([1e-5, 0.1]), ROWS),
 )
 MAYBE_NORM = st.one_of(st.none(), NORMS)
+_KINDS = st.sampled_from([row.id for row in ACTIVATIONS])
 TRANSFORMS = st.builds(
     Transform,
     st.one_of(st.just(Identity()), st.builds(Seeded, _SEEDS)),
     ROWS,
-    st.sampled_from([row.id for row in ACTIVATIONS]),
+    _KINDS,
     MAYBE_NORM,
 )
 
 
 _DRAWN = st.builds(Seeded, _SEEDS)
-_UNITS = (
-    "relu",
-    "gelu",
-    "gelu_tanh",
-    "silu",
-    "sigmoid",
-    "identity",
-    "quick_gelu",
-    "tanh",
-    "relu_squared",
-)
-_KINDS = st.sampled_from(_UNITS)
-_GATED_KINDS = st.sampled_from((*_UNITS, "clamped_swish"))
+_GATED_KINDS = st.sampled_from([row.id for row in GATED_UNITS])
 
 
 @cache
