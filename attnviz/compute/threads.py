@@ -111,25 +111,22 @@ def _set_library(library: Any, n: int) -> None:
         release()
 
 
-def _writer(library: Any) -> Callable[[int], None]:
-    """OpenBLAS's own function if the library has it: threadpoolctl takes ten times as long to call it."""
+def _setter(library: Any) -> ThreadSetter:
+    """OpenBLAS's own functions if the library has them: threadpoolctl takes ten times as long."""
     if getattr(library, "threading_layer", "") == "pthreads":
         for affixes in itertools.product(("", "scipy_"), ("", "64_", "_64")):
-            found = getattr(library.dynlib, "openblas_set_num_threads".join(affixes), None)
-            if found is not None:
-                return partial(found)
-    return partial(_set_library, library)
+            names = [f"openblas_{verb}_num_threads".join(affixes) for verb in ("get", "set")]
+            if all(hasattr(library.dynlib, name) for name in names):
+                read, write = (partial(getattr(library.dynlib, name)) for name in names)
+                return read, write  # in `partial`, as foreign functions have no hash
+    return library.get_num_threads, partial(_set_library, library)
 
 
 @cache
 def _blas_setters() -> tuple[ThreadSetter, ...]:
     """One setter per loaded BLAS; cached, because finding the libraries takes milliseconds."""
     libraries = ThreadpoolController().select(user_api="blas").lib_controllers
-    return tuple(
-        (library.get_num_threads, _writer(library))
-        for library in libraries
-        if library.get_num_threads() is not None
-    )
+    return tuple(_setter(library) for library in libraries if library.get_num_threads() is not None)
 
 
 class limited_threads:

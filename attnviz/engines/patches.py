@@ -142,7 +142,9 @@ WHOLE = Standing()
 
 def patches_of(site: Site) -> list[Patch]:
     """The edits of a site, as patches; those of stages that it does not compute change nothing."""
-    name, stages = site.place.name, frozenset(site_stages(site)) if site.edits else frozenset()
+    if not site.edits:
+        return []
+    name, stages = site.place.name, frozenset(site_stages(site))
     return [_patch(name, edit) for edit in site.edits if edit.stage in stages and _fits(site, edit)]
 
 
@@ -150,7 +152,9 @@ def unused_edits(experiment: Experiment) -> tuple[Message, ...]:
     """A notice for each edit that changes nothing, as the pass has no such number."""
     found = []
     for site in sites(experiment).values():
-        stages = site_stages(site) if site.edits else ()
+        if not site.edits:
+            continue
+        stages = site_stages(site)
         for edit in site.edits:
             if edit.stage not in stages or not edit.fits(stage_shape(site, edit.stage)):
                 says = Message(

@@ -172,7 +172,7 @@ def _site_run(
     operands = operands_of(engine, experiment, site)
     x = None if before is None else before.result
     encoded = None if memory is None else memory.result
-    own = [*patches_of(site), *(patch for patch in patches if patch.site == site.place.name)]
+    own = patches_of(site) + [patch for patch in patches if patch.site == site.place.name]
     made = forward(engine, operands, x, encoded, check, SitePatches(engine, own) if own else None)
     return SiteRun(engine, operands.scoring, site, made, _inputs(site, *others))
 
