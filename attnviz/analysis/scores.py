@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.head_scores import HEAD_SCORES
-from attnviz.model.heads.tiles import scores_of
+from attnviz.model.heads.tiles import facts_of
 from attnviz.model.trace import Trace
 
 
@@ -19,7 +19,7 @@ def head_scores(trace: Trace) -> dict[str, dict[str, NDArray[np.float64]]]:
     found: dict[str, dict[str, NDArray[np.float64]]] = {row.id: {} for row in HEAD_SCORES}
     for name in trace.sites:
         site = trace.site(name)
-        of_heads = [scores_of(site, head) for head in range(site.shape("weights")[0])]
+        of_heads = [facts_of(site, head).scores for head in range(site.shape("weights")[0])]
         for id_, by_site in found.items():
             by_site[name] = np.array([scores[id_] for scores in of_heads])
     return found

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from attnviz.core.head_measures import mean_distance, mean_entropy, overlap
 from attnviz.core.head_scores import HEAD_SCORES, HeadScore
 from attnviz.i18n import N_
-from attnviz.model.heads.tiles import scores_of
+from attnviz.model.heads.tiles import score_of
 from attnviz.model.trace import SiteTrace
 
 Rows = NDArray[np.int64]
@@ -45,7 +45,7 @@ def _measure_of(score: HeadScore) -> Measure:
     """A score of the heads as their order; it needs all rows."""
 
     def measure(site: SiteTrace, rows: Rows, head: int, chosen: int) -> float:
-        return scores_of(site, head)[score.id] if len(rows) == site.experiment.n_queries else math.nan
+        return score_of(site, head, score) if len(rows) == site.experiment.n_queries else math.nan
 
     return measure
 

@@ -15,23 +15,36 @@ from attnviz.compute.scheduler import CancelToken, Scheduler
 from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.live.trace import Live
 from attnviz.model.heads.search import Found, Wanted, search
-from attnviz.model.heads.tiles import Tile, tiles
+from attnviz.model.heads.tiles import Facts, Tile, facts_of, tiles
 
 if TYPE_CHECKING:
     from attnviz.analysis.ablation import Effects
     from attnviz.gui.panels.grid.panel import GridPanel
     from attnviz.model.trace import Trace
 
-KEY, SEARCH_KEY, EFFECTS_KEY = "grid", "search", "effects"
+KEY, FACTS_KEY, SEARCH_KEY, EFFECTS_KEY = "grid", "facts", "search", "effects"
 
 
 @dataclass(frozen=True, eq=False)
 class GridAsked:
-    """A requested grid: the trace, the stage of each site, and the largest side of a tile in cells."""
+    """A requested grid: the trace, the stage of each site, and the largest side of a tile in cells.
+
+    `with_facts`: the frames show a score of each head.
+    """
 
     trace: Trace
     stages: dict[str, str]
     side: int
+    with_facts: bool
+
+
+@dataclass(frozen=True, eq=False)
+class FactsAsked:
+    """The requested facts of one head."""
+
+    trace: Trace
+    site: str
+    head: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +65,7 @@ class EffectsAsked:
 
 
 class GridLive(QObject):
-    """Answers the panel's requests site by site, its searches, and its ablations."""
+    """Answers the panel's requests: the tiles site by site, the facts of a head, searches and ablations."""
 
     def __init__(
         self, panel: GridPanel, live: Live, scheduler: Scheduler, parent: QObject | None = None
@@ -62,6 +75,7 @@ class GridLive(QObject):
         self._asked: GridAsked | None = None
         self._left: list[str] = []
         panel.asked.connect(self._on_asked)
+        panel.facts_asked.connect(self._on_facts)
         panel.search_asked.connect(self._on_search)
         panel.effects_asked.connect(self._on_effects)
         panel.store.opened.connect(self._on_opened)
@@ -87,7 +101,7 @@ class GridLive(QObject):
         site, stage = asked.trace.site(name), asked.stages[name]
 
         def job(token: CancelToken) -> tuple[GridAsked, tuple[Tile, ...]]:
-            return asked, tiles(site, stage, asked.side)
+            return asked, tiles(site, stage, asked.side, asked.with_facts)
 
         self._scheduler.submit(job, self._on_done, self._on_failed, key=KEY)
 
@@ -96,6 +110,16 @@ class GridLive(QObject):
         if asked is self._asked:
             self._panel.show_tiles(found)
         self._begin()
+
+    @Slot(object)
+    def _on_facts(self, asked: FactsAsked) -> None:
+        def job(token: CancelToken) -> tuple[FactsAsked, Facts]:
+            return asked, facts_of(asked.trace.site(asked.site), asked.head)
+
+        self._scheduler.submit(job, self._on_told, self._on_failed, key=FACTS_KEY)
+
+    def _on_told(self, answered: tuple[FactsAsked, Facts]) -> None:
+        self._panel.show_facts(*answered)
 
     @Slot(object)
     def _on_search(self, asked: SearchAsked) -> None:

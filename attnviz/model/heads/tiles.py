@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.core.head_scores import HEAD_SCORES, Head, Repeats
+from attnviz.core.head_scores import HEAD_SCORES, Head, HeadScore, Repeats
 from attnviz.core.overview import overview
 from attnviz.core.text import visible
 from attnviz.model.sites.sites import places
@@ -30,11 +30,19 @@ class Look:
 
 
 @dataclass(frozen=True, eq=False)
+class Facts:
+    """What one head does: `scores` are those of `HEAD_SCORES`, by id; NaN where one has no meaning."""
+
+    scores: dict[str, float]
+    look: Look | None
+
+
+@dataclass(frozen=True, eq=False)
 class Tile:
     """One head of one attention, (rows, columns), reduced to at most the requested side.
 
     Each block of cells is its value furthest from zero (`core.overview`), so that single bright cells
-    survive. `scores` are those of `HEAD_SCORES`, by id; NaN where one has no meaning.
+    survive. `facts` are None where they were not requested: they take most of the time.
     """
 
     site: str
@@ -42,8 +50,7 @@ class Tile:
     values: NDArray[np.floating]
     hidden: Bools | None
     shape: tuple[int, int]
-    scores: dict[str, float]
-    look: Look | None
+    facts: Facts | None = None
 
 
 @dataclass(frozen=True)
@@ -68,42 +75,43 @@ def grid_stage(site: SiteTrace, wanted: str) -> str:
     return wanted if wanted in site.stages and STAGE_BY_ID[wanted].score_shaped else "weights"
 
 
-def tiles(site: SiteTrace, stage: str, side: int) -> tuple[Tile, ...]:
+def tiles(site: SiteTrace, stage: str, side: int, with_facts: bool = False) -> tuple[Tile, ...]:
     """One tile for each head of a stage of queries and keys, from the numbers of the run."""
-    return tuple(_tile(site, stage, head, side) for head in range(site.shape(stage)[0]))
+    return tuple(_tile(site, stage, head, side, with_facts) for head in range(site.shape(stage)[0]))
 
 
-def _tile(site: SiteTrace, stage: str, head: int, side: int) -> Tile:
-    n_rows, n_columns = site.shape(stage)[-2:]
-    # Explicit ends: the worker reads numbers that the window may read at the same moment.
-    whole = slice(0, n_rows), slice(0, n_columns)
-    weights = site.window("weights", head, *whole)
-    values = weights if stage == "weights" else site.window(stage, head, *whole)
+def _tile(site: SiteTrace, stage: str, head: int, side: int, with_facts: bool) -> Tile:
+    values = _whole(site, stage, head)
     small, hidden = overview(values, site.hatched(stage, head), side)
-    return Tile(
-        site=site.name,
-        head=head,
-        values=small,
-        hidden=hidden,
-        shape=(n_rows, n_columns),
-        scores=_scores(site, weights),
-        look=_look(site, weights),
-    )
+    facts = facts_of(site, head) if with_facts else None
+    return Tile(site.name, head, small, hidden, values.shape, facts)
 
 
-def scores_of(site: SiteTrace, head: int) -> dict[str, float]:
-    """The scores of one head by id; NaN where one has no meaning."""
-    rows, columns = site.shape("weights")[-2:]
-    return _scores(site, site.window("weights", head, slice(0, rows), slice(0, columns)))
+def facts_of(site: SiteTrace, head: int) -> Facts:
+    """What one head does."""
+    weights = _whole(site, "weights", head)
+    measured = _measured(site, weights)
+    return Facts({row.id: _score(site, measured, row) for row in HEAD_SCORES}, _look(site, weights))
 
 
-def _scores(site: SiteTrace, weights: NDArray[np.floating]) -> dict[str, float]:
+def score_of(site: SiteTrace, head: int, score: HeadScore) -> float:
+    """One score of one head; NaN where it has no meaning."""
+    return _score(site, _measured(site, _whole(site, "weights", head)), score)
+
+
+def _whole(site: SiteTrace, stage: str, head: int) -> NDArray[np.floating]:
+    # Explicit ends: the worker reads numbers that the window may read at the same moment.
+    n_rows, n_columns = site.shape(stage)[-2:]
+    return site.window(stage, head, slice(0, n_rows), slice(0, n_columns))
+
+
+def _measured(site: SiteTrace, weights: NDArray[np.floating]) -> Head:
+    return Head(weights, site.blocked(), _repeats(site.labels("key")))
+
+
+def _score(site: SiteTrace, head: Head, score: HeadScore) -> float:
     has_own_keys = site.experiment.memory is None
-    head = Head(weights, site.blocked(), _repeats(site.labels("key")))
-    return {
-        row.id: row.of(head) if has_own_keys or not row.needs_own_keys else float("nan")
-        for row in HEAD_SCORES
-    }
+    return score.of(head) if has_own_keys or not score.needs_own_keys else float("nan")
 
 
 @lru_cache(maxsize=4)

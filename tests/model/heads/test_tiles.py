@@ -11,14 +11,15 @@ from msgspec.structs import replace
 
 from attnviz.compute.execute import execute
 from attnviz.core.head_scores import HEAD_SCORES, Head, Repeats
-from attnviz.model.heads.tiles import grid_stage, groups, tiles
+from attnviz.model.heads.tiles import facts_of, grid_stage, groups, tiles
 from attnviz.model.io.presets import load_preset
 from attnviz.model.spec.parts import Causal, Padding
 
 
 def test_a_tile_is_its_head() -> None:
     site = execute(load_preset("grouped-query").experiment).only
-    found = tiles(site, "weights", 64)
+    assert tiles(site, "weights", 64)[0].facts is None
+    found = tiles(site, "weights", 64, with_facts=True)
     assert [tile.head for tile in found] == list(range(8)) and found[0].shape == (8, 8)
     for tile in found:
         weights = site["weights"][tile.head]
@@ -26,10 +27,12 @@ def test_a_tile_is_its_head() -> None:
         hidden = site.hatched("weights")
         assert (hidden is None) == (tile.hidden is None)
         head = Head(weights, site.blocked(), Repeats(np.arange(8)))
-        np.testing.assert_equal(tile.scores, {row.id: row.of(head) for row in HEAD_SCORES})
+        assert tile.facts is not None
+        np.testing.assert_equal(tile.facts.scores, {row.id: row.of(head) for row in HEAD_SCORES})
         means = weights.mean(axis=0, dtype=np.float64)
-        assert tile.look is not None and tile.look.position == np.argmax(means)
-        assert tile.look.weight == means.max() and tile.look.key == site.labels("key")[tile.look.position]
+        look = tile.facts.look
+        assert look is not None and look.position == np.argmax(means)
+        assert look.weight == means.max() and look.key == site.labels("key")[look.position]
 
 
 def test_one_bright_cell_survives_the_reduction() -> None:
@@ -49,10 +52,9 @@ def test_one_grid_for_each_kind_of_attention() -> None:
         ("decoder", "cross", len(experiment.layers)),
     ]
     trace = execute(experiment)
-    cross = tiles(trace.site("decoder.0.cross"), "weights", 64)[0]
-    assert math.isnan(cross.scores["previous"]) and not math.isnan(cross.scores["entropy"])
-    own = tiles(trace.site("decoder.0.self"), "weights", 64)[0]
-    assert not math.isnan(own.scores["previous"])
+    cross = facts_of(trace.site("decoder.0.cross"), 0).scores
+    assert math.isnan(cross["previous"]) and not math.isnan(cross["entropy"])
+    assert not math.isnan(facts_of(trace.site("decoder.0.self"), 0).scores["previous"])
 
 
 @pytest.mark.parametrize(
@@ -68,5 +70,4 @@ def test_a_head_with_nan_attends_to_nothing_in_particular() -> None:
     plain = small(masks=(Causal(), Padding((0,))))
     layer = replace(plain.layers[0], fully_masked_row="nan")
     site = execute(replace(plain, layers=(layer,))).shown("")
-    tile = tiles(site, "weights", 64)[0]
-    assert np.isnan(tile.values).any() and tile.look is None
+    assert np.isnan(tiles(site, "weights", 64)[0].values).any() and facts_of(site, 0).look is None

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 from attnviz.core.head_scores import HEAD_SCORE_BY_ID, HEAD_SCORES
 from attnviz.core.levels import levels
 from attnviz.core.text import isolated, number, visible
-from attnviz.gui.live.grid import EffectsAsked, GridAsked, SearchAsked
+from attnviz.gui.live.grid import EffectsAsked, FactsAsked, GridAsked, SearchAsked
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.gui.panels.grid.canvas import GridCanvas, Picture, Place
@@ -31,7 +31,7 @@ from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _
 from attnviz.model.head_orders import HEAD_ORDERS, HeadOrder, ordered
 from attnviz.model.heads.search import Found, wanted
-from attnviz.model.heads.tiles import Group, Tile, grid_stage, groups
+from attnviz.model.heads.tiles import Facts, Group, Tile, grid_stage, groups
 from attnviz.model.sites.titles import site_label
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import Cell, HeadGrid
@@ -85,6 +85,9 @@ class GridPanel(Panel):
     asked = Signal(object)
     """A GridAsked, or None when the panel is hidden; the answers come through `show_tiles`."""
 
+    facts_asked = Signal(object)
+    """A FactsAsked; the answer comes through `show_facts`."""
+
     search_asked = Signal(object)
     """A SearchAsked; the answer comes through `show_found`."""
 
@@ -97,6 +100,9 @@ class GridPanel(Panel):
         super().__init__(store, parent)
         self._groups: tuple[Group, ...] = ()
         self._tiles: dict[Place, Tile] = {}
+        self._facts: dict[Place, Facts] = {}
+        """The facts of the heads of `_trace` that arrived; older ones until the frames show the new ones."""
+        self._facts_asked: FactsAsked | None = None
         self._trace: Trace | None = None
         self._drawn: tuple[object, ...] = ()
         """Trace, weakly, and look of the tiles of `_arrived`: hidden and shown again, they still apply."""
@@ -198,6 +204,8 @@ class GridPanel(Panel):
         self._order.set_value(grid.order)
         self.effect.take(grid.token, grid.replaced_by)
         self.effect.setVisible(grid.frames == EFFECT)
+        if self._trace is not None and self._lacks_facts:
+            self._ask_tiles(self._trace)
         asked, wants = self._effects_asked, grid.frames == EFFECT and self._trace is not None
         is_same = asked is not None and (asked.token, asked.by) == (grid.token, grid.replaced_by)
         if wants != (asked is not None) or wants and not is_same:
@@ -248,10 +256,18 @@ class GridPanel(Panel):
             if place is not None:
                 places[place] = tile
         self._tiles.update(places)
+        self._facts.update({place: tile.facts for place, tile in places.items() if tile.facts is not None})
         self._arrived.update(places)
         self._paint(list(places))
         self._frame()
         self._say(self.canvas.current)
+
+    def show_facts(self, asked: FactsAsked, facts: Facts) -> None:
+        """Say what a head does, unless the trace is another one by now."""
+        place = self._place(asked.site, asked.head)
+        if asked.trace is self._trace and place is not None:
+            self._facts[place] = facts
+            self._say(self.canvas.current)
 
     def show_found(self, asked: SearchAsked, found: tuple[Found, ...]) -> None:
         """Frame the heads by what was found, unless another search or another trace came meanwhile."""
@@ -290,7 +306,11 @@ class GridPanel(Panel):
         """Request every head that is not drawn; old tiles stay until new ones replace them, if the shape is
         the same.
         """
-        self._trace, self._found, self._matching, self._effects = trace, {}, {}, None
+        is_new, self._trace = trace is not self._trace, trace
+        self._found, self._matching, self._effects = {}, {}, None
+        if is_new and not self._shows_scores:
+            self._facts = {}
+        self._facts_asked = None
         self._groups = groups(trace.experiment)
         self._places = {
             place.name: (group, layer, trace.site(place.name).experiment.heads.n_heads)
@@ -303,12 +323,28 @@ class GridPanel(Panel):
             self._drawn, self._arrived = drawn, set()
         self._show_shape(trace)
         self._tiles = {place: tile for place, tile in self._tiles.items() if place in self.canvas.pictures}
-        n_heads = sum(count for _group, _layer, count in self._places.values())
-        if not len(self._arrived) == len(self._tiles) == n_heads:
-            stages = {name: grid_stage(trace.site(name), self._stage) for name in trace.sites}
-            self.asked.emit(GridAsked(trace, stages, LARGE_SIDE if n_heads <= FEW_HEADS else SMALL_SIDE))
+        if not len(self._arrived) == len(self._tiles) == self._n_heads or self._lacks_facts:
+            self._ask_tiles(trace)
         self._on_search(self._search.text())
         self._ask_effects()
+
+    @property
+    def _n_heads(self) -> int:
+        return sum(count for _group, _layer, count in self._places.values())
+
+    @property
+    def _shows_scores(self) -> bool:
+        """True if the frames show a score, so that the facts of all heads are needed."""
+        return self._score.value() in HEAD_SCORE_BY_ID
+
+    @property
+    def _lacks_facts(self) -> bool:
+        return self._shows_scores and len(self._facts) < self._n_heads
+
+    def _ask_tiles(self, trace: Trace) -> None:
+        stages = {name: grid_stage(trace.site(name), self._stage) for name in trace.sites}
+        side = LARGE_SIDE if self._n_heads <= FEW_HEADS else SMALL_SIDE
+        self.asked.emit(GridAsked(trace, stages, side, self._shows_scores))
 
     def _show_shape(self, trace: Trace) -> None:
         """The groups with their layers and heads, and the line that counts them."""
@@ -361,7 +397,9 @@ class GridPanel(Panel):
         id_ = self._score.value()
         if id_ == EFFECT:
             return self._supports()
-        scores = {} if id_ == NO_SCORE else {place: tile.scores[id_] for place, tile in self._tiles.items()}
+        if not self._shows_scores:
+            return {}
+        scores = {place: facts.scores[id_] for place, facts in self._facts.items()}
         return {place: score for place, score in scores.items() if not math.isnan(score)}
 
     def _is_scored(self) -> bool:
@@ -428,18 +466,19 @@ class GridPanel(Panel):
                 _("Click a head to select it; hover it to see the key that gets most weight.")
             )
             return
-        parts = [self._head_title(self._trace, tile.site, tile.head)]
-        if tile.look is not None:
-            attends = _("attends most to “{key}”: {weight} on average")
-            key = isolated(visible(tile.look.key))
-            parts.append(attends.format(key=key, weight=number(tile.look.weight, 3)))
-        parts += [
-            f"{_(HEAD_SCORE_BY_ID[id_].title)} {number(score, 2)}"
-            for id_, score in tile.scores.items()
-            if not math.isnan(score)
-        ]
-        self._said.set_line(" · ".join(parts))
-        self.canvas.setAccessibleDescription(" · ".join(parts))
+        facts = None if place is None else self._facts.get(place)
+        says = " · ".join([self._head_title(self._trace, tile.site, tile.head), *_said_by(facts)])
+        self._said.set_line(says)
+        self.canvas.setAccessibleDescription(says)
+        if facts is None:
+            self._ask_facts(self._trace, tile.site, tile.head)
+
+    def _ask_facts(self, trace: Trace, site: str, head: int) -> None:
+        """Request what a head does, once."""
+        asked = self._facts_asked
+        if asked is None or (asked.site, asked.head) != (site, head):
+            self._facts_asked = FactsAsked(trace, site, head)
+            self.facts_asked.emit(self._facts_asked)
 
     def _say_effect(self, tile: Tile | None) -> None:
         """The change of the logit without one head, else without those that change it most."""
@@ -538,9 +577,26 @@ class GridPanel(Panel):
     def _on_opened(self) -> None:
         """Tiles of another document are not shown under this one."""
         self._trace, self._tiles, self._groups, self._found, self._matching = None, {}, (), {}, {}
+        self._facts = {}
         self._drawn, self._arrived, self._places = (), set(), {}
         self._ask_effects()
         self.canvas.clear()
+
+
+def _said_by(facts: Facts | None) -> list[str]:
+    """The key with most of the weight, and the scores; nothing before they arrive."""
+    if facts is None:
+        return []
+    parts = []
+    if facts.look is not None:
+        attends = _("attends most to “{key}”: {weight} on average")
+        key = isolated(visible(facts.look.key))
+        parts.append(attends.format(key=key, weight=number(facts.look.weight, 3)))
+    return parts + [
+        f"{_(HEAD_SCORE_BY_ID[id_].title)} {number(score, 2)}"
+        for id_, score in facts.scores.items()
+        if not math.isnan(score)
+    ]
 
 
 def _orders() -> tuple[tuple[str, str, str], ...]:

@@ -23,7 +23,9 @@ from attnviz.gui.panels.grid.panel import GridPanel
 from attnviz.gui.widgets.document_line import DocumentLine
 from attnviz.gui.widgets.elided_label import ElidedLabel
 from attnviz.gui.widgets.segmented import Segmented
+from attnviz.model.edit import edits
 from attnviz.model.edit.layers import set_n_layers
+from attnviz.model.heads.tiles import facts_of
 from attnviz.model.io.files import dumps, loads
 from attnviz.model.io.presets import load_preset
 from attnviz.model.spec.document import Document
@@ -91,7 +93,7 @@ def test_hover_names_the_head_and_the_key_with_most_weight(make_desk: MakeDesk) 
     key = int(np.argmax(weights.mean(axis=0)))
     token = desk.store.experiment.tokens[key]
     expected = f"attends most to “{token}”: {weights.mean(axis=0)[key]:.3f} on average"
-    assert said(desk).startswith(f"layer 2 of 2 · self · head 1 · {expected}")
+    desk.qtbot.waitUntil(lambda: said(desk).startswith(f"layer 2 of 2 · self · head 1 · {expected}"))
 
 
 def test_arrows_walk_and_enter_chooses(make_desk: MakeDesk) -> None:
@@ -114,11 +116,34 @@ def test_a_score_frames_the_heads_that_have_it(make_desk: MakeDesk) -> None:
     before = picture(panel.canvas).copy(ring)
     desk.choose("grid_score", "entropy")
     bits = -(weights := desk.store.site["weights"][0]) * np.log2(weights)
-    score = panel.tiles[0, 0, 0].scores["entropy"]
+    desk.qtbot.waitUntil(lambda: bool(panel.canvas.scores))
+    score = panel.canvas.scores[0, 0, 0]
     assert score == pytest.approx(float(bits.sum(axis=1).mean() / 2)) and score > 0.5  # 2 bits: four keys
     assert picture(panel.canvas).copy(ring) != before
     desk.choose("grid_score", "none")
     assert picture(panel.canvas).copy(ring) == before
+
+
+def test_an_edit_measures_the_heads_only_where_the_frames_show_it(make_desk: MakeDesk) -> None:
+    desk = make_desk("toy-attention")
+    panel = panel_of(desk)
+    asked: list[bool] = []
+    panel.asked.connect(lambda one: asked.append(one is not None and one.with_facts))
+    desk.store.edit(edits.set_vector_cell, 0, 0, 0.25)
+    desk.qtbot.waitUntil(lambda: asked == [False])
+    desk.choose("grid_score", "entropy")
+    desk.qtbot.waitUntil(lambda: asked == [False, True] and bool(panel.canvas.scores))
+    before = dict(panel.canvas.scores)
+    desk.store.edit(edits.set_vector_cell, 0, 0, 2.5)
+    desk.qtbot.waitUntil(lambda: panel.canvas.scores != before)
+    site = desk.store.site
+    assert panel.canvas.scores[0, 0, 0] == facts_of(site, 0).scores["entropy"] and asked == [False, True, True]
+    desk.choose("grid_score", "none")
+    desk.store.edit(edits.set_vector_cell, 0, 0, 0.75)
+    desk.hover(panel.canvas, panel.canvas.grid.rect(0, 0, 0).center())
+    desk.qtbot.waitUntil(
+        lambda: said(desk).endswith(f"entropy {facts_of(desk.store.site, 0).scores['entropy']:.2f}")
+    )
 
 
 def test_heads_stand_by_their_score_within_each_layer(make_desk: MakeDesk) -> None:
