@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QPointF, QRectF, Qt, Signal
@@ -46,15 +48,7 @@ def paint_cells(painter: QPainter, hidden: Bools, frame: QRectF, theme: Theme, s
     whole = cell_rect(hidden, frame, 0, 0).united(cell_rect(hidden, frame, n_rows - 1, n_columns - 1))
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     draw_blocked(painter, whole, theme, spacing=4.0)
-    path = QPainterPath()
-    gap = 1.0 if cell_rect(hidden, frame, 0, 0).width() >= 6 else 0.0
-    for row, cells in enumerate(hidden):
-        columns = np.flatnonzero(~cells)
-        # Without gaps, neighbours are one rectangle: a row has a few, not `MOST_CELLS`.
-        starts = np.diff(columns, prepend=-2) > (0 if gap else 1)
-        for run in np.split(columns, np.flatnonzero(starts)[1:]) if columns.size else ():
-            first, last = (cell_rect(hidden, frame, row, int(run[end])) for end in (0, -1))
-            path.addRect(first.united(last).adjusted(0, 0, -gap, -gap))
+    path = _seen_path(hidden.tobytes(), hidden.shape, frame.getRect())
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
     painter.fillPath(path, QColor(theme.panel))
     painter.fillPath(path, seen)
@@ -62,6 +56,24 @@ def paint_cells(painter: QPainter, hidden: Bools, frame: QRectF, theme: Theme, s
     painter.setPen(QPen(QColor(theme.line), 1))
     painter.setBrush(Qt.BrushStyle.NoBrush)
     painter.drawRect(whole.adjusted(0.5, 0.5, -0.5, -0.5))
+
+
+@lru_cache(maxsize=64)
+def _seen_path(
+    cells: bytes, shape: tuple[int, int], frame: tuple[float, float, float, float]
+) -> QPainterPath:
+    """The cells that are not blocked, cached: every repaint of a form draws a dozen of them."""
+    hidden, inside = np.frombuffer(cells, dtype=np.bool_).reshape(shape), QRectF(*frame)
+    path = QPainterPath()
+    gap = 1.0 if cell_rect(hidden, inside, 0, 0).width() >= 6 else 0.0
+    for row, cells_of_row in enumerate(hidden):
+        columns = np.flatnonzero(~cells_of_row)
+        # Without gaps, neighbours are one rectangle: a row has a few, not `MOST_CELLS`.
+        starts = np.diff(columns, prepend=-2) > (0 if gap else 1)
+        for run in np.split(columns, np.flatnonzero(starts)[1:]) if columns.size else ():
+            first, last = (cell_rect(hidden, inside, row, int(run[end])) for end in (0, -1))
+            path.addRect(first.united(last).adjusted(0, 0, -gap, -gap))
+    return path
 
 
 def seen_color(theme: Theme, is_on: bool = True) -> QColor:
