@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QApplication, QMainWindow, QTabBar
 
 from attnviz.gui.widgets.fold_button import MOST
 from attnviz.gui.widgets.panel_dock import PanelDock
+from attnviz.gui.workspaces.upright import UprightNames
 
 
 class Rails(QObject):
@@ -24,12 +25,14 @@ class Rails(QObject):
         super().__init__(window)
         self._window, self._docks = window, docks
         self._folded: set[PanelDock] = set()
+        self._upright = UprightNames(self)
 
     def watch(self) -> None:
         """Listen to the tabs; Qt makes their bars anew in another arrangement."""
         for bar in self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
             bar.setUsesScrollButtons(True)  # many tabs scroll: short names with dots say nothing
             bar.setElideMode(Qt.TextElideMode.ElideNone)
+            bar.installEventFilter(self._upright)  # once, however often it is called
             bar.tabBarClicked.connect(self._on_clicked, Qt.ConnectionType.UniqueConnection)
 
     def is_folded(self, panel: str) -> bool:

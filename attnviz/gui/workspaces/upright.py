@@ -1,0 +1,88 @@
+"""Names of tabs at the side whose Chinese characters stand upright, one below the other.
+
+Qt turns the whole name of such a tab by a quarter, and a style sheet leaves its painting to no other style.
+"""
+
+from __future__ import annotations
+
+import itertools
+import unicodedata
+
+from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QCursor, QFont, QFontMetricsF, QPainter
+from PySide6.QtWidgets import QTabBar
+
+from attnviz.gui.look.theme import Theme
+from attnviz.gui.widgets.control import active_theme, draw_focus_ring
+
+GAP = 6
+"""Pixels between two tabs, as in the style sheet."""
+LINE = 2
+"""Pixels of the line beside the tab in front, as in the style sheet."""
+
+
+def is_wide(character: str) -> bool:
+    """True for a character that stands upright in a vertical line (Unicode Annex 11: W or F)."""
+    return unicodedata.east_asian_width(character) in "WF"
+
+
+class UprightNames(QObject):
+    """Paints the bars that it filters where they stand at the right and a name has wide characters."""
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() != QEvent.Type.Paint or not isinstance(watched, QTabBar):
+            return False
+        if watched.shape() != QTabBar.Shape.RoundedEast:
+            return False
+        names = [watched.tabText(index) for index in range(watched.count())]
+        if not any(map(is_wide, "".join(names))):
+            return False
+        _paint(watched, names, active_theme())
+        return True
+
+
+def _paint(bar: QTabBar, names: list[str], theme: Theme) -> None:
+    painter = QPainter(bar)
+    hovered = bar.tabAt(bar.mapFromGlobal(QCursor.pos())) if bar.underMouse() else -1
+    for index, name in enumerate(names):
+        is_front = index == bar.currentIndex()
+        frame = QRectF(bar.tabRect(index)).adjusted(0, GAP, 0, -GAP)
+        if is_front and bar.hasFocus():
+            draw_focus_ring(painter, frame, theme)
+        elif is_front:
+            painter.fillRect(QRectF(frame.left(), frame.top(), LINE, frame.height()), QColor(theme.accent))
+        painter.setPen(QColor(theme.ink if is_front or index == hovered else theme.muted))
+        font = QFont(bar.font())
+        font.setWeight(QFont.Weight.DemiBold if is_front else QFont.Weight.Normal)
+        painter.setFont(font)
+        painter.save()
+        painter.translate(frame.center() + QPointF(LINE / 2, 0))
+        painter.rotate(90)
+        draw_upright(painter, name)
+        painter.restore()
+
+
+def draw_upright(painter: QPainter, name: str) -> None:
+    """Draw a name centred at the origin of a painter that is turned by a quarter, its wide characters not."""
+    metrics = QFontMetricsF(painter.font())
+    runs = ["".join(run) for _wide, run in itertools.groupby(name, is_wide)]
+    lengths = [
+        len(run) * metrics.height() if is_wide(run[0]) else metrics.horizontalAdvance(run) for run in runs
+    ]
+    at = -sum(lengths) / 2
+    rise = (metrics.ascent() - metrics.descent()) / 2
+    for run, length in zip(runs, lengths, strict=True):
+        if is_wide(run[0]):
+            _draw_column(painter, run, at, metrics.height())
+        else:
+            painter.drawText(QPointF(at, rise), run)
+        at += length
+
+
+def _draw_column(painter: QPainter, run: str, start: float, step: float) -> None:
+    for index, character in enumerate(run):
+        painter.save()
+        painter.translate(start + (index + 0.5) * step, 0)
+        painter.rotate(-90)
+        painter.drawText(QRectF(-step, -step, 2 * step, 2 * step), Qt.AlignmentFlag.AlignCenter, character)
+        painter.restore()
