@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import pytest
 from desk import MakeDesk
+from msgspec.structs import replace
 from PySide6.QtWidgets import QApplication, QLabel, QTabBar
 
+from attnviz.gui.panels.decoding.cache import CachePanel
 from attnviz.gui.panels.heads.panel import SMALLEST_SIDE
 from attnviz.gui.settings import Settings
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
+from attnviz.gui.widgets.narrow_scroll import NarrowScroll
+from attnviz.model.io.presets import load_preset
 
 
 @pytest.mark.parametrize("language", ["en", "zh_CN"])
@@ -61,3 +65,27 @@ def test_every_menu_and_every_tab_is_whole_at_each_width(
         assert tabs.mapTo(bar, tabs.rect().topRight()).x() < bar.width()
         widths.append(tabs.width())
     assert widths[0] == widths[2] < widths[1] == widths[3]  # a wide bar gives the tabs their room again
+
+
+@pytest.mark.parametrize("language", ["en", "zh_CN"])
+def test_the_cache_and_the_names_of_the_map_fit_in_generate(
+    make_desk: MakeDesk, settings: Settings, language: str
+) -> None:
+    settings["language"] = language
+    desk = make_desk(replace(load_preset("causal-decode"), title="A document with a rather long name"))
+    desk.go("generate")
+    desk.window.workspaces.show_panel("cache")  # made at first use
+    scroll = next(
+        one for one in desk.window.findChildren(NarrowScroll) if isinstance(one.widget(), CachePanel)
+    )
+    for width, height in ((1280, 800), (1024, 640)):
+        desk.window.resize(width, height)
+        desk.settle()
+        desk.window.workspaces.show_panel("cache")
+        desk.qtbot.waitUntil(lambda: scroll.isVisible() and scroll.horizontalScrollBar().maximum() == 0)
+    desk.window.resize(1280, 800)
+    for id_ in ("document_name", "stage_title"):
+        label = desk.find(QLabel, id_)
+        desk.qtbot.waitUntil(
+            lambda label=label: label.isVisible() and label.width() >= label.sizeHint().width()
+        )

@@ -64,7 +64,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow("sampling", N_("Sampling"), "decoding.sampling:SamplingPanel", width=560),
     PanelRow("draws", N_("Several samples"), "decoding.draws.panel:DrawsPanel"),
     PanelRow("caches", N_("Keys and values"), "decoding.caches.panel:CachesPanel"),
-    PanelRow("cache", N_("Cache"), "decoding.cache:CachePanel", width=600),
+    PanelRow("cache", N_("Cache"), "decoding.cache:CachePanel", width=420),
     PanelRow("counters", N_("Counters"), "decoding.counters.panel:CountersPanel", titled=False, framed=False),
     PanelRow("lesson", N_("Lesson"), "lesson.panel:LessonPanel", titled=False, width=300),
     PanelRow("compare", N_("Compare"), "compare.panel:ComparePanel", titled=False, width=560),

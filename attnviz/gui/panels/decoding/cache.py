@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from msgspec.structs import replace
-from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, QSize, Qt, Slot
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
 from attnviz.compute.decoding import Decoded
 from attnviz.core.text import isolated
@@ -83,6 +84,28 @@ class CachePanel(DecodingPart):
         self._lay_out()
         set_tone("muted", *self._labels.values(), self._hint)
         set_tone("muted", *(name for name, _value in self._bytes.values()))
+
+    def minimumSizeHint(self) -> QSize:
+        """In a narrow place the tables stand below the slots."""
+        sides = [side.minimumSize() for side in self._sides]
+        return QSize(max(side.width() for side in sides), super().minimumSizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._share_out()
+
+    def event(self, event: QEvent) -> bool:
+        """Other columns of a table need another width."""
+        if event.type() == QEvent.Type.LayoutRequest:
+            self._share_out()
+        return super().event(event)
+
+    def _share_out(self) -> None:
+        needed = sum(side.minimumSize().width() for side in self._sides) + self._whole.spacing()
+        is_wide = self.width() >= needed
+        direction = QBoxLayout.Direction.LeftToRight if is_wide else QBoxLayout.Direction.TopToBottom
+        if direction != self._whole.direction():
+            self._whole.setDirection(direction)
 
     def show_step(self) -> None:
         """Show the cache as it stood after the present step."""
@@ -241,10 +264,15 @@ class CachePanel(DecodingPart):
         bytes_.addLayout(grid)
         bytes_.addWidget(self._terms)
         bytes_.addStretch(1)
-        row = in_row(self, spacing=2 * GRID)
-        row.addLayout(places, 1)
-        row.addWidget(self._errors)
-        row.addLayout(bytes_)
+        tables = in_row(None, self._errors, spacing=2 * GRID)
+        tables.addLayout(bytes_)
+        tables.addStretch(1)
+        self._whole = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
+        self._whole.setContentsMargins(0, 0, 0, 0)
+        self._whole.setSpacing(GRID)
+        self._whole.addLayout(places, 1)
+        self._whole.addLayout(tables)
+        self._sides = places, tables
 
 
 def _cache_of(decoded: Decoded) -> Cache:

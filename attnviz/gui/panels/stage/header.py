@@ -1,16 +1,20 @@
-"""The title line of the stage card: document, place, formula, warning, range, and the fold of the side."""
+"""The title of the stage card: document, place, formula, warning, range, and the fold of the side.
+
+It is one line, or two in a narrow card whose height allows it.
+"""
 
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QFont, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QBoxLayout, QLabel, QSizePolicy, QToolButton, QWidget
 
 from attnviz.core.levels import RANGE_BY_ID, RANGES
 from attnviz.core.text import visible
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.icons import icon
 from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.widgets.boxes import in_row
 from attnviz.gui.widgets.combo import DropDown
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.elided_label import WholeLabel
@@ -26,6 +30,8 @@ FORMULA_FROM = 640
 """Width from which the formula fits beside the names."""
 GRADIENT_FROM = 480
 """Width from which the button of the gradient has room; below it, the menu of a cell has the same."""
+TWO_LINES_FROM = 500
+"""Height of the card from which the controls may stand below names that they would cut."""
 LEAST_PLACE = 40
 LEAST_NAME = 6
 """Divisor of the line: the part of it that the name keeps beside the place."""
@@ -37,7 +43,7 @@ _ICON = QSize(16, 16)
 
 
 class StageHeader(QWidget):
-    """Content of the map in one line. `range_chosen` carries an id, `side_wanted` whether the side opens."""
+    """Content of the map. `range_chosen` carries an id, `side_wanted` whether the side opens."""
 
     range_chosen = Signal(str)
     side_wanted = Signal(bool)
@@ -76,6 +82,7 @@ class StageHeader(QWidget):
         self._proposed = ""
         self._can_be: frozenset[str] = frozenset()
         self._titles = ("", "")
+        self._is_tall = False
         self._fitted: tuple[object, ...] = ()
         """State that the line was last fitted to."""
         self._side = QToolButton()
@@ -97,21 +104,24 @@ class StageHeader(QWidget):
             self._range,
             self._picture,
         )
-        self._row = row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(GRID)
-        for widget in (self.name, self.place, self.formula, self.flag):
-            row.addWidget(widget)
-        row.addStretch(1)
-        row.addWidget(self._proposal)
-        row.addWidget(self._lined_queries)
-        row.addWidget(self._lined_heads)
-        row.addWidget(self._range)
-        row.addWidget(self._picture)
-        row.addWidget(self._gradient)
-        row.addWidget(self._side)
+        names = in_row(None, self.name, self.place, self.formula, self.flag, spacing=GRID)
+        names.addStretch(1)
+        self._row = in_row(None, spacing=GRID)
+        self._row.addStretch(1)
+        for control in (*self._controls, self._gradient, self._side):
+            self._row.addWidget(control)
+        self._lines = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
+        self._lines.setContentsMargins(0, 0, 0, 0)
+        self._lines.setSpacing(GRID)
+        self._lines.addLayout(names, 1)
+        self._lines.addLayout(self._row)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         set_tone("muted", self.place)
+
+    def set_card(self, height: int) -> None:
+        """The height of the card below this title."""
+        self._is_tall = height + self.sizeHint().height() >= TWO_LINES_FROM  # whatever the title takes
+        self._fit()
 
     def add_opener(self, button: QWidget) -> None:
         """Add the button that brings the caption back."""
@@ -213,6 +223,7 @@ class StageHeader(QWidget):
         shown = tuple(control.isHidden() for control in self._fixed())
         fitted = (
             self.width(),
+            self._is_tall,
             self._picture.sizeHint().width(),
             self._titles,
             parts,
@@ -224,7 +235,10 @@ class StageHeader(QWidget):
             self._share_out()
 
     def _share_out(self) -> None:
-        """The names come first, in short if they must; the formula if a wide line has room for all of it."""
+        """The names come first, in short if they must, or in a line of their own; the formula if a wide line
+        has room for all of it.
+        """
+        self._lines.setDirection(QBoxLayout.Direction.LeftToRight)
         for label in (self.name, self.place):
             label.setMinimumWidth(0)  # a label's preferred width is at least its minimum
         is_narrow = self.width() < FORMULA_FROM
@@ -237,6 +251,12 @@ class StageHeader(QWidget):
             place = self.place.sizeHint().width()
             if free < name + place:
                 free = self._free(NARROW_RANGE)
+            if free < name + place and self._is_tall:
+                self._lines.setDirection(QBoxLayout.Direction.TopToBottom)
+                self._range.setMaximumWidth(QWIDGETSIZE_MAX)
+                free = self.width() - self._flag_width() - GRID
+                self.place.set_line(self._titles[0])
+                place = self.place.sizeHint().width()
         wanted = self._gradient.sizeHint().width() + GRID
         has_room = self.width() >= GRADIENT_FROM and not free - wanted < name + place <= free
         self._gradient.setVisible(has_room)
@@ -248,6 +268,9 @@ class StageHeader(QWidget):
         self.place.setVisible(left >= min(LEAST_PLACE, place))
         self.place.setMinimumWidth(max(0, min(place, left)))
 
+    def _flag_width(self) -> int:
+        return 0 if self.flag.isHidden() else self.flag.sizeHint().width() + GRID
+
     def _free(self, widest_range: int) -> int:
         """Width left for the names beside a range box of at most `widest_range` pixels."""
         self._range.setMaximumWidth(widest_range)
@@ -256,11 +279,10 @@ class StageHeader(QWidget):
         return self.width() - taken - 2 * GRID
 
     def _fixed(self) -> list[QWidget]:
-        """All parts of the line but those that `_share_out` itself shows where they have room."""
+        """All parts of one line but those that `_share_out` itself shows where they have room."""
         items = (self._row.itemAt(index) for index in range(self._row.count()))
         parts = (item.widget() for item in items if item is not None)
-        yielding = (self.name, self.place, self.formula, self._gradient)
-        return [part for part in parts if part is not None and part not in yielding]
+        return [self.flag, *(part for part in parts if part is not None and part is not self._gradient)]
 
     def minimumSizeHint(self) -> QSize:
         return QSize(200, super().minimumSizeHint().height())

@@ -278,6 +278,7 @@ class StageViewPanel(Panel):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        self._header.set_card(self.height())
         self._fold()
 
     def sizeHint(self) -> QSize:
