@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from attnviz.core.progress import Progress, progress_of
 from attnviz.engines.decode.run import Decoding
+from attnviz.engines.decode.step import rows_of
 from attnviz.engines.program import Check, never_cancelled
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace, Trace
@@ -85,7 +86,7 @@ def _stages(decoding: Decoding, site: SiteTrace, progress: Progress) -> Iterator
 
 def _over_steps(decoding: Decoding, site: SiteTrace, stage: str, check: Check) -> Compared:
     sites = [step.sites[site.name] for step in decoding.steps]
-    rows = [made[stage] for made in sites]
+    rows = rows_of(sites, stage)
     if not STAGE_BY_ID[stage].score_shaped:
         return compare(np.stack(rows, axis=-2), site[stage][..., : len(rows), :])
     found, keys = Compared(0.0, 0.0), [made.key_positions for made in sites]

@@ -7,6 +7,7 @@ only their computation.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -171,7 +172,11 @@ class SiteStep(StepStages):
         if stage not in self.features.order:
             return None
         with self.engine.active():
-            row = self.engine.to_numpy(self._row(stage))
+            return self._public(stage)
+
+    def _public(self, stage: str) -> Numbers:
+        """A stage that exists, in its public layout; within the engine's context."""
+        row = self.engine.to_numpy(self._row(stage))
         row = row.reshape(-1, row.shape[-1]) if STAGE_BY_ID[stage].per_head else row[0]
         row.setflags(write=False)
         return row
@@ -211,6 +216,12 @@ class SiteStep(StepStages):
         dropped = self.engine.xp.asarray(weights, copy=True)
         self.engine.multiply_(dropped, drop(heads, at.rows, at.keys))
         return self.patches("dropped", dropped, at) if self.patches else dropped
+
+
+def rows_of(sites: Sequence[SiteStep], stage: str) -> list[Numbers]:
+    """A stage of the same site in many steps, which all have it; the engine's context is entered once."""
+    with sites[0].engine.active():
+        return [site._public(stage) for site in sites]
 
 
 @dataclass(frozen=True, eq=False)
