@@ -31,7 +31,7 @@ class Look:
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """What one head does: `scores` are those of `HEAD_SCORES`, by id; NaN where one has no meaning."""
+    """Scores of one head, and the key that it attends to most: `scores` are those of `HEAD_SCORES`, by id; NaN where one has no meaning."""
 
     scores: dict[str, float]
     look: Look | None
@@ -88,7 +88,7 @@ def _tile(site: SiteTrace, stage: str, head: int, side: int, with_facts: bool) -
 
 
 def facts_of(site: SiteTrace, head: int) -> Facts:
-    """What one head does."""
+    """The scores of one head, and the key that it attends to most."""
     weights = _whole(site, "weights", head)
     measured = _measured(site, weights)
     return Facts({row.id: _score(site, measured, row) for row in HEAD_SCORES}, _look(site, weights))
