@@ -31,7 +31,10 @@ class Look:
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """Scores of one head, and the key that it attends to most: `scores` are those of `HEAD_SCORES`, by id; NaN where one has no meaning."""
+    """Scores of one head, and the key that it attends to most.
+
+    `scores` are those of `HEAD_SCORES`, by id; NaN where one has no meaning.
+    """
 
     scores: dict[str, float]
     look: Look | None
