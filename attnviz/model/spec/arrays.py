@@ -199,9 +199,9 @@ class Matrix:
     def bands(self, axis: int) -> Iterator[tuple[slice, NDArray[Any]]] | None:
         """The numbers of a file in float32 or float64, some rows (axis 0) or columns (axis 1) at a time.
 
-        At the first use nothing of them is kept; from the second on they are parts of `array`, if its
-        conversion has room: the same parts, so that products with them are equal to the last bit. None where
-        no conversion is needed, and where a band takes as long as the whole. Raises as `array`.
+        They are parts of `array` where its conversion is kept, else nothing of them is: the same parts, so
+        that products with them are equal to the last bit. None where no conversion is needed, and where a
+        band takes as long as the whole. Raises as `array`.
         """
         lasting = self._lasting
         if lasting is None or _is_used_in_place(lasting):
@@ -210,7 +210,7 @@ class Matrix:
         found = lasting.bands(axis, length)
         if found is None:
             return None
-        if CONVERSIONS.goes_in_parts(self, self.converted_bytes):
+        if CONVERSIONS.goes_in_parts(self):
             return self._widened(found)
         array = self.array
         parts = slices(self.shape[axis], length)
