@@ -16,9 +16,10 @@ from attnviz.model.spec.experiment import Experiment
 
 KEY = "idle"
 
-IDLE_MS = 60_000
-"""Time without new numbers after which the window rests. The second edit after a rest is slow, as it converts
-the vocabulary of a large model anew."""
+IDLE_MS = 10_000
+"""Time without new numbers after which the window rests. The next decoding converts the vocabulary of a large
+model anew, which takes a fraction of a second.
+"""
 
 
 class IdleLive(QObject):
