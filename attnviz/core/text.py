@@ -112,9 +112,14 @@ def elide(text: str, n: int) -> str:
     return text if len(text) <= n else text[: n - 1] + "\u2026"
 
 
+def is_wide(character: str) -> bool:
+    """True for a wide or full-width character (Unicode Annex 11), which stands upright in a vertical line."""
+    return unicodedata.east_asian_width(character) in "WF"
+
+
 def columns(text: str) -> int:
     """Terminal columns of `text`: two for a Chinese character, one for a Latin one."""
-    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
+    return sum(2 if is_wide(character) else 1 for character in text)
 
 
 def wrapped(text: str, width: int) -> list[str]:

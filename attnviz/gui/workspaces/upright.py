@@ -1,17 +1,17 @@
-"""Names of tabs at the side whose Chinese characters stand upright, one below the other.
+"""Names of tabs at the right side whose Chinese characters stand upright, one below the other.
 
-Qt turns the whole name of such a tab by a quarter, and a style sheet leaves its painting to no other style.
+Qt rotates the whole name of such a tab by 90°, and with a style sheet no other style can paint it.
 """
 
 from __future__ import annotations
 
 import itertools
-import unicodedata
 
 from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QCursor, QFont, QFontMetricsF, QPainter
 from PySide6.QtWidgets import QTabBar
 
+from attnviz.core.text import is_wide
 from attnviz.gui.look.theme import Theme
 from attnviz.gui.widgets.control import active_theme, draw_focus_ring
 
@@ -19,11 +19,6 @@ GAP = 6
 """Pixels between two tabs, as in the style sheet."""
 LINE = 2
 """Pixels of the line beside the tab in front, as in the style sheet."""
-
-
-def is_wide(character: str) -> bool:
-    """True for a character that stands upright in a vertical line (Unicode Annex 11: W or F)."""
-    return unicodedata.east_asian_width(character) in "WF"
 
 
 class UprightNames(QObject):
@@ -63,7 +58,7 @@ def _paint(bar: QTabBar, names: list[str], theme: Theme) -> None:
 
 
 def draw_upright(painter: QPainter, name: str) -> None:
-    """Draw a name centred at the origin of a painter that is turned by a quarter, its wide characters not."""
+    """Draw a name around the origin of a painter that is rotated by 90°; wide characters stand upright."""
     metrics = QFontMetricsF(painter.font())
     runs = ["".join(run) for _wide, run in itertools.groupby(name, is_wide)]
     lengths = [

@@ -210,7 +210,7 @@ class Matrix:
         found = lasting.bands(axis, length)
         if found is None:
             return None
-        if CONVERSIONS.goes_in_parts(self):
+        if CONVERSIONS.goes_in_parts(self, self.converted_bytes):
             return self._widened(found)
         array = self.array
         parts = slices(self.shape[axis], length)

@@ -102,7 +102,7 @@ class Conversions:
     def held(self) -> Iterator[None]:
         """Keep what is converted, also past the limit, until the end of the context.
 
-        For weights that many passes use one after the other.
+        For weights of one site that many passes use one after the other.
         """
         before, self._held = self._held, []
         try:
@@ -112,15 +112,15 @@ class Conversions:
                 _empty(known)
             self._held = before
 
-    def goes_in_parts(self, owner: Any) -> bool:
+    def goes_in_parts(self, owner: Any, n_bytes: int) -> bool:
         """True where an owner that can be converted a part at a time should be: nothing of it is kept, and no
-        `held` says that many passes follow.
+        `held` says that many passes follow, or the whole, of `n_bytes`, has no room.
 
         A part is used while it is in the fast memory, so a pass takes little longer than with the whole.
         """
         known, self._turn = self._of(owner), self._turn + 1
         known.used, known.is_brief = self._turn, True
-        return known.array is None and self._held is None
+        return known.array is None and (self._held is None or self.nbytes + n_bytes > self.limit)
 
     def rest(self, present: Iterable[object]) -> None:
         """Let go what the next use can convert a part at a time, and memory for the next conversion.

@@ -88,13 +88,17 @@ def test_what_can_go_in_parts_is_kept_only_where_the_whole_was_needed_or_many_pa
     kept, whole, brief = Conversions(1000), Owner(), Owner()
     kept.of(whole, 80, lambda memory: np.zeros(10))
     for _use in range(3):
-        assert kept.goes_in_parts(brief) and kept.nbytes == 80
+        assert kept.goes_in_parts(brief, 80) and kept.nbytes == 80
     with kept.held():
-        assert not kept.goes_in_parts(brief)
+        assert not kept.goes_in_parts(brief, 80)
     array = kept.of(brief, 80, lambda memory: np.ones(10))
-    assert kept.nbytes == 160 and not kept.goes_in_parts(brief)
+    assert kept.nbytes == 160 and not kept.goes_in_parts(brief, 80)
     kept.rest([whole, brief])
-    assert kept.nbytes == 80 and kept.goes_in_parts(brief) and (array == 1).all()
+    assert kept.nbytes == 80 and kept.goes_in_parts(brief, 80) and (array == 1).all()
+    kept.limit = 159
+    assert kept.goes_in_parts(brief, 80), "the whole would displace another"
+    with kept.held():
+        assert kept.goes_in_parts(brief, 80), "the whole would pass the limit"
 
 
 def test_a_rest_lets_go_everything_of_owners_that_are_not_present() -> None:

@@ -104,8 +104,7 @@ class CachePanel(DecodingPart):
         needed = sum(side.minimumSize().width() for side in self._sides) + self._whole.spacing()
         is_wide = self.width() >= needed
         direction = QBoxLayout.Direction.LeftToRight if is_wide else QBoxLayout.Direction.TopToBottom
-        if direction != self._whole.direction():
-            self._whole.setDirection(direction)
+        self._whole.setDirection(direction)
 
     def show_step(self) -> None:
         """Show the cache as it stood after the present step."""
@@ -267,9 +266,7 @@ class CachePanel(DecodingPart):
         tables = in_row(None, self._errors, spacing=2 * GRID)
         tables.addLayout(bytes_)
         tables.addStretch(1)
-        self._whole = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
-        self._whole.setContentsMargins(0, 0, 0, 0)
-        self._whole.setSpacing(GRID)
+        self._whole = in_row(self, spacing=GRID)
         self._whole.addLayout(places, 1)
         self._whole.addLayout(tables)
         self._sides = places, tables

@@ -263,7 +263,7 @@ class GridPanel(Panel):
         self._say(self.canvas.current)
 
     def show_facts(self, asked: FactsAsked, facts: Facts) -> None:
-        """Say what a head does, unless the trace is another one by now."""
+        """State the facts of a head, unless the trace is another one by now."""
         place = self._place(asked.site, asked.head)
         if asked.trace is self._trace and place is not None:
             self._facts[place] = facts
@@ -308,8 +308,6 @@ class GridPanel(Panel):
         """
         is_new, self._trace = trace is not self._trace, trace
         self._found, self._matching, self._effects = {}, {}, None
-        if is_new and not self._shows_scores:
-            self._facts = {}
         self._facts_asked = None
         self._groups = groups(trace.experiment)
         self._places = {
@@ -323,6 +321,8 @@ class GridPanel(Panel):
             self._drawn, self._arrived = drawn, set()
         self._show_shape(trace)
         self._tiles = {place: tile for place, tile in self._tiles.items() if place in self.canvas.pictures}
+        stays = self._tiles if self._shows_scores or not is_new else ()
+        self._facts = {place: facts for place, facts in self._facts.items() if place in stays}
         if not len(self._arrived) == len(self._tiles) == self._n_heads or self._lacks_facts:
             self._ask_tiles(trace)
         self._on_search(self._search.text())
@@ -474,7 +474,7 @@ class GridPanel(Panel):
             self._ask_facts(self._trace, tile.site, tile.head)
 
     def _ask_facts(self, trace: Trace, site: str, head: int) -> None:
-        """Request what a head does, once."""
+        """Request the facts of a head, once."""
         asked = self._facts_asked
         if asked is None or (asked.site, asked.head) != (site, head):
             self._facts_asked = FactsAsked(trace, site, head)
@@ -584,7 +584,7 @@ class GridPanel(Panel):
 
 
 def _said_by(facts: Facts | None) -> list[str]:
-    """The key with most of the weight, and the scores; nothing before they arrive."""
+    """The key that gets most weight, and the scores; nothing before they arrive."""
     if facts is None:
         return []
     parts = []

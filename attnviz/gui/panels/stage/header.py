@@ -1,6 +1,6 @@
 """The title of the stage card: document, place, formula, warning, range, and the fold of the side.
 
-It is one line, or two in a narrow card whose height allows it.
+It is one line, or two in a narrow card.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ FORMULA_FROM = 640
 GRADIENT_FROM = 480
 """Width from which the button of the gradient has room; below it, the menu of a cell has the same."""
 TWO_LINES_FROM = 500
-"""Height of the card from which the controls may stand below names that they would cut."""
+"""Height of the card from which the controls stand below names that they would cut; in a lower one, below
+names for which they leave no room.
+"""
 LEAST_PLACE = 40
 LEAST_NAME = 6
 """Divisor of the line: the part of it that the name keeps beside the place."""
@@ -110,9 +112,7 @@ class StageHeader(QWidget):
         self._row.addStretch(1)
         for control in (*self._controls, self._gradient, self._side):
             self._row.addWidget(control)
-        self._lines = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
-        self._lines.setContentsMargins(0, 0, 0, 0)
-        self._lines.setSpacing(GRID)
+        self._lines = in_row(self, spacing=GRID)
         self._lines.addLayout(names, 1)
         self._lines.addLayout(self._row)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -238,25 +238,21 @@ class StageHeader(QWidget):
         """The names come first, in short if they must, or in a line of their own; the formula if a wide line
         has room for all of it.
         """
-        self._lines.setDirection(QBoxLayout.Direction.LeftToRight)
+        direction = QBoxLayout.Direction.LeftToRight
         for label in (self.name, self.place):
             label.setMinimumWidth(0)  # a label's preferred width is at least its minimum
         is_narrow = self.width() < FORMULA_FROM
-        self.place.set_line(self._titles[0])
-        name, place = self.name.sizeHint().width(), self.place.sizeHint().width()
+        name = self.name.sizeHint().width()
         free = self._free(NARROW_RANGE if is_narrow else QWIDGETSIZE_MAX)
+        place = self._show_place(free - name)
         if free < name + place:
-            self.place.set_line(self._titles[1])
-            self.place.setToolTip(plain_tooltip(self._titles[0]))
-            place = self.place.sizeHint().width()
-            if free < name + place:
-                free = self._free(NARROW_RANGE)
-            if free < name + place and self._is_tall:
-                self._lines.setDirection(QBoxLayout.Direction.TopToBottom)
-                self._range.setMaximumWidth(QWIDGETSIZE_MAX)
-                free = self.width() - self._flag_width() - GRID
-                self.place.set_line(self._titles[0])
-                place = self.place.sizeHint().width()
+            free = self._free(NARROW_RANGE)
+        if free < (name + place if self._is_tall else LEAST_PLACE):
+            direction = QBoxLayout.Direction.TopToBottom
+            self._range.setMaximumWidth(QWIDGETSIZE_MAX)
+            free = self.width() - self._flag_width() - GRID
+            place = self._show_place(free - name)
+        self._lines.setDirection(direction)
         wanted = self._gradient.sizeHint().width() + GRID
         has_room = self.width() >= GRADIENT_FROM and not free - wanted < name + place <= free
         self._gradient.setVisible(has_room)
@@ -267,6 +263,14 @@ class StageHeader(QWidget):
         left = free - self.name.minimumWidth()
         self.place.setVisible(left >= min(LEAST_PLACE, place))
         self.place.setMinimumWidth(max(0, min(place, left)))
+
+    def _show_place(self, room: int) -> int:
+        """Show the place in full where it has room, else in short; return its width."""
+        self.place.set_line(self._titles[0])
+        if self.place.sizeHint().width() > room:
+            self.place.set_line(self._titles[1])
+            self.place.setToolTip(plain_tooltip(self._titles[0]))
+        return self.place.sizeHint().width()
 
     def _flag_width(self) -> int:
         return 0 if self.flag.isHidden() else self.flag.sizeHint().width() + GRID

@@ -136,12 +136,8 @@ def test_an_edit_measures_the_heads_only_where_the_frames_show_it(make_desk: Mak
     before = dict(panel.canvas.scores)
     desk.store.edit(edits.set_vector_cell, 0, 0, 2.5)
     desk.qtbot.waitUntil(lambda: panel.canvas.scores != before)
-    site = desk.store.site
-    assert panel.canvas.scores[0, 0, 0] == facts_of(site, 0).scores["entropy"] and asked == [
-        False,
-        True,
-        True,
-    ]
+    assert panel.canvas.scores[0, 0, 0] == facts_of(desk.store.site, 0).scores["entropy"]
+    assert asked == [False, True, True]
     desk.choose("grid_score", "none")
     desk.store.edit(edits.set_vector_cell, 0, 0, 0.75)
     desk.hover(panel.canvas, panel.canvas.grid.rect(0, 0, 0).center())
