@@ -253,6 +253,7 @@ class StageHeader(QWidget):
             free = self.width() - self._flag_width() - GRID
             place = self._show_place(free - name)
         self._lines.setDirection(direction)
+        self._row.invalidate()  # a layout in a layout learns only from its next event what has been hidden
         wanted = self._gradient.sizeHint().width() + GRID
         has_room = self.width() >= GRADIENT_FROM and not free - wanted < name + place <= free
         self._gradient.setVisible(has_room)
