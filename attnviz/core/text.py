@@ -147,6 +147,8 @@ def number(value: float, digits: int = 3) -> str:
     `digits` decimals. NaN is `NaN`; infinities are `∞` and `−∞`.
     """
     value = float(value)
+    if 10.0**-digits <= abs(value) < _LARGE:  # most numbers: a map with numbers formats hundreds a frame
+        return f"{value:.{digits}f}".replace("-", "\u2212")
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,32 +145,34 @@ def draw_numbers(
     first = geometry.cell_rect(top, left).center()
     xs = first.x() + numbered[:, 1] * geometry.cell_w
     ys = first.y() + numbered[:, 0] * geometry.cell_h
-    bytes_shown = shown[tuple(numbered.T)]
+    bytes_shown, widths = shown[tuple(numbered.T)], advance * np.fromiter(map(len, texts), np.float64)
     is_inside = (plot.left() <= xs) & (xs <= plot.right()) & (plot.top() <= ys) & (ys <= plot.bottom())
-    is_marked, places = (bytes_shown >= LEVELS).tolist(), list(zip(xs.tolist(), ys.tolist(), strict=True))
-    for ink, chosen in _by_ink(bytes_shown, is_inside, kind, theme):
+    starts = list(map(QPointF, (xs - widths / 2).tolist(), (ys + rise).tolist()))
+    for i in np.flatnonzero(is_inside & (widths > 0) & (bytes_shown >= LEVELS)).tolist():
+        box = QRectF(starts[i].x() - 2, starts[i].y() - metrics.ascent(), widths[i] + 4, metrics.height())
+        painter.fillRect(box, QColor(theme.panel))
+    for ink, chosen in _by_ink(bytes_shown, is_inside & (widths > 0), kind, theme).items():
         painter.setPen(QColor(ink))
         for i in chosen:
-            text, (x, y) = texts[i], places[i]
-            if not text:
-                continue
-            width = len(text) * advance
-            at = QPointF(x - width / 2, y + rise)
-            if is_marked[i]:
-                box = QRectF(at.x() - 2, at.y() - metrics.ascent(), width + 4, metrics.height())
-                painter.fillRect(box, QColor(theme.panel))
-            painter.drawText(at, text)
+            painter.drawText(starts[i], texts[i])
     painter.restore()
 
 
 def _by_ink(
     bytes_shown: Indices, is_wanted: NDArray[np.bool_], kind: Kind, theme: Theme
-) -> list[tuple[str, list[int]]]:
+) -> dict[str, list[int]]:
     """Wanted cells grouped by the ink of their text: changing the pen for every number is slow."""
-    ink_of = np.array([*inks(kind, theme), *[theme.warning] * (256 - LEVELS)])
-    ink_of[NAN] = theme.error
-    used = ink_of[bytes_shown]
-    return [(str(ink), np.flatnonzero((used == ink) & is_wanted).tolist()) for ink in np.unique(used)]
+    ink_of, found = _inks(kind, theme), defaultdict[str, list[int]](list)
+    for i, byte in zip(np.flatnonzero(is_wanted).tolist(), bytes_shown[is_wanted].tolist(), strict=True):
+        found[ink_of[byte]].append(i)
+    return found
+
+
+@lru_cache(maxsize=8)
+def _inks(kind: Kind, theme: Theme) -> tuple[str, ...]:
+    """For every byte, the ink of its text: on its colour, or on the card beside a mark."""
+    marks = (theme.error if byte == NAN else theme.warning for byte in range(LEVELS, 256))
+    return *inks(kind, theme), *marks
 
 
 def fitting_texts(numbers: list[float], characters: int) -> list[str]:
