@@ -183,7 +183,8 @@ def fitting_texts(numbers: list[float], characters: int) -> list[str]:
     """
     found: list[str] = []
     fewest = len(numbers) + 1
-    for digits in (3, 2, 1):
+    most = max(1, min(3, characters - 2))  # “0.0” is two characters longer than its decimals
+    for digits in range(most, 0, -1):
         texts = [number(value, digits) for value in numbers]
         n_long = sum(len(text) > characters for text in texts)
         if n_long < fewest:
