@@ -117,6 +117,16 @@ def is_wide(character: str) -> bool:
     return unicodedata.east_asian_width(character) in "WF"
 
 
+def upright(text: str) -> tuple[str, ...]:
+    """The characters of a label that stand one below the other where other labels are rotated.
+
+    These are one letter alone, or wide characters, also in front of an ellipsis; of any other label none.
+    """
+    if len(text) == 1 or (text and all(map(is_wide, text.removesuffix("\u2026")))):
+        return tuple(text)
+    return ()
+
+
 def columns(text: str) -> int:
     """Terminal columns of `text`: two for a Chinese character, one for a Latin one."""
     return sum(2 if is_wide(character) else 1 for character in text)

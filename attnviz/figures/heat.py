@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from attnviz.core.color_maps import Kind, takes_black_ink
 from attnviz.core.shades import Shades, head_color
-from attnviz.core.text import number
+from attnviz.core.text import number, upright
 from attnviz.errors import Message, verbatim
 from attnviz.figures import bar, marks
 from attnviz.figures.content import Content, Map, Side
@@ -333,26 +333,29 @@ def _outstanding(
 
 
 def across_labels(axes: Any, side: Side, x: float, y: float, sheet: Cells, label: float) -> None:
-    """The labels above a map whose top left corner is (x, y), `label` points high; one letter is upright."""
-    font, sides = (
-        text_font(label),
-        {0: ("center", "baseline"), 45: ("left", "baseline"), 90: ("center", "bottom")},
-    )
+    """The labels above a map whose top left corner is (x, y), `label` points high.
+
+    One letter is upright; wide characters are, where other labels are rotated by 90°.
+    """
+    font = text_font(label)
+    sides = {0: ("center", "baseline"), 45: ("left", "baseline"), 90: ("center", "bottom")}
     for index in range(0, len(side.labels), sheet.across_step):
-        angle = 0 if len(side.labels[index]) == 1 else sheet.across_angle
-        where = sides[angle]
-        axes.text(
-            x + (index + 0.5) * sheet.cell_w,
-            y - GAP,
-            side.labels[index],
-            font=font,
-            color=side.color,
-            rotation=angle,
-            rotation_mode="anchor" if angle == 45 else "default",
-            ha=where[0],
-            va=where[1],
-            parse_math=False,
-        )
+        text = side.labels[index]
+        column = upright(text) if sheet.across_angle == 90 or len(text) == 1 else ()
+        angle = 0 if column else sheet.across_angle
+        for lift, part in enumerate(reversed(column or (text,))):
+            axes.text(
+                x + (index + 0.5) * sheet.cell_w,
+                y - GAP - lift * label,
+                part,
+                font=font,
+                color=side.color,
+                rotation=angle,
+                rotation_mode="anchor" if angle == 45 else "default",
+                ha=sides[angle][0],
+                va=sides[angle][1],
+                parse_math=False,
+            )
 
 
 def down_labels(axes: Any, side: Side, x: float, y: float, sheet: Cells, label: float) -> None:

@@ -50,6 +50,8 @@ function drawMap(m) {
   if (state.column !== null) outline(pen);
   canvas.setAttribute("aria-label", `${title(row)}, ${m.rows} × ${m.columns}`);
 }
+// Characters that stand upright, one below the other, where other names are rotated.
+const WIDE = /^[\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff01-\uff60]+\u2026?$/u;
 function drawNames(pen, names, counts, [down, across]) {
   const { left, top, cell } = layout, each = cell.map((length) => Math.max(1, Math.ceil(14 / length)));
   pen.font = `12px ${FONT}`;
@@ -59,11 +61,13 @@ function drawNames(pen, names, counts, [down, across]) {
   for (let i = 0; i < counts[0]; i += each[1]) pen.fillText(short(names[0][i], pen, left - 8), left - 6, top + (i + 0.5) * cell[1]);
   pen.fillStyle = css(across === "key" ? "key" : "muted");
   for (let j = 0; j < counts[1]; j += each[0]) {
+    const text = short(names[1][j], pen, 84), letters = Array.from(text).reverse();
     pen.save();
     pen.translate(left + (j + 0.5) * cell[0], top - 6);
-    if (across === "feature") pen.textAlign = "center";
-    else { pen.rotate(-Math.PI / 2); pen.textAlign = "left"; }
-    pen.fillText(short(names[1][j], pen, 84), 0, 0);
+    pen.textAlign = "center";
+    if (across === "feature") pen.fillText(text, 0, 0);
+    else if (letters.length === 1 || WIDE.test(text)) letters.forEach((letter, i) => pen.fillText(letter, 0, -12 * i - 2));
+    else { pen.rotate(-Math.PI / 2); pen.textAlign = "left"; pen.fillText(text, 0, 0); }
     pen.restore();
   }
 }

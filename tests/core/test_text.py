@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from attnviz.core.text import columns, elide, isolated, number, spreadsheet_text, visible, wrapped
+from attnviz.core.text import columns, elide, isolated, number, spreadsheet_text, upright, visible, wrapped
 
 
 @pytest.mark.parametrize(
@@ -121,3 +121,11 @@ def test_lines_are_as_wide_as_a_terminal_shows_them(text: str, lines: list[str])
 
 def test_a_chinese_character_takes_two_columns() -> None:
     assert [columns(text) for text in ("abc", "词元", "词 a，", "")] == [3, 4, 6, 0]
+
+
+@pytest.mark.parametrize(
+    ("text", "characters"),
+    [("a", "a"), ("小", "小"), ("门后面", "门后面"), ("门后…", "门后…"), ("ab", ""), ("小b", ""), ("", "")],
+)
+def test_one_letter_and_wide_characters_stand_where_others_are_rotated(text: str, characters: str) -> None:
+    assert upright(text) == tuple(characters)

@@ -240,3 +240,22 @@ def test_a_label_of_one_letter_is_upright_above_its_column() -> None:
     tokens = {token for token in document.experiment.tokens if len(token) == 1}
     angles = {text.get_rotation() for text in figure.axes[0].texts if text.get_text() in tokens}
     assert tokens and angles == {0.0}
+
+
+def test_chinese_words_stand_in_columns_beside_rotated_labels() -> None:
+    document = load_preset("long-sentence")
+    experiment = document.experiment
+    words = tuple(("小明", "long words")[index % 2] for index in range(len(experiment.tokens)))
+    document = with_fields(document, experiment=with_fields(experiment, tokens=words))
+    figure = figure_of("stage", Subject(attnviz.run(document), document.view), Style())
+    labels = {*words, *"小明"}
+    texts = [text for text in figure.axes[0].texts if text.get_text() in labels and text.get_ha() == "center"]
+    by_text = {text.get_text(): text for text in texts}
+    assert set(by_text) == {"小", "明", "long words"}
+    assert {text: drawn.get_rotation() for text, drawn in by_text.items()} == {
+        "小": 0.0,
+        "明": 0.0,
+        "long words": 90.0,
+    }
+    first = sorted((text for text in texts if text.get_text() in "小明"), key=lambda t: t.get_position())[:2]
+    assert [text.get_text() for text in sorted(first, key=lambda t: t.get_position()[1])] == ["小", "明"]

@@ -5,15 +5,14 @@ Qt rotates the whole name of such a tab by 90°, and with a style sheet no other
 
 from __future__ import annotations
 
-import itertools
-
-from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QCursor, QFont, QFontMetricsF, QPainter
+from PySide6.QtCore import QEvent, QObject, QPointF, QRectF
+from PySide6.QtGui import QColor, QCursor, QFont, QPainter
 from PySide6.QtWidgets import QTabBar
 
 from attnviz.core.text import is_wide
 from attnviz.gui.look.theme import Theme
 from attnviz.gui.widgets.control import active_theme, draw_focus_ring
+from attnviz.gui.widgets.upright_text import draw_upright
 
 GAP = 6
 """Pixels between two tabs, as in the style sheet."""
@@ -52,32 +51,5 @@ def _paint(bar: QTabBar, names: list[str], theme: Theme) -> None:
         painter.setFont(font)
         painter.save()
         painter.translate(frame.center() + QPointF(LINE / 2, 0))
-        painter.rotate(90)
         draw_upright(painter, name)
-        painter.restore()
-
-
-def draw_upright(painter: QPainter, name: str) -> None:
-    """Draw a name around the origin of a painter that is rotated by 90°; wide characters stand upright."""
-    metrics = QFontMetricsF(painter.font())
-    runs = ["".join(run) for _wide, run in itertools.groupby(name, is_wide)]
-    lengths = [
-        len(run) * metrics.height() if is_wide(run[0]) else metrics.horizontalAdvance(run) for run in runs
-    ]
-    at = -sum(lengths) / 2
-    rise = (metrics.ascent() - metrics.descent()) / 2
-    for run, length in zip(runs, lengths, strict=True):
-        if is_wide(run[0]):
-            _draw_column(painter, run, at, metrics.height())
-        else:
-            painter.drawText(QPointF(at, rise), run)
-        at += length
-
-
-def _draw_column(painter: QPainter, run: str, start: float, step: float) -> None:
-    for index, character in enumerate(run):
-        painter.save()
-        painter.translate(start + (index + 0.5) * step, 0)
-        painter.rotate(-90)
-        painter.drawText(QRectF(-step, -step, 2 * step, 2 * step), Qt.AlignmentFlag.AlignCenter, character)
         painter.restore()

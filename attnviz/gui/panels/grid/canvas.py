@@ -28,6 +28,7 @@ from attnviz.gui.panels.grid.layout import GAP, LABELS, TITLE, Block, GridLayout
 from attnviz.gui.widgets.canvas import Canvas
 from attnviz.gui.widgets.control import draw_focus_ring
 from attnviz.gui.widgets.heat.hatch import device_scale
+from attnviz.gui.widgets.upright_text import draw_beside
 
 Place = tuple[int, int, int]
 """(group, layer, head)."""
@@ -247,7 +248,7 @@ class GridCanvas(Canvas):
         painter.drawText(box, Qt.AlignmentFlag.AlignCenter, str(at + 1))
 
     def _paint_axes(self, painter: QPainter, metrics: QFontMetricsF) -> None:
-        """The names of the two axes, beside the first group: level, and upright."""
+        """The names of the two axes, beside the first group: level, and along the side."""
         if not self._blocks:
             return
         corner = self._layout.corners[0]
@@ -256,12 +257,8 @@ class GridCanvas(Canvas):
         block = self._blocks[0]
         last = self._layout.rect(0, block.n_layers - 1, block.n_heads - 1)
         painter.save()
-        painter.translate(corner.x() - LABELS + 2, (corner.y() + last.bottom()) / 2)
-        if len(down) == 1:  # a Chinese character stands upright
-            painter.drawText(QPointF(0, metrics.ascent() - metrics.height() / 2), down)
-        else:
-            painter.rotate(-90)
-            painter.drawText(QPointF(-metrics.horizontalAdvance(down) / 2, metrics.ascent()), down)
+        painter.translate(corner.x() - LABELS + 2 + metrics.height() / 2, (corner.y() + last.bottom()) / 2)
+        draw_beside(painter, down)
         painter.restore()
 
     def _paint_frames(self, painter: QPainter) -> None:

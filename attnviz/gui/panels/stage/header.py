@@ -30,7 +30,7 @@ FORMULA_FROM = 640
 """Width from which the formula fits beside the names."""
 GRADIENT_FROM = 480
 """Width from which the button of the gradient has room; below it, the menu of a cell has the same."""
-TWO_LINES_FROM = 500
+TWO_LINES_FROM = 400
 """Height of the card from which the controls stand below names that they would cut; in a lower one, below
 names for which they leave no room.
 """

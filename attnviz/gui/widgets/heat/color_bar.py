@@ -19,6 +19,7 @@ from attnviz.gui.look.fonts import number_font, ui_font
 from attnviz.gui.look.theme import LIGHT, Theme
 from attnviz.gui.widgets.heat.hatch import is_vector
 from attnviz.gui.widgets.heat.kept_picture import KeptPicture
+from attnviz.gui.widgets.upright_text import draw_beside
 from attnviz.i18n import _
 
 _STRIP = 8.0
@@ -190,7 +191,7 @@ class ColorBar(QWidget):
         painter.drawImage(strip, indexed_image(map_bytes, self._scale.kind, self._theme))
 
     def _paint_name(self, painter: QPainter, strip: QRectF) -> None:
-        """The name of the range, reading upwards beside the middle of `strip`."""
+        """The name of the range beside the middle of `strip`, reading upwards; downwards in Chinese."""
         painter.setFont(ui_font(_TEXT_PX))
         metrics = QFontMetricsF(painter.font())
         name = self._scale.name_within(strip.height(), metrics)
@@ -198,9 +199,8 @@ class ColorBar(QWidget):
         if strip.height() < 2 * metrics.height():
             return
         painter.save()
-        painter.translate(_STRIP + _GAP + metrics.ascent(), strip.center().y())
-        painter.rotate(-90)
-        painter.drawText(QPointF(-metrics.horizontalAdvance(name) / 2, 0), name)
+        painter.translate(_STRIP + _GAP + metrics.height() / 2, strip.center().y())
+        draw_beside(painter, name)
         painter.restore()
 
     def _paint_steps(self, painter: QPainter, strip: QRectF) -> None:

@@ -9,9 +9,10 @@ from collections.abc import Iterable
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QImage, QPainter
 
-from attnviz.core.text import elide, visible
+from attnviz.core.text import elide, upright, visible
 from attnviz.gui.widgets.heat.content import Pictures
 from attnviz.gui.widgets.heat.layout import LABEL_LINE, MARGIN, Geometry
+from attnviz.gui.widgets.upright_text import draw_column
 
 _LONGEST = 24
 _MEASURED = 12
@@ -114,7 +115,7 @@ def draw_across(
     only: int | None = None,
     ground: str | None = None,
 ) -> None:
-    """Labels above the columns, horizontal, slanted or upright; `only` and `ground` as for `draw_down`."""
+    """Labels above the columns, level, slanted or rotated; `only` and `ground` as for `draw_down`."""
     _a, _b, first, last = geometry.visible()
     step = geometry.across_step
     chosen = range(-(-first // step) * step, last, step) if only is None else (only,)
@@ -138,9 +139,9 @@ def _draw_across_one(
     if picture is not None:
         painter.drawImage(_square(x, geometry.plot.top() - 5 - PICTURE / 2), picture)
         return
-    angle = geometry.across_angle
-    bottom = geometry.plot.top() - (_SLANTED_LIFT if angle == 45 else 5)
     text = labels.elided(across, geometry.across_room_at(x) + 1)
+    angle = 0 if len(text) == 1 else geometry.across_angle
+    bottom = geometry.plot.top() - (_SLANTED_LIFT if angle == 45 else 5)
     metrics = labels.metrics
     width = labels.advance(text, bold=ground is not None)
     painter.save()
@@ -161,7 +162,11 @@ def _draw_across_one(
                 covered = covered.united(other)
         painter.fillRect(covered, QColor(ground))
     painter.setPen(QColor(color))
-    painter.drawText(at, text)
+    if angle == 90 and upright(text):
+        painter.rotate(180)
+        draw_column(painter, text, -width, width)
+    else:
+        painter.drawText(at, text)
     painter.restore()
 
 

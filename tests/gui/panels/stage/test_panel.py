@@ -271,7 +271,7 @@ def test_the_side_is_folded_in_a_narrow_card_until_the_user_decides(qtbot: QtBot
 
 
 def test_the_title_line_names_the_document_before_all_else(qtbot: QtBot) -> None:
-    bench = PanelBench(qtbot, StageViewPanel, "fluffy-blue-creature", 720, 420)
+    bench = PanelBench(qtbot, StageViewPanel, "fluffy-blue-creature", 720, 320)
     formula, header = bench.find(FormulaLine, "stage_formula"), bench.panel.header()
     assert text(bench, "document_name") == "A fluffy blue creature"
     for width in (900, 360):

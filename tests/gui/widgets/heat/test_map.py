@@ -599,3 +599,23 @@ def test_a_number_of_a_cut_cell_ends_with_the_map(heat_map: HeatMap) -> None:
             beside.setWidth(5)
             assert len(colors_in(image.copy(beside.adjusted(1, 1, 0, -1).toAlignedRect()))) == 1
         heat_map.reset_zoom()
+
+
+def test_chinese_labels_stand_upright_beside_rotated_ones(heat_map: HeatMap) -> None:
+    """A horizontal stroke is as wide as a character; lying on its side, it would be that high."""
+    n = 24
+    words = ("unbreakable", "\u4e00", "\u4e00\u4e00", *["long words"] * (n - 3))
+    heat_map.set_content(
+        weights(values=np.eye(n), row_labels=words, column_labels=words, blocked=None, row_sums=None)
+    )
+    geometry, image = heat_map.layout_shown, picture(heat_map).convertToFormat(QImage.Format.Format_RGB32)
+    assert geometry.across_angle == 90 and geometry.across_step == 1
+    pixels = np.array(image.constBits()).reshape(image.height(), -1, 4)[..., 2::-1].astype(int)
+    is_ink = np.abs(pixels - QColor(LIGHT.key).getRgb()[:3]).sum(axis=-1) < 150
+    for column, n_strokes in ((1, 1), (2, 2)):
+        cell = geometry.cell_rect(0, column)
+        above = is_ink[: math.floor(cell.top()) - 2, round(cell.left()) : round(cell.right())]
+        has_ink = above.any(axis=1)
+        assert np.count_nonzero(np.diff(has_ink.astype(int)) == 1) == n_strokes
+        assert np.count_nonzero(has_ink) <= 2 * n_strokes
+        assert np.count_nonzero(above.any(axis=0)) >= 8
