@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from cases import MASKS, SHORT
+from cases import POSITIONS as EXAMPLES
+from cases import experiment as example
 from experiments import SPREAD, STACKS, experiments, small
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -61,6 +64,21 @@ def test_every_row_of_every_table_has_code() -> None:
 def test_every_kind_of_document(name: str, library: Library) -> None:
     experiment = (SPREAD | STACKS)[name]
     judge(experiment, attnviz.run(experiment), library)
+
+
+@pytest.mark.parametrize("library", LIBRARIES, ids=lambda library: library.id)
+@pytest.mark.parametrize("masks", MASKS)
+def test_every_example_of_masks(masks: str, library: Library) -> None:
+    experiment = example(masks, "none")
+    judge(experiment, attnviz.run(experiment), library)
+
+
+@pytest.mark.parametrize("library", LIBRARIES, ids=lambda library: library.id)
+@pytest.mark.parametrize("position", EXAMPLES)
+def test_every_example_of_positions(position: str, library: Library) -> None:
+    for fewer in ({}, SHORT):
+        experiment = example("none", position, **fewer)
+        judge(experiment, attnviz.run(experiment), library)
 
 
 @pytest.mark.parametrize("name", preset_ids())
