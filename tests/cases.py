@@ -63,6 +63,10 @@ ENGINE_IDS = [
 MEMORY = p.Memory(("ein", "Hund", "beißt", "ihn", "heute"), p.SeededVectors(5, 6, seed=21))
 
 
+SHORT: dict[str, Any] = {"tokens": TOKENS[:2], "vectors": p.SeededVectors(2, 8, seed=7)}
+"""Changes of an experiment: its first two tokens, which are fewer than the lengths of `POSITIONS`."""
+
+
 def experiment(
     masks: str = "causal", position: str = "rope", heads: str | p.Heads = "gqa", **changes: Any
 ) -> Experiment:

@@ -616,16 +616,21 @@ SCALES = st.one_of(st.just(SqrtDHead()), st.just(NoScale()), st.builds(ScaleValu
 FACTORS = st.sampled_from([1.0, 1.5, 8.0])
 LENGTHS = st.sampled_from([1, 4, 100, 8192])
 DIVISORS = st.lists(st.floats(0.5, 8), max_size=1).map(tuple)
-SCALINGS = st.one_of(
-    st.just(NoScaling()),
-    st.builds(LinearScaling, FACTORS),
-    st.builds(DynamicNtk, FACTORS, LENGTHS, st.one_of(st.none(), LENGTHS)),
-    st.builds(Yarn, FACTORS, LENGTHS, st.floats(2, 64), st.floats(0.1, 1.5), st.sampled_from([None, 0.7])),
-    st.builds(Llama3Scaling, FACTORS, st.floats(0.1, 2), st.floats(3, 10), LENGTHS),
-    st.builds(
+SCALING_OF_KIND: dict[type, st.SearchStrategy[Any]] = {
+    NoScaling: st.just(NoScaling()),
+    LinearScaling: st.builds(LinearScaling, FACTORS),
+    DynamicNtk: st.builds(DynamicNtk, FACTORS, LENGTHS, st.one_of(st.none(), LENGTHS)),
+    Yarn: st.builds(
+        Yarn, FACTORS, LENGTHS, st.floats(2, 64), st.floats(0.1, 1.5), st.sampled_from([None, 0.7])
+    ),
+    Llama3Scaling: st.builds(Llama3Scaling, FACTORS, st.floats(0.1, 2), st.floats(3, 10), LENGTHS),
+    LongRope: st.builds(
         LongRope, FACTORS, DIVISORS, DIVISORS, st.sampled_from([2, 4, 8192]), st.sampled_from([None, 0.7])
     ),
-)
+}
+"""A strategy for each scaling of RoPE; `test_positions` checks that none is missing."""
+
+SCALINGS = st.one_of(*SCALING_OF_KIND.values())
 TABLES = st.builds(DrawnTable, _SEEDS, st.floats(0, 2))
 BUCKETS = st.builds(
     T5Buckets,

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from block_by_hand import dot
 from experiments import sited
+from gaps import row_of_kind
 
 from attnviz.model.spec.parts import Rope
 from attnviz.model.spec.positions import (
@@ -55,7 +56,8 @@ def rotated(experiment: Site, cell: Cell, read: Any) -> float:
 def turning(experiment: Site, rope: Rope, pair: int, n: int) -> tuple[float, float]:
     """(frequency of a pair, what cosines and sines are multiplied by), with RoPE's scaling."""
     plain = rope.base ** (-2 * pair / n)
-    return TURNING[type(rope.scaling)](experiment, rope, plain, pair, n)
+    by_hand = row_of_kind("TURNING in tests/positions_by_hand.py", TURNING, type(rope.scaling))
+    return by_hand(experiment, rope, plain, pair, n)
 
 
 def length_of(experiment: Site, rope: Rope) -> int:

@@ -105,7 +105,9 @@ def test_compiled_catalogue_is_the_one_of_its_source(code: str, update: ModuleTy
 
     with po_path(code).with_suffix(".mo").open("rb") as file:
         stored = read_mo(file)
-    assert messages(stored) == messages(update.read(po_path(code)))
+    assert messages(stored) == messages(update.read(po_path(code))), (
+        "not compiled: run resources/i18n/update.py"
+    )
 
 
 def test_every_character_of_every_language_is_in_a_shipped_font(update: ModuleType) -> None:

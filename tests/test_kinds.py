@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
+
+from gaps import require_all
 
 import attnviz
 from attnviz.engines.decode.stores import STORES
@@ -66,6 +69,14 @@ def test_no_function_asks_twice_of_which_kind_something_is() -> None:
     files = sorted(PACKAGE.rglob("*.py"))
     found = {str(file.relative_to(PACKAGE)): ladders(file.read_text(encoding="utf-8")) for file in files}
     assert {name: functions for name, functions in found.items() if functions} == {}
+
+
+def test_every_kind_is_a_public_name_of_its_module() -> None:
+    for union in CLOSED_SETS:
+        for kind in get_args(union):
+            module = sys.modules[kind.__module__]
+            public = {getattr(module, name) for name in module.__all__}
+            require_all(f"__all__ of {kind.__module__}", public, (kind,))
 
 
 def test_every_kind_has_its_row_in_every_table_by_kind() -> None:

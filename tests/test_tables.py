@@ -281,7 +281,9 @@ def test_every_text_of_a_row_is_in_the_chinese_catalogue(name: str) -> None:
         for field in dataclasses.fields(row):
             text = getattr(row, field.name)
             if field.name in MESSAGES and isinstance(text, str) and WORD.search(text):
-                assert isinstance(row, NAMES) or text in catalogue, f"{field.name} of {row}"
+                assert isinstance(row, NAMES) or text in catalogue, (
+                    f"{text!r}, the {field.name} of a row, has no translation: run resources/i18n/update.py"
+                )
 
 
 def test_a_lesson_may_name_the_parts_that_the_window_has() -> None:

@@ -45,9 +45,10 @@ class MaskFamily:
     """One kind of mask. `title` and `description` (one sentence) are messages.
 
     `blocked(mask, q_positions, k_positions)` is (query, key), True where blocked; `reason(mask, query, key)`
-    returns why a blocked cell is blocked. `looks_ahead(mask)`: whether it may let a query attend to a later
+    returns why a blocked cell is blocked. `looks_ahead(mask)`: True exactly if any query attends to a later
     key; masks that do not can be decoded one token at a time. `is_pattern`: it names the few keys that a
-    query attends to, so that several can be combined by "or". `fresh` is the initial value of a form.
+    query attends to, at most half of the earlier ones, so that several can be combined by "or". `fresh` is
+    the initial value of a form.
     """
 
     kind: type[OneMask]

@@ -10,7 +10,7 @@ from attnviz.i18n import N_, _
 from attnviz.model.explain.formulas.block import norm_at, transform_of
 from attnviz.model.explain.formulas.stages import stage_axes, stage_formula
 from attnviz.model.operands.latent import PRODUCT_OF_STAGE, latent_of
-from attnviz.model.operands.matrices import transform_shape, vocabulary
+from attnviz.model.operands.matrices import is_identity, transform_shape, vocabulary
 from attnviz.model.sites.axes import stage_shape
 from attnviz.model.sites.stages import site_stages
 from attnviz.model.spec.block import FeedForward, Norm
@@ -64,18 +64,13 @@ _LETTERS: dict[str, tuple[Role, str]] = {"q": ("query", "Q"), "k": ("key", "K"),
 def _projected(asked: Asked, x: str, role: Role, letter: str) -> str:
     """x W + b of one projection, heads side by side; a square identity returns x."""
     site = asked.site
-    product = x if _passes(site, role) else f"{x} @ {projection(asked, role, f'W_{letter}')}"
+    product = x if is_identity(site, role) else f"{x} @ {projection(asked, role, f'W_{letter}')}"
     bias = getattr(site.projections, f"{role}_bias")
     return with_row(asked, product, "+", f"b_{letter}", bias, site.projection_shape(role)[1])
 
 
-def _passes(site: Site, role: Role) -> bool:
-    rows, columns = site.projection_shape(role)
-    return rows == columns and bool(getattr(site.projections, role).is_identity)
-
-
 def _passing(asked: Asked, role: Role) -> str:
-    return note(IDENTITY) if _passes(asked.site, role) else ""
+    return note(IDENTITY) if is_identity(asked.site, role) else ""
 
 
 def _heads(asked: Asked, product: str) -> str:

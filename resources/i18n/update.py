@@ -4,8 +4,9 @@
     python resources/i18n/update.py --rename FILE
 
 Run it after adding or changing a text, translate what it lists in `<language>/LC_MESSAGES/attnviz.po`, and
-run it again: it compiles the .mo files that the program reads. Messages that the source no longer has are
-dropped. A new language is a folder with a .po file that has a header, and a row in `attnviz.i18n.LANGUAGES`.
+run it once more, which compiles the translations into the .mo files that the program reads. Messages that the
+source no longer has are dropped. A new language is a folder with a .po file that has a header, and a row in
+`attnviz.i18n.LANGUAGES`.
 
 An English text is the key of its translations, so rewording it by hand drops them. `--rename` rewords the
 messages that FILE lists, a JSON object {old: new}, in the source, in the tests, and in each catalogue, where

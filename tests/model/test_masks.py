@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, get_args
 
 import numpy as np
@@ -10,9 +11,10 @@ from cases import MASKS as CASES
 from cases import TOKENS
 from experiments import MASK_OF_KIND, MASK_SETS, ONE_MASK, sited, small
 from first_layer import stacked, with_fields
+from gaps import require_all, row_of_kind
 from hypothesis import given
 from hypothesis import strategies as st
-from mask_formulas import blocks_cell, sees
+from mask_formulas import SEES, STATED, blocks_cell, sees
 
 from attnviz.model.io.files import dumps, loads
 from attnviz.model.io.schema import document_schema
@@ -33,7 +35,30 @@ from attnviz.model.spec.site import Site
 
 N = len(TOKENS)
 EVERYWHERE = np.arange(N)
+FAR = np.arange(40)
+"""Positions well past the numbers of the random masks."""
+EXAMPLES = {
+    kind: [mask for masks in CASES.values() for mask in masks if type(mask) is kind] for kind in MASK_ORDER
+}
 SPANS = [(0, 6, 0, 6), (3, 4, 0, 9), (2, 7, 4, 6)]
+
+
+def random_mask(data: st.DataObject, kind: type) -> Any:
+    """A mask of one kind, with small numbers."""
+    return data.draw(row_of_kind("MASK_OF_KIND in tests/experiments.py", MASK_OF_KIND, kind))
+
+
+def numbers_of(value: Any) -> set[float]:
+    """The numbers in the fields of a mask, lists and pairs included."""
+    members = value if isinstance(value, tuple) else ()
+    return {value} if isinstance(value, int | float) else set().union(*map(numbers_of, members))
+
+
+def is_telling(mask: p.Mask, query: int, key: int) -> bool:
+    """True if no two numbers that a reason may state are equal, so that none is taken for another."""
+    values = [getattr(mask, name) for name in mask.__struct_fields__]
+    numbers = [query, key, abs(query - key), *(value for value in values if isinstance(value, int))]
+    return len(set(numbers)) == len(numbers)
 
 
 def of_n(n: int, *masks: p.Mask, n_keys: int | None = None) -> Experiment:
@@ -49,8 +74,18 @@ def site_of_n(n: int, *masks: p.Mask, n_keys: int | None = None) -> Site:
 
 
 def test_every_kind_has_its_examples_in_the_tests() -> None:
-    assert {type(mask) for masks in CASES.values() for mask in masks} >= set(MASK_ORDER)
-    assert set(MASK_OF_KIND) == {family.kind for family in MASKS}
+    require_all("MASKS in tests/cases.py", [kind for kind in MASK_ORDER if EXAMPLES[kind]], MASK_ORDER)
+    require_all("MASK_OF_KIND in tests/experiments.py", MASK_OF_KIND, [family.kind for family in MASKS])
+    for family in MASKS:
+        shares = [np.mean(blocked_by(mask, EVERYWHERE, EVERYWHERE)) for mask in EXAMPLES[family.kind]]
+        assert any(0 < share < 1 for share in shares), (
+            f"MASKS in tests/cases.py needs an example of {family.tag} that hides some cells of {N} tokens, "
+            "and not all"
+        )
+    telling = {type(mask) for mask, (query, key), _sentence in SENTENCES if is_telling(mask, query, key)}
+    place = "SENTENCES in tests/model/test_masks.py, with query, key, distance and numbers all different,"
+    require_all(place, telling, [family.kind for family in MASKS])
+    require_all("SEES in tests/mask_formulas.py", SEES, MASK_ORDER)
 
 
 def test_every_kind_that_a_document_can_name_has_one_row() -> None:
@@ -121,31 +156,59 @@ def test_a_cell_is_blocked_exactly_where_a_reason_is_given(masks: tuple[p.Mask, 
                 assert all(f"{FAMILY_OF[type(member)].title}: " in reason for member in members)
 
 
-@pytest.mark.parametrize(
-    ("mask", "cell", "sentence"),
-    [
-        (p.Prefix(2), (3, 5), "prefix: key 5 comes after query 3 and is not among the first 2"),
-        (
-            p.Dilated(1, 1, 3),
-            (6, 4),
-            "dilated: key 4 is 2 away from query 6; only multiples of 3 are visible",
-        ),
-        (p.Dilated(1, 1, 3), (6, 0), "dilated: key 0 is 6 before query 6; the limit is 3"),
-        (p.Dilated(1, 0, 3), (1, 4), "dilated: key 4 is 3 after query 1; the limit is 0"),
-        (p.Strided(2), (5, 2), "strided: key 2 is 3 before query 5; only multiples of 2 are visible"),
-        (p.Strided(2), (2, 4), "strided: key 4 comes after query 2"),
-        (p.Blocks(3, 1), (7, 1), "blocks: query 7 is in block 2, which does not attend to block 0 of key 1"),
-        (p.Global((0,)), (2, 3), "global: neither query 2 nor key 3 is a global token"),
-        (p.Documents((0, 4)), (5, 3), "documents: query 5 is in document 2, key 3 in document 1"),
-        (p.Documents((4,)), (3, 5), "documents: query 3 is in document 1, key 5 in document 2"),
-        (
-            p.AnyOf((p.Window(1), p.Global((0,)))),
-            (5, 2),
-            "blocked by every combined mask (window: key 2 is 3 before query 5; the limit is 1;"
-            " global: neither query 5 nor key 2 is a global token)",
-        ),
-    ],
+@pytest.mark.parametrize("family", MASKS, ids=lambda family: family.tag)
+@given(st.data())
+def test_a_reason_states_the_numbers_of_its_cell_and_of_its_mask(family: Any, data: st.DataObject) -> None:
+    """A wrong number may be a right one by chance in one cell, not in all of them."""
+    mask = random_mask(data, family.kind)
+    own = numbers_of(tuple(getattr(mask, name) for name in mask.__struct_fields__))
+    places = np.array([0, 1, 2, 3, 5, 8, 13, 21, 34])
+    hidden = blocked_by(mask, places, places)
+    for query, key in places[np.argwhere(hidden)].tolist():
+        reason = family.reason(mask, query, key)
+        for name, position in (("query", query), ("key", key)):
+            named = set(map(int, re.findall(rf"\b{name} (\d+)", reason)))
+            assert named <= {position}, f"{reason!r} must name {name} {position}"
+        computed = STATED[family.kind](mask, query, key) if family.kind in STATED else set()
+        known = {query, key, abs(query - key), *own, *computed}
+        strange = [text for text in re.findall(r"\d+(?:\.\d+)?", reason) if float(text) not in known]
+        assert not strange, (
+            f"{reason!r} states {', '.join(strange)}: neither a position of the cell, nor their distance, "
+            f"nor a number of {mask}; if it is computed from these, STATED in tests/mask_formulas.py needs it"
+        )
+
+
+SENTENCES: tuple[tuple[p.Mask, tuple[int, int], str], ...] = (
+    (p.Causal(), (2, 5), "causal: key 5 comes after query 2"),
+    (p.Padding((1, 5)), (2, 5), "padding: key 5 is hidden from every query"),
+    (p.Window(2, 1), (8, 3), "window: key 3 is 5 before query 8; the limit is 2"),
+    (p.Window(2, 1), (3, 7), "window: key 7 is 4 after query 3; the limit is 1"),
+    (p.Painted(((3, 1),)), (3, 1), "painted: blocked by hand"),
+    (p.Prefix(2), (3, 7), "prefix: key 7 comes after query 3 and is not among the first 2"),
+    (
+        p.Dilated(1, 0, 4),
+        (8, 2),
+        "dilated: key 2 is 6 away from query 8; only multiples of 4 are visible",
+    ),
+    (p.Dilated(1, 1, 3), (6, 0), "dilated: key 0 is 6 before query 6; the limit is 3"),
+    (p.Dilated(1, 0, 3), (1, 4), "dilated: key 4 is 3 after query 1; the limit is 0"),
+    (p.Strided(2), (8, 3), "strided: key 3 is 5 before query 8; only multiples of 2 are visible"),
+    (p.Strided(2), (2, 4), "strided: key 4 comes after query 2"),
+    (p.Blocks(3, 1), (8, 2), "blocks: query 8 is in block 2, which does not attend to block 0 of key 2"),
+    (p.Global((0,)), (2, 3), "global: neither query 2 nor key 3 is a global token"),
+    (p.Documents((0, 4)), (5, 3), "documents: query 5 is in document 2, key 3 in document 1"),
+    (p.Documents((4,)), (3, 5), "documents: query 3 is in document 1, key 5 in document 2"),
+    (
+        p.AnyOf((p.Window(1), p.Global((0,)))),
+        (5, 2),
+        "blocked by every combined mask (window: key 2 is 3 before query 5; the limit is 1;"
+        " global: neither query 5 nor key 2 is a global token)",
+    ),
 )
+"""A mask, a cell that it blocks as (query, key), and its reason."""
+
+
+@pytest.mark.parametrize(("mask", "cell", "sentence"), SENTENCES)
 def test_the_sentence_of_a_blocked_cell(mask: p.Mask, cell: tuple[int, int], sentence: str) -> None:
     assert why_blocked(sited(of_n(9, mask)), *cell) == (sentence,)
 
@@ -230,8 +293,24 @@ def test_which_masks_look_ahead(mask: p.Mask, ahead: bool) -> None:
     assert not looks_ahead((mask, p.Causal()))
 
 
-def test_every_family_is_among_the_cases_that_are_decoded() -> None:
-    masks = [mask for masks in CASES.values() for mask in masks]
-    joined = [member for mask in masks if isinstance(mask, p.AnyOf) for member in mask.masks]
-    used = {type(mask) for mask in (*masks, *joined)}
-    assert used == set(MASK_ORDER)
+@pytest.mark.parametrize("family", MASKS, ids=lambda family: family.tag)
+@given(st.data())
+def test_a_row_says_exactly_if_its_mask_looks_ahead(family: Any, data: st.DataObject) -> None:
+    mask = random_mask(data, family.kind)
+    ahead = bool(np.triu(~blocked_by(mask, FAR, FAR), 1).any())
+    attends = "attends" if ahead else "never attends"
+    assert family.looks_ahead(mask) == ahead, (
+        f"looks_ahead in the row of {family.tag} must be {ahead} for {mask}: a query {attends} to a later key"
+    )
+
+
+@pytest.mark.parametrize("family", MASKS, ids=lambda family: family.tag)
+def test_a_pattern_leaves_at_most_half_of_the_earlier_keys(family: Any) -> None:
+    """Of the keys up to a query far behind the numbers of a form, which count the tokens of a short text."""
+    n = 200
+    mask = family.fresh(sited(of_n(12)))
+    visible = n - int(np.sum(blocked_by(mask, np.array([n - 1]), np.arange(n))))
+    assert family.is_pattern == (visible <= n / 2), (
+        f"is_pattern in the row of {family.tag} must be {visible <= n / 2}: "
+        f"the last of {n} tokens attends to {visible} of them under {mask}"
+    )

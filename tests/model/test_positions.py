@@ -7,17 +7,24 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 from cases import POSITIONS as CASES
-from cases import experiment
-from experiments import sited, small
+from cases import SHORT, experiment
+from experiments import SCALING_OF_KIND, sited, small
+from explained import exact, formulas, maximum, worked_out
 from first_layer import with_fields
+from gaps import require_all
+from msgspec.structs import replace
 from positions_by_hand import TURNING, turning
 
+from attnviz.core.text import number
 from attnviz.engines.decode.decodable import CHANGES
 from attnviz.engines.decode.run import decode
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.parity import parity
 from attnviz.engines.run import run
+from attnviz.model import scalings
 from attnviz.model.edit import edits, switching
+from attnviz.model.explain.arithmetic.cell import explain
+from attnviz.model.explain.arithmetic.terms import plain
 from attnviz.model.io.files import dumps, load, loads, save
 from attnviz.model.positions import (
     POSITIONS,
@@ -29,7 +36,7 @@ from attnviz.model.positions import (
     rope_of,
     rotated_features,
 )
-from attnviz.model.scalings import SCALINGS
+from attnviz.model.scalings import SCALINGS, Rotation
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.experiment import one_layer
 from attnviz.model.spec.parts import Alibi, Heads, Position, Rope, SeededVectors, Sinusoidal
@@ -42,12 +49,14 @@ from attnviz.model.spec.positions import (
     Llama3Scaling,
     LongRope,
     NoPosition,
+    NoScaling,
     Scaling,
     T5Buckets,
     TransformerXl,
     WrittenTable,
     Yarn,
 )
+from attnviz.model.spec.view import Cell
 
 ENGINE = NumpyEngine("float64")
 STAGES_OF = {
@@ -59,24 +68,65 @@ STAGES_OF = {
 }
 
 
+ROPES = {name: position for name, position in CASES.items() if isinstance(position, Rope)}
+EXAMPLES = CASES | {f"{name}, dialled": replace(rope, multipliers=(1.5,)) for name, rope in ROPES.items()}
+
+
 def written(rows: int, columns: int) -> WrittenTable:
     return WrittenTable(Matrix(np.arange(rows * columns, dtype=np.float64).reshape(rows, columns)))
+
+
+# --- scalings, in the examples ---------------------------------------------------------------------
+
+START, END, LONGEST = 2, 13, 900_000
+"""Tokens of a prompt, of the text generated from it, and more than any model was trained on."""
+
+
+def rotation_of(rope: Rope, n_tokens: int) -> Rotation:
+    return Rotation(rope, 4, rope.start + n_tokens)
+
+
+def frequencies(rope: Rope, n_tokens: int) -> list[float]:
+    return scalings.pair_frequencies(rotation_of(rope, n_tokens)).tolist()
+
+
+def examples_of(row: Any) -> list[Rope]:
+    return [rope for rope in ROPES.values() if type(rope.scaling) is row.record]
+
+
+def reads_length(rope: Rope, *lengths: int) -> bool:
+    """True if the frequencies at any of these lengths differ from those of a prompt."""
+    return any(frequencies(rope, n) != frequencies(rope, START) for n in lengths)
+
+
+def changes_frequencies(rope: Rope) -> bool:
+    return frequencies(rope, END) != frequencies(replace(rope, scaling=NoScaling()), END)
+
+
+def reading_length(row: Any) -> list[Rope]:
+    """Rotations with a scaling of this row, whose frequencies depend on the length."""
+    fresh = replace(Rope(), scaling=row.fresh(rotation_of(Rope(), START)))
+    return [rope for rope in (*examples_of(row), fresh) if reads_length(rope, END, LONGEST)]
 
 
 # --- the tables ------------------------------------------------------------------------------------
 
 
 def test_every_kind_has_its_examples_in_the_tests() -> None:
-    assert {type(position) for position in CASES.values()} == {row.record for row in POSITIONS}
-    turned = [position for position in CASES.values() if isinstance(position, Rope)]
-    assert {type(position.scaling) for position in turned} == {row.record for row in SCALINGS}
+    examples = {type(position) for position in CASES.values()}
+    require_all("POSITIONS in tests/cases.py", examples, [row.record for row in POSITIONS])
+    records, scaled = [row.record for row in SCALINGS], {type(rope.scaling) for rope in ROPES.values()}
+    require_all("POSITIONS in tests/cases.py", scaled, records)
+    for row in SCALINGS:
+        assert row.record is NoScaling or any(changes_frequencies(rope) for rope in examples_of(row)), (
+            f"POSITIONS in tests/cases.py needs an example of {row.record.__name__} that changes a frequency "
+            f"of {END} tokens"
+        )
+    require_all("SCALING_OF_KIND in tests/experiments.py", SCALING_OF_KIND, records)
+    require_all("TURNING in tests/positions_by_hand.py", TURNING, records)
 
 
-def test_every_scaling_is_worked_out_by_hand() -> None:
-    assert set(TURNING) == {row.record for row in SCALINGS}
-
-
-@pytest.mark.parametrize("name", [name for name, row in CASES.items() if isinstance(row, Rope)])
+@pytest.mark.parametrize("name", ROPES)
 def test_the_frequencies_are_those_by_hand(name: str) -> None:
     site = sited(experiment(position=name))
     rope, rotated = rope_of(site), rotated_features(site)
@@ -355,6 +405,78 @@ def test_decoding_past_the_tokens_fixes_the_length_of_dynamic_ntk() -> None:
     freed = with_fields(longer.experiment, position=experiment.layers[0].position)
     assert max(parity(longer, run(ENGINE, freed)).values()) < 1e-12
     assert not np.allclose(longer.steps[3].weights, inside.steps[3].weights, atol=1e-6)
+
+
+# --- scalings and lengths --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("row", SCALINGS, ids=lambda row: row.id)
+def test_a_scaling_is_fixed_to_the_length_that_its_frequencies_read(row: Any) -> None:
+    for rope in reading_length(row):
+        for n in (START, END, LONGEST):
+            fixed = replace(rope, scaling=row.at_length(rope.scaling, rope.start + n))
+            found = [frequencies(fixed, other) for other in (START, END, LONGEST)]
+            assert found == [frequencies(rope, n)] * 3, (
+                f"the frequencies of {row.id} depend on the length: {row.record.__name__} needs a field "
+                "`length`, and its row in SCALINGS needs at_length=_own_length"
+            )
+
+
+@pytest.mark.parametrize("row", SCALINGS, ids=lambda row: row.id)
+def test_decoding_past_the_length_of_a_scaling_equals_the_full_pass(row: Any) -> None:
+    for rope in examples_of(row):
+        decoding = decode(ENGINE, with_fields(experiment(**SHORT), position=rope), END)
+        difference = max(parity(decoding, run(ENGINE, decoding.experiment)).values())
+        assert difference < 1e-12, (
+            f"{START} tokens, continued to {END} with {rope.scaling}, differ by {difference} from the full "
+            f"pass: the frequencies of {row.id} must stay those of `length` (at_length=_own_length)"
+        )
+    crossed = any(reads_length(rope, END) for rope in examples_of(row))
+    assert crossed or not reading_length(row), (
+        f"POSITIONS in tests/cases.py needs an example of {row.record.__name__} whose frequencies differ "
+        f"between {START} and {END} tokens, by an original length of 5 for instance"
+    )
+
+
+@pytest.mark.parametrize("row", SCALINGS, ids=lambda row: row.id)
+def test_a_note_tells_what_the_fields_of_a_scaling_do_not_say(row: Any) -> None:
+    """At which lengths the frequencies change, and that q and k grow."""
+    for rope in reading_length(row):
+        notes = [row.note(rotation_of(rope, n)) for n in (START, LONGEST)]
+        assert "" not in notes and len(set(notes)) == 2, (
+            f"the frequencies of {row.id} depend on the length: its row in SCALINGS needs a `note` that "
+            f"tells how; got {notes}"
+        )
+    for rope in examples_of(row):
+        grown, note = magnitude(rope), row.note(rotation_of(rope, END))
+        assert grown == 1.0 or number(grown, 3) in note, (
+            f"{row.id} multiplies cosines and sines by {number(grown, 3)}: its row in SCALINGS needs a "
+            f"`note` that says so; got {note!r}"
+        )
+
+
+@pytest.mark.parametrize("fewer", [{}, SHORT], ids=["long", "short"])
+@pytest.mark.parametrize("name", [name for name in EXAMPLES if STAGES_OF[changes(EXAMPLES[name])]])
+def test_the_arithmetic_of_every_example_gives_its_numbers(name: str, fewer: dict[str, Any]) -> None:
+    """Every column of the last row, in the stages that a position adds."""
+    site = run(ENGINE, with_fields(experiment(**fewer), position=EXAMPLES[name])).only
+    for stage in STAGES_OF[changes(EXAMPLES[name])]:
+        *_heads, rows, columns = site.shape(stage)
+        for column in range(columns):
+            explanation = explain(site, Cell(stage, rows - 1, column, 0))
+            assert explanation.value == pytest.approx(site.window(stage, 0)[-1, column], rel=1e-12)
+            results = [(line.recomputed, line.value, line) for line in explanation.lines]
+            results += [
+                (worked_out(exact(step), maximum(line)), line.value, line)
+                for line in explanation.lines
+                for step in formulas(line)
+            ]
+            assert len(results) > len(explanation.lines)
+            for result, value, line in results:
+                assert result == pytest.approx(value, rel=1e-10, abs=1e-12), (
+                    f"{name}: {plain(line.name)} is {value} in column {column} of {stage}; its line gives "
+                    f"{result}: " + " = ".join(map(plain, line.steps))
+                )
 
 
 def test_added_rows_are_none_without_an_additive_position() -> None:

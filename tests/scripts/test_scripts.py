@@ -8,7 +8,11 @@ import sys
 from pathlib import Path
 from typing import get_args
 
+import numpy as np
 import pytest
+from cases import MASKS, SHORT
+from cases import POSITIONS as EXAMPLES
+from cases import experiment as example
 from experiments import SPREAD, STACKS, experiments, small
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -25,10 +29,21 @@ from attnviz.model.normalisers import NORMALISERS
 from attnviz.model.positions import POSITIONS
 from attnviz.model.qk_norms import QK_NORMS
 from attnviz.model.sites.sites import at, site_names
+from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import NormKind
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.parts import Mask, Projection, Sinks, Tied, Vectors
+from attnviz.model.spec.parts import (
+    ExplicitVectors,
+    Heads,
+    Mask,
+    Padding,
+    Projection,
+    Projections,
+    Sinks,
+    Tied,
+    Vectors,
+)
 from attnviz.model.spec.positions import Table
 from attnviz.model.spec.rows import Row
 from attnviz.model.stages import STAGE_BY_ID
@@ -63,6 +78,21 @@ def test_every_kind_of_document(name: str, library: Library) -> None:
     judge(experiment, attnviz.run(experiment), library)
 
 
+@pytest.mark.parametrize("library", LIBRARIES, ids=lambda library: library.id)
+@pytest.mark.parametrize("masks", MASKS)
+def test_every_example_of_masks(masks: str, library: Library) -> None:
+    experiment = example(masks, "none")
+    judge(experiment, attnviz.run(experiment), library)
+
+
+@pytest.mark.parametrize("library", LIBRARIES, ids=lambda library: library.id)
+@pytest.mark.parametrize("position", EXAMPLES)
+def test_every_example_of_positions(position: str, library: Library) -> None:
+    for fewer in ({}, SHORT):
+        experiment = example("none", position, **fewer)
+        judge(experiment, attnviz.run(experiment), library)
+
+
 @pytest.mark.parametrize("name", preset_ids())
 def test_every_preset(name: str) -> None:
     experiment = replace(load_preset(name).experiment, dtype="float64")
@@ -79,6 +109,23 @@ def test_any_document(experiment: Experiment) -> None:
 @settings(max_examples=40, deadline=None)
 def test_any_document_in_torch(experiment: Experiment) -> None:
     judge(experiment, attnviz.run(experiment), TORCH)
+
+
+@pytest.mark.parametrize("library", LIBRARIES, ids=lambda library: library.id)
+def test_a_projection_tied_to_an_identity_passes_its_input_on(library: Library) -> None:
+    """NaN in the first feature stays there: a product with the identity spreads it over the row."""
+    vectors = ExplicitVectors(Matrix([[1.0, 2.0]]))
+    tied = small(
+        tokens=("a",),
+        vectors=vectors,
+        heads=Heads(2, 2, 1, (1,)),
+        projections=Projections(output=Tied("query")),
+        masks=(Padding((0,)),),
+        fully_masked_row="nan",
+    )
+    trace = attnviz.run(tied)
+    np.testing.assert_array_equal(trace["attention_output"], [[np.nan, 0.0]])
+    judge(tied, trace, library)
 
 
 def test_a_script_has_nothing_that_its_document_does_not_use() -> None:
