@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -167,7 +168,7 @@ class Scoring:
     share: float | None
     heads_off: tuple[int, ...]
 
-    @property
+    @cached_property
     def adds(self) -> bool:
         """True if a term is added to scores, so that q and k do not bound them."""
         terms = self.bias, self.added, self.relative, self.mask_bias

@@ -12,12 +12,11 @@ from attnviz.engines.operands import Linear
 
 def linear(engine: Engine, x_tf: Array, by: Linear) -> Array:
     """x W + b, (token, in) -> (token, out); an identity without a bias returns its input."""
-    in_file = by.converted
-    columns = None if in_file is None else in_file.columns(x_tf.shape[0])
-    if in_file is not None and columns is not None:
-        y = _by_columns(engine, x_tf, in_file.width, columns)
+    matrix, in_file = by.held, by.converted
+    if in_file is not None:
+        columns = in_file.columns(x_tf.shape[0])
+        y = product(engine, x_tf, in_file()) if columns is None else _by_columns(engine, x_tf, in_file.width, columns)
     else:
-        matrix = by.matrix
         y = x_tf if matrix is None else product(engine, x_tf, matrix)
     return y if by.bias is None else y + by.bias
 
