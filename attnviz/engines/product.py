@@ -15,7 +15,11 @@ def linear(engine: Engine, x_tf: Array, by: Linear) -> Array:
     matrix, in_file = by.held, by.converted
     if in_file is not None:
         columns = in_file.columns(x_tf.shape[0])
-        y = product(engine, x_tf, in_file()) if columns is None else _by_columns(engine, x_tf, in_file.width, columns)
+        y = (
+            product(engine, x_tf, in_file())
+            if columns is None
+            else _by_columns(engine, x_tf, in_file.width, columns)
+        )
     else:
         y = x_tf if matrix is None else product(engine, x_tf, matrix)
     return y if by.bias is None else y + by.bias

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtGui import QPalette
+from PySide6.QtGui import QKeyEvent, QPalette
 from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
@@ -70,6 +70,17 @@ _REPLACED: dict[SignalKind, str] = {"image": "text", "sound": "memory"}
 """The text that each kind of input replaces."""
 
 
+class InputText(QPlainTextEdit):
+    """A text of several lines: Enter presses the dialog's button, and Shift with Enter starts a line."""
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        is_enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+        if is_enter and not event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            event.ignore()
+        else:
+            super().keyPressEvent(event)
+
+
 def ask_import(window: QWidget, scheduler: Scheduler, folder: str) -> tuple[Document | None, str]:
     """Let the user choose a checkpoint and a text, starting with `folder`.
 
@@ -117,7 +128,7 @@ class ImportDialog(QDialog):
             "text",
             _("Encoder"),
         )
-        self._text, self._memory = QPlainTextEdit(), QPlainTextEdit()
+        self._text, self._memory = InputText(), InputText()
         self._signal = QLineEdit()
         self._signal_button = QPushButton(_("Choose…"))
         self._form, self._file = QFormLayout(), QHBoxLayout()
@@ -170,6 +181,7 @@ class ImportDialog(QDialog):
         self._found.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
         for box in (self._text, self._memory):
             box.setTabChangesFocus(True)
+            box.setToolTip(_("Enter imports; Shift+Enter starts a line"))
             box.setFixedHeight(TEXT_LINES * self.fontMetrics().lineSpacing() + 2 * GRID)
 
     def _lay_out(self) -> None:
