@@ -22,6 +22,7 @@ from attnviz.model.spec.arrays import MAX_NUMBERS, STORED_DTYPES, Matrix
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.field import fields_of
+from attnviz.model.spec.image import Image
 from attnviz.model.spec.origin import Link, Linked, nothing_linked
 
 CHUNK_BYTES = 2**16
@@ -133,6 +134,7 @@ class Packer:
             "claims": document.claims,
             "experiment": {name: shared(getattr(experiment, name)) for name in experiment.__struct_fields__},
             "view": msgspec.to_builtins(document.view),
+            "image": shared(document.image),
         }
         return self._put_json(data, children)
 
@@ -181,7 +183,8 @@ class Unpacker:
             name: self._restored(value, types.get(name) if is_present else None)
             for name, value in data["experiment"].items()
         }
-        return document_from({**data, "format": FORMAT, "experiment": experiment}, self._matrices)
+        parts = {"experiment": experiment, "image": self._restored(data.get("image"), Image)}
+        return document_from({**data, "format": FORMAT, **parts}, self._matrices)
 
     def _restored(self, value: Any, kind: Any) -> Any:
         """A part of an experiment; as plain data without a `kind`, for a document of an older version."""

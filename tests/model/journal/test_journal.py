@@ -31,6 +31,7 @@ from attnviz.model.journal.records import STATE, JournalError, Records, content_
 from attnviz.model.spec.arrays import BFLOAT16, Matrix
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.image import SIGNATURE, Image
 from attnviz.model.spec.parts import ExplicitVectors
 from attnviz.model.spec.view import Cell, View
 
@@ -64,6 +65,17 @@ def test_a_session_is_read_as_it_was_written(tmp_path: Path, experiment: Experim
     view = View(stage="scores", head=1, locked=Cell("scores", 0, 1))
     steps = (*titled(Document(experiment, view, caption="why"), "a", "b", "猫\ud800\n"), DOCUMENT)
     session = session_of(steps, index=1, path=tmp_path / "größe 注意.json")
+    left_behind(tmp_path, session)
+    assert read_only(tmp_path) == session
+
+
+def test_every_field_of_a_document_comes_back(tmp_path: Path) -> None:
+    claims, image = ("weights[0].sum() == 1",), Image(SIGNATURE + b"...", 2, 3, 1)
+    whole = Document(DOCUMENT.experiment, View(stage="scores"), "title", "why", claims, image)
+    plain = Document(whole.experiment)
+    same = [name for name in Document.__struct_fields__ if getattr(whole, name) == getattr(plain, name)]
+    assert same == ["experiment"], "give every field another value here"
+    session = session_of(titled(whole, "a", "b"))
     left_behind(tmp_path, session)
     assert read_only(tmp_path) == session
 
