@@ -269,7 +269,7 @@ def _side(site: SiteTrace, stage: Stage, axis: int, shades: Shades) -> Side:
     color = side_color(kind, stage.hue, shades)
     if kind == "feature":
         return Side(site.axis_name(kind), tuple(map(str, range(length))), color)
-    return Side(site.axis_name(kind), _drawn(site.labels(kind)), color, _drawn(site.all_labels(kind)))
+    return Side(site.axis_name(kind), _drawn(site.names(kind)), color, _drawn(site.all_labels(kind)))
 
 
 def _drawn(labels: tuple[str, ...]) -> tuple[str, ...]:

@@ -104,7 +104,7 @@ def axis_labels(site: SiteTrace, axis: Axis, length: int) -> tuple[str, ...]:
     """Tokens along axes of tokens, numbers along the others."""
     if axis in ("feature", "head", "kv_head"):
         return numbered(length)
-    return site.labels(axis)
+    return site.names(axis)
 
 
 def axis_color(axis: Axis, theme: Theme, hue: str) -> str:

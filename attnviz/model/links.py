@@ -47,12 +47,12 @@ class WordLines:
     @property
     def queries(self) -> tuple[str, ...]:
         """The words at the left."""
-        return self.site.labels("query")
+        return self.site.names("query")
 
     @property
     def keys(self) -> tuple[str, ...]:
         """The words at the right."""
-        return self.site.labels("key")
+        return self.site.names("key")
 
     def links(self) -> tuple[Links, ...]:
         """The lines of each head: weights of at least `LEAST` of the largest, the `MOST_LINES` strongest."""

@@ -7,6 +7,7 @@ own.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from attnviz.core.bpe import BytePairs, check_text
@@ -14,6 +15,7 @@ from attnviz.core.text import visible
 from attnviz.core.tokens import SPLITTINGS, Splitting, guess_splitting, join, split, token_bytes
 from attnviz.errors import FieldError, must_be
 from attnviz.i18n import N_, _
+from attnviz.model.memo import WeakMemo
 from attnviz.model.operands.matrices import token_ids
 from attnviz.model.spec.block import Vocabulary
 from attnviz.model.spec.experiment import Experiment
@@ -110,10 +112,33 @@ def _are_mostly_known(vocabulary: Vocabulary, tokens: tuple[str, ...]) -> bool:
 
 
 def shown_token(vocabulary: Vocabulary | None, token: str) -> str:
-    """A token as it is shown: its text with its spaces, a piece of a character as its bytes."""
-    pairs = byte_pairs(vocabulary)
-    one = None if vocabulary is None else token_ids(vocabulary).get(token)
-    return visible(token if pairs is None or one is None else pairs.shown(one))
+    """A token as it is shown: its text with signs for its spaces, a piece of a character as its bytes."""
+    return visible(token if vocabulary is None else _written(vocabulary)[token])
+
+
+def written_tokens(vocabulary: Vocabulary | None, tokens: tuple[str, ...]) -> tuple[str, ...]:
+    """Tokens as they are written in a text: " the" for "Ġthe"; without a vocabulary, as they are."""
+    if vocabulary is None or byte_pairs(vocabulary) is None:
+        return tokens
+    return tuple(map(_written(vocabulary).__getitem__, tokens))
+
+
+class _Written(dict[str, str]):
+    """The text of each token of a vocabulary, made when it is first asked for."""
+
+    def __init__(self, pairs: BytePairs | TokenizerFile | None, ids: Mapping[str, int]) -> None:
+        super().__init__()
+        self._pairs, self._ids = pairs, ids
+
+    def __missing__(self, token: str) -> str:
+        one = self._ids.get(token)
+        found = self[token] = token if self._pairs is None or one is None else self._pairs.shown(one)
+        return found
+
+
+@WeakMemo
+def _written(vocabulary: Vocabulary) -> _Written:
+    return _Written(byte_pairs(vocabulary), token_ids(vocabulary))
 
 
 def faces(experiment: Experiment) -> tuple[Face, ...]:

@@ -21,11 +21,13 @@ from attnviz.model.notebook import html
 from attnviz.model.operands.matrices import classes_of
 from attnviz.model.sites.axes import axis_labels, stage_shape
 from attnviz.model.sites.sites import shown_site
+from attnviz.model.spec.block import Vocabulary
 from attnviz.model.spec.differential import partners
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Quantity
 from attnviz.model.stages import AXIS_NAMES, STAGE_BY_ID, Axis
+from attnviz.model.text import written_tokens
 
 Numbers = NDArray[Any]
 Bools = NDArray[np.bool_]
@@ -78,6 +80,8 @@ class SiteTrace:
     """
 
     quantity: Quantity = "value"
+    vocabulary: Vocabulary | None = None
+    """That of the experiment, which writes the tokens."""
 
     def __init__(
         self,
@@ -223,6 +227,10 @@ class SiteTrace:
         """Names along one axis: tokens for tokens, queries, keys; the distinct tokens; else numbers."""
         return axis_labels(self.experiment, axis)
 
+    def names(self, axis: str) -> tuple[str, ...]:
+        """The labels of an axis as they are written in a text: " the" for a token "Ġthe" of a model."""
+        return written_tokens(self.vocabulary, self.labels(axis))
+
     def axis_name(self, axis: Axis) -> str:
         """The name of an axis, in the present language."""
         is_of_classes = axis == "vocabulary" and classes_of(self.experiment) is not None
@@ -262,6 +270,9 @@ class Trace:
         self.seconds = seconds
         self.notices = notices
         self._sites = {site.name: site for site in sites}
+        if experiment.vocabulary is not None:
+            for site in sites:
+                site.vocabulary = experiment.vocabulary
 
     def under(self, experiment: Experiment) -> Trace:
         """The same numbers for an experiment with the same ones, whose generation differs."""

@@ -8,8 +8,13 @@ from experiments import SPREAD, small
 from first_layer import stacked, with_fields
 
 import attnviz
+from attnviz.core.bpe import PIECE_KIND_BY_ID
+from attnviz.core.text import visible
 from attnviz.figures.content import content
+from attnviz.figures.figure import figure_of
 from attnviz.figures.palette import PALETTES
+from attnviz.figures.style import Style
+from attnviz.figures.subject import Subject
 from attnviz.gui.look.theme import DARK, LIGHT
 from attnviz.gui.stage_heat import axis_labels, highlight, stage_content, stage_title
 from attnviz.gui.widgets.heat.content import NO_HIGHLIGHT
@@ -17,9 +22,13 @@ from attnviz.model.explain.arithmetic.cell import explain
 from attnviz.model.io.tables import Table, table_bytes
 from attnviz.model.provenance import sources
 from attnviz.model.ranges import range_ends
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.block import Vocabulary
 from attnviz.model.spec.parts import Alibi, Causal, Dropout, Heads, Memory, SeededVectors
+from attnviz.model.spec.pieces import Pieces
 from attnviz.model.spec.view import Cell, Ranges, View
 from attnviz.model.stages import STAGE_BY_ID, STAGES
+from attnviz.model.text import shown_token
 from attnviz.model.trace import SiteTrace
 
 GROUPED = small(heads=Heads(4, 2, 4), masks=(Causal(),))
@@ -161,3 +170,23 @@ def test_a_cell_has_one_value_however_it_is_read(stage: str) -> None:
             values = [alone[index], rows[index], drawn[row, column], figure[row, column]]
             values += [opened, np.float32(float(table[row][column]))]
             np.testing.assert_array_equal(np.array(values), np.full(6, whole[row, column]))
+
+
+def test_the_tokens_of_a_byte_level_model_are_read_wherever_they_are_named() -> None:
+    """GPT-2 writes a space as Ġ and the bytes of a character as other letters."""
+    names = (*(PIECE_KIND_BY_ID["byte_level"].written(byte)[0] for byte in range(256)), "Ġthe", "å°ı")
+    tokens, written = ("Ġthe", "å°ı", "Ċ", "å"), (" the", "小", "\n", "⟨E5⟩")
+    rows = np.arange(len(names) * 2.0).reshape(-1, 2)
+    vocabulary = Vocabulary(names, Matrix(rows), pieces=Pieces("byte_level"))
+    made = attnviz.Experiment(tokens, SeededVectors(len(tokens), 2, 0), vocabulary=vocabulary)
+    trace = attnviz.run(made)
+    site = trace.site(trace.sites[0])
+    assert site.labels("query") == tokens and site.names("query") == site.names("key") == written
+    content = stage_content(site, View(), "weights", LIGHT)
+    assert content.row_labels == content.column_labels == written
+    shown = tuple(map(visible, written))
+    assert tuple(shown_token(vocabulary, token) for token in tokens) == shown
+    figure = figure_of("stage", Subject(trace, View()), Style())
+    assert set(shown) <= {text.get_text() for text in figure.axes[0].texts}
+    name = explain(site, Cell("weights", 1, 0)).lines[0].name
+    assert all(token in "".join(part.text for part in name) for token in (shown[0], shown[1]))

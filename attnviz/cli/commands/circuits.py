@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,11 +23,12 @@ from attnviz.cli.options import (
     written,
 )
 from attnviz.cli.style import add_style, style
-from attnviz.core.text import number, visible
+from attnviz.core.text import number
 from attnviz.errors import about, suffix_error
 from attnviz.i18n import N_, _
 from attnviz.model.circuits import MOST_PAIRS, left_out
 from attnviz.model.spec.document import Document
+from attnviz.model.text import shown_token
 
 if TYPE_CHECKING:
     from attnviz.figures.kinds.pairs import Rows
@@ -72,7 +74,8 @@ def run(options: Namespace) -> int:
         words = (_("query"), _("key"), _("score"))
         if options.kind != "qk":
             words = _("source"), _("output"), "logit"
-        print_table([words, *((visible(one), visible(two), number(value, 3)) for one, two, value in pairs)])
+        name = partial(shown_token, known.experiment.vocabulary)
+        print_table([words, *((name(one), name(two), number(value, 3)) for one, two, value in pairs)])
         return 0
     from attnviz.figures import save_figure
     from attnviz.figures.circuit import circuit_csv, circuit_figure

@@ -6,9 +6,10 @@ from argparse import ArgumentParser, Namespace
 
 from attnviz.cli.command import Command
 from attnviz.cli.options import Count, add_document, add_target, document, print_table
-from attnviz.core.text import number, visible
+from attnviz.core.text import number
 from attnviz.errors import FieldError, whole_number
 from attnviz.i18n import N_, _
+from attnviz.model.text import shown_token
 
 
 def add(command: ArgumentParser) -> None:
@@ -33,16 +34,17 @@ def run(options: Namespace) -> int:
     if options.target is not None:
         target = Target(options.target, position=options.position)
     where = {"engine": options.engine, "device": options.device}
-    found = logit_lens(document(options), target, top=options.top, **where)
+    given = document(options)
+    found = logit_lens(given, target, top=options.top, **where)
     head = (_("attention"), *([_("rank")] if target else []), _("most probable tokens"))
     n_tokens, rows = found.tokens.shape[1], []
     if not -n_tokens <= options.position < n_tokens:
         raise FieldError("position", options.position, whole_number(-n_tokens, n_tokens - 1))
     for layer, site in enumerate(found.sites):
         tokens, shares = found.tokens[layer][options.position], found.probabilities[layer][options.position]
+        names = (shown_token(given.experiment.vocabulary, found.vocabulary[token]) for token in tokens)
         said = " · ".join(
-            f"{visible(found.vocabulary[token])} {number(float(share), 3)}"
-            for token, share in zip(tokens, shares, strict=True)
+            f"{name} {number(float(share), 3)}" for name, share in zip(names, shares, strict=True)
         )
         rank = [str(found.ranks[layer][options.position])] if target else []
         rows.append((site, *rank, said))

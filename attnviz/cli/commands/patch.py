@@ -8,10 +8,10 @@ from msgspec.structs import replace
 
 from attnviz.cli.command import Command
 from attnviz.cli.options import add_document, add_target, document, print_table
-from attnviz.core.text import number, visible
+from attnviz.core.text import number
 from attnviz.i18n import N_, _
 from attnviz.model.edit.edits import set_tokens
-from attnviz.model.text import MODEL, split_text
+from attnviz.model.text import MODEL, shown_token, split_text
 
 
 def add(command: ArgumentParser) -> None:
@@ -46,7 +46,8 @@ def run(options: Namespace) -> int:
             clean=number(found.clean, 4), corrupted=number(found.corrupted, 4)
         )
     )
-    head = (_("attention"), *(visible(token) for token in clean.experiment.tokens))
+    given = clean.experiment
+    head = (_("attention"), *(shown_token(given.vocabulary, token) for token in given.tokens))
     rows = [
         (site if shares.ndim == 1 else f"{site} {_('head {head}').format(head=index)}", *map(_share, row))
         for site, shares in found.values.items()

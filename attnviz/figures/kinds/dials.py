@@ -66,7 +66,7 @@ def draw_dials(subject: Subject, style: Style) -> Drawing:
             y = center[1] + side / 2 + CAPTION - 3
             axes.text(center[0], y, text, font=font, color=style.shades.muted, ha="center", parse_math=False)
 
-    words = (site.experiment.tokens[pair.query], site.experiment.key_tokens[pair.key])
+    words = site.names("query")[pair.query], site.names("key")[pair.key]
     query, key = (elide(visible(word), 16) for word in words)
     says = _("q of “{query}” at {m}, k of “{key}” at {n}").format(
         query=query,

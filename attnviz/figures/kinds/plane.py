@@ -61,7 +61,7 @@ def draw_plane(subject: Subject, style: Style) -> Drawing:
     def draw(axes: Any) -> None:
         _draw(axes, arrows, side, height, style)
 
-    words = [_word(site.experiment.tokens[pair.query]), _word(site.experiment.key_tokens[pair.key])]
+    words = [_word(site.names("query")[pair.query]), _word(site.names("key")[pair.key])]
     share = kept_share(vectors, basis)
     kept = "–" if np.isnan(share) else f"{100 * share:.3g} %"
     says = _(row.says).format(share=kept, first=f"q {words[0]}", second=f"k {words[1]}")
@@ -84,7 +84,7 @@ def _arrows(
 ) -> list[_Arrow]:
     """The keys, the one in focus strong, and the query in focus."""
     queries, keys = tips
-    shades, tokens = style.shades, site.experiment.key_tokens
+    shades, tokens = style.shades, site.names("key")
     shown = range(max(0, strong[1] + 1 - MOST_ARROWS), min(len(keys), max(MOST_ARROWS, strong[1] + 1)))
     found = [
         _Arrow(
@@ -93,7 +93,7 @@ def _arrows(
         for i in shown
     ]
     x, y = map(float, queries[strong[0]])
-    return [*found, _Arrow((x, y), f"q {_word(site.experiment.tokens[strong[0]])}", shades.query, True)]
+    return [*found, _Arrow((x, y), f"q {_word(site.names('query')[strong[0]])}", shades.query, True)]
 
 
 def _word(token: str) -> str:

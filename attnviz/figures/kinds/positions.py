@@ -34,8 +34,8 @@ def draw_positions(subject: Subject, style: Style) -> Drawing:
     )
     says = _("head {head}: score of q “{query}” and k “{key}” against key − query").format(
         head=pair.head + 1,
-        query=elide(visible(site.experiment.tokens[pair.query]), LONGEST),
-        key=elide(visible(site.experiment.key_tokens[pair.key]), LONGEST),
+        query=elide(visible(site.names("query")[pair.query]), LONGEST),
+        key=elide(visible(site.names("key")[pair.key]), LONGEST),
     )
     return chart_drawing(chart, style, titled(subject, _("Score by distance")), says)
 

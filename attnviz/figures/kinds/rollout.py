@@ -50,7 +50,7 @@ def _draw(by_flow: bool, subject: Subject, style: Style) -> Drawing:
     """The rows of the layers, the last one on top, for the selected query."""
     site, query = subject.shown_site, subject.pair.query
     names, values = layer_map(subject.trace, site.name, query, by_flow=by_flow)
-    labels, values = subject.trace.site(names[0]).labels("key"), values[::-1]
+    labels, values = subject.trace.site(names[0]).names("key"), values[::-1]
     tokens = tuple(elide(visible(token), LONGEST_LABEL) for token in labels)
     scale = _scale(subject.view.range_of("weights"), values)
     shown = Content(

@@ -22,6 +22,7 @@ from attnviz.model.spec.parts import Padding
 from attnviz.model.spec.target import TargetLoss
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.text import shown_token
 
 if TYPE_CHECKING:
     from attnviz.gui.window import Window
@@ -105,7 +106,9 @@ def _has_loss(window: Window, target: Target) -> bool:
 
 
 def _ask_loss_text(window: Window, target: Target) -> str:
-    token = visible(window.store.attention.tokens[_loss_position(window, target)])
+    token = shown_token(
+        window.store.experiment.vocabulary, window.store.attention.tokens[_loss_position(window, target)]
+    )
     return _("Which token changes the loss at “{token}” most?").format(token=isolated(token))
 
 

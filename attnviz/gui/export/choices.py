@@ -112,7 +112,7 @@ def _head(source: Source, at: At) -> str:
 
 
 def _queries(source: Source, at: At) -> Items:
-    tokens = at.site.experiment.tokens[:MOST_TOKENS]
+    tokens = at.site.names("query")[:MOST_TOKENS]
     found = [(str(i), f"{i + 1} · {elide(visible(token), LONGEST)}") for i, token in enumerate(tokens)]
     return [*found, (ALL, _("all queries"))] if at.export == "lines" else found
 

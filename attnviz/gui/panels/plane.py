@@ -156,8 +156,7 @@ class PlanePanel(Panel):
         self._says.setText(_(row.says).format(share=kept, first=names[0], second=names[1]))
 
     def _names(self, site: SiteTrace, is_x: bool, query: int, key: int) -> tuple[str, str]:
-        experiment = site.experiment
-        tokens = experiment.tokens[query], experiment.key_tokens[key]
+        tokens = site.names("query")[query], site.names("key")[key]
         words = [isolated(elide(visible(token), 12)) for token in tokens]
         return (f"x {words[0]}", f"x {words[1]}") if is_x else (f"q {words[0]}", f"k {words[1]}")
 
@@ -217,7 +216,7 @@ class PlanePanel(Panel):
         found = []
         rows = (("k", self.theme.key, key), ("q", self.theme.query, query))
         for name, color, strong in rows:
-            labels = site.labels(STAGE_BY_ID[as_read(name, site.stages)].axes[1])
+            labels = site.names(STAGE_BY_ID[as_read(name, site.stages)].axes[1])
             made = _arrows(
                 name, color, self._matrix(site, name), basis, labels, strong, self._why_fixed(site, name)
             )
@@ -249,11 +248,10 @@ class PlanePanel(Panel):
         return min(query, experiment.n_queries - 1), min(key, experiment.n_keys - 1)
 
     def _pair_facts(self, site: SiteTrace, query: int, key: int) -> str:
-        experiment = site.experiment
         q, k = self._matrix(site, "q")[query], self._matrix(site, "k")[key]
         lengths = float(np.linalg.norm(q)), float(np.linalg.norm(k))
         dot = float(q @ k)
-        tokens = experiment.tokens[query], experiment.key_tokens[key]
+        tokens = site.names("query")[query], site.names("key")[key]
         names = [isolated(elide(visible(token), 8)) for token in tokens]
         if site.quantity != "value":
             return f"|{site.called(as_read('q', site.stages))}| {names[0]} = {number(lengths[0], 4)}\n" + (

@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QWidget
 
-from attnviz.core.text import visible
 from attnviz.gui.forms.marks import Mark
 from attnviz.gui.look.icons import icon
 from attnviz.gui.look.theme import GRID, Theme
@@ -29,6 +28,7 @@ from attnviz.model.provenance import consumers, sources
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import SeededVectors
 from attnviz.model.spec.view import Cell
+from attnviz.model.text import shown_token
 
 MOST_SEED = 9999
 
@@ -142,7 +142,8 @@ class VectorsPanel(Panel):
         values = vectors_array(vectors)
         tokens = edits.tokens_of(experiment, which)
         if tokens is not self._tokens:  # in a drag they stay
-            self._tokens, self._labels = tokens, tuple(visible(token) for token in tokens)
+            shown = (shown_token(experiment.vocabulary, token) for token in tokens)
+            self._tokens, self._labels = tokens, tuple(shown)
         self.grid.set_values(values, self._labels, numbered(values.shape[1]))
         self._width.set_value(values.shape[1])
         if isinstance(vectors, SeededVectors):

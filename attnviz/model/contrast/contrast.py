@@ -17,6 +17,7 @@ from attnviz.core.text import visible
 from attnviz.errors import InputError, Message
 from attnviz.model.spec.site import Site
 from attnviz.model.stages import STAGE_BY_ID, Axis
+from attnviz.model.text import written_tokens
 from attnviz.model.trace import SiteTrace
 
 MOST_CELLS = 2**22
@@ -115,6 +116,10 @@ class Shown:
             return tuple(map(str, range(length)))
         return self.site.labels(axis)
 
+    def names(self, axis: Axis, length: int) -> tuple[str, ...]:
+        """The labels as they are written in a text."""
+        return written_tokens(self.site.vocabulary, self.labels(axis, length))
+
 
 def contrast(first: Shown, second: Shown, stage: str, alignment: str) -> Contrast:
     """Compare `stage` of two states; tokens are aligned by a row of `ALIGNMENTS`.
@@ -170,8 +175,8 @@ def _side(shown: Shown, stage: str, index: int, rows: Pairs, columns: Pairs) -> 
         blocked=blocked,
         rows=own_rows,
         columns=own_columns,
-        row_labels=_named(shown.labels(axes[-2], n_rows), own_rows),
-        column_labels=_named(shown.labels(axes[-1], n_columns), own_columns),
+        row_labels=_named(shown.names(axes[-2], n_rows), own_rows),
+        column_labels=_named(shown.names(axes[-1], n_columns), own_columns),
     )
 
 

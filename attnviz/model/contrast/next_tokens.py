@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.model.operands.matrices import classes_of
+from attnviz.model.text import shown_token
 from attnviz.model.trace import SiteTrace, Trace
 
 STAGE = "probabilities"
@@ -16,7 +17,9 @@ STAGE = "probabilities"
 
 @dataclass(frozen=True)
 class NextToken:
-    """A token and its probability after the last token, in A and in B; None where it cannot follow."""
+    """A token, as it is shown, and its probability after the last token, in A and in B; None where it cannot
+    follow.
+    """
 
     token: str
     first: float | None
@@ -38,7 +41,8 @@ def next_tokens(first: Trace, second: Trace, most: int) -> tuple[NextToken, ...]
     places = _places(a_labels, wanted), _places(b_labels, wanted)
     found = [NextToken(token, _at(a_row, places[0], token), _at(b_row, places[1], token)) for token in wanted]
     found.sort(key=lambda one: -max(_known(one.first), _known(one.second)))
-    return tuple(found[:most])
+    vocabulary = second.experiment.vocabulary
+    return tuple(replace(one, token=shown_token(vocabulary, one.token)) for one in found[:most])
 
 
 def _last_row(trace: Trace) -> tuple[tuple[str, ...], NDArray[np.float64]] | None:

@@ -226,7 +226,7 @@ def _whole(site: SiteTrace, stage: str, head: int = 0) -> NDArray[Any]:
 
 
 def _token(site: SiteTrace, row: int) -> Message:
-    return verbatim(isolated(visible(site.labels("query")[row])))
+    return verbatim(isolated(visible(site.names("query")[row])))
 
 
 CHECKS: tuple[Check, ...] = (

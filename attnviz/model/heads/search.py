@@ -55,8 +55,8 @@ def positions(labels: Sequence[str], word: str) -> list[int]:
 
 def search(site: SiteTrace, sought: Wanted) -> tuple[Found, ...]:
     """The greatest weight of each head at the wanted places; empty if the text has no such tokens."""
-    queries = positions(site.labels("query"), sought.query) if sought.query else None
-    keys = positions(site.labels("key"), sought.key)
+    queries = positions(site.names("query"), sought.query) if sought.query else None
+    keys = positions(site.names("key"), sought.key)
     if not keys or queries == []:
         return ()
     n_heads, n_queries, n_keys = site.shape("weights")

@@ -130,4 +130,4 @@ def _look(site: SiteTrace, weights: NDArray[np.floating]) -> Look | None:
     if not means.size or not np.isfinite(means).all():
         return None
     at = int(np.argmax(means))
-    return Look(visible(site.labels("key")[at]), at, float(means[at]))
+    return Look(visible(site.names("key")[at]), at, float(means[at]))

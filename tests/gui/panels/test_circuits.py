@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from functools import partial
 
 import numpy as np
 import pytest
@@ -28,6 +29,7 @@ from attnviz.model.circuits import formula_of
 from attnviz.model.explain.arithmetic.terms import Series, Term, flat
 from attnviz.model.sites.sites import at, put
 from attnviz.model.spec.gate import Gate
+from attnviz.model.text import shown_token
 
 
 def shown(desk: Desk) -> CircuitsPanel:
@@ -63,7 +65,9 @@ def test_it_lists_the_pairs_of_the_library_and_opens_their_arithmetic(desk: Desk
             choose(desk, qtbot, kind)
         wanted = analysis.circuit(desk.store.experiment, "layers.2.self", 2, kind, 30)
         found = rows(desk).pairs
-        assert [(p.first, p.second, p.value) for p in found] == [(p.first, p.second, p.value) for p in wanted]
+        name = partial(shown_token, desk.store.experiment.vocabulary)
+        named = [(name(pair.first), name(pair.second), pair.value) for pair in wanted]
+        assert [(pair.first, pair.second, pair.value) for pair in found] == named
         qtbot.mouseClick(rows(desk), Qt.MouseButton.LeftButton, pos=rows(desk).row_rect(3).center().toPoint())
         page = desk.find(ExplanationPage, "circuit_arithmetic").toPlainText()
         assert page.startswith(explained(found[3], kind, 3).title)
@@ -96,7 +100,7 @@ def test_a_first_token_and_one_that_the_vocabulary_lacks(desk: Desk, qtbot: QtBo
     line = shown(desk).findChild(object, "circuit_token")
     qtbot.keyClicks(line, " box")
     qtbot.keyClick(line, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: {pair.first for pair in rows(desk).pairs} == {" box"})
+    qtbot.waitUntil(lambda: {pair.first for pair in rows(desk).pairs} == {"␣box"})
     line.clear()
     qtbot.keyClicks(line, "nosuchtoken")
     qtbot.keyClick(line, Qt.Key.Key_Return)

@@ -172,7 +172,7 @@ class ArchitecturePanel(Panel):
         site = trace.shown(source)
         if focus is not None and focus.stage == STAGE and source in trace.sites and _has(site, focus):
             value = site.window(STAGE, focus.head, slice(focus.row, focus.row + 1))[0, focus.column]
-            query, key = site.experiment.tokens[focus.row], site.experiment.key_tokens[focus.column]
+            query, key = site.names("query")[focus.row], site.names("key")[focus.column]
             self._pointed.setText(
                 _("{query} × {key}: {value}").format(
                     query=isolated(visible(query)), key=isolated(visible(key)), value=number(float(value), 4)

@@ -145,7 +145,7 @@ class AxesPanel(Panel):
                     "attention_output", 0, slice(0, rows), slice(0, site.shape("attention_output")[-1])
                 )
             )
-        names = site.labels("key" if self.stage in ("k", "v") else "query")[:rows]
+        names = site.names("key" if self.stage in ("k", "v") else "query")[:rows]
         self.picture.set_numbers(np.concatenate(parts, axis=1), Sizes(heads, rows, features), names, after)
         self._show_texts(site)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSize, Signal, Slot
@@ -29,6 +30,7 @@ from attnviz.model.circuits import formula_of
 from attnviz.model.sites.titles import site_label
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import shown_head
+from attnviz.model.text import shown_token
 
 if TYPE_CHECKING:
     from attnviz.analysis.circuits import Pair
@@ -184,7 +186,17 @@ class CircuitsPanel(Panel):
 
     def _list(self, asked: CircuitAsked, pairs: tuple[Pair, ...]) -> None:
         self._shown, self._problem = asked, ""
-        self.rows.set_pairs(pairs)
+        vocabulary = self.store.experiment.vocabulary
+        self.rows.set_pairs(
+            tuple(
+                replace(
+                    pair,
+                    first=shown_token(vocabulary, pair.first),
+                    second=shown_token(vocabulary, pair.second),
+                )
+                for pair in pairs
+            )
+        )
         self._on_clicked(0)
         self._show()
 

@@ -139,7 +139,7 @@ class GradientsPanel(Panel):
         """The token that would change the target most, in words, and a bar for each."""
         norms = gradient.token_norms
         self._places, self._tokens = (), tuple(norms)
-        labels = [isolated(visible(gradient.site(site).labels("token")[at])) for site, at in norms]
+        labels = [isolated(visible(gradient.site(site).names("token")[at])) for site, at in norms]
         self.bars.set_rows(labels, list(norms.values()), self.theme.accent)
         earlier = _before_the_loss(gradient)
         largest = max(earlier or norms, key=lambda place: norms[place])

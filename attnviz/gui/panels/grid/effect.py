@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QWidget
 
-from attnviz.core.text import isolated, visible
+from attnviz.core.text import isolated
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.gui.widgets.control import plain_tooltip
@@ -66,8 +66,8 @@ class EffectLine(QWidget):
         self._way.set_value(way)
 
     def show_likeliest(self, token: str) -> None:
-        """Name the token that counts while none is written."""
-        self._token.setPlaceholderText(isolated(visible(token)))
+        """Name the token, as it is shown, that counts while none is written."""
+        self._token.setPlaceholderText(isolated(token))
 
     def retranslate(self) -> None:
         """Set the texts again."""

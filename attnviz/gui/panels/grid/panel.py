@@ -36,6 +36,7 @@ from attnviz.model.sites.titles import site_label
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import Cell, HeadGrid
 from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.text import shown_token
 from attnviz.model.trace import Trace
 
 if TYPE_CHECKING:
@@ -281,7 +282,7 @@ class GridPanel(Panel):
         """Frame the heads by their effects, unless others are wanted by now."""
         if asked is self._effects_asked:
             self._effects = effects
-            self.effect.show_likeliest(effects.target.token)
+            self.effect.show_likeliest(shown_token(self.store.experiment.vocabulary, effects.target.token))
             self._frame()
             self._say(self.canvas.current)
 
@@ -498,7 +499,7 @@ class GridPanel(Panel):
             for change, site, head in changes[:MOST_NAMED]
         ]
         says = _("The logit of “{token}” is {base}; without the head it changes by: {changes}").format(
-            token=isolated(visible(effects.target.token)),
+            token=isolated(shown_token(trace.experiment.vocabulary, effects.target.token)),
             base=number(effects.base, 3),
             changes=", ".join(named),
         )
@@ -525,8 +526,8 @@ class GridPanel(Panel):
         site = self._trace.site(found.site)
         parts = (
             self._head_title(self._trace, found.site, found.head),
-            f"{isolated(visible(site.labels('query')[found.query]))} → "
-            f"{isolated(visible(site.labels('key')[found.key]))} {number(found.weight, 3)}",
+            f"{isolated(visible(site.names('query')[found.query]))} → "
+            f"{isolated(visible(site.names('key')[found.key]))} {number(found.weight, 3)}",
         )
         self._said.set_line(" · ".join(parts))
         self.canvas.setAccessibleDescription(" · ".join(parts))

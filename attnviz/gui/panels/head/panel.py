@@ -134,10 +134,10 @@ class HeadPanel(Panel):
         site = self.store.shown_site
         query = query_in_focus(site, self.store.shown_view, self.store.focus)
         look = look_of(site, head, query)
-        token = isolated(visible(site.labels("query")[query]))
+        token = isolated(visible(site.names("query")[query]))
         if look is None:
             return _("“{query}” attends to no token.").format(query=token)
-        key = isolated(visible(site.labels("key")[look.key]))
+        key = isolated(visible(site.names("key")[look.key]))
         says = _("“{query}” attends most to “{key}”: {weight}.")
         return says.format(query=token, key=key, weight=number(look.weight, 3))
 

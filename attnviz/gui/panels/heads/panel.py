@@ -234,8 +234,8 @@ class HeadsPanel(Panel):
         if look is None:
             self._pictures[head].set_look("", "", "")
             return
-        key = visible(site.experiment.key_tokens[look.key])
-        self._pictures[head].set_look(visible(site.experiment.tokens[query]), key, number(look.weight, 3))
+        names = visible(site.names("query")[query]), visible(site.names("key")[look.key])
+        self._pictures[head].set_look(*names, number(look.weight, 3))
 
     def _ensure(self, count: int) -> None:
         while len(self._pictures) < count:

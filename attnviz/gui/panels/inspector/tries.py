@@ -43,7 +43,7 @@ def largest_weight(store: Store) -> tuple[Cell, float]:
 
 def _largest(store: Store) -> str:
     cell, value = largest_weight(store)
-    queries, keys = (store.shown_site.labels(axis) for axis in STAGE_BY_ID["weights"].axes[1:])
+    queries, keys = (store.shown_site.names(axis) for axis in STAGE_BY_ID["weights"].axes[1:])
     return _("Open the largest weight of the last row: “{query}” → “{key}”, {value:.3f}").format(
         query=isolated(visible(queries[cell.row])), key=isolated(visible(keys[cell.column])), value=value
     )

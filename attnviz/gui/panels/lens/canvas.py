@@ -7,8 +7,10 @@ from PySide6.QtGui import QColor, QFontMetricsF, QPainter
 from PySide6.QtWidgets import QWidget
 
 from attnviz.analysis.lens import Lens
-from attnviz.core.text import visible
 from attnviz.gui.widgets.token_table import At, TokenTable
+from attnviz.model.spec.block import Vocabulary
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.text import shown_token, written_tokens
 
 DEEPEST = 0.45
 """Share of the accent in the cell of a certain token, on which ink is still readable."""
@@ -21,22 +23,27 @@ class LensCanvas(TokenTable):
         super().__init__(parent)
         self.setObjectName("lens_canvas")
         self._lens: Lens | None = None
+        self._text: tuple[str, ...] = ()
+        self._vocabulary: Vocabulary | None = None
 
-    def show_lens(self, lens: Lens | None, tokens: tuple[str, ...]) -> None:
-        """Show another lens over the tokens of the text; None for none."""
+    def show_lens(self, lens: Lens | None, experiment: Experiment | None) -> None:
+        """Show another lens over the tokens of the experiment; None for none."""
         self._lens = lens
+        self._text = () if experiment is None else experiment.tokens
+        self._vocabulary = None if experiment is None else experiment.vocabulary
         n_layers = 0 if lens is None else len(lens.sites)
-        self.set_table(tuple(str(layer + 1) for layer in range(n_layers)), tokens)
+        rows = tuple(str(layer + 1) for layer in range(n_layers))
+        self.set_table(rows, written_tokens(self._vocabulary, self._text))
 
     def text_at(self, at: At) -> str:
         """The token that is shown in a cell."""
         assert self._lens is not None
-        return visible(self._lens.vocabulary[self._lens.tokens[at][0]])
+        return shown_token(self._vocabulary, self._lens.vocabulary[self._lens.tokens[at][0]])
 
     def is_right(self, at: At) -> bool:
         """True if the cell's token is the one that follows in the text."""
         assert self._lens is not None
-        following = self._tokens[at[1] + 1 : at[1] + 2]
+        following = self._text[at[1] + 1 : at[1] + 2]
         return following == (self._lens.vocabulary[self._lens.tokens[at][0]],)
 
     def _paint_cell(self, painter: QPainter, metrics: QFontMetricsF, at: At) -> None:

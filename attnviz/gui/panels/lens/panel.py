@@ -6,7 +6,7 @@ from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtWidgets import QScrollArea, QWidget
 
 from attnviz.analysis.lens import Lens
-from attnviz.core.text import number, visible
+from attnviz.core.text import number
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.gui.panels.lens.canvas import LensCanvas
@@ -20,6 +20,7 @@ from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
+from attnviz.model.text import shown_token
 from attnviz.model.trace import Trace
 
 
@@ -88,7 +89,7 @@ class LensPanel(Panel):
         experiment, lens = answered
         if experiment is self._asked:
             self._lens = lens
-            self.canvas.show_lens(lens, experiment.tokens)
+            self.canvas.show_lens(lens, experiment)
             self._mark()
             self._show()
 
@@ -125,13 +126,15 @@ class LensPanel(Panel):
                 _("Most probable token after each layer; a frame marks the one that follows in the text.")
             )
             return
-        shares = self._lens.probabilities[at]
+        shares, experiment = self._lens.probabilities[at], self.store.experiment
         parts = [
-            f"{visible(self._lens.vocabulary[token])} {number(float(share), 3)}"
+            f"{shown_token(experiment.vocabulary, self._lens.vocabulary[token])} {number(float(share), 3)}"
             for token, share in zip(self._lens.tokens[at], shares, strict=True)
         ]
         said = _("Layer {layer}, “{token}”: {tokens}").format(
-            layer=at[0] + 1, token=visible(self.store.experiment.tokens[at[1]]), tokens=" · ".join(parts)
+            layer=at[0] + 1,
+            token=shown_token(experiment.vocabulary, experiment.tokens[at[1]]),
+            tokens=" · ".join(parts),
         )
         self._says.set_line(said)
         self.canvas.setAccessibleDescription(said)
@@ -145,4 +148,4 @@ class LensPanel(Panel):
     @Slot()
     def _on_opened(self) -> None:
         self._asked, self._lens = None, None
-        self.canvas.show_lens(None, ())
+        self.canvas.show_lens(None, None)

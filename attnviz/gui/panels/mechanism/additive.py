@@ -11,7 +11,6 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QWidget
 
 from attnviz.checkpoints.signals.reading import read_array
-from attnviz.core.text import visible
 from attnviz.errors import InputError, Message, about
 from attnviz.gui.forms.marks import Mark
 from attnviz.gui.forms.rows import Note
@@ -24,6 +23,7 @@ from attnviz.gui.widgets.numbers.grid import NumberGrid
 from attnviz.gui.widgets.numbers.painting import CELL_HEIGHT
 from attnviz.i18n import _
 from attnviz.model.edit.additive import put_array, put_table, table_of
+from attnviz.model.text import shown_token
 
 MOST_ROWS = 8
 """Rows that stand in the section; more are scrolled."""
@@ -62,7 +62,10 @@ class AdditiveGrid(QWidget):
         self.setVisible(site.additive_mask is not None)
         if site.additive_mask is None:
             return
-        labels = [[visible(token) for token in tokens] for tokens in (site.tokens, site.key_tokens)]
+        vocabulary = self._store.experiment.vocabulary
+        labels = [
+            [shown_token(vocabulary, token) for token in tokens] for tokens in (site.tokens, site.key_tokens)
+        ]
         self.grid.set_values(table_of(site, self._head()), *labels)
         # The labels above, the rows, and the scroll bar below.
         self.grid.setFixedHeight((min(site.n_queries, MOST_ROWS) + 2) * CELL_HEIGHT)

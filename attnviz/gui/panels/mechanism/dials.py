@@ -11,7 +11,7 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from attnviz.core.positions import rope_angles
-from attnviz.core.text import elide, number, visible
+from attnviz.core.text import elide, number
 from attnviz.gui.forms.marks import Mark
 from attnviz.gui.forms.rows import Note
 from attnviz.gui.look.fonts import number_font
@@ -25,6 +25,7 @@ from attnviz.model.edit.edits import set_multiplier
 from attnviz.model.explain.score_pair import Pair, pair_in_focus, pair_scores
 from attnviz.model.positions import changes, n_rotated, pair_frequencies
 from attnviz.model.spec.site import Site
+from attnviz.model.text import shown_token
 
 MOST_DIALS = 18
 COLUMNS = 3
@@ -166,8 +167,9 @@ class RopeDials(QWidget):
         self._pages_label.setText(sentence.format(first=first, last=first + MOST_DIALS - 1, n=n_pairs))
 
     def _say_pair(self, site: Site, pair: Pair, start: int) -> None:
-        query = elide(visible(site.tokens[pair.query]), 16)
-        key = elide(visible(site.key_tokens[pair.key]), 16)
+        vocabulary = self._store.experiment.vocabulary
+        query = elide(shown_token(vocabulary, site.tokens[pair.query]), 16)
+        key = elide(shown_token(vocabulary, site.key_tokens[pair.key]), 16)
         sentence = _("q of “{query}” at {m}, k of “{key}” at {n}")
         at = pair.query + site.query_offset + start
         self._pair.setText(sentence.format(query=query, m=at, key=key, n=pair.key + start))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout
 
-from attnviz.core.text import elide, visible
+from attnviz.core.text import elide
 from attnviz.gui.forms.paths import presence, row
 from attnviz.gui.forms.rows import Note
 from attnviz.gui.live.brush import Brush
@@ -27,6 +27,7 @@ from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import AdditiveMask, Mask, OneMask, Padding, Painted
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
+from attnviz.model.text import shown_token
 
 PER_HEAD = row("additive_mask.per_head", name="additive_per_head_toggle", edit=set_per_head)
 
@@ -159,7 +160,8 @@ class MaskSection(Section):
         """The padded tokens by name."""
         padding = find_mask(site, Padding)
         inside = [i for i in getattr(padding, "tokens", ()) if i < site.n_keys]
-        names = [visible(site.key_tokens[i]) for i in inside]
+        vocabulary = self.store.experiment.vocabulary
+        names = [shown_token(vocabulary, site.key_tokens[i]) for i in inside]
         text = elide(", ".join(elide(name, 24) for name in names), 120)
         self._padded.setText(_("Hidden keys: {tokens}").format(tokens=text))
         self._padded.setVisible(bool(names))

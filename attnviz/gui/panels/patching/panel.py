@@ -29,6 +29,7 @@ from attnviz.model.sites.titles import site_label
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.text import shown_token, written_tokens
 from attnviz.model.trace import Trace
 
 if TYPE_CHECKING:
@@ -153,10 +154,11 @@ class PatchingPanel(Panel):
         self._rows = tuple((site, row) for site, shares in parts.items() for row in range(len(shares)))
         titles = tuple(self._title(asked.experiment, *row, len(parts[row[0]]) > 1) for row in self._rows)
         shares = np.concatenate(list(parts.values())) if parts else np.empty((0, 0))
-        self.canvas.show_shares(titles, asked.experiment.tokens, shares)
-        self._answer.setPlaceholderText(isolated(visible(found.target.token)))
+        words = written_tokens(asked.experiment.vocabulary, asked.experiment.tokens)
+        self.canvas.show_shares(titles, words, shares)
+        self._answer.setPlaceholderText(self._named(found.target.token))
         against = found.target.against
-        self._against.setPlaceholderText(_("none") if against is None else isolated(visible(against)))
+        self._against.setPlaceholderText(_("none") if against is None else self._named(against))
         self._mark()
         self._show()
 
@@ -190,7 +192,8 @@ class PatchingPanel(Panel):
         if self._pinned is None:
             self._clean.setPlaceholderText(_("Clean text, such as the document with one word replaced"))
             return
-        text = _("A: {text}").format(text=isolated(visible("".join(self._pinned.tokens))))
+        tokens = written_tokens(self._pinned.vocabulary, self._pinned.tokens)
+        text = _("A: {text}").format(text=isolated(visible("".join(tokens))))
         self._clean.setPlaceholderText(text)
 
     @Slot()
@@ -245,6 +248,10 @@ class PatchingPanel(Panel):
         row = rows[min(document.view.head, len(rows) - 1)]
         self.canvas.set_chosen((row, document.view.query))
 
+    def _named(self, token: str) -> str:
+        """A token of the document's vocabulary inside a sentence."""
+        return isolated(shown_token(self.store.experiment.vocabulary, token))
+
     @Slot(object)
     def _say(self, at: At | None) -> None:
         """The share of a cell, or both targets."""
@@ -252,9 +259,9 @@ class PatchingPanel(Panel):
         if found is None or asked is None:
             return
         if at is None:
-            of = isolated(visible(found.target.token))
+            of = self._named(found.target.token)
             against = found.target.against
-            target = of if against is None else f"{of} − {isolated(visible(against))}"
+            target = of if against is None else f"{of} − {self._named(against)}"
             says = _("Logit {target}: clean {clean}, document {corrupted}; 1 restores the clean logit.")
             self._says.set_line(
                 says.format(target=target, clean=number(found.clean, 3), corrupted=number(found.corrupted, 3))
@@ -265,7 +272,7 @@ class PatchingPanel(Panel):
         said = _("{site}, “{token}”: {stage} of the clean text recovers {share}").format(
             site=site_label(asked.experiment, site)
             + (f" · {_('head {head}').format(head=row + 1)}" if len(shares) > 1 else ""),
-            token=isolated(visible(asked.experiment.tokens[at[1]])),
+            token=self._named(asked.experiment.tokens[at[1]]),
             stage=_(STAGE_BY_ID[asked.stage].title),
             share=number(float(shares[row, at[1]]), 3),
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QSize, Qt, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QWidget
 
-from attnviz.core.text import elide, number, visible
+from attnviz.core.text import elide, number
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.panel import Panel
@@ -21,6 +21,7 @@ from attnviz.model.explain.position_curves import Curve, curves, distances, kind
 from attnviz.model.explain.score_pair import Pair, distance_of, pair_in_focus
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import Cell
+from attnviz.model.text import shown_token
 from attnviz.model.trace import SiteTrace, Trace
 
 WAVE_PX = 72
@@ -122,10 +123,11 @@ class PositionsPanel(Panel):
             says = _(
                 "head {head}: score of q “{query}” and k “{key}” against key − query; here {at}: {value}"
             )
+        vocabulary = self.store.experiment.vocabulary
         return says.format(
             head=pair.head + 1,
-            query=elide(visible(experiment.tokens[pair.query]), LONGEST_TOKEN),
-            key=elide(visible(experiment.key_tokens[pair.key]), LONGEST_TOKEN),
+            query=elide(shown_token(vocabulary, experiment.tokens[pair.query]), LONGEST_TOKEN),
+            key=elide(shown_token(vocabulary, experiment.key_tokens[pair.key]), LONGEST_TOKEN),
             at=str(at).replace("-", "\N{MINUS SIGN}"),
             value=number(values[0], 4) if values else "–",
         )

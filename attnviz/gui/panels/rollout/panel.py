@@ -177,7 +177,7 @@ class RolloutPanel(Panel):
         """The map with the last layer on top, in the chosen range."""
         asked = self._asked
         if asked is not None and self._sites:
-            labels = asked.trace.site(self._sites[0]).labels("key")
+            labels = asked.trace.site(self._sites[0]).names("key")
             tokens = tuple(visible(label) for label in labels)
             short = enumerate(elide(token, LONGEST) for token in tokens[:MOST_TOKENS])
             self._token.set_options(tuple((str(at), f"{at + 1} · {token}", "") for at, token in short))
@@ -210,7 +210,7 @@ class RolloutPanel(Panel):
             self._says.set_line(_(FORMULAS[self._kind.value() == "flow"]))
             return
         layer = len(self._sites) - 1 - row
-        labels = asked.trace.site(self._sites[0]).labels("key")
+        labels = asked.trace.site(self._sites[0]).names("key")
         said = _("{site}: {share} of “{key}” reaches “{token}”").format(
             site=site_label(asked.trace.experiment, self._sites[layer]),
             share=number(float(self._rows[layer, column]), 4),

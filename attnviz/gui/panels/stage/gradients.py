@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QWidget
 
-from attnviz.core.text import isolated, number, visible
+from attnviz.core.text import isolated, number
 from attnviz.errors import FieldError
 from attnviz.gui.look.icons import icon
 from attnviz.gui.look.theme import GRID, Theme
@@ -21,6 +21,7 @@ from attnviz.model.gradients.gradient import Target, located
 from attnviz.model.spec.target import LOSS, TargetCell, TargetLoss, parsed
 from attnviz.model.spec.view import Cell, shown_head
 from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.text import shown_token
 
 QUANTITIES: tuple[tuple[str, str, str], ...] = (
     ("value", N_("Value"), N_("The numbers of each stage")),
@@ -172,7 +173,7 @@ def _loss_name(store: Store, loss: TargetLoss) -> str:
     tokens = store.experiment.tokens
     if loss.position is None or not 0 <= loss.position < len(tokens):
         return _("loss of the next token")
-    token = isolated(visible(tokens[loss.position]))
+    token = isolated(shown_token(store.experiment.vocabulary, tokens[loss.position]))
     return _("loss of the next token at “{token}”").format(token=token)
 
 

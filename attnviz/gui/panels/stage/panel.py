@@ -394,7 +394,7 @@ def _flags(site: SiteTrace, stage: str) -> str:
     empty = site.fully_masked()
     if empty.any() and experiment.mask_placement == "before_softmax":
         first = empty.nonzero()[0][:3].tolist()
-        tokens = ", ".join(isolated(visible(experiment.tokens[i])) for i in first)
+        tokens = ", ".join(isolated(visible(site.names("query")[i])) for i in first)
         result = "NaN" if experiment.fully_masked_row == "nan" else "0"
         if experiment.mask_bias is not None:
             result = "softmax"  # all scores of the row are lowered alike

@@ -73,11 +73,11 @@ class Side(QWidget):
         blocked = () if hidden is None else tuple(hidden[query][part].nonzero()[0].tolist())
         self._first_bar = first
         self._bars.set_rows(
-            site.labels("key")[part], values[part], theme.accent, blocked, limit=1.0, label_color=theme.key
+            site.names("key")[part], values[part], theme.accent, blocked, limit=1.0, label_color=theme.key
         )
         on_key = focus is not None and STAGE_BY_ID[focus.stage].score_shaped
         self._bars.set_highlight(focus.column - first if focus is not None and on_key else -1)
-        token = isolated(visible(site.experiment.tokens[query]))
+        token = isolated(visible(site.names("query")[query]))
         is_turned = view.orientation == "queries_as_columns"
         title = _("COLUMN OF “{token}”") if is_turned else _("ROW OF “{token}”")
         self._row_title.setText(title.format(token=token))

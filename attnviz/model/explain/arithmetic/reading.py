@@ -8,11 +8,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.core.text import elide, isolated, visible
+from attnviz.core.text import elide, isolated
 from attnviz.i18n import _
 from attnviz.model.explain.arithmetic.terms import Term, digits
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID, Axis
+from attnviz.model.text import shown_token
 from attnviz.model.trace import SiteTrace
 
 SYMBOLS = {
@@ -110,7 +111,7 @@ class Reading:
 
     def _label(self, axis: Axis, index: int) -> str:
         token = self.site.labels(axis)[index]
-        shown = isolated(elide(visible(token), LONGEST_TOKEN))
+        shown = isolated(elide(shown_token(self.site.vocabulary, token), LONGEST_TOKEN))
         if not token or not _SEPARATORS.isdisjoint(token):
             shown = f"“{shown}”"
         is_repeated = axis != "vocabulary" and token in self._repeated[axis in ("key", "memory")]
