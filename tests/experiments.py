@@ -410,6 +410,7 @@ SPREAD: dict[str, Experiment] = {
         ),
         readout="vocabulary",
     ),
+    "references": small(heads=Heads(2, 1, 4), masks=(Causal(),), references=((2, 1), (4, 1), (4, 0))),
     "wide embedding": small(
         embedding_projection=EmbeddingProjection(3, Seeded(3)),
         position=Sinusoidal(100.0),

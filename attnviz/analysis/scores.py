@@ -14,7 +14,7 @@ def head_scores(trace: Trace) -> dict[str, dict[str, NDArray[np.float64]]]:
     """The scores of every head by score and site: `head_scores(trace)["induction"]["layers.0.self"]` (head,).
 
     NaN where a score has no meaning: for keys that are not the queries' own tokens, and for a text without
-    what it asks for, such as a token said twice.
+    what it asks for, such as a token said twice, or `references` of the experiment for "reference".
     """
     found: dict[str, dict[str, NDArray[np.float64]]] = {row.id: {} for row in HEAD_SCORES}
     for name in trace.sites:

@@ -35,7 +35,8 @@ SAMPLING = Sampling((Temperature(0.8), TopP(0.95)), stop=StopConditions(length=L
 class ModelPreset(Preset):
     """A preset of a model: its prompt, and the selected head and token.
 
-    `model` is a folder under `resources/models`; `query` counts tokens, including the one that begins a text.
+    `model` is a folder under `resources/models`; `query` counts tokens, including the one that begins a text,
+    and so do `references`: pairs of a pronoun and a token of the name that it refers to.
     """
 
     model: str
@@ -44,6 +45,7 @@ class ModelPreset(Preset):
     head: int
     query: int
     seed: int
+    references: tuple[tuple[int, int], ...] = ()
 
 
 _MODEL = N_("A trained model")
@@ -93,6 +95,7 @@ MODEL_PRESETS: tuple[ModelPreset, ...] = (
         head=2,
         query=20,
         seed=3,
+        references=((13, 6), (13, 8), (20, 4)),
     ),
     ModelPreset(
         "stories-name-zh",
@@ -108,6 +111,7 @@ MODEL_PRESETS: tuple[ModelPreset, ...] = (
         head=2,
         query=20,
         seed=4,
+        references=((11, 6), (11, 7), (20, 1), (20, 2)),
     ),
     ModelPreset(
         "stories-count",
@@ -150,6 +154,7 @@ MODEL_PRESETS: tuple[ModelPreset, ...] = (
         head=2,
         query=16,
         seed=0,
+        references=((13, 7), (16, 7)),
     ),
 )
 
@@ -192,7 +197,7 @@ def _written(preset: ModelPreset) -> Document:
 
     document = import_checkpoint(resources.path("models", preset.model), text=preset.prompt)
     writing = Writing(replace(SAMPLING, seed=preset.seed))
-    experiment = replace(document.experiment, writing=writing)
+    experiment = replace(document.experiment, writing=writing, references=preset.references)
     read = experiment.n_queries - 1  # playback begins with the first generated token
     view = View(stage="weights", site=preset.site, head=preset.head, query=preset.query, step=read)
     return Document(experiment, view, preset.title, preset.description)

@@ -36,11 +36,15 @@ class Repeats:
 
 @dataclass(frozen=True, eq=False)
 class Head:
-    """One head: its weights (query, key), the blocked cells or None, and the repeats of its keys' tokens."""
+    """One head: its weights (query, key), the blocked cells or None, and the repeats of its keys' tokens.
+
+    `references` are the cells (query, key) of a pronoun and a token of the name that it refers to, each once.
+    """
 
     weights: Weights
     blocked: Bools | None
     repeats: Repeats
+    references: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,8 @@ class HeadScore:
     """One score. `title` and `hint` (one sentence) are messages.
 
     `of(head)` is a number from 0 to 1; NaN where it has no meaning. `needs_own_keys`: it compares positions
-    of queries and keys, so they must be the same tokens.
+    of queries and keys, so they must be the same tokens. `needs_references`: it is of labels, which a
+    document may have and a text alone has not.
     """
 
     id: str
@@ -56,6 +61,7 @@ class HeadScore:
     hint: str
     of: Callable[[Head], float]
     needs_own_keys: bool = False
+    needs_references: bool = False
 
 
 def spread(head: Head) -> float:
@@ -103,6 +109,18 @@ def on_next_of_same(head: Head) -> float:
     "Induction head": Olsson et al. 2022, In-context Learning and Induction Heads.
     """
     return _on(head.weights, head.repeats.after)
+
+
+def on_name(head: Head) -> float:
+    """Mean over the pronouns p of Σ_j w_pj, over the tokens j of the name that p refers to.
+
+    A name of several tokens, or one that occurs several times, counts with all tokens that have a label: 1
+    for a head that attends from each pronoun to its name alone. The heads of Clark et al. 2019, What Does
+    BERT Look At?, section 4.3; theirs is the share of mentions that attend most to an antecedent, this is
+    the weight itself.
+    """
+    pronouns, names = np.array(head.references, np.int64).reshape(-1, 2).T
+    return _on(head.weights, (pronouns, names))
 
 
 NEAR = 2
@@ -169,6 +187,14 @@ HEAD_SCORES: tuple[HeadScore, ...] = (
         True,
     ),
     HeadScore(
+        "reference",
+        N_("pronoun → name"),
+        N_("Mean weight of the name to which a pronoun refers"),
+        on_name,
+        True,
+        True,
+    ),
+    HeadScore(
         "near", N_("near tokens"), N_("Mean weight of the keys at most two positions away"), on_near, True
     ),
     HeadScore("first", N_("first token"), N_("Mean weight of the first key: an attention sink"), on_first),
@@ -185,3 +211,6 @@ HEAD_SCORES: tuple[HeadScore, ...] = (
 )
 
 HEAD_SCORE_BY_ID = {row.id: row for row in HEAD_SCORES}
+
+SCORES_OF_TEXT = tuple(row for row in HEAD_SCORES if not row.needs_references)
+"""Scores that need nothing but a text."""

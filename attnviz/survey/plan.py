@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from attnviz.analysis.ablation import REPLACEMENT_BY_ID, REPLACEMENTS
-from attnviz.core.head_scores import HEAD_SCORE_BY_ID, HEAD_SCORES
+from attnviz.core.head_scores import SCORES_OF_TEXT
 from attnviz.errors import FieldError, among, whole_number
 from attnviz.model.io.files import matrices
 from attnviz.model.io.json_text import write
@@ -21,6 +21,8 @@ from attnviz.version import __version__
 MOST_TOKENS = 128
 """Tokens of a text by default; the rest of a longer one is left out."""
 ABLATIONS = tuple(row.id for row in REPLACEMENTS if not row.needs_other)
+SURVEYED = tuple(row.id for row in SCORES_OF_TEXT)
+"""Scores of a survey, whose texts have no labels."""
 ROWS = 1024
 """Rows of a matrix that are read at a time."""
 EFFECT = "effect"
@@ -31,12 +33,12 @@ EFFECT = "effect"
 class Plan:
     """`model` is a document file, the name of a preset, or a model's folder; for an experiment, its title.
 
-    `scores` are ids of `HEAD_SCORES`. With `ablate` ("zero" or "mean") the effect of each head on the logit
-    of the token that the model finds most probable next is computed too: one more pass for each head.
+    `scores` are ids of `SURVEYED`. With `ablate` ("zero" or "mean") the effect of each head on the logit of
+    the token that the model finds most probable next is computed too: one more pass for each head.
     """
 
     model: str
-    scores: tuple[str, ...] = tuple(row.id for row in HEAD_SCORES)
+    scores: tuple[str, ...] = SURVEYED
     ablate: str | None = None
     n_tokens: int = MOST_TOKENS
     dtype: str = "float32"
@@ -44,9 +46,9 @@ class Plan:
     device: str = "cpu"
 
     def __post_init__(self) -> None:
-        unknown = [id_ for id_ in self.scores if id_ not in HEAD_SCORE_BY_ID]
+        unknown = [id_ for id_ in self.scores if id_ not in SURVEYED]
         if unknown or not self.scores:
-            raise FieldError("scores", unknown[0] if unknown else [], among(HEAD_SCORE_BY_ID))
+            raise FieldError("scores", unknown[0] if unknown else [], among(SURVEYED))
         if self.ablate is not None and self.ablate not in ABLATIONS:
             raise FieldError("ablate", self.ablate, among(ABLATIONS))
         if not 2 <= self.n_tokens <= 2048:

@@ -40,6 +40,39 @@ def test_all_scores_as_json_are_those_of_the_library(capsys: pytest.CaptureFixtu
             np.testing.assert_array_equal(shown, values)
 
 
+def test_heads_are_listed_by_the_weight_of_names_that_the_shell_states(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    trace = execute(load_preset("stories-name").experiment)
+    assert (
+        main(["heads", "stories-name", "--score", "reference", "--refers", "20:4,13:6,13:8", "--json"]) == 0
+    )
+    printed = json.loads(capsys.readouterr().out)["reference"]
+    for site in trace.sites:
+        for head, weights in enumerate(trace.site(site)["weights"]):
+            wanted = (weights[20, 4] + weights[13, 6] + weights[13, 8]) / 2
+            assert printed[site][head] == pytest.approx(float(wanted))
+    assert main(["heads", "stories-name", "--score", "reference", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["reference"] == printed  # those of the document
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((), "score needs a document with references, or --refers; got 'reference'."),
+        (("--refers", "7"), "refers must be pairs of positions such as 7:2,9:2; got '7'."),
+        (("--refers", "7:2:1"), "refers must be pairs of positions such as 7:2,9:2; got '7:2:1'."),
+        (("--refers", "she:Lily"), "refers must be pairs of positions such as 7:2,9:2; got 'she:Lily'."),
+        (("--refers", "7:99"), "references[0] must be two different positions from 0 to 19; got [7, 99]."),
+    ],
+)
+def test_missing_and_wrong_references_are_one_sentence(
+    options: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["heads", DOC, "--score", "reference", *options]) == 2
+    assert capsys.readouterr().err == f"attnviz: {DOC}: {said}\n"
+
+
 def test_the_lens_ends_with_the_answer_of_the_model(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lens", DOC, "--target", " box", "--top", "1"]) == 0
     *_layers, last = capsys.readouterr().out.splitlines()

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 import attnviz
 from attnviz import resources
+from attnviz.analysis import head_scores
 from attnviz.checkpoints.presets import (
     LENGTH,
     MODEL,
@@ -63,6 +65,28 @@ def test_a_story_is_the_prompt_read_by_the_model(preset: ModelPreset) -> None:
     assert number_count(experiment) > INLINE_NUMBERS  # such documents are saved as safetensors
 
 
+REFERENCES = {
+    "stories-name": {(" he", " Tom"), (" she", " Lily")},
+    "stories-name-zh": {("他", "大"), ("他", "伟"), ("她", "佳")},
+    "stories-owner": {(" She", " Lily"), (" her", " Lily")},
+    "experts": {("she", "Lily")},
+}
+
+
+@pytest.mark.parametrize("preset_id", preset_ids())
+def test_a_pronoun_refers_to_every_token_of_its_name(preset_id: str) -> None:
+    experiment = load_preset(preset_id).experiment
+    tokens, pairs = experiment.tokens, experiment.references
+    found = {(tokens[pronoun], tokens[name]) for pronoun, name in pairs}
+    assert found == REFERENCES.get(preset_id, set())
+    for text, name in found:
+        pronoun = tokens.index(text)
+        assert {one for one, there in pairs if there >= 0 and tokens[one] == text} == {pronoun}
+        assert {there for one, there in pairs if one == pronoun and tokens[there] == name} == {
+            at for at, token in enumerate(tokens[:pronoun]) if token == name
+        }
+
+
 def best_head(score: str) -> tuple[str, int]:
     """The head that does a job best, as the model's own records say."""
     heads = [head for head in measured()["heads"] if head["layer"] is not None]
@@ -88,6 +112,15 @@ def test_it_opens_on_the_head_that_was_measured(preset_id: str, score: str, look
     assert tokens[int(row.argmax())] in looked_at
     places = [i for i in range(view.query) if tokens[i] in looked_at]
     assert row[places].sum() > 0.5, "more than on all others together"
+
+
+def test_the_score_of_names_finds_the_head_that_was_measured() -> None:
+    """The records are of the last token of held-out texts, before the name that comes next."""
+    experiment = load_preset("stories-name").experiment
+    last = tuple(pair for pair in experiment.references if pair[0] == experiment.n_queries - 1)
+    found = head_scores(attnviz.run(replace(experiment, references=last)))["reference"]
+    scores = {(site, head): value for site, row in found.items() for head, value in enumerate(row.tolist())}
+    assert max(scores, key=scores.__getitem__) == best_head("named_right_en")
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,14 @@ FIRST = np.zeros((N, N))
 FIRST[:, 0] = 1
 
 
-def head(weights: np.ndarray, blocked: np.ndarray | None = None, tokens: tuple[int, ...] = ()) -> Head:
+def head(
+    weights: np.ndarray,
+    blocked: np.ndarray | None = None,
+    tokens: tuple[int, ...] = (),
+    references: tuple[tuple[int, int], ...] = (),
+) -> Head:
     """A head over different tokens, or the given ones."""
-    return Head(weights, blocked, Repeats(np.array(tokens or range(len(weights)))))
+    return Head(weights, blocked, Repeats(np.array(tokens or range(len(weights)))), references)
 
 
 def test_heads_that_look_for_repeats() -> None:
@@ -36,6 +41,26 @@ def test_heads_that_look_for_repeats() -> None:
         scores = {row.id: row.of(head(weights, CAUSAL, tokens)) for row in HEAD_SCORES}
         assert scores[id_] == 1
         assert scores["induction" if id_ == "same" else "same"] == 0
+
+
+@pytest.mark.parametrize(
+    ("references", "pronouns"),
+    [(((4, 1),), (4,)), (((5, 0), (4, 3), (4, 2), (2, 3)), (2, 4, 5)), ((), ())],
+    ids=["one token", "a name of two tokens", "none"],
+)
+def test_a_pronoun_counts_with_all_tokens_of_its_name(
+    references: tuple[tuple[int, int], ...], pronouns: tuple[int, ...]
+) -> None:
+    weights = np.random.default_rng(3).dirichlet(np.ones(N), N)
+    sums = []
+    for pronoun in pronouns:
+        total = 0.0
+        for key in range(N):
+            total += weights[pronoun, key] if (pronoun, key) in references else 0
+        sums.append(total)
+    wanted = sum(sums) / len(sums) if sums else math.nan
+    found = HEAD_SCORE_BY_ID["reference"].of(head(weights, references=references))
+    assert found == pytest.approx(wanted, nan_ok=True)
 
 
 def test_the_place_after_the_token_before_is_the_query_itself_and_does_not_count() -> None:
@@ -86,7 +111,7 @@ def test_one_token_has_no_score(row: object) -> None:
 def test_every_score_is_from_zero_to_one(raw: np.ndarray) -> None:
     weights = raw / raw.sum(axis=1, keepdims=True)
     for row in HEAD_SCORES:
-        assert 0 <= row.of(head(weights, None, (0, 1, 0, 1))) <= 1 + 1e-12, row.id
+        assert 0 <= row.of(head(weights, None, (0, 1, 0, 1), ((2, 0), (2, 1), (3, 1)))) <= 1 + 1e-12, row.id
 
 
 def test_a_nan_row_gives_nan_and_no_warning() -> None:

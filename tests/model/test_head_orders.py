@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -44,12 +45,13 @@ def test_sampled_rows_are_rows_of_the_whole(
     "score", [row for row in HEAD_SCORES if row.id not in ("entropy", "distance")], ids=lambda row: row.id
 )
 def test_heads_are_ordered_by_the_scores_of_their_patterns(score: HeadScore) -> None:
-    site = attnviz.run(
-        small(tokens=tuple("abcab"), vectors=SeededVectors(5, 4), heads=Heads(2, 1, 2), masks=(Causal(),))
-    ).only
+    references = ((3, 1), (4, 0))
+    text: dict[str, Any] = {"tokens": tuple("abcab"), "vectors": SeededVectors(5, 4)}
+    experiment = small(**text, heads=Heads(2, 1, 2), masks=(Causal(),), references=references)
+    site = attnviz.run(experiment).only
     order = HEAD_ORDER_BY_ID[score.id]
     repeats = Repeats(np.array([0, 1, 2, 0, 1]))
-    wanted = [score.of(Head(weights, site.blocked(), repeats)) for weights in site["weights"]]
+    wanted = [score.of(Head(weights, site.blocked(), repeats, references)) for weights in site["weights"]]
     found = measured(site, order, 0)
     assert found == pytest.approx(wanted) and order.falls
     assert ordered(found, order, 2)[0] == int(np.argmax(wanted))

@@ -17,7 +17,7 @@ import attnviz
 from attnviz.analysis import Target, ablate, head_scores
 from attnviz.checkpoints.presets import load_preset
 from attnviz.cli.shell import main
-from attnviz.core.head_scores import HEAD_SCORES
+from attnviz.core.head_scores import SCORES_OF_TEXT
 from attnviz.core.progress import Progress
 from attnviz.errors import FieldError, InputError
 from attnviz.model.edit.edits import set_tokens
@@ -61,7 +61,7 @@ def test_every_number_is_that_of_the_text_alone(whole: Path) -> None:
         assert len(rows) == sum(len(values) for values in scores["first"].values())
         for row in rows:
             assert table["n_tokens"][row] == len(tokens) and table["key"][row] == text.key
-            for score in HEAD_SCORES:
+            for score in SCORES_OF_TEXT:
                 wanted = scores[score.id][table["site"][row]][table["head"][row]]
                 found = table[score.id][row]
                 assert found is None if np.isnan(wanted) else found == wanted
@@ -299,6 +299,7 @@ def test_bad_texts_are_one_sentence(name: str, content: bytes, said: str, tmp_pa
     ("plan", "said"),
     [
         ({"scores": ("luck",)}, "scores must be one of"),
+        ({"scores": ("reference",)}, "scores must be one of"),
         ({"ablate": "other"}, "ablate must be one of 'zero', 'mean'"),
         ({"n_tokens": 1}, "n_tokens must be a whole number from 2"),
     ],

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from attnviz.cli.command import Command, Named, Refused
 from attnviz.cli.options import Count, print_table
-from attnviz.core.head_scores import HEAD_SCORES
+from attnviz.core.head_scores import SCORES_OF_TEXT
 from attnviz.core.text import number
 from attnviz.errors import about, message_of, verbatim
 from attnviz.i18n import N_, _
@@ -27,7 +27,7 @@ def add(command: ArgumentParser) -> None:
         metavar="FILE|FOLDER",
         help=_(".txt (a text in each line), .jsonl, or a folder of .txt files"),
     )
-    ids = ", ".join(row.id for row in HEAD_SCORES)
+    ids = ", ".join(row.id for row in SCORES_OF_TEXT)
     command.add_argument("--scores", metavar="A,B", help=_("{ids} (default: all)").format(ids=ids))
     command.add_argument(
         "--ablate", metavar="WAY", help=_("zero or mean: also measure the effect of ablating each head")

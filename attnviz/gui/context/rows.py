@@ -17,7 +17,7 @@ from attnviz.gui.widgets.numbers.text import full_precision
 from attnviz.i18n import N_, _
 from attnviz.model.edit import edits
 from attnviz.model.masks import mask_of
-from attnviz.model.sites.sites import site_names
+from attnviz.model.sites.sites import place_of, site_names
 from attnviz.model.spec.parts import Padding
 from attnviz.model.spec.target import TargetLoss
 from attnviz.model.spec.view import Cell
@@ -300,6 +300,39 @@ def _may_be_padding(window: Window, target: Target) -> bool:
     return _is_token(window, target) and window.store.experiment.memory is None
 
 
+# --- references
+
+
+def _may_refer(window: Window, target: Target) -> bool:
+    """True for a cell of two different tokens of the text, of which one may stand for the other."""
+    cell, document = target.cell, window.store.document
+    if cell is None or STAGE_BY_ID[cell.stage].axes[-2:] != ("query", "key"):
+        return False
+    site = cell.site or document.site
+    if site not in site_names(document.experiment):  # a number of the decoding
+        return False
+    place = place_of(document.experiment, site)
+    is_in_text = max(cell.row, cell.column) < document.experiment.n_queries
+    return is_in_text and cell.row != cell.column and place.stack != "encoder" and place.kind == "self"
+
+
+def _refer_text(window: Window, target: Target) -> str:
+    assert target.cell is not None
+    experiment, pair = window.store.experiment, (target.cell.row, target.cell.column)
+    says = (
+        _("Remove the reference of “{pronoun}” to “{name}”")
+        if pair in experiment.references
+        else _("Let “{pronoun}” refer to “{name}”")
+    )
+    pronoun, name = (isolated(visible(experiment.tokens[at])) for at in pair)
+    return says.format(pronoun=pronoun, name=name)
+
+
+def _refer(window: Window, target: Target) -> None:
+    assert target.cell is not None
+    window.store.edit(edits.toggle_reference, target.cell.row, target.cell.column)
+
+
 # --- panels
 
 
@@ -348,6 +381,7 @@ ROWS: tuple[ContextRow, ...] = (
     ContextRow("loss", _ask_loss_text, _has_loss, _ask_loss),
     ContextRow("by_hand", _says(N_("Set by hand…")), _may_set, _set_by_hand),
     ContextRow("lock", _lock_text, _has_value, _toggle_lock),
+    ContextRow("refer", _refer_text, _may_refer, _refer),
     ContextRow("copy_token", _copy_token_text, _is_token, _copy_token),
     ContextRow("select_query", _says(N_("Select as query")), _is_token, _select),
     ContextRow("padding", _padding_text, _may_be_padding, _toggle_padding),

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from attnviz.core.head_scores import HEAD_SCORES
+from attnviz.core.head_scores import SCORES_OF_TEXT
 from attnviz.errors import InputError
 from attnviz.gui.dialogs.layout import column_of, line_with_buttons, name_parts
 from attnviz.gui.look.theme import GRID
@@ -97,7 +97,7 @@ class SurveyDialog(QDialog):
         self.setMinimumWidth(WIDTH)
         self._texts, self._output = QLineEdit(), QLineEdit()
         self._proposed = ""
-        self._scores = {row.id: QCheckBox(_(row.title)) for row in HEAD_SCORES}
+        self._scores = {row.id: QCheckBox(_(row.title)) for row in SCORES_OF_TEXT}
         self._ablation = Segmented(
             (
                 (NO_ABLATION, _("none"), _("No ablation")),
@@ -175,7 +175,7 @@ class SurveyDialog(QDialog):
             label.setWordWrap(True)
         self._tokens.setToolTip(_("A longer text counts with its first tokens"))
         set_tone("muted", self._says, self._memory)
-        for row in HEAD_SCORES:
+        for row in SCORES_OF_TEXT:
             box = self._scores[row.id]
             box.setObjectName(f"survey_score_{row.id}")
             box.setToolTip(_(row.hint))

@@ -21,7 +21,7 @@ from attnviz.model.edit.fitting import (
     fitted_projection,
     fitted_vocabulary,
 )
-from attnviz.model.edit.movement import Moved, moved_by_text, with_moved_edits
+from attnviz.model.edit.movement import Moved, moved_by_text, moved_references, with_moved_edits
 from attnviz.model.edit.movement import Sequence as Sequence
 from attnviz.model.masks import MASK_ORDER, mask_of
 from attnviz.model.operands.matrices import projection_array, token_ids, vectors_array
@@ -215,11 +215,14 @@ def _with_sequence(
     vectors: Vectors,
     moved: Moved | None = None,
 ) -> Experiment:
-    """The experiment with another sequence, and its edits by hand where their tokens have `moved`."""
+    """The experiment with another sequence, its references and edits by hand where tokens have `moved`."""
     if sequence == "memory":
         made = _fitted(experiment, {"memory": Memory(tokens, vectors)})
     else:
-        made = _fitted(experiment, {"tokens": tokens, "vectors": vectors})
+        changes: dict[str, Any] = {"tokens": tokens, "vectors": vectors}
+        if moved is not None:
+            changes["references"] = moved_references(experiment, tokens, moved)
+        made = _fitted(experiment, changes)
     return made if moved is None else with_moved_edits(experiment, made, sequence, moved)
 
 
@@ -291,6 +294,13 @@ def _resized(vectors: Vectors, n: int, d_model: int) -> Vectors:
     rows, columns = min(n, old.shape[0]), min(d_model, old.shape[1])
     values[:rows, :columns] = old[:rows, :columns]
     return ExplicitVectors(Matrix(values))
+
+
+def toggle_reference(experiment: Experiment, pronoun: int, name: int) -> Experiment:
+    """Let the token at one position refer to that at another, or no longer."""
+    old, pair = experiment.references, (pronoun, name)
+    kept = tuple(one for one in old if one != pair)
+    return replace(experiment, references=kept if pair in old else (*old, pair))
 
 
 # --- heads and projections -------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from attnviz.model.sites.sites import at, with_records
 from attnviz.model.sites.sites import sites as all_sites
 from attnviz.model.spec.edit import Edit
 from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import References
 from attnviz.model.spec.site import Site
 from attnviz.model.stages import STAGE_BY_ID
 
@@ -61,6 +62,19 @@ def with_moved_edits(before: Experiment, after: Experiment, sequence: Sequence, 
         if edits != site.edits:
             fields[place] = {"edits": edits}
     return with_records(after, fields, {}) if fields else after
+
+
+def moved_references(experiment: Experiment, tokens: List[str], moved: Moved) -> References:
+    """The references of an experiment in other tokens: a pair stays if both of its texts do.
+
+    A reference belongs to its words: "she" that becomes "he" refers to nobody yet.
+    """
+    places = [
+        there if there is not None and tokens[there] == text else None
+        for text, there in zip(experiment.tokens, moved, strict=True)
+    ]
+    found = [(places[pronoun], places[name]) for pronoun, name in experiment.references]
+    return tuple((one, other) for one, other in found if one is not None and other is not None)
 
 
 def removed_with_tokens(before: Experiment, after: Experiment) -> Message | None:

@@ -109,7 +109,7 @@ def _whole(site: SiteTrace, stage: str, head: int) -> NDArray[np.floating]:
 
 
 def _measured(site: SiteTrace, weights: NDArray[np.floating]) -> Head:
-    return Head(weights, site.blocked(), _repeats(site.labels("key")))
+    return Head(weights, site.blocked(), _repeats(site.labels("key")), site.experiment.references)
 
 
 def _score(site: SiteTrace, head: Head, score: HeadScore) -> float:

@@ -211,6 +211,9 @@ def write(document: Document, names: Mapping[Matrix, str], link: Link | None = N
     def plain(value: Struct) -> Any:
         return msgspec.to_builtins(value, enc_hook=encode)
 
+    experiment = plain(document.experiment)
+    if not document.experiment.references:
+        del experiment["references"]  # programs from before the field read all other documents
     data = {
         "format": FORMAT,
         "version": VERSION,
@@ -219,7 +222,7 @@ def write(document: Document, names: Mapping[Matrix, str], link: Link | None = N
         **({"claims": document.claims} if document.claims else {}),
         **({"image": plain(document.image)} if document.image is not None else {}),
         **({} if link is None else {"checkpoint": msgspec.to_builtins(link)}),
-        "experiment": plain(document.experiment),
+        "experiment": experiment,
         "view": plain(document.view),
     }
     text = _pretty(data, "") + "\n"

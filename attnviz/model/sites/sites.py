@@ -106,7 +106,8 @@ def _derived(experiment: Experiment, place: Place) -> Site:
     elif place.kind == "cross":
         memory = experiment.memory
     if place.stack != "encoder":
-        fields["embedding_projection"] = experiment.embedding_projection
+        for field in ("embedding_projection", "references"):
+            fields[field] = getattr(experiment, field)
     if place.layer == 0 and not place.is_second:
         name = "encoder_embedding_norm" if place.stack == "encoder" else "embedding_norm"
         fields["embedding_norm"] = getattr(experiment, name)
@@ -124,7 +125,9 @@ def alone(site: Site) -> Experiment:
     first = ("tokens", "vectors", "memory", "embedding_norm", "embedding_projection")
     own = (*first, "final_norm", "vocabulary", "readout", "writing")
     layer = Layer(**{field: getattr(site, field) for field in ATTENTION_FIELDS})
-    return Experiment(**{field: getattr(site, field) for field in (*own, "dtype")}, layers=(layer,))
+    return Experiment(
+        **{field: getattr(site, field) for field in (*own, "dtype", "references")}, layers=(layer,)
+    )
 
 
 def put(experiment: Experiment, site: Site) -> Experiment:

@@ -11,7 +11,16 @@ from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.block import EmbeddingProjection, Norm, Vocabulary
 from attnviz.model.spec.field import Field
 from attnviz.model.spec.generation import Writing
-from attnviz.model.spec.parts import DType, Memory, Readout, Vectors, check_tokens, vectors_shape
+from attnviz.model.spec.parts import (
+    DType,
+    Memory,
+    Readout,
+    References,
+    Vectors,
+    check_references,
+    check_tokens,
+    vectors_shape,
+)
 from attnviz.model.spec.value import Value, require
 
 
@@ -51,6 +60,8 @@ class Experiment(Value, frozen=True):
             the logits of the vocabulary.
         writing: None: decoding computes the document's tokens and ends. Else its continuation; see `Writing`.
         dtype: The precision of the engines; documents keep float64.
+        references: Pairs (pronoun, token of the name that it refers to) of positions, which a score of the
+            heads reads. A name of several tokens has a pair for each.
 
     Raises:
         FieldError: the field, its value, and the requirement that it breaks.
@@ -102,10 +113,18 @@ class Experiment(Value, frozen=True):
         EmbeddingProjection | None,
         Field(N_("Embedding projection"), N_("A linear map of token vectors before the first layer")),
     ] = None
+    references: Annotated[
+        References,
+        Field(
+            N_("References"),
+            N_("Pairs of positions, counted from 0: a pronoun, and a token of the name that it refers to"),
+        ),
+    ] = ()
 
     def check(self) -> None:
         require(bool(self.layers), "layers", of_length(0), must_be("a list of at least one layer"))
         check_tokens("tokens", self.tokens, "vectors", self.vectors)
+        check_references(self.references, len(self.tokens))
         self._check_around()
         self._check_sites()
 

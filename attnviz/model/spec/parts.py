@@ -70,6 +70,8 @@ Normaliser = Literal["softmax", "sigmoid", "relu_squared"]
 QKNormKind = Literal["rms", "layer", "l2"]
 Generator = Literal["pcg64", "mt19937"]
 Role = Literal["query", "key", "value", "output"]
+References = tuple[tuple[Index, Index], ...]
+"""Pairs of positions: a pronoun, and a token of the name that it refers to."""
 
 
 # --- where vectors come from -----------------------------------------------------------------------
@@ -177,6 +179,16 @@ def check_tokens(field: str, tokens: tuple[str, ...], vectors_field: str, vector
     require(len(tokens) >= 1, field, list(tokens), A_TOKEN)
     one_each = Message("must have {n} rows, one for each token", n=len(tokens))
     require(rows == len(tokens), vectors_field, Message("{n} rows", n=rows), one_each)
+
+
+def check_references(references: References, n_tokens: int) -> None:
+    """Refuse a position past the end, a token that refers to itself, and a pair that occurs twice."""
+    within = must_be("two different positions from 0 to {last}", last=n_tokens - 1)
+    once = must_be("a pair that occurs once")
+    for number, pair in enumerate(references):
+        field = f"references[{number}]"
+        require(max(pair) < n_tokens and pair[0] != pair[1], field, pair, within)
+        require(pair not in references[:number], field, pair, once)
 
 
 # --- heads and projections -------------------------------------------------------------------------

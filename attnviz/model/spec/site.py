@@ -15,6 +15,7 @@ from attnviz.model.spec.parts import (
     Heads,
     Memory,
     Readout,
+    References,
     Role,
     Vectors,
     check_tokens,
@@ -85,6 +86,7 @@ class Site(Attention, frozen=True):
         readout: The read-out of the last site; `none` at all others.
         writing: The generation, at the last site.
         dtype: The precision of the engines.
+        references: The pairs (pronoun, name) of positions; none in the encoder, whose tokens are others.
 
     Raises:
         FieldError: one sentence that names the field (from the site, see `Place.refused`), value and rule.
@@ -101,6 +103,7 @@ class Site(Attention, frozen=True):
     readout: Readout = "none"
     writing: Writing | None = None
     dtype: DType = "float32"
+    references: References = ()
 
     def check(self) -> None:
         check_tokens("tokens", self.tokens, "vectors", self.vectors)

@@ -20,7 +20,9 @@ DRAWN: tuple[Picture, ...] = ("map", "mean", "lines")
 """The pictures that figures have."""
 Projection = Literal["features", "principal", "pair"]
 Quantity = Literal["value", "gradient", "product"]
-Frames = Literal["none", "previous", "same", "induction", "near", "first", "distance", "entropy", "effect"]
+Frames = Literal[
+    "none", "previous", "same", "induction", "reference", "near", "first", "distance", "entropy", "effect"
+]
 """None, an id of `HEAD_SCORES`, or the effect of each head on a logit."""
 Range = Literal["row", "head", "global", "log", "symmetric", "percentile", "without_first"]
 

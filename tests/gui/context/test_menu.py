@@ -115,6 +115,41 @@ def test_a_token_is_copied_selected_and_made_padding(desk: Desk) -> None:
     assert Padding((1,)) in desk.store.attention.masks
 
 
+def test_a_cell_lets_its_query_refer_to_its_key(desk: Desk) -> None:
+    def refer() -> str:
+        """Choose the entry, and return its text."""
+        menu = right_click(desk, desk.map, desk.map.cell_center(3, 1))
+        text = next(one.text() for one in menu.actions() if one.objectName() == "context_refer")
+        choose(menu, "refer")
+        desk.settle()
+        return text
+
+    assert refer() == "Let “creature” refer to “fluffy”"
+    assert desk.store.experiment.references == ((3, 1),)
+    assert refer() == "Remove the reference of “creature” to “fluffy”"
+    assert desk.store.experiment.references == ()
+    desk.store.undo()
+    assert desk.store.experiment.references == ((3, 1),)
+    assert "refer" not in ids(right_click(desk, desk.map, desk.map.cell_center(2, 2)))  # itself
+
+
+OF_SITE = {
+    "decoder.0.self": True,
+    "decoder.0.cross": False,
+    "encoder.0.self": False,
+    "layers.0.self": False,  # no site of the document
+}
+
+
+def test_only_tokens_of_one_text_refer_to_each_other(make_desk: MakeDesk) -> None:
+    desk = make_desk("encoder-decoder")
+    for site, applies in OF_SITE.items():
+        for stage, of_stage in (("weights", applies), ("q", False)):
+            menu = desk.window.findChild(ContextMenus).menu(Target(cell=Cell(stage, 2, 1, 0, site)))
+            assert ("refer" in ids(menu)) == of_stage, (site, stage)
+            menu.deleteLater()
+
+
 def test_every_panel_has_a_menu(desk: Desk) -> None:
     for id_ in desk.window.panels:
         desk.window.workspaces.show_panel(id_)

@@ -20,8 +20,11 @@ from attnviz.model.edit.edits import (
     permute_tokens,
     remove_token,
     rename_token,
+    reseed_vectors,
+    set_d_model,
     set_n_tokens,
     set_tokens,
+    toggle_reference,
 )
 from attnviz.model.edit.movement import moved_by_text, removed_with_tokens
 from attnviz.model.sites.by_hand import edited_shapes
@@ -78,6 +81,33 @@ def test_an_edit_stays_with_its_token(change: Change, wanted: list[str]) -> None
         row = int(text[9])
         assert trace["mixed"][1, row, 3] == pytest.approx(0.8)
         np.testing.assert_array_equal(np.delete(trace["v"], row, 1), np.delete(plain["v"], row, 1))
+
+
+REFERRING = replace(PLAIN, references=((4, 1), (4, 2)))
+"""“it” refers to “cat” and to “sat”."""
+
+REFERENCES: dict[str, tuple[Change, tuple[tuple[int, int], ...]]] = {
+    "a token before": (lambda e: set_tokens(e, ("oh", *TOKENS)), ((5, 2), (5, 3))),
+    "a token between": (lambda e: set_tokens(e, (*TOKENS[:2], "up", *TOKENS[2:])), ((5, 1), (5, 3))),
+    "another pronoun": (lambda e: set_tokens(e, (*TOKENS[:4], "he")), ()),
+    "the pronoun renamed": (lambda e: rename_token(e, 4, "he"), ()),
+    "one name renamed": (lambda e: rename_token(e, 1, "dog"), ((4, 2),)),
+    "another word renamed": (lambda e: rename_token(e, 0, "a"), ((4, 1), (4, 2))),
+    "one name removed": (lambda e: remove_token(e, 2), ((3, 1),)),
+    "the pronoun removed": (lambda e: remove_token(e, 4), ()),
+    "turned round": (lambda e: permute_tokens(e, (4, 3, 2, 1, 0)), ((0, 3), (0, 2))),
+    "cut": (lambda e: set_n_tokens(e, 3), ()),
+    "longer": (lambda e: set_n_tokens(e, 9), ((4, 1), (4, 2))),
+    "another width": (lambda e: set_d_model(e, 16), ((4, 1), (4, 2))),
+    "other vectors": (lambda e: reseed_vectors(e, 5), ((4, 1), (4, 2))),
+    "one more": (lambda e: toggle_reference(e, 3, 0), ((4, 1), (4, 2), (3, 0))),
+    "one less": (lambda e: toggle_reference(e, 4, 1), ((4, 2),)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "wanted"), REFERENCES.values(), ids=REFERENCES)
+def test_a_reference_stays_with_its_words(change: Change, wanted: tuple[tuple[int, int], ...]) -> None:
+    assert change(REFERRING).references == wanted
 
 
 def test_an_edit_past_the_end_keeps_its_distance() -> None:

@@ -57,6 +57,17 @@ def test_one_grid_for_each_kind_of_attention() -> None:
     assert not math.isnan(facts_of(trace.site("decoder.0.self"), 0).scores["previous"])
 
 
+def test_references_belong_to_the_tokens_and_not_to_their_memory() -> None:
+    plain = load_preset("encoder-decoder").experiment
+    assert math.isnan(facts_of(execute(plain).site("decoder.0.self"), 0).scores["reference"])
+    trace = execute(replace(plain, references=((2, 1), (3, 1), (3, 0))))
+    for name in ("encoder.0.self", "decoder.0.cross"):
+        assert math.isnan(facts_of(trace.site(name), 0).scores["reference"])
+    weights = trace.site("decoder.0.self")["weights"][0]
+    wanted = (weights[2, 1] + weights[3, 1] + weights[3, 0]) / 2
+    assert facts_of(trace.site("decoder.0.self"), 0).scores["reference"] == pytest.approx(float(wanted))
+
+
 @pytest.mark.parametrize(
     ("wanted", "shown"),
     [("scores", "scores"), ("masked", "weights"), ("q", "weights"), ("output", "weights")],

@@ -89,6 +89,13 @@ def test_every_kind_of_experiment_comes_back_equal(name: str, tmp_path: Path) ->
         assert load(save(document, tmp_path / file_name)) == document
 
 
+def test_a_document_without_references_is_written_as_before_them() -> None:
+    without = loads(FITTING)
+    assert without.experiment.references == () and "references" not in dumps(without)
+    with_one = edited(references=[[3, 0]])
+    assert json.loads(dumps(loads(with_one)))["experiment"]["references"] == [[3, 0]]
+
+
 @given(experiments())
 def test_any_experiment_comes_back_equal(experiment: Experiment) -> None:
     assert loads(dumps(experiment)) == Document(experiment)
@@ -182,6 +189,23 @@ def test_long_lists_that_are_no_matrices_are_filled_to_the_width() -> None:
             "$.experiment.masks must have each kind of mask once; got 'causal' twice.",
         ),
         ({"tokens": ["a"] * 3}, "$.experiment.vectors must have 3 rows, one for each token; got 4 rows."),
+        (
+            {"references": [[3, 0], [3, 4]]},
+            "$.experiment.references[1] must be two different positions from 0 to 3; got [3, 4].",
+        ),
+        (
+            {"references": [[3, 0], [1, 1]]},
+            "$.experiment.references[1] must be two different positions from 0 to 3; got [1, 1].",
+        ),
+        (
+            {"references": [[3, 0], [2, 0], [3, 0]]},
+            "$.experiment.references[2] must be a pair that occurs once; got [3, 0].",
+        ),
+        (
+            {"references": [[3]]},
+            "$.experiment.references[0] must be a list of 2 in which each item is a whole number from 0 to "
+            "2,147,483,648; got [3].",
+        ),
         ({"tokens": [1, 2, 3, 4]}, "$.experiment.tokens[0] must be a text; got 1."),
         (
             {"memory": {"tokens": ["m"], "vectors": {"kind": "seeded", "n": 1, "d_model": 2, "seed": -1}}},

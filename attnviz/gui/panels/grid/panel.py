@@ -57,6 +57,7 @@ _SHORT = {
     "same": N_("same"),
     "near": N_("near"),
     "first": N_("first"),
+    "reference": N_("pronoun"),
 }
 """Scores whose titles are too long for a line of all of them."""
 
@@ -234,6 +235,7 @@ class GridPanel(Panel):
         self.canvas.setAccessibleName(_("All heads"))
         self._color_by.setText(_("frames show"))
         self._score.set_options(_scores())
+        self._enable_scores()
         self._order.set_options(_orders())
         self._fit_scores()
         self.effect.retranslate()
@@ -384,11 +386,20 @@ class GridPanel(Panel):
         is_searched = bool(self._search.text().strip())
         self._score.set_unavailable(_("The search sets the frames") if is_searched else None)
         self._order.set_unavailable(None if self._is_scored() else _("Choose what the frames show first"))
+        self._enable_scores()
         scores = self._scores_of_frames(is_searched)
         self.canvas.set_scores(scores)
         self.canvas.set_orders(self._orders_by(scores) if self._is_by_score() else {})
         if self._trace is not None:
             self._show_shape(self._trace)
+
+    def _enable_scores(self) -> None:
+        """A score of labels can be chosen where the document has them."""
+        reason = _("Let a pronoun refer to its name first: right-click their cell in the map of weights")
+        for row in HEAD_SCORES:
+            if row.needs_references:
+                has_any = bool(self.store.experiment.references)
+                self._score.set_option_unavailable(row.id, None if has_any else reason)
 
     def _scores_of_frames(self, is_searched: bool) -> dict[Place, float]:
         if is_searched and self._matching:

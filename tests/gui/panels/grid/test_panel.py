@@ -146,6 +146,28 @@ def test_an_edit_measures_the_heads_only_where_the_frames_show_it(make_desk: Mak
     )
 
 
+def test_names_frame_the_heads_where_the_document_has_references(make_desk: MakeDesk) -> None:
+    desk = make_desk(load_story("stories-name"))
+    panel = panel_of(desk)
+    button = desk.find(Segmented, "grid_score").findChild(QAbstractButton, "segment_reference")
+    assert button is not None and button.isEnabled()
+    desk.choose("grid_score", "reference")
+    desk.qtbot.waitUntil(lambda: len(panel.canvas.scores) == len(panel.tiles))
+    assert desk.store.trace is not None
+    for layer, name in enumerate(desk.store.trace.sites):
+        for head, weights in enumerate(desk.store.trace.site(name)["weights"]):
+            wanted = (weights[20, 4] + weights[13, 6] + weights[13, 8]) / 2
+            assert panel.canvas.scores[0, layer, head] == pytest.approx(float(wanted))
+    for pronoun, key in desk.store.experiment.references:
+        desk.store.edit(edits.toggle_reference, pronoun, key)
+    desk.settle()
+    desk.qtbot.waitUntil(lambda: not panel.canvas.scores)
+    assert not button.isEnabled() and "Let a pronoun refer to its name first" in button.toolTip()
+    desk.store.edit(edits.toggle_reference, 20, 4)
+    desk.settle()
+    desk.qtbot.waitUntil(lambda: bool(panel.canvas.scores) and button.isEnabled())
+
+
 def test_heads_stand_by_their_score_within_each_layer(make_desk: MakeDesk) -> None:
     desk = make_desk(load_story("stories-name"))
     panel, order = panel_of(desk), desk.find(Segmented, "grid_order")
