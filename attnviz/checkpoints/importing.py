@@ -31,6 +31,7 @@ from attnviz.checkpoints.signals.signal import PLACE, SignalKind
 from attnviz.checkpoints.texts import Tokens, id_list, read_tokens, token_ids
 from attnviz.checkpoints.tokenizers.chat import Talk, reads_chat, render
 from attnviz.core.heap import trimmed
+from attnviz.core.phrases import enumerated
 from attnviz.errors import FieldError, about, among, message_of, must_be, verbatim
 from attnviz.i18n import N_, _
 from attnviz.model.io.files import matrices
@@ -245,8 +246,8 @@ def head_words(described: Described) -> tuple[str, ...]:
 
 def _classes_words(classes: Classes) -> str:
     shown = classes.labels[:MOST_LABELS]
-    names = ", ".join(shown) + (", …" if len(classes.labels) > len(shown) else "")
-    return _(READINGS[classes.reads]).format(names=names)
+    more = ("…",) if len(classes.labels) > len(shown) else ()
+    return _(READINGS[classes.reads]).format(names=enumerated((*shown, *more)))
 
 
 MOST_LABELS = 6

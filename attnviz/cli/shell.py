@@ -15,6 +15,7 @@ from attnviz.cli.command import Named, Refused
 from attnviz.cli.commands import gui
 from attnviz.cli.table import COMMANDS
 from attnviz.cli.words import Help, speak
+from attnviz.core.phrases import named
 from attnviz.errors import about, message_of
 from attnviz.i18n import LANGUAGES, _, set_language
 from attnviz.model.io.carriers.table import CARRYING
@@ -51,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return PIPE_CLOSED
     except OSError as error:  # files are named where they are written; the remaining case is standard output
         _drop_output()
-        _say_error(f"{error.filename or _('standard output')}: {error.strerror or error}")
+        _say_error(named(error.filename or _("standard output"), error.strerror or str(error)))
     return REFUSED
 
 

@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtGui import QAction, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QMenu, QMenuBar, QToolButton
 
+from attnviz.core.phrases import enumerated, with_remark
 from attnviz.gui.actions import ACTIONS, MENUS
 from attnviz.gui.look.icons import icon
 from attnviz.gui.look.theme import Theme
@@ -101,6 +102,6 @@ class Commands(QObject):
 
     def _tool_tip(self, id_: str, text: str) -> str:
         native = QKeySequence.SequenceFormat.NativeText
-        keys = ", ".join(key.toString(native) for key in self._actions[id_].shortcuts())
+        keys = enumerated(key.toString(native) for key in self._actions[id_].shortcuts())
         plain = text.replace("&", "").replace("…", "")
-        return f"{plain} ({keys})" if keys else plain
+        return with_remark(plain, keys) if keys else plain

@@ -9,6 +9,7 @@ from PySide6.QtCore import QEvent, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QActionGroup, QResizeEvent
 from PySide6.QtWidgets import QApplication, QMenu, QMenuBar, QTabBar, QToolButton, QWidget
 
+from attnviz.core.phrases import with_remark
 from attnviz.engines.table import ENGINE_BY_ID, ENGINES
 from attnviz.gui.live.trace import AUTO, Live
 from attnviz.gui.look.theme import GRID
@@ -73,7 +74,7 @@ class TopBar(QWidget):
         """Set the texts again, in the present language."""
         for index, row in enumerate(WORKSPACES):
             self._tabs.setTabText(index, _(row.title))
-            self._tabs.setTabToolTip(index, plain_tooltip(f"{_(row.hint)} (Ctrl+{index + 1})"))
+            self._tabs.setTabToolTip(index, plain_tooltip(with_remark(_(row.hint), f"Ctrl+{index + 1}")))
         self._tabs.setAccessibleName(_("Workspaces"))
         for button, name in ((self._layout, _("Layout")), (self._engine, _("Engine"))):
             button.setAccessibleName(name)

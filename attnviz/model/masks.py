@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core import masks as core
+from attnviz.core.phrases import sequenced
 from attnviz.i18n import N_, _
 from attnviz.model.explain import mask_reasons as reasons
 from attnviz.model.spec.parts import (
@@ -245,6 +246,6 @@ def _why(mask: Mask, query: int, key: int) -> str:
     if not blocked_by(mask, np.array([query]), np.array([key]))[0, 0]:
         return ""
     if isinstance(mask, AnyOf):
-        members = "; ".join(_why(member, query, key) for member in mask.masks)
+        members = sequenced(_why(member, query, key) for member in mask.masks)
         return _("blocked by every combined mask ({reasons})").format(reasons=members)
     return FAMILY_OF[type(mask)].reason(mask, query, key)

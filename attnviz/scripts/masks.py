@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from attnviz.core.phrases import named
 from attnviz.i18n import N_, _
 from attnviz.model.masks import FAMILY_OF
 from attnviz.model.spec.parts import (
@@ -132,4 +133,4 @@ def define_blocked(asked: Asked) -> str:
 
 def _description(mask: Mask) -> str:
     family = FAMILY_OF.get(type(mask))
-    return note(ANY_OF) if family is None else f"{NOTE}{_(family.title)}: {_(family.description)}"
+    return note(ANY_OF) if family is None else NOTE + named(_(family.title), _(family.description))

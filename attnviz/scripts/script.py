@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from attnviz.core.phrases import named
 from attnviz.core.text import visible
 from attnviz.i18n import N_, _
 from attnviz.model.explain.formulas.stages import stage_axes, stage_formula
@@ -87,7 +88,7 @@ class Program:
             if part.site != site:
                 site = part.site
                 lines += ["", "", f"# --- {self.titles[site]} ".ljust(96, "-")]
-            lines += ["", f"# {part.title}: {part.formula}{part.shape}", *part.lines]
+            lines += ["", "# " + named(part.title, part.formula + part.shape), *part.lines]
             lines += [part.printed] if part.printed else []
         return "\n".join(lines) + "\n"
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from attnviz.core.phrases import named
 from attnviz.i18n import N_, _
 from attnviz.model.explain.formulas.block import norm_at, transform_of
 from attnviz.model.explain.formulas.stages import stage_axes, stage_formula
@@ -354,5 +355,5 @@ def stage_text(site: Site, stage: str, library: Library, *, is_encoded: bool = F
     Raises `KeyError` for a stage that the site does not compute.
     """
     code = stage_code(site, stage, library, is_encoded=is_encoded)
-    title = f"# {_(STAGE_BY_ID[stage].title)}: {stage_formula(site, stage)}"
+    title = "# " + named(_(STAGE_BY_ID[stage].title), stage_formula(site, stage))
     return "\n".join((title, f"# {stage_axes(stage)} = {stage_shape(site, stage)}", *code.all_lines))

@@ -9,6 +9,7 @@ from pathlib import Path
 from attnviz.cli.command import Command, Named, Refused
 from attnviz.cli.options import Count, print_table
 from attnviz.core.head_scores import SCORES_OF_TEXT
+from attnviz.core.phrases import named
 from attnviz.core.text import number
 from attnviz.errors import about, message_of, verbatim
 from attnviz.i18n import N_, _
@@ -121,7 +122,7 @@ def _sum_up(options: Namespace) -> int:
         _("attention"),
         _("head"),
         _("texts"),
-        f"{found.score}: {_('mean')}",
+        named(found.score, _("mean")),
         "5%",
         "25%",
         "50%",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from attnviz.core.phrases import named
 from attnviz.core.text import number, visible
 from attnviz.errors import Message
 from attnviz.figures.contrast import DIFFERENCE, contrast_drawing
@@ -41,7 +42,7 @@ def draw_comparison(subject: Subject, style: Style) -> Drawing:
         change = found.changes[0]
         words = f"{visible(change.row_label)} → {visible(change.column_label)}"
         values = f"{number(change.first)} → {number(change.second)}"
-        note = _("greatest change: {change}").format(change=f"{words}: {values}")
+        note = _("greatest change: {change}").format(change=named(words, values))
     title = found.called
     if STAGE_BY_ID[found.stage].per_head:
         title = _("{stage} · head {head}").format(stage=title, head=found.second.head + 1)

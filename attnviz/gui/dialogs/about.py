@@ -10,6 +10,7 @@ import pyqtgraph as pg
 from PySide6.QtCore import Qt, qVersion
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QHBoxLayout, QLabel, QWidget
 
+from attnviz.core.phrases import named
 from attnviz.engines.table import ENGINES
 from attnviz.gui.dialogs.layout import column_of
 from attnviz.gui.look.icons import app_icon
@@ -49,7 +50,7 @@ def about_dialog(window: QWidget) -> QDialog:
 
 
 def _about_text() -> str:
-    engines = [f"{row.label}: " + (row.unavailable() or _("available")) for row in ENGINES]
+    engines = [named(row.label, row.unavailable() or _("available")) for row in ENGINES]
     lines = (
         f"attnviz {__version__}",
         _("A workbench for the mechanics of attention."),

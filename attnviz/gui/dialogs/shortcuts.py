@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from attnviz.core.phrases import enumerated
 from attnviz.gui.actions import ACTIONS, MENUS
 from attnviz.gui.look.fonts import number_font, ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
@@ -62,7 +63,7 @@ def shortcuts_dialog(window: QWidget) -> QDialog:
         if rows:
             _section(grid, re.sub(r"\(&.\)|&", "", _(title)))  # without the letter that opens the menu
         for row in rows:
-            keys = ", ".join(
+            keys = enumerated(
                 QKeySequence(key).toString(QKeySequence.SequenceFormat.NativeText) for key in row.shortcuts
             )
             _line(grid, keys, _(row.text).replace("…", ""), is_key=True)

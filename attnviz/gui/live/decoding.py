@@ -14,11 +14,12 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from attnviz.compute.scheduler import Cancelled, CancelToken, Scheduler
 from attnviz.core.progress import Progress
+from attnviz.errors import Message
 from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.live import freshness
 from attnviz.gui.live.clock import Clock, WallClock
 from attnviz.gui.live.freshness import Freshness, Subject
-from attnviz.gui.live.player import Player
+from attnviz.gui.live.player import Expect, Player
 from attnviz.gui.live.trace import GUI_CORES, Live
 from attnviz.gui.store import Store
 from attnviz.model.spec.document import Document
@@ -52,6 +53,7 @@ class DecodeLive(QObject):
         store.changed.connect(self._on_changed)
         store.opened.connect(self._on_opened)
         store.player_changed.connect(self._on_player)
+        live.failed.connect(self._on_run_failed)
 
     @Slot(object, object)
     def _on_player(self, old: Player, new: Player) -> None:
@@ -59,8 +61,9 @@ class DecodeLive(QObject):
         if bool(old.viewers) == bool(new.viewers):
             return
         self._become(replace(self._fresh, is_watched=bool(new.viewers)))
-        if self._store.trace is not None:
-            self._on_trace(self._store.trace)
+        trace = self._store.trace
+        if trace is not None and trace.experiment == self._store.experiment:
+            self._on_trace(trace)
 
     def tick(self) -> None:
         """Run the due actions."""
@@ -71,10 +74,14 @@ class DecodeLive(QObject):
             self._decode()
 
     def _become(self, fresh: Freshness) -> None:
-        """Change the state; a decoding that it no longer shows leaves the screen."""
+        """Change the state; a decoding that it no longer shows leaves the screen, for the next if one is
+        due.
+        """
         self._fresh = fresh
-        if fresh.shown is None and self._store.player.decoded is not None:
-            self._store.set_decoded(None)
+        if fresh.shown is None:
+            if self._store.player.decoded is not None:
+                self._store.set_decoded(None)
+            self._store.play(Expect(fresh.is_watched and fresh.is_due))
         self._clock.call_at(fresh.due, self.tick)
 
     @Slot(object, object)
@@ -129,8 +136,13 @@ class DecodeLive(QObject):
 
         return job
 
+    @Slot(object)
+    def _on_run_failed(self, error: Message) -> None:
+        """Await no decoding of numbers that do not come."""
+        self._become(freshness.stop(self._fresh))
+
     def _on_failed(self, error: BaseException) -> None:
-        self._become(freshness.forget(self._fresh))
+        self._become(freshness.stop(freshness.forget(self._fresh)))
         self.failed.emit(failure_message(error))
         if not is_expected(error):
             raise error

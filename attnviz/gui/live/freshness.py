@@ -59,6 +59,10 @@ class Freshness:
     """One more with every edit: a decoding of an older generation is obsolete."""
     is_watched: bool = False
     """Whether a panel that shows the decoding is visible; without it, nothing is decoded."""
+    is_due: bool = True
+    """Whether the next decoding is on its way, or the run that it follows; the first run begins with the
+    window.
+    """
     decode_at: float | None = None
     clear_at: float | None = None
 
@@ -70,8 +74,8 @@ class Freshness:
 
 def edit(fresh: Freshness) -> Freshness:
     """The experiment changed: whatever is under way is obsolete."""
-    fresh = replace(fresh, generation=fresh.generation + 1, decode_at=None)
-    return fresh if fresh.is_watched else forget(fresh)
+    fresh = fresh if fresh.is_watched else forget(fresh)
+    return replace(fresh, generation=fresh.generation + 1, is_due=True, decode_at=None)
 
 
 def want(fresh: Freshness, subject: Subject, now: float) -> Freshness:
@@ -79,13 +83,14 @@ def want(fresh: Freshness, subject: Subject, now: float) -> Freshness:
     if not fresh.is_watched:
         return fresh
     if subject == fresh.shown:  # an edit that was taken back before its decoding began
-        return replace(fresh, decode_at=None, clear_at=None)
+        return replace(fresh, is_due=False, decode_at=None, clear_at=None)
     is_stale = fresh.shown is None or not _differs_in_sampling(fresh.shown.experiment, subject.experiment)
     if is_stale and fresh.took > STALE_SECONDS:
         fresh = clear(fresh)
     rest = 0.0 if fresh.seconds <= QUICK_SECONDS else REST_SECONDS
     stays = OVERDUE_SECONDS if is_stale else SAMPLED_OVERDUE_SECONDS
-    return replace(fresh, decode_at=now + rest, clear_at=None if fresh.shown is None else now + stays)
+    clear_at = None if fresh.shown is None else now + stays
+    return replace(fresh, is_due=True, decode_at=now + rest, clear_at=clear_at)
 
 
 def expire(fresh: Freshness, now: float) -> Freshness:
@@ -95,15 +100,18 @@ def expire(fresh: Freshness, now: float) -> Freshness:
 
 def begin(fresh: Freshness) -> Freshness:
     """A decoding begins: slow until it is done, or one that every edit cancels would stay quick."""
-    return replace(fresh, decode_at=None, seconds=math.inf)
+    return replace(fresh, is_due=True, decode_at=None, seconds=math.inf)
+
+
+def stop(fresh: Freshness) -> Freshness:
+    """The run or the decoding that was due failed or was cancelled: none follows before the next edit."""
+    return replace(fresh, is_due=False)
 
 
 def finish(fresh: Freshness, subject: Subject, decoded: Decoded) -> Freshness:
     """The decoding of `subject` is shown."""
-    seconds = decoded.seconds
-    return replace(
-        fresh, shown=subject, earlier=decoded.decoding, seconds=seconds, took=seconds, clear_at=None
-    )
+    fresh = replace(fresh, seconds=decoded.seconds, took=decoded.seconds)
+    return replace(stop(fresh), shown=subject, earlier=decoded.decoding, clear_at=None)
 
 
 def clear(fresh: Freshness) -> Freshness:

@@ -35,6 +35,8 @@ class Player:
     is_playing: bool = False
     is_awaited: bool = False
     """Whether it plays as soon as a decoding arrives."""
+    is_due: bool = False
+    """Whether a decoding is on its way while none is shown."""
     speed: float = 1.0
     follows: bool = True
     """Whether the panels show the tokens up to the step."""
@@ -163,10 +165,22 @@ class Arrive:
 
     def on(self, player: Player, step: int) -> Shown:
         is_same = self.decoded is player.decoded
-        there = replace(player, decoded=self.decoded, uncached=player.uncached if is_same else {})
+        is_due = player.is_due and self.decoded is None
+        uncached = player.uncached if is_same else {}
+        there = replace(player, decoded=self.decoded, is_due=is_due, uncached=uncached)
         if self.decoded is None or not player.is_awaited:
             return there, step
         return _begin(replace(there, is_awaited=False), step)
+
+
+@dataclass(frozen=True)
+class Expect:
+    """A decoding is on its way, or none is any longer: it failed or was cancelled."""
+
+    is_due: bool
+
+    def on(self, player: Player, step: int) -> Shown:
+        return replace(player, is_due=self.is_due), step
 
 
 @dataclass(frozen=True)

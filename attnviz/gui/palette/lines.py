@@ -16,6 +16,7 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
+from attnviz.core.phrases import phrased
 from attnviz.gui.look.fonts import number_font, ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.gui.palette.match import Found
@@ -56,7 +57,7 @@ class Lines(QAbstractListModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return entry.text
         if role == Qt.ItemDataRole.AccessibleTextRole:
-            return ", ".join(part for part in (entry.kind, entry.text, entry.shortcut) if part)
+            return phrased(part for part in (entry.kind, entry.text, entry.shortcut) if part)
         return None
 
 

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QWidget
 
 from attnviz.checkpoints.presets import PRESETS
 from attnviz.core.levels import RANGES
+from attnviz.core.phrases import enumerated, named
 from attnviz.core.text import visible
 from attnviz.engines.table import ENGINES
 from attnviz.gui.actions import ACTIONS
@@ -90,7 +91,7 @@ def _actions(window: Window) -> Iterator[Entry]:
         action = window.commands[row.id]
         if row.id == "palette" or not action.isEnabled():
             continue
-        keys = ", ".join(QKeySequence(key).toString(native) for key in row.shortcuts)
+        keys = enumerated(QKeySequence(key).toString(native) for key in row.shortcuts)
         yield Entry(
             f"action:{row.id}",
             _(row.text).replace("…", ""),
@@ -162,7 +163,7 @@ def _ranges(window: Window) -> Iterator[Entry]:
     for row in RANGES:
         yield Entry(
             f"range:{row.id}",
-            f"{_(title)}: {_(row.label)}",
+            named(_(title), _(row.label)),
             partial(_choose_range, window, row.id),
             (row.id, *in_every_language(title), *in_every_language(row.label)),
         )
@@ -179,14 +180,14 @@ def _gradients(window: Window) -> Iterator[Entry]:
     for text, name, _hint in targets(store) if store.trace is not None else ():
         yield Entry(
             f"gradient:{text}",
-            f"{_(title)}: {name}",
+            named(_(title), name),
             partial(store.look, target=text, quantity="gradient"),
             (text, *in_every_language(title)),
         )
     for id_, label, _hint in QUANTITIES if store.document.view.target is not None else ():
         yield Entry(
             f"quantity:{id_}",
-            f"{_(N_('Shown numbers'))}: {_(label)}",
+            named(_("Shown numbers"), _(label)),
             partial(store.look, quantity=id_),
             in_every_language(label),
         )
@@ -205,7 +206,7 @@ def _mechanism(window: Window) -> Iterator[Entry]:
             texts = tuple(text for message in term.texts for text in in_every_language(message))
             yield Entry(
                 f"control:{section.id}:{term.widget.objectName()}",
-                f"{heading}: {name}" if name else heading,  # the row of kinds has the section's name
+                named(heading, name) if name else heading,  # the row of kinds has the section's name
                 partial(_bring, window, term.widget),
                 (*texts, section.present(window.store.document)),
             )
@@ -221,7 +222,7 @@ def _settings(window: Window) -> Iterator[Entry]:
         for value, title in _choices(row):
             yield Entry(
                 f"setting:{row.key}:{value}",
-                f"{_(row.title)}: {_(title)}",
+                named(_(row.title), _(title)),
                 partial(_set, window, row.key, value),
                 (*in_every_language(row.title), *in_every_language(title), str(value)),
             )

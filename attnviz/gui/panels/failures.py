@@ -8,6 +8,7 @@ from functools import partial
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
+from attnviz.core.phrases import named
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.gui.panels.panel import Panel
@@ -177,7 +178,7 @@ class Card(QWidget):
         self._cure.setVisible(is_broken)
         self.finding.set_text(finding)
         self.button.setText(_("Mend") if is_broken else _("Break"))
-        self.button.setAccessibleName(f"{self.button.text()}: {title}")
+        self.button.setAccessibleName(named(self.button.text(), title))
         self.button.setEnabled(is_possible)
         needs = "" if is_possible else _("Needs {what}").format(what=_(self._failure.needs))
         self.button.setToolTip(needs or (_("Restore what the failure changed") if is_broken else _(_BREAKS)))

@@ -148,7 +148,7 @@ class ExplanationPage(QTextBrowser):
             value = Term(line.value, digits(line.value, VALUE_DIGITS), plain(line.name))
             self._write_term(cursor, value, is_result=self._line == 0)
         for number, note in enumerate(line.notes):
-            cursor.insertText("; " if number else "   ", self._note_format(self._theme.muted))
+            cursor.insertText(_("; ") if number else "   ", self._note_format(self._theme.muted))
             self._write(cursor, note, is_note=True)
 
     def _write(self, cursor: QTextCursor, pieces: Pieces, is_note: bool = False) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from attnviz.errors import InputError, Message, among, quoted
+from attnviz.errors import InputError, Message, among, listed, quoted
 from attnviz.i18n import N_
 from attnviz.model.claims.expression import Grid, Value, as_number, as_truth, whole
 from attnviz.model.claims.functions import FUNCTION_BY_ID
@@ -69,8 +69,15 @@ class Scope:
         site = self.site.experiment
         if name in site.__struct_fields__:
             return _plain(getattr(site, name))
-        known = (*self.site.stages, *SIZES, "n_layers", "visible", "loss")
-        raise InputError(Message("The name {name} {rule}.", name=quoted(name), rule=among(known)))
+        fields = (field for field in site.__struct_fields__ if field not in STAGE_BY_ID)
+        raise InputError(
+            Message(
+                "The name {name} must be one of {names}, or a field of the attention: {fields}.",
+                name=quoted(name),
+                names=listed((*self.site.stages, *SIZES, "n_layers", "visible", "loss", *CONSTANTS)),
+                fields=listed(fields),
+            )
+        )
 
     def call(self, name: str, arguments: tuple[Value, ...]) -> Value:
         if arguments and isinstance(arguments[0], Struct):

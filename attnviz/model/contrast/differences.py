@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from attnviz.core.phrases import enumerated
 from attnviz.errors import Message
 from attnviz.i18n import N_, _
 from attnviz.model.contrast.words import value_text
@@ -60,7 +61,7 @@ class Difference:
         if not self.layers or len(self.layers) == self.n_layers:
             return ""
         stack = _(_STACKS["encoder" if self.path.startswith("encoder") else "layers"])
-        return stack.format(numbers=", ".join(str(layer + 1) for layer in self.layers))
+        return stack.format(numbers=enumerated(str(layer + 1) for layer in self.layers))
 
     def texts(self) -> tuple[str, str]:
         """The two values in the active language."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from attnviz.core.phrases import enumerated, with_remark
 from attnviz.core.text import elide, visible
 from attnviz.errors import Message
 from attnviz.i18n import N_, _
@@ -77,8 +78,8 @@ def _part(value: Value) -> str:
     said = [_titled(row, getattr(value, row.name)) for row in rows_of(type(value)) if _is_said(value, row)]
     kind = kind_title(value)
     if not kind:
-        return ", ".join(said) or _("on")
-    return f"{kind} ({', '.join(said)})" if said else kind
+        return enumerated(said) or _("on")
+    return with_remark(kind, enumerated(said)) if said else kind
 
 
 def _is_said(value: Value, row: FieldRow) -> bool:
@@ -98,7 +99,7 @@ def _list(values: tuple[Any, ...]) -> str:
 
 
 def _plain(values: tuple[Any, ...]) -> str:
-    return ", ".join(map(value_text, values)) or _("none")
+    return enumerated(map(value_text, values)) or _("none")
 
 
 def _matrix(values: Matrix) -> str:

@@ -9,6 +9,7 @@ from functools import cache
 import pytest
 from babel.messages.pofile import read_po
 from desk import Desk, MakeDesk, count_color, picture
+from half_width import half_width_marks
 from PySide6.QtCore import QCoreApplication, QEvent, QPoint, Qt
 from PySide6.QtGui import QAction
 from PySide6.QtTest import QTest
@@ -155,7 +156,7 @@ def messages_of(text: str) -> list[str]:
 def plain(text: str) -> str:
     """Without accelerators, keys behind tabs, tags, and key names in parentheses."""
     text = re.sub(r"<[^>]*>", "", text).split("\t")[0].replace("&", "")
-    return re.sub(r" ?\([^()]*\+[^()]*\)$| \(F\d+\)$", "", text)
+    return re.sub(r"(?: ?\(|（)[^()（）]*(?:\+|F\d)[^()（）]*[)）]$", "", text)
 
 
 def leftovers(desk: Desk, *, only_in_sight: bool = False) -> list[str]:
@@ -191,6 +192,8 @@ def test_switched_to_chinese_no_english_is_left(make_desk: MakeDesk) -> None:
     assert leftovers(desk, only_in_sight=True) == []
     see_everything(desk)
     assert leftovers(desk) == []  # also behind the tabs and in other workspaces
+    said = {text for (place, _which), text in texts(desk).items() if "claim_" not in place}
+    assert [mark for text in said for mark in half_width_marks(text)] == []
     desk.click(desk.find(QToolButton, "language_button"))
     assert current_language() == "en"
 

@@ -16,9 +16,10 @@ from pytestqt.qtbot import QtBot
 
 import attnviz
 from attnviz.compute import decoding as decoded_module
-from attnviz.compute.scheduler import Scheduler
+from attnviz.compute.scheduler import Scheduler, Stopped
 from attnviz.engines.decode.decodable import causal_experiment
 from attnviz.gui.bridge import Bridge
+from attnviz.gui.live import trace as trace_module
 from attnviz.gui.live.decoding import DecodeLive
 from attnviz.gui.live.player import Watch
 from attnviz.gui.live.trace import Live
@@ -150,6 +151,73 @@ def test_a_decoding_leaves_the_screen_while_a_long_one_is_awaited(by_hand: HandB
     by_hand.live.run_now()
     by_hand.clock.advance(0.2)
     assert by_hand.value() == 1.0
+
+
+def test_one_is_due_until_it_arrives(by_hand: HandBench) -> None:
+    """The old one is shown as long as it may be: then none is due in its place."""
+
+    def state() -> tuple[float | None, bool]:
+        return by_hand.value(), by_hand.store.player.is_due
+
+    by_hand.decoded_in = 0.3
+    by_hand.edit(1.0)
+    by_hand.clock.advance(0.2)
+    assert state() == (1.0, False)
+    by_hand.store.edit(edits.set_vector_cell, 0, 0, 2.0)
+    assert state() == (1.0, False)
+    by_hand.live.run_now()
+    assert state() == (None, True)
+    by_hand.clock.advance(0.2)
+    assert state() == (2.0, False)
+
+
+def test_the_first_one_is_due_before_the_first_run(qtbot: QtBot) -> None:
+    store = Store(load_preset("causal-decode"))
+    live = Live(store, Scheduler(_post_nothing, inline=True))
+    decode = DecodeLive(store, live, Scheduler(_post_nothing, inline=True), clock=HandClock())
+    assert not store.player.is_due  # no panel in sight shows it
+    store.play(Watch("test", True))
+    assert store.player.is_due
+    store.play(Watch("test", False))
+    assert not store.player.is_due
+    store.play(Watch("test", True))
+    live.run_now()
+    assert store.player.is_due and store.player.decoded is None
+    decode.tick()
+    assert not store.player.is_due and store.player.decoded is not None
+
+
+@pytest.mark.parametrize("error", [ValueError("too large"), Stopped()])
+@pytest.mark.parametrize("what", ["run", "decoding"])
+def test_none_is_due_after_a_failure_or_a_cancellation(
+    by_hand: HandBench, monkeypatch: pytest.MonkeyPatch, what: str, error: Exception
+) -> None:
+    """A panel that comes into sight later does not wait either."""
+
+    def fail(*args: Any, **named: Any) -> Any:
+        raise error
+
+    by_hand.decoded_in = 0.3
+    by_hand.edit(1.0)
+    by_hand.clock.advance(0.2)
+    by_hand.edit(2.0)
+    assert by_hand.store.player.is_due
+    module, name = {"run": (trace_module, "execute"), "decoding": (decoded_module, "decode_and_compare")}[
+        what
+    ]
+    with monkeypatch.context() as patch:
+        patch.setattr(module, name, fail)
+        by_hand.edit(3.0)
+        by_hand.clock.advance(0.2)
+        assert (by_hand.value(), by_hand.store.player.is_due) == (None, False)
+        by_hand.store.play(Watch("test", False))
+        by_hand.store.play(Watch("test", True))
+        by_hand.clock.advance(0.2)
+        assert not by_hand.store.player.is_due
+    by_hand.edit(4.0)
+    assert by_hand.store.player.is_due
+    by_hand.clock.advance(0.2)
+    assert (by_hand.value(), by_hand.store.player.is_due) == (4.0, False)
 
 
 def test_an_edit_that_is_taken_back_in_time_costs_no_decoding(

@@ -19,6 +19,7 @@ from attnviz.gui.live.freshness import (
     expire,
     finish,
     forget,
+    stop,
     want,
 )
 from attnviz.model.edit.generation import set_seed
@@ -40,7 +41,7 @@ def shown(seconds: float) -> Freshness:
 
 def test_a_finished_decoding_is_shown_and_its_steps_may_be_reused() -> None:
     fresh = shown(0.2)
-    assert fresh == Freshness(shown=ONE, earlier=STEPS, seconds=0.2, took=0.2, is_watched=True)
+    assert fresh == Freshness(shown=ONE, earlier=STEPS, seconds=0.2, took=0.2, is_watched=True, is_due=False)
     assert fresh.due is None
 
 
@@ -96,6 +97,17 @@ def test_one_that_every_edit_cancels_is_slow_until_it_is_done() -> None:
 def test_hidden_nothing_is_awaited_and_an_edit_forgets_what_was_made() -> None:
     hidden = replace(shown(0.2), is_watched=False)
     assert want(hidden, OTHER, 10.0) == hidden
-    assert edit(hidden) == replace(forget(hidden), generation=1)
+    assert edit(hidden) == replace(forget(hidden), generation=1, is_due=True)
     assert (forget(hidden).shown, forget(hidden).earlier) == (None, None)
-    assert edit(shown(0.2)) == replace(shown(0.2), generation=1)
+    assert edit(shown(0.2)) == replace(shown(0.2), generation=1, is_due=True)
+
+
+def test_one_is_due_from_the_edit_until_it_is_shown_fails_or_is_wanted_no_more() -> None:
+    assert Freshness().is_due and not shown(0.2).is_due
+    fresh = edit(shown(0.3))
+    assert fresh.is_due
+    fresh = want(fresh, OTHER, 10.0)
+    assert fresh.is_due and begin(fresh).is_due and clear(fresh).is_due
+    assert not stop(fresh).is_due and not stop(begin(fresh)).is_due
+    assert want(stop(fresh), OTHER, 11.0).is_due
+    assert not want(edit(shown(0.2)), ONE, 10.0).is_due

@@ -7,7 +7,19 @@ from typing import Any, cast
 
 import pytest
 
-from attnviz.gui.live.player import END, Arrive, Event, GoBy, GoTo, Pace, Pause, Player, Tick, Toggle
+from attnviz.gui.live.player import (
+    END,
+    Arrive,
+    Event,
+    Expect,
+    GoBy,
+    GoTo,
+    Pace,
+    Pause,
+    Player,
+    Tick,
+    Toggle,
+)
 
 
 def alone(step: int) -> range:
@@ -23,6 +35,7 @@ def decoded(n_steps: int) -> Any:
 FIVE, ONE = decoded(5), decoded(1)
 NONE, RESTS, PLAYS = Player(), Player(FIVE), Player(FIVE, is_playing=True)
 AWAITS = Player(is_awaited=True)
+DUE = Player(is_due=True)
 
 CASES: list[tuple[Player, int, Event, Player, int]] = [
     (RESTS, 2, Toggle(), PLAYS, 2),
@@ -59,6 +72,11 @@ CASES: list[tuple[Player, int, Event, Player, int]] = [
     (AWAITS, 4, Arrive(FIVE), PLAYS, 0),
     (AWAITS, 1, Arrive(None), AWAITS, 1),
     (AWAITS, 0, Arrive(ONE), Player(ONE), 0),
+    (NONE, 3, Expect(True), DUE, 3),
+    (DUE, 3, Expect(False), NONE, 3),  # it failed or was cancelled
+    (DUE, 1, Arrive(FIVE), RESTS, 1),
+    (DUE, 1, Arrive(None), DUE, 1),
+    (DUE, 3, Toggle(), Player(is_awaited=True, is_due=True), 3),
 ]
 
 

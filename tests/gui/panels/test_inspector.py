@@ -488,3 +488,16 @@ def test_a_long_title_does_not_widen_the_panel(made) -> None:  # type: ignore[no
         QApplication.processEvents()
         assert panel.page.isVisible()
         assert panel.minimumSizeHint().width() == before
+
+
+def test_the_notes_of_a_line_are_joined_as_the_language_joins_them(made) -> None:  # type: ignore[no-untyped-def]
+    store, panel = made()
+    store.edit(with_fields, mask_placement="after_softmax")
+    traced(store)
+    store.look(locked=Cell("weights", 1, 2))
+    assert "set to 0 after the softmax; causal: key 2 comes after query 1; m = " in text(panel)
+    assert ", the row's maximum" in text(panel)
+    set_language("zh_CN")
+    panel.retranslate()
+    assert "softmax 之后置为 0；因果：键 2 在查询 1 之后；m = " in text(panel)
+    assert "，即该行的最大值" in text(panel)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+
 import numpy as np
 import pytest
 
@@ -9,8 +13,10 @@ from attnviz.compute.execute import execute
 from attnviz.errors import InputError
 from attnviz.model.claims.functions import FUNCTIONS
 from attnviz.model.claims.parser import DEEPEST, LONGEST, parse
-from attnviz.model.claims.scope import Scope, holds, value_of
+from attnviz.model.claims.scope import CONSTANTS, SIZES, Scope, holds, value_of
 from attnviz.model.io.presets import load_preset
+from attnviz.model.spec.site import Site
+from attnviz.model.stages import STAGE_BY_ID
 
 
 def scope_of(preset: str, **look: object) -> Scope:
@@ -77,6 +83,27 @@ def test_values(toy: Scope, expression: str, value: float) -> None:
 )
 def test_conditions(toy: Scope, condition: str, truth: bool) -> None:
     assert holds(condition, toy) is truth
+
+
+def with_a_value(scope: Scope, names: Iterable[str]) -> Iterator[str]:
+    for name in names:
+        with suppress(InputError):
+            scope.name(name)
+            yield name
+
+
+def test_an_unknown_name_is_refused_with_every_name_that_has_a_value(toy: Scope) -> None:
+    with pytest.raises(InputError) as caught:
+        toy.name("temprature")
+    names, fields = str(caught.value).split(" must be one of ")[1].split(", or a field of the attention: ")
+    said = re.findall(r"'(\w+)'", names), re.findall(r"'(\w+)'", fields)
+    assert {"weights", "n_heads", "n_layers", "visible", "loss", "pi"} <= set(said[0])
+    assert {"temperature", "dropout", "masks", "heads", "position"} <= set(said[1])
+    both = [*said[0], *said[1]]
+    candidates = {*both, *STAGE_BY_ID, *Site.__struct_fields__, *SIZES, *CONSTANTS} - {"loss"}
+    assert sorted(both) == sorted([*with_a_value(toy, candidates), "loss"])  # `toy` has no read-out
+    sentence = str(caught.value)
+    assert sentence.endswith(".") and "\n" not in sentence
 
 
 @pytest.mark.parametrize(

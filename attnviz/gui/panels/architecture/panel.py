@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
 
+from attnviz.core.phrases import phrased
 from attnviz.core.text import isolated, number, visible
 from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.look.fonts import ui_font
@@ -147,7 +148,7 @@ class ArchitecturePanel(Panel):
         title = (layer_title(place), attention_title(place, site.experiment))
         count = tuple(part for part in (pairs.product, pairs.visible_of_total) if part)
         below = (" · ".join(title), " · ".join(count))
-        content = _content(site, self.store, self.theme, ", ".join(below))
+        content = _content(site, self.store, self.theme, phrased(below))
         return SiteEntry(site.name, place, content, below, (*title, *count))
 
     def _pairs(self, site: Site) -> Pairs:

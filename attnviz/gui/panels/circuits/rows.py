@@ -9,6 +9,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from attnviz.core.phrases import named
 from attnviz.core.text import isolated, number, visible
 from attnviz.gui.look.fonts import number_font, ui_font
 from attnviz.gui.look.theme import GRID, RADIUS, TEXT_PX
@@ -127,4 +128,4 @@ class PairRows(Along):
         """Both tokens, and the number with all digits that matter."""
         pair = self._pairs[part]
         tokens = f"{isolated(visible(pair.first))} → {isolated(visible(pair.second))}"
-        return f"{tokens}: {number(pair.value, 6)}"
+        return named(tokens, number(pair.value, 6))

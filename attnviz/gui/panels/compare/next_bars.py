@@ -8,6 +8,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from attnviz.core.phrases import sequenced
 from attnviz.core.text import isolated, number, visible
 from attnviz.gui.look.fonts import number_font, ui_font
 from attnviz.gui.look.theme import GRID, LIGHT, TEXT_PX, Theme
@@ -33,7 +34,7 @@ class NextBars(QWidget):
     def set_tokens(self, tokens: Sequence[NextToken]) -> None:
         """Show other tokens."""
         self._tokens = tuple(tokens)
-        self.setAccessibleDescription("; ".join(map(_said, self._tokens)))
+        self.setAccessibleDescription(sequenced(map(_said, self._tokens)))
         self.updateGeometry()
         self.update()
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from attnviz.core.color_maps import Kind
 from attnviz.core.contrast import greatest
 from attnviz.core.levels import levels
+from attnviz.core.phrases import named
 from attnviz.core.text import isolated, number, visible
 from attnviz.gui.look.theme import Theme
 from attnviz.gui.stage_heat import axis_color
@@ -99,14 +100,14 @@ class Picture:
             for names, at in zip((third.row_labels, third.column_labels), cell, strict=True)
         )
         first, second, change = (sheet.text(cell) for sheet in self.sheets)
-        return f"{row} → {column}: {first} | {second} | {change}"
+        return named(f"{row} → {column}", f"{first} | {second} | {change}")
 
 
 def change_sentence(change: Change) -> str:
     """A change in one line: `she → Lily: 0.949 → 0.113, −0.836`."""
     row, column = isolated(visible(change.row_label)), isolated(visible(change.column_label))
     first, second = number(change.first, DIGITS), number(change.second, DIGITS)
-    return f"{row} → {column}: {first} → {second}, {signed(change.difference)}"
+    return named(f"{row} → {column}", f"{first} → {second}, {signed(change.difference)}")
 
 
 def signed(value: float) -> str:

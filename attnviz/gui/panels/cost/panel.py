@@ -14,6 +14,7 @@ from attnviz.bench.cases import Size
 from attnviz.bench.implementations import Timed
 from attnviz.core.cost.lines import Line, rounded
 from attnviz.core.cost.stack import Stack
+from attnviz.core.phrases import named
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.gui.panels.cost.curve import CostCurve, Measured
@@ -257,7 +258,7 @@ class CostPanel(Panel):
         key = _shapes(q.stack) if q.source == EXPERIMENT else None
         self.curve.set_question(q, [run for shapes, run in self._runs if shapes == key])
         self._caption.setText(self.curve.caption())
-        self._caption.setToolTip("\n".join(f"{one.tag}: {one.label}" for one in self.curve.series()))
+        self._caption.setToolTip("\n".join(named(one.tag, one.label) for one in self.curve.series()))
 
     # --- acting
 
@@ -317,7 +318,7 @@ def _sentence(lines: Sequence[Line]) -> str:
     if line is None:
         return ""
     exact = f"{line.value:,} {line.unit}".replace("-", "\N{MINUS SIGN}").strip()
-    return " = ".join(part for part in (f"{line.label}: {exact}", rounded(line.value, line.unit)) if part)
+    return " = ".join(part for part in (named(line.label, exact), rounded(line.value, line.unit)) if part)
 
 
 def _shapes(stack: Stack) -> Stack:

@@ -12,6 +12,7 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPolygonF
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
+from attnviz.core.phrases import named
 from attnviz.core.text import number
 from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import TEXT_PX
@@ -208,7 +209,7 @@ class DistributionBars(Control):
         """The token, and its probability in every distribution with all digits that matter."""
         parts = [self._rows[row].words]
         for column, value, is_gone in zip(self._columns, self._values[row], self._removed[row], strict=True):
-            parts.append(f"{column.title}: {_('removed') if is_gone else number(float(value), 6)}")
+            parts.append(named(column.title, _("removed") if is_gone else number(float(value), 6)))
         return " · ".join(parts)
 
     def _row_at(self, position: QPointF) -> int:

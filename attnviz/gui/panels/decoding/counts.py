@@ -8,6 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel
 
 from attnviz.compute.decoding import Decoded
+from attnviz.core.phrases import named
 from attnviz.core.text import number
 from attnviz.engines.decode.run import Decoding
 from attnviz.gui.widgets.tone import Tone
@@ -210,4 +211,4 @@ def _site_and_stage(experiment: Experiment, name: str) -> str:
 
 
 def _stage_line(name: str, worst: float) -> str:
-    return _("{name}: {value}").format(name=name, value=number(worst, 2))
+    return named(name, number(worst, 2))

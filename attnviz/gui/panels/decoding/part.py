@@ -11,6 +11,7 @@ from attnviz.compute.decoding import Decoded
 from attnviz.gui.live.player import Player, Watch
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
+from attnviz.i18n import _
 from attnviz.model.spec.document import Document
 
 
@@ -36,6 +37,11 @@ class DecodingPart(Panel):
         """The step that is shown; 0 without one."""
         return self.store.player.nearest(self.store.document.view.step)
 
+    @property
+    def why_empty(self) -> str:
+        """The sentence of a panel without a decoding."""
+        return _("Decoding…") if self.store.player.is_due else _("No tokens have been generated yet.")
+
     def start(self) -> None:
         super().start()
         self.store.player_changed.connect(self._player_changed)
@@ -52,7 +58,7 @@ class DecodingPart(Panel):
         """The experiment changed: show its settings."""
 
     def show_step(self) -> None:
-        """Another step, head, site or decoding is to be shown, or none."""
+        """Another step, head, site or decoding is to be shown, or none, and `why_empty`."""
 
     def on_player(self, old: Player, new: Player) -> None:
         """The player changed in something other than its decoding."""
@@ -88,6 +94,6 @@ class DecodingPart(Panel):
         if self._met == player:
             return
         old, self._met = self._met, player
-        if old.decoded is not self._met.decoded:
+        if old.decoded is not self._met.decoded or old.is_due != self._met.is_due:
             self.show_step()
         self.on_player(old, self._met)

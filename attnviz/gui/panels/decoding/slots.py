@@ -10,6 +10,7 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QHelpEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
+from attnviz.core.phrases import named, phrased
 from attnviz.gui.look.fonts import number_font, ui_font
 from attnviz.gui.widgets.control import Control, plain_tooltip
 from attnviz.gui.widgets.heat.hatch import draw_blocked
@@ -116,8 +117,8 @@ class SlotMap(Control):
     def set_groups(self, groups: Sequence[SlotGroup], describe: Callable[[Slot], str]) -> None:
         """Show these; `describe` says in words what a slot holds."""
         self._groups, self._describe = tuple(groups), describe
-        counts = [f"{group.title}: {len(group.slots)}" for group in self._groups]
-        self.setAccessibleDescription(", ".join(counts[:8]))
+        counts = [named(group.title, str(len(group.slots))) for group in self._groups]
+        self.setAccessibleDescription(phrased(counts[:8]))
         self.update()
 
     def sizeHint(self) -> QSize:

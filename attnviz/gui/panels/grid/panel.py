@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from attnviz.core.head_scores import HEAD_SCORE_BY_ID, HEAD_SCORES
 from attnviz.core.levels import levels
+from attnviz.core.phrases import enumerated
 from attnviz.core.text import isolated, number, visible
 from attnviz.gui.live.grid import EffectsAsked, FactsAsked, GridAsked, SearchAsked
 from attnviz.gui.look.fonts import ui_font
@@ -358,7 +359,7 @@ class GridPanel(Panel):
         down = _("Rank") if self._is_by_score() else _("Heads")
         self.canvas.set_shape(blocks, titles, (_("Layers"), down))
         stages = dict.fromkeys(grid_stage(trace.site(name), self._stage) for name in trace.sites)
-        shown = ", ".join(_(STAGE_BY_ID[stage].title) for stage in stages)
+        shown = enumerated(_(STAGE_BY_ID[stage].title) for stage in stages)
         text = _("{heads} heads · {tokens} tokens · {stage}")
         count = sum(map(sum, heads))
         self._title.setText(text.format(heads=count, tokens=experiment.n_queries, stage=shown))
@@ -512,7 +513,7 @@ class GridPanel(Panel):
         says = _("The logit of “{token}” is {base}; without the head it changes by: {changes}").format(
             token=isolated(shown_token(trace.experiment.vocabulary, effects.target.token)),
             base=number(effects.base, 3),
-            changes=", ".join(named),
+            changes=enumerated(named),
         )
         self._said.set_line(says)
         self.canvas.setAccessibleDescription(says)
@@ -526,7 +527,7 @@ class GridPanel(Panel):
         if self._matching and self._trace is not None:
             chosen = self._matching if place not in self._matching else {place: self._matching[place]}
             titles = [self._head_title(self._trace, *one) for one in chosen.values()]
-            self._said.set_line(", ".join(titles[:MOST_NAMED]))
+            self._said.set_line(enumerated(titles[:MOST_NAMED]))
             return
         best = max(self._found, key=lambda one: self._found[one].weight, default=None)
         place = place if place in self._found else best

@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QToolButton, QWidget
 
+from attnviz.core.phrases import with_remark
 from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_row
@@ -88,7 +89,7 @@ class SiteChooser(QWidget):
         texts = ((self._before, _("Previous layer"), "PgUp"), (self._after, _("Next layer"), "PgDown"))
         for button, text, key in texts:
             button.setAccessibleName(text)
-            button.setToolTip(plain_tooltip(f"{text} ({key})"))
+            button.setToolTip(plain_tooltip(with_remark(text, key)))
 
     @Slot(str)
     def _on_chosen(self, name: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QSizePolicy, QToolButton, QWidget
 
+from attnviz.core.phrases import named
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_row
@@ -90,7 +91,7 @@ class ByHand(QWidget):
     def retranslate(self) -> None:
         """Show the texts in the present language."""
         self._operation.set_options(
-            [(id_, SIGNS[id_], f"{_(title)}: {_(hint)}") for id_, title, hint in OPERATIONS]
+            [(id_, SIGNS[id_], named(_(title), _(hint))) for id_, title, hint in OPERATIONS]
         )
         self._operation.setAccessibleName(_("Operation by hand"))
         self._extent.set_options(

@@ -138,7 +138,11 @@ class SectionHeader(PaintedButton):
     def _say(self) -> None:
         """The tooltip: the error, else the whole value and what a click does."""
         does = _("A click opens or closes the section; a click with Shift keeps it open beside others")
-        whole = f"{self.text()}: {self._value}. {does}" if self._value else does
+        whole = (
+            _("{name}: {value}. {does}").format(name=self.text(), value=self._value, does=does)
+            if self._value
+            else does
+        )
         self.setToolTip(plain_tooltip(self._error or whole))
 
     def _on_clicked(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout
 
+from attnviz.core.phrases import enumerated
 from attnviz.core.text import elide
 from attnviz.gui.forms.paths import presence, row
 from attnviz.gui.forms.rows import Note
@@ -162,7 +163,7 @@ class MaskSection(Section):
         inside = [i for i in getattr(padding, "tokens", ()) if i < site.n_keys]
         vocabulary = self.store.experiment.vocabulary
         names = [shown_token(vocabulary, site.key_tokens[i]) for i in inside]
-        text = elide(", ".join(elide(name, 24) for name in names), 120)
+        text = elide(enumerated(elide(name, 24) for name in names), 120)
         self._padded.setText(_("Hidden keys: {tokens}").format(tokens=text))
         self._padded.setVisible(bool(names))
 

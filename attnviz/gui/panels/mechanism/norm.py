@@ -9,6 +9,7 @@ from typing import Any, Generic
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QWidget
 
+from attnviz.core.phrases import named
 from attnviz.gui.forms.marks import Mark
 from attnviz.gui.forms.subject import S, Subject
 from attnviz.gui.look.theme import GRID
@@ -110,7 +111,7 @@ class NormLine(QWidget, Generic[S]):
         self.eps.retranslate()
         for toggle, text in ((self.gain, _("gain")), (self.bias, _("bias"))):
             toggle.set_label(text)
-            toggle.setAccessibleName(_("{name}: {value}").format(name=label, value=text))
+            toggle.setAccessibleName(named(label, text))
         self.gain.set_tooltip(_("Multiplies every feature by a number, initialised near 1; off: ones"))
         self.bias.set_tooltip(_("Adds a number to every feature, initialised near 0; off: zeros"))
 

@@ -6,6 +6,7 @@ from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from attnviz.core.phrases import enumerated, named
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import RADIUS, TEXT_PX
 from attnviz.gui.widgets.button import PaintedButton
@@ -50,8 +51,8 @@ class FoldTile(PaintedButton):
         n = len(self.stages)
         says = ngettext("Show {n} more stage", "Show {n} more stages", n).format(n=n)
         self.setAccessibleName(says)
-        names = ", ".join(_(STAGE_BY_ID[stage].title) for stage in self.stages)
-        self.setToolTip(plain_tooltip(f"{says}: {names}"))
+        names = enumerated(_(STAGE_BY_ID[stage].title) for stage in self.stages)
+        self.setToolTip(plain_tooltip(named(says, names)))
 
     def sizeHint(self) -> QSize:
         return QSize(WIDTH, self._side + 8)

@@ -10,6 +10,7 @@ from PySide6.QtCore import QSize, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
+from attnviz.core.phrases import enumerated
 from attnviz.core.text import isolated, visible
 from attnviz.gui.caption import DocumentCaption
 from attnviz.gui.live.brush import Brush
@@ -394,7 +395,7 @@ def _flags(site: SiteTrace, stage: str) -> str:
     empty = site.fully_masked()
     if empty.any() and experiment.mask_placement == "before_softmax":
         first = empty.nonzero()[0][:3].tolist()
-        tokens = ", ".join(isolated(visible(site.names("query")[i])) for i in first)
+        tokens = enumerated(isolated(visible(site.names("query")[i])) for i in first)
         result = "NaN" if experiment.fully_masked_row == "nan" else "0"
         if experiment.mask_bias is not None:
             result = "softmax"  # all scores of the row are lowered alike

@@ -13,6 +13,7 @@ from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
 from attnviz.core.color_maps import Kind
+from attnviz.core.phrases import phrased
 from attnviz.core.text import number
 from attnviz.gui.look.colors import LEVELS, cell_colors, indexed_image
 from attnviz.gui.look.fonts import number_font, ui_font
@@ -118,7 +119,7 @@ class ColorBar(QWidget):
         self.setAccessibleName(_("Colour bar"))
         ends = _("From {low} to {high}").format(low=low, high=high)
         said = [ends, self._scale.name, *(note for note, _shade in self._scale.notes())]
-        self.setAccessibleDescription(", ".join(filter(None, said)))
+        self.setAccessibleDescription(phrased(filter(None, said)))
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:

@@ -8,6 +8,7 @@ import io
 import numpy as np
 
 from attnviz.core.entropy import effective_count, entropy_bits
+from attnviz.core.phrases import enumerated
 from attnviz.core.progress import Check, never_cancelled, progress_of
 from attnviz.core.text import isolated, number, spreadsheet_text, visible
 from attnviz.gui.widgets.heat.content import Cell, HeatContent
@@ -66,9 +67,9 @@ def _share_lines(content: HeatContent, row: int) -> list[str]:
     if not content.chosen:
         return []
     share = float(content.values[row, list(content.chosen)].sum(dtype=np.float64))
-    named = ", ".join(isolated(visible(content.column_labels[column])) for column in content.chosen[:_NAMED])
-    more = ", \u2026" if len(content.chosen) > _NAMED else ""
-    return [_("To {tokens}: {share}").format(tokens=named + more, share=number(share, 4))]
+    named = [isolated(visible(content.column_labels[column])) for column in content.chosen[:_NAMED]]
+    more = ["\u2026"] if len(content.chosen) > _NAMED else []
+    return [_("To {tokens}: {share}").format(tokens=enumerated((*named, *more)), share=number(share, 4))]
 
 
 def received_text(content: HeatContent, column: int) -> str:

@@ -11,6 +11,7 @@ from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, QSize, QSizeF, Qt, Si
 from PySide6.QtGui import QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPixmap, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QToolTip
 
+from attnviz.core.phrases import named
 from attnviz.core.shades import head_color
 from attnviz.core.text import isolated, number, visible
 from attnviz.gui.widgets.control import Control, draw_focus_ring, plain_tooltip
@@ -263,7 +264,7 @@ class WordLinesView(Control):
         weights = lines.given(self.query).mean(axis=0)
         best = int(weights.argmax())
         names = f"{visible(lines.queries[self.query])} → {visible(lines.keys[best])}"
-        self.setAccessibleDescription(f"{names}: {number(float(weights[best]))}")
+        self.setAccessibleDescription(named(names, number(float(weights[best]))))
 
 
 def _shares(weights: NDArray[np.float64]) -> list[float]:

@@ -12,6 +12,7 @@ from PySide6.QtCore import QEvent, QPointF, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QFrame, QWidget
 
+from attnviz.core.phrases import named
 from attnviz.gui.look.theme import Theme
 from attnviz.gui.widgets.control import Availability, active_theme
 from attnviz.gui.widgets.numbers.painting import (
@@ -145,7 +146,7 @@ class GridView(Availability, QAbstractScrollArea):
         self.viewport().update()
         value = full_precision(self._scene.at(cell))
         place = _("Row {row}, column {column}").format(row=cell[0] + 1, column=cell[1] + 1)
-        self.setAccessibleDescription(_("{name}: {value}").format(name=place, value=value))
+        self.setAccessibleDescription(named(place, value))
         if is_new:
             self.current_changed.emit(*cell)
 

@@ -9,6 +9,7 @@ from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QBrush, QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from attnviz.core.phrases import named
 from attnviz.core.text import isolated, number, visible
 from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import TEXT_PX
@@ -172,4 +173,4 @@ class Bars(Along):
         return self._line(part, self._text(part))
 
     def _line(self, row: int, value: str) -> str:
-        return _("{name}: {value}").format(name=isolated(self._labels[row]), value=value)
+        return named(isolated(self._labels[row]), value)

@@ -10,6 +10,7 @@ from PySide6.QtGui import QColor, QImage, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy
 
 from attnviz.core.color_maps import color_table
+from attnviz.core.phrases import named
 from attnviz.core.text import isolated, number, visible
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.widgets.canvas import Canvas
@@ -239,7 +240,7 @@ class PatchesView(Canvas):
         self._weights = lines.given(self._query).mean(axis=0)
         best = int(self._weights.argmax())
         names = f"{isolated(visible(lines.queries[self._query]))} → {isolated(visible(lines.keys[best]))}"
-        self.setAccessibleDescription(f"{names}: {number(float(self._weights[best]))}")
+        self.setAccessibleDescription(named(names, number(float(self._weights[best]))))
         self.update()
 
     def _on_hovered(self, place: Any) -> None:
@@ -248,7 +249,7 @@ class PatchesView(Canvas):
         lines = self._lines
         text = ""
         if is_key and lines is not None:
-            text = f"{visible(lines.keys[place[1]])}: {number(float(self._weights[place[1]]))}"
+            text = named(visible(lines.keys[place[1]]), number(float(self._weights[place[1]])))
         self.setToolTip(text)
 
     def _on_chosen(self, place: Any) -> None:

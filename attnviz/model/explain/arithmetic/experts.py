@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.core.phrases import enumerated
 from attnviz.core.routing import SHARES_BY_ID, pull_weights, weights
 from attnviz.core.special import NUMPY_SPECIAL
 from attnviz.i18n import _
@@ -25,7 +26,7 @@ def routing_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     if cell.column == experts.n:
         return (_shared_line(reading, cell),)
     is_chosen = chosen_of(experts, reading.row("routing", 0, cell.row))
-    names = ", ".join(str(index + 1) for index in np.flatnonzero(is_chosen))
+    names = enumerated(str(index + 1) for index in np.flatnonzero(is_chosen))
     if not is_chosen[cell.column]:
         note = words(_("not chosen: this token uses the experts {names}").format(names=names))
         return (Line(link, ((constant(0.0, "0"),),), shown, 0.0, (note,)),)

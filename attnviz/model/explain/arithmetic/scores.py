@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from attnviz.core.phrases import sequenced
 from attnviz.i18n import _
 from attnviz.model.explain.arithmetic.reading import Floats, Reading, stage_symbol
 from attnviz.model.explain.arithmetic.terms import (
@@ -202,11 +203,11 @@ def _softmax(reading: Reading, cell: Cell, source: str, row: Floats, is_zeroed: 
     zeroed = (Text(" × 0"),) if is_zeroed else ()
     numbers = (power(cell.column), Text(" ÷ ("), Series(n, lambda index: (power(index),)), Text(")"), *zeroed)
     notes: tuple[Pieces, ...] = (
-        (Text("m = "), reading.term(of(top), row[top]), Text(", " + _("the row's maximum"))),
+        (Text("m = "), reading.term(of(top), row[top]), Text(_(", the row's maximum"))),
     )
     if is_zeroed:
-        reasons = "; ".join(why_blocked(reading.experiment, cell.row, cell.column))
-        notes = (words(_("set to 0 after the softmax") + "; " + reasons), *notes)
+        reasons = why_blocked(reading.experiment, cell.row, cell.column)
+        notes = (words(sequenced((_("set to 0 after the softmax"), *reasons))), *notes)
     return Line(
         (reading.link(cell),),
         ((Text("exp("), own, Text(" − m) ÷ Σ"), *zeroed), numbers),

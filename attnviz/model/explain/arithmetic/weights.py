@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from attnviz.core.phrases import sequenced
 from attnviz.i18n import _, ngettext
 from attnviz.model.explain.arithmetic.reading import Reading
 from attnviz.model.explain.arithmetic.scores import (
@@ -96,7 +97,7 @@ def _set_to_zero(reading: Reading, cell: Cell) -> tuple[tuple[Piece, ...], tuple
     reasons = why_blocked(experiment, cell.row, cell.column)
     if not reasons:
         return (), ()
-    return (Text(" × 0"),), (words("; ".join((_("set to 0 after the normaliser"), *reasons))),)
+    return (Text(" × 0"),), (words(sequenced((_("set to 0 after the normaliser"), *reasons))),)
 
 
 def _zero_line(reading: Reading, cell: Cell, notes: tuple[Pieces, ...]) -> Line:
@@ -127,7 +128,7 @@ def _with_sink(reading: Reading, cell: Cell) -> Line:
     of_sink = constant(share, "exp(sink − m)")
     numbers = (power(cell.column), Text(" ÷ ("), of_sink, Text(" + "), series, Text(")"), *zeroed)
     letters = (Text("exp("), own, Text(" − m) ÷ (exp("), sink, Text(" − m) + Σ)"), *zeroed)
-    whose = _("the head's sink") if largest is sink else _("the row's maximum")
+    whose = _(", the head's sink") if largest is sink else _(", the row's maximum")
     takes = _("the sink takes {share}; the weights of the row sum to {sum}")
     told = takes.format(share=digits(share / total), sum=digits(float(powers.sum()) / total))
     return Line(
@@ -135,5 +136,5 @@ def _with_sink(reading: Reading, cell: Cell) -> Line:
         (letters, numbers),
         reading.number(cell),
         0.0 if zeroed else float(powers[cell.column]) / total,
-        (*notes, (Text("m = "), largest, Text(", " + whose)), words(told)),
+        (*notes, (Text("m = "), largest, Text(whose)), words(told)),
     )

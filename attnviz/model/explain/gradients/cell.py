@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 from msgspec.structs import replace
 
+from attnviz.core.phrases import sequenced
 from attnviz.i18n import _
 from attnviz.model.explain.arithmetic.cell import exists
 from attnviz.model.explain.arithmetic.reading import Floats, Reading, stage_symbol
@@ -190,7 +191,7 @@ def _notes(site: GradientSite, cell: Cell, seed: float | None) -> Iterator[str]:
         )
         yield from filter(None, corners)
     if STAGE_BY_ID[cell.stage].score_shaped and site.depends(cell.stage) and _is_blocked(site, cell):
-        reasons = "; ".join(why_blocked(site.experiment, cell.row, cell.column))
+        reasons = sequenced(why_blocked(site.experiment, cell.row, cell.column))
         yield _("blocked: {reasons}").format(reasons=reasons)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from decoding_room import DecodingRoom
@@ -16,12 +18,14 @@ from pytestqt.qtbot import QtBot
 import attnviz
 from attnviz.compute.decoding import decode_and_compare
 from attnviz.engines.program import never_cancelled
-from attnviz.gui.live.player import GoBy
+from attnviz.gui.live.player import Expect, GoBy
 from attnviz.gui.panels.decoding.caches.strip import WeightStrip
+from attnviz.gui.panels.decoding.draws.panel import DrawsPanel
 from attnviz.gui.panels.decoding.next.rows import NextRows
 from attnviz.gui.widgets.elided_label import ElidedLabel, WholeLabel
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.pictures.row_matrix import RowMatrix
+from attnviz.i18n import language
 from attnviz.model.edit.edits import set_heads, set_n_tokens
 from attnviz.model.sites.sites import site_names
 from attnviz.model.sites.titles import site_label
@@ -38,7 +42,7 @@ def bench(qtbot: QtBot) -> PanelBench[DecodingRoom]:
     return made
 
 
-def give(bench: PanelBench[DecodingRoom]) -> None:
+def give(bench: PanelBench[Any]) -> None:
     bench.store.set_decoded(decode_and_compare(bench.store.experiment, "numpy", "cpu", never_cancelled, 0))
 
 
@@ -67,6 +71,47 @@ def test_a_decoding_that_is_taken_away_leaves_no_numbers(bench: PanelBench[Decod
     QTest.qWait(0)
     bench.panel.toggle_play()
     assert not bench.panel.is_playing
+
+
+EMPTY = (
+    (DecodingRoom, "decode_empty"),
+    (DecodingRoom, "decode_next_empty"),
+    (DecodingRoom, "decode_caches_empty"),
+    (DecodingRoom, "decode_parity"),
+    (DrawsPanel, "draws_empty"),
+)
+"""The lines of the panels that say why they are empty."""
+
+
+@pytest.mark.parametrize(("kind", "name"), EMPTY)
+def test_an_empty_panel_says_that_a_decoding_is_due_and_no_longer_than_it_is(
+    qtbot: QtBot, kind: type[DecodingRoom] | type[DrawsPanel], name: str
+) -> None:
+    none, due = "No tokens have been generated yet.", "Decoding…"
+    bench = PanelBench(qtbot, kind, "causal-decode", 1300, 900)
+    line = bench.find(QLabel, name)
+
+    def words() -> str:
+        assert line.isVisible()
+        return line.text()
+
+    assert words() == none
+    bench.store.play(Expect(True))
+    assert words() == due
+    bench.store.play(Expect(False))
+    assert words() == none
+    bench.store.play(Expect(True))
+    give(bench)
+    assert line.isHidden() or line.text() not in (none, due)
+    bench.store.set_decoded(None)
+    assert words() == none
+    with language("zh_CN"):
+        bench.store.play(Expect(True))
+        assert words() == "正在解码…"
+        bench.panel.set_seen(False)
+        bench.store.play(Expect(False))
+        bench.panel.set_seen(True)
+        assert words() == "尚未生成词元。"
 
 
 def test_one_step_has_nothing_to_play(qtbot: QtBot) -> None:

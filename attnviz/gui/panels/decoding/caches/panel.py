@@ -106,6 +106,7 @@ class CachesPanel(DecodingPart):
         decoded, index = self.decoded, self.step
         self._cells.decoded, self._cells.index = decoded, index
         self._body.setVisible(decoded is not None)
+        self._empty.setText(self.why_empty)
         self._empty.setVisible(decoded is None)
         if decoded is None:
             self._where.set_line("")
@@ -133,7 +134,6 @@ class CachesPanel(DecodingPart):
             widget.set_lit(keys[0] if keys else -1)
 
     def retranslate(self) -> None:
-        self._empty.setText(_("No tokens have been generated yet."))
         self._weights.setAccessibleName(_("new row of weights"))
         unmasked = _("A step with one token has earlier keys only: a causal mask hides none of them")
         self._weights.setToolTip(plain_tooltip(unmasked))

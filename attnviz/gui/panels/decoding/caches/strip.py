@@ -9,12 +9,12 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from attnviz.core.phrases import named, phrased
 from attnviz.core.text import isolated, number, visible
 from attnviz.gui.look.fonts import number_font, ui_font
 from attnviz.gui.look.theme import TEXT_PX
 from attnviz.gui.widgets.along import ACROSS, Along
 from attnviz.gui.widgets.control import draw_focus_ring
-from attnviz.i18n import _
 
 HEIGHT, HIGH = 46, 84
 """In a low panel and in a high one."""
@@ -54,7 +54,7 @@ class WeightStrip(Along):
         self._values = tuple(values)
         self._current = min(self._current, len(values) - 1)
         if self._current < 0:
-            self.setAccessibleDescription(", ".join(self.named()))
+            self.setAccessibleDescription(phrased(self.named()))
         self.update()
 
     def named(self) -> list[str]:
@@ -147,5 +147,4 @@ class WeightStrip(Along):
         return column if 0 <= column < len(self._values) else -1
 
     def told(self, part: int) -> str:
-        text = _("{name}: {value}")
-        return text.format(name=isolated(self._labels[part]), value=number(self._values[part], 6))
+        return named(isolated(self._labels[part]), number(self._values[part], 6))

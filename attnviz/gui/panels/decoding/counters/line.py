@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from attnviz.compute.decoding import Decoded
 from attnviz.compute.full_pass import UncachedStep
+from attnviz.core.phrases import sequenced
 from attnviz.core.text import number
 from attnviz.engines.decode.cost import Cost
 from attnviz.engines.decode.run import Decoding
@@ -111,7 +112,7 @@ class Counts(QWidget):
         ]
         for label in self._labels[""]:
             label.setToolTip("\n".join(lines))
-        self.setAccessibleDescription("; ".join(lines))
+        self.setAccessibleDescription(sequenced(lines))
 
     def _fit(self) -> None:
         """Place the columns; those that do not fit are hidden."""

@@ -14,7 +14,6 @@ from attnviz.gui.panels.decoding.part import DecodingPart
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.elided_label import WholeLabel
 from attnviz.gui.widgets.tone import set_tone
-from attnviz.i18n import _
 
 
 class CountersPanel(DecodingPart):
@@ -39,7 +38,7 @@ class CountersPanel(DecodingPart):
         decoded, player = self.decoded, self.store.player
         self._counts.setVisible(decoded is not None)
         if decoded is None:
-            self._parity.set_line(_("No tokens have been generated yet."))
+            self._parity.set_line(self.why_empty)
             set_tone("muted", self._parity)
             return
         self._counts.show_step(decoded, self.step, player.measured(self.step), player.is_playing)

@@ -115,7 +115,7 @@ class DrawsPanel(DecodingPart):
         is_drawn = decoded is not None and bool(self._draws)
         self._scroll.setVisible(is_drawn)
         self._empty.setVisible(not is_drawn)
-        self._empty.setText(_("No tokens have been generated yet.") if decoded is None else _("Sampling…"))
+        self._empty.setText(self.why_empty if decoded is None else _("Sampling…"))
         if decoded is None or not is_drawn:
             return
         names, seed = names_of(decoded.decoding), writing_of(decoded.given).sampling.seed

@@ -83,6 +83,7 @@ class NextPanel(DecodingPart):
     def show_step(self) -> None:
         decoded = self.decoded
         self._cells.decoded, self._cells.index = decoded, self.step
+        self._empty.setText(self.why_empty)
         rows = [] if decoded is None else self._found(decoded)
         self._scroll.setVisible(bool(rows))
         self._empty.setVisible(not rows)
@@ -90,7 +91,6 @@ class NextPanel(DecodingPart):
         if decoded is None:
             self._place.set_line("")
             self._others.set_line("")
-            self._empty.setText(_("No tokens have been generated yet."))
             return
         token = names_of(decoded.decoding).label(decoded.decoding.steps[self.step].token)
         self._place.set_line(_("after “{token}”").format(token=isolated(token)))

@@ -9,6 +9,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from attnviz.core.phrases import named
 from attnviz.core.text import number
 from attnviz.gui.look.fonts import number_font, ui_font
 from attnviz.gui.look.theme import GRID, RADIUS, TEXT_PX
@@ -191,8 +192,7 @@ class NextRows(Along):
     def told(self, part: int) -> str:
         """The token, and its probabilities with all digits that matter."""
         shown = self.rows[part]
-        parts = [shown.words, _("{name}: {value}").format(name="p", value=number(shown.probability, 6))]
+        parts = [shown.words, named("p", number(shown.probability, 6))]
         if self._shows_after:
-            name = _("after the operations")
-            parts.append(_("{name}: {value}").format(name=name, value=number(shown.after, 6)))
+            parts.append(named(_("after the operations"), number(shown.after, 6)))
         return " · ".join(parts)

@@ -95,6 +95,7 @@ class TextPanel(DecodingPart):
 
     def show_step(self) -> None:
         decoded, step = self.decoded, self.step
+        self._empty.setText(self.why_empty)
         self._empty.setVisible(decoded is None)
         self._scroll.setVisible(decoded is not None)
         self._controls.show_step(step)
@@ -120,7 +121,6 @@ class TextPanel(DecodingPart):
         self._controls.retranslate()
         self._controls.show_player()
         self._text.setAccessibleName(_("Text"))
-        self._empty.setText(_("No tokens have been generated yet."))
         self._shading_title.setText(_("shading"))
         self._shading.setAccessibleName(_("shading"))
         self._shading.set_options([(row.id, _(row.title), _(row.hint)) for row in SHADINGS])
