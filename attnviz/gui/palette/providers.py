@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+import msgspec
 from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QWidget
 
@@ -21,6 +22,7 @@ from attnviz.engines.table import ENGINES
 from attnviz.gui.actions import ACTIONS
 from attnviz.gui.help.texts import PANEL_HELP, STAGE_HELP
 from attnviz.gui.palette.entry import Entry
+from attnviz.gui.panels.grid.frames import FRAMES, NO_SCORE
 from attnviz.gui.panels.stage.gradients import QUANTITIES, targets
 from attnviz.gui.panels.table import PANELS
 from attnviz.gui.settings import SETTINGS, Setting
@@ -146,6 +148,27 @@ def _heads(window: Window) -> Iterator[Entry]:
         )
 
 
+def _frames(window: Window) -> Iterator[Entry]:
+    """The scores that the grid of all heads can show."""
+    title, experiment = N_("Score of all heads"), window.store.experiment
+    for row in FRAMES:
+        if row.id == NO_SCORE or (row.needs_references and not experiment.references):
+            continue
+        texts = (text for message in (title, row.title, row.hint) for text in in_every_language(message))
+        yield Entry(
+            f"frames:{row.id}",
+            named(_(title), _(row.title)),
+            partial(_show_frames, window, row.id),
+            (row.id, *texts),
+        )
+
+
+def _show_frames(window: Window, id_: str) -> None:
+    window.workspaces.show_panel("grid")
+    grid = window.store.document.view.grid
+    window.store.look(grid=msgspec.structs.replace(grid, frames=id_))
+
+
 def _sites(window: Window) -> Iterator[Entry]:
     store = window.store
     names = site_names(store.experiment)
@@ -259,6 +282,7 @@ PROVIDERS: tuple[Provider, ...] = (
     Provider("recent", N_("Recent"), _recent),
     Provider("stages", N_("Stage"), _stages),
     Provider("heads", N_("Head"), _heads),
+    Provider("frames", N_("Head"), _frames),
     Provider("sites", N_("Layer"), _sites),
     Provider("gradients", N_("Gradient"), _gradients),
     Provider("mechanism", N_("Setting"), _mechanism),

@@ -60,6 +60,9 @@ def test_a_few_letters_and_enter_run_a_command(desk: Desk) -> None:
         ("kv cache", "panel:cost"),
         ("gpt-3", "panel:cost"),
         ("second screen", "action:tear_off"),
+        ("ablate", "frames:effect"),
+        ("induction head", "frames:induction"),
+        ("消融", "frames:effect"),
         ("深色", "action:dark"),
         ("放大字体", "action:scale_up"),
         ("显存", "panel:cost"),
@@ -74,6 +77,14 @@ def test_words_of_a_newcomer_find_the_line_in_both_languages(desk: Desk, words: 
     assert set(ALSO) <= {entry.key for entry in all_entries(desk.window)} | {"action:save"}
     palette(desk).line.setText("no such words at all")
     assert keys(desk) == []
+
+
+def test_a_score_of_all_heads_opens_the_grid_that_shows_it(desk: Desk) -> None:
+    line = open_palette(desk)
+    line.setText("score distance")
+    assert keys(desk)[0] == "frames:distance"
+    QTest.keyClick(line, Qt.Key.Key_Return)
+    assert desk.window.docks["grid"].isVisible() and desk.store.document.view.grid.frames == "distance"
 
 
 def test_no_line_shows_a_placeholder(desk: Desk) -> None:

@@ -11,7 +11,7 @@ from PySide6.QtCore import QSize, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from attnviz.core.head_scores import HEAD_SCORE_BY_ID, HEAD_SCORES
+from attnviz.core.head_scores import HEAD_SCORE_BY_ID
 from attnviz.core.levels import levels
 from attnviz.core.phrases import enumerated
 from attnviz.core.text import isolated, number, visible
@@ -20,6 +20,7 @@ from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.gui.panels.grid.canvas import GridCanvas, Picture, Place
 from attnviz.gui.panels.grid.effect import EffectLine
+from attnviz.gui.panels.grid.frames import EFFECT, FRAMES, NO_SCORE
 from attnviz.gui.panels.grid.layout import Block
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
@@ -48,19 +49,9 @@ FEW_HEADS = 64
 """Up to this number of heads tiles are large, and have more cells."""
 LARGE_SIDE, SMALL_SIDE = 256, 128
 """Most cells along a side of a tile."""
-NO_SCORE, EFFECT = "none", "effect"
 MOST_NAMED = 3
 """Heads that are named by their effect."""
 SEARCH_WIDTH = 280
-
-_SHORT = {
-    "previous": N_("previous"),
-    "same": N_("same"),
-    "near": N_("near"),
-    "first": N_("first"),
-    "reference": N_("pronoun"),
-}
-"""Scores whose titles are too long for a line of all of them."""
 
 BY_SCORE = HeadOrder(
     "score",
@@ -397,7 +388,7 @@ class GridPanel(Panel):
     def _enable_scores(self) -> None:
         """A score of labels can be chosen where the document has them."""
         reason = _("Let a pronoun refer to its name first: right-click their cell in the map of weights")
-        for row in HEAD_SCORES:
+        for row in FRAMES:
             if row.needs_references:
                 has_any = bool(self.store.experiment.references)
                 self._score.set_option_unavailable(row.id, None if has_any else reason)
@@ -617,6 +608,4 @@ def _orders() -> tuple[tuple[str, str, str], ...]:
 
 
 def _scores() -> tuple[tuple[str, str, str], ...]:
-    none = (NO_SCORE, _("none"), _("No frames"))
-    effect = (EFFECT, _("effect"), _("Change of a logit when the head is ablated: orange heads support it"))
-    return (none, *((row.id, _(_SHORT.get(row.id, row.title)), _(row.hint)) for row in HEAD_SCORES), effect)
+    return tuple((row.id, _(row.title), _(row.hint)) for row in FRAMES)
