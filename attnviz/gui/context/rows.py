@@ -324,7 +324,7 @@ def _refer_text(window: Window, target: Target) -> str:
         if pair in experiment.references
         else _("Let “{pronoun}” refer to “{name}”")
     )
-    pronoun, name = (isolated(visible(experiment.tokens[at])) for at in pair)
+    pronoun, name = (isolated(shown_token(experiment.vocabulary, experiment.tokens[at])) for at in pair)
     return says.format(pronoun=pronoun, name=name)
 
 
