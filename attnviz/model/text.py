@@ -124,7 +124,7 @@ def written_tokens(vocabulary: Vocabulary | None, tokens: tuple[str, ...]) -> tu
 
 
 class _Written(dict[str, str]):
-    """The text of each token of a vocabulary, made when it is first asked for."""
+    """The text of each token of a vocabulary, computed at its first use."""
 
     def __init__(self, pairs: BytePairs | TokenizerFile | None, ids: Mapping[str, int]) -> None:
         super().__init__()

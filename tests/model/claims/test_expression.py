@@ -94,7 +94,7 @@ def with_a_value(scope: Scope, names: Iterable[str]) -> Iterator[str]:
 
 def test_an_unknown_name_is_refused_with_every_name_that_has_a_value(toy: Scope) -> None:
     with pytest.raises(InputError) as caught:
-        toy.name("temprature")
+        toy.name("temperatures")
     names, fields = str(caught.value).split(" must be one of ")[1].split(", or a field of the attention: ")
     said = re.findall(r"'(\w+)'", names), re.findall(r"'(\w+)'", fields)
     assert {"weights", "n_heads", "n_layers", "visible", "loss", "pi"} <= set(said[0])

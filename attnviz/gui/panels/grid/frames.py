@@ -1,4 +1,4 @@
-"""What the frames of the grid show: nothing, a score of the heads, or their effect on a logit."""
+"""Choices for the frames of the grid: none, a score of the heads, or their effect on a logit."""
 
 from __future__ import annotations
 
