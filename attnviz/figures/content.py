@@ -23,6 +23,7 @@ from attnviz.model.ranges import range_ends, range_name
 from attnviz.model.sites.by_hand import edited_cells, still_hidden
 from attnviz.model.spec.view import View, shown_head
 from attnviz.model.stages import STAGE_BY_ID, Axis, Stage
+from attnviz.model.text import written_tokens
 from attnviz.model.trace import SUMMED, SiteTrace
 
 
@@ -269,7 +270,8 @@ def _side(site: SiteTrace, stage: Stage, axis: int, shades: Shades) -> Side:
     color = side_color(kind, stage.hue, shades)
     if kind == "feature":
         return Side(site.axis_name(kind), tuple(map(str, range(length))), color)
-    return Side(site.axis_name(kind), _drawn(site.names(kind)), color, _drawn(site.all_labels(kind)))
+    in_the_end = written_tokens(site.vocabulary, site.all_labels(kind))
+    return Side(site.axis_name(kind), _drawn(site.names(kind)), color, _drawn(in_the_end))
 
 
 def _drawn(labels: tuple[str, ...]) -> tuple[str, ...]:

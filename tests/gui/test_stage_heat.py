@@ -13,6 +13,7 @@ from attnviz.core.text import visible
 from attnviz.figures.content import content
 from attnviz.figures.figure import figure_of
 from attnviz.figures.palette import PALETTES
+from attnviz.figures.sequences.growing import grown
 from attnviz.figures.style import Style
 from attnviz.figures.subject import Subject
 from attnviz.gui.look.theme import DARK, LIGHT
@@ -182,11 +183,16 @@ def test_the_tokens_of_a_byte_level_model_are_read_wherever_they_are_named() -> 
     trace = attnviz.run(made)
     site = trace.site(trace.sites[0])
     assert site.labels("query") == tokens and site.names("query") == site.names("key") == written
-    content = stage_content(site, View(), "weights", LIGHT)
-    assert content.row_labels == content.column_labels == written
+    heat = stage_content(site, View(), "weights", LIGHT)
+    assert heat.row_labels == heat.column_labels == written
     shown = tuple(map(visible, written))
     assert tuple(shown_token(vocabulary, token) for token in tokens) == shown
     figure = figure_of("stage", Subject(trace, View()), Style())
     assert set(shown) <= {text.get_text() for text in figure.axes[0].texts}
     name = explain(site, Cell("weights", 1, 0)).lines[0].name
     assert all(token in "".join(part.text for part in name) for token in (shown[0], shown[1]))
+    gradient = attnviz.backward(made, "layers.0.self.weights[0, 1, 0]")
+    for other in (gradient, gradient.product, grown(trace, 2)):
+        part = other.site(trace.sites[0])
+        assert part.names("key")[:2] == written[:2]
+        assert content(part, View(), "weights", 0, PALETTES[0]).across.room == shown
