@@ -7,22 +7,25 @@ from collections.abc import Iterator
 
 from attnviz.core.dims import Array
 from attnviz.engines.engine import Engine, spread
+from attnviz.engines.in_file import InFile
 from attnviz.engines.operands import Linear
 
 
 def linear(engine: Engine, x_tf: Array, by: Linear) -> Array:
     """x W + b, (token, in) -> (token, out); an identity without a bias returns its input."""
-    matrix, in_file = by.held, by.converted
-    if in_file is not None:
-        columns = in_file.columns(x_tf.shape[0])
-        y = (
-            product(engine, x_tf, in_file())
-            if columns is None
-            else _by_columns(engine, x_tf, in_file.width, columns)
-        )
+    if by.converted is not None:
+        y = _by_file(engine, x_tf, by.converted)
     else:
-        y = x_tf if matrix is None else product(engine, x_tf, matrix)
+        y = x_tf if by.held is None else product(engine, x_tf, by.held)
     return y if by.bias is None else y + by.bias
+
+
+def _by_file(engine: Engine, x_tf: Array, matrix: InFile) -> Array:
+    """x W of a matrix that lies in a file: as a whole, or some columns after the other."""
+    columns = matrix.columns(x_tf.shape[0])
+    if columns is None:
+        return product(engine, x_tf, matrix())
+    return _by_columns(engine, x_tf, matrix.width, columns)
 
 
 def _by_columns(engine: Engine, x_tf: Array, n_columns: int, columns: Iterator[tuple[slice, Array]]) -> Array:
