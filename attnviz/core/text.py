@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from collections.abc import Sequence
 from functools import lru_cache
 
 from attnviz.errors import FieldError, whole_number
@@ -171,6 +172,14 @@ def number(value: float, digits: int = 3) -> str:
     elif float(fixed) == 0:
         fixed = _scientific(value, max(0, digits - 3))
     return fixed.replace("-", "\u2212")
+
+
+def numbers(values: Sequence[float], digits: int = 3) -> list[str]:
+    """`number` of each value; those of a map, hundreds a frame, are mostly formatted all at once."""
+    least = 10.0**-digits
+    if not all(least <= abs(value) < _LARGE for value in values):
+        return [number(value, digits) for value in values]
+    return (f"%.{digits}f " * len(values) % tuple(values)).replace("-", "\u2212").split()
 
 
 def _scientific(value: float, decimals: int) -> str:

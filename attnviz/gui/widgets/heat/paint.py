@@ -13,7 +13,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 
 from attnviz.core.color_maps import Kind
-from attnviz.core.text import number
+from attnviz.core.text import numbers as formatted
 from attnviz.gui.look.colors import (
     BLOCKED,
     LEVELS,
@@ -28,6 +28,7 @@ from attnviz.gui.look.colors import (
 from attnviz.gui.look.theme import Theme
 from attnviz.gui.widgets.heat.hatch import device_scale, draw_blocked, draw_infinite, draw_lacking, is_vector
 from attnviz.gui.widgets.heat.layout import Geometry
+from attnviz.gui.widgets.heat.texts import draw_texts
 
 NUMBERS_FROM_WIDTH = 34.0
 NUMBERS_FROM_HEIGHT = 16.0
@@ -140,21 +141,21 @@ def draw_numbers(
     texts = fitting_texts(numbers, int((geometry.cell_w - 4) / advance))
     painter.save()
     painter.setClipRect(geometry.plot, Qt.ClipOperation.IntersectClip)
-    painter.setFont(font)
     rise, plot = (metrics.ascent() - metrics.descent()) / 2, geometry.plot
     first = geometry.cell_rect(top, left).center()
     xs = first.x() + numbered[:, 1] * geometry.cell_w
     ys = first.y() + numbered[:, 0] * geometry.cell_h
     bytes_shown, widths = shown[tuple(numbered.T)], advance * np.fromiter(map(len, texts), np.float64)
     is_inside = (plot.left() <= xs) & (xs <= plot.right()) & (plot.top() <= ys) & (ys <= plot.bottom())
-    starts = list(map(QPointF, (xs - widths / 2).tolist(), (ys + rise).tolist()))
+    starts = list(zip((xs - widths / 2).tolist(), (ys + rise).tolist(), strict=True))
     for i in np.flatnonzero(is_inside & (widths > 0) & (bytes_shown >= LEVELS)).tolist():
-        box = QRectF(starts[i].x() - 2, starts[i].y() - metrics.ascent(), widths[i] + 4, metrics.height())
-        painter.fillRect(box, QColor(theme.panel))
+        x, y = starts[i]
+        painter.fillRect(
+            QRectF(x - 2, y - metrics.ascent(), widths[i] + 4, metrics.height()), QColor(theme.panel)
+        )
     for ink, chosen in _by_ink(bytes_shown, is_inside & (widths > 0), kind, theme).items():
         painter.setPen(QColor(ink))
-        for i in chosen:
-            painter.drawText(starts[i], texts[i])
+        draw_texts(painter, font, [starts[i] for i in chosen], [texts[i] for i in chosen])
     painter.restore()
 
 
@@ -185,7 +186,7 @@ def fitting_texts(numbers: list[float], characters: int) -> list[str]:
     fewest = len(numbers) + 1
     most = max(1, min(3, characters - 2))  # “0.0” is two characters longer than its decimals
     for digits in range(most, 0, -1):
-        texts = [number(value, digits) for value in numbers]
+        texts = formatted(numbers, digits)
         n_long = sum(len(text) > characters for text in texts)
         if n_long < fewest:
             found, fewest = texts, n_long
