@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 from PySide6.QtGui import QGuiApplication
 
-from attnviz.core.text import isolated, visible
+from attnviz.core.text import isolated
 from attnviz.gui.context.target import Target
 from attnviz.gui.panels.stage.gradients import target_of
 from attnviz.gui.panels.table import PANEL_BY_ID
@@ -22,7 +22,7 @@ from attnviz.model.spec.parts import Padding
 from attnviz.model.spec.target import TargetLoss
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID
-from attnviz.model.text import shown_token
+from attnviz.model.text import shown_token, written_tokens
 
 if TYPE_CHECKING:
     from attnviz.gui.window import Window
@@ -285,11 +285,13 @@ def _select(window: Window, target: Target) -> None:
 
 
 def _copy_token(window: Window, target: Target) -> None:
-    QGuiApplication.clipboard().setText(_token(window, target))
+    tokens = (_token(window, target),)
+    QGuiApplication.clipboard().setText(written_tokens(window.store.experiment.vocabulary, tokens)[0])
 
 
 def _copy_token_text(window: Window, target: Target) -> str:
-    return _("Copy “{token}”").format(token=visible(_token(window, target)))
+    vocabulary = window.store.experiment.vocabulary
+    return _("Copy “{token}”").format(token=shown_token(vocabulary, _token(window, target)))
 
 
 def _padding_text(window: Window, target: Target) -> str:

@@ -78,11 +78,18 @@ def moved_references(experiment: Experiment, tokens: List[str], moved: Moved) ->
 
 
 def removed_with_tokens(before: Experiment, after: Experiment) -> Message | None:
-    """A notice of the edits that are gone with their tokens; None if all remain."""
+    """A notice of the edits and the references that are gone with their tokens; None if all remain."""
     if (before.tokens, before.memory) == (after.tokens, after.memory):
         return None
-    count = len(all_edits(before)) - len(all_edits(after))
-    return None if count <= 0 else Message("Numbers by hand removed with their tokens: {n}", n=count)
+    n_edits = max(0, len(all_edits(before)) - len(all_edits(after)))
+    n_references = max(0, len(before.references) - len(after.references))
+    if n_edits and n_references:
+        return Message(
+            "Removed with their tokens: {n} numbers by hand and {m} references", n=n_edits, m=n_references
+        )
+    if n_references:
+        return Message("References removed with their words: {n}", n=n_references)
+    return Message("Numbers by hand removed with their tokens: {n}", n=n_edits) if n_edits else None
 
 
 def _moved(edit: Edit, before: Site, after: Site, sequence: Sequence, moved: Moved) -> Edit | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from desk import Desk, MakeDesk
 from msgspec.structs import replace
 from PySide6.QtCore import QPoint, QPointF, Qt
@@ -9,6 +10,7 @@ from PySide6.QtGui import QContextMenuEvent, QGuiApplication
 from PySide6.QtWidgets import QApplication, QMenu, QWidget
 
 from attnviz.checkpoints.presets import load_preset
+from attnviz.core.bpe import PIECE_KIND_BY_ID
 from attnviz.gui.context.menu import ContextMenus
 from attnviz.gui.context.rows import ROWS
 from attnviz.gui.context.target import FINDERS, Target
@@ -16,7 +18,12 @@ from attnviz.gui.widgets.chips import TokenChips
 from attnviz.gui.widgets.explanation_page import ExplanationPage
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.i18n import LANGUAGES, set_language
-from attnviz.model.spec.parts import Padding
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.block import Vocabulary
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import Padding, SeededVectors
+from attnviz.model.spec.pieces import Pieces
 from attnviz.model.spec.view import Cell
 
 
@@ -113,6 +120,18 @@ def test_a_token_is_copied_selected_and_made_padding(desk: Desk) -> None:
     assert desk.store.document.view.query == 1
     choose(right_click(desk, chips.viewport(), at), "padding")
     assert Padding((1,)) in desk.store.attention.masks
+
+
+def test_a_token_of_a_byte_level_model_is_copied_as_its_text(make_desk: MakeDesk) -> None:
+    names = (*(PIECE_KIND_BY_ID["byte_level"].written(byte)[0] for byte in range(256)), "Ġthe")
+    vocabulary = Vocabulary(names, Matrix(np.zeros((257, 2))), pieces=Pieces("byte_level"))
+    desk = make_desk(Document(Experiment(("Ġthe", "a"), SeededVectors(2, 2, 0), vocabulary=vocabulary)))
+    chips = desk.find(TokenChips, "token_chips")
+    menu = right_click(desk, chips.viewport(), chips.chip_rect(0).center())
+    named = [action.text() for action in menu.actions() if action.objectName() == "context_copy_token"]
+    assert named == ["Copy “␣the”"]
+    choose(menu, "copy_token")
+    assert QGuiApplication.clipboard().text() == " the"
 
 
 def test_a_cell_lets_its_query_refer_to_its_key(desk: Desk) -> None:

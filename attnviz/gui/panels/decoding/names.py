@@ -8,6 +8,7 @@ from attnviz.core.text import SPACE, isolated, visible
 from attnviz.core.tokens import token_bytes
 from attnviz.engines.decode.run import Decoding
 from attnviz.model.spec.pieces import byte_pairs
+from attnviz.model.text import shown_token
 
 
 class Names:
@@ -18,7 +19,8 @@ class Names:
         is_read_out = experiment.readout == "vocabulary"
         self.ids = {token: id_ for id_, token in enumerate(decoding.vocabulary)}
         self._labels: dict[str, str] = {}
-        self._pairs = byte_pairs(experiment.vocabulary) if is_read_out else None
+        self._vocabulary = experiment.vocabulary if is_read_out else None
+        self._pairs = byte_pairs(self._vocabulary)
         texts = (text for text in decoding.vocabulary if len(text) > 1)
         self.are_joined = is_read_out and any(self.label(text).startswith(SPACE) for text in texts)
         """Whether tokens bring their own spaces, so that none are put between them."""
@@ -26,14 +28,8 @@ class Names:
     def label(self, token: str) -> str:
         """The token with its spaces as signs."""
         if token not in self._labels:
-            self._labels[token] = visible(self._shown(token))
+            self._labels[token] = shown_token(self._vocabulary, token)
         return self._labels[token]
-
-    def _shown(self, token: str) -> str:
-        one = self.ids.get(token)
-        if self._pairs is None or one is None or not self._pairs.token_bytes(one):
-            return token
-        return self._pairs.shown(one)
 
     def written(self, token: str) -> str:
         """The token inside a text: the spaces around a word are spaces."""
