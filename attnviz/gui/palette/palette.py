@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+import time
+from collections.abc import Callable, Iterator
 
-from PySide6.QtCore import QEvent, QModelIndex, QObject, QRect, QRectF, Qt, Slot
+from PySide6.QtCore import QEvent, QModelIndex, QObject, QRect, QRectF, Qt, QTimer, Slot
 from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QLabel, QListView, QVBoxLayout, QWidget
 
@@ -23,6 +25,8 @@ TOP = 56
 SHADOW = 16
 MOST_RECENT = 5
 """Lines run last that come first while nothing is typed."""
+AT_ONCE_S, IN_A_PAUSE_S = 0.1, 0.01
+"""Time to make entries before the palette shows, and in each pause after it."""
 _STEPS = {
     Qt.Key.Key_Up: -1,
     Qt.Key.Key_Down: 1,
@@ -32,11 +36,18 @@ _STEPS = {
 
 
 class Palette(QWidget):
-    """Lies over its window, at the top. `entries` is called when it opens."""
+    """Lies over its window, at the top. `entries` is called when it opens.
 
-    def __init__(self, window: QWidget, entries: Callable[[], list[Entry]]) -> None:
+    The entries that take long to make follow in pauses; Enter waits for them.
+    """
+
+    def __init__(self, window: QWidget, entries: Callable[[], Iterator[Entry]]) -> None:
         super().__init__(window)
         self._make_entries, self._entries = entries, list[Entry]()
+        self._coming: Iterator[Entry] = iter(())
+        self._pause = QTimer(self)
+        self._pause.setInterval(0)
+        self._pause.timeout.connect(self._make_some)
         self._recent: list[str] = []
         self._before: QWidget | None = None
         self.setObjectName("palette")
@@ -90,7 +101,8 @@ class Palette(QWidget):
         self.list.setAccessibleName(_("Results"))
         self._empty.setText(_("No entry has these words"))
         if not self.isHidden():
-            self._entries = self._make_entries()
+            self._coming, self._entries = self._make_entries(), []
+            self._make(AT_ONCE_S)
             self._on_typed(self.line.text())
 
     def close_palette(self) -> None:
@@ -98,6 +110,8 @@ class Palette(QWidget):
         if not self.isVisible():
             return
         before, self._before, self._entries = self._before, None, []
+        self._coming = iter(())
+        self._pause.stop()
         self._lines.show([])
         self.window().removeEventFilter(self)
         if before is not None and self.line.hasFocus():
@@ -108,9 +122,40 @@ class Palette(QWidget):
         """The entries that show, in their order."""
         return [self._lines.at(row).entry for row in range(self._lines.rowCount())]
 
+    @property
+    def is_complete(self) -> bool:
+        """True once all entries are made."""
+        return not self._pause.isActive()
+
     def apply_theme(self, theme: Theme) -> None:
         """Take the colours of `theme`."""
         self.update()
+
+    # --- entries
+
+    def _make(self, seconds: float) -> None:
+        """Make entries for some time, and the others in pauses."""
+        until = time.perf_counter() + seconds
+        for entry in self._coming:
+            self._entries.append(entry)
+            if time.perf_counter() >= until:
+                self._pause.start()
+                return
+        self._pause.stop()
+
+    @Slot()
+    def _make_some(self) -> None:
+        self._make(IN_A_PAUSE_S)
+        self._show_more()
+
+    def _show_more(self) -> None:
+        """Find among more entries; the chosen line stays chosen unless it is the first."""
+        row = self.list.currentIndex().row()
+        chosen = self._lines.at(row).entry.key if row > 0 else ""
+        self._on_typed(self.line.text())
+        shown = [entry.key for entry in self.found()]
+        if chosen in shown:
+            self.list.setCurrentIndex(self._lines.index(shown.index(chosen), 0))
 
     # --- what is typed
 
@@ -147,6 +192,9 @@ class Palette(QWidget):
         if key == Qt.Key.Key_Escape:
             self.close_palette()
         elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            if not self.is_complete:
+                self._make(math.inf)
+                self._show_more()
             self._run(self.list.currentIndex().row())
         elif key in _STEPS:
             self._step(_STEPS[key])

@@ -33,6 +33,7 @@ from attnviz.model.sites.titles import site_title
 from attnviz.model.stages import STAGE_BY_ID
 
 if TYPE_CHECKING:
+    from attnviz.gui.panels.mechanism.section import Section
     from attnviz.gui.window import Window
 
 
@@ -70,17 +71,15 @@ class Provider:
     entries: Callable[[Window], Iterator[Entry]]
 
 
-def all_entries(window: Window) -> list[Entry]:
-    """Every line of the palette, in the order of `PROVIDERS`."""
-    return [
-        replace(
-            entry,
-            kind=_(provider.title),
-            words=(*entry.words, *in_every_language(provider.title), *_also(entry.key)),
-        )
-        for provider in PROVIDERS
-        for entry in provider.entries(window)
-    ]
+def all_entries(window: Window) -> Iterator[Entry]:
+    """Every line of the palette, in the order of `PROVIDERS`: the last ones take longest to make."""
+    for provider in PROVIDERS:
+        for entry in provider.entries(window):
+            yield replace(
+                entry,
+                kind=_(provider.title),
+                words=(*entry.words, *in_every_language(provider.title), *_also(entry.key)),
+            )
 
 
 def _also(key: str) -> tuple[str, ...]:
@@ -219,20 +218,25 @@ def _gradients(window: Window) -> Iterator[Entry]:
 def _mechanism(window: Window) -> Iterator[Entry]:
     """The controls of the mechanism that apply to the present document, each under its section's title."""
     for section in window.mechanism.sections:
-        for term in section.terms():
-            if term.widget is section.header or not term.widget.isVisibleTo(section.content):
-                continue
-            name = term.widget.accessibleName() or (_(term.names[0]) if term.names[0] else "")
-            if "{" in name:  # one of several alike, such as the dials, before it is first shown
-                continue
-            heading = _(section.heading)
-            texts = tuple(text for message in term.texts for text in in_every_language(message))
-            yield Entry(
-                f"control:{section.id}:{term.widget.objectName()}",
-                named(heading, name) if name else heading,  # the row of kinds has the section's name
-                partial(_bring, window, term.widget),
-                (*texts, section.present(window.store.document)),
-            )
+        yield from list(_controls(window, section))  # at once: a control may go in a pause
+
+
+def _controls(window: Window, section: Section) -> Iterator[Entry]:
+    """The controls of a section that apply."""
+    for term in section.terms():
+        if term.widget is section.header or not term.widget.isVisibleTo(section.content):
+            continue
+        name = term.widget.accessibleName() or (_(term.names[0]) if term.names[0] else "")
+        if "{" in name:  # one of several alike, such as the dials, before it is first shown
+            continue
+        heading = _(section.heading)
+        texts = tuple(text for message in term.texts for text in in_every_language(message))
+        yield Entry(
+            f"control:{section.id}:{term.widget.objectName()}",
+            named(heading, name) if name else heading,  # the row of kinds has the section's name
+            partial(_bring, window, term.widget),
+            (*texts, section.present(window.store.document)),
+        )
 
 
 def _bring(window: Window, control: QWidget) -> None:
@@ -285,8 +289,8 @@ PROVIDERS: tuple[Provider, ...] = (
     Provider("frames", N_("Head"), _frames),
     Provider("sites", N_("Layer"), _sites),
     Provider("gradients", N_("Gradient"), _gradients),
-    Provider("mechanism", N_("Setting"), _mechanism),
     Provider("panels", N_("Panel"), _panels),
     Provider("ranges", N_("Setting"), _ranges),
     Provider("settings", N_("Setting"), _settings),
+    Provider("mechanism", N_("Setting"), _mechanism),
 )

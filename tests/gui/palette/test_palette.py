@@ -35,6 +35,8 @@ def open_palette(desk: Desk) -> QLineEdit:
 
 
 def keys(desk: Desk) -> list[str]:
+    """The lines that show once all are made."""
+    desk.qtbot.waitUntil(lambda: palette(desk).is_complete)
     return [entry.key for entry in palette(desk).found()]
 
 
@@ -170,7 +172,7 @@ def test_every_table_is_in_the_palette(make_desk: MakeDesk) -> None:
 
 @pytest.mark.parametrize("language", [language.code for language in LANGUAGES])
 def test_every_line_has_words_and_is_found_by_both_languages(desk: Desk, language: str) -> None:
-    entries = all_entries(desk.window)
+    entries = list(all_entries(desk.window))
     set_language(language)
     for entry in entries:
         assert entry.text and entry.kind and entry.key
@@ -255,3 +257,27 @@ def test_an_open_palette_follows_the_language(desk: Desk) -> None:
     dark = next(entry for entry in palette(desk).found() if entry.key == "action:dark")
     assert dark.text == "深色主题"
     assert line.accessibleName() == "命令面板"
+
+
+def test_enter_waits_for_lines_that_are_still_to_be_made(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("attnviz.gui.palette.palette.AT_ONCE_S", 0.0)
+    line = open_palette(desk)
+    assert not palette(desk).is_complete
+    line.setText("score temperature")
+    assert not [entry for entry in palette(desk).found() if entry.key.startswith("control:")]
+    QTest.keyClick(line, Qt.Key.Key_Return)
+    assert not palette(desk).isVisible()
+    assert [section.id for section in desk.window.mechanism.sections if section.is_open] == ["score"]
+
+
+def test_the_chosen_line_stays_chosen_while_more_are_made(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("attnviz.gui.palette.palette.AT_ONCE_S", 0.0)
+    line = open_palette(desk)
+    palette(desk)._make_some()
+    assert not palette(desk).is_complete
+    QTest.keyClick(line, Qt.Key.Key_Down)
+    QTest.keyClick(line, Qt.Key.Key_Down)
+    chosen = palette(desk).found()[2].key
+    assert chosen == keys(desk)[palette(desk).list.currentIndex().row()]
