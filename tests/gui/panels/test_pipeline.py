@@ -222,7 +222,7 @@ def test_a_wide_strip_folds_nothing(qtbot: QtBot) -> None:
     assert tiles(bench) == [] and len(shown(bench)) >= 25
 
 
-@pytest.mark.parametrize(("preset", "width"), [("sinusoidal", EXPLORE), ("stories-en", 1900)])
+@pytest.mark.parametrize(("preset", "width"), [("sinusoidal", 900), ("stories-en", 1900)])
 def test_a_mask_that_is_switched_moves_no_thumbnail_where_its_place_fits(
     qtbot: QtBot, preset: str, width: int
 ) -> None:
@@ -244,6 +244,15 @@ def test_a_mask_that_is_switched_moves_no_thumbnail_where_its_place_fits(
     assert "masked" in after and "masked" not in before
     moved = {stage: abs(after[stage] - before[stage]) for stage in before if stage in after}
     assert set(moved) == set(before) and max(moved.values()) <= 1
+
+
+@pytest.mark.parametrize("width", [710, EXPLORE, 900])
+def test_captions_are_whole_before_a_place_is_kept_free(qtbot: QtBot, width: int) -> None:
+    bench = PanelBench(qtbot, PipelinePanel, Document(load_preset("xiaoshenyang").experiment), width, 56)
+    qtbot.wait(1)
+    pictures = shown(bench)
+    assert {t.caption for t in pictures} >= {"token vectors", "concatenated", "attention output"}
+    assert [t.caption for t in pictures if t.width() < t.whole_width()] == []
 
 
 def test_every_stage_folds_or_stays() -> None:

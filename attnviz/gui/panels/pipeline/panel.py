@@ -13,7 +13,7 @@ from attnviz.gui.panels.panel import Panel
 from attnviz.gui.panels.pipeline.gap import Gap
 from attnviz.gui.panels.pipeline.room import Run, fold, runs
 from attnviz.gui.panels.pipeline.step import Step
-from attnviz.gui.panels.pipeline.strip import Place, Strip, least_width
+from attnviz.gui.panels.pipeline.strip import Place, Strip, captioned, least_width
 from attnviz.gui.panels.pipeline.tile import WIDTH as TILE_WIDTH
 from attnviz.gui.panels.pipeline.tile import FoldTile
 from attnviz.gui.stage_heat import highlight
@@ -159,7 +159,7 @@ class PipelinePanel(Panel):
         return Place.of(thumbnail, self._steps[stage], SIDE + 8, thumbnail.whole_width())
 
     def _with_gap(self, places: list[Place]) -> list[Place]:
-        """The places with the one of the masks kept free, if these are absent and it has room.
+        """The places with the one of the masks kept free, if these are absent and no caption needs the room.
 
         A mask that is switched then moves no thumbnail.
         """
@@ -172,7 +172,7 @@ class PipelinePanel(Panel):
         as_mask = Place.of(self._measured, self._step_to_measure, SIDE + 8, self._measured.whole_width())
         gap = replace(as_mask, picture=self._gap, step=self._gap_step)
         widened = [*places[:before], gap, *places[before:]]
-        return widened if least_width(widened) <= self._scroll.width() else places
+        return widened if least_width(captioned(widened)) <= self._scroll.width() else places
 
     def _tile(self, index: int, run: Run) -> Place:
         if index == len(self._tiles):

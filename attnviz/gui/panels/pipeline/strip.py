@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from PySide6.QtCore import QSize
 from PySide6.QtGui import QResizeEvent
@@ -52,6 +52,11 @@ def distances(places: Sequence[Place]) -> list[float]:
     ]
 
 
+def captioned(places: Sequence[Place]) -> tuple[Place, ...]:
+    """The places with room for their whole captions."""
+    return tuple(replace(place, width=max(place.width, place.whole)) for place in places)
+
+
 def least_width(places: Sequence[Place]) -> int:
     """Width of the shortest strip of these places."""
     return math.ceil(sum(distances(places)) + (places[0].width + places[-1].width) / 2) if places else 0
@@ -89,9 +94,11 @@ class Strip(QWidget):
         self._lay_out()
 
     def _lay_out(self) -> None:
-        places, gaps = self._places, distances(self._places)
-        if not places:
+        if not self._places:
             return
+        whole = captioned(self._places)
+        places = whole if least_width(whole) <= self.width() else self._places
+        gaps = distances(places)
         spare = float(max(self.width() - least_width(places), 0))
         ends = (places[0].whole - places[0].width) / 2, (places[-1].whole - places[-1].width) / 2
         at_ends = spare >= sum(ends)
@@ -101,18 +108,18 @@ class Strip(QWidget):
         for gap in gaps:
             middles.append(middles[-1] + gap + extra)
         for index, place in enumerate(places):
-            self._put(place, middles[index], self._caption_room(index, middles))
+            self._put(place, middles[index], self._caption_room(places, index, middles))
             if index:
                 left, right = middles[index - 1] + places[index - 1].body / 2, middles[index] - place.body / 2
                 place.step.setGeometry(round(left), 0, round(right - left), place.step.sizeHint().height())
 
-    def _caption_room(self, index: int, middles: Sequence[float]) -> float:
+    def _caption_room(self, places: Sequence[Place], index: int, middles: Sequence[float]) -> float:
         """Pixels for a caption: half of the room to either neighbour, and all of that to an end."""
-        middle, own = middles[index], self._places[index].width
+        middle, own = middles[index], places[index].width
         rooms = [2 * middle, 2 * (self.width() - middle)]
         for other in (index - 1, index + 1):
             if 0 <= other < len(middles):
-                between = abs(middles[other] - middle) - (own + self._places[other].width) / 2 - _BETWEEN
+                between = abs(middles[other] - middle) - (own + places[other].width) / 2 - _BETWEEN
                 rooms.append(own + between)
         return min(rooms)
 
