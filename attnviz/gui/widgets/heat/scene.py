@@ -6,7 +6,10 @@ highlight changes with every move of the pointer and is drawn over a cached pict
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 from PySide6.QtCore import QPointF, QRectF, QSizeF
 from PySide6.QtGui import QColor, QFont, QPainter
 
@@ -70,7 +73,9 @@ class HeatScene:
 
     def set_content(self, content: HeatContent) -> None:
         """Colour another matrix; call `arrange` afterwards."""
-        self.content = content
+        before, self.content = self.content, content
+        if _are_colored_alike(before, content):
+            return  # as the map of a pinned state beside an edited one
         self.indices, self.ends = cell_indices(
             content.values, content.signed, content.range_id, content.levels, content.blocked
         )
@@ -319,6 +324,18 @@ def _number_font(geometry: Geometry) -> QFont:
     """The font of the numbers in cells, larger in larger cells."""
     steps = ((84.0, 16), (68.0, 14), (56.0, 13), (44.0, 12))
     return number_font(next((px for least, px in steps if geometry.cell_w >= least), _SMALL_PX))
+
+
+def _are_colored_alike(one: HeatContent, other: HeatContent) -> bool:
+    """True if both have the same numbers in one given range."""
+    if one.levels is None or one.levels != other.levels:
+        return False
+    given = (one.range_id, one.signed, one.transposed) == (other.range_id, other.signed, other.transposed)
+    return given and _are_equal(one.blocked, other.blocked) and _are_equal(one.values, other.values)
+
+
+def _are_equal(one: NDArray[Any] | None, other: NDArray[Any] | None) -> bool:
+    return one is other or (one is not None and other is not None and np.array_equal(one, other))
 
 
 def _beyond(content: HeatContent, ends: tuple[float, float]) -> tuple[bool, bool]:
