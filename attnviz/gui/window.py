@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
     QLayout,
     QMainWindow,
     QMenu,
+    QTabBar,
     QWidget,
 )
 
@@ -572,8 +573,10 @@ class Window(QMainWindow):
         return False
 
     def _is_behind(self, widget: QWidget) -> bool:
-        """True in a dock of which nothing is in sight."""
+        """True in a dock of which nothing is in sight, and for the tabs of such docks, off the window."""
         dock = next((one for one in self.docks.values() if one.isAncestorOf(widget)), None)
+        if dock is None and isinstance(widget, QTabBar):
+            return widget.visibleRegion().isEmpty()
         return dock is not None and dock.visibleRegion().isEmpty()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

@@ -172,6 +172,8 @@ def test_tab_goes_through_what_is_in_sight(desk: Desk) -> None:
         pytest.fail("Tab does not come back")
     docks = [next((d for d in desk.window.docks.values() if d.isAncestorOf(one)), None) for one in walked]
     assert all(dock is None or not dock.visibleRegion().isEmpty() for dock in docks)
+    outside = [one for one, dock in zip(walked, docks, strict=True) if dock is None]
+    assert len(outside) > 5 and not [one for one in outside if one.visibleRegion().isEmpty()]
     behind = [
         dock for dock in desk.window.docks.values() if dock.isVisible() and dock.visibleRegion().isEmpty()
     ]
