@@ -20,6 +20,7 @@ from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.document_text import DocumentText
 from attnviz.gui.widgets.numbers.grid import NumberGrid
 from attnviz.gui.widgets.numbers.view import GridView
+from attnviz.gui.workspaces.table import WORKSPACES
 
 TEXT_KEYS = {"Ctrl+Right", "Ctrl+Left", "Ctrl+Home", "Space", "?"}
 """Shortcuts that mean something to a line of text: a word further, its beginning, the blank, a character."""
@@ -155,9 +156,8 @@ def test_arrows_walk_inside_a_table_and_tab_goes_on_while_one_types(desk: Desk) 
     assert grid.current_cell() == (1, 0) and grid.hasFocus()
 
 
-def test_tab_goes_through_what_is_in_sight(desk: Desk) -> None:
-    desk.window.resize(1280, 800)
-    desk.settle()
+def walk_by_tab(desk: Desk) -> list[QWidget]:
+    """What Tab reaches, from the window's first stop until it comes back there."""
     desk.window.setFocus()
     walked: list[QWidget] = []
     for _press in range(200):
@@ -165,11 +165,26 @@ def test_tab_goes_through_what_is_in_sight(desk: Desk) -> None:
         focused = QApplication.focusWidget()
         assert focused is not None
         if walked and focused is walked[0]:
-            break
+            return walked
         if not walked or focused is not walked[-1]:
             walked.append(focused)
-    else:
-        pytest.fail("Tab does not come back")
+    pytest.fail(f"Tab does not come back: {[one.objectName() for one in walked[-20:]]}")
+
+
+@pytest.mark.parametrize("workspace", [row.id for row in WORKSPACES])
+def test_tab_comes_back_in_every_workspace(desk: Desk, workspace: str) -> None:
+    desk.window.resize(1280, 800)
+    desk.window.workspaces.switch(workspace)
+    desk.settle()
+    walked = walk_by_tab(desk)
+    assert len(walked) == len(set(walked)) > 10
+    assert [one.objectName() for one in walked if not one.isVisible()] == []
+
+
+def test_tab_goes_through_what_is_in_sight(desk: Desk) -> None:
+    desk.window.resize(1280, 800)
+    desk.settle()
+    walked = walk_by_tab(desk)
     docks = [next((d for d in desk.window.docks.values() if d.isAncestorOf(one)), None) for one in walked]
     assert all(dock is None or not dock.visibleRegion().isEmpty() for dock in docks)
     outside = [one for one, dock in zip(walked, docks, strict=True) if dock is None]

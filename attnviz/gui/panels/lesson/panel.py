@@ -103,7 +103,6 @@ class LessonPanel(Panel):
         whole = QVBoxLayout(self)
         whole.setContentsMargins(_INSET, GRID, _INSET, GRID)
         whole.addWidget(self._pages)
-        self.setFocusProxy(self.footer.next)
 
     def _connect(self) -> None:
         self._library.chosen.connect(self.lesson_wanted)
@@ -133,6 +132,7 @@ class LessonPanel(Panel):
         self.store.set_spot(None)
         self._library.set_shelf(shelf)
         self._pages.setCurrentIndex(0)
+        self.setFocusProxy(None)  # type: ignore[arg-type] # Tab would go to the button of the other page
 
     def show_step(self, lesson: Lesson, index: int, scene: Document, seen: int) -> None:
         """Show a step, whose document is about to be computed."""
@@ -140,6 +140,7 @@ class LessonPanel(Panel):
         self._scope = None
         self.task.set_done(False)
         self._pages.setCurrentIndex(1)
+        self.setFocusProxy(self.footer.next)
         self._show()
         if self.store.trace is not None:
             self.on_trace(self.store.trace)
