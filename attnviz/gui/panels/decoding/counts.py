@@ -66,6 +66,9 @@ TIME = "milliseconds"
 NOT_MEASURED, MEASURING = "–", "…"
 """Placeholders of a missing time, and of one being measured."""
 
+LARGE = 100.0
+"""Size from which a stage's largest number stands beside its greatest difference: rounding grows with it."""
+
 MOST_UNDEFINED = 6
 """Stages with NaN that the light's tooltip lists: NaN propagates to all later stages."""
 
@@ -111,7 +114,7 @@ def verdict(decoded: Decoded) -> Verdict:
         text = _("equal to the full pass: max |Δ| = {worst}")
         if "masks" in decoded.decoding.changed:
             text = _("equal to the full pass with a causal mask: max |Δ| = {worst}")
-        return Verdict("equal", text.format(worst=worst), stages)
+        return Verdict("equal", text.format(worst=_beside_size(decoded, worst)), stages)
     writing = decoded.decoding.experiment.writing
     is_exact = writing is None or next(row for row in CACHES if row.kind is type(writing.cache)).is_exact
     if is_exact:
@@ -119,6 +122,15 @@ def verdict(decoded: Decoded) -> Verdict:
     found = [d for name, d in decoded.differences.items() if _stage(name) == "probabilities"]
     text = _("approximate: max |Δ| = {worst}, in probabilities {p}")
     return Verdict("approximate", text.format(worst=worst, p=number(max(found, default=0.0), 3)), stages)
+
+
+def _beside_size(decoded: Decoded, worst: str) -> str:
+    """The greatest difference; where its stage has large numbers, "of" the largest of them."""
+    stage = max(decoded.differences, key=decoded.differences.__getitem__, default=None)
+    largest = 0.0 if stage is None else decoded.sizes[stage]
+    if largest < LARGE:
+        return worst
+    return _("{worst} of {largest}").format(worst=worst, largest=grouped(round(largest)))
 
 
 def _undefined_text(decoded: Decoded, worst: str) -> str:

@@ -289,6 +289,19 @@ LIGHTS = {
 }
 
 
+def test_a_difference_among_large_numbers_is_shown_beside_the_largest(qtbot: QtBot) -> None:
+    """Rounding is relative: 2e−9 of 5 000 000 is as good as 4e−16 of 1."""
+    bench = PanelBench(qtbot, DecodingRoom, "causal-decode", 1300, 900)
+    give(bench)
+    assert " of " not in bench.find(QLabel, "decode_parity").text()
+    change(bench.store, vectors=ExplicitVectors(3e3 * np.random.default_rng(1).standard_normal((11, 8))))
+    decoded = decode_and_compare(bench.store.experiment, "numpy", "cpu", never_cancelled, 0)
+    bench.store.set_decoded(decoded)
+    stage = max(decoded.differences, key=decoded.differences.__getitem__)
+    largest = bench.find(QLabel, "decode_parity").text().rpartition(" of ")[2]
+    assert int(largest.replace("\u202f", "")) == round(decoded.sizes[stage]) > 1000
+
+
 @pytest.mark.parametrize("case", LIGHTS)
 def test_the_light_says_what_was_compared(case: str, qtbot: QtBot) -> None:
     """NaN on both sides is not equality, and a mask that the document lacks is named."""
