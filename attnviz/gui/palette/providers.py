@@ -58,6 +58,15 @@ ALSO: dict[str, str] = {
     "panel:tokens": N_("prompt, input text"),
     "panel:cost": N_("KV cache, memory, FLOPs; GPT-3, Llama, DeepSeek"),
     "panel:heads": N_("order by entropy, by locality"),
+    "panel:sampling": N_("temperature, top-k, top-p, min-p, repetition penalty"),
+    "panel:next": N_("logits, probabilities, force a token, branch"),
+    "panel:caches": N_("KV cache, past key values"),
+    "panel:cache": N_("eviction, quantisation, ring buffer, sinks"),
+    "panel:patching": N_("activation patching, causal tracing"),
+    "panel:survey": N_("dataset, corpus, many texts"),
+    "panel:plane": N_("vectors as arrows, PCA, dot product"),
+    "panel:positions": N_("RoPE, ALiBi, long context, extrapolation"),
+    "panel:gradients": N_("backward pass, backpropagation, saturation"),
 }
 """Further words of lines: what a user who does not know their names would type."""
 
