@@ -157,7 +157,7 @@ def test_arrows_walk_inside_a_table_and_tab_goes_on_while_one_types(desk: Desk) 
 
 
 def walk_by_tab(desk: Desk) -> list[QWidget]:
-    """What Tab reaches, from the window's first stop until it comes back there."""
+    """The stops of Tab, from the first of the window until it comes back there."""
     desk.window.setFocus()
     walked: list[QWidget] = []
     for _press in range(200):
