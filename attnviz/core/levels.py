@@ -171,10 +171,10 @@ def _linear_positions(
     values: FloatArray, low: float | NDArray[np.float64], high: float | NDArray[np.float64]
 ) -> NDArray[np.float32]:
     if isinstance(low, float) and isinstance(high, float) and values.dtype != np.float16:
-        spread32 = high - low
-        if high <= 1e307 and 1e-30 < spread32 < 1e30:  # the common case, called for every picture
-            narrow32 = values - values.dtype.type(low) if low else values
-            return np.divide(narrow32, np.float32(spread32), dtype=np.float32, casting="same_kind")
+        extent = high - low
+        if high <= 1e307 and 1e-30 < extent < 1e30:  # the common case, called for every picture
+            above = values - values.dtype.type(low) if low else values
+            return np.divide(above, np.float32(extent), dtype=np.float32, casting="same_kind")
     low64, high64 = np.asarray(low, np.float64), np.asarray(high, np.float64)
     # Halved where high − low would overflow, and kept in float64 where float32 would overflow.
     shrink = 0.5 if np.any(high64 > 1e307) else 1.0
