@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from PySide6.QtCore import QByteArray, QEvent, QObject, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QGuiApplication, QScreen
-from PySide6.QtWidgets import QMainWindow, QTabWidget
+from PySide6.QtWidgets import QApplication, QMainWindow, QTabWidget
 
 from attnviz.gui.panels.table import PANEL_BY_ID
 from attnviz.gui.settings import Settings
@@ -213,12 +213,19 @@ class Workspaces(QObject):
     @contextmanager
     def _arranging(self) -> Iterator[None]:
         self._is_arranging = True
+        self._leave_separator()
         self._window.setUpdatesEnabled(False)
         try:
             yield
         finally:
             self._window.setUpdatesEnabled(True)
             self._is_arranging = False
+
+    def _leave_separator(self) -> None:
+        """Make Qt forget the separator under the pointer, to which it keeps a path: where docks have left
+        that path, the next key ends the program.
+        """
+        QApplication.sendEvent(self._window, QEvent(QEvent.Type.HoverLeave))
 
     def _arrange(self) -> None:
         window = self._window

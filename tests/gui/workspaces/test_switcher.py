@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from desk import Desk, MakeDesk
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, QPointF, Qt
+from PySide6.QtGui import QHoverEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QTabBar
 
@@ -14,7 +15,7 @@ from attnviz.gui.panels.table import PANEL_BY_ID
 from attnviz.gui.settings import Settings
 from attnviz.gui.workspaces.arrangement import stacks
 from attnviz.gui.workspaces.switcher import TAB_PX
-from attnviz.gui.workspaces.table import WORKSPACES
+from attnviz.gui.workspaces.table import WORKSPACES, WorkspaceRow
 
 MOST_IN_VIEW = 5
 FOOTER = "counters"
@@ -126,6 +127,21 @@ def test_a_switch_computes_nothing_and_keeps_the_document(desk: Desk) -> None:
     for row in WORKSPACES:
         desk.go(row.id)
     assert desk.store.trace is trace and desk.store.document is document
+
+
+@pytest.mark.parametrize("row", WORKSPACES, ids=lambda row: row.id)
+def test_no_separator_of_another_arrangement_stays_under_the_pointer(desk: Desk, row: WorkspaceRow) -> None:
+    """Qt keeps the path to it and follows the path at the next key: it crashes where docks have left it."""
+    window = desk.window
+    desk.go("explore" if row.id != "explore" else "model")
+    edge = window.docks["stage"].geometry().left() - 2
+    at = QPointF(edge, window.docks["stage"].geometry().center().y())
+    assert window.isSeparator(at.toPoint())  # type: ignore[attr-defined]
+    QApplication.sendEvent(window, QHoverEvent(QEvent.Type.HoverMove, at, at, QPointF(-1, -1)))
+    assert window.cursor().shape() == Qt.CursorShape.SplitHCursor
+    window.workspaces.switch(row.id)
+    assert window.cursor().shape() == Qt.CursorShape.ArrowCursor
+    QTest.keyClick(window, Qt.Key.Key_Shift)
 
 
 def test_what_a_person_moved_stays_in_its_workspace(desk: Desk, settings: Settings) -> None:
