@@ -199,6 +199,16 @@ def test_the_site_that_is_looked_at_is_the_one_that_is_shown(stack: PanelBench[D
     assert pictures["decoder.0.cross"] != pictures["decoder.1.cross"]
 
 
+def test_the_first_step_appends_the_memory_and_reads_none_of_it(stack: PanelBench[DecodingRoom]) -> None:
+    keys = stack.find(RowMatrix, "k_cache")
+    stack.store.look(site="decoder.0.cross")
+    stack.panel.go_to(0)
+    assert keys.accessibleName() == "K cache · 0 + 3"
+    assert keys.accessibleDescription() == "0 rows read from the cache, 3 appended"
+    stack.panel.go_to(1)
+    assert keys.accessibleName() == "K cache · 3 + 0"
+
+
 def test_an_encoder_takes_no_steps(stack: PanelBench[DecodingRoom]) -> None:
     stack.store.look(site="encoder.1.self")
     assert where(stack).endswith("· decoder 1 of 2 · self")

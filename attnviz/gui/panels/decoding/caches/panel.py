@@ -233,15 +233,16 @@ class CachesPanel(DecodingPart):
         if site.experiment.latent is not None:
             kv_head, letters = 0, (("c", "key"), ("kᴿ", "key"))
         filled, there = site.seen, set(site.key_positions.tolist())
-        new, counts = set(), {"read": site.read, "appended": site.appended}
-        if fed:  # rows appended by one pass are not read from the cache; earlier ones are
+        # Rows appended by one pass are not read from the cache; earlier ones are.
+        new = there if site.appended and not fed else set()
+        if fed:
             new = set(range(fed.start, site.index + 1))
             new -= set(taken_over(decoded.decoding)) if len(fed) > 1 else set()
-            counts = {"read": len(there - new), "appended": len(new)}
+        counts = {"read": len(there - new), "appended": len(new)}
         self._values.setVisible(len(caches) > 1)
         for widget, cache, (letter, hue) in zip((self._keys, self._values), caches, letters, strict=False):
             places = max(_places(filled, site.cache.length), kind.capacity(filled))
-            new_row = site.index if site.index in new else -1
+            new_row = site.index if fed and site.index in new else -1
             widget.set_rows(cache[kv_head, :filled], places, new_row, _key_tokens(decoded, site))
             gone = set(range(filled)) - there
             widget.set_marks(there - new, gone, block, is_new=len(new) == filled > 1)
