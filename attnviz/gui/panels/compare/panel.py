@@ -337,19 +337,21 @@ class ComparePanel(Panel):
         compared = self._compared
         controls.shuffle.setVisible(compared is not None and compared.row.how == "permuted")
         controls.export.setVisible(self.is_own and self._answer is not None)
-        if self.is_own:
-            self._show_places()
-        else:
-            self._placed = ()  # the choices are hidden
+        self._show_places()
 
     def _show_places(self) -> None:
         """The title, and the choices of layer, head and stage of B."""
         trace, controls = self.store.trace, self.controls
+        if not self.is_own:
+            self._placed = ()  # the choices are hidden
+            called = _(STAGE_BY_ID[WHY_NOT_BY_ID[controls.row.value()].stage].title)
+            controls.title.set_line(title(self.store.document, called))
+            return
         if trace is None:
             return
         document, drawn_trace = self.store.document, self.store.drawn_trace or trace
         shown = weakref.ref(trace), weakref.ref(drawn_trace)
-        placed = document.title, document.view, shown, self._pinned is None, self.is_own
+        placed = document.title, document.view, shown, self._pinned is None
         if placed == self._placed:
             return
         self._placed = placed
@@ -357,7 +359,7 @@ class ComparePanel(Panel):
         drawn = drawn_trace.shown(document.site)
         called = drawn.called(stage)
         controls.title.set_line(title(document, called) if drawn.quantity == "value" else called)
-        if not self.is_own or self._pinned is None or document.site not in trace.sites:
+        if self._pinned is None or document.site not in trace.sites:
             return
         site = trace.shown(document.site)
         names = site_names(trace.experiment)

@@ -42,6 +42,17 @@ def test_it_shows_both_sides_and_their_difference(make_desk: MakeDesk) -> None:
     assert panel.maps["difference"].caption == "difference, at most 0.560"
 
 
+def test_the_title_names_the_compared_stage_and_not_that_of_the_view(make_desk: MakeDesk) -> None:
+    desk = make_desk("toy-attention")
+    desk.store.look(stage="q")
+    panel = panel_of(desk, "late-mask")
+    for row, stage in (("late-mask", "weights"), ("product", "mixed"), ("order-lost", "attention output")):
+        panel.choose(row)
+        assert desk.find(QLabel, "compare_title").text().endswith(f" · {stage}"), row
+        desk.store.look(stage="k")
+        assert desk.find(QLabel, "compare_title").text().endswith(f" · {stage}"), row
+
+
 def test_it_follows_an_edit_while_it_is_seen_and_rests_while_it_is_not(make_desk: MakeDesk) -> None:
     desk = make_desk("toy-attention")
     panel = panel_of(desk, "both-near-one")
