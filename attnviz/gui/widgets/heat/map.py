@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import html
 
+import numpy as np
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, QSizeF, Qt, Signal, Slot
 from PySide6.QtGui import (
     QColor,
@@ -98,6 +99,7 @@ class HeatMap(QWidget):
         self._stroke: Cell | None = None
         self._focus_shown = False
         self._label_help = ("", "")
+        self._tooltip = ""
         self._base: QPixmap | None = None
         self._spare = QPixmap()
         self._frame = KeptPicture()
@@ -142,6 +144,7 @@ class HeatMap(QWidget):
             self._current, self._highlight = None, NO_HIGHLIGHT
             self._show_bar()
             self._end_stroke()
+        self._leave_tooltip(content)
         self._scene.set_content(content)
         self._arrange()
         self._describe()
@@ -447,8 +450,14 @@ class HeatMap(QWidget):
         else:
             QToolTip.hideText()
             return
-        shown = f"<p style='white-space:pre'>{html.escape(text)}</p>"
-        QToolTip.showText(event.globalPos(), shown, self, area.toAlignedRect())
+        self._tooltip = f"<p style='white-space:pre'>{html.escape(text)}</p>"
+        QToolTip.showText(event.globalPos(), self._tooltip, self, area.toAlignedRect())
+
+    def _leave_tooltip(self, content: HeatContent) -> None:
+        """Hide the exact value of a cell once the numbers are others."""
+        if QToolTip.isVisible() and QToolTip.text() == self._tooltip:
+            if not np.array_equal(content.values, self.content.values, equal_nan=True):
+                QToolTip.hideText()
 
     @Slot(QPointF)
     def _on_minimap(self, middle: QPointF) -> None:

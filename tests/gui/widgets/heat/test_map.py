@@ -619,3 +619,15 @@ def test_chinese_labels_stand_upright_beside_rotated_ones(heat_map: HeatMap) -> 
         assert np.count_nonzero(np.diff(has_ink.astype(int)) == 1) == n_strokes
         assert np.count_nonzero(has_ink) <= 2 * n_strokes
         assert np.count_nonzero(above.any(axis=0)) >= 8
+
+
+def test_the_exact_value_of_a_cell_goes_with_its_numbers(heat_map: HeatMap, qtbot: QtBot) -> None:
+    heat_map.set_content(weights())
+    at = heat_map.layout_shown.cell_rect(2, 1).center().toPoint()
+    QApplication.sendEvent(heat_map, QHelpEvent(QEvent.Type.ToolTip, at, heat_map.mapToGlobal(at)))
+    assert QToolTip.isVisible() and "fluffy: 0.217" in QToolTip.text()
+    heat_map.set_content(weights(title="another name"))
+    qtbot.wait(400)  # Qt hides a tooltip after 300 ms
+    assert QToolTip.isVisible()
+    heat_map.set_content(weights(values=WEIGHTS / 2))
+    qtbot.waitUntil(lambda: not QToolTip.isVisible())
