@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from desk import Desk, MakeDesk
+from first_layer import change
 from PySide6.QtWidgets import QToolButton
 
 import attnviz
@@ -18,6 +19,7 @@ from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.model.edit.by_hand import all_edits
 from attnviz.model.spec.edit import Edit
+from attnviz.model.spec.positions import NoPosition
 from attnviz.model.spec.view import Cell
 
 SITE = "layers.1.self"
@@ -69,6 +71,21 @@ def test_a_cell_is_set_its_row_scaled_and_each_removed(make_desk: MakeDesk) -> N
     assert desk.store.experiment == before
     desk.store.undo()
     assert len(all_edits(desk.store.experiment)) == 1
+
+
+def test_a_cell_that_is_gone_is_not_edited(make_desk: MakeDesk) -> None:
+    """The numbers of another document arrive a moment before the line is hidden."""
+    desk = make_desk("alibi-window")
+    locked(desk, Cell("biased", 2, 1, 0))
+    operation = desk.find(Segmented, "by_hand_operation")
+    extent = desk.find(Segmented, "by_hand_extent")
+    change(desk.store, position=NoPosition())
+    desk.store.set_trace(attnviz.run(desk.store.experiment))
+    before = desk.store.experiment
+    operation.changed.emit("scale")
+    extent.changed.emit("row")
+    number(desk).changed.emit(0.5)
+    assert desk.store.experiment == before and "biased" not in desk.store.shown_site.stages
 
 
 def test_what_is_a_reading_says_where_it_is_edited(make_desk: MakeDesk) -> None:

@@ -15,6 +15,7 @@ from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
 from attnviz.model.edit.by_hand import find_edit, put_edit, take_edit
+from attnviz.model.explain.arithmetic.cell import exists
 from attnviz.model.explain.arithmetic.reading import Reading, stage_symbol
 from attnviz.model.spec.edit import EDITABLE, FROM_LATENT, OPERATIONS, Edit, Operation
 from attnviz.model.spec.view import Cell
@@ -157,28 +158,36 @@ class ByHand(QWidget):
             return None
         return find_edit(self._store.attention, self._edit(self._cell, self._extent.value(), 0.0))
 
+    @property
+    def _present(self) -> Cell | None:
+        """The cell, if the numbers have it: a moment ago an edit elsewhere may have removed it."""
+        cell = self._cell
+        return cell if cell is not None and exists(self._store.shown_site, cell) else None
+
     @Slot(object)
     def _on_number(self, value: float) -> None:
-        if self._cell is not None:
-            self._store.edit_here(put_edit, self._edit(self._cell, self._extent.value(), float(value)))
+        cell = self._present
+        if cell is not None:
+            self._store.edit_here(put_edit, self._edit(cell, self._extent.value(), float(value)))
 
     @Slot(str)
     def _on_operation(self, operation: str) -> None:
         """Another operation begins with the number by which it changes nothing."""
-        found, site = self._found(), self._store.shown_site
-        if self._cell is None:
+        cell = self._present
+        if cell is None:
             return
-        if found is None:
-            self._show_edit(site, self._cell)
+        if self._found() is None:
+            self._show_edit(self._store.shown_site, cell)
             return
-        stands = Reading(site).number(self._cell)
+        stands = Reading(self._store.shown_site).number(cell)
         value = NEUTRAL.get(operation, stands)  # type: ignore[call-overload]
-        self._store.edit_here(put_edit, self._edit(self._cell, self._extent.value(), value))
+        self._store.edit_here(put_edit, self._edit(cell, self._extent.value(), value))
 
     @Slot(str)
     def _on_extent(self, extent: str) -> None:
-        if self._cell is not None:
-            self._show_edit(self._store.shown_site, self._cell)
+        cell = self._present
+        if cell is not None:
+            self._show_edit(self._store.shown_site, cell)
 
     @Slot()
     def _on_remove(self) -> None:
