@@ -7,13 +7,14 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from attnviz.cli.command import Command, Named, Refused
-from attnviz.cli.options import Count, print_table
+from attnviz.cli.options import Count, print_table, without
 from attnviz.core.head_scores import SCORES_OF_TEXT
 from attnviz.core.phrases import named
 from attnviz.core.text import number
 from attnviz.errors import about, message_of, verbatim
 from attnviz.i18n import N_, _
 
+SUFFIX = ".parquet"
 TOP = 10
 
 
@@ -56,8 +57,8 @@ def run(options: Namespace) -> int:
     """Run or continue a survey; without texts, sum one up."""
     if options.texts is None:
         return _sum_up(options)
-    if options.output is None:
-        raise Refused(_("survey needs --output with the suffix {suffixes}").format(suffixes=".parquet"))
+    if options.output is None or Path(options.output).suffix.lower() != SUFFIX:
+        raise Refused(_("survey needs --output with the suffix {suffixes}").format(suffixes=SUFFIX))
     from attnviz.core.progress import Progress, never_cancelled
     from attnviz.survey.cluster import Where
     from attnviz.survey.measure import open_model
@@ -102,6 +103,8 @@ def _show(share: float) -> None:
 def _sum_up(options: Namespace) -> int:
     from attnviz.survey.summary import summary
 
+    if Path(options.model).suffix.lower() != SUFFIX:
+        raise without(options.model, "--texts")
     try:
         found = summary(options.model, (options.scores or "").split(",")[0])
     except OSError as error:
