@@ -480,7 +480,6 @@ REFUSED: tuple[tuple[list[str], str], ...] = (
     (["lesson", "list", "softmax"], "softmax needs check / export"),
     (["lesson", "list", "-o", "a.html"], "--output needs export"),
     (["lesson", "check", "softmax", "--slides"], "--slides needs export"),
-    (["ablate", "stories-en", "--target", "Lily", "--by", "other"], "--by other needs --other-text"),
     (["ablate", "stories-en", "--target", "Lily", "--other-text", "a"], "--other-text needs --by other"),
     (
         ["ablate", "stories-en", "--target", "Lily", "--by", "other", "--other-text", "a"],

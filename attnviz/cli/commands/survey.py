@@ -66,7 +66,7 @@ def run(options: Namespace) -> int:
     from attnviz.survey.running import check_memory, memory_needed, stated, survey
     from attnviz.survey.texts import read_texts
 
-    scores = {"scores": tuple(options.scores.split(","))} if options.scores else {}
+    scores = {} if options.scores is None else {"scores": tuple(options.scores.split(","))}
     model = str(Path(options.model).resolve()) if Path(options.model).exists() else options.model
     plan = Plan(
         model,
@@ -91,7 +91,10 @@ def run(options: Namespace) -> int:
         if where is not None:
             where = Where(where.workers, 2 * needed)
         print(stated(needed, workers).text(), file=sys.stderr)
-    survey(plan, texts, options.output, where, Progress(never_cancelled, _show))
+    try:
+        survey(plan, texts, options.output, where, Progress(never_cancelled, _show))
+    except OSError as error:
+        raise Named(about(verbatim(options.output), message_of(error))) from None
     return 0
 
 
