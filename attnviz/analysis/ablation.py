@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.analysis.passes import FIRST_SHARE, Passes, experiment_of, on_engine
+from attnviz.analysis.passes import FIRST_SHARE, Passes, check_alike, experiment_of, on_engine
 from attnviz.analysis.target import Target
 from attnviz.core.progress import progress_of
 from attnviz.engines.engine import Engine
@@ -106,6 +106,8 @@ def ablate(
     if row.needs_other != (other is not None):
         wanted = must_be("a document") if row.needs_other else must_be("null unless by is 'other'")
         raise FieldError("other", None if other is None else type(other).__name__, wanted)
+    if other is not None:
+        check_alike("other", experiment_of(given), experiment_of(other))
 
     def job(made: Engine) -> Effects:
         begun, rest = progress_of(check).part(0.0, FIRST_SHARE), progress_of(check).part(FIRST_SHARE, 1.0)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.analysis.passes import FIRST_SHARE, Passes, experiment_of, on_engine
+from attnviz.analysis.passes import FIRST_SHARE, Passes, check_alike, experiment_of, on_engine
 from attnviz.analysis.target import Target, likeliest
 from attnviz.core.progress import progress_of
 from attnviz.engines.engine import Engine
@@ -58,11 +58,7 @@ def patch(
     `tokens_embedded` are patched. Raises `FieldError` for other lengths, an unknown stage or target.
     """
     own, other = experiment_of(clean), experiment_of(corrupted)
-    if own.n_queries != other.n_queries or len(own.layers) != len(other.layers):
-        alike = must_be(
-            "a text of {n} tokens through {layers} layers", n=own.n_queries, layers=len(own.layers)
-        )
-        raise FieldError("corrupted", other.n_queries, alike)
+    check_alike("corrupted", own, other)
 
     def job(made: Engine) -> Recovered:
         begun, rest = progress_of(check).part(0.0, FIRST_SHARE), progress_of(check).part(FIRST_SHARE, 1.0)

@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 
 from attnviz.checkpoints.reader import CheckpointError
-from attnviz.errors import Message, about
+from attnviz.errors import Message, about, quoted
 
 NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
 """A name of the hub: owner/model."""
@@ -46,10 +46,9 @@ def located(path: str | os.PathLike[str]) -> Path:
 
     Raises `CheckpointError` for a path where nothing is.
     """
-    given = Path(path)
-    if given.exists():
+    given, name = Path(path), os.fspath(path)
+    if name and given.exists():
         return _snapshot(given) if (given / "snapshots").is_dir() else given
-    name = os.fspath(path)
     if NAME.fullmatch(name):
         folder = cache_folder() / f"models--{name.replace('/', '--')}"
         if folder.is_dir():
@@ -60,7 +59,7 @@ def located(path: str | os.PathLike[str]) -> Path:
         )
         raise CheckpointError(about(name, absent))
     missing = Message("The path must be a file or a folder; got neither.")
-    raise CheckpointError(about(given, missing))
+    raise CheckpointError(about(name or quoted(name), missing))
 
 
 def is_missing(path: str) -> bool:

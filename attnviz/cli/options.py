@@ -85,6 +85,8 @@ def no_document(name: str) -> Message:
 
 def _without_edits(options: Namespace) -> Document:
     name = options.document
+    if not name:  # as a path it would be the current folder
+        raise Named(no_document(name))
     if (Path(name) / "config.json").is_file() or Path(name).suffix.lower() == ".gguf":
         return _imported(options)
     try:
@@ -190,6 +192,11 @@ def _whole_number(text: str) -> int | str:
         return int(text)
     except ValueError:
         return text
+
+
+def without(option: str, needed: str) -> Refused:
+    """The refusal of an option that means nothing without `needed`."""
+    return Refused(_("{option} needs {needed}").format(option=option, needed=needed))
 
 
 def place_option(text: str) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, get_args
 
 from msgspec.structs import replace
 
-from attnviz.cli.options import document, head, place
+from attnviz.cli.options import document, head, place, without
 from attnviz.cli.style import add_style
 from attnviz.core.alignment import ALIGNMENT_BY_ID
 from attnviz.errors import FieldError, among, must_be, whole_number
@@ -91,6 +91,12 @@ def add_against(command: ArgumentParser) -> None:
 def other_of(options: Namespace, view: View) -> Subject | None:
     """The state A of a comparison, with the quantity of the view of B; None without one."""
     if options.against is None:
+        for option, value in (
+            ("--against-site", options.against_site),
+            ("--against-head", options.against_head),
+        ):
+            if value is not None:
+                raise without(option, "--against")
         return None
     from attnviz.compute.execute import execute_shown
     from attnviz.figures.subject import Subject
@@ -112,8 +118,8 @@ def computed(known: Document, options: Namespace) -> tuple[Document, Trace]:
 
     A target without `--show` means its gradient. Raises `FieldError` for gradients without a target.
     """
-    target = options.target or known.view.target
-    quantity = options.show or ("gradient" if options.target else known.view.quantity)
+    target = known.view.target if options.target is None else options.target
+    quantity = options.show or (known.view.quantity if options.target is None else "gradient")
     known = replace(known, view=replace(known.view, target=target, quantity=quantity))
     from attnviz.compute.execute import execute_decoding, execute_shown
 

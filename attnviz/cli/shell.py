@@ -118,7 +118,8 @@ def _with_command(arguments: list[str]) -> list[str]:
     if at == len(arguments) or arguments[at] in {row.name for row in COMMANDS}:
         return arguments
     named = Path(arguments[at])
-    is_opened = named.suffix.lower() in SUFFIXES or named.exists() or arguments[at] in preset_ids()
+    is_opened = named.suffix.lower() in SUFFIXES or arguments[at] in preset_ids()
+    is_opened = is_opened or (arguments[at] != "" and named.exists())
     return [*arguments[:at], "gui", *arguments[at:]] if is_opened else arguments
 
 

@@ -31,7 +31,7 @@ from attnviz.pages.contents import contents
 from attnviz.pages.fonts import font_rules
 from attnviz.pages.sites import in_each_language, site_record
 from attnviz.pages.steps import steps
-from attnviz.pages.words import WORDS
+from attnviz.pages.words import JOINS, WORDS
 from attnviz.version import __version__
 
 if TYPE_CHECKING:
@@ -124,6 +124,7 @@ def _data(document: Document, trace: Trace, decoding: Decoding | None, blocks: B
         "titles": in_each_language(lambda: _(document.title)),
         "captions": in_each_language(lambda: plain_caption(_(document.caption))),
         "words": in_each_language(lambda: {key: _(text) for key, text in WORDS.items()}),
+        "joins": in_each_language(lambda: {way: joined() for way, joined in JOINS.items()}),
         "language": i18n.current_language(),
         "sites": sites,
         "site": at,

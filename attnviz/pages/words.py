@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from attnviz.core.phrases import named, phrased
 from attnviz.i18n import N_
 
 WORDS = {
@@ -45,3 +46,10 @@ WORDS = {
     "sources": N_("Sources"),
 }
 """Texts by the name that the page's script and markup use."""
+
+
+JOINS = {
+    "named": lambda: named("{first}", "{second}"),
+    "phrased": lambda: phrased(("{first}", "{second}")),
+}
+"""Two texts joined in the active language, with gaps that the page's script fills."""

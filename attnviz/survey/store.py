@@ -140,7 +140,8 @@ def read_table(path: str | Path) -> pyarrow.Table:
     import pyarrow.parquet
 
     try:
-        table = pyarrow.parquet.read_table(path)
+        with open(path, "rb") as file:  # the system says why a file does not open; pyarrow repeats its name
+            table = pyarrow.parquet.read_table(file)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         table = None
     if table is None or RECORD not in (table.schema.metadata or {}):

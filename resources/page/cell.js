@@ -98,7 +98,7 @@ function drawWords(m) {
   $("over").textContent = "";
   if (row.axes.at(-1) !== "key" || row.signed) { box.replaceChildren(); return; }
   const i = clamp(state.row, m.rows), count = present("key", m.columns);
-  $("over").textContent = say("row").replace("{token}", site().queries[i]);
+  $("over").textContent = say("row", { token: site().queries[i] });
   const weights = site().keys.slice(0, count).map((_, k) => (m.hidden(i, k) ? 0 : m.value(i, k) || 0));
   const top = weights.reduce((a, b) => Math.max(a, b), 0) || 1;
   box.replaceChildren(...weights.map((weight, k) => {

@@ -26,6 +26,12 @@ function drawStrip() {
     if (state.picture === "lines" && !isLined(stage())) state.picture = "map";
     draw();
   }));
+  bringIntoStrip($("strip").children[rows.findIndex((row) => row.id === state.stage)]);
+}
+// The strip scrolls alone; the page keeps its place.
+function bringIntoStrip(button) {
+  const strip = $("strip"), box = strip.getBoundingClientRect(), { left, right } = button.getBoundingClientRect();
+  if (left < box.left || right > box.right) strip.scrollLeft += (left + right - box.left - box.right) / 2;
 }
 // Small pictures come after the large one, a stage at a time.
 async function paintStrip(isCurrent) {
@@ -41,7 +47,7 @@ async function paintStrip(isCurrent) {
 }
 function drawHeads() {
   const count = stage().shape.length < 3 ? 0 : site().heads;
-  const names = Array.from({ length: count }, (_, head) => say("head").replace("{n}", head + 1));
+  const names = Array.from({ length: count }, (_, head) => say("head", { n: head + 1 }));
   fillButtons($("heads"), names, (head) => head === state.head, (head) => madeButton("i", () => { state.head = head; draw(); }));
   [...$("heads").children].forEach((button, head) => {
     button.firstElementChild.style.background = hueOf(head);

@@ -17,7 +17,7 @@ async function drawGrid(isCurrent) {
     for (let head = 0; head < row.shape[0]; head++) {
       const button = document.createElement("button"), canvas = document.createElement("canvas");
       [canvas.width, canvas.height] = [Math.min(SMALL, row.shape.at(-1)), Math.min(SMALL, row.shape.at(-2))];
-      button.title = `${one.titles[state.language]}, ${say("head").replace("{n}", head + 1)}`;
+      button.title = join("phrased", one.titles[state.language], say("head", { n: head + 1 }));
       button.setAttribute("aria-label", button.title);
       button.setAttribute("aria-pressed", String(at === state.site && head === headOf(row)));
       button.append(canvas);

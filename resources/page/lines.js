@@ -50,7 +50,8 @@ function drawLines(several) {
   pen.fillStyle = css("key");
   pen.textAlign = "left";
   pen.fillText(say("keys"), right + 6, 12);
-  box.setAttribute("aria-label", `${say("view_lines")}: ${title(row)}, ${names[0].length} × ${names[1].length}`);
+  const shape = `${names[0].length} × ${names[1].length}`;
+  box.setAttribute("aria-label", join("named", say("view_lines"), join("phrased", title(row), shape)));
 }
 function drawCurves(pen, y) {
   const { left, right, lines, largest } = words, bend = 0.4 * (right - left);

@@ -48,7 +48,7 @@ function drawMap(m) {
   drawNames(pen, names, [rows, columns], [down, across]);
   if (Math.min(cell[0], 2 * cell[1]) >= 34) drawNumbers(pen, rows, columns);
   if (state.column !== null) outline(pen);
-  canvas.setAttribute("aria-label", `${title(row)}, ${m.rows} × ${m.columns}`);
+  canvas.setAttribute("aria-label", join("phrased", title(row), `${m.rows} × ${m.columns}`));
 }
 // Characters that stand upright, one below the other, where other names are rotated.
 const WIDE = /^[\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff01-\uff60]+\u2026?$/u;
@@ -164,6 +164,6 @@ function drawBar(m) {
   const odd = oddOf(m, ...counts), nan = odd.filter(([, , v]) => Number.isNaN(v)).length;
   for (const [id, count] of [["nan", nan], ["infinite", odd.length - nan]]) {
     $(id).hidden = !count;
-    $(id).lastElementChild.textContent = say(id).replace("{count}", count);
+    $(id).lastElementChild.textContent = say(id, { count });
   }
 }

@@ -12,7 +12,7 @@ async function draw() {
   $("strip").hidden = site().stages.length < 2;
   $("stage").textContent = title(row);
   $("formula").textContent = row.formulas[state.language];
-  $("note").textContent = notes(row).join(" ");
+  $("note").textContent = notes(row).join("\n");
   drawLists();
   drawStrip();
   drawHeads();
@@ -31,7 +31,7 @@ async function draw() {
 }
 function notes(row) {
   const left = site().left_out;
-  return [row.type === "f2" ? say("half") : "", left ? say("left_out").replace("{n}", left) : ""].filter(Boolean);
+  return [row.type === "f2" ? say("half") : "", left ? say("left_out", { n: left }) : ""].filter(Boolean);
 }
 async function drawPicture(isCurrent = () => true) {
   if (state.picture === "map") drawMap(current);

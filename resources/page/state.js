@@ -8,7 +8,11 @@ const state = { site: data.site, stage: data.stage, head: data.head, range: "hea
   dark: system.matches, picture: data.picture, from: data.lines.from, of: data.lines.of, row: data.row, column: null,
   locked: false, step: Math.max(0, data.steps.findLastIndex((step) => step.p === null)) };
 
-const say = (name) => data.words[state.language][name];
+// A text with its gaps filled, by their names.
+const fill = (text, gaps) => text.replace(/\{(\w+)\}/g, (gap, name) => gaps[name] ?? gap);
+const say = (name, gaps = {}) => fill(data.words[state.language][name], gaps);
+// Two texts joined with the punctuation of the language.
+const join = (way, first, second) => fill(data.joins[state.language][way], { first, second });
 const site = () => data.sites[state.site];
 const stage = (id = state.stage, at = site()) => at.stages.find((row) => row.id === id);
 const title = (row) => row.titles[state.language];

@@ -103,7 +103,7 @@ def test_the_word_that_differs_brings_the_answer_back(
         (["ablate", DOC, "--target", "nope"], "target must be a token of the vocabulary; got 'nope'."),
         (["ablate", "toy-attention", "--target", "x"], "readout must be a read-out to logits"),
         (["heads", DOC, "--score", "love"], "score must be one of 'previous', 'same', 'induction'"),
-        (["ablate", DOC, "--target", " box", "--by", "other"], "other must be a document"),
+        (["ablate", DOC, "--target", " box", "--by", "other"], "--by other needs --other-text"),
         (
             ["lens", DOC, "--target", " box", "--position", "99"],
             "target.position must be a whole number from",

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from half_width import half_width_marks
 from msgspec.structs import replace
 from page_file import PageFile
 
@@ -322,6 +323,31 @@ def test_every_control_has_a_name_in_both_languages(opened: Any) -> None:
         page.click("#language")
 
 
+@pytest.mark.parametrize("picture", ["map", "lines", "grid"])
+def test_a_chinese_page_has_full_width_punctuation(opened: Any, picture: str) -> None:
+    page = opened(load_preset("decoder-only"))
+    page.evaluate("state.language = 'zh_CN'")
+    page.select_option("#picture", picture)
+    page.wait_for_selector("html[data-complete]")
+    texts = page.evaluate(
+        "[...document.querySelectorAll('body, [aria-label], [title]')]"
+        ".flatMap((one) => [one.innerText, one.getAttribute('aria-label'), one.title])"
+    )
+    lines = [line for text in texts if text for line in text.splitlines()]
+    assert any("，" in line for line in lines if "头 2" in line or "×" in line)
+    assert [mark for line in lines for mark in half_width_marks(line)] == []
+
+
+def test_the_strip_shows_the_selected_stage_in_a_narrow_window(opened: Any) -> None:
+    page = opened(load_preset("decoder-only"))
+    page.set_viewport_size({"width": 420, "height": 900})
+    page.evaluate("draw()")
+    page.wait_for_selector("html[data-ready]")
+    strip, button = (page.locator(one).bounding_box() for one in ("#strip", "#strip [aria-pressed=true]"))
+    assert strip["x"] <= button["x"] and button["x"] + button["width"] <= strip["x"] + strip["width"]
+    assert page.evaluate("scrollY") == 0
+
+
 def test_lines_are_those_of_the_weights(opened: Any) -> None:
     document = load_preset("fluffy-blue-creature")
     weights = attnviz.run(document)["weights"]
@@ -375,6 +401,16 @@ def test_a_token_of_html_stays_text(opened: Any) -> None:
     page = opened(replace(document, experiment=experiment))
     assert page.locator("img").count() == 0
     assert evil in page.inner_text("#words")
+
+
+@pytest.mark.parametrize("token", ["$&", "$$", "{token}"])
+def test_a_token_of_signs_is_named_as_it_is(opened: Any, token: str) -> None:
+    document = load_preset("fluffy-blue-creature")
+    page = opened(replace(document, experiment=rename_token(document.experiment, 3, token)))
+    page.evaluate("state.language = 'en'; state.row = 3")
+    page.evaluate("draw()")
+    page.wait_for_selector("html[data-ready]")
+    assert page.inner_text("#over") == f"The row of “{token}” over its keys:"
 
 
 def test_the_steps_of_a_generation_are_played(opened: Any) -> None:

@@ -255,6 +255,27 @@ def test_the_shell_sums_a_survey_up(whole: Path, capsys: pytest.CaptureFixture[s
     assert "induction: mean" in head and first.startswith("layers.")
 
 
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["-o", "nodir/a.parquet"], "nodir/a.parquet: No such file or directory"),
+        (["-o", "a.parquet", "--scores", ""], "scores must be one of 'previous', 'same', "),
+    ],
+)
+def test_the_shell_refuses_in_one_sentence(
+    options: list[str],
+    sentence: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("texts.txt").write_text("Lily saw a cat.", encoding="utf-8")
+    assert main(["--language", "en", "survey", "stories-en", "--texts", "texts.txt", *options]) == 2
+    assert capsys.readouterr().err.splitlines()[-1].startswith(f"attnviz: {sentence}")
+    assert [file.name for file in tmp_path.iterdir()] == ["texts.txt"]
+
+
 def test_the_file_names_the_program_the_model_and_the_options(tmp_path: Path) -> None:
     model = attnviz.save(load_preset("stories-en"), tmp_path / "model.safetensors")
     out = survey(Plan(str(model), scores=("first",), n_tokens=8), TEXTS[:1], tmp_path / "a.parquet")

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from attnviz.checkpoints.presets import load_preset
 from attnviz.cli.command import Command
-from attnviz.cli.options import add_document, document, execute
+from attnviz.cli.options import add_document, document, execute, without
 from attnviz.core.text import visible
 from attnviz.i18n import N_, _, current_language
 from attnviz.model.claims.own import Answer, answers
@@ -41,7 +41,11 @@ def add(command: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Check the claims of a document; without one, list the textbooks' with their verdicts."""
-    return _textbooks(options) if options.document is None else _own(options)
+    if options.document is not None:
+        return _own(options)
+    if options.claim:
+        raise without("--claim", "DOC")
+    return _textbooks(options)
 
 
 def _textbooks(options: Namespace) -> int:

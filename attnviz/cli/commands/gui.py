@@ -54,7 +54,7 @@ def open_window(document: str | None, language: str | None = None) -> int:
 
 def _named(document: str) -> Path | str:
     """A file, or the id of a preset. Raises `Refused` if it is neither."""
-    if Path(document).exists():
+    if document and Path(document).exists():
         return Path(document)
     if document in preset_ids():
         return document

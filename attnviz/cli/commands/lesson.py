@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from attnviz.checkpoints.presets import load_preset
 from attnviz.checkpoints.stories import record_of
 from attnviz.cli.command import Command, Named, Refused
-from attnviz.cli.options import command_line, written
+from attnviz.cli.options import command_line, without, written
 from attnviz.errors import about, message_of, verbatim
 from attnviz.i18n import N_, _, current_language
 from attnviz.model.io.carriers.table import carrying
@@ -36,7 +36,13 @@ def add(command: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Do what the action says."""
+    if options.action != "export":
+        for option, value in (("--output", options.output), ("--slides", options.slides)):
+            if value:
+                raise without(option, "export")
     if options.action == "list":
+        if options.lesson is not None:
+            raise without(options.lesson, " / ".join(ACTIONS))
         return list_lessons()
     if options.lesson is None:
         raise Refused(_("lesson {action} needs a file or the name of a lesson").format(action=options.action))

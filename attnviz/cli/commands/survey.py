@@ -7,13 +7,14 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from attnviz.cli.command import Command, Named, Refused
-from attnviz.cli.options import Count, print_table
+from attnviz.cli.options import Count, print_table, without
 from attnviz.core.head_scores import SCORES_OF_TEXT
 from attnviz.core.phrases import named
 from attnviz.core.text import number
 from attnviz.errors import about, message_of, verbatim
 from attnviz.i18n import N_, _
 
+SUFFIX = ".parquet"
 TOP = 10
 
 
@@ -56,8 +57,8 @@ def run(options: Namespace) -> int:
     """Run or continue a survey; without texts, sum one up."""
     if options.texts is None:
         return _sum_up(options)
-    if options.output is None:
-        raise Refused(_("survey needs --output with the suffix {suffixes}").format(suffixes=".parquet"))
+    if options.output is None or Path(options.output).suffix.lower() != SUFFIX:
+        raise Refused(_("survey needs --output with the suffix {suffixes}").format(suffixes=SUFFIX))
     from attnviz.core.progress import Progress, never_cancelled
     from attnviz.survey.cluster import Where
     from attnviz.survey.measure import open_model
@@ -65,7 +66,7 @@ def run(options: Namespace) -> int:
     from attnviz.survey.running import check_memory, memory_needed, stated, survey
     from attnviz.survey.texts import read_texts
 
-    scores = {"scores": tuple(options.scores.split(","))} if options.scores else {}
+    scores = {} if options.scores is None else {"scores": tuple(options.scores.split(","))}
     model = str(Path(options.model).resolve()) if Path(options.model).exists() else options.model
     plan = Plan(
         model,
@@ -90,7 +91,10 @@ def run(options: Namespace) -> int:
         if where is not None:
             where = Where(where.workers, 2 * needed)
         print(stated(needed, workers).text(), file=sys.stderr)
-    survey(plan, texts, options.output, where, Progress(never_cancelled, _show))
+    try:
+        survey(plan, texts, options.output, where, Progress(never_cancelled, _show))
+    except OSError as error:
+        raise Named(about(verbatim(options.output), message_of(error))) from None
     return 0
 
 
@@ -102,6 +106,8 @@ def _show(share: float) -> None:
 def _sum_up(options: Namespace) -> int:
     from attnviz.survey.summary import summary
 
+    if Path(options.model).suffix.lower() != SUFFIX:
+        raise without(options.model, "--texts")
     try:
         found = summary(options.model, (options.scores or "").split(",")[0])
     except OSError as error:

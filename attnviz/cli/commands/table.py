@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from pathlib import Path
 
 from attnviz.checkpoints.stories import record_of
-from attnviz.cli.command import Command
+from attnviz.cli.command import Command, Named
 from attnviz.cli.options import add_document, command_line, document, written
 from attnviz.cli.options import head as parse_head
 from attnviz.cli.picture import add_against, add_follow, add_gradient, add_step, computed, other_of
@@ -81,15 +82,22 @@ def _format(options: Namespace) -> TableFormat:
         row = TABLE_BY_ID[options.format]
         if options.output is None and not row.is_text:
             raise InputError(Message("The format {format} must have a file (-o).", format=row.id))
+        if options.output is not None:
+            _suffix_among((row,), options.output)
         return row
     if options.output is None:
         return TABLES[0]
-    suffix = Path(options.output).suffix
-    for row in TABLES:
+    return _suffix_among(TABLES, options.output)
+
+
+def _suffix_among(formats: Sequence[TableFormat], output: str) -> TableFormat:
+    """The first of some formats with the suffix of a file. Raises `Named` if none has it."""
+    suffix = Path(output).suffix
+    for row in formats:
         if row.suffix == suffix.lower():
             return row
-    known = dict.fromkeys(row.suffix for row in TABLES)
-    raise InputError(about(options.output, suffix_error(suffix, known).message))
+    known = dict.fromkeys(row.suffix for row in formats)
+    raise Named(about(output, suffix_error(suffix, known).message))
 
 
 def _digits(text: str | None) -> int | None:

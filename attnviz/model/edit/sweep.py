@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from attnviz.errors import FieldError, must_be, whole_number
+from attnviz.errors import FINITE, FieldError, must_be, whole_number
 from attnviz.model.edit.edits import set_vector_cell
 from attnviz.model.edit.paths import is_shown, part_at, put_at, value_at
 from attnviz.model.fields import FIELDS, FieldRow, field_at
@@ -46,6 +47,9 @@ class Sweep:
                 "over", text, must_be("decode, layers or a sweep such as {sweep}", sweep=_EXAMPLE)
             )
         first, last = (_number(found[group]) for group in (2, 3))
+        for end in (first, last):
+            if not math.isfinite(end):
+                raise FieldError("over", end, FINITE)
         if not found[4].isdigit() or not 2 <= int(found[4]) <= MOST_FRAMES:
             raise FieldError("frames", found[4], whole_number(2, MOST_FRAMES))
         count = int(found[4])
