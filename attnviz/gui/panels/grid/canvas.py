@@ -45,6 +45,10 @@ _LEAST_FRAMED = 0.1
 """Smallest score with a frame: a faint one around every tile is noise."""
 
 
+_FADED = 0.7
+"""Share of the ground over the tile of a head that is switched off."""
+
+
 class Drawn(Protocol):
     """The content of a tile. It fills `box`, which has `ratio` pixels per point."""
 
@@ -80,6 +84,7 @@ class GridCanvas(Canvas):
         self._pictures: dict[Place, Drawn] = {}
         self._scores: Mapping[Place, float] = {}
         self._orders: Orders = {}
+        self._off: frozenset[Place] = frozenset()
         self._layout: GridLayout = arrange(1, 1, (), has_titles=False)
         self._base: QPixmap | None = None
         self._drawn: set[Place] = set()
@@ -134,6 +139,12 @@ class GridCanvas(Canvas):
             self._orders = orders
             self._repaint()
 
+    def set_off(self, off: frozenset[Place]) -> None:
+        """Fade and strike the tiles of these heads, which are switched off."""
+        if off != self._off:
+            self._off = off
+            self.update()
+
     def tile_rect(self, place: Place) -> QRectF:
         """The tile of a head, at its place in the order of its layer."""
         return self._layout.rect(*place[:2], self._slot(place))
@@ -174,6 +185,7 @@ class GridCanvas(Canvas):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.drawPixmap(0, 0, self._picture(device_scale(painter)))
+        self._paint_off(painter)
         self._paint_titles(painter)
         self._paint_frames(painter)
         if self._chosen is not None and self._has(self._chosen):
@@ -260,6 +272,16 @@ class GridCanvas(Canvas):
         painter.translate(corner.x() - LABELS + 2 + metrics.height() / 2, (corner.y() + last.bottom()) / 2)
         draw_beside(painter, down)
         painter.restore()
+
+    def _paint_off(self, painter: QPainter) -> None:
+        faded = QColor(self._theme.panel)
+        faded.setAlphaF(_FADED)
+        for place in self._off:
+            if self._has(place):
+                box = self.tile_rect(place)
+                painter.fillRect(box, faded)
+                painter.setPen(QPen(QColor(self._theme.muted), 1.5))
+                painter.drawLine(box.bottomLeft(), box.topRight())
 
     def _paint_frames(self, painter: QPainter) -> None:
         painter.setBrush(Qt.BrushStyle.NoBrush)

@@ -310,6 +310,13 @@ class GridPanel(Panel):
             for group, found in enumerate(self._groups)
             for layer, place in enumerate(found.places)
         }
+        self.canvas.set_off(
+            frozenset(
+                (group, layer, head)
+                for name, (group, layer, _count) in self._places.items()
+                for head in trace.site(name).experiment.heads.off
+            )
+        )
         view = self.store.document.view
         drawn, self._stage = (ref(trace), view.stage, view.ranges, view.orientation), view.stage
         if drawn != self._drawn:
@@ -471,7 +478,9 @@ class GridPanel(Panel):
             )
             return
         facts = None if place is None else self._facts.get(place)
-        says = " · ".join([self._head_title(self._trace, tile.site, tile.head), *_said_by(facts)])
+        is_off = tile.head in self._trace.site(tile.site).experiment.heads.off
+        title = self._head_title(self._trace, tile.site, tile.head)
+        says = " · ".join([title, *([_("switched off")] if is_off else ()), *_said_by(facts)])
         self._said.set_line(says)
         self.canvas.setAccessibleDescription(says)
         if facts is None:

@@ -84,6 +84,24 @@ def test_a_click_goes_to_the_layer_and_the_head(make_desk: MakeDesk) -> None:
     assert count_color(picture(panel.canvas), desk.theme.ink, around) < box.width()
 
 
+def test_a_head_that_is_switched_off_is_struck_and_named_so(make_desk: MakeDesk) -> None:
+    desk = make_desk("decoder-only")
+    desk.store.look(site="layers.1.self")
+    panel = panel_of(desk)
+    on, off = panel.canvas.grid.rect(0, 1, 0), panel.canvas.grid.rect(0, 1, 1)
+    before = count_color(picture(panel.canvas), desk.theme.muted, off)
+    desk.store.edit_attention(edits.toggle_head, 1)
+    desk.settle()
+    image = picture(panel.canvas)
+    assert count_color(image, desk.theme.muted, off) > before + off.width() / 2
+    assert count_color(image, desk.theme.muted, on) == before
+    desk.hover(panel.canvas, off.center())
+    desk.qtbot.waitUntil(lambda: said(desk).startswith("layer 2 of 2 · self · head 2 · switched off · "))
+    desk.store.edit_attention(edits.toggle_head, 1)
+    desk.settle()
+    assert count_color(picture(panel.canvas), desk.theme.muted, off) == before
+
+
 def test_hover_names_the_head_and_the_key_with_most_weight(make_desk: MakeDesk) -> None:
     desk = make_desk("decoder-only")
     panel = panel_of(desk)
