@@ -235,7 +235,10 @@ class HeadsPanel(Panel):
             self._pictures[head].set_look("", "", "")
             return
         names = visible(site.names("query")[query]), visible(site.names("key")[look.key])
-        self._pictures[head].set_look(*names, number(look.weight, 3))
+        value = number(look.weight, 3)
+        if self._stage(site) != "weights":  # the picture beside it has other numbers
+            value = f"w {value}"
+        self._pictures[head].set_look(*names, value)
 
     def _ensure(self, count: int) -> None:
         while len(self._pictures) < count:

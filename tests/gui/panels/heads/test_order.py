@@ -92,6 +92,9 @@ def test_every_head_says_where_the_row_in_focus_looks(bench: PanelBench[HeadsPan
     store.set_hover(None)
     store.look(locked=Cell("weights", 2, 0))
     assert all(picture.look.startswith(f"{tokens[2]} → ") for picture in shown(bench))
+    assert not any(" w " in picture.look for picture in shown(bench))
+    store.look(stage="scores", locked=None)
+    assert all(" w 0." in picture.look or " w 1." in picture.look for picture in shown(bench))
 
 
 def test_the_sentence_is_painted_beside_or_below(qtbot: QtBot, bench: PanelBench[HeadsPanel]) -> None:
