@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import combinations
 
 import numpy as np
 import pytest
 from first_layer import change, stacked
 from panels import recolor
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QAbstractButton, QLabel
 from pytestqt.qtbot import QtBot
@@ -114,6 +115,19 @@ def test_an_edit_moves_the_curve_and_the_emphasis(panel: PositionsPanel) -> None
     assert entry(panel, "alibi").is_present and not entry(panel, "rope").is_present
     assert curve(panel, "alibi")[3] - curve(panel, "alibi")[0] == pytest.approx(-3.0)
     assert curve(panel, "rope") == pytest.approx(before)
+
+
+@pytest.mark.parametrize(("size", "is_below"), [((400, 420), True), ((640, 420), False), ((400, 150), False)])
+def test_the_legend_is_below_the_curves_where_the_panel_is_narrow_and_tall(
+    qtbot: QtBot, panel: PositionsPanel, size: tuple[int, int], is_below: bool
+) -> None:
+    panel.resize(*size)
+    qtbot.wait(1)
+    assert (panel.plot.width() > 0.9 * panel.width()) == is_below
+    assert (panel.legend.y() >= panel.plot.geometry().bottom()) == is_below
+    boxes = [QRect(entry.mapTo(panel, QPoint()), entry.size()) for entry in panel.legend.entries.values()]
+    assert all(panel.rect().contains(box) for box in boxes)
+    assert not any(a.intersects(b) for a, b in combinations(boxes, 2))
 
 
 def test_the_legend_hides_and_shows_but_never_the_present_one(qtbot: QtBot, panel: PositionsPanel) -> None:

@@ -68,7 +68,7 @@ class Details(QWidget):
         self._show_sections()
 
     def set_changes(self, changes: Sequence[Change] | None) -> None:
-        """Show the greatest changes, or that there are none; None before the comparison."""
+        """Show the greatest changes, or that no number differs; None before the comparison."""
         self.changes.set_changes(changes or ())
         self._equal.setVisible(changes is not None and not changes)
 

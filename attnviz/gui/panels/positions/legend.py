@@ -83,22 +83,39 @@ class Entry(QAbstractButton):
 
 
 class Legend(QWidget):
-    """All curves in two columns; `changed` after one was shown or hidden."""
+    """All curves, in two columns at first; `changed` after one was shown or hidden."""
 
     changed = Signal()
 
     def __init__(self) -> None:
         super().__init__()
         self.entries = {id_: Entry(id_) for id_ in CURVE_ROWS}
-        grid = QGridLayout(self)
+        self._grid = grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setHorizontalSpacing(GRID)
         grid.setVerticalSpacing(0)
-        rows = -(-len(self.entries) // COLUMNS)
-        for index, entry in enumerate(self.entries.values()):
+        for entry in self.entries.values():
             entry.toggled.connect(self.changed)
-            grid.addWidget(entry, index % rows, index // rows)
-        grid.setRowStretch(rows, 1)
+        self._columns = 0
+        self.set_columns(COLUMNS)
+
+    def set_columns(self, columns: int) -> None:
+        """Arrange the curves in columns, from the top to the bottom."""
+        if columns == self._columns:
+            return
+        rows = -(-len(self.entries) // columns)
+        for row in range(self._grid.rowCount()):
+            self._grid.setRowStretch(row, 0)
+        for index, entry in enumerate(self.entries.values()):
+            self._grid.removeWidget(entry)
+            self._grid.addWidget(entry, index % rows, index // rows)
+        self._grid.setRowStretch(rows, 1)
+        self._columns = columns
+
+    def columns_in(self, width: int) -> int:
+        """Number of columns that show whole names in a width in pixels."""
+        widest = max(entry.sizeHint().width() for entry in self.entries.values())
+        return max(1, (width + GRID) // (widest + GRID))
 
     def shown(self) -> tuple[str, ...]:
         """The ids of the curves to draw."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QWidget
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLabel, QSizePolicy, QWidget
 
 from attnviz.core.text import elide, number
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.panel import Panel
-from attnviz.gui.panels.positions.legend import Legend
+from attnviz.gui.panels.positions.legend import COLUMNS, Legend
 from attnviz.gui.panels.positions.plot import DistancePlot
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column
@@ -25,6 +26,8 @@ from attnviz.model.text import shown_token
 from attnviz.model.trace import SiteTrace, Trace
 
 WAVE_PX = 72
+WIDE, TALL = 560, 280
+"""Pixels from which the legend has room beside the curves, and below them."""
 LONGEST_TOKEN = 14
 
 
@@ -52,13 +55,16 @@ class PositionsPanel(Panel):
         self._caption.setFont(ui_font(11))
         self._caption.setWordWrap(True)
         self._caption.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
-        body = QHBoxLayout()
-        body.setSpacing(GRID)
-        body.addWidget(self.plot, 1)
-        body.addWidget(self.wave, 0, Qt.AlignmentFlag.AlignTop)
-        body.addWidget(self.legend)
+        pictures = QHBoxLayout()
+        pictures.setSpacing(GRID)
+        pictures.addWidget(self.plot, 1)
+        pictures.addWidget(self.wave, 0, Qt.AlignmentFlag.AlignTop)
+        self._body = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        self._body.setSpacing(GRID)
+        self._body.addLayout(pictures, 1)
+        self._body.addWidget(self.legend)
         column = in_column(self, self._caption, spacing=2)
-        column.addLayout(body, 1)
+        column.addLayout(self._body, 1)
         set_tone("muted", self._caption)
 
     def sizeHint(self) -> QSize:
@@ -66,6 +72,14 @@ class PositionsPanel(Panel):
 
     def minimumSizeHint(self) -> QSize:
         return QSize(360, 100)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """In a tall, narrow panel the legend goes below, so that the curves have the width."""
+        super().resizeEvent(event)
+        is_below = self.width() < WIDE and self.height() >= TALL
+        direction = QBoxLayout.Direction.TopToBottom if is_below else QBoxLayout.Direction.LeftToRight
+        self._body.setDirection(direction)
+        self.legend.set_columns(self.legend.columns_in(self.width()) if is_below else COLUMNS)
 
     def on_document(self, old: Document | None, new: Document) -> None:
         if old is None or old.view != new.view:
