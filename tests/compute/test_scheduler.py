@@ -379,15 +379,20 @@ def test_a_token_is_quiet_until_cancelled() -> None:
 def test_whoever_gets_a_result_finds_the_scheduler_free() -> None:
     """The window may take a result while the worker is still on its way out of the job."""
     busy: list[bool] = []
-    delivered = threading.Event()
+    begins, delivered = threading.Event(), threading.Event()
 
     def deliver_at_once(call: Callable[[], None]) -> None:
         call()  # on the worker, before it has finished with the job
         delivered.set()
 
     scheduler = Scheduler(deliver_at_once)
-    scheduler.submit(lambda token: 1, lambda result: busy.append(scheduler.is_busy()), lambda error: None)
-    assert scheduler.is_busy() or delivered.is_set()
+    scheduler.submit(
+        lambda token: begins.wait(WAIT_S),
+        lambda result: busy.append(scheduler.is_busy()),
+        lambda error: None,
+    )
+    assert scheduler.is_busy()
+    begins.set()
     assert delivered.wait(WAIT_S)
     assert busy == [False]
     assert scheduler.wait(WAIT_S) and scheduler.idle
