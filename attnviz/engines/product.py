@@ -10,6 +10,9 @@ from attnviz.engines.engine import Engine, spread
 from attnviz.engines.in_file import InFile
 from attnviz.engines.operands import Linear
 
+BAND_BYTES = 2**23
+"""Bytes of a matrix that a thread reads for few rows: half a millisecond, ten times the handover."""
+
 
 def linear(engine: Engine, x_tf: Array, by: Linear) -> Array:
     """x W + b, (token, in) -> (token, out); an identity without a bias returns its input."""
@@ -42,9 +45,20 @@ def product(engine: Engine, x_tf: Array, matrix: Array) -> Array:
     The blocks follow from the engine and the number of rows, whoever does them: the sums are the same.
     """
     n_rows, at_once = x_tf.shape[0], engine.block_rows
-    if at_once is None or n_rows <= at_once:
+    if at_once is None or (n_rows <= at_once and matrix.nbytes < 2 * BAND_BYTES):
         return engine.matmul(x_tf, matrix)
-    made = engine.empty((n_rows, matrix.shape[1]))
+    n_columns = matrix.shape[1]
+    made = engine.empty((n_rows, n_columns))
+    if n_rows <= at_once:
+        # The time is that of reading the matrix, however few the operations.
+        width = max(1, n_columns * BAND_BYTES // matrix.nbytes)
+
+        def columns(start: int) -> None:
+            part = slice(start, min(start + width, n_columns))
+            engine.matmul_into(made[:, part], x_tf, matrix[:, part])
+
+        engine.for_each(columns, range(0, n_columns, width))
+        return made
 
     def rows(start: int) -> None:
         part = slice(start, min(start + at_once, n_rows))
