@@ -38,7 +38,7 @@ from attnviz.gui.look.theme import GRID
 from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.toggle import Toggle
-from attnviz.i18n import _
+from attnviz.i18n import _, ngettext
 from attnviz.model.spec.document import Document
 
 WIDTH = 520
@@ -310,9 +310,12 @@ class ImportDialog(QDialog):
         layers = str(described.n_layers)
         if described.n_encoder_layers:
             layers = f"{described.n_encoder_layers} + {described.n_layers}"
-        says = _("{family}: {layers} layers, {count} weights").format(
-            family=described.family, layers=layers, count=f"{described.n_weights:,}"
+        text = ngettext(
+            "{family}: {layers} layer, {count} weights",
+            "{family}: {layers} layers, {count} weights",
+            described.n_layers + described.n_encoder_layers,
         )
+        says = text.format(family=described.family, layers=layers, count=f"{described.n_weights:,}")
         self._say("\n".join((says, *head_words(described))))
         reason = None if described.reads_text else _("A text needs a tokenizer and the package tokenizers")
         self._unknown.set_keys(described.unknown)

@@ -26,7 +26,7 @@ from attnviz.gui.widgets.heat.compare_map import CompareMap
 from attnviz.gui.widgets.heat.content import NO_HIGHLIGHT, Highlight
 from attnviz.gui.widgets.heat.layout import LABEL_MAX
 from attnviz.gui.widgets.segmented import Option
-from attnviz.i18n import N_, _
+from attnviz.i18n import N_, _, ngettext
 from attnviz.model.sites.sites import site_names
 from attnviz.model.sites.titles import site_label
 from attnviz.model.spec.document import Document
@@ -633,7 +633,7 @@ def _summary(picture: Picture) -> str:
     named = change_sentence(picture.changes[0]) if picture.changes else _("No number differs.")
     said = [_("greatest change: {change}").format(change=named) if picture.changes else named]
     if picture.n_nan:
-        said.append(_("NaN in {n} cells").format(n=picture.n_nan))
+        said.append(ngettext("NaN in {n} cell", "NaN in {n} cells", picture.n_nan).format(n=picture.n_nan))
     return " · ".join(said)
 
 

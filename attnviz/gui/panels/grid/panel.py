@@ -30,7 +30,7 @@ from attnviz.gui.widgets.elided_label import ElidedLabel
 from attnviz.gui.widgets.heat.content import cell_indices, color_kind
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.tone import set_tone
-from attnviz.i18n import N_, _
+from attnviz.i18n import N_, _, ngettext
 from attnviz.model.head_orders import HEAD_ORDERS, HeadOrder, ordered
 from attnviz.model.heads.search import Found, wanted
 from attnviz.model.heads.tiles import Facts, Group, Tile, grid_stage, groups
@@ -358,9 +358,12 @@ class GridPanel(Panel):
         self.canvas.set_shape(blocks, titles, (_("Layers"), down))
         stages = dict.fromkeys(grid_stage(trace.site(name), self._stage) for name in trace.sites)
         shown = enumerated(_(STAGE_BY_ID[stage].title) for stage in stages)
-        text = _("{heads} heads · {tokens} tokens · {stage}")
-        count = sum(map(sum, heads))
-        self._title.setText(text.format(heads=count, tokens=experiment.n_queries, stage=shown))
+        n_heads, n_tokens = sum(map(sum, heads)), experiment.n_queries
+        counts = (
+            ngettext("{n} head", "{n} heads", n_heads).format(n=n_heads),
+            ngettext("{n} token", "{n} tokens", n_tokens).format(n=n_tokens),
+        )
+        self._title.setText(" · ".join((*counts, shown)))
 
     def _paint(self, places: list[Place]) -> None:
         self.canvas.set_pictures({place: self._picture(self._tiles[place]) for place in places})

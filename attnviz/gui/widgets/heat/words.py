@@ -12,7 +12,7 @@ from attnviz.core.phrases import enumerated
 from attnviz.core.progress import Check, never_cancelled, progress_of
 from attnviz.core.text import isolated, number, spreadsheet_text, visible
 from attnviz.gui.widgets.heat.content import Cell, HeatContent
-from attnviz.i18n import _
+from attnviz.i18n import _, ngettext
 
 _NAMED = 4
 """Chosen columns that a tooltip names."""
@@ -82,7 +82,11 @@ def received_text(content: HeatContent, column: int) -> str:
         seen = content.values[~content.blocked[:, column], column]
         if seen.size:
             of_those = number(float(seen.mean(dtype=np.float64)), 4)
-            text = _("Over the {count} queries that may attend to it: {mean}")
+            text = ngettext(
+                "By the only query that may attend to it: {mean}",
+                "Over the {count} queries that may attend to it: {mean}",
+                seen.size,
+            )
             lines.append(text.format(count=seen.size, mean=of_those))
     return "\n".join(lines)
 

@@ -71,6 +71,12 @@ def test_every_head_is_there_and_painted_in_the_colours_of_its_numbers(make_desk
         assert color_in(image, masked) == QColor(desk.theme.ground)
 
 
+def test_one_head_is_counted_in_the_singular(make_desk: MakeDesk) -> None:
+    desk = make_desk("toy-attention")
+    panel_of(desk)
+    desk.qtbot.waitUntil(lambda: desk.find(QLabel, "grid_title").text() == "1 head · 4 tokens · weights")
+
+
 def test_a_click_goes_to_the_layer_and_the_head(make_desk: MakeDesk) -> None:
     desk = make_desk("decoder-only")
     panel = panel_of(desk)
