@@ -82,7 +82,9 @@ PANEL_HELP: dict[str, Help] = {
         N_("The operations and bytes of this step with and without a cache, counted from the shapes.")
     ),
     "compare": Help(N_("The same stage under A and B, and their difference; the greatest change is named.")),
-    "lesson": Help(N_("A lesson: each step sets the program, and its numbers come from that document.")),
+    "lesson": Help(
+        N_("A lesson: each step sets up the document, and the numbers in its text are computed from it.")
+    ),
     "gradients": Help(
         N_(
             "Norms of the gradient by stage and by layer, and how ÷√d keeps the gradient of the "

@@ -144,7 +144,10 @@ class Library(QWidget):
         """Update the texts to the active language."""
         self._title.setText(_("Lessons"))
         self._hint.setText(
-            _("Each step sets the program and says one thing. Change anything; a click returns.")
+            _(
+                "Each step sets up the document and explains one idea. "
+                "Change anything; a click restores the step."
+            )
         )
         self._open.setText(_("Open a lesson file…"))
         self._open.setToolTip(plain_tooltip(_("Open a lesson from a text file")))
