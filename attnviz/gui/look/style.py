@@ -29,6 +29,8 @@ def apply_style(app: QApplication, theme: Theme) -> None:
     # The same palette and sheet again would reach every widget again.
     if app.property(THEME_PROPERTY) != theme.name or app.styleSheet() != sheet:
         app.setProperty(THEME_PROPERTY, theme.name)
+        # In place of another sheet, Qt would apply it to a widget once for each of its ancestors.
+        app.setStyleSheet("")
         app.setPalette(palette(theme))
         app.setStyleSheet(sheet)
     if "pyqtgraph" in sys.modules:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pyqtgraph as pg
 import pytest
+from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import (
     QApplication,
     QCheckBox,
@@ -52,6 +53,36 @@ def test_widgets_are_painted_in_the_theme(qtbot: QtBot, qapp: QApplication, them
     assert pg.getConfigOption("background") == theme.panel
     qapp.setStyleSheet("")
     assert qapp.style().name() == "fusion"
+
+
+class _Counted(QWidget):
+    """Counts how often Qt says that its style has changed."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.changes = 0
+
+    def changeEvent(self, event: QEvent) -> None:
+        self.changes += event.type() is QEvent.Type.StyleChange
+        super().changeEvent(event)
+
+
+def test_a_change_of_the_theme_reaches_a_widget_as_often_however_deep_it_lies(
+    qtbot: QtBot, qapp: QApplication
+) -> None:
+    """Restyling a widget once for each of its ancestors froze the window for a second."""
+    window = QWidget()
+    qtbot.addWidget(window)
+    chain = [_Counted(window)]
+    for _depth in range(9):
+        chain.append(_Counted(chain[-1]))
+    apply_style(qapp, LIGHT)
+    window.show()
+    for counted in chain:
+        counted.changes = 0
+    apply_style(qapp, DARK)
+    assert chain[0].changes > 0
+    assert {counted.changes for counted in chain} == {chain[0].changes}
 
 
 def test_a_widget_made_later_has_the_theme(qtbot: QtBot, qapp: QApplication) -> None:
