@@ -166,3 +166,13 @@ def test_the_loss_at_the_selected_position_is_a_target(desk: Desk) -> None:
     np.testing.assert_allclose(shown(desk), wanted.site(SITE)["weights"][0], atol=1e-14)
     desk.store.look(query=len(DOCUMENT.experiment.tokens) - 1)
     assert not [one for one in all_entries(desk.window) if one.key.startswith("gradient:loss[5")]
+
+
+def test_the_loss_in_the_menu_names_the_token_of_the_decoder(make_desk: MakeDesk) -> None:
+    desk = make_desk("encoder-decoder")
+    desk.store.look(site="encoder.0.self")
+    row = next(row for row in ROWS if row.id == "loss")
+    of_decoder = of_cell(Cell("weights", 2, 0, 0, site="decoder.0.self"))
+    assert row.applies(desk.window, of_decoder)
+    token = desk.store.experiment.tokens[2]
+    assert f"“{token}”" in row.text(desk.window, of_decoder)

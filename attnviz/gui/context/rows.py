@@ -106,9 +106,10 @@ def _has_loss(window: Window, target: Target) -> bool:
 
 
 def _ask_loss_text(window: Window, target: Target) -> str:
-    token = shown_token(
-        window.store.experiment.vocabulary, window.store.attention.tokens[_loss_position(window, target)]
-    )
+    trace = window.store.trace
+    assert trace is not None  # the row is offered for a text with a loss
+    tokens = trace.site(trace.sites[-1]).experiment.tokens
+    token = shown_token(trace.experiment.vocabulary, tokens[_loss_position(window, target)])
     return _("Which token changes the loss at “{token}” most?").format(token=isolated(token))
 
 

@@ -12,6 +12,7 @@ from attnviz import analysis
 from attnviz.checkpoints.presets import load_preset
 from attnviz.gui.panels.rollout.panel import RolloutPanel
 from attnviz.gui.widgets.combo import Combo
+from attnviz.model.edit import edits
 
 
 def shown(desk: Desk) -> RolloutPanel:
@@ -60,3 +61,25 @@ def test_words_alone_need_no_vocabulary(make_desk: MakeDesk, qtbot: QtBot) -> No
     desk.go("model")
     desk.bring("rollout")
     qtbot.waitUntil(lambda: shown(desk).rows.shape[0] == 1)
+
+
+def test_any_token_of_the_encoder_can_be_the_target(make_desk: MakeDesk, qtbot: QtBot) -> None:
+    desk = make_desk("encoder-decoder")  # six tokens are encoded, four decoded
+    desk.go("model")
+    desk.bring("rollout")
+    wanted = analysis.rollout(attnviz.run(desk.store.document))
+    for site, token in (("encoder.0.self", 5), ("decoder.0.self", 3)):
+        desk.store.look(site=site, query=token)
+        qtbot.waitUntil(lambda site=site: shown(desk).rows.shape == (1, len(wanted[site])))
+        np.testing.assert_allclose(shown(desk).rows[0], wanted[site][token], atol=1e-6)
+
+
+def test_a_shorter_stack_takes_its_last_token(make_desk: MakeDesk, qtbot: QtBot) -> None:
+    desk = make_desk("encoder-decoder")
+    desk.store.edit(edits.set_tokens, tuple("abcdefgh"))
+    desk.store.look(site="encoder.0.self", query=7)
+    desk.go("model")
+    desk.bring("rollout")
+    wanted = analysis.rollout(attnviz.run(desk.store.document))["encoder.0.self"]
+    qtbot.waitUntil(lambda: shown(desk).rows.shape == (1, len(wanted)) == (1, 6))
+    np.testing.assert_allclose(shown(desk).rows[0], wanted[-1], atol=1e-6)

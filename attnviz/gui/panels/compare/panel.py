@@ -252,6 +252,8 @@ class ComparePanel(Panel):
     def _draw(self) -> None:
         """Show the answer, the reason why none exists, or what to do first."""
         self._picture = self._made_picture()
+        if self._picture is not None and self._local is not None and not self._picture.has(self._local):
+            self._local = None
         is_drawn, is_own = self._picture is not None, self.is_own
         is_empty = is_own and self._pinned is None
         self._body.setVisible(is_drawn or (not is_own and not is_empty))

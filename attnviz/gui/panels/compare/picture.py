@@ -92,6 +92,11 @@ class Picture:
             transposed=is_turned,
         )
 
+    def has(self, cell: Cell) -> bool:
+        """True if the common axes reach the cell."""
+        third = self.sheets[2]
+        return cell[0] < len(third.row_labels) and cell[1] < len(third.column_labels)
+
     def cell_text(self, cell: Cell) -> str:
         """One line about a cell: its tokens, its number in A, in B, and the difference."""
         third = self.sheets[2]

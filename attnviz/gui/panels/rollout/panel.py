@@ -161,7 +161,7 @@ class RolloutPanel(Panel):
         trace, document, by_flow = self.store.trace, self.store.document, self._kind.value() == "flow"
         if trace is None or document.site not in trace.sites:
             return
-        token = min(document.view.query, trace.experiment.n_queries - 1)
+        token = min(document.view.query, trace.site(document.site).experiment.n_queries - 1)
         asked = RolloutAsked(trace, document.site, token, by_flow)
         if asked != self._asked:
             self._asked, self._problem = asked, ""

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QLabel, QPushButton
 from attnviz.gui.panels.compare.panel import SIDES, ComparePanel
 from attnviz.gui.widgets.heat.range_bar import end_text
 from attnviz.i18n import set_language
+from attnviz.model.edit import edits
 from attnviz.model.spec.parts import Causal
 from attnviz.model.why_not import WHY_NOTS
 
@@ -157,3 +158,17 @@ def test_every_row_can_be_chosen_in_both_languages(make_desk: MakeDesk) -> None:
     finally:
         set_language("en")
         panel.retranslate()
+
+
+def test_a_chosen_cell_of_a_longer_text_is_free_in_a_shorter_one(make_desk: MakeDesk) -> None:
+    desk = make_desk("toy-attention")
+    panel = panel_of(desk, "late-mask")
+    last = len(values(panel, "left")) - 1
+    panel.maps["left"].map.cell_clicked.emit(last, last)
+    tokens = desk.store.experiment.tokens
+    assert desk.find(QLabel, "compare_readout").text().startswith(f"{tokens[-1]} → {tokens[-1]}")
+    desk.store.edit(edits.set_tokens, tokens[:2])
+    desk.settle()
+    desk.qtbot.waitUntil(lambda: len(values(panel, "left")) == 2)
+    assert panel.maps["left"].map.highlight.cell is None
+    assert f"{tokens[-1]} →" not in desk.find(QLabel, "compare_readout").text()
