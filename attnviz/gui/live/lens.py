@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QTimer, Slot
 
 from attnviz.compute.scheduler import CancelToken, Scheduler
-from attnviz.gui.failure import is_expected
+from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.live.grid import KEY as GRID_KEY
 from attnviz.gui.live.trace import Live
 
@@ -63,8 +63,9 @@ class LensLive(QObject):
 
             return experiment, logit_lens(experiment, engine=engine, device=device, check=token.progress)
 
-        self._scheduler.submit(job, self._panel.show_lens, self._on_failed, key=KEY)
+        def failed(error: BaseException) -> None:
+            self._panel.show_problem(experiment, failure_message(error).text())
+            if not is_expected(error):
+                raise error
 
-    def _on_failed(self, error: BaseException) -> None:
-        if not is_expected(error):
-            raise error
+        self._scheduler.submit(job, self._panel.show_lens, failed, key=KEY)

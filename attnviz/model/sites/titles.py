@@ -53,6 +53,14 @@ def site_label(experiment: Experiment, name: str) -> str:
     return site_message(experiment, name).text()
 
 
+def layer_label(experiment: Experiment, name: str) -> str:
+    """The layer of a site alone, "layer 2", where it names the site; else its `site_label`."""
+    place = place_of(experiment, name)
+    if any(other.stack != "layers" or other.kind != "self" for other in places(experiment)):
+        return site_label(experiment, name)
+    return _("layer {numbers}").format(numbers=place.layer + 1)
+
+
 def label_among_several(experiment: Experiment, name: str) -> str:
     """The label of a site, or nothing if the experiment has no other."""
     return site_label(experiment, name) if len(places(experiment)) > 1 else ""

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from typing import Any, cast
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 from desk import Desk, MakeDesk
+from msgspec.structs import replace
 from PySide6.QtCore import QObject, QPoint, Qt, Signal
+from PySide6.QtWidgets import QAbstractButton
 from pytestqt.qtbot import QtBot
 
 from attnviz import analysis
 from attnviz.checkpoints.presets import load_preset
+from attnviz.compute.scheduler import Stopped
 from attnviz.core.text import visible
 from attnviz.gui.live import lens as live_lens
 from attnviz.gui.live.grid import KEY as GRID_KEY
@@ -72,8 +76,6 @@ def test_arrows_walk_and_enter_goes(desk: Desk, qtbot: QtBot) -> None:
 
 def test_an_edit_changes_the_lens(desk: Desk, qtbot: QtBot) -> None:
     before = shown(desk).lens
-    from msgspec.structs import replace
-
     desk.store.edit_here(lambda site: replace(site, temperature=3.0))
     qtbot.waitUntil(lambda: shown(desk).lens is not before)
     assert before is not None
@@ -124,3 +126,21 @@ def test_the_grid_comes_first(qtbot: QtBot) -> None:
     qtbot.wait(2 * TURN_MS)
     assert worker.submitted == [live_lens.KEY]
     lens_live.deleteLater()
+
+
+def test_a_cancelled_lens_shows_no_older_numbers_and_is_computed_by_a_button(
+    desk: Desk, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    panel = shown(desk)
+    empty = panel.findChild(EmptyState)
+    assert isinstance(empty, EmptyState) and empty.isHidden()
+    with monkeypatch.context() as patched:
+        patched.setattr("attnviz.analysis.lens.logit_lens", Mock(side_effect=Stopped))
+        desk.store.edit_here(lambda site: replace(site, temperature=3.0))
+        qtbot.waitUntil(lambda: panel.lens is None)
+    assert empty.isVisible() and empty.accessibleName() == "Cancelled."
+    desk.click(*panel.findChildren(QAbstractButton, "empty_state_action"))
+    qtbot.waitUntil(lambda: panel.lens is not None)
+    wanted = analysis.logit_lens(desk.store.experiment)
+    np.testing.assert_array_equal(panel.lens.probabilities, wanted.probabilities)  # type: ignore[union-attr]
+    assert empty.isHidden()

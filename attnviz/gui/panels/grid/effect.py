@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QWidget
 from attnviz.core.text import isolated
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
+from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.document_line import DocumentLine
 from attnviz.gui.widgets.segmented import Segmented
@@ -22,9 +23,10 @@ WAYS = (
 
 
 class EffectLine(QWidget):
-    """Emits when another token or another replacement is wanted."""
+    """Emits when another token or another replacement is wanted, or the same ones again."""
 
     changed = Signal()
+    again = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -41,10 +43,14 @@ class EffectLine(QWidget):
         self._way.setObjectName("effect_way")
         self._way.set_value(WAYS[0][0])
         self._way.changed.connect(self.changed)
+        self._again = Button()
+        self._again.setObjectName("effect_again")
+        self._again.clicked.connect(self.again)
+        self._again.hide()
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(GRID)
-        for part in (self._of, self._token, self._by, self._way):
+        for part in (self._of, self._token, self._by, self._way, self._again):
             row.addWidget(part)
         row.addStretch(1)
         set_tone("muted", self._of, self._by)
@@ -69,10 +75,15 @@ class EffectLine(QWidget):
         """Name the token, as it is shown, that counts while none is written."""
         self._token.setPlaceholderText(isolated(token))
 
+    def offer_again(self, is_offered: bool) -> None:
+        """Show the button that computes the effects again, or hide it."""
+        self._again.setVisible(is_offered)
+
     def retranslate(self) -> None:
         """Set the texts again."""
         self._of.setText(_("effect on the logit of"))
         self._by.setText(_("replaced by"))
+        self._again.setText(_("Compute"))
         self._token.setAccessibleName(_("Token of the logit"))
         self._token.setToolTip(
             plain_tooltip(_("A token of the vocabulary; empty is the most probable next one"))

@@ -34,7 +34,7 @@ from attnviz.i18n import N_, _, ngettext
 from attnviz.model.head_orders import HEAD_ORDERS, HeadOrder, ordered
 from attnviz.model.heads.search import Found, wanted
 from attnviz.model.heads.tiles import Facts, Group, Tile, grid_stage, groups
-from attnviz.model.sites.titles import site_label
+from attnviz.model.sites.titles import layer_label, site_label
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import Cell, HeadGrid
 from attnviz.model.stages import STAGE_BY_ID
@@ -50,7 +50,7 @@ FEW_HEADS = 64
 LARGE_SIDE, SMALL_SIDE = 256, 128
 """Most cells along a side of a tile."""
 MOST_NAMED = 3
-"""Heads that are named by their effect."""
+"""Heads that are named by their score or their effect."""
 SEARCH_WIDTH = 280
 
 BY_SCORE = HeadOrder(
@@ -123,6 +123,7 @@ class GridPanel(Panel):
         self.effect = EffectLine()
         self.effect.hide()
         self.effect.changed.connect(self._on_look)
+        self.effect.again.connect(self._ask_effects)
         self._effects_asked: EffectsAsked | None = None
         self._effects: Effects | None = None
         self._problem = ""
@@ -281,16 +282,19 @@ class GridPanel(Panel):
             self._say(self.canvas.current)
 
     def show_no_effects(self, asked: EffectsAsked, why: Message) -> None:
-        """Say why the effects are missing."""
+        """Say why the effects are missing; the line above offers to compute them again."""
         if asked is self._effects_asked:
             self._problem = why.text()
+            self.effect.offer_again(True)
             self._say(self.canvas.current)
 
     # --- asking and painting
 
+    @Slot()
     def _ask_effects(self) -> None:
         """Request the effects of the present trace while they frame the heads; else stop."""
         self._effects, self._problem = None, ""
+        self.effect.offer_again(False)
         before, self._effects_asked = self._effects_asked, None
         if self._trace is not None and self._score.value() == EFFECT:
             self._effects_asked = EffectsAsked(self._trace, self.effect.token, self.effect.way)
@@ -476,18 +480,38 @@ class GridPanel(Panel):
             self._say_effect(tile)
             return
         if tile is None or self._trace is None:
-            self._said.set_line(
-                _("Click a head to select it; hover it to see the key that gets most weight.")
-            )
+            self._say_best()
             return
         facts = None if place is None else self._facts.get(place)
         is_off = tile.head in self._trace.site(tile.site).experiment.heads.off
         title = self._head_title(self._trace, tile.site, tile.head)
-        says = " · ".join([title, *([_("switched off")] if is_off else ()), *_said_by(facts)])
+        says = " · ".join(
+            [title, *([_("switched off")] if is_off else ()), *_said_by(facts, self._score.value())]
+        )
         self._said.set_line(says)
         self.canvas.setAccessibleDescription(says)
         if facts is None:
             self._ask_facts(self._trace, tile.site, tile.head)
+
+    def _say_best(self) -> None:
+        """The heads with the largest of the shown scores, else what the grid does."""
+        scores, id_ = self._scores_of_frames(False), self._score.value()
+        if self._trace is None or not self._shows_scores or len(self._facts) < self._n_heads or not scores:
+            self._said.set_line(
+                _("Click a head to select it; hover it to see the key that gets most weight.")
+            )
+            return
+        sites = {(group, layer): site for site, (group, layer, _count) in self._places.items()}
+        best = sorted(scores, key=lambda place: -scores[place])[:MOST_NAMED]
+        named = [
+            f"{self._short_title(self._trace, sites[place[:2]], place[2])} {number(scores[place], 3)}"
+            for place in best
+        ]
+        says = _("Largest {score}: {heads}").format(
+            score=_(HEAD_SCORE_BY_ID[id_].title), heads=enumerated(named)
+        )
+        self._said.set_line(says)
+        self.canvas.setAccessibleDescription(says)
 
     def _ask_facts(self, trace: Trace, site: str, head: int) -> None:
         """Request the facts of a head, once."""
@@ -510,10 +534,10 @@ class GridPanel(Panel):
         ]
         changes.sort(key=lambda one: -abs(one[0]))
         named = [
-            f"{self._head_title(trace, site, head)} {number(change, 3)}"
+            f"{self._short_title(trace, site, head)} {number(change, 3)}"
             for change, site, head in changes[:MOST_NAMED]
         ]
-        says = _("The logit of “{token}” is {base}; without the head it changes by: {changes}").format(
+        says = _("The logit of “{token}” is {base}; without the head: {changes}").format(
             token=isolated(shown_token(trace.experiment.vocabulary, effects.target.token)),
             base=number(effects.base, 3),
             changes=enumerated(named),
@@ -524,6 +548,11 @@ class GridPanel(Panel):
     def _head_title(self, trace: Trace, site: str, head: int) -> str:
         title = self.store.head_names.title(trace.experiment, site, head)
         return f"{site_label(trace.experiment, site)} · {title}"
+
+    def _short_title(self, trace: Trace, site: str, head: int) -> str:
+        """The head in few words, for a line of several heads."""
+        title = self.store.head_names.title(trace.experiment, site, head)
+        return f"{layer_label(trace.experiment, site)} · {title}"
 
     def _say_found(self, place: Place | None) -> None:
         """The searched weight of one head, else the greatest of all; or the heads of the searched name."""
@@ -599,20 +628,24 @@ class GridPanel(Panel):
         self.canvas.clear()
 
 
-def _said_by(facts: Facts | None) -> list[str]:
-    """The key that gets most weight, and the scores; nothing before they arrive."""
+def _said_by(facts: Facts | None, first: str) -> list[str]:
+    """The key that gets most weight, and the scores; nothing before they arrive.
+
+    `first` is the score that stands before all others, since the end of the line may be cut.
+    """
     if facts is None:
         return []
-    parts = []
+    scores = {
+        id_: f"{_(HEAD_SCORE_BY_ID[id_].title)} {number(score, 2)}"
+        for id_, score in facts.scores.items()
+        if not math.isnan(score)
+    }
+    parts = [scores.pop(first)] if first in scores else []
     if facts.look is not None:
         attends = _("attends most to “{key}”: {weight} on average")
         key = isolated(visible(facts.look.key))
         parts.append(attends.format(key=key, weight=number(facts.look.weight, 3)))
-    return parts + [
-        f"{_(HEAD_SCORE_BY_ID[id_].title)} {number(score, 2)}"
-        for id_, score in facts.scores.items()
-        if not math.isnan(score)
-    ]
+    return parts + list(scores.values())
 
 
 def _orders() -> tuple[tuple[str, str, str], ...]:

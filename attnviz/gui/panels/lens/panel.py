@@ -28,7 +28,9 @@ class LensPanel(Panel):
     """Asks for the lens of what it shows, and draws it when it arrives."""
 
     asked = Signal(object)
-    """The experiment whose lens is wanted, or None when the panel is hidden; `show_lens` takes the answer."""
+    """The experiment whose lens is wanted, or None when the panel is hidden; the answer comes through
+    `show_lens` or `show_problem`.
+    """
 
     follows = ("site", "query")
 
@@ -36,6 +38,7 @@ class LensPanel(Panel):
         super().__init__(store, parent)
         self._lens: Lens | None = None
         self._asked: Experiment | None = None
+        self._problem = ""
         self.canvas = LensCanvas()
         self.canvas.hovered.connect(self._on_hovered)
         self.canvas.chosen.connect(self._on_chosen)
@@ -43,6 +46,7 @@ class LensPanel(Panel):
         self._says.setObjectName("lens_says")
         self._says.setFont(ui_font(TEXT_PX))
         self._empty = EmptyState("")
+        self._empty.triggered.connect(self._ask_again)
         self._scroll = QScrollArea()
         self._scroll.setWidget(self.canvas)
         self._scroll.setWidgetResizable(True)
@@ -70,12 +74,15 @@ class LensPanel(Panel):
         """Ask again for other numbers; a document without logits has no lens."""
         has_logits = "logits" in trace.site(trace.sites[-1]).stages
         if not has_logits:
-            self._asked, self._lens = None, None
+            self._asked, self._lens, self._problem = None, None, ""
             self.asked.emit(None)
         elif trace.experiment is not self._asked:
-            self._asked = trace.experiment
-            self.asked.emit(trace.experiment)
+            self._ask(trace.experiment)
         self._show()
+
+    def _ask(self, experiment: Experiment) -> None:
+        self._asked, self._problem = experiment, ""
+        self.asked.emit(experiment)
 
     def set_seen(self, is_seen: bool) -> None:
         """Behind another tab the panel asks for nothing."""
@@ -93,20 +100,36 @@ class LensPanel(Panel):
             self._mark()
             self._show()
 
+    def show_problem(self, experiment: Experiment, why: str) -> None:
+        """Say why the latest request has no answer; the lens of an earlier one is shown no more."""
+        if experiment is self._asked:
+            self._lens, self._problem = None, why
+            self._show()
+
+    @Slot()
+    def _ask_again(self) -> None:
+        if self._asked is not None:
+            self._ask(self._asked)
+            self._show()
+
     def retranslate(self) -> None:
         self.setAccessibleName(_("Logit lens"))
         self.canvas.setAccessibleName(_("Logit lens"))
-        self._empty.set_text(
-            _("The logit lens needs a model with logits, such as those of the generation presets.")
-        )
-        self._say(self.canvas.current)
+        self._show()
 
     def _show(self) -> None:
         has_lens = self._lens is not None
         self._scroll.setVisible(has_lens)
         self._says.setVisible(has_lens)
-        self._empty.setVisible(not has_lens and self._asked is None)
+        self._empty.setVisible(not has_lens)
+        self._empty.set_text(self._problem or self._why_empty())
+        self._empty.set_action(_("Compute") if self._problem else "")
         self._say(self.canvas.current)
+
+    def _why_empty(self) -> str:
+        if self._asked is not None:
+            return _("Computing the logit lens…")
+        return _("The logit lens needs a model with logits, such as those of the generation presets.")
 
     def _mark(self) -> None:
         """The selected layer and query."""
@@ -147,5 +170,5 @@ class LensPanel(Panel):
 
     @Slot()
     def _on_opened(self) -> None:
-        self._asked, self._lens = None, None
+        self._asked, self._lens, self._problem = None, None, ""
         self.canvas.show_lens(None, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import get_args
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -16,8 +17,10 @@ from PySide6.QtWidgets import QAbstractButton, QLabel
 from attnviz.analysis import Target, ablate, head_scores
 from attnviz.checkpoints.presets import load_preset as load_story
 from attnviz.compute.execute import execute
+from attnviz.compute.scheduler import Stopped
 from attnviz.core.head_scores import HEAD_SCORES
 from attnviz.core.text import number
+from attnviz.gui.live.grid import EffectsAsked
 from attnviz.gui.look.colors import LEVELS, cell_colors
 from attnviz.gui.panels.grid.panel import GridPanel
 from attnviz.gui.widgets.document_line import DocumentLine
@@ -146,6 +149,26 @@ def test_a_score_frames_the_heads_that_have_it(make_desk: MakeDesk) -> None:
     assert picture(panel.canvas).copy(ring) != before
     desk.choose("grid_score", "none")
     assert picture(panel.canvas).copy(ring) == before
+
+
+def test_a_score_names_its_best_heads_and_stands_first_where_a_head_is_hovered(make_desk: MakeDesk) -> None:
+    desk = make_desk(load_story("stories-induction"))
+    panel = panel_of(desk)
+    desk.choose("grid_score", "induction")
+    found = head_scores(execute(desk.store.experiment))["induction"]
+    scores = np.array(list(found.values()))
+    order = np.argsort(-scores, axis=None)[:3]
+    best = [(scores.flat[at], at // scores.shape[1] + 1, at % scores.shape[1] + 1) for at in order]
+    wanted = ", ".join(f"layer {layer} · head {head} {number(score, 3)}" for score, layer, head in best)
+    wait_for(desk, f"Largest induction: {wanted}")
+    score, layer, head = best[0]
+    desk.hover(panel.canvas, panel.canvas.grid.rect(0, layer - 1, head - 1).center())
+    wait_for(
+        desk, f"layer {layer} of 4 · self · head {head} · induction {number(score, 2)} · attends most to "
+    )
+    assert said(desk).count("induction") == 1
+    desk.choose("grid_score", "none")
+    wait_for(desk, f"layer {layer} of 4 · self · head {head} · attends most to ")
 
 
 def test_an_edit_measures_the_heads_only_where_the_frames_show_it(make_desk: MakeDesk) -> None:
@@ -367,10 +390,28 @@ def test_heads_are_framed_by_their_effect_on_the_likeliest_token(make_desk: Make
         assert support == pytest.approx(-changes[f"layers.{layer}.self", head] / most)
     (strongest, head), change = max(changes.items(), key=lambda one: abs(one[1]))
     layer = int(strongest.split(".")[1])
-    assert f"changes by: layer {layer + 1} of 4 · self · head {head + 1} {number(change, 3)}" in said(desk)
+    assert f"without the head: layer {layer + 1} · head {head + 1} {number(change, 3)}" in said(desk)
     image = picture(panel.canvas)
     frame = desk.theme.key_mark if change < 0 else desk.theme.query
     assert count_color(image, frame, panel.canvas.grid.rect(0, layer, head).adjusted(-3, -3, 3, 3)) > 20
+
+
+def test_cancelled_effects_are_computed_again_by_a_button(
+    make_desk: MakeDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = make_desk(load_story("stories-name"))
+    panel = by_effect(desk)
+    wait_for(desk, "The logit of ")
+    again, asked = desk.find(QAbstractButton, "effect_again"), list[EffectsAsked]()
+    assert again.isHidden()
+    panel.effects_asked.connect(asked.append)
+    with monkeypatch.context() as patched:
+        patched.setattr("attnviz.analysis.ablation.ablate", Mock(side_effect=Stopped))
+        desk.click(*panel.effect.findChildren(QAbstractButton, "segment_mean"))
+        wait_for(desk, "Cancelled.")
+    desk.click(again)
+    wait_for(desk, "The logit of ")
+    assert again.isHidden() and [one.by for one in asked] == ["mean", "mean"]
 
 
 def test_another_token_and_the_mean_ask_again(make_desk: MakeDesk) -> None:
