@@ -174,6 +174,11 @@ def number(value: float, digits: int = 3) -> str:
     return fixed.replace("-", "\u2212")
 
 
+def signed(value: float, digits: int = 3) -> str:
+    """`number` of a difference, a positive one with a plus sign."""
+    return f"+{number(value, digits)}" if value > 0 else number(value, digits)
+
+
 def numbers(values: Sequence[float], digits: int = 3) -> list[str]:
     """`number` of each value; those of a map, hundreds a frame, are mostly formatted all at once."""
     least = 10.0**-digits

@@ -97,6 +97,7 @@ class ExportDialog(QDialog):
         self.setWindowTitle(_("Export"))
         self.resize(WIDTH, min(HEIGHT, window.screen().availableGeometry().height() - ROUND))
         self._source, self._scheduler, self._settings, self._ask = source, scheduler, settings, ask
+        self._is_done = False
         self._shown: tuple[Export, Choice, Made] | None = None
         self._is_saving = False
         self._token: CancelToken | None = None
@@ -529,11 +530,14 @@ class ExportDialog(QDialog):
             raise error
 
     def _say(self, sentence: str, color: str) -> None:
+        if self._is_done:
+            return  # a command that is copied after the dialog is closed has no line to say so
         self._note.setText(sentence)
         _ink(self._note, color)
 
     def done(self, result: int) -> None:
         """Close; a file still in progress is dropped, and the settings are remembered."""
+        self._is_done = True
         self._later.stop()
         self._poll.stop()
         for key in (KEY, SAVING_KEY):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import ClassVar
+from weakref import ref
 
 from PySide6.QtCore import SignalInstance, Slot
 from PySide6.QtWidgets import QWidget
@@ -40,6 +41,8 @@ class Panel(QWidget):
         """False while another tab lies over the panel; Qt counts it as visible all the same."""
         self._is_started = False
         self._told: tuple[Document | None, Trace | None] = (None, None)
+        self._left: ref[Trace] | None = None
+        """The trace of the document that was left for the present one; held by nobody, it is gone."""
 
     def start(self) -> None:
         """Connect to the store; show its present state, unless another tab lies over the panel."""
@@ -54,7 +57,8 @@ class Panel(QWidget):
         """The part of the document in the panel changed; `old` is None the first time. Repaint the
         differences.
 
-        If another attention is selected, `on_trace` follows.
+        If another attention is selected, `on_trace` follows; after another document is opened, as soon as
+        its own numbers arrive.
         """
 
     def on_trace(self, trace: Trace) -> None:
@@ -125,8 +129,13 @@ class Panel(QWidget):
         moved = old is not None and old.site != new.site
         if old is None or moved or old.experiment is not new.experiment or self.looks_anew(old, new):
             self.on_document(old, new)
-        if trace is not None and (moved or trace is not old_trace):
+        if trace is not None and (moved and not self._is_left(trace) or trace is not old_trace):
             self.on_trace(trace)
+
+    def _is_left(self, trace: Trace) -> bool:
+        """True if the numbers are those of another document than the present one."""
+        is_left = self._left is not None and trace is self._left()
+        return is_left and trace.experiment != self.store.experiment
 
     def _own_trace(self) -> Trace | None:
         if self.draws_gradients:
@@ -142,6 +151,8 @@ class Panel(QWidget):
 
     @Slot()
     def _document_opened(self) -> None:
+        trace = self._own_trace()
+        self._left = None if trace is None else ref(trace)
         if not self.is_seen:
             self.forget()
 

@@ -38,6 +38,7 @@ from attnviz.gui.dialogs.export import ExportDialog
 from attnviz.gui.export import whole
 from attnviz.gui.export.choices import CHOICES
 from attnviz.gui.export.export import MOST_COPIED, Exporter
+from attnviz.gui.export.shell import Command
 from attnviz.gui.export.source import Choice
 from attnviz.gui.export.strokes import with_plain_strokes
 from attnviz.gui.export.table import EXPORT_BY_ID, EXPORTS, PIXELS, FileKind
@@ -585,3 +586,14 @@ def test_a_panel_is_offered_while_it_can_be_seen(make_desk: MakeDesk) -> None:
     seen = exporter.source(desk.window.panels).panels
     assert {"stage", "heads", "inspector"} <= set(seen)
     assert not {"compare", "cost"} & set(seen)
+
+
+def test_a_command_that_arrives_after_the_dialog_is_closed_is_copied(
+    bench: Bench, open_dialog: Callable[..., ExportDialog]
+) -> None:
+    dialog = open_dialog(bench)
+    dialog.done(0)
+    before = dialog._note.text()
+    dialog._on_command(Command("attnviz render a"))
+    assert QGuiApplication.clipboard().text() == "attnviz render a"
+    assert dialog._note.text() == before

@@ -23,6 +23,7 @@ from attnviz.gui.live.lens import TURN_MS, LensLive
 from attnviz.gui.panels.lens.canvas import LensCanvas
 from attnviz.gui.panels.lens.panel import LensPanel
 from attnviz.gui.widgets.empty_state import EmptyState
+from attnviz.model.spec.experiment import Experiment
 
 
 def shown(desk: Desk) -> LensPanel:
@@ -144,3 +145,15 @@ def test_a_cancelled_lens_shows_no_older_numbers_and_is_computed_by_a_button(
     wanted = analysis.logit_lens(desk.store.experiment)
     np.testing.assert_array_equal(panel.lens.probabilities, wanted.probabilities)  # type: ignore[union-attr]
     assert empty.isHidden()
+
+
+def test_another_model_never_shows_the_lens_of_the_one_before(desk: Desk, qtbot: QtBot) -> None:
+    panel, asked = shown(desk), list[Experiment | None]()
+    panel.asked.connect(asked.append)
+    desk.store.look(site="layers.3.self")
+    document = load_preset("stories-en")
+    desk.store.open(document)
+    assert panel.lens is None
+    assert panel.findChild(EmptyState).accessibleName() == "Computing the logit lens…"  # type: ignore[union-attr]
+    qtbot.waitUntil(lambda: panel.lens is not None)
+    assert [one for one in asked if one is not None] == [document.experiment]

@@ -10,11 +10,11 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
-from attnviz.core.text import number, visible
+from attnviz.core.text import number, signed, visible
 from attnviz.gui.look.colors import LEVELS, cell_colors
 from attnviz.gui.look.fonts import number_font, ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
-from attnviz.gui.panels.compare.picture import DIGITS, change_sentence, signed
+from attnviz.gui.panels.compare.picture import DIGITS, change_sentence
 from attnviz.gui.widgets.button import PaintedButton, rove
 from attnviz.gui.widgets.control import draw_focus_ring, plain_tooltip
 from attnviz.model.contrast.contrast import Change
@@ -100,7 +100,7 @@ class ChangeRow(PaintedButton):
         for text, edge in (
             (number(change.first, DIGITS), right - NUMBER_WIDTH - GRID),
             (number(change.second, DIGITS), right - GRID),
-            (signed(change.difference), self.width() - GRID),
+            (signed(change.difference, DIGITS), self.width() - GRID),
         ):
             self._paint_number(painter, text, edge)
         if has_bar:

@@ -13,7 +13,7 @@ from attnviz.core.color_maps import Kind
 from attnviz.core.contrast import greatest
 from attnviz.core.levels import levels
 from attnviz.core.phrases import named
-from attnviz.core.text import isolated, number, visible
+from attnviz.core.text import isolated, number, signed, visible
 from attnviz.gui.look.theme import Theme
 from attnviz.gui.stage_heat import axis_color
 from attnviz.gui.widgets.heat.content import HeatContent
@@ -112,12 +112,7 @@ def change_sentence(change: Change) -> str:
     """A change in one line: `she → Lily: 0.949 → 0.113, −0.836`."""
     row, column = isolated(visible(change.row_label)), isolated(visible(change.column_label))
     first, second = number(change.first, DIGITS), number(change.second, DIGITS)
-    return named(f"{row} → {column}", f"{first} → {second}, {signed(change.difference)}")
-
-
-def signed(value: float) -> str:
-    """A difference with its sign."""
-    return f"+{number(value, DIGITS)}" if value > 0 else number(value, DIGITS)
+    return named(f"{row} → {column}", f"{first} → {second}, {signed(change.difference, DIGITS)}")
 
 
 def of_contrast(contrast: Contrast, captions: Sequence[str], view: View) -> Picture:

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 from attnviz.core.head_scores import HEAD_SCORE_BY_ID
 from attnviz.core.levels import levels
 from attnviz.core.phrases import enumerated
-from attnviz.core.text import isolated, number, visible
+from attnviz.core.text import isolated, number, signed, visible
 from attnviz.gui.live.grid import EffectsAsked, FactsAsked, GridAsked, SearchAsked
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
@@ -534,7 +534,7 @@ class GridPanel(Panel):
         ]
         changes.sort(key=lambda one: -abs(one[0]))
         named = [
-            f"{self._short_title(trace, site, head)} {number(change, 3)}"
+            f"{self._short_title(trace, site, head)} {signed(change)}"
             for change, site, head in changes[:MOST_NAMED]
         ]
         says = _("The logit of “{token}” is {base}; without the head: {changes}").format(

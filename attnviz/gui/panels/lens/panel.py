@@ -38,7 +38,7 @@ class LensPanel(Panel):
         super().__init__(store, parent)
         self._lens: Lens | None = None
         self._asked: Experiment | None = None
-        self._problem = ""
+        self._problem, self._lacks_logits = "", False
         self.canvas = LensCanvas()
         self.canvas.hovered.connect(self._on_hovered)
         self.canvas.chosen.connect(self._on_chosen)
@@ -72,8 +72,8 @@ class LensPanel(Panel):
 
     def on_trace(self, trace: Trace) -> None:
         """Ask again for other numbers; a document without logits has no lens."""
-        has_logits = "logits" in trace.site(trace.sites[-1]).stages
-        if not has_logits:
+        self._lacks_logits = "logits" not in trace.site(trace.sites[-1]).stages
+        if self._lacks_logits:
             self._asked, self._lens, self._problem = None, None, ""
             self.asked.emit(None)
         elif trace.experiment is not self._asked:
@@ -127,9 +127,9 @@ class LensPanel(Panel):
         self._say(self.canvas.current)
 
     def _why_empty(self) -> str:
-        if self._asked is not None:
-            return _("Computing the logit lens…")
-        return _("The logit lens needs a model with logits, such as those of the generation presets.")
+        if self._lacks_logits or self.store.trace is None:
+            return _("The logit lens needs a model with logits, such as those of the generation presets.")
+        return _("Computing the logit lens…")
 
     def _mark(self) -> None:
         """The selected layer and query."""
@@ -170,5 +170,6 @@ class LensPanel(Panel):
 
     @Slot()
     def _on_opened(self) -> None:
-        self._asked, self._lens, self._problem = None, None, ""
+        self._asked, self._lens, self._problem, self._lacks_logits = None, None, "", False
         self.canvas.show_lens(None, None)
+        self._show()

@@ -91,7 +91,12 @@ class WordLinesView(Control):
         self.update()
 
     def set_chosen(self, query: int, key: int) -> None:
-        """Emphasise a query, and the key under the pointer in another panel; −1: none."""
+        """Emphasise a query, and the key under the pointer in another panel; −1: none.
+
+        A place beyond the shown words is the last one: the words may be those of a shorter text for a frame.
+        """
+        if self._lines is not None:
+            query, key = min(query, len(self._lines.queries) - 1), min(key, len(self._lines.keys) - 1)
         if (query, key) != self._chosen:
             self._chosen = query, key
             self._describe()

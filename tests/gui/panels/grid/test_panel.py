@@ -19,7 +19,7 @@ from attnviz.checkpoints.presets import load_preset as load_story
 from attnviz.compute.execute import execute
 from attnviz.compute.scheduler import Stopped
 from attnviz.core.head_scores import HEAD_SCORES
-from attnviz.core.text import number
+from attnviz.core.text import number, signed
 from attnviz.gui.live.grid import EffectsAsked
 from attnviz.gui.look.colors import LEVELS, cell_colors
 from attnviz.gui.panels.grid.panel import GridPanel
@@ -390,7 +390,7 @@ def test_heads_are_framed_by_their_effect_on_the_likeliest_token(make_desk: Make
         assert support == pytest.approx(-changes[f"layers.{layer}.self", head] / most)
     (strongest, head), change = max(changes.items(), key=lambda one: abs(one[1]))
     layer = int(strongest.split(".")[1])
-    assert f"without the head: layer {layer + 1} · head {head + 1} {number(change, 3)}" in said(desk)
+    assert f"without the head: layer {layer + 1} · head {head + 1} {signed(change)}" in said(desk)
     image = picture(panel.canvas)
     frame = desk.theme.key_mark if change < 0 else desk.theme.query
     assert count_color(image, frame, panel.canvas.grid.rect(0, layer, head).adjusted(-3, -3, 3, 3)) > 20

@@ -471,6 +471,17 @@ def test_words_point_at_cells_and_select_queries(qtbot: QtBot) -> None:
     assert bench.store.document.view.query == 2 and bench.store.document.view.locked is None
 
 
+def test_a_query_beyond_the_drawn_words_is_the_last_one(qtbot: QtBot) -> None:
+    bench = PanelBench(qtbot, StageViewPanel, "fluffy-blue-creature", 720, 420)
+    bench.store.look(locked=None, stage="weights", query=1, picture="lines")
+    words = bench.find(WordLinesView, "word_lines")
+    words.set_chosen(9, -1)
+    assert words.query == 3 and words.key == -1
+    picture(words)  # raises what its paintEvent raises
+    words.set_chosen(2, 9)
+    assert (words.query, words.key) == (2, 3)
+
+
 def test_a_double_click_that_shows_the_whole_map_locks_no_cell(qtbot: QtBot) -> None:
     bench = make(qtbot)
     bench.panel.map.zoom_by(2.0, bench.panel.map.cell_center(2, 1))
