@@ -43,7 +43,7 @@ from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.memory_map import Made
 from attnviz.model.spec.origin import Link, Origin
-from attnviz.model.spec.parts import DType, ExplicitVectors, Memory
+from attnviz.model.spec.parts import Causal, DType, ExplicitVectors, Memory
 from attnviz.model.spec.view import View
 
 NO_NUMBERS = frozenset(
@@ -150,12 +150,18 @@ def import_checkpoint(
             _mark(experiment, link_of(checkpoint, located(path), attention_only, ignore_keys, part))
         lay_out(experiment)
         shown = None if signal is None else signal.image
-        view = View() if shown is None else View(picture="patches")
+        view = _first_view(experiment) if shown is None else View(picture="patches")
         return Document(replace(experiment, dtype=dtype), view, title=_title(found), image=shown)
     except CheckpointError:
         raise
     except ValueError as error:
         raise CheckpointError(about(checkpoint.name, message_of(error))) from error
+
+
+def _first_view(experiment: Experiment) -> View:
+    """The last token of a causal model: it may attend to all, and the first one to itself alone."""
+    is_causal = any(isinstance(mask, Causal) for mask in experiment.layers[0].masks)
+    return View(query=experiment.n_queries - 1) if is_causal else View()
 
 
 @trimmed

@@ -29,6 +29,7 @@ def test_the_document_is_the_one_of_the_library(folder: Path, tmp_path: Path, ca
     document = attnviz.load(file)
     assert document == attnviz.import_checkpoint(folder, ids=[1, 0, 6], dtype="float64")
     assert document.title == "tiny"
+    assert document.view.query == 2, "the first token of a causal model may attend to itself alone"
     assert main(["run", str(file), "-o", str(tmp_path / "out.npz"), "--stages", "logits"]) == 0
     with np.load(tmp_path / "out.npz") as read:
         assert read["layers.1.self.logits"].shape == (3, 7)

@@ -264,7 +264,7 @@ def test_an_image_for_a_model_of_images(desk: Desk, tmp_path: Path, monkeypatch:
 
     def person(person: Person) -> None:
         person.write_folder(tmp_path)
-        person.sees("ViT: 1 layers")
+        person.sees("ViT: 1 layer,")
         assert person.dialog.findChild(QPlainTextEdit, "import_text").isHidden()
         assert not person.button.isEnabled()
         person.desk.type_text(person.dialog.findChild(QLineEdit, "import_signal"), str(image))
@@ -318,10 +318,10 @@ def test_of_two_encoders_one_is_chosen(desk: Desk, tmp_path: Path, monkeypatch: 
         part = person.dialog.findChild(Segmented, "import_part")
         assert part.isHidden()
         person.write_folder(tmp_path)
-        person.sees("CLIP (text): 1 layers")
+        person.sees("CLIP (text): 1 layer,")
         assert part.isVisible() and person.dialog.findChild(QLineEdit, "import_signal").isHidden()
         QTest.mouseClick(part.findChild(QAbstractButton, "segment_image"), Qt.MouseButton.LeftButton)
-        person.sees("CLIP (vision): 1 layers")
+        person.sees("CLIP (vision): 1 layer,")
         assert person.dialog.findChild(QLineEdit, "import_signal").isVisible()
         assert person.dialog.findChild(QPlainTextEdit, "import_text").isHidden()
 

@@ -187,7 +187,7 @@ class ImportDialog(QDialog):
     def _lay_out(self) -> None:
         row = line_with_buttons(
             self._folder,
-            ("import_choose_button", _("Choose…"), _("Choose a folder saved by transformers"), self._choose),
+            ("import_choose_button", _("Folder…"), _("Choose a folder saved by transformers"), self._choose),
             ("import_file_button", _("File…"), _("Choose a GGUF file"), self._choose_file),
         )
         self._download.setObjectName("import_download_button")

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Slot
 
-from attnviz.compute.scheduler import CancelToken, Scheduler
+from attnviz.compute.scheduler import CancelToken, Scheduler, Stopped
+from attnviz.errors import InputError, Message
 from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.live.trace import Live
 from attnviz.model.edit.edits import set_tokens
@@ -37,12 +38,24 @@ class PatchAsked:
     each_head: bool
 
     def clean_experiment(self) -> Experiment:
-        """The document with the clean text, cut by the model's own rule where it has one."""
-        if isinstance(self.clean, Experiment):
-            return self.clean
+        """The document with the clean text, cut by the model's own rule where it has one.
+
+        Raises `InputError` if it has not as many tokens as the document.
+        """
+        clean = self.clean if isinstance(self.clean, Experiment) else self._with_text(self.clean)
+        if clean.n_queries != self.experiment.n_queries:
+            as_long = Message(
+                "The clean text must have as many tokens as the document, {n}; got {found}.",
+                n=self.experiment.n_queries,
+                found=clean.n_queries,
+            )
+            raise InputError(as_long)
+        return clean
+
+    def _with_text(self, text: str) -> Experiment:
         ways = [row.id for row in splittings(self.experiment)]
         way = MODEL.id if MODEL.id in ways else likely_splitting(self.experiment)
-        return set_tokens(self.experiment, split_text(self.experiment, self.clean, way))
+        return set_tokens(self.experiment, split_text(self.experiment, text, way))
 
     def target(self) -> Target | None:
         """The target as written; None for that of the texts themselves."""
@@ -85,7 +98,7 @@ class PatchingLive(QObject):
             return asked, found
 
         def failed(error: BaseException) -> None:
-            self._panel.show_problem(asked, failure_message(error).text())
+            self._panel.show_problem(asked, failure_message(error).text(), isinstance(error, Stopped))
             if not is_expected(error):
                 raise error
 

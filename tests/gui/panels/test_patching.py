@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 from desk import Desk, MakeDesk
+from PySide6.QtWidgets import QAbstractButton
 from pytestqt.qtbot import QtBot
 
 from attnviz import analysis
 from attnviz.checkpoints.presets import load_preset
+from attnviz.compute.scheduler import Stopped
 from attnviz.gui.look.colors import LEVELS, cell_colors
 from attnviz.gui.panels.patching.canvas import PatchCanvas
 from attnviz.gui.panels.patching.panel import PatchingPanel
@@ -104,12 +108,30 @@ def test_a_pinned_state_is_the_clean_text(desk: Desk, qtbot: QtBot) -> None:
 
 @pytest.mark.parametrize(
     ("text", "says"),
-    [("", "Write a clean text"), ("Tom said", "20"), ("The red box is red", "must")],
+    [
+        ("", "Write a clean text"),
+        ("Tom said", "The clean text must have as many tokens as the document, 20; got 3."),
+        ("The red box is red", "must"),
+    ],
 )
 def test_what_cannot_be_patched_says_why(desk: Desk, qtbot: QtBot, text: str, says: str) -> None:
     write(desk, "patch_clean", text)
     empty = shown(desk).findChildren(EmptyState)[0]
     qtbot.waitUntil(lambda: says in empty.accessibleName())
+    assert not empty.findChildren(QAbstractButton, "empty_state_action")[0].isVisible()
+
+
+def test_a_cancelled_map_is_computed_by_a_button(
+    desk: Desk, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    panel = shown(desk)
+    empty = panel.findChildren(EmptyState)[0]
+    with monkeypatch.context() as patched:
+        patched.setattr("attnviz.analysis.patching.patch", Mock(side_effect=Stopped))
+        write(desk, "patch_clean", OTHER)
+        qtbot.waitUntil(lambda: empty.accessibleName() == "Cancelled.")
+    desk.click(*panel.findChildren(QAbstractButton, "empty_state_action"))
+    qtbot.waitUntil(lambda: panel.recovered is not None)
 
 
 def test_a_document_without_logits_says_what_is_needed(make_desk: MakeDesk) -> None:

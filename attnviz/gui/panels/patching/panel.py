@@ -74,6 +74,7 @@ class PatchingPanel(Panel):
         for label in (self._of, self._in, self._says):
             label.setFont(ui_font(TEXT_PX))
         self._empty = EmptyState("")
+        self._empty.triggered.connect(self._ask_again)
         self._scroll = QScrollArea()
         self._scroll.setWidget(self.canvas)
         self._scroll.setWidgetResizable(True)
@@ -162,11 +163,12 @@ class PatchingPanel(Panel):
         self._mark()
         self._show()
 
-    def show_problem(self, asked: PatchAsked, why: str) -> None:
-        """Say why the latest request has no answer."""
+    def show_problem(self, asked: PatchAsked, why: str, is_cancelled: bool = False) -> None:
+        """Say why the latest request has no answer; a cancelled one can be computed by a button."""
         if asked is self._asked:
             self._recovered, self._problem = None, why
             self._show()
+            self._empty.set_action(_("Compute") if is_cancelled else "")
 
     def retranslate(self) -> None:
         self.setAccessibleName(_("Patching"))
@@ -215,6 +217,11 @@ class PatchingPanel(Panel):
             self.asked.emit(asked)
             self._show()
 
+    @Slot()
+    def _ask_again(self) -> None:
+        self._asked = None
+        self._ask()
+
     def _show(self) -> None:
         has_map = self._recovered is not None
         self._scroll.setVisible(has_map)
@@ -222,6 +229,7 @@ class PatchingPanel(Panel):
         self._says.setVisible(has_map)
         if not has_map:
             self._empty.set_text(self._why_empty())
+            self._empty.set_action("")
         self._say(self.canvas.current)
 
     def _why_empty(self) -> str:
