@@ -56,7 +56,7 @@ class PatchingPanel(Panel):
         self._asked: PatchAsked | None = None
         self._recovered: Recovered | None = None
         self._rows: tuple[tuple[str, int], ...] = ()
-        self._problem = ""
+        self._problem, self._is_cancelled = "", False
         self._of, self._in = QLabel(), QLabel()
         self._clean = self._line("patch_clean")
         self._answer, self._against = self._line("patch_answer"), self._line("patch_against")
@@ -166,9 +166,8 @@ class PatchingPanel(Panel):
     def show_problem(self, asked: PatchAsked, why: str, is_cancelled: bool = False) -> None:
         """Say why the latest request has no answer; a cancelled one can be computed by a button."""
         if asked is self._asked:
-            self._recovered, self._problem = None, why
+            self._recovered, self._problem, self._is_cancelled = None, why, is_cancelled
             self._show()
-            self._empty.set_action(_("Compute") if is_cancelled else "")
 
     def retranslate(self) -> None:
         self.setAccessibleName(_("Patching"))
@@ -229,7 +228,7 @@ class PatchingPanel(Panel):
         self._says.setVisible(has_map)
         if not has_map:
             self._empty.set_text(self._why_empty())
-            self._empty.set_action("")
+            self._empty.set_action(_("Compute") if self._problem and self._is_cancelled else "")
         self._say(self.canvas.current)
 
     def _why_empty(self) -> str:
