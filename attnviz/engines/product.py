@@ -42,7 +42,7 @@ def _by_columns(engine: Engine, x_tf: Array, n_columns: int, columns: Iterator[t
 def product(engine: Engine, x_tf: Array, matrix: Array) -> Array:
     """x W, (token, in) -> (token, out).
 
-    The blocks follow from the engine and the number of rows, whoever does them: the sums are the same.
+    The blocks follow from the engine and the shapes, whoever does them: the sums are the same.
     """
     n_rows, at_once = x_tf.shape[0], engine.block_rows
     if at_once is None or (n_rows <= at_once and matrix.nbytes < 2 * BAND_BYTES):

@@ -83,7 +83,7 @@ def received_text(content: HeatContent, column: int) -> str:
         if seen.size:
             of_those = number(float(seen.mean(dtype=np.float64)), 4)
             text = ngettext(
-                "By the only query that may attend to it: {mean}",
+                "From the only query that may attend to it: {mean}",
                 "Over the {count} queries that may attend to it: {mean}",
                 seen.size,
             )
