@@ -40,6 +40,7 @@ from hypothesis.internal.conjecture.providers import HypothesisProvider  # noqa:
 from hypothesis.internal.constants_ast import Constants  # noqa: E402
 
 from attnviz import i18n  # noqa: E402
+from attnviz.gui.interpreter import tune_interpreter  # noqa: E402
 
 # A loaded machine is slow, not wrong: no deadline. Fixed examples, and none remembered from other runs: a
 # failure comes back on the next run.
@@ -66,11 +67,19 @@ def qapp(qapp: Any) -> Iterator[Any]:
     qapp.clipboard().clear()
 
 
+def pytest_sessionstart() -> None:
+    """Collect no garbage while tests are imported: what is imported stays."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
     """Imported modules stay: the collector need not walk over them after every test with a window."""
     gc.collect()
     gc.freeze()
     gc.unfreeze = _stay_frozen
+    # As often as in the program: a window is tested as it runs.
+    tune_interpreter()
+    gc.enable()
 
 
 def _stay_frozen() -> None:

@@ -111,8 +111,15 @@ class Checkpoint:
 
     @property
     def name(self) -> str:
-        """Its title, or the name of the folder, also if its path was a dot."""
-        return self.title or self.folder.resolve().name
+        """Its title, or the name of the folder, also if its path was a dot; of a download, the model's name.
+
+        The hub's cache keeps a model in `models--owner--name/snapshots/<hash>`.
+        """
+        folder = self.folder.resolve()
+        shots, model = folder.parent.name, folder.parent.parent.name
+        if not self.title and shots == "snapshots" and model.startswith("models--"):
+            return model.rpartition("--")[2]
+        return self.title or folder.name
 
     @property
     def weights_name(self) -> str:

@@ -13,9 +13,10 @@ from functools import lru_cache, partial
 from pathlib import Path
 
 from attnviz.checkpoints.link import matrices_of
-from attnviz.checkpoints.presets import MODEL_PRESETS, load_preset
+from attnviz.checkpoints.presets import load_preset
 from attnviz.model.io import files
 from attnviz.model.io.carriers.record import MOST_INLINE, Record
+from attnviz.model.io.model_presets import MODEL_PRESETS
 from attnviz.model.io.tensors import Progress, no_progress
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.document import Document

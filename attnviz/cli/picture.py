@@ -12,6 +12,7 @@ from attnviz.cli.style import add_style
 from attnviz.core.alignment import ALIGNMENT_BY_ID
 from attnviz.errors import FieldError, among, must_be, whole_number
 from attnviz.i18n import _
+from attnviz.model.io.titles import as_shown
 from attnviz.model.projections import PROJECTION_BY_ID
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import DRAWN, Cell, Quantity, Ranges, View
@@ -106,7 +107,7 @@ def other_of(options: Namespace, view: View) -> Subject | None:
     site, place = options.against_site or options.site, options.against_head or options.head
     if options.against_site not in (None, *trace.sites):
         raise FieldError("against_site", options.against_site, among(trace.sites))
-    first = Subject(trace, known.view, options.stage, head(place), site, title=_(known.title))
+    first = Subject(trace, known.view, options.stage, head(place), site, title=as_shown(known.title))
     last = trace.shown(site or known.view.site).experiment.heads.n_heads - 1
     if options.against_head is not None and not (isinstance(first.head, int) and first.head <= last):
         raise FieldError("against_head", options.against_head, whole_number(0, last))
@@ -154,7 +155,7 @@ def subject_of(known: Document, trace: Trace, options: Namespace) -> Subject:
     _check_places(Subject(trace, view, *chosen).shown_site, options)
     if options.key is not None:
         view = _with_key(view, place("key", options.key), chosen[1])
-    return Subject(trace, view, *chosen, title=_(known.title), caption=_(known.caption))
+    return Subject(trace, view, *chosen, title=as_shown(known.title), caption=as_shown(known.caption))
 
 
 def _check_places(site: SiteTrace, options: Namespace) -> None:

@@ -60,6 +60,7 @@ from attnviz.gui.workspaces.switcher import Workspaces
 from attnviz.i18n import _
 from attnviz.model.io.carriers.table import carries
 from attnviz.model.io.files import SURVEY_SUFFIX
+from attnviz.model.io.titles import as_shown
 from attnviz.model.sites.titles import label_among_several
 from attnviz.model.spec.document import Document
 
@@ -461,7 +462,7 @@ class Window(QMainWindow):
 
     def _show_title(self) -> None:
         document = self.store.document
-        name = visible(self.store.path.name) if self.store.path else _(document.title)
+        name = visible(self.store.path.name) if self.store.path else as_shown(document.title)
         mark = " •" if self.store.is_modified else ""
         where = label_among_several(document.experiment, document.site)
         parts = [f"{name or 'attnviz'}{mark}", where, "attnviz" if name else ""]

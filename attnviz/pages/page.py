@@ -23,6 +23,7 @@ from attnviz.model.captions import plain_caption
 from attnviz.model.io.carriers.record import Record
 from attnviz.model.io.carriers.table import carrying
 from attnviz.model.io.files import record_of, replace_file
+from attnviz.model.io.titles import as_shown
 from attnviz.model.links import LEAST, LINED, MOST_CELLS, MOST_LINES
 from attnviz.model.spec.document import Document
 from attnviz.model.trace import Trace
@@ -121,8 +122,8 @@ def _data(document: Document, trace: Trace, decoding: Decoding | None, blocks: B
     sites = [site_record(trace, trace.site(name), several, blocks) for name, several in kept.items()]
     present = [stage["id"] for stage in sites[at]["stages"]]
     return {
-        "titles": in_each_language(lambda: _(document.title)),
-        "captions": in_each_language(lambda: plain_caption(_(document.caption))),
+        "titles": in_each_language(lambda: as_shown(document.title)),
+        "captions": in_each_language(lambda: plain_caption(as_shown(document.caption))),
         "words": in_each_language(lambda: {key: _(text) for key, text in WORDS.items()}),
         "joins": in_each_language(lambda: {way: joined() for way, joined in JOINS.items()}),
         "language": i18n.current_language(),

@@ -9,6 +9,7 @@ from attnviz.core.phrases import named
 from attnviz.core.text import visible
 from attnviz.i18n import N_, _
 from attnviz.model.explain.formulas.stages import stage_axes, stage_formula
+from attnviz.model.io.titles import as_shown
 from attnviz.model.sites.axes import stage_shape
 from attnviz.model.sites.sites import at, places
 from attnviz.model.sites.stages import Stages, site_stages
@@ -108,7 +109,7 @@ def script(document: Document, library: Library, wanted: Wanted = AS_SHOWN, besi
 
 def _about(document: Document) -> Lines:
     experiment = document.experiment
-    title = visible(_(document.title) if document.title else _("Attention"))
+    title = visible(as_shown(document.title) or _("Attention"))
     tokens = visible(" ".join(experiment.tokens[:MOST_TOKENS]))
     lines = [title, "", tokens, "", _(MADE).format(version=__version__)]
     if experiment.dtype != "float64":

@@ -34,6 +34,7 @@ def test_a_name_and_its_folders_are_the_snapshot_of_main(cache: Path) -> None:
     for given in ("owner/model", cache, wanted):
         assert located(given).resolve() == wanted
         assert import_checkpoint(given, ids=IDS) == import_checkpoint(wanted, ids=IDS)
+        assert import_checkpoint(given, ids=IDS).title == "model"
     assert import_checkpoint(cache / "snapshots" / "2c3d", ids=IDS) != import_checkpoint(wanted, ids=IDS)
 
 

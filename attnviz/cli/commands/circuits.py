@@ -27,6 +27,7 @@ from attnviz.core.text import number
 from attnviz.errors import about, suffix_error
 from attnviz.i18n import N_, _
 from attnviz.model.circuits import MOST_PAIRS, left_out
+from attnviz.model.io.titles import as_shown
 from attnviz.model.spec.document import Document
 from attnviz.model.text import shown_token
 
@@ -83,7 +84,9 @@ def run(options: Namespace) -> int:
     from attnviz.model.io.carriers.table import files_carrying
     from attnviz.model.io.files import replace_files
 
-    subject = Subject(execute(known, options), known.view, title=_(known.title), caption=_(known.caption))
+    subject = Subject(
+        execute(known, options), known.view, title=as_shown(known.title), caption=as_shown(known.caption)
+    )
     record = record_of(subject.document(known), command_line())
     if Path(options.output).suffix.lower() == CSV_SUFFIX:
         files = files_carrying(circuit_csv(pairs), Path(options.output), record)

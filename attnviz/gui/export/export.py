@@ -37,6 +37,7 @@ from attnviz.gui.widgets.heat.content import HeatContent
 from attnviz.gui.widgets.heat.map import HeatMap
 from attnviz.gui.widgets.heat.words import table_text
 from attnviz.i18n import _
+from attnviz.model.io.titles import as_shown
 from attnviz.model.lessons.lesson import Lesson
 from attnviz.model.spec.view import View
 from attnviz.model.trace import Trace
@@ -120,7 +121,7 @@ class Exporter(QObject):
             view = self._store.document.view
             trace = execute_shown(pinned.experiment, view, pinned.engine, pinned.device, check)
             first = pinned.document
-            return Subject(trace, first.view, None, first.view.head, first.site, title=_(first.title))
+            return Subject(trace, first.view, None, first.view.head, first.site, title=as_shown(first.title))
 
         return computed
 

@@ -14,8 +14,8 @@ from attnviz.errors import FieldError, Message, whole_number
 from attnviz.figures.options import OPTIONS
 from attnviz.figures.style import Style
 from attnviz.figures.subject import Subject
-from attnviz.i18n import _
 from attnviz.model.io.files import replace_file
+from attnviz.model.io.titles import as_shown
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import Ranges, View
 from attnviz.model.trace import Trace
@@ -113,8 +113,8 @@ class Choice:
             self.text("stage") or None,
             "all" if head == ALL else self.number("head"),
             self.text("site") or None,
-            title=_(source.document.title),
-            caption=_(source.document.caption),
+            title=as_shown(source.document.title),
+            caption=as_shown(source.document.caption),
             decoding=lambda: source.decode(check),
         )
 

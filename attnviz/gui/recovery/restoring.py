@@ -17,6 +17,7 @@ from attnviz.gui.store import Store
 from attnviz.gui.widgets.question_card import Answer, Question, QuestionCard
 from attnviz.i18n import N_, _
 from attnviz.model.edit.chapters import Chapters
+from attnviz.model.io.titles import as_shown
 from attnviz.model.journal.crashes import Abandoned, find_abandoned
 from attnviz.model.journal.records import JournalError
 
@@ -118,7 +119,7 @@ def name_of(journal: Abandoned) -> str:
     """The document of a journal: its file name, or its title, on one line and never interpreted."""
     if journal.file is not None:
         return visible(journal.file.name)
-    return visible(_(journal.title)) if journal.title else _("Untitled")
+    return visible(as_shown(journal.title)) or _("Untitled")
 
 
 def time_of(seconds: float) -> str:

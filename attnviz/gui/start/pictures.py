@@ -13,12 +13,13 @@ from pathlib import Path
 import numpy as np
 
 from attnviz import resources
-from attnviz.checkpoints.presets import ModelPreset, load_preset
+from attnviz.checkpoints.presets import load_preset
 from attnviz.core.color_maps import Kind
 from attnviz.gui.live.trace import execute
 from attnviz.gui.look.colors import Indices, pool
 from attnviz.gui.widgets.heat.content import cell_indices, color_kind
 from attnviz.model.io.files import replace_file
+from attnviz.model.io.model_presets import ModelPreset
 from attnviz.model.io.presets import Preset
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import shown_head

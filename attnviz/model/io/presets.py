@@ -381,7 +381,7 @@ def preset_ids() -> tuple[str, ...]:
 
 
 def load_preset(preset_id: str) -> Document:
-    """The document of a preset. Its title and caption are messages: `_` translates them where they are shown.
+    """The document of a preset. Its title and caption are messages; `model/io/titles.py` translates them.
 
     Raises:
         DocumentError: the preset does not exist; the message names the existing ones.

@@ -10,6 +10,7 @@ import pytest
 from babel.messages.pofile import read_po
 from desk import Desk, MakeDesk, count_color, picture
 from half_width import half_width_marks
+from msgspec.structs import replace
 from PySide6.QtCore import QCoreApplication, QEvent, QPoint, Qt
 from PySide6.QtGui import QAction
 from PySide6.QtTest import QTest
@@ -36,6 +37,7 @@ from attnviz.gui.widgets.numbers.grid import NumberGrid
 from attnviz.gui.window import Window
 from attnviz.gui.workspaces.table import WORKSPACES
 from attnviz.i18n import current_language, set_language
+from attnviz.model.io.presets import load_preset
 
 Place = tuple[str, str]
 MEASURED = re.compile(r"[\d.]+(?= ms)|(?<=ms，每步 )[\d.]+ / [\d.]+|(?<=ms per step )[\d.]+ / [\d.]+")
@@ -211,6 +213,15 @@ def test_a_switched_window_says_what_one_that_began_in_chinese_says(
     for desk in (switched, began):
         see_everything(desk)
     assert differences(texts(switched), texts(began)) == []
+
+
+def test_a_document_keeps_its_own_name_in_every_language(make_desk: MakeDesk) -> None:
+    desk = make_desk(replace(load_preset("toy-attention"), title="weights"))
+    desk.click(desk.find(QToolButton, "language_button"))
+    desk.settle()
+    assert current_language() == "zh_CN"
+    assert desk.find(QLabel, "document_name").text() == "weights"
+    assert desk.window.windowTitle().startswith("weights")
 
 
 def test_there_and_back_is_where_it_was(make_desk: MakeDesk) -> None:

@@ -8,6 +8,7 @@ from attnviz.gui.live.compare.requests import OwnAnswer, Where
 from attnviz.gui.panels.compare.differs import Line
 from attnviz.i18n import _
 from attnviz.model.claims.own import Answer
+from attnviz.model.io.titles import as_shown
 from attnviz.model.sites.titles import label_among_several
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
@@ -16,13 +17,13 @@ from attnviz.model.stages import STAGE_BY_ID
 
 def title(document: Document, called: str) -> str:
     """The document and the numbers: a stage, or a gradient by it."""
-    return " · ".join(part for part in (visible(_(document.title)), called) if part)
+    return " · ".join(part for part in (visible(as_shown(document.title)), called) if part)
 
 
 def captions(answer: OwnAnswer) -> tuple[str, str]:
     """The places of A and B, and what else tells them apart: document, engine, precision."""
     documents = answer.pinned.document, answer.document
-    names = [visible(_(document.title)) for document in documents]
+    names = [visible(as_shown(document.title)) for document in documents]
     found = []
     for index, (document, where, first) in enumerate(
         zip(documents, answer.where, (_("pinned"), _("now")), strict=True)
@@ -42,7 +43,7 @@ def differing(answer: OwnAnswer) -> tuple[list[Line], str]:
     lines: list[Line] = []
     first, second = answer.pinned.document, answer.document
     if first.title != second.title:
-        lines.append((_("Document"), visible(_(first.title)), visible(_(second.title))))
+        lines.append((_("Document"), visible(as_shown(first.title)), visible(as_shown(second.title))))
     pairs = zip((first, second), answer.where, answer.contrast.sides, strict=True)
     places = [_place(one.experiment, where, side.head, answer) for one, where, side in pairs]
     if places[0] != places[1]:

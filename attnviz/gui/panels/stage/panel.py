@@ -32,6 +32,7 @@ from attnviz.model.edit import edits
 from attnviz.model.explain.formulas.symbols import stage_parts
 from attnviz.model.gradients.gradient import GradientSite
 from attnviz.model.heads.mean import has_mean, largest_head, shows_mean
+from attnviz.model.io.titles import as_shown
 from attnviz.model.links import LINED, word_lines
 from attnviz.model.masks import mask_of
 from attnviz.model.ranges import proposed_range
@@ -155,7 +156,7 @@ class StageViewPanel(Panel):
         content = self._with_patches(stage_content(site, view, stage, self.theme), stage)
         self.map.set_content(content)
         self._help_labels(stage, has_shares=content.column_means is not None)
-        self._header.show_name(_(self.store.document.title) if self.store.document.title else "")
+        self._header.show_name(as_shown(self.store.document.title))
         parts = stage_parts(site.experiment, stage, site.stages)
         title = stage_title(site, view, stage)
         titles = self._titled(title), short_title(site, view, stage)
