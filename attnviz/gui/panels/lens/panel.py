@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt, Signal, Slot
-from PySide6.QtWidgets import QScrollArea, QWidget
+from PySide6.QtCore import QSize, Signal, Slot
+from PySide6.QtWidgets import QWidget
 
 from attnviz.analysis.lens import Lens
 from attnviz.core.text import number
@@ -15,7 +15,7 @@ from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.elided_label import ElidedLabel
 from attnviz.gui.widgets.empty_state import EmptyState
-from attnviz.gui.widgets.token_table import At
+from attnviz.gui.widgets.token_table import At, ScrolledTable
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
 from attnviz.model.spec.document import Document
@@ -47,12 +47,7 @@ class LensPanel(Panel):
         self._says.setFont(ui_font(TEXT_PX))
         self._empty = EmptyState("")
         self._empty.triggered.connect(self._ask_again)
-        self._scroll = QScrollArea()
-        self._scroll.setWidget(self.canvas)
-        self._scroll.setWidgetResizable(True)
-        self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self._scroll.viewport().setAutoFillBackground(False)
-        self.canvas.setAutoFillBackground(False)
+        self._scroll = ScrolledTable(self.canvas)
         column = in_column(self, self._says, spacing=GRID // 2)
         column.addWidget(self._scroll, 1)
         column.addWidget(self._empty, 1)
@@ -136,7 +131,7 @@ class LensPanel(Panel):
         document = self.store.document
         if self._lens is not None and document.site in self._lens.sites:
             at = self._lens.sites.index(document.site), document.view.query
-            self.canvas.set_chosen(at if document.view.query < self._lens.tokens.shape[1] else None)
+            self._scroll.set_chosen(at if document.view.query < self._lens.tokens.shape[1] else None)
 
     @Slot(object)
     def _on_hovered(self, at: At | None) -> None:

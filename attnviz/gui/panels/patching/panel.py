@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from PySide6.QtCore import QSize, Qt, Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QScrollArea, QWidget
+from PySide6.QtCore import QSize, Signal, Slot
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
 from attnviz.core.text import isolated, number, visible
 from attnviz.gui.live.patching import PatchAsked
@@ -21,7 +21,7 @@ from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.document_line import DocumentLine
 from attnviz.gui.widgets.elided_label import ElidedLabel
 from attnviz.gui.widgets.empty_state import EmptyState
-from attnviz.gui.widgets.token_table import At
+from attnviz.gui.widgets.token_table import At, ScrolledTable
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
 from attnviz.model.sites.sites import at as site_at
@@ -75,12 +75,7 @@ class PatchingPanel(Panel):
             label.setFont(ui_font(TEXT_PX))
         self._empty = EmptyState("")
         self._empty.triggered.connect(self._ask_again)
-        self._scroll = QScrollArea()
-        self._scroll.setWidget(self.canvas)
-        self._scroll.setWidgetResizable(True)
-        self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self._scroll.viewport().setAutoFillBackground(False)
-        self.canvas.setAutoFillBackground(False)
+        self._scroll = ScrolledTable(self.canvas)
         self._lay_out()
         store.opened.connect(self._on_opened)
         set_tone("muted", self._of, self._in, self._says)
@@ -250,10 +245,10 @@ class PatchingPanel(Panel):
         document = self.store.document
         rows = [row for row, (site, _head) in enumerate(self._rows) if site == document.site]
         if not rows:
-            self.canvas.set_chosen(None)
+            self._scroll.set_chosen(None)
             return
         row = rows[min(document.view.head, len(rows) - 1)]
-        self.canvas.set_chosen((row, document.view.query))
+        self._scroll.set_chosen((row, document.view.query))
 
     def _named(self, token: str) -> str:
         """A token of the document's vocabulary inside a sentence."""
