@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from PySide6.QtCore import QByteArray, QEvent, QObject, QSize, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QGuiApplication, QScreen
+from PySide6.QtCore import QByteArray, QEvent, QObject, QPointF, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QCursor, QGuiApplication, QMouseEvent, QScreen
 from PySide6.QtWidgets import QApplication, QMainWindow, QTabWidget
 
 from attnviz.gui.panels.table import PANEL_BY_ID
@@ -214,6 +214,7 @@ class Workspaces(QObject):
     def _arranging(self) -> Iterator[None]:
         self._is_arranging = True
         self._leave_separator()
+        self._end_drags()
         self._window.setUpdatesEnabled(False)
         try:
             yield
@@ -226,6 +227,18 @@ class Workspaces(QObject):
         that path, the next key ends the program.
         """
         QApplication.sendEvent(self._window, QEvent(QEvent.Type.HoverLeave))
+
+    def _end_drags(self) -> None:
+        """Release what the mouse drags, a separator or a panel: for a panel Qt holds a gap open, and taking
+        its dock out of the window then ends the program.
+        """
+        up, left = QEvent.Type.MouseButtonRelease, Qt.MouseButton.LeftButton
+        for widget in (self._window, *self._docks.values()):
+            at = QCursor.pos()
+            where = QPointF(widget.mapFromGlobal(at)), QPointF(at)
+            QApplication.sendEvent(
+                widget, QMouseEvent(up, *where, left, Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier)
+            )
 
     def _arrange(self) -> None:
         window = self._window

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from desk import Desk, MakeDesk
-from PySide6.QtCore import QEvent, QPointF, Qt
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QHoverEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLabel, QTabBar
+from PySide6.QtWidgets import QApplication, QLabel, QTabBar, QWidget
 
 from attnviz.gui.live.lesson import SHELF
 from attnviz.gui.live.lesson import WORKSPACE as LEARN
@@ -142,6 +142,30 @@ def test_no_separator_of_another_arrangement_stays_under_the_pointer(desk: Desk,
     window.workspaces.switch(row.id)
     assert window.cursor().shape() == Qt.CursorShape.ArrowCursor
     QTest.keyClick(window, Qt.Key.Key_Shift)
+
+
+@pytest.mark.parametrize("how", ["switch", "reset", "enlarge", "give_back"])
+def test_a_panel_that_the_mouse_drags_is_released_first(desk: Desk, how: str) -> None:
+    """Qt holds a gap open for it: the program ended where the docks were arranged anew meanwhile."""
+    desk.go("generate")
+    workspaces, dock = desk.window.workspaces, desk.window.docks["text"]
+    if how == "give_back":
+        workspaces.enlarge("text")
+        dock.show_title(True)
+    bar = dock.titleBarWidget()
+    QTest.mousePress(bar, Qt.MouseButton.LeftButton, pos=QPoint(6, bar.height() // 2))
+    for step in range(1, 8):
+        QTest.mouseMove(bar, QPoint(6 + 12 * step, bar.height() // 2 + 9 * step))
+    assert QWidget.mouseGrabber() is dock  # dragged
+    {
+        "switch": lambda: workspaces.switch("explore"),
+        "reset": workspaces.reset,
+        "enlarge": lambda: workspaces.enlarge("stage"),
+        "give_back": workspaces.give_back,
+    }[how]()
+    assert QWidget.mouseGrabber() is None
+    workspaces.reset()
+    assert not dock.isFloating()
 
 
 def test_what_a_person_moved_stays_in_its_workspace(desk: Desk, settings: Settings) -> None:
