@@ -170,6 +170,8 @@ class Panel(QWidget):
 
     @Slot(object, object)
     def _pointer_moved(self, old: Pointer, new: Pointer) -> None:
+        # Where another panel moves the pointer as numbers arrive, these have not come here yet.
+        self._tell()
         if old.cell != new.cell:
             self.on_hover(self._hovered())
         if old.stage != new.stage:

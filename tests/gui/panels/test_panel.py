@@ -23,8 +23,10 @@ from attnviz.gui.panels.mechanism.section import Section
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.pictures.arrow_plot import ArrowPlot
+from attnviz.model.io.presets import load_preset
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import Cell, HeadGrid, Lines, Ranges, View
+from attnviz.model.trace import Trace
 
 ROWS = {row.id: row for row in table.PANELS}
 PANEL_IDS = tuple(ROWS)
@@ -130,6 +132,25 @@ def test_under_another_tab_a_panel_does_nothing_and_then_it_catches_up(qtbot: Qt
     bench.store.set_stage_hover("")
     fresh = bench_of(qtbot, id_, bench.store.document)
     assert image(qtbot, bench) == image(qtbot, fresh)
+
+
+@pytest.mark.parametrize("id_", PANEL_IDS)
+def test_the_pointer_is_told_after_the_numbers_that_it_points_at(qtbot: QtBot, id_: str) -> None:
+    """Another panel, told first of new numbers, may find the mouse on one of them."""
+    bench = bench_of(qtbot, id_, Document(STACKS["two layers, pre"]))
+    store, told = bench.store, list[str]()
+    for name in ("on_trace", "on_hover"):
+        setattr(bench.panel, name, noted(told, name, getattr(bench.panel, name)))
+
+    def set_trace(trace: Trace) -> None:
+        store.trace = trace
+        store.set_hover(Cell("weights", 0, 0))
+        store.traced.emit(trace)
+
+    store.set_trace = set_trace  # type: ignore[method-assign]
+    store.open(load_preset("toy-attention"))  # of one head, and of fewer tokens
+    assert [name for name in told if name == "on_hover"] == ["on_hover"]
+    assert told[0] == "on_trace"
 
 
 def noted(told: list[str], name: str, function: Any) -> Any:
