@@ -109,6 +109,16 @@ def test_a_click_opens_a_stage(qtbot: QtBot) -> None:
     assert not bench.store.can_undo
 
 
+def test_a_key_on_a_stage_that_has_left_the_strip_changes_nothing(qtbot: QtBot) -> None:
+    bench = make(qtbot, "multi-head-latent")
+    left = next(thumbnail for thumbnail in shown(bench) if thumbnail.property("stage") == "latent")
+    bench.store.open(load_preset("toy-attention"))
+    assert left.isHidden()
+    stage = bench.store.document.view.stage
+    qtbot.keyClick(left, Qt.Key.Key_Down)
+    assert bench.store.document.view.stage == stage
+
+
 def test_the_sources_of_a_hovered_cell_are_outlined(qtbot: QtBot) -> None:
     bench = make(qtbot)
     bench.store.look(locked=None)

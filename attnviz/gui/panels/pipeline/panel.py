@@ -279,8 +279,9 @@ class PipelinePanel(Panel):
 
     @Slot(int)
     def _on_walked(self, step: int) -> None:
-        """An arrow key: open the next stage of the strip."""
-        place = self._shown.index(self.sender().property("stage")) + step
+        """An arrow key: open the next stage of the strip; none from a thumbnail that has just left it."""
+        stage = self.sender().property("stage")
+        place = self._shown.index(stage) + step if stage in self._shown else -1
         if 0 <= place < len(self._shown):
             self.store.look(stage=self._shown[place])
 
