@@ -298,7 +298,7 @@ class ComparePanel(Panel):
     def _fill_details(self) -> None:
         details, picture = self.details, self._picture
         details.retranslate(self.is_own)
-        details.set_changes(None if picture is None else picture.changes)
+        details.set_changes(() if picture is None else picture.changes)
         if self.is_own:
             answer = self._answer
             details.show_own(answer is not None and bool(answer.next_tokens))
