@@ -321,8 +321,11 @@ def test_a_stage_that_a_lacks_is_said_and_other_stages_go_on(make_desk: MakeDesk
     assert panel.picture is None
     texts = [label.text() for label in panel.findChildren(QLabel)]
     assert "A has no stage “masked”." in texts
-    desk.store.look(stage="weights")
-    assert panel.picture is not None
+    action = panel.findChild(QPushButton, "empty_state_action")
+    assert action.isVisible() and action.text() == "Compare “scaled”"
+    desk.click(action)
+    assert desk.store.document.view.stage == "scaled"
+    assert panel.picture is not None and panel._pinned is not None and not action.isVisible()
 
 
 def test_titles_and_captions_are_plain_text(make_desk: MakeDesk) -> None:
