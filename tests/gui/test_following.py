@@ -13,10 +13,13 @@ from PySide6.QtWidgets import QToolButton
 import attnviz
 from attnviz.checkpoints.presets import load_preset
 from attnviz.core.progress import never_cancelled
+from attnviz.core.text import visible
 from attnviz.gui.export.source import Choice
 from attnviz.gui.export.table import EXPORT_BY_ID
 from attnviz.gui.live.player import GoTo, Toggle
 from attnviz.gui.panels.block import BlockPanel
+from attnviz.gui.panels.decoding.story.text import StoryText
+from attnviz.gui.panels.heads.picture import HeadPicture
 from attnviz.gui.panels.inspector.panel import InspectorPanel
 from attnviz.gui.panels.plane import PlanePanel
 from attnviz.gui.settings import Settings
@@ -73,6 +76,24 @@ def test_the_frame_of_the_newest_row_is_painted_around_it(desk: Desk, orientatio
     around = row.width() + row.height()
     assert count_color(image, desk.theme.accent, row.adjusted(-2, -2, 2, 2)) > around
     assert count_color(image, desk.theme.accent, before) == 0
+
+
+def test_a_token_of_the_prompt_becomes_the_query_of_the_map_and_the_heads(desk: Desk) -> None:
+    desk.store.look(locked=Cell("weights", 11, 1, HEAD))
+    text = desk.find(StoryText, "decode_text")
+    desk.click(text, text.token_rect(7).center())
+    view = desk.store.document.view
+    assert (view.step, view.query, view.locked) == (7, 7, None)
+    assert desk.map.highlight.newest == 7 and desk.map.content.values.shape == (13, 13)
+    weights, names = desk.store.site["weights"][HEAD][7], desk.store.site.names("key")
+    said = desk.find(HeadPicture, f"head_{HEAD}").accessibleDescription()
+    assert visible(names[7]) in said and visible(names[int(weights.argmax())]) in said
+    assert f"{weights.max():.3f}" in said
+    desk.store.play(GoTo(5))  # the query stays that of the view
+    assert desk.map.highlight.newest == -1
+    desk.store.play(GoTo(7))
+    desk.go("explore")
+    assert desk.map.highlight.newest == -1
 
 
 def test_the_heads_the_block_and_the_row_show_the_same_tokens(desk: Desk) -> None:

@@ -14,6 +14,7 @@ from attnviz.core.phrases import enumerated
 from attnviz.core.text import isolated, visible
 from attnviz.gui.caption import DocumentCaption
 from attnviz.gui.live.brush import Brush
+from attnviz.gui.live.player import Player
 from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.panel import Panel
@@ -52,7 +53,7 @@ class StageViewPanel(Panel):
 
     follows = (
         *("stage", "head", "query", "ranges", "orientation", "locked", "keys", "picture", "lines"),
-        *("target", "quantity"),
+        *("target", "quantity", "step"),
     )
     follows_player = True
     draws_gradients = True
@@ -108,6 +109,7 @@ class StageViewPanel(Panel):
         self._fold()
         self.setFocusProxy(self.map)
         store.pointer_changed.connect(self._on_pointer)
+        store.player_changed.connect(self._on_player)
 
     def step_caption(self, by: int) -> bool:
         """Lock the cell of the next word of the caption, or of the one before; False without one."""
@@ -120,8 +122,10 @@ class StageViewPanel(Panel):
     def on_document(self, old: Document | None, new: Document) -> None:
         if self.store.trace is None or old is None or old.site != new.site:
             return  # another attention also sends its trace
-        if old.view != new.view:
+        if structs.replace(old.view, step=new.view.step) != new.view:
             self._show(self.store.drawn_site)
+        elif old.view != new.view:
+            self._light(self.store.drawn_site)
 
     def on_trace(self, trace: Trace) -> None:
         self._show(self.store.drawn_site)
@@ -220,8 +224,7 @@ class StageViewPanel(Panel):
 
     def _light(self, site: SiteTrace) -> None:
         view, focus = self.store.shown_view, self.store.focus
-        newest = -1 if self.store.followed is None else view.query
-        spot = {"newest": newest} | self._spotlight(site)
+        spot = {"newest": self.store.played_query} | self._spotlight(site)
         stage = self._stage(site)
         head = focus.head if focus is not None and shows_mean(site, view, stage) else None
         self.map.set_highlight(replace(highlight(site, view, stage, focus, head), **spot))
@@ -296,6 +299,13 @@ class StageViewPanel(Panel):
         if old.paints != new.paints:
             self.map.set_paint_mode(new.paints)
         if old.spot != new.spot and self.store.trace is not None:
+            self._light(self.store.drawn_site)
+
+    @Slot(object, object)
+    def _on_player(self, old: Player, new: Player) -> None:
+        """Frame the row of the step while a panel in sight shows the decoding."""
+        were, are = ((one.decoded, one.follows, one.viewers) for one in (old, new))
+        if were != are and self.is_seen and self.store.trace is not None:
             self._light(self.store.drawn_site)
 
     @Slot(int, int)
