@@ -168,14 +168,14 @@ class Store(QObject):
         return view if self.followed is None else replace(view, query=self.followed.experiment.n_queries - 1)
 
     @property
-    def played_query(self) -> int:
-        """The query of the step in sight: the newest token of `followed`, or the query of the view if the
-        step of the prompt is its own; −1 where neither is.
-        """
-        player, view = self.player, self.shown_view
+    def played_row(self) -> int:
+        """The query of the step that the panels follow; −1 where no panel in sight shows steps."""
+        if self._followed is not None:
+            return self.shown_view.query
+        player = self.player
         is_followed = player.follows and player.viewers and player.decoded is not None
-        is_at_step = is_followed and player.nearest(view.step) == view.query
-        return view.query if self._followed is not None or is_at_step else -1
+        has_step = is_followed and self.experiment.memory is None
+        return player.nearest(self.document.view.step) if has_step else -1
 
     @property
     def hovered(self) -> Cell | None:

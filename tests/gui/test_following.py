@@ -51,7 +51,7 @@ def go_to(desk: Desk, step: int) -> tuple[str, ...]:
 
 
 def test_the_map_grows_with_the_story_and_frames_its_newest_row(desk: Desk) -> None:
-    assert desk.map.content.values.shape == (13, 13) and desk.map.highlight.newest == -1
+    assert desk.map.content.values.shape == (13, 13) and desk.map.highlight.newest == 12
     for step in (13, STEP, 87):
         tokens = go_to(desk, step)
         expected = attnviz.run(edits.set_tokens(desk.store.experiment, tokens)).site(SITE)
@@ -61,7 +61,22 @@ def test_the_map_grows_with_the_story_and_frames_its_newest_row(desk: Desk) -> N
         assert abs(shown.values - expected["weights"][HEAD]).max() < 1e-5
         assert desk.map.highlight.newest == step
     desk.store.play(GoTo(0))
-    assert desk.map.content.values.shape == (13, 13) and desk.map.highlight.newest == -1
+    assert desk.map.content.values.shape == (13, 13) and desk.map.highlight.newest == 0
+    desk.store.set_following(False)
+    assert desk.map.highlight.newest == -1
+
+
+def test_a_step_outside_the_part_in_sight_moves_a_zoomed_map_to_its_row(desk: Desk) -> None:
+    desk.map.zoom_by(4, desk.map.layout_shown.plot.topLeft())
+    assert desk.map.layout_shown.visible()[1] < 12
+    desk.store.play(GoTo(0))
+    assert desk.map.layout_shown.offset.isNull()
+    desk.store.play(GoTo(12))
+    shown = desk.map.layout_shown
+    assert shown.visible()[1] == 13 and shown.offset.x() == 0
+    kept = shown.offset
+    desk.store.play(GoTo(11))  # in sight, too
+    assert desk.map.layout_shown.offset == kept
 
 
 @pytest.mark.parametrize("orientation", ["queries_as_rows", "queries_as_columns"])
@@ -89,9 +104,6 @@ def test_a_token_of_the_prompt_becomes_the_query_of_the_map_and_the_heads(desk: 
     said = desk.find(HeadPicture, f"head_{HEAD}").accessibleDescription()
     assert visible(names[7]) in said and visible(names[int(weights.argmax())]) in said
     assert f"{weights.max():.3f}" in said
-    desk.store.play(GoTo(5))  # the query stays that of the view
-    assert desk.map.highlight.newest == -1
-    desk.store.play(GoTo(7))
     desk.go("explore")
     assert desk.map.highlight.newest == -1
 
