@@ -168,6 +168,16 @@ class Store(QObject):
         return view if self.followed is None else replace(view, query=self.followed.experiment.n_queries - 1)
 
     @property
+    def played_row(self) -> int:
+        """The query of the step that the panels follow; −1 where no panel in sight shows steps."""
+        if self._followed is not None:
+            return self.shown_view.query
+        player = self.player
+        is_followed = player.follows and player.viewers and player.decoded is not None
+        has_step = is_followed and self.experiment.memory is None
+        return player.nearest(self.document.view.step) if has_step else -1
+
+    @property
     def hovered(self) -> Cell | None:
         """The cell under the mouse, if the document has its tokens; a followed cell may have others."""
         cell = self.pointer.cell

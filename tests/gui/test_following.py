@@ -13,10 +13,13 @@ from PySide6.QtWidgets import QToolButton
 import attnviz
 from attnviz.checkpoints.presets import load_preset
 from attnviz.core.progress import never_cancelled
+from attnviz.core.text import visible
 from attnviz.gui.export.source import Choice
 from attnviz.gui.export.table import EXPORT_BY_ID
 from attnviz.gui.live.player import GoTo, Toggle
 from attnviz.gui.panels.block import BlockPanel
+from attnviz.gui.panels.decoding.story.text import StoryText
+from attnviz.gui.panels.heads.picture import HeadPicture
 from attnviz.gui.panels.inspector.panel import InspectorPanel
 from attnviz.gui.panels.plane import PlanePanel
 from attnviz.gui.settings import Settings
@@ -48,7 +51,7 @@ def go_to(desk: Desk, step: int) -> tuple[str, ...]:
 
 
 def test_the_map_grows_with_the_story_and_frames_its_newest_row(desk: Desk) -> None:
-    assert desk.map.content.values.shape == (13, 13) and desk.map.highlight.newest == -1
+    assert desk.map.content.values.shape == (13, 13) and desk.map.highlight.newest == 12
     for step in (13, STEP, 87):
         tokens = go_to(desk, step)
         expected = attnviz.run(edits.set_tokens(desk.store.experiment, tokens)).site(SITE)
@@ -58,7 +61,22 @@ def test_the_map_grows_with_the_story_and_frames_its_newest_row(desk: Desk) -> N
         assert abs(shown.values - expected["weights"][HEAD]).max() < 1e-5
         assert desk.map.highlight.newest == step
     desk.store.play(GoTo(0))
-    assert desk.map.content.values.shape == (13, 13) and desk.map.highlight.newest == -1
+    assert desk.map.content.values.shape == (13, 13) and desk.map.highlight.newest == 0
+    desk.store.set_following(False)
+    assert desk.map.highlight.newest == -1
+
+
+def test_a_step_outside_the_part_in_sight_moves_a_zoomed_map_to_its_row(desk: Desk) -> None:
+    desk.map.zoom_by(4, desk.map.layout_shown.plot.topLeft())
+    assert desk.map.layout_shown.visible()[1] < 12
+    desk.store.play(GoTo(0))
+    assert desk.map.layout_shown.offset.isNull()
+    desk.store.play(GoTo(12))
+    shown = desk.map.layout_shown
+    assert shown.visible()[1] == 13 and shown.offset.x() == 0
+    kept = shown.offset
+    desk.store.play(GoTo(11))  # in sight, too
+    assert desk.map.layout_shown.offset == kept
 
 
 @pytest.mark.parametrize("orientation", ["queries_as_rows", "queries_as_columns"])
@@ -73,6 +91,21 @@ def test_the_frame_of_the_newest_row_is_painted_around_it(desk: Desk, orientatio
     around = row.width() + row.height()
     assert count_color(image, desk.theme.accent, row.adjusted(-2, -2, 2, 2)) > around
     assert count_color(image, desk.theme.accent, before) == 0
+
+
+def test_a_token_of_the_prompt_becomes_the_query_of_the_map_and_the_heads(desk: Desk) -> None:
+    desk.store.look(locked=Cell("weights", 11, 1, HEAD))
+    text = desk.find(StoryText, "decode_text")
+    desk.click(text, text.token_rect(7).center())
+    view = desk.store.document.view
+    assert (view.step, view.query, view.locked) == (7, 7, None)
+    assert desk.map.highlight.newest == 7 and desk.map.content.values.shape == (13, 13)
+    weights, names = desk.store.site["weights"][HEAD][7], desk.store.site.names("key")
+    said = desk.find(HeadPicture, f"head_{HEAD}").accessibleDescription()
+    assert visible(names[7]) in said and visible(names[int(weights.argmax())]) in said
+    assert f"{weights.max():.3f}" in said
+    desk.go("explore")
+    assert desk.map.highlight.newest == -1
 
 
 def test_the_heads_the_block_and_the_row_show_the_same_tokens(desk: Desk) -> None:

@@ -16,6 +16,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
+    QApplication,
     QCheckBox,
     QDialog,
     QFileDialog,
@@ -249,7 +250,24 @@ def test_a_sentence_is_wrapped_and_no_markup(
         person.sees("<b>word</b> <b>word</b>")
         label = person.dialog.findChild(QLabel, "import_found")
         assert label.width() > 300
-        assert label.heightForWidth(label.width()) <= label.height()
+        person.until(lambda: label.heightForWidth(label.width()) <= label.height())  # the dialog grows
+
+    act(desk, monkeypatch, person)
+
+
+def test_a_model_that_is_read_moves_no_input(
+    desk: Desk, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def person(person: Person) -> None:
+        line = person.dialog.findChild(QLineEdit, "import_folder")
+        words = line.fontMetrics().horizontalAdvance(line.placeholderText())
+        assert 0 < words < line.width() - 16  # whole
+        box = person.dialog.findChild(QPlainTextEdit, "import_text")
+        before = box.mapTo(person.dialog, QPoint()), person.dialog.size()
+        person.write_folder(folder)
+        person.sees("Llama")
+        QApplication.processEvents()
+        assert (box.mapTo(person.dialog, QPoint()), person.dialog.size()) == before
 
     act(desk, monkeypatch, person)
 
@@ -267,7 +285,9 @@ def test_an_image_for_a_model_of_images(desk: Desk, tmp_path: Path, monkeypatch:
         person.sees("ViT: 1 layer,")
         assert person.dialog.findChild(QPlainTextEdit, "import_text").isHidden()
         assert not person.button.isEnabled()
-        person.desk.type_text(person.dialog.findChild(QLineEdit, "import_signal"), str(image))
+        line = person.dialog.findChild(QLineEdit, "import_signal")
+        assert line.placeholderText() == "An image, or a .npy file of features"
+        person.desk.type_text(line, str(image))
         person.press_import()
         person.until(lambda: not person.dialog.isVisible())
 

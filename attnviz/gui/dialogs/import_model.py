@@ -38,11 +38,13 @@ from attnviz.gui.look.theme import GRID
 from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.toggle import Toggle
-from attnviz.i18n import _, ngettext
+from attnviz.i18n import N_, _, ngettext
 from attnviz.model.spec.document import Document
 
 WIDTH = 520
 TEXT_LINES = 4
+FOUND_WIDTH, FOUND_LINES = 346, 2
+"""Least width of the sentence on the model, and the lines that are kept free for it."""
 KEY = "import"
 """The dialog's jobs in the worker: a newer one replaces an older one."""
 
@@ -61,13 +63,25 @@ class Reading:
 NO_TEXT = Reading()
 
 ARRAY = ".npy"
-_ACCEPTED: dict[SignalKind, tuple[str, ...]] = {
-    "image": ("*.png", "*.jpg", "*.jpeg", "*.webp", "*.bmp", f"*{ARRAY}"),
-    "sound": (f"*{ARRAY}",),
+
+
+@dataclass(frozen=True)
+class SignalInput:
+    """The files of a kind of input: their patterns, a phrase for them, and the text that they replace."""
+
+    patterns: tuple[str, ...]
+    files: str
+    replaced: str
+
+
+_SIGNALS: dict[SignalKind, SignalInput] = {
+    "image": SignalInput(
+        ("*.png", "*.jpg", "*.jpeg", "*.webp", "*.bmp", f"*{ARRAY}"),
+        N_("An image, or a .npy file of features"),
+        "text",
+    ),
+    "sound": SignalInput((f"*{ARRAY}",), N_("A .npy file of features"), "memory"),
 }
-"""Files of each kind of input."""
-_REPLACED: dict[SignalKind, str] = {"image": "text", "sound": "memory"}
-"""The text that each kind of input replaces."""
 
 
 class InputText(QPlainTextEdit):
@@ -173,11 +187,12 @@ class ImportDialog(QDialog):
                 (self._alone, "import_alone", _("First attention only")),
             )
         )
-        self._folder.setPlaceholderText(_("A folder with config.json, a .gguf file, or owner/model"))
+        self._folder.setPlaceholderText(_("Folder, .gguf file or owner/model"))
         self._found.setTextFormat(Qt.TextFormat.PlainText)
         self._found.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._found.setWordWrap(True)
-        self._found.setMinimumHeight(2 * self.fontMetrics().lineSpacing())
+        # Without a width, the hint of a wrapped label is that of a narrow column, and changes with the text.
+        self._found.setMinimumWidth(FOUND_WIDTH)
         self._found.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
         for box in (self._text, self._memory):
             box.setTabChangesFocus(True)
@@ -232,6 +247,9 @@ class ImportDialog(QDialog):
         palette.setColor(QPalette.ColorRole.WindowText, theme.error if is_wrong else theme.muted)
         self._found.setPalette(palette)
         self._found.setText(sentence)
+        self._found.setMinimumHeight(0)  # of the sentence before
+        height = self._found.heightForWidth(FOUND_WIDTH)
+        self._found.setMinimumHeight(max(height, FOUND_LINES * self.fontMetrics().lineSpacing()))
 
     # --- choice
 
@@ -257,7 +275,7 @@ class ImportDialog(QDialog):
     @Slot()
     def _choose_signal(self) -> None:
         kind = None if self._described is None else self._described.signal
-        patterns = " ".join(_ACCEPTED[kind]) if kind is not None else "*"
+        patterns = " ".join(_SIGNALS[kind].patterns) if kind is not None else "*"
         name, _kind = QFileDialog.getOpenFileName(
             self,
             _("Input file"),
@@ -335,6 +353,7 @@ class ImportDialog(QDialog):
         needs, described = self._needs(), self._described
         if described is not None:  # it stays while another part is read
             self._form.setRowVisible(self._part, bool(described.parts))
+            self._signal.setPlaceholderText(_(_SIGNALS[described.signal].files) if described.signal else "")
         self._form.setRowVisible(self._kind, bool(needs & {"text", "memory"}))
         self._form.setRowVisible(self._text, "text" in needs)
         self._form.setRowVisible(self._memory, "memory" in needs)
@@ -353,7 +372,7 @@ class ImportDialog(QDialog):
         texts = {"text", "memory"} if described.n_encoder_layers else {"text"}
         if described.signal is None:
             return frozenset(texts)
-        return frozenset((texts | {"signal"}) - {_REPLACED[described.signal]})
+        return frozenset((texts | {"signal"}) - {_SIGNALS[described.signal].replaced})
 
     def _given(self) -> dict[str, Any]:
         """The inputs that are present."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Slot
 
-from attnviz.compute.scheduler import CancelToken, Scheduler, Stopped
+from attnviz.compute.scheduler import CancelToken, Scheduler
 from attnviz.errors import InputError, Message
 from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.live.trace import Live
@@ -98,7 +98,7 @@ class PatchingLive(QObject):
             return asked, found
 
         def failed(error: BaseException) -> None:
-            self._panel.show_problem(asked, failure_message(error).text(), isinstance(error, Stopped))
+            self._panel.show_problem(asked, failure_message(error).text())
             if not is_expected(error):
                 raise error
 

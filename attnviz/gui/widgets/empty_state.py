@@ -11,6 +11,7 @@ from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.control import Control, plain_tooltip
 from attnviz.gui.widgets.link_line import LinkLine
 from attnviz.gui.widgets.segmented import Option
+from attnviz.i18n import _
 
 
 class EmptyState(Control):
@@ -57,6 +58,11 @@ class EmptyState(Control):
         self._button.setText(action)
         self._button.setAccessibleName(action)
         self._button.setVisible(bool(action))
+
+    def set_outcome(self, problem: str, otherwise: str) -> None:
+        """Say why nothing was computed, with a button that computes again; without a problem, `otherwise`."""
+        self.set_text(problem or otherwise)
+        self.set_action(_("Compute") if problem else "")
 
     def set_links(self, heading: str, links: tuple[Option, ...]) -> None:
         """Show these links, (id, text, hint), below one another and below a sentence."""

@@ -124,9 +124,9 @@ class ExplanationPage(QTextBrowser):
         lines = self._explanation.lines if self._explanation is not None else ()
         for self._line, line in enumerate(lines):
             if self._line == 0:
-                cursor.setBlockFormat(self._block_format())
+                cursor.setBlockFormat(self._block_format(line))
             else:
-                cursor.insertBlock(self._block_format())
+                cursor.insertBlock(self._block_format(line))
             self._write_line(cursor, line)
         cursor.endEditBlock()
         # The widget's own cursor was pushed to the end, and Tab starts from it.
@@ -139,7 +139,8 @@ class ExplanationPage(QTextBrowser):
         # Under the equals sign of the line above, where that is not far to the right.
         is_near = len(plain(before)) <= LONGEST_INDENT and not self._is_narrow
         indent = len(plain(before)) if is_near else 0
-        self._write(cursor, line.name or (Text("\u00a0" * indent),))
+        if line.name or line.steps:
+            self._write(cursor, line.name or (Text("\u00a0" * indent),))
         for step in line.steps:
             cursor.insertText(" = ", self._format(self._theme.muted))
             self._write(cursor, step)
@@ -148,7 +149,8 @@ class ExplanationPage(QTextBrowser):
             value = Term(line.value, digits(line.value, VALUE_DIGITS), plain(line.name))
             self._write_term(cursor, value, is_result=self._line == 0)
         for number, note in enumerate(line.notes):
-            cursor.insertText(_("; ") if number else "   ", self._note_format(self._theme.muted))
+            after = "   " if line.name or line.steps else ""
+            cursor.insertText(_("; ") if number else after, self._note_format(self._theme.muted))
             self._write(cursor, note, is_note=True)
 
     def _write(self, cursor: QTextCursor, pieces: Pieces, is_note: bool = False) -> None:
@@ -176,8 +178,11 @@ class ExplanationPage(QTextBrowser):
         self._terms.append(term)
         self._places.append((start, cursor.position()))
 
-    def _block_format(self) -> QTextBlockFormat:
+    def _block_format(self, line: Line) -> QTextBlockFormat:
+        """The arithmetic goes on to the right of its name; notes alone are a paragraph."""
         indent = GRID if self._is_narrow else 3 * GRID
+        if not line.name and not line.steps:
+            indent = 0
         style = QTextBlockFormat()
         style.setLineHeight(LINE_HEIGHT_PERCENT, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
         style.setLeftMargin(indent)

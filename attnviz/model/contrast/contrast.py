@@ -6,6 +6,7 @@ number there, and none in the difference.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -143,6 +144,15 @@ def contrast(first: Shown, second: Shown, stage: str, alignment: str) -> Contras
     sides = tuple(_side(one, stage, index, rows, columns) for index, one in enumerate((first, second)))
     found = _compared(stage, sides[0], sides[1])
     return replace(found, called=second.site.called(stage), is_signed=second.site.is_signed(stage))
+
+
+def nearest_common(stage: str, lacking: Sequence[str], having: Sequence[str]) -> str:
+    """The stage of both sides nearest to `stage`, in the order of the side that has it; of two the earlier.
+
+    Raises `ValueError` if `stage` is not among `having`, or if both have no stage in common.
+    """
+    place = having.index(stage)
+    return min((one for one in having if one in lacking), key=lambda one: abs(having.index(one) - place))
 
 
 def _pairs(first: Shown, second: Shown, stage: str, axis: int, alignment: str) -> Pairs:

@@ -20,13 +20,13 @@ from attnviz.cli.shell import main
 from attnviz.core.progress import never_cancelled
 from attnviz.gui.export.source import Choice
 from attnviz.gui.export.table import EXPORT_BY_ID
-from attnviz.gui.panels.circuits.arithmetic import explained
+from attnviz.gui.panels.circuits.arithmetic import LETTERS, explained
 from attnviz.gui.panels.circuits.panel import CircuitsPanel
 from attnviz.gui.panels.circuits.rows import PairRows
 from attnviz.gui.widgets.empty_state import EmptyState
 from attnviz.gui.widgets.explanation_page import ExplanationPage
 from attnviz.model.circuits import formula_of
-from attnviz.model.explain.arithmetic.terms import Series, Term, flat
+from attnviz.model.explain.arithmetic.terms import VALUE_DIGITS, Series, Term, digits, flat, plain
 from attnviz.model.sites.sites import at, put
 from attnviz.model.spec.gate import Gate
 from attnviz.model.text import shown_token
@@ -71,12 +71,16 @@ def test_it_lists_the_pairs_of_the_library_and_opens_their_arithmetic(desk: Desk
         qtbot.mouseClick(rows(desk), Qt.MouseButton.LeftButton, pos=rows(desk).row_rect(3).center().toPoint())
         page = desk.find(ExplanationPage, "circuit_arithmetic").toPlainText()
         assert page.startswith(explained(found[3], kind, 3).title)
+        result, note = page.split("\n")
+        assert result.endswith(f" = {digits(found[3].value, VALUE_DIGITS)}")
+        assert note.startswith(f"{LETTERS[kind][0]} is the ")
 
 
 @pytest.mark.parametrize("kind", ["qk", "ov"])
 def test_the_products_of_a_pair_add_up_to_its_number(kind: str) -> None:
     pair = analysis.circuit(load_preset("stories-induction"), "layers.2.self", 2, kind, 1)[0]
-    (line,) = explained(pair, kind, 0).lines
+    line, note = explained(pair, kind, 0).lines
+    assert line.notes == () and note.steps == () and plain(note.notes[0]).startswith(LETTERS[kind][0])
     (series,) = line.steps[1]
     assert isinstance(series, Series)
     factors = [p.value for p in flat((series,), is_whole=True) if isinstance(p, Term)]

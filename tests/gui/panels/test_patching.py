@@ -107,29 +107,34 @@ def test_a_pinned_state_is_the_clean_text(desk: Desk, qtbot: QtBot) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "says", "failed"),
     [
-        ("", "Write a clean text"),
-        ("Tom said", "The clean text must have as many tokens as the document, 20; got 3."),
-        ("The red box is red", "must"),
+        ("", "Write a clean text", False),
+        ("Tom said", "The clean text must have as many tokens as the document, 20; got 3.", True),
+        ("The red box is red", "must", True),
     ],
 )
-def test_what_cannot_be_patched_says_why(desk: Desk, qtbot: QtBot, text: str, says: str) -> None:
+def test_what_cannot_be_patched_says_why(
+    desk: Desk, qtbot: QtBot, text: str, says: str, failed: bool
+) -> None:
     write(desk, "patch_clean", text)
     empty = shown(desk).findChildren(EmptyState)[0]
     qtbot.waitUntil(lambda: says in empty.accessibleName())
-    assert not empty.findChildren(QAbstractButton, "empty_state_action")[0].isVisible()
+    assert empty.findChildren(QAbstractButton, "empty_state_action")[0].isVisible() == failed
 
 
-def test_a_cancelled_map_is_computed_by_a_button(
-    desk: Desk, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("error", "says"), [(Stopped(), "Cancelled."), (OSError("No room."), "No room.")], ids=["cancel", "fail"]
+)
+def test_a_map_that_failed_is_computed_by_a_button(
+    desk: Desk, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, error: Exception, says: str
 ) -> None:
     panel = shown(desk)
     empty = panel.findChildren(EmptyState)[0]
     with monkeypatch.context() as patched:
-        patched.setattr("attnviz.analysis.patching.patch", Mock(side_effect=Stopped))
+        patched.setattr("attnviz.analysis.patching.patch", Mock(side_effect=error))
         write(desk, "patch_clean", OTHER)
-        qtbot.waitUntil(lambda: empty.accessibleName() == "Cancelled.")
+        qtbot.waitUntil(lambda: empty.accessibleName() == says)
     (again,) = panel.findChildren(QAbstractButton, "empty_state_action")
     panel.retranslate()
     assert again.isVisible(), "another language takes no button away"

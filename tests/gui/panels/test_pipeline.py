@@ -14,6 +14,7 @@ from pytestqt.qtbot import QtBot
 
 import attnviz
 from attnviz.checkpoints.presets import load_preset
+from attnviz.gui.panels.pipeline.gap import Gap
 from attnviz.gui.panels.pipeline.panel import PipelinePanel, operation
 from attnviz.gui.panels.pipeline.room import FOLDS, LAST_FOLDS
 from attnviz.gui.panels.pipeline.tile import FoldTile
@@ -254,6 +255,14 @@ def test_a_mask_that_is_switched_moves_no_thumbnail_where_its_place_fits(
     assert "masked" in after and "masked" not in before
     moved = {stage: abs(after[stage] - before[stage]) for stage in before if stage in after}
     assert set(moved) == set(before) and max(moved.values()) <= 1
+
+
+@pytest.mark.parametrize(("width", "n_gaps"), [(1000, 0), (1100, 0), (1900, 1)])
+def test_no_place_is_kept_free_beside_a_folded_stage(qtbot: QtBot, width: int, n_gaps: int) -> None:
+    bench = PanelBench(qtbot, PipelinePanel, Document(stripped("stories-en")), width, 56)
+    qtbot.wait(1)
+    assert len([gap for gap in bench.panel.findChildren(Gap) if gap.isVisible()]) == n_gaps
+    assert (tiles(bench) == []) == (n_gaps == 1)
 
 
 @pytest.mark.parametrize("width", [710, EXPLORE, 900])

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 from desk import Desk, MakeDesk
+from PySide6.QtWidgets import QAbstractButton
 from pytestqt.qtbot import QtBot
 
 import attnviz
@@ -12,6 +15,7 @@ from attnviz import analysis
 from attnviz.checkpoints.presets import load_preset
 from attnviz.gui.panels.rollout.panel import RolloutPanel
 from attnviz.gui.widgets.combo import Combo
+from attnviz.gui.widgets.empty_state import EmptyState
 from attnviz.model.edit import edits
 
 
@@ -54,6 +58,35 @@ def test_a_click_shows_the_mean_of_the_layer(desk: Desk) -> None:
     view = desk.store.document.view
     assert desk.store.document.site == desk.store.trace.sites[-1]  # type: ignore[union-attr]
     assert (view.stage, view.picture) == ("weights", "mean")
+
+
+def test_a_map_that_failed_is_computed_by_a_button(
+    desk: Desk, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    panel = shown(desk)
+    empty, (again,) = (
+        panel.findChild(EmptyState),
+        panel.findChildren(QAbstractButton, "empty_state_action"),
+    )
+    assert isinstance(empty, EmptyState) and empty.isHidden()
+    with monkeypatch.context() as patched:
+        patched.setattr("attnviz.model.heads.rollout.layer_map", Mock(side_effect=OSError("No room.")))
+        desk.store.look(query=3)
+        qtbot.waitUntil(lambda: empty.accessibleName() == "No room.")
+    assert again.isVisible() and again.text() == "Compute"
+    desk.click(again)
+    qtbot.waitUntil(lambda: panel.map.isVisible())
+    assert empty.isHidden() and panel.rows[0].argmax() <= 3
+
+
+def test_layers_without_self_attention_offer_no_button(desk: Desk) -> None:
+    panel, asked = shown(desk), shown(desk)._asked
+    assert asked is not None
+    panel.show_map(asked, (), np.empty((0, 0)))
+    (again,) = panel.findChildren(QAbstractButton, "empty_state_action")
+    empty = panel.findChild(EmptyState)
+    assert isinstance(empty, EmptyState) and empty.isVisible() and not again.isVisible()
+    assert empty.accessibleName() == "Rollout needs layers with self-attention."
 
 
 def test_words_alone_need_no_vocabulary(make_desk: MakeDesk, qtbot: QtBot) -> None:

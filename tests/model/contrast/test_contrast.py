@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from attnviz.compute.execute import execute
 from attnviz.errors import InputError
 from attnviz.model.contrast import contrast as module
-from attnviz.model.contrast.contrast import Contrast, Shown, contrast
+from attnviz.model.contrast.contrast import Contrast, Shown, contrast, nearest_common
 from attnviz.model.contrast.next_tokens import next_tokens
 from attnviz.model.io.presets import load_preset
 from attnviz.model.operands.matrices import vectors_array
@@ -95,6 +95,15 @@ def test_a_stage_that_one_side_lacks_is_named() -> None:
         compared(TOY, causal, "masked")
     with pytest.raises(InputError, match="B has no stage “masked”"):
         compared(causal, TOY, "masked")
+
+
+def test_the_nearest_stage_of_both_is_the_earlier_of_two() -> None:
+    causal = with_fields(TOY, masks=(Causal(),))
+    a, b = (execute(one).only.stages for one in (TOY, causal))
+    assert b[b.index("masked") - 1] == "scaled" and "masked" not in a
+    assert nearest_common("masked", a, b) == "scaled"
+    assert nearest_common("masked", ("q", "weights"), b) == "weights"
+    assert nearest_common("weights", a, b) == "weights"
 
 
 def test_another_number_of_heads_shows_the_last_one() -> None:

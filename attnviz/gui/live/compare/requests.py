@@ -17,7 +17,8 @@ from attnviz.model.claims.scope import Scope
 from attnviz.model.contrast.contrast import Contrast, Shown, contrast
 from attnviz.model.contrast.differences import Difference, differences
 from attnviz.model.contrast.next_tokens import NextToken, next_tokens
-from attnviz.model.sites.sites import site_names
+from attnviz.model.sites.sites import at, site_names
+from attnviz.model.sites.stages import Stages, site_stages
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.trace import Trace
@@ -101,6 +102,12 @@ class OwnAsked:
             return Where(first.site, first.view.head), own
         has_site = own.site in site_names(first.experiment)
         return Where(own.site if has_site else first.site, own.head), own
+
+    @property
+    def stages(self) -> tuple[Stages, Stages]:
+        """The stages of A and of B at their places."""
+        a, b = self.where
+        return site_stages(at(self.pinned.experiment, a.site)), self.trace.site(b.site).stages
 
     @property
     def is_of_values(self) -> bool:

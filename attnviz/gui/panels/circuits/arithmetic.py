@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -52,5 +53,6 @@ def explained(pair: Pair, kind: str, row: int) -> Explanation:
     name: Pieces = (Text(f"{first} → {second}"),)
     says = words(_(NOTES[kind]).format(first=first, second=second))
     steps = (words(f"Σ {one} · {other}"), (Series(len(order), item),))
-    line = Line(name, steps, pair.value, float(left @ right), (says,))
-    return Explanation(Cell("weights", row, 0), f"{first} → {second}", (line,))
+    line = Line(name, steps, pair.value, float(left @ right))
+    note = replace(line, name=(), steps=(), notes=(says,))
+    return Explanation(Cell("weights", row, 0), f"{first} → {second}", (line, note))

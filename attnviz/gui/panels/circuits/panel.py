@@ -207,14 +207,10 @@ class CircuitsPanel(Panel):
         self._empty.setVisible(not has_pairs)
         self._says.setVisible(has_vocabulary)
         self._says.set_line(formula_of(self._kind.value(), self.store.attention))
-        self._empty.set_action(_("Compute") if self._problem else "")
-        if self._problem:
-            self._empty.set_text(self._problem)
-        elif has_vocabulary:
-            self._empty.set_text(_("Multiplying all pairs of tokens of the vocabulary…"))
-        else:
-            says = _("Circuits need a model with a vocabulary, such as those of the generation presets.")
-            self._empty.set_text(says)
+        says = _("Circuits need a model with a vocabulary, such as those of the generation presets.")
+        if has_vocabulary:
+            says = _("Multiplying all pairs of tokens of the vocabulary…")
+        self._empty.set_outcome(self._problem, says)
 
     @Slot(int)
     def _on_clicked(self, row: int) -> None:

@@ -42,9 +42,6 @@ class Details(QWidget):
             button.setObjectName(f"compare_open_{side}")
             button.setProperty("side", side)
         self.differs, self.changes, self.next = Differs(), ChangeRows(), NextBars()
-        self._equal = QLabel()
-        self._equal.setObjectName("compare_equal")
-        self._equal.setWordWrap(True)
         self.differs.setObjectName("compare_differs")
         self.changes.setObjectName("compare_changes")
         self.next.setObjectName("compare_next")
@@ -54,23 +51,24 @@ class Details(QWidget):
         box.setSpacing(3 * GRID)
         self._sections = [
             self._section(0, self.sentence, self._buttons(), self.differs),
-            self._section(1, self.changes, self._equal),
+            self._section(1, self.changes),
             self._section(2, self.next),
         ]
         for section, stretch in zip(self._sections, (4, 6, 4), strict=True):
             box.addWidget(section, stretch)
-        self._is_beside = self._has_next = False
-        set_tone("muted", *self._titles, self._equal)
+        self._is_beside = self._has_changes = self._has_next = False
+        set_tone("muted", *self._titles)
 
     def set_beside(self, is_beside: bool) -> None:
         """Stand beside the maps with the first section alone, or below them with all."""
         self._is_beside = is_beside
         self._show_sections()
 
-    def set_changes(self, changes: Sequence[Change] | None) -> None:
-        """Show the greatest changes, or that no number differs; None before the comparison."""
-        self.changes.set_changes(changes or ())
-        self._equal.setVisible(changes is not None and not changes)
+    def set_changes(self, changes: Sequence[Change]) -> None:
+        """Show the greatest changes; without any, their section is hidden."""
+        self.changes.set_changes(changes)
+        self._has_changes = bool(changes)
+        self._show_sections()
 
     def show_own(self, has_next: bool) -> None:
         """Show the sections of a comparison of one's own."""
@@ -89,7 +87,7 @@ class Details(QWidget):
         self._show_sections()
 
     def _show_sections(self) -> None:
-        self._sections[1].setVisible(not self._is_beside)
+        self._sections[1].setVisible(self._has_changes and not self._is_beside)
         self._sections[2].setVisible(self._has_next and not self._is_beside)
 
     def retranslate(self, is_own: bool) -> None:
@@ -98,7 +96,6 @@ class Details(QWidget):
         for label, title in zip(self._titles, (first, _("Greatest change"), _("Next token")), strict=True):
             label.setText(title.upper())
         self.changes.setAccessibleName(_("Greatest change"))
-        self._equal.setText(_("No number differs."))
         self.differs.setAccessibleName(_("Differences"))
         self.next.setAccessibleName(_("Next token"))
         self.open["left"].setText(_("Open left"))

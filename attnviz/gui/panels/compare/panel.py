@@ -27,6 +27,7 @@ from attnviz.gui.widgets.heat.content import NO_HIGHLIGHT, Highlight
 from attnviz.gui.widgets.heat.layout import LABEL_MAX
 from attnviz.gui.widgets.segmented import Option
 from attnviz.i18n import N_, _, ngettext
+from attnviz.model.contrast.contrast import nearest_common
 from attnviz.model.sites.sites import site_names
 from attnviz.model.sites.titles import site_label
 from attnviz.model.spec.document import Document
@@ -75,6 +76,8 @@ class ComparePanel(Panel):
         self._compared: Compared | None = None
         self._picture: Picture | None = None
         self._reason, self._seed = "", 0
+        self._common_stage = ""
+        """The stage that is offered where A lacks the chosen one; empty where none is."""
         self._placed: tuple[Any, ...] = ()
         """The state that the title and the choices of places show: they are written anew for another."""
         self._local: tuple[int, int] | None = None
@@ -148,7 +151,6 @@ class ComparePanel(Panel):
         self.controls.align.set_value(self._alignment)
         self.controls.row.set_options(_options())
         self.details.retranslate(self.is_own)
-        self._empty.set_action(_("Pin as A"))
         for one in self.maps.values():
             one.retranslate()
         self._placed = ()
@@ -264,7 +266,10 @@ class ComparePanel(Panel):
                 "Pin the present state as A, then change anything in the window: the text, the mask, a head."
             )
         self._empty.set_text(says)
-        self._empty.set_action(_("Pin as A") if is_empty else "")
+        self._common_stage = self._found_common_stage()
+        common = STAGE_BY_ID[self._common_stage].title if self._common_stage else ""
+        offer = _("Compare “{stage}”").format(stage=_(common)) if common else ""
+        self._empty.set_action(_("Pin as A") if is_empty else offer)
         self._empty.set_links(
             _("Or compare this state with a prepared change:"), _prepared() if is_empty else ()
         )
@@ -277,6 +282,15 @@ class ComparePanel(Panel):
                 self._fill(side, index)
             self._align_maps()
         self._light()
+
+    def _found_common_stage(self) -> str:
+        """The nearest stage of both, if a reason is shown and A lacks the chosen one; else empty."""
+        trace = self.store.trace
+        wanted = self._own_request(trace) if trace is not None and self.is_own and self._reason else None
+        if wanted is None:
+            return ""
+        (of_a, of_b), stage = wanted[0].stages, wanted[0].stage
+        return "" if stage in of_a else nearest_common(stage, of_a, of_b)
 
     def _made_picture(self) -> Picture | None:
         if self.is_own and self._answer is not None:
@@ -298,7 +312,7 @@ class ComparePanel(Panel):
     def _fill_details(self) -> None:
         details, picture = self.details, self._picture
         details.retranslate(self.is_own)
-        details.set_changes(None if picture is None else picture.changes)
+        details.set_changes(() if picture is None else picture.changes)
         if self.is_own:
             answer = self._answer
             details.show_own(answer is not None and bool(answer.next_tokens))
@@ -478,6 +492,14 @@ class ComparePanel(Panel):
             self._forget()
         self._ask()
 
+    @Slot()
+    def _on_action(self) -> None:
+        """Pin A, or show the stage that the button names."""
+        if self._pinned is None:
+            self.pin_wanted.emit()
+        else:
+            self.store.look(stage=self._common_stage)
+
     @Slot(str)
     def _on_prepared(self, row_id: str) -> None:
         """Show a prepared comparison, chosen where nothing is pinned."""
@@ -550,7 +572,7 @@ class ComparePanel(Panel):
     def _connect(self) -> None:
         controls, details = self.controls, self.details
         controls.pin.clicked.connect(self.pin_wanted)
-        self._empty.triggered.connect(self.pin_wanted)
+        self._empty.triggered.connect(self._on_action)
         self._empty.chosen.connect(self._on_prepared)
         controls.unpin.clicked.connect(self.unpin_wanted)
         controls.swap.clicked.connect(self.swap_wanted)

@@ -117,8 +117,7 @@ class LensPanel(Panel):
         self._scroll.setVisible(has_lens)
         self._says.setVisible(has_lens)
         self._empty.setVisible(not has_lens)
-        self._empty.set_text(self._problem or self._why_empty())
-        self._empty.set_action(_("Compute") if self._problem else "")
+        self._empty.set_outcome(self._problem, self._why_empty())
         self._say(self.canvas.current)
 
     def _why_empty(self) -> str:

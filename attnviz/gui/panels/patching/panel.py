@@ -56,7 +56,7 @@ class PatchingPanel(Panel):
         self._asked: PatchAsked | None = None
         self._recovered: Recovered | None = None
         self._rows: tuple[tuple[str, int], ...] = ()
-        self._problem, self._is_cancelled = "", False
+        self._problem = ""
         self._of, self._in = QLabel(), QLabel()
         self._clean = self._line("patch_clean")
         self._answer, self._against = self._line("patch_answer"), self._line("patch_against")
@@ -158,10 +158,10 @@ class PatchingPanel(Panel):
         self._mark()
         self._show()
 
-    def show_problem(self, asked: PatchAsked, why: str, is_cancelled: bool = False) -> None:
-        """Say why the latest request has no answer; a cancelled one can be computed by a button."""
+    def show_problem(self, asked: PatchAsked, why: str) -> None:
+        """Say why the latest request has no answer."""
         if asked is self._asked:
-            self._recovered, self._problem, self._is_cancelled = None, why, is_cancelled
+            self._recovered, self._problem = None, why
             self._show()
 
     def retranslate(self) -> None:
@@ -222,13 +222,10 @@ class PatchingPanel(Panel):
         self._empty.setVisible(not has_map)
         self._says.setVisible(has_map)
         if not has_map:
-            self._empty.set_text(self._why_empty())
-            self._empty.set_action(_("Compute") if self._problem and self._is_cancelled else "")
+            self._empty.set_outcome(self._problem, self._why_empty())
         self._say(self.canvas.current)
 
     def _why_empty(self) -> str:
-        if self._problem:
-            return self._problem
         if self._asked is not None:
             return _("Patching every site at every position…")
         if self._trace is not None and "logits" not in self._trace.site(self._trace.sites[-1]).stages:

@@ -159,12 +159,13 @@ class PipelinePanel(Panel):
         return Place.of(thumbnail, self._steps[stage], SIDE + 8, thumbnail.whole_width())
 
     def _with_gap(self, places: list[Place]) -> list[Place]:
-        """The places with the one of the masks kept free, if these are absent and no caption needs the room.
+        """The places with the one of the masks kept free, if these are absent and neither a folded stage nor
+        a caption needs the room.
 
         A mask that is switched then moves no thumbnail.
         """
         before = next((at for at, run in enumerate(self._runs) if run[0] == "weights"), 0)
-        if "masked" in self._stages or before == 0 or self._runs[before - 1][0] not in self._shown:
+        if "masked" in self._stages or before == 0 or self._shown != self._stages:
             return places
         self._measured.set_caption(_(STAGE_BY_ID["masked"].title), "")
         self._step_to_measure.set_text(stage_operation(self.store.attention, "masked"))

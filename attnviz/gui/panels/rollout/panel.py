@@ -57,7 +57,7 @@ class RolloutPanel(Panel):
         self._asked: RolloutAsked | None = None
         self._sites: tuple[str, ...] = ()
         self._rows: NDArray[np.float64] = np.empty((0, 0))
-        self._problem = ""
+        self._problem, self._lacks_layers = "", False
         self._kind = Segmented(_kinds(), "")
         self._kind.setObjectName("rollout_kind")
         self._kind.set_value(KINDS[0][0])
@@ -120,8 +120,7 @@ class RolloutPanel(Panel):
         """Draw the map of the latest request; an earlier one is dropped."""
         if asked is self._asked:
             self._sites, self._rows, self._problem = sites, rows, ""
-            if not sites:
-                self._problem = _("Rollout needs layers with self-attention.")
+            self._lacks_layers = not sites
             self._draw()
 
     def show_problem(self, asked: RolloutAsked, why: str) -> None:
@@ -164,13 +163,14 @@ class RolloutPanel(Panel):
         token = min(document.view.query, trace.site(document.site).experiment.n_queries - 1)
         asked = RolloutAsked(trace, document.site, token, by_flow)
         if asked != self._asked:
-            self._asked, self._problem = asked, ""
+            self._asked, self._problem, self._lacks_layers = asked, "", False
             self.asked.emit(asked)
 
     @Slot()
     def _ask_again(self) -> None:
         self._asked = None
         self._ask()
+        self._show()
 
     @Slot()
     def _draw(self) -> None:
@@ -198,8 +198,8 @@ class RolloutPanel(Panel):
         has_map = bool(self._sites)
         self.map.setVisible(has_map)
         self._empty.setVisible(not has_map)
-        self._empty.set_text(self._problem or _("Computing the map…"))
-        self._empty.set_action(_("Compute") if self._problem and self._asked is not None else "")
+        lacking, computing = _("Rollout needs layers with self-attention."), _("Computing the map…")
+        self._empty.set_outcome(self._problem, lacking if self._lacks_layers else computing)
         self._say(-1, -1)
 
     @Slot(int, int)
@@ -231,7 +231,7 @@ class RolloutPanel(Panel):
     @Slot()
     def _on_opened(self) -> None:
         """Hold no trace of another document."""
-        self._asked, self._sites = None, ()
+        self._asked, self._sites, self._problem = None, (), ""
         self.asked.emit(None)
 
 

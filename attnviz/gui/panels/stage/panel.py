@@ -14,6 +14,7 @@ from attnviz.core.phrases import enumerated
 from attnviz.core.text import isolated, visible
 from attnviz.gui.caption import DocumentCaption
 from attnviz.gui.live.brush import Brush
+from attnviz.gui.live.player import Player
 from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.panel import Panel
@@ -23,7 +24,7 @@ from attnviz.gui.panels.stage.side import Side
 from attnviz.gui.stage_heat import highlight, short_title, stage_content, stage_title
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column
-from attnviz.gui.widgets.heat.map import HeatContent, HeatMap
+from attnviz.gui.widgets.heat.map import NO_HIGHLIGHT, HeatContent, HeatMap
 from attnviz.gui.widgets.lines.view import WordLinesView
 from attnviz.gui.widgets.pictures.patches import PatchesView, PatchPictures
 from attnviz.gui.widgets.scroll import clear_scroll
@@ -39,7 +40,7 @@ from attnviz.model.ranges import proposed_range
 from attnviz.model.sites.titles import label_among_several
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import Padding
-from attnviz.model.spec.view import Cell, shown_head
+from attnviz.model.spec.view import Cell, View, shown_head
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import MASKED_STAGES, SiteTrace, Trace
 
@@ -52,7 +53,7 @@ class StageViewPanel(Panel):
 
     follows = (
         *("stage", "head", "query", "ranges", "orientation", "locked", "keys", "picture", "lines"),
-        *("target", "quantity"),
+        *("target", "quantity", "step"),
     )
     follows_player = True
     draws_gradients = True
@@ -108,6 +109,7 @@ class StageViewPanel(Panel):
         self._fold()
         self.setFocusProxy(self.map)
         store.pointer_changed.connect(self._on_pointer)
+        store.player_changed.connect(self._on_player)
 
     def step_caption(self, by: int) -> bool:
         """Lock the cell of the next word of the caption, or of the one before; False without one."""
@@ -120,8 +122,11 @@ class StageViewPanel(Panel):
     def on_document(self, old: Document | None, new: Document) -> None:
         if self.store.trace is None or old is None or old.site != new.site:
             return  # another attention also sends its trace
-        if old.view != new.view:
+        if structs.replace(old.view, step=new.view.step) != new.view:
             self._show(self.store.drawn_site)
+        elif old.view != new.view:
+            self._light(self.store.drawn_site)
+        self.map.bring_into_sight(*self._chosen(old.view, new.view))
 
     def on_trace(self, trace: Trace) -> None:
         self._show(self.store.drawn_site)
@@ -220,8 +225,7 @@ class StageViewPanel(Panel):
 
     def _light(self, site: SiteTrace) -> None:
         view, focus = self.store.shown_view, self.store.focus
-        newest = -1 if self.store.followed is None else view.query
-        spot = {"newest": newest} | self._spotlight(site)
+        spot = {"newest": self.store.played_row} | self._spotlight(site)
         stage = self._stage(site)
         head = focus.head if focus is not None and shows_mean(site, view, stage) else None
         self.map.set_highlight(replace(highlight(site, view, stage, focus, head), **spot))
@@ -231,6 +235,20 @@ class StageViewPanel(Panel):
         self._patches.set_chosen(*lit)
         if self._is_side_open:
             self._side.light(self.store.shown_site, view, focus, self.theme)
+
+    def _chosen(self, old: View, new: View) -> tuple[int, int]:
+        """The (row, column) chosen last: of a locked cell, a query or a step; −1 where none was."""
+        site, locked = self.store.drawn_site, self.store.document.locked_here
+        stage = self._stage(site)
+        lit = NO_HIGHLIGHT if new.locked == old.locked else highlight(site, new, stage, locked)
+        if lit.cell is not None:
+            return lit.cell
+        if lit.rows or lit.columns:
+            return _only(lit.rows), _only(lit.columns)
+        on_query = STAGE_BY_ID[stage].axes[-2] in ("query", "token")
+        if new.query != old.query and on_query:
+            return new.query, -1
+        return (self.store.played_row if new.step != old.step else -1), -1
 
     def _spotlight(self, site: SiteTrace) -> dict[str, Any]:
         """The cells of this stage that a lesson speaks of."""
@@ -296,6 +314,13 @@ class StageViewPanel(Panel):
         if old.paints != new.paints:
             self.map.set_paint_mode(new.paints)
         if old.spot != new.spot and self.store.trace is not None:
+            self._light(self.store.drawn_site)
+
+    @Slot(object, object)
+    def _on_player(self, old: Player, new: Player) -> None:
+        """Frame the row of the step while a panel in sight shows the decoding."""
+        were, are = ((one.decoded, one.follows, one.viewers) for one in (old, new))
+        if were != are and self.is_seen and self.store.trace is not None:
             self._light(self.store.drawn_site)
 
     @Slot(int, int)
@@ -402,3 +427,8 @@ def _flags(site: SiteTrace, stage: str) -> str:
             result = "softmax"  # all scores of the row are lowered alike
         return _("fully masked: {tokens} → {result}").format(tokens=tokens, result=result)
     return ""
+
+
+def _only(places: frozenset[int]) -> int:
+    """The single one of `places`; −1 for several or none."""
+    return next(iter(places)) if len(places) == 1 else -1

@@ -99,8 +99,8 @@ BLOCK_CELLS = 2**16
 @dataclass(frozen=True)
 class Highlight:
     """Highlighted cells, in (row, column) of the values: one cell, whole rows and columns, and
-    source cells; `newest` is the framed row of the newest token (-1: none). Where `spot` has cells, all
-    others fade; the numbers and the colours of `covered` are hidden.
+    source cells; `newest` is the framed row of the step that is played (-1: none). Where `spot` has cells,
+    all others fade; the numbers and the colours of `covered` are hidden.
     """
 
     cell: Cell | None = None

@@ -221,6 +221,22 @@ class HeatMap(QWidget):
         )
         self._arrange()
 
+    def bring_into_sight(self, row: int, column: int) -> None:
+        """Move a zoomed matrix to a cell, or with one of both −1 to a row or column: to its middle where none
+        of it is in sight.
+        """
+        geometry, shift = self.layout_shown, QPointF()
+        place = self._scene.turned((row, column))
+        away = geometry.cell_rect(*place).center() - geometry.plot.center()
+        first_down, end_down, first_across, end_across = geometry.visible()
+        if 0 <= place[0] < geometry.n_down and not first_down <= place[0] < end_down:
+            shift.setY(away.y())
+        if 0 <= place[1] < geometry.n_across and not first_across <= place[1] < end_across:
+            shift.setX(away.x())
+        if not shift.isNull():
+            self._offset = self._offset + shift
+            self._arrange()
+
     def cell_text(self, row: int, column: int) -> str:
         """One line about a cell: its labels and its exact value, or that it is masked."""
         return exact_text(self.content, (row, column))

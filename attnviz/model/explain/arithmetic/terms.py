@@ -88,7 +88,7 @@ class Line:
 
     Every step with a `Term` or a `Series` evaluates to `recomputed`. `value` is the trace's own number (of an
     angle or a frequency: the program's formula). A line without a name continues the one above and has the
-    same value.
+    same value; without steps, it is its notes alone.
     """
 
     name: Pieces

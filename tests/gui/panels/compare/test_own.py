@@ -97,15 +97,21 @@ def test_the_greatest_change_is_named_and_is_that_of_the_traces(make_desk: MakeD
     )
     assert panel.details.differs.lines == (("Mask", "none", "causal"),)
     assert desk.find(QLabel, "compare_note").text() == "Everything else is equal."
-    assert desk.find(QLabel, "compare_equal").isHidden()
 
 
-def test_two_equal_states_are_said_to_be_equal(make_desk: MakeDesk) -> None:
+def test_two_equal_states_are_said_once_to_be_equal(make_desk: MakeDesk) -> None:
     desk = make_desk("toy-attention")
     panel = pinned(desk)
-    equal = desk.find(QLabel, "compare_equal")
+
+    def shown() -> list[str]:
+        return [label.text() for label in panel.findChildren(QLabel) if label.isVisible()]
+
     assert panel.picture is not None and panel.picture.changes == ()
-    assert not equal.isHidden() and equal.text() == "No number differs."
+    assert [text for text in shown() if "No number differs." in text] == [readout(desk)]
+    assert "GREATEST CHANGE" not in shown() and not panel.details.changes.isVisible()
+    change(desk.store, masks=(Causal(),))
+    desk.settle()
+    assert "GREATEST CHANGE" in shown() and panel.details.changes.isVisible()
 
 
 def test_a_click_on_a_change_locks_its_cell_in_the_document_and_another_frees_it(make_desk: MakeDesk) -> None:
@@ -315,8 +321,11 @@ def test_a_stage_that_a_lacks_is_said_and_other_stages_go_on(make_desk: MakeDesk
     assert panel.picture is None
     texts = [label.text() for label in panel.findChildren(QLabel)]
     assert "A has no stage “masked”." in texts
-    desk.store.look(stage="weights")
-    assert panel.picture is not None
+    action = panel.findChild(QPushButton, "empty_state_action")
+    assert action.isVisible() and action.text() == "Compare “scaled”"
+    desk.click(action)
+    assert desk.store.document.view.stage == "scaled"
+    assert panel.picture is not None and panel._pinned is not None and not action.isVisible()
 
 
 def test_titles_and_captions_are_plain_text(make_desk: MakeDesk) -> None:

@@ -352,6 +352,25 @@ def test_labels_choose_the_query_and_the_keys_whose_share_is_summed(qtbot: QtBot
     assert bench.store.document.view.keys == ()
 
 
+def test_a_zoomed_map_moves_to_what_is_chosen_in_another_panel(qtbot: QtBot) -> None:
+    bench = make(qtbot)
+    bench.store.edit(edits.set_n_tokens, 40)
+    bench.store.look(query=0)
+    one = bench.panel.map
+    one.zoom_by(6, one.layout_shown.plot.topLeft())
+    corner = one.layout_shown.offset
+    bench.store.look(head=1)
+    bench.store.set_hover(Cell("weights", 39, 39, 1))  # a preview moves nothing
+    assert one.layout_shown.offset == corner
+    bench.store.look(query=20)
+    assert one.cell_center(20, 0).y() == pytest.approx(one.layout_shown.plot.center().y())
+    assert one.layout_shown.offset.x() == corner.x()
+    bench.store.look(locked=Cell("scores", 30, 25, 1))
+    assert one.cell_center(30, 25) == one.layout_shown.plot.center()
+    bench.store.look(locked=None, query=5)
+    assert one.cell_center(5, 25) == one.layout_shown.plot.center()
+
+
 def test_chosen_keys_past_the_end_are_left_out(qtbot: QtBot) -> None:
     bench = make(qtbot)
     bench.store.look(keys=(1, 3))

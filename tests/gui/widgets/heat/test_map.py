@@ -520,6 +520,26 @@ def test_a_zoomed_map_has_a_minimap_that_moves_it(qtbot: QtBot, heat_map: HeatMa
     assert not minimap.isVisible()
 
 
+@pytest.mark.parametrize("transposed", [False, True])
+def test_a_zoomed_map_moves_to_a_cell_outside_its_part(heat_map: HeatMap, transposed: bool) -> None:
+    heat_map.set_content(plain(np.zeros((60, 60)), transposed=transposed))
+    heat_map.bring_into_sight(40, 50)
+    assert heat_map.layout_shown.offset.isNull()  # all of it is in sight
+    heat_map.zoom_by(5, heat_map.layout_shown.plot.topLeft())
+    heat_map.bring_into_sight(40, -1)
+    plot, middle = heat_map.layout_shown.plot, heat_map.cell_center(40, 0)
+    if transposed:
+        assert (middle.x(), heat_map.layout_shown.offset.y()) == (pytest.approx(plot.center().x()), 0)
+    else:
+        assert (middle.y(), heat_map.layout_shown.offset.x()) == (pytest.approx(plot.center().y()), 0)
+    heat_map.bring_into_sight(40, 30)
+    assert heat_map.cell_center(40, 30) == plot.center()
+    heat_map.bring_into_sight(41, 31)
+    assert heat_map.cell_center(40, 30) == plot.center()  # that one is in sight, too
+    heat_map.bring_into_sight(60, -1)
+    assert heat_map.cell_center(40, 30) == plot.center()  # no such row
+
+
 def test_each_row_of_a_distribution_has_a_bar_of_its_entropy(heat_map: HeatMap) -> None:
     values = np.array([[1, 0, 0, 0], [0.25, 0.25, 0.25, 0.25], [0.5, 0.5, 0, 0], [0.5, 0.5, 0, 0]])
     sums = values.sum(axis=1)

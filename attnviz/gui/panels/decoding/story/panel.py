@@ -204,7 +204,10 @@ class TextPanel(DecodingPart):
 
     @Slot(int)
     def _on_chosen(self, index: int) -> None:
+        """Go to the step of a token; one of the prompt becomes the query, as a generated one is by itself."""
         self.store.play(GoTo(index))
+        if self._shown is not None and index < n_given_tokens(self._shown.decoding):
+            self.store.look(query=index, locked=None)
 
     @Slot(int, str)
     def _on_rewritten(self, index: int, text: str) -> None:
