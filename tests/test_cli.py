@@ -477,7 +477,7 @@ REFUSED: tuple[tuple[list[str], str], ...] = (
     (["render", "yarn", "--against-head", "9", "-o", "a.png"], "--against-head needs --against"),
     (["render", "yarn", "--target", "", "-o", "a.png"], "target must be 'loss', or a cell such as"),
     (["claims", "--claim", "1 == 1"], "--claim needs DOC"),
-    (["lesson", "list", "softmax"], "softmax needs check / export"),
+    (["lesson", "list", "softmax"], "lesson list must stand without a lesson; got softmax"),
     (["lesson", "list", "-o", "a.html"], "--output needs export"),
     (["lesson", "check", "softmax", "--slides"], "--slides needs export"),
     (["ablate", "stories-en", "--target", "Lily", "--other-text", "a"], "--other-text needs --by other"),

@@ -194,11 +194,6 @@ def _whole_number(text: str) -> int | str:
         return text
 
 
-def without(option: str, needed: str) -> Refused:
-    """The refusal of an option that means nothing without `needed`."""
-    return Refused(_("{option} needs {needed}").format(option=option, needed=needed))
-
-
 def place_option(text: str) -> int:
     """Parse a place that counts from 0, or from the end if it is negative."""
     try:

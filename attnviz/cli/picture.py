@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, get_args
 
 from msgspec.structs import replace
 
-from attnviz.cli.options import document, head, place, without
+from attnviz.cli.condition import Condition
+from attnviz.cli.options import document, head, place
 from attnviz.cli.style import add_style
 from attnviz.core.alignment import ALIGNMENT_BY_ID
 from attnviz.errors import FieldError, among, must_be, whole_number
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
     from attnviz.model.trace import SiteTrace, Trace
 
 ORIENTATIONS = ("queries_as_rows", "queries_as_columns")
+
+OF_THE_STATE_A = tuple(
+    Condition(option, "--against") for option in ("--against-site", "--against-head", "--align")
+)
+OF_THE_TARGET = Condition("--target", "--show", ("value",), is_barred=True)
 
 
 def add_picture(command: ArgumentParser) -> None:
@@ -91,12 +97,6 @@ def add_against(command: ArgumentParser) -> None:
 def other_of(options: Namespace, view: View) -> Subject | None:
     """The state A of a comparison, with the quantity of the view of B; None without one."""
     if options.against is None:
-        for option, value in (
-            ("--against-site", options.against_site),
-            ("--against-head", options.against_head),
-        ):
-            if value is not None:
-                raise without(option, "--against")
         return None
     from attnviz.compute.execute import execute_shown
     from attnviz.figures.subject import Subject

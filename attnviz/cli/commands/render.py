@@ -11,6 +11,8 @@ from attnviz.checkpoints.stories import record_of
 from attnviz.cli.command import Command
 from attnviz.cli.options import add_document, command_line, document, head, notice, written
 from attnviz.cli.picture import (
+    OF_THE_STATE_A,
+    OF_THE_TARGET,
     add_against,
     add_follow,
     add_gradient,
@@ -70,4 +72,6 @@ def _decoded(known: Document, options: Namespace) -> Decoding:
     return found
 
 
-COMMAND = Command("render", N_("save a picture of a document"), add, run)
+CONDITIONS = (*OF_THE_STATE_A, OF_THE_TARGET)
+
+COMMAND = Command("render", N_("save a picture of a document"), add, run, conditions=CONDITIONS)
