@@ -477,6 +477,27 @@ REFUSED: tuple[tuple[list[str], str], ...] = (
     (["render", "yarn", "--against-head", "9", "-o", "a.png"], "--against-head needs --against"),
     (["render", "yarn", "--target", "", "-o", "a.png"], "target must be 'loss', or a cell such as"),
     (["claims", "--claim", "1 == 1"], "--claim needs DOC"),
+    (["run", "yarn", "--backward", "weights[0,1,1]", "--stages", "nope"], "yarn: stage must be one of "),
+    (["run", "yarn", "--backward", "weights[0,1,1]", "--site", "nope"], "yarn: site must be 'layers.0.self'"),
+    (["lens", "stories-en", "--target", "a", "--against", "b"], "unrecognized arguments: --against b"),
+    (["circuits", "stories-en", "--square"], "unrecognized arguments: --square"),
+    (
+        ["circuits", "stories-en", "--dpi", "60", "-o", "a.pdf"],
+        "--dpi needs --output with the suffix .png; got 'a.pdf'",
+    ),
+    (["circuits", "stories-en", "--width", "9cm"], "attnviz: --width needs --output\n"),
+    (
+        ["circuits", "stories-en", "--grey", "-o", "a.csv"],
+        "--grey needs --output with the suffix .svg, .pdf or .png",
+    ),
+    (
+        ["heads", "stories-en", "--refers", "7:2"],
+        "--refers needs --score reference or --json; got 'induction'",
+    ),
+    (
+        ["panel", "yarn", "--panel", "cost", "--against", "yarn", "-o", "a.png"],
+        "--against needs --panel compare or patching; got 'cost'",
+    ),
     (["lesson", "list", "softmax"], "lesson list must stand without a lesson; got softmax"),
     (["lesson", "list", "-o", "a.html"], "--output needs export"),
     (["lesson", "check", "softmax", "--slides"], "--slides needs export"),

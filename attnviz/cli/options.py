@@ -239,14 +239,15 @@ def notice(notice: Message) -> None:
     print(f"attnviz: {visible(notice.text())}", file=sys.stderr)
 
 
-def add_target(command: ArgumentParser, required: bool = True) -> None:
-    """Add the token whose logit is explained, the one that it is compared with, and the position."""
+def add_target(command: ArgumentParser, *, required: bool = True, is_compared: bool = True) -> None:
+    """Add the token whose logit is explained, the one that it is compared with, if any, and the position."""
     command.add_argument(
         "--target", metavar="TOKEN", required=required, help=_("the token whose logit is explained")
     )
-    command.add_argument(
-        "--against", metavar="TOKEN", help=_("another token, whose logit is subtracted (default: none)")
-    )
+    if is_compared:
+        command.add_argument(
+            "--against", metavar="TOKEN", help=_("another token, whose logit is subtracted (default: none)")
+        )
     command.add_argument(
         "--position",
         metavar="N",
