@@ -19,9 +19,9 @@ OUTPUT = "--output"
 class Condition:
     """`option` has an effect only if `other` is typed, or has one of `values`, or if `also` is typed.
 
-    With `of`, only these values of `option` have the condition. With `is_barred` it is turned around: the
-    option has no effect beside `other`, or beside these `values` of it. Options have their long names,
-    arguments those in the help; the values of `--output` are suffixes.
+    With `of`, only these values of `option` have the condition; with `but`, all others. With `is_barred` it
+    is turned around: the option has no effect beside `other`, or beside these `values` of it. Options have
+    their long names, arguments those in the help; the values of `--output` are suffixes.
 
     The document decides a value that neither the command line nor a default gives: it meets every condition
     on values until it is known.
@@ -31,13 +31,16 @@ class Condition:
     other: str
     values: tuple[str, ...] = ()
     of: tuple[str, ...] = ()
+    but: tuple[str, ...] = ()
     also: str = ""
     is_barred: bool = False
 
     def is_met(self, options: Namespace) -> bool:
         """True if these options have no such option, or one that has an effect."""
-        is_free = self.of and value_of(options, self.option) not in self.of
-        if self.option not in options.typed or is_free or self.also in options.typed:
+        if self.option not in options.typed or self.also in options.typed:
+            return True
+        value = value_of(options, self.option)
+        if value in self.but or (self.of and value not in self.of):
             return True
         return self._has_other(options) != self.is_barred
 

@@ -16,7 +16,6 @@ from attnviz.cli.picture import (
     OF_THE_STATE_A,
     OF_THE_TARGET,
     add_against,
-    add_follow,
     add_gradient,
     add_step,
     computed,
@@ -43,7 +42,6 @@ def add(command: ArgumentParser) -> None:
     command.add_argument("--head", metavar="N", help=_("a head, 0 the first (default: the selected one)"))
     add_gradient(command)
     add_step(command)
-    add_follow(command)
     add_against(command)
     command.add_argument("--digits", metavar="N", help=_("decimals (default: every digit)"))
     of_suffix = _("the format (default: that of the file's suffix, or csv)")
