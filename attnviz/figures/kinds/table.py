@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from attnviz.errors import Message
+from attnviz.errors import InputError, Message
 from attnviz.figures.kinds.comparison import draw_comparison, why_no_comparison
 from attnviz.figures.kinds.cost import draw_cost
 from attnviz.figures.kinds.dials import draw_dials, why_no_dials
@@ -44,6 +44,14 @@ class Kind:
     draw: Callable[[Subject, Style], Drawing]
     why_not: Callable[[Subject], Message | None] = _always
     of_values: bool = False
+
+    def check(self, subject: Subject) -> None:
+        """Raise `InputError` with the reason for which a subject has no such picture."""
+        if self.of_values and subject.shown_site.quantity != "value":
+            raise InputError(Message("The picture “{kind}” shows values; it has no gradients.", kind=self.id))
+        reason = self.why_not(subject)
+        if reason is not None:
+            raise InputError(reason)
 
 
 _MAP = ("orientation", "range", "grey", "bar", "square")
