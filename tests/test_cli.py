@@ -378,7 +378,7 @@ REFUSED: tuple[tuple[list[str], str], ...] = (
         "against_head must be a whole number from 0 to 0; got '7'.",
     ),
     (
-        ["render", "yarn", "--against", "yarn", "--against-site", "x", "-o", "a.png"],
+        ["render", "yarn", "--kind", "comparison", "--against", "yarn", "--against-site", "x", "-o", "a.png"],
         "against_site must be 'layers.0.self'; got 'x'.",
     ),
     (["render", "toy-attention", "-o", "absent/a.svg"], "absent/a.svg: No such file or directory"),
@@ -448,7 +448,7 @@ REFUSED: tuple[tuple[list[str], str], ...] = (
     ),
     (["run", ""], "The document must be a file or a preset (stories-en, "),
     (
-        ["render", "yarn", "--against", "", "-o", "a.png"],
+        ["render", "yarn", "--kind", "comparison", "--against", "", "-o", "a.png"],
         "The document must be a file or a preset (stories-en, ",
     ),
     (["gui", ""], "The document must be a file or a preset (stories-en, "),
@@ -477,7 +477,55 @@ REFUSED: tuple[tuple[list[str], str], ...] = (
     (["render", "yarn", "--against-head", "9", "-o", "a.png"], "--against-head needs --against"),
     (["render", "yarn", "--target", "", "-o", "a.png"], "target must be 'loss', or a cell such as"),
     (["claims", "--claim", "1 == 1"], "--claim needs DOC"),
-    (["lesson", "list", "softmax"], "softmax needs check / export"),
+    (["run", "yarn", "--backward", "weights[0,1,1]", "--stages", "nope"], "yarn: stage must be one of "),
+    (["run", "yarn", "--backward", "weights[0,1,1]", "--site", "nope"], "yarn: site must be 'layers.0.self'"),
+    (["lens", "stories-en", "--target", "a", "--against", "b"], "unrecognized arguments: --against b"),
+    (["circuits", "stories-en", "--square"], "unrecognized arguments: --square"),
+    (
+        ["circuits", "stories-en", "--dpi", "60", "-o", "a.pdf"],
+        "--dpi needs --output with the suffix .png; got 'a.pdf'",
+    ),
+    (["circuits", "stories-en", "--width", "9cm"], "attnviz: --width needs --output\n"),
+    (
+        ["circuits", "stories-en", "--grey", "-o", "a.csv"],
+        "--grey needs --output with the suffix .svg, .pdf or .png",
+    ),
+    (
+        ["heads", "stories-en", "--refers", "7:2"],
+        "--refers needs --score reference or --json; got 'induction'",
+    ),
+    (
+        ["panel", "yarn", "--panel", "cost", "--against", "yarn", "-o", "a.png"],
+        "--against needs --panel compare or patching; got 'cost'",
+    ),
+    (
+        ["render", "yarn", "--against", "yarn", "-o", "a.png"],
+        "--against needs --kind comparison; got 'stage'",
+    ),
+    (["render", "yarn", "--step", "1", "-o", "a.png"], "--step needs --kind step or --follow; got 'stage'"),
+    (
+        ["render", "yarn", "--key", "1", "-o", "a.png"],
+        "--key needs --kind plane, positions or dials; got 'stage'",
+    ),
+    (
+        ["render", "yarn", "--kind", "plane", "--projection", "pair", "--plane", "0,1", "-o", "a.png"],
+        "--plane needs --projection features; got 'pair'",
+    ),
+    (["render", "yarn", "--as", "lines", "--range", "log", "-o", "a.png"], "; got 'lines'"),
+    (
+        ["render", "yarn", "--follow", "--kind", "cost", "-o", "a.png"],
+        "--follow must be left out with --kind cost",
+    ),
+    (
+        ["render", "yarn", "--as", "mean", "--head", "0", "-o", "a.png"],
+        "--as mean must be left out with --head",
+    ),
+    (
+        ["animate", "yarn", "--over", "decode", "--step", "1", "-o", "a.gif"],
+        "unrecognized arguments: --step 1",
+    ),
+    (["animate", "yarn", "--over", "decode", "--key", "1", "-o", "a.gif"], "--key needs --kind plane, "),
+    (["lesson", "list", "softmax"], "lesson list must stand without a lesson; got softmax"),
     (["lesson", "list", "-o", "a.html"], "--output needs export"),
     (["lesson", "check", "softmax", "--slides"], "--slides needs export"),
     (["ablate", "stories-en", "--target", "Lily", "--other-text", "a"], "--other-text needs --by other"),

@@ -5,8 +5,12 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from attnviz.errors import InputError
+
+if TYPE_CHECKING:
+    from attnviz.cli.condition import Condition
 
 
 class Refused(Exception):
@@ -22,7 +26,7 @@ class Command:
     """A row of `COMMANDS`: the name, one line of help, the options, and what it does.
 
     `help` and `epilog` are messages. `run` returns the exit code; it imports what it needs when it runs, so
-    that `attnviz --help` stays quick.
+    that `attnviz --help` stays quick. Options that do not meet the `conditions` are refused before it.
     """
 
     name: str
@@ -30,3 +34,4 @@ class Command:
     add: Callable[[ArgumentParser], None]
     run: Callable[[Namespace], int]
     epilog: str = ""
+    conditions: tuple[Condition, ...] = ()

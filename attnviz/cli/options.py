@@ -194,11 +194,6 @@ def _whole_number(text: str) -> int | str:
         return text
 
 
-def without(option: str, needed: str) -> Refused:
-    """The refusal of an option that means nothing without `needed`."""
-    return Refused(_("{option} needs {needed}").format(option=option, needed=needed))
-
-
 def place_option(text: str) -> int:
     """Parse a place that counts from 0, or from the end if it is negative."""
     try:
@@ -244,14 +239,15 @@ def notice(notice: Message) -> None:
     print(f"attnviz: {visible(notice.text())}", file=sys.stderr)
 
 
-def add_target(command: ArgumentParser, required: bool = True) -> None:
-    """Add the token whose logit is explained, the one that it is compared with, and the position."""
+def add_target(command: ArgumentParser, *, required: bool = True, is_compared: bool = True) -> None:
+    """Add the token whose logit is explained, the one that it is compared with, if any, and the position."""
     command.add_argument(
         "--target", metavar="TOKEN", required=required, help=_("the token whose logit is explained")
     )
-    command.add_argument(
-        "--against", metavar="TOKEN", help=_("another token, whose logit is subtracted (default: none)")
-    )
+    if is_compared:
+        command.add_argument(
+            "--against", metavar="TOKEN", help=_("another token, whose logit is subtracted (default: none)")
+        )
     command.add_argument(
         "--position",
         metavar="N",

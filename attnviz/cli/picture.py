@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, get_args
 
 from msgspec.structs import replace
 
-from attnviz.cli.options import document, head, place, without
+from attnviz.cli.condition import Condition, check_conditions
+from attnviz.cli.options import document, head, place
 from attnviz.cli.style import add_style
 from attnviz.core.alignment import ALIGNMENT_BY_ID
+from attnviz.core.levels import RANGES
 from attnviz.errors import FieldError, among, must_be, whole_number
+from attnviz.figures.figure import kind_of
+from attnviz.figures.kinds.table import KIND_BY_ID, KINDS, PAIRS
 from attnviz.i18n import _
 from attnviz.model.io.titles import as_shown
 from attnviz.model.projections import PROJECTION_BY_ID
@@ -23,12 +28,40 @@ if TYPE_CHECKING:
 
 ORIENTATIONS = ("queries_as_rows", "queries_as_columns")
 
+OF_THE_STATE_A = tuple(
+    Condition(option, "--against") for option in ("--against-site", "--against-head", "--align")
+)
+OF_THE_TARGET = Condition("--target", "--show", ("value",), is_barred=True)
+
+
+def _kinds(option: str) -> tuple[str, ...]:
+    """The kinds of pictures that an option changes."""
+    return tuple(row.id for row in KINDS if option in row.options)
+
+
+OF_THE_PICTURE = (
+    *(Condition(f"--{name}", "--kind", _kinds(name)) for name in ("stage", "orientation", "range", "square")),
+    Condition("--site", "--kind", _kinds("site"), but=("all",)),
+    Condition("--site", "--kind", ("sites",), of=("all",)),
+    Condition("--head", "--kind", _kinds("head"), but=("all",)),
+    Condition("--head", "--kind", ("stage", "heads", "lines"), of=("all",)),
+    Condition("--as", "--kind", _kinds("orientation"), of=("map",)),
+    Condition("--as", "--kind", ("stage",), of=("mean",)),
+    Condition("--as", "--head", of=("mean",), is_barred=True),
+    Condition("--as", "--kind", ("lines",), of=("lines",)),
+    Condition("--query", "--kind", _kinds("query"), but=("all",)),
+    Condition("--query", "--kind", ("lines",), of=("all",)),
+    Condition("--key", "--kind", PAIRS),
+    Condition("--plane", "--kind", ("plane",)),
+    Condition("--plane", "--projection", ("features",)),
+    Condition("--projection", "--kind", ("plane",)),
+    OF_THE_TARGET,
+)
+"""Of the options of `add_picture` and `add_gradient`; a picture without a part needs no option against it."""
+
 
 def add_picture(command: ArgumentParser) -> None:
     """Add what is drawn, and the style."""
-    from attnviz.core.levels import RANGES
-    from attnviz.figures.kinds.table import KIND_BY_ID
-
     command.add_argument("--stage", help=_("the stage (default: the one the document shows)"))
     command.add_argument(
         "--site",
@@ -52,7 +85,6 @@ def add_picture(command: ArgumentParser) -> None:
     command.add_argument(
         "--key", metavar="N", help=_("the key of the pair, 0 the first, in a picture of a query and a key")
     )
-    add_step(command)
     pair = _("the two features on the axes of the plane, 0 the first (default: the view's)")
     command.add_argument("--plane", metavar="I,J", help=pair)
     projected = _("the projection of many features into the plane (default: the view's)")
@@ -69,13 +101,9 @@ def add_gradient(command: ArgumentParser) -> None:
 
 
 def add_step(command: ArgumentParser) -> None:
-    """Add the decoding step."""
+    """Add the decoding step, and the choice to show the tokens generated up to it."""
     step = _("the step of a decoding, 0 the first (default: the view's)")
     command.add_argument("--step", metavar="N", help=step)
-
-
-def add_follow(command: ArgumentParser) -> None:
-    """Add the choice to show the generated tokens."""
     follow = _("compute the tokens generated up to that step in place of the document's")
     command.add_argument("--follow", action="store_true", help=follow)
 
@@ -92,12 +120,6 @@ def add_against(command: ArgumentParser) -> None:
 def other_of(options: Namespace, view: View) -> Subject | None:
     """The state A of a comparison, with the quantity of the view of B; None without one."""
     if options.against is None:
-        for option, value in (
-            ("--against-site", options.against_site),
-            ("--against-head", options.against_head),
-        ):
-            if value is not None:
-                raise without(option, "--against")
         return None
     from attnviz.compute.execute import execute_shown
     from attnviz.figures.subject import Subject
@@ -126,7 +148,7 @@ def computed(known: Document, options: Namespace) -> tuple[Document, Trace]:
 
     where = options.engine, options.device
     experiment = known.experiment
-    if getattr(options, "follow", False):
+    if options.follow:
         step = known.view.step if options.step is None else place("step", options.step)
         experiment = execute_decoding(experiment, None, *where).up_to(step)
     return known, execute_shown(experiment, known.view, *where)
@@ -156,6 +178,14 @@ def subject_of(known: Document, trace: Trace, options: Namespace) -> Subject:
     if options.key is not None:
         view = _with_key(view, place("key", options.key), chosen[1])
     return Subject(trace, view, *chosen, title=as_shown(known.title), caption=as_shown(known.caption))
+
+
+def drawn_kind(subject: Subject, options: Namespace, conditions: Iterable[Condition]) -> str:
+    """The kind of the picture. Raises `Refused` for an option that has no effect beside it and the view."""
+    kind: str = options.kind or kind_of(subject, options.picture)
+    known = {"kind": kind, "projection": subject.view.projection}
+    check_conditions(Namespace(**{**vars(options), **known}), conditions)
+    return kind
 
 
 def _check_places(site: SiteTrace, options: Namespace) -> None:

@@ -13,6 +13,7 @@ from typing import NoReturn
 from attnviz.checkpoints.presets import preset_ids
 from attnviz.cli.command import Named, Refused
 from attnviz.cli.commands import gui
+from attnviz.cli.condition import check_conditions, keep_apart, typed_apart
 from attnviz.cli.table import COMMANDS
 from attnviz.cli.words import Help, speak
 from attnviz.core.phrases import named
@@ -91,6 +92,8 @@ def _dispatch(arguments: list[str]) -> int:
     command = next(row for row in COMMANDS if row.name == (options.command or "gui"))
     if command is gui.COMMAND:
         return command.run(options)
+    options = typed_apart(options)
+    check_conditions(options, command.conditions)
     from attnviz.engines.engine import EngineError
 
     named = getattr(options, "document", None)
@@ -157,14 +160,14 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
 
     for row in COMMANDS:
-        row.add(
-            commands.add_parser(
-                row.name,
-                help=_(row.help),
-                description=_(row.help),
-                epilog=_(row.epilog) if row.epilog else "",
-                formatter_class=Help,
-                allow_abbrev=False,
-            )
+        command = commands.add_parser(
+            row.name,
+            help=_(row.help),
+            description=_(row.help),
+            epilog=_(row.epilog) if row.epilog else "",
+            formatter_class=Help,
+            allow_abbrev=False,
         )
+        row.add(command)
+        keep_apart(command)
     return top

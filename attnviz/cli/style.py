@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 
 from attnviz.figures.options import OPTIONS, Option
 from attnviz.figures.style import Style
 from attnviz.i18n import _
 
 
-def add_style(command: ArgumentParser) -> None:
-    """Add a row of `OPTIONS` each."""
-    for row in OPTIONS:
+def add_style(command: ArgumentParser, rows: Sequence[Option] = OPTIONS) -> None:
+    """Add an option for each row."""
+    for row in rows:
         if row.control == "switch":
             action = "store_false" if row.default else "store_true"
             command.add_argument(row.flag, dest=row.field, action=action, help=_help(row))
@@ -21,9 +22,9 @@ def add_style(command: ArgumentParser) -> None:
 
 def style(options: Namespace) -> Style:
     """The style of these options. Raises `ValueError` for one that is no value."""
-    given = {row.field: getattr(options, row.field) for row in OPTIONS}
-    texts = {row.field: row.read(given[row.field]) for row in OPTIONS if isinstance(given[row.field], str)}
-    return Style(**{field: value for field, value in (given | texts).items() if value is not None})
+    given = {row: getattr(options, row.field, None) for row in OPTIONS}
+    values = {row.field: row.read(one) if isinstance(one, str) else one for row, one in given.items()}
+    return Style(**{field: value for field, value in values.items() if value is not None})
 
 
 def _help(row: Option) -> str:

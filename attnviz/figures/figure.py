@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from attnviz.errors import FieldError, InputError, Message, among, listed, must_be
+from attnviz.errors import FieldError, Message, among, listed, must_be
 from attnviz.figures.content import Head
 from attnviz.figures.fonts import drawing
 from attnviz.figures.kinds.table import KIND_BY_ID
@@ -67,11 +67,7 @@ def figure_of(
     if kind not in KIND_BY_ID:
         raise FieldError("kind", kind, among(KIND_BY_ID))
     row = KIND_BY_ID[kind]
-    if row.of_values and subject.shown_site.quantity != "value":
-        raise InputError(Message("The picture “{kind}” shows values; it has no gradients.", kind=row.id))
-    reason = row.why_not(subject)
-    if reason is not None:
-        raise InputError(reason)
+    row.check(subject)
     with drawing():
         made = row.draw(subject, style)
         figure = sheet_of(made, subject.caption if style.caption else "", style)

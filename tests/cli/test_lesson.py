@@ -43,6 +43,7 @@ def test_problems_are_named_by_step(tmp_path: Path, capsys: Capture) -> None:
         (["check"], "lesson check needs a file or the name of a lesson"),
         (["check", "nothing.md"], "nothing.md: No such file or directory"),
         (["mend", "x.md"], "invalid choice"),
+        (["list", "nope"], "attnviz: lesson list must stand without a lesson; got nope\n"),
         (["export", "softmax"], "lesson export needs --output with the suffix .html, .pdf"),
         (["export", "softmax", "-o", "x.docx"], "lesson export needs --output"),
     ],

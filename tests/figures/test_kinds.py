@@ -15,11 +15,12 @@ from attnviz.checkpoints.presets import load_preset
 from attnviz.core.cost.curves import counts
 from attnviz.core.cost.memory import FORMAT_BY_ID
 from attnviz.core.text import number
+from attnviz.engines.decode.decodable import up_to
 from attnviz.figures import FORMATS, figure_bytes
 from attnviz.figures.figure import figure_of
 from attnviz.figures.kinds.pipeline import places, sources
 from attnviz.figures.kinds.plane import _Arrow, _draw_label
-from attnviz.figures.kinds.table import KIND_BY_ID, KINDS
+from attnviz.figures.kinds.table import KIND_BY_ID, KINDS, PAIRS, UNFOLLOWED
 from attnviz.figures.style import Style, length
 from attnviz.figures.subject import Subject
 from attnviz.i18n import set_language
@@ -28,7 +29,7 @@ from attnviz.model.explain.position_curves import curves
 from attnviz.model.explain.score_pair import pair_scores
 from attnviz.model.gradients.curves import CURVE_BY_ID
 from attnviz.model.spec import parts as p
-from attnviz.model.spec.view import View
+from attnviz.model.spec.view import Cell, Ranges, View
 from attnviz.model.stages import STAGE_BY_ID
 
 
@@ -42,6 +43,13 @@ def subject(preset: str, **view: object) -> Subject:
 
 ROTATED = replace(subject("fluffy-blue-creature", query=3), stage="weights")
 ROTATED = replace(ROTATED, other=subject("half-each"))
+
+
+FREE = replace(ROTATED, view=with_fields(ROTATED.view, locked=None))
+
+
+def seen(**view: object) -> Subject:
+    return replace(FREE, view=with_fields(FREE.view, **view))
 
 
 def texts(kind: str, shown: Subject, **style: object) -> list[str]:
@@ -60,6 +68,30 @@ def test_every_kind_is_written_in_every_format_theme_and_language(kind: str) -> 
         assert any("\u4e00" <= letter <= "\u9fff" for text in texts(kind, ROTATED) for letter in text)
     finally:
         set_language("en")
+
+
+CHANGED = {
+    "orientation": seen(orientation="queries_as_columns"),
+    "range": seen(ranges=Ranges.of_all("log")),
+    "query": seen(query=1),
+    "head": replace(FREE, head=2),
+    "step": seen(step=1),
+}
+"""The subject of another choice."""
+STYLED = {"grey": Style(grey=True), "bar": Style(bar=False), "sums": Style(sums=False)}
+
+
+@pytest.mark.parametrize("kind", KIND_BY_ID)
+def test_the_options_of_a_kind_are_those_that_change_its_picture(kind: str) -> None:
+    usual = figure_bytes(figure_of(kind, FREE, Style()), "svg")
+    made = {name: figure_of(kind, other, Style()) for name, other in CHANGED.items()}
+    made |= {name: figure_of(kind, FREE, style) for name, style in STYLED.items()}
+    found = {name for name, figure in made.items() if figure_bytes(figure, "svg") != usual}
+    assert found == set(KIND_BY_ID[kind].options) & set(made)
+    locked = seen(locked=Cell("weights", 3, 1, FREE.view.head))
+    assert (figure_bytes(figure_of(kind, locked, Style()), "svg") != usual) == (kind in PAIRS)
+    fewer = replace(FREE, trace=attnviz.run(up_to(FREE.trace.experiment, 3)))
+    assert (figure_bytes(figure_of(kind, fewer, Style()), "svg") == usual) == (kind in UNFOLLOWED)
 
 
 @pytest.mark.parametrize("kind", KIND_BY_ID)

@@ -7,7 +7,8 @@ from argparse import ArgumentParser, Namespace
 from msgspec.structs import replace
 
 from attnviz.cli.command import Command
-from attnviz.cli.options import Count, add_document, add_target, document, print_table, without
+from attnviz.cli.condition import Condition
+from attnviz.cli.options import Count, add_document, add_target, document, print_table
 from attnviz.core.text import number
 from attnviz.i18n import N_, _
 from attnviz.model.edit.edits import set_tokens
@@ -39,9 +40,6 @@ def run(options: Namespace) -> int:
     from attnviz.analysis.ablation import ablate
     from attnviz.analysis.target import Target
 
-    if (options.by == "other") != (options.other_text is not None):
-        pair = "--by other", "--other-text"
-        raise without(*(pair if options.by == "other" else reversed(pair)))
     known = document(options)
     other = None
     if options.other_text is not None:
@@ -62,4 +60,15 @@ def run(options: Namespace) -> int:
     return 0
 
 
-COMMAND = Command("ablate", N_("ablate each head or layer of a model; list the effects on a logit"), add, run)
+CONDITIONS = (
+    Condition("--other-text", "--by", ("other",)),
+    Condition("--by", "--other-text", of=("other",)),
+)
+
+COMMAND = Command(
+    "ablate",
+    N_("ablate each head or layer of a model; list the effects on a logit"),
+    add,
+    run,
+    conditions=CONDITIONS,
+)

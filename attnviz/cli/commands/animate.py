@@ -7,8 +7,16 @@ from argparse import ArgumentParser, Namespace
 
 from attnviz.checkpoints.stories import record_of
 from attnviz.cli.command import Command
+from attnviz.cli.condition import OUTPUT, Condition
 from attnviz.cli.options import add_document, command_line, document, head, notice, number_option, written
-from attnviz.cli.picture import add_gradient, add_picture, computed, subject_of
+from attnviz.cli.picture import (
+    OF_THE_PICTURE,
+    add_gradient,
+    add_picture,
+    computed,
+    drawn_kind,
+    subject_of,
+)
 from attnviz.cli.style import style
 from attnviz.core.progress import Progress, never_cancelled
 from attnviz.i18n import N_, _
@@ -44,12 +52,12 @@ def add(command: ArgumentParser) -> None:
     )
     add_picture(command)
     add_gradient(command)
+    command.set_defaults(step=None, follow=False)  # the options of a picture of one step
 
 
 def run(options: Namespace) -> int:
     """Compute the frames, draw them and write the file."""
     from attnviz.compute.execute import execute_decoding, execute_shown
-    from attnviz.figures.figure import kind_of
     from attnviz.figures.sequences import Sequence, frames, save_sequence
     from attnviz.figures.sequences.frames import Engines
     from attnviz.figures.sequences.outputs import check_fps, output_of
@@ -60,7 +68,7 @@ def run(options: Namespace) -> int:
     written(options.output, lambda: output_of(options.output))
     known, trace = computed(known, options)
     subject = subject_of(known, trace, options)
-    kind = options.kind or kind_of(subject, options.picture)
+    kind = drawn_kind(subject, options, CONDITIONS)
     engines = Engines(
         lambda experiment, check: execute_shown(experiment, known.view, *where, check),
         lambda experiment, check: execute_decoding(experiment, None, *where, check),
@@ -92,4 +100,10 @@ def _report(share: float) -> None:
         print(f"\r{share:4.0%}", end="\n" if share == 1.0 else "", file=sys.stderr, flush=True)
 
 
-COMMAND = Command("animate", N_("save a sequence of pictures"), add, run, OVER_FORMAT)
+CONDITIONS = (
+    *OF_THE_PICTURE,
+    Condition("--fps", OUTPUT, (".gif", ".mp4")),
+    Condition("--dpi", OUTPUT, (".gif", ".mp4", ".png", ".pdf")),
+)
+
+COMMAND = Command("animate", N_("save a sequence of pictures"), add, run, OVER_FORMAT, CONDITIONS)

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from attnviz.checkpoints.stories import record_of
 from attnviz.cli.command import Command, Named
+from attnviz.cli.condition import OUTPUT, Condition
 from attnviz.cli.options import (
     Count,
     add_document,
@@ -25,6 +26,8 @@ from attnviz.cli.options import (
 from attnviz.cli.style import add_style, style
 from attnviz.core.text import number
 from attnviz.errors import about, suffix_error
+from attnviz.figures.files import FORMATS
+from attnviz.figures.options import OPTIONS
 from attnviz.i18n import N_, _
 from attnviz.model.circuits import MOST_PAIRS, left_out
 from attnviz.model.io.titles import as_shown
@@ -36,6 +39,9 @@ if TYPE_CHECKING:
 
 LISTED = 10
 CSV_SUFFIX = ".csv"
+STYLE = tuple(row for row in OPTIONS if row.field not in ("sums", "bar", "square"))
+"""The options of a picture that has no matrix."""
+PICTURES = tuple(f".{row.id}" for row in FORMATS)
 
 
 def add(command: ArgumentParser) -> None:
@@ -58,7 +64,7 @@ def add(command: ArgumentParser) -> None:
         metavar="N",
         help=first.format(listed=LISTED, written=MOST_PAIRS),
     )
-    add_style(command)
+    add_style(command, STYLE)
 
 
 def run(options: Namespace) -> int:
@@ -98,9 +104,7 @@ def run(options: Namespace) -> int:
 
 
 def _check_suffix(output: str) -> None:
-    from attnviz.figures.files import FORMATS
-
-    known = (*(f".{row.id}" for row in FORMATS), CSV_SUFFIX)
+    known = (*PICTURES, CSV_SUFFIX)
     suffix = Path(output).suffix
     if suffix.lower() not in known:
         raise Named(about(output, suffix_error(suffix, known).message))
@@ -130,4 +134,15 @@ def _pairs(known: Document, options: Namespace) -> Rows:
     return [(pair.first, pair.second, pair.value) for pair in found]
 
 
-COMMAND = Command("circuits", N_("list or draw the token pairs of a head's OV or QK circuit"), add, run)
+CONDITIONS = (
+    *(Condition(row.flag, OUTPUT) for row in STYLE),
+    *(Condition(row.flag, OUTPUT, (".png",) if row.field == "dpi" else PICTURES) for row in STYLE),
+)
+
+COMMAND = Command(
+    "circuits",
+    N_("list or draw the token pairs of a head's OV or QK circuit"),
+    add,
+    run,
+    conditions=CONDITIONS,
+)

@@ -12,7 +12,8 @@ from msgspec.structs import replace
 
 from attnviz.checkpoints.presets import load_preset
 from attnviz.cli.command import Command
-from attnviz.cli.options import add_document, document, execute, without
+from attnviz.cli.condition import Condition
+from attnviz.cli.options import add_document, document, execute
 from attnviz.core.text import visible
 from attnviz.i18n import N_, _, current_language
 from attnviz.model.claims.own import Answer, answers
@@ -41,11 +42,7 @@ def add(command: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Check the claims of a document; without one, list the textbooks' with their verdicts."""
-    if options.document is not None:
-        return _own(options)
-    if options.claim:
-        raise without("--claim", "DOC")
-    return _textbooks(options)
+    return _textbooks(options) if options.document is None else _own(options)
 
 
 def _textbooks(options: Namespace) -> int:
@@ -95,4 +92,12 @@ def _answer(one: Answer) -> dict[str, Any]:
     return {"claim": one.claim, "holds": one.is_true, "problem": one.problem_text()}
 
 
-COMMAND = Command("claims", N_("check the claims of textbooks, or those of a document"), add, run)
+OF_A_DOCUMENT = ("--claim", "--engine", "--device", "--dtype", "--text", "--edit")
+
+COMMAND = Command(
+    "claims",
+    N_("check the claims of textbooks, or those of a document"),
+    add,
+    run,
+    conditions=tuple(Condition(option, "DOC") for option in OF_A_DOCUMENT),
+)

@@ -10,6 +10,7 @@ from argparse import ArgumentParser, Namespace
 from msgspec.structs import replace
 
 from attnviz.cli.command import Command
+from attnviz.cli.condition import Condition
 from attnviz.cli.options import Count, add_document, document, execute, print_table
 from attnviz.core.head_scores import HEAD_SCORE_BY_ID, HEAD_SCORES
 from attnviz.core.text import number
@@ -79,4 +80,17 @@ def _referring(document: Document, options: Namespace) -> Document:
     return replace(document, experiment=replace(document.experiment, references=pairs))
 
 
-COMMAND = Command("heads", N_("list the heads of a model by a score, such as induction"), add, run)
+CONDITIONS = (
+    Condition("--top", "--json", is_barred=True),
+    Condition(
+        "--refers", "--score", tuple(row.id for row in HEAD_SCORES if row.needs_references), also="--json"
+    ),
+)
+
+COMMAND = Command(
+    "heads",
+    N_("list the heads of a model by a score, such as induction"),
+    add,
+    run,
+    conditions=CONDITIONS,
+)

@@ -6,6 +6,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 
 from attnviz.cli.command import Command, Named
+from attnviz.cli.condition import Condition
 from attnviz.cli.options import written
 from attnviz.errors import FieldError, must_be
 from attnviz.i18n import N_, _
@@ -107,4 +108,12 @@ def _ids(name: str, text: str | None) -> tuple[int, ...] | None:
     return tuple(map(int, parts))
 
 
-COMMAND = Command("import", N_("import a trained model with a text as a document"), add, run)
+CONDITIONS = (
+    Condition("--system", "--chat"),
+    Condition("--memory-text", "--attention-only", is_barred=True),
+    Condition("--memory-ids", "--attention-only", is_barred=True),
+)
+
+COMMAND = Command(
+    "import", N_("import a trained model with a text as a document"), add, run, conditions=CONDITIONS
+)

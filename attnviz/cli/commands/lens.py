@@ -15,7 +15,7 @@ from attnviz.model.text import shown_token
 def add(command: ArgumentParser) -> None:
     """Add the options."""
     add_document(command)
-    add_target(command, required=False)
+    add_target(command, required=False, is_compared=False)
     command.add_argument(
         "--top",
         action=Count,

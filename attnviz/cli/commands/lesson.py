@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from attnviz.checkpoints.presets import load_preset
 from attnviz.checkpoints.stories import record_of
 from attnviz.cli.command import Command, Named, Refused
-from attnviz.cli.options import command_line, without, written
+from attnviz.cli.condition import Condition
+from attnviz.cli.options import command_line, written
 from attnviz.errors import about, message_of, verbatim
 from attnviz.i18n import N_, _, current_language
 from attnviz.model.io.carriers.table import carrying
@@ -36,13 +37,11 @@ def add(command: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Do what the action says."""
-    if options.action != "export":
-        for option, value in (("--output", options.output), ("--slides", options.slides)):
-            if value:
-                raise without(option, "export")
     if options.action == "list":
         if options.lesson is not None:
-            raise without(options.lesson, " / ".join(ACTIONS))
+            raise Refused(
+                _("lesson list must stand without a lesson; got {name}").format(name=options.lesson)
+            )
         return list_lessons()
     if options.lesson is None:
         raise Refused(_("lesson {action} needs a file or the name of a lesson").format(action=options.action))
@@ -117,4 +116,10 @@ WRITERS: dict[str, Callable[[Lesson, tuple[Sheet, ...], bool], bytes]] = {".html
 
 ACTIONS: dict[str, Callable[[Lesson, Namespace], int]] = {"check": check, "export": export}
 
-COMMAND = Command("lesson", N_("list the lessons, check one, or export one"), add, run)
+COMMAND = Command(
+    "lesson",
+    N_("list the lessons, check one, or export one"),
+    add,
+    run,
+    conditions=tuple(Condition(option, "action", ("export",)) for option in ("--output", "--slides")),
+)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from attnviz.checkpoints.stories import record_of
 from attnviz.cli.command import Command, Named
+from attnviz.cli.condition import Condition
 from attnviz.cli.options import add_document, command_line, document, written
 from attnviz.errors import FieldError, Message, among, must_be
 from attnviz.figures.palette import PALETTES
@@ -21,6 +22,8 @@ EMPTY = {
     "survey": Message("The panel “survey” needs an open survey; the window opens what attnviz survey saved."),
 }
 """The reasons for which a panel of any document alone would be empty, by its id."""
+OF_TWO = ("compare", "patching")
+"""Panels that show two documents."""
 THEMES = tuple(row.name for row in PALETTES)
 
 
@@ -74,4 +77,10 @@ def _size(text: str) -> tuple[int, int]:
     return sides[0], sides[1]
 
 
-COMMAND = Command("panel", N_("save a panel of the window as a picture"), add, run)
+COMMAND = Command(
+    "panel",
+    N_("save a panel of the window as a picture"),
+    add,
+    run,
+    conditions=(Condition("--against", "--panel", OF_TWO),),
+)

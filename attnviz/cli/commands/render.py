@@ -9,18 +9,23 @@ from typing import TYPE_CHECKING
 
 from attnviz.checkpoints.stories import record_of
 from attnviz.cli.command import Command
+from attnviz.cli.condition import OUTPUT, Condition
 from attnviz.cli.options import add_document, command_line, document, head, notice, written
 from attnviz.cli.picture import (
+    OF_THE_PICTURE,
+    OF_THE_STATE_A,
     add_against,
-    add_follow,
     add_gradient,
     add_picture,
+    add_step,
     computed,
+    drawn_kind,
     other_of,
     subject_of,
 )
 from attnviz.cli.style import style
 from attnviz.errors import FieldError, whole_number
+from attnviz.figures.kinds.table import UNFOLLOWED
 from attnviz.i18n import N_, _
 
 if TYPE_CHECKING:
@@ -34,27 +39,29 @@ def add(command: ArgumentParser) -> None:
     command.add_argument("-o", "--output", metavar="FILE", required=True, help=_(".svg, .pdf or .png"))
     add_picture(command)
     add_gradient(command)
-    add_follow(command)
+    add_step(command)
     add_against(command)
 
 
 def run(options: Namespace) -> int:
     """Draw one stage into a file: one head or all of them, or one head of all attentions."""
     from attnviz.figures import save_figure
-    from attnviz.figures.figure import figure_of, kind_of
+    from attnviz.figures.figure import figure_of
     from attnviz.figures.files import format_of
 
     known, look = document(options), style(options)
     head(options.head)
     written(options.output, lambda: format_of(options.output))
     known, trace = computed(known, options)
+    subject = subject_of(known, trace, options)
+    kind = drawn_kind(subject, options, CONDITIONS)
     subject = replace(
-        subject_of(known, trace, options),
+        subject,
         decoding=partial(_decoded, known, options),
         other=other_of(options, known.view),
         alignment=options.align,
     )
-    figure = figure_of(options.kind or kind_of(subject, options.picture), subject, look, notice)
+    figure = figure_of(kind, subject, look, notice)
     record = record_of(subject.document(known), command_line())
     written(options.output, lambda: save_figure(figure, options.output, dpi=look.dpi, record=record))
     return 0
@@ -70,4 +77,13 @@ def _decoded(known: Document, options: Namespace) -> Decoding:
     return found
 
 
-COMMAND = Command("render", N_("save a picture of a document"), add, run)
+CONDITIONS = (
+    *OF_THE_PICTURE,
+    *OF_THE_STATE_A,
+    Condition("--against", "--kind", ("comparison",)),
+    Condition("--step", "--kind", ("step",), also="--follow"),
+    Condition("--follow", "--kind", UNFOLLOWED, is_barred=True),
+    Condition("--dpi", OUTPUT, (".png", ".pdf")),
+)
+
+COMMAND = Command("render", N_("save a picture of a document"), add, run, conditions=CONDITIONS)

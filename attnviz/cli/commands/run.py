@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -16,6 +15,7 @@ from attnviz.cli.options import add_document, command_line, document, execute, s
 from attnviz.core.text import number, visible
 from attnviz.errors import about, suffix_error
 from attnviz.i18n import N_, _
+from attnviz.model.gradients.gradient import Gradient
 
 if TYPE_CHECKING:
     from attnviz.model.spec.document import Document
@@ -46,30 +46,31 @@ def run(options: Namespace) -> int:
     known = document(options)
     if output is not None and Path(output).suffix.lower() != SUFFIX:
         raise Named(about(output, suffix_error(Path(output).suffix, (SUFFIX,)).message))
-    known, trace, parameters = _computed(known, options)
+    known, trace = _computed(known, options)
     of_sites = sites(trace, options.site)
     chosen = stages(trace, of_sites, options.stages)
+    parameters = None
+    if isinstance(trace, Gradient):
+        print(f"{visible(options.backward)} = {number(trace.value, 6)}", file=sys.stderr)
+        parameters = trace.parameters if chosen is None and options.site is None else None
     if output is None:
         _print_stages(trace, of_sites, chosen)
         return 0
-    more = parameters if chosen is None and options.site is None else None
     record = record_of(known, command_line())
-    written(output, lambda: save_arrays(trace, chosen, output, sites=of_sites, more=more, record=record))
+    written(
+        output, lambda: save_arrays(trace, chosen, output, sites=of_sites, more=parameters, record=record)
+    )
     return 0
 
 
-def _computed(known: Document, options: Namespace) -> tuple[Document, Trace, Mapping[str, Any] | None]:
-    """The document and its stages; or the document that shows the gradients of the target, and those by the
-    stages and by the parameters.
-    """
+def _computed(known: Document, options: Namespace) -> tuple[Document, Trace]:
+    """The document and its stages, or the document that shows the gradients of the target, and these."""
     if options.backward is None:
-        return known, execute(known, options), None
+        return known, execute(known, options)
     from attnviz.compute.execute import execute_backward
 
     found = execute_backward(known.experiment, options.backward, options.engine, options.device)[1]
-    print(f"{visible(options.backward)} = {number(found.value, 6)}", file=sys.stderr)
-    view = replace(known.view, target=options.backward, quantity="gradient")
-    return replace(known, view=view), found, found.parameters
+    return replace(known, view=replace(known.view, target=options.backward, quantity="gradient")), found
 
 
 def _print_stages(trace: Trace, sites: tuple[str, ...], stages: tuple[str, ...] | None) -> None:

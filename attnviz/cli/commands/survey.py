@@ -7,7 +7,8 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from attnviz.cli.command import Command, Named, Refused
-from attnviz.cli.options import Count, print_table, without
+from attnviz.cli.condition import Condition
+from attnviz.cli.options import Count, print_table
 from attnviz.core.head_scores import SCORES_OF_TEXT
 from attnviz.core.phrases import named
 from attnviz.core.text import number
@@ -107,9 +108,9 @@ def _sum_up(options: Namespace) -> int:
     from attnviz.survey.summary import summary
 
     if Path(options.model).suffix.lower() != SUFFIX:
-        raise without(options.model, "--texts")
+        raise Refused(_("{option} needs {needed}").format(option=options.model, needed="--texts"))
     try:
-        found = summary(options.model, (options.scores or "").split(",")[0])
+        found = summary(options.model, options.scores or "")
     except OSError as error:
         raise Named(about(verbatim(options.model), message_of(error))) from None
     heads = sorted((one for one in found.heads if one.n_texts), key=lambda one: -one.mean)[:TOP]
@@ -139,4 +140,19 @@ def _sum_up(options: Namespace) -> int:
     return 0
 
 
-COMMAND = Command("survey", N_("measure every head over many texts, also on a cluster"), add, run)
+OF_TEXTS = (
+    *("--ablate", "--tokens", "--dtype", "--engine", "--device"),
+    *("--workers", "--scheduler", "--output"),
+)
+
+COMMAND = Command(
+    "survey",
+    N_("measure every head over many texts, also on a cluster"),
+    add,
+    run,
+    conditions=(
+        Condition("--workers", "--scheduler", is_barred=True),
+        Condition("--insecure", "--scheduler"),
+        *(Condition(option, "--texts") for option in OF_TEXTS),
+    ),
+)

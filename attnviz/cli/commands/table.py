@@ -9,9 +9,18 @@ from pathlib import Path
 
 from attnviz.checkpoints.stories import record_of
 from attnviz.cli.command import Command, Named
+from attnviz.cli.condition import Condition
 from attnviz.cli.options import add_document, command_line, document, written
 from attnviz.cli.options import head as parse_head
-from attnviz.cli.picture import add_against, add_follow, add_gradient, add_step, computed, other_of
+from attnviz.cli.picture import (
+    OF_THE_STATE_A,
+    OF_THE_TARGET,
+    add_against,
+    add_gradient,
+    add_step,
+    computed,
+    other_of,
+)
 from attnviz.errors import FieldError, InputError, Message, about, must_be, suffix_error, whole_number
 from attnviz.i18n import N_, _
 from attnviz.model.io.tables import MOST_DIGITS, TABLE_BY_ID, TABLES, TableFormat
@@ -33,7 +42,6 @@ def add(command: ArgumentParser) -> None:
     command.add_argument("--head", metavar="N", help=_("a head, 0 the first (default: the selected one)"))
     add_gradient(command)
     add_step(command)
-    add_follow(command)
     add_against(command)
     command.add_argument("--digits", metavar="N", help=_("decimals (default: every digit)"))
     of_suffix = _("the format (default: that of the file's suffix, or csv)")
@@ -108,4 +116,10 @@ def _digits(text: str | None) -> int | None:
     return int(text)
 
 
-COMMAND = Command("table", N_("write a stage as a table"), add, run, CARRIED)
+CONDITIONS = (
+    *OF_THE_STATE_A,
+    Condition("--step", "--follow"),
+    OF_THE_TARGET,
+)
+
+COMMAND = Command("table", N_("write a stage as a table"), add, run, CARRIED, CONDITIONS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from attnviz.errors import Message
+from attnviz.errors import InputError, Message
 from attnviz.figures.kinds.comparison import draw_comparison, why_no_comparison
 from attnviz.figures.kinds.cost import draw_cost
 from attnviz.figures.kinds.dials import draw_dials, why_no_dials
@@ -45,6 +45,14 @@ class Kind:
     why_not: Callable[[Subject], Message | None] = _always
     of_values: bool = False
 
+    def check(self, subject: Subject) -> None:
+        """Raise `InputError` with the reason for which a subject has no such picture."""
+        if self.of_values and subject.shown_site.quantity != "value":
+            raise InputError(Message("The picture “{kind}” shows values; it has no gradients.", kind=self.id))
+        reason = self.why_not(subject)
+        if reason is not None:
+            raise InputError(reason)
+
 
 _MAP = ("orientation", "range", "grey", "bar", "square")
 
@@ -58,12 +66,12 @@ KINDS = (
     Kind("stage", N_("Stage"), ("site", "stage", "head", *_MAP, "sums"), draw_stage),
     Kind("heads", N_("All heads"), ("site", "stage", *_MAP), draw_heads),
     Kind("sites", N_("All attentions"), ("stage", "head", *_MAP), draw_sites),
-    Kind("layers", N_("Layers × heads"), ("stage", "range", "grey", "bar"), draw_layers),
+    Kind("layers", N_("Layers × heads"), ("stage", "orientation", "range", "grey", "bar"), draw_layers),
     Kind("rollout", N_("Attention rollout"), _THROUGH, draw_rollout, why_no_rollout, of_values=True),
     Kind("flow", N_("Attention flow"), _THROUGH, draw_flow, why_no_rollout, of_values=True),
-    Kind("pipeline", N_("Whole pipeline"), ("site", "head", "range", "grey"), draw_pipeline),
-    Kind("lines", N_("Lines between tokens"), ("stage", *_PLACE), draw_lines, of_values=True),
-    Kind("plane", N_("Plane"), _PLACE, draw_plane),
+    Kind("pipeline", N_("Whole pipeline"), ("site", "head", "orientation", "range", "grey"), draw_pipeline),
+    Kind("lines", N_("Lines between tokens"), ("stage", *_PLACE, "grey"), draw_lines, of_values=True),
+    Kind("plane", N_("Plane"), (*_PLACE, "grey"), draw_plane),
     Kind("positions", N_("Positions"), (*_PLACE, "grey"), draw_positions, of_values=True),
     Kind("dials", N_("RoPE dials"), (*_PLACE, "grey"), draw_dials, why_no_dials, of_values=True),
     Kind("slopes", N_("Gradient through softmax"), _CURVE, draw_slopes, of_values=True),
@@ -75,13 +83,13 @@ KINDS = (
         of_values=True,
     ),
     Kind("distance", N_("Gradient over distance"), _CURVE, draw_distance, of_values=True),
-    Kind("depth", N_("Gradient over depth"), _CURVE, draw_depth, of_values=True),
-    Kind("norms", N_("Gradient and norm placement"), _CURVE, draw_norms, of_values=True),
+    Kind("depth", N_("Gradient over depth"), ("grey",), draw_depth, of_values=True),
+    Kind("norms", N_("Gradient and norm placement"), ("grey",), draw_norms, of_values=True),
     Kind("cost", N_("Cost curves"), ("grey",), draw_cost, of_values=True),
     Kind(
         "comparison",
         N_("Comparison"),
-        ("site", "stage", "head", *_MAP),
+        ("site", "stage", "head", "orientation", "grey", "bar", "square"),
         draw_comparison,
         why_no_comparison,
     ),
@@ -90,3 +98,8 @@ KINDS = (
     ),
 )
 KIND_BY_ID = {row.id: row for row in KINDS}
+
+PAIRS = ("plane", "positions", "dials")
+"""Pictures of a query with a key."""
+UNFOLLOWED = ("depth", "norms", "cost", "step")
+"""Pictures that the tokens which a decoding has generated do not change."""

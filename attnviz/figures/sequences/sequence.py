@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attnviz.core.progress import Progress
-from attnviz.errors import InputError, Message
+from attnviz.errors import Message
 from attnviz.figures.fonts import drawing
 from attnviz.figures.kinds.table import KIND_BY_ID
 from attnviz.figures.sequences.frames import Frame
@@ -76,9 +76,7 @@ class Sequence:
 
     def _drawing(self, frame: Frame) -> Drawing:
         row = KIND_BY_ID[self.kind]
-        reason = row.why_not(frame.subject)
-        if reason is not None:
-            raise InputError(reason)
+        row.check(frame.subject)
         with drawing():
             return row.draw(frame.subject, frame.styled(self.style))
 

@@ -143,11 +143,12 @@ def _span(source: Source, at: At) -> tuple[str, str, bool]:
 
 def _pictures(source: Source, at: At) -> Items:
     subject = Subject(source.trace, source.document.view)
-    return [(row.id, _(row.title)) for row in KINDS if row.id not in STILL and row.why_not(subject) is None]
+    rows = [row for row in KINDS if row.id not in STILL and not (row.of_values and source.drawn is not None)]
+    return [(row.id, _(row.title)) for row in rows if row.why_not(subject) is None]
 
 
 def _picture(source: Source, at: At) -> str:
-    return "lines" if source.document.view.picture == "lines" else "stage"
+    return "lines" if source.document.view.picture == "lines" and source.drawn is None else "stage"
 
 
 def _circuits(source: Source, at: At) -> Items:

@@ -12,6 +12,7 @@ from attnviz.checkpoints.presets import PRESETS, load_preset
 from attnviz.checkpoints.stories import load
 from attnviz.core.progress import never_cancelled
 from attnviz.errors import InputError, Message
+from attnviz.figures.kinds.table import KIND_BY_ID, PAIRS, UNFOLLOWED
 from attnviz.figures.options import OPTIONS
 from attnviz.gui.export.choices import CHOICES, At
 from attnviz.gui.export.kinds.figure import CSV
@@ -20,6 +21,7 @@ from attnviz.gui.export.names import file_name
 from attnviz.gui.export.source import Choice, Source
 from attnviz.gui.export.table import Export
 from attnviz.i18n import _, current_language
+from attnviz.model.heads.mean import shows_mean
 from attnviz.model.links import LINED
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
@@ -27,8 +29,6 @@ from attnviz.model.spec.view import View
 
 OF_NUMBERS = ("site", "stage", "head", "circuit", "alignment", "of_a")
 """Options that change the numbers of a table."""
-PAIR = ("plane", "positions", "dials")
-"""Pictures of a query with a key."""
 FOLLOWED = Message("No command starts a sequence at a step: leave the step.")
 FIRST = "A.json"
 """The file for the state A, where none has it."""
@@ -89,6 +89,8 @@ def present_choice(source: Source, row: Export) -> Choice:
     wanted = source.document.view.stage
     at = At(row.id, site, wanted if wanted in site.stages else site.stages[-1])
     offered = set(row.options) - (set() if len(source.trace.sites) > 1 else {"site"})
+    if row.id == "stage" and shows_mean(site, source.document.view, at.stage):
+        offered.remove("head")
     found = {one.name: one.value(source, at) for one in CHOICES if one.name in offered}
     for option in OPTIONS:
         if option.field in row.options and option.control == "switch":
@@ -199,7 +201,8 @@ def _engine(source: Source, row: Export) -> Iterator[str]:
 
 def _quantity(source: Source, row: Export) -> Iterator[str]:
     view = source.document.view
-    if source.drawn is not None and "range" in row.options and view.quantity != "value" and view.target:
+    has_gradients = row.id == "sequence" or (row.id in KIND_BY_ID and not KIND_BY_ID[row.id].of_values)
+    if source.drawn is not None and has_gradients and view.quantity != "value" and view.target:
         yield from ("--target", view.target, "--show", view.quantity)
 
 
@@ -209,7 +212,7 @@ def _chosen(row: Export, choice: Choice) -> Iterator[str]:
         yield from (row.format_flag, choice.format)
     for option in CHOICES:
         text = choice.text(option.name) if option.name in row.options else ""
-        if not option.flag or not text or (option.name == "query" and _drawn(row, choice) in PAIR):
+        if not option.flag or not text or (option.name == "query" and _drawn(row, choice) in PAIRS):
             continue
         if option.name == "over":
             yield from (option.flag, over_of(choice))
@@ -226,7 +229,7 @@ def _drawn(row: Export, choice: Choice) -> str:
 
 def _key(source: Source, known: _Known, row: Export, choice: Choice) -> Iterator[str]:
     """The query of a picture of a pair, and the key where the document opens with another locked cell."""
-    if _drawn(row, choice) not in PAIR:
+    if _drawn(row, choice) not in PAIRS:
         return
     subject = choice.subject(source, never_cancelled)
     opened = known.view.locked if known.view.query == subject.view.query else None
@@ -240,7 +243,8 @@ def _key(source: Source, known: _Known, row: Export, choice: Choice) -> Iterator
 def _picture(source: Source, row: Export, choice: Choice) -> Iterator[str]:
     """The mean of the heads; or the map where the view has lines, which the shell draws by itself."""
     picture, stage = source.document.view.picture, choice.text("stage")
-    if row.id in ("stage", "sequence") and picture == "mean" and stage in LINED:
+    is_stage = _drawn(row, choice) == "stage" and not choice.text("head")
+    if is_stage and picture == "mean" and stage in LINED:
         yield from ("--as", "mean")
     elif row.id == "stage" and picture == "lines":
         yield from ("--kind", "stage")
@@ -249,7 +253,7 @@ def _picture(source: Source, row: Export, choice: Choice) -> Iterator[str]:
 def _follow(source: Source, row: Export) -> Iterator[str]:
     """The generated tokens, where the window shows them in place of the document's."""
     shown, known = source.trace.experiment, source.document.experiment
-    if shown == known or row.words[0] not in ("render", "table", "animate") or row.id == "step":
+    if shown == known or row.words[0] not in ("render", "table", "animate") or row.id in UNFOLLOWED:
         return
     if row.words[0] == "animate" or shown.n_queries <= known.n_queries:
         raise InputError(FOLLOWED)
@@ -262,7 +266,7 @@ def _plane(source: Source, row: Export, choice: Choice) -> Iterator[str]:
         view = source.document.view
         last = choice.subject(source, never_cancelled).shown_site.shape("q")[-1] - 1
         first, second = (min(axis, last) for axis in view.plane)
-        if first != second:
+        if first != second and view.projection == "features":
             yield from ("--plane", f"{first},{second}")
         yield from ("--projection", view.projection)
 

@@ -250,7 +250,7 @@ def as_truth(value: Value) -> bool:
     bare = numbers(value)
     if not isinstance(bare, bool | np.bool_):
         raise InputError(
-            Message("The expression must be a condition, such as a < b; got {value}.", value=str(bare)[:60])
+            Message("The expression must be a condition, such as a < b; got {value}.", value=quoted(bare))
         )
     return bool(bare)
 

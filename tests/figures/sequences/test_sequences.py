@@ -309,13 +309,14 @@ def test_the_command_says_that_the_row_sums_have_no_room(
 def test_the_command_sweeps_a_gradient_and_refuses_it_of_a_decoding(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = ["animate", "toy-attention", "--target", "weights[0,1,2]", "--stage", "scaled"]
+    given = ["animate", "toy-attention", "--target", "weights[0,1,2]"]
     folder = tmp_path / "g.svg"
-    assert main([*given, "-o", str(folder), "--over", "temperature=0.5:2:2"]) == 0
+    assert main([*given, "-o", str(folder), "--stage", "scaled", "--over", "temperature=0.5:2:2"]) == 0
     first, second = (file.read_text() for file in sorted((tmp_path / "g").iterdir()))
     assert first != second
-    assert main([*given, "-o", str(folder), "--over", "decode"]) == 2
-    assert "it has no gradients" in capsys.readouterr().err
+    for more in (["--over", "decode"], ["--over", "temperature=0.5:2:2", "--kind", "positions"]):
+        assert main([*given, "-o", str(folder), *more]) == 2
+        assert "it has no gradients" in capsys.readouterr().err
 
 
 def test_a_sweep_of_a_gradient_computes_that_of_each_value() -> None:

@@ -197,6 +197,30 @@ def test_the_command_of_a_comparison_names_what_must_be_saved(tmp_path: Path) ->
         command_of(on_torch, row, Choice("svg", ()))
 
 
+def test_the_command_of_the_mean_has_no_head() -> None:
+    source, row = (
+        source_of(replace(DOCUMENT, view=replace(DOCUMENT.view, stage="weights"))),
+        EXPORT_BY_ID["stage"],
+    )
+    choice = with_fields(present_choice(source, row), format="png")
+    text = command_of(source, row, choice).text
+    assert "--as mean" in text and "--head" not in text
+    chosen_head = with_fields(choice, texts=(*choice.texts, ("head", "1")))
+    assert "--as" not in command_of(source, row, chosen_head).text
+    heads = Choice("gif", (("over", "layers"), ("picture", "heads"), ("stage", "weights")))
+    assert "--as" not in command_of(source, EXPORT_BY_ID["sequence"], heads).text
+
+
+@pytest.mark.parametrize("picture", ["stage", "plane", "layers", "sequence"])
+def test_the_command_of_gradients_has_their_target(picture: str) -> None:
+    preset, row = load_preset("gradient-of-loss"), EXPORT_BY_ID[picture]
+    source = source_of(preset, drawn=attnviz.backward(preset, preset.view.target))
+    text = command_of(source, row, present_choice(source, row)).text
+    assert f"--target {preset.view.target} --show {preset.view.quantity}" in text
+    values = EXPORT_BY_ID["positions"]
+    assert "--target" not in command_of(source, values, present_choice(source, values)).text
+
+
 def test_the_language_of_the_titles_is_in_the_command() -> None:
     source, row = source_of(load_preset("yarn")), EXPORT_BY_ID["script"]
     set_language("zh_CN")
