@@ -481,10 +481,6 @@ REFUSED: tuple[tuple[list[str], str], ...] = (
     (["run", "yarn", "--backward", "weights[0,1,1]", "--site", "nope"], "yarn: site must be 'layers.0.self'"),
     (["lens", "stories-en", "--target", "a", "--against", "b"], "unrecognized arguments: --against b"),
     (["circuits", "stories-en", "--square"], "unrecognized arguments: --square"),
-    (
-        ["circuits", "stories-en", "--dpi", "60", "-o", "a.pdf"],
-        "--dpi needs --output with the suffix .png; got 'a.pdf'",
-    ),
     (["circuits", "stories-en", "--width", "9cm"], "attnviz: --width needs --output\n"),
     (
         ["circuits", "stories-en", "--grey", "-o", "a.csv"],

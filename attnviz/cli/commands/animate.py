@@ -103,7 +103,6 @@ def _report(share: float) -> None:
 CONDITIONS = (
     *OF_THE_PICTURE,
     Condition("--fps", OUTPUT, (".gif", ".mp4")),
-    Condition("--dpi", OUTPUT, (".gif", ".mp4", ".png", ".pdf")),
 )
 
 COMMAND = Command("animate", N_("save a sequence of pictures"), add, run, OVER_FORMAT, CONDITIONS)

@@ -136,7 +136,7 @@ def _pairs(known: Document, options: Namespace) -> Rows:
 
 CONDITIONS = (
     *(Condition(row.flag, OUTPUT) for row in STYLE),
-    *(Condition(row.flag, OUTPUT, (".png",) if row.field == "dpi" else PICTURES) for row in STYLE),
+    *(Condition(row.flag, OUTPUT, PICTURES) for row in STYLE),
 )
 
 COMMAND = Command(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from attnviz.checkpoints.stories import record_of
 from attnviz.cli.command import Command
-from attnviz.cli.condition import OUTPUT, Condition
+from attnviz.cli.condition import Condition
 from attnviz.cli.options import add_document, command_line, document, head, notice, written
 from attnviz.cli.picture import (
     OF_THE_PICTURE,
@@ -83,7 +83,6 @@ CONDITIONS = (
     Condition("--against", "--kind", ("comparison",)),
     Condition("--step", "--kind", ("step",), also="--follow"),
     Condition("--follow", "--kind", UNFOLLOWED, is_barred=True),
-    Condition("--dpi", OUTPUT, (".png", ".pdf")),
 )
 
 COMMAND = Command("render", N_("save a picture of a document"), add, run, conditions=CONDITIONS)
