@@ -47,8 +47,10 @@ class HeadNames(QObject):
         return f"{number} “{name}”" if name else number
 
     def rename(self, experiment: Experiment, site: str, head: int, name: str) -> None:
-        """Give a head a name; an empty one removes it."""
+        """Give a head a name, without the spaces around it; an empty one removes it."""
         key, name = self._key(experiment), " ".join(name.split())[:LONGEST]
+        if name == self.name(experiment, site, head):
+            return
         names = {**self._stored(key), f"{site}:{head}": name}
         self._names[key] = {place: one for place, one in names.items() if one}
         if self._settings is not None:

@@ -70,6 +70,17 @@ def test_a_name_is_shown_found_and_kept_with_the_model(desk: Desk, settings: Set
     desk.qtbot.waitUntil(lambda: len(grid(desk).canvas.scores) == 16)
 
 
+@pytest.mark.parametrize("text", ["copies ", "  "])
+def test_a_name_that_ends_with_a_space_is_kept_when_another_head_is_selected(desk: Desk, text: str) -> None:
+    line = desk.find(DocumentLine, "head_name")
+    site, head = desk.store.document.site, desk.store.document.view.head
+    line.setFocus()
+    QTest.keyClicks(line, text)
+    desk.store.look(head=head + 1)
+    assert desk.store.head_names.name(desk.store.experiment, site, head) == text.strip()
+    assert not line.text()
+
+
 def test_the_name_follows_the_model_not_the_text(desk: Desk, make_desk: MakeDesk) -> None:
     name(desk, "copies")
     other = make_desk(load_preset("stories-name"))

@@ -159,9 +159,8 @@ class HeadPanel(Panel):
     @Slot()
     def _on_named(self) -> None:
         site, head = self._named
-        names, name = self.store.head_names, self._name.text()
-        if site and name != names.name(self.store.experiment, site, head):
-            names.rename(self.store.experiment, site, head, name)
+        if site:
+            self.store.head_names.rename(self.store.experiment, site, head, self._name.text())
 
     @Slot()
     def _on_switch(self) -> None:

@@ -224,9 +224,11 @@ class HeadsPanel(Panel):
     def _light(self, site: SiteTrace) -> None:
         stage, view, focus = self._stage(site), self.store.document.view, self.store.focus
         query = query_in_focus(site, self.store.shown_view, focus)
+        count = self._count(site)
         for head in self._shown:
-            self._pictures[head].set_lit(highlight(site, view, stage, focus, head))
-            self._say_look(site, head, query)
+            if head < count:  # the pictures of others leave as soon as they are told of these numbers
+                self._pictures[head].set_lit(highlight(site, view, stage, focus, head))
+                self._say_look(site, head, query)
 
     def _say_look(self, site: SiteTrace, head: int, query: int) -> None:
         is_weighed = self._axis(site) == "head" and site.quantity == "value"

@@ -88,6 +88,17 @@ def test_only_the_head_of_a_hovered_cell_is_outlined_whole(bench: PanelBench[Hea
     assert lit[5]
 
 
+def test_behind_a_tab_it_may_miss_that_heads_left_and_another_query_is_selected(
+    bench: PanelBench[HeadsPanel],
+) -> None:
+    bench.store.look(stage="weights")
+    bench.panel.set_seen(False)
+    bench.store.edit_attention(set_heads, n_heads=2, n_kv_heads=1)
+    bench.store.look(query=1)
+    bench.panel.set_seen(True)
+    assert len(shown(bench)) == 2
+
+
 def test_a_tall_panel_has_its_pictures_in_rows_below_the_controls(bench: PanelBench[HeadsPanel]) -> None:
     bench.store.look(stage="weights")
     bench.panel.resize(280, 480)
