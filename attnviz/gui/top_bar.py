@@ -6,7 +6,7 @@ from typing import get_args
 
 from msgspec.structs import replace
 from PySide6.QtCore import QEvent, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QAction, QActionGroup, QResizeEvent
+from PySide6.QtGui import QAction, QActionGroup, QFont, QFontMetrics, QResizeEvent
 from PySide6.QtWidgets import QApplication, QMenu, QMenuBar, QTabBar, QToolButton, QWidget
 
 from attnviz.core.phrases import with_remark
@@ -25,6 +25,21 @@ from attnviz.model.spec.parts import DType
 HEIGHT = 40
 NARROW_BELOW = 1160
 """Width below which the bar leaves out what it can, so that every menu and every tab stays in sight."""
+
+
+class WorkspaceTabs(QTabBar):
+    """Tabs that are as wide as their bold text, selected or not: their sizes are measured by a change of the
+    style, not by one of the selection.
+    """
+
+    def tabSizeHint(self, index: int) -> QSize:
+        hint = super().tabSizeHint(index)
+        if index == self.currentIndex():
+            return hint
+        bold, mnemonic, text = QFont(self.font()), Qt.TextFlag.TextShowMnemonic, self.tabText(index)
+        bold.setWeight(QFont.Weight.DemiBold)
+        more = QFontMetrics(bold).size(mnemonic, text) - self.fontMetrics().size(mnemonic, text)
+        return hint + QSize(more.width(), 0)
 
 
 class TopBar(QWidget):
@@ -101,7 +116,7 @@ class TopBar(QWidget):
         self._tabs.setCurrentIndex([row.id for row in WORKSPACES].index(id_))
 
     def _workspace_tabs(self) -> QTabBar:
-        tabs = QTabBar()
+        tabs = WorkspaceTabs()
         tabs.setObjectName("workspace_tabs")
         tabs.setDrawBase(False)
         tabs.setExpanding(False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from desk import Desk, MakeDesk
-from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, Qt
 from PySide6.QtGui import QHoverEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QTabBar, QWidget
@@ -109,6 +109,27 @@ def test_the_tabs_and_the_keys_switch(desk: Desk) -> None:
     assert desk.window.workspaces.present.id == "generate"
     desk.press_key(Qt.Key.Key_5, Qt.KeyboardModifier.ControlModifier)
     assert desk.window.workspaces.present.id == "model" and tabs.currentIndex() == 4
+
+
+@pytest.mark.parametrize("width", [1000, 1280])
+@pytest.mark.parametrize("language", ["en", "zh_CN"])
+def test_another_theme_moves_no_tab(
+    make_desk: MakeDesk, settings: Settings, language: str, width: int
+) -> None:
+    settings["language"] = language
+    desk = make_desk("toy-attention")
+    desk.window.resize(width, 700)
+    tabs = desk.find(QTabBar, "workspace_tabs")
+
+    def places() -> list[QRect]:
+        QApplication.processEvents()
+        return [tabs.geometry(), *map(tabs.tabRect, range(tabs.count()))]
+
+    for row in WORKSPACES:
+        desk.go(row.id)
+        before = places()
+        desk.window.commands["dark"].trigger()
+        assert places() == before, row.id
 
 
 def test_the_focus_of_a_hidden_panel_does_not_go_to_the_tabs(desk: Desk) -> None:
