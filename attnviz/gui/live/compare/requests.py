@@ -105,9 +105,9 @@ class OwnAsked:
 
     @property
     def stages(self) -> tuple[Stages, Stages]:
-        """The stages of A and of B at their places."""
+        """The stages of A and of B at their places; a trace older than the document may lack the latter."""
         a, b = self.where
-        return site_stages(at(self.pinned.experiment, a.site)), self.trace.site(b.site).stages
+        return site_stages(at(self.pinned.experiment, a.site)), self.trace.shown(b.site).stages
 
     @property
     def is_of_values(self) -> bool:

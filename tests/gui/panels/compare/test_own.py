@@ -20,6 +20,7 @@ from attnviz.gui.widgets.control import MOTION_PROPERTY
 from attnviz.gui.widgets.elided_label import ElidedLabel
 from attnviz.gui.widgets.link_line import LinkLine
 from attnviz.model.edit import edits
+from attnviz.model.edit.layers import set_n_layers
 from attnviz.model.io.presets import load_preset
 from attnviz.model.spec.parts import Causal
 from attnviz.model.spec.view import Cell
@@ -326,6 +327,17 @@ def test_a_stage_that_a_lacks_is_said_and_other_stages_go_on(make_desk: MakeDesk
     desk.click(action)
     assert desk.store.document.view.stage == "scaled"
     assert panel.picture is not None and panel._pinned is not None and not action.isVisible()
+
+
+def test_a_reason_is_shown_while_the_numbers_of_a_new_layer_are_on_their_way(make_desk: MakeDesk) -> None:
+    desk = make_desk("toy-attention")
+    panel, trace = pinned(desk), desk.store.trace
+    desk.store.edit(set_n_layers, 3)
+    desk.settle()
+    desk.store.look(site="layers.2.self")
+    desk.store.trace = trace
+    panel.show_reason("a reason")
+    assert "a reason" in [label.text() for label in panel.findChildren(QLabel)]
 
 
 def test_titles_and_captions_are_plain_text(make_desk: MakeDesk) -> None:
