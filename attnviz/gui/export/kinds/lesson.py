@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from html import escape
 
-from PySide6.QtCore import QBuffer, QIODevice, QMarginsF, QRectF, QSizeF, Qt, QUrl
+from PySide6.QtCore import QBuffer, QEventLoop, QIODevice, QMarginsF, QRectF, QSizeF, Qt, QUrl
 from PySide6.QtGui import (
     QGuiApplication,
     QImage,
@@ -79,6 +79,9 @@ def lesson_paper(lesson: Lesson, language: str, made: tuple[Sheet, ...], *, is_s
     if QGuiApplication.instance() is None:
         os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
         _KEPT.append(QGuiApplication([]))
+    # The layout of a text starts timers. The worker is no thread of Qt, and has no dispatcher of their events
+    # until it makes its first loop; that need not run.
+    QEventLoop()
     buffer = QBuffer()
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
     writer = QPdfWriter(buffer)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QLineEdit, QPushButton, QRadioButton, QTextBrowser
 
 import attnviz
-from attnviz.gui.export.source import Choice, Leaves
+from attnviz.gui.export.source import Choice, Leaves, Made
 from attnviz.gui.export.table import EXPORT_BY_ID
 from attnviz.gui.panels.gradients.panel import SHOWN
 from attnviz.gui.panels.lesson.library import LessonButton
@@ -371,6 +372,23 @@ def test_the_lesson_is_a_row_of_the_export_dialog(desk: Desk, tmp_path: Path) ->
         assert file.read_bytes().startswith(b"%PDF" if kind.id == "pdf" else b"<!")
         assert (b"/MediaBox [0 0 907" in made.data) == (kind.id == "pdf")  # 320 × 180 mm in points
         assert attnviz.load(file).title == source.lesson.title("en")
+
+
+def test_a_lesson_is_laid_out_in_a_worker_without_warnings(desk: Desk) -> None:
+    """Each warning of Qt fails the test."""
+    open_step(desk, "dot-product")
+    source = desk.window.handlers._exporter.source({})
+    made: list[Made] = []
+
+    def work() -> None:
+        for slides in ("off", "on"):
+            choice = Choice("pdf", (("slides", slides),))
+            made.append(EXPORT_BY_ID["lesson"].make(source, choice, lambda: None))
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    worker.join()
+    assert [one.data[:4] for one in made] == [b"%PDF", b"%PDF"]
 
 
 def test_a_lesson_file_opens_as_a_document_does(make_desk: MakeDesk) -> None:
