@@ -64,6 +64,7 @@ class Live(QObject):
         self._said: tuple[Message, ...] = ()
         """Notices of the numbers that are shown: they are said once."""
         self._is_chosen_anew = False
+        """Whether no run has begun since an engine was chosen."""
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(self._on_rest)
@@ -115,7 +116,7 @@ class Live(QObject):
     def _on_rest(self) -> None:
         """Run, unless the present numbers still apply: the generation changes none of them."""
         trace, experiment = self._store.trace, self._store.experiment
-        is_idle = trace is not None and not self._scheduler.is_busy(KEY)
+        is_idle = not self._is_chosen_anew and not self._scheduler.is_busy(KEY)
         if trace is not None and is_idle and differs_in_writing(trace.experiment, experiment):
             self._again = False
             self._store.set_trace(trace.under(experiment))

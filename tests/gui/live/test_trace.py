@@ -227,6 +227,23 @@ def test_another_engine_is_run_at_once_and_told(bench: Bench, qtbot: QtBot) -> N
     qtbot.waitUntil(lambda: bench.runs == 1)
 
 
+def test_an_engine_chosen_during_a_run_computes_the_same_document_after_it(
+    qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = Bench(monkeypatch, inline=False)
+    go_on = threading.Event()
+    monkeypatch.setattr(live_module, "PATIENCE_SECONDS", 60.0)  # young, however slow the machine is
+    bench.before = lambda check: go_on.wait(60) and None
+    bench.live.run_now()
+    qtbot.waitUntil(lambda: bench.runs == 1)
+    bench.live.choose("torch", "cpu")
+    go_on.set()
+    qtbot.waitUntil(lambda: bench.settled() and bench.store.trace.engine == "torch")
+    assert bench.runs == 2
+    bench.bridge.close()
+    assert bench.scheduler.close(2.0)
+
+
 def test_an_engine_that_does_not_exist_is_a_sentence(bench: Bench, qtbot: QtBot) -> None:
     bench.live.choose("abacus", "auto")
     qtbot.waitUntil(lambda: len(bench.log.values("failed")) == 1)
