@@ -152,5 +152,17 @@ def test_a_claim_about_an_unknown_name_says_so(checker: Desk, qtbot: QtBot) -> N
     assert line.verdict is None and "must be one of" in line.toolTip()
 
 
+def test_the_words_of_an_own_claim_follow_the_language(checker: Desk, qtbot: QtBot) -> None:
+    checker.store.claim(("foo > 2", "max(weights) < 2"))
+    first, second = (checker.find(ClaimLine, f"own_claim_{number}") for number in range(2))
+    qtbot.waitUntil(lambda: second.verdict == "right")
+    checker.window.commands["language"].trigger()
+    assert "foo" in first.toolTip() and "must be one of" not in first.toolTip()
+    assert "must be one of" not in first.sentence
+    assert second.toolTip() == second.accessibleName().partition(" — ")[2] == "正确"
+    remove = checker.find(QPushButton, "own_claim_0_remove")
+    assert remove.accessibleName() == "删除 foo > 2"
+
+
 def _fields(site: object) -> dict[str, object]:
     return {name: getattr(site, name) for name in site.__struct_fields__}  # type: ignore[attr-defined]

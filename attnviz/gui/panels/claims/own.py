@@ -35,6 +35,8 @@ class OwnClaims(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._claims: tuple[str, ...] = ()
+        self._answers: tuple[Answer, ...] = ()
+        """The verdicts on the shown claims; none while they are computed."""
         self._rows: list[_Row] = []
         self._theme = active_theme()
         self._title = QLabel()
@@ -55,7 +57,7 @@ class OwnClaims(QWidget):
         """Show these claims, without verdicts until they are computed."""
         if tuple(claims) == self._claims:
             return
-        self._claims = tuple(claims)
+        self._claims, self._answers = tuple(claims), ()
         while len(self._rows) > len(claims):
             row = self._rows.pop()
             self._column.removeWidget(row)
@@ -68,19 +70,24 @@ class OwnClaims(QWidget):
             row.apply_theme(self._theme)
             self._column.insertWidget(1 + len(self._rows), row)
             self._rows.append(row)
-        for row, claim in zip(self._rows, claims, strict=True):
-            row.line.set_claim(visible(claim), None)
         self.edit.setEnabled(len(claims) < MOST_CLAIMS)
         self.retranslate()
 
     def set_answers(self, answers: Sequence[Answer]) -> None:
         """Show the verdicts on the shown claims; those of others are dropped."""
-        if tuple(answer.claim for answer in answers) != self._claims:
-            return
-        for row, answer in zip(self._rows, answers, strict=True):
-            problem = answer.problem_text()
-            text = f"{visible(answer.claim)}\n{elide(problem, SHOWN)}" if problem else visible(answer.claim)
-            row.line.set_claim(text, answer.verdict, problem)
+        if tuple(answer.claim for answer in answers) == self._claims:
+            self._answers = tuple(answers)
+            self._show()
+
+    def _show(self) -> None:
+        """Show the claims, with their verdicts in the present language where they are known."""
+        answers = self._answers or (None,) * len(self._claims)
+        for row, claim, answer in zip(self._rows, map(visible, self._claims), answers, strict=True):
+            problem = "" if answer is None else answer.problem_text()
+            text = f"{claim}\n{elide(problem, SHOWN)}" if problem else claim
+            row.line.set_claim(text, None if answer is None else answer.verdict, problem)
+            row.remove.setToolTip(_("Remove this claim"))
+            row.remove.setAccessibleName(_("Remove {claim}").format(claim=claim))
 
     def lines(self) -> list[ClaimLine]:
         """The lines in order."""
@@ -100,8 +107,7 @@ class OwnClaims(QWidget):
             "A condition over the stages, checked with every run; Enter adds it, Up recalls earlier ones"
         )
         self.edit.setToolTip(hint if self.edit.isEnabled() else full)
-        for row in self._rows:
-            row.retranslate()
+        self._show()
 
     @Slot()
     def _on_add(self) -> None:
@@ -143,7 +149,3 @@ class _Row(QWidget):
 
     def apply_theme(self, theme: Theme) -> None:
         self.remove.setIcon(icon("close", theme))
-
-    def retranslate(self) -> None:
-        self.remove.setToolTip(_("Remove this claim"))
-        self.remove.setAccessibleName(_("Remove {claim}").format(claim=self.line.sentence))
