@@ -108,13 +108,15 @@ class Controls(QWidget):
         """Enable blinking, unless motion is reduced."""
         is_still = transition_ms(self) == 0
         self.blink.setEnabled(not is_still)
+        self.blink.setChecked(self.blink.isChecked() and not is_still)
         still = _("Transitions are switched off in the preferences or by the system.")
         self.blink.setToolTip(plain_tooltip(still if is_still else _("Show A and B in turn in the map of B")))
 
     def apply_theme(self, theme: Theme) -> None:
-        """Use the colours of `theme`."""
+        """Use the colours of `theme`, and blink only while transitions are on."""
         for button, name in self._icons:
             button.setIcon(icon(name, theme))
+        self.say_blink()
 
     def retranslate(self) -> None:
         """Update the texts to the active language."""

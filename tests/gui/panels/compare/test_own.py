@@ -16,7 +16,6 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QFileDia
 from attnviz.gui.dialogs.export import ExportDialog
 from attnviz.gui.panels.compare.panel import OWN, SIDES, ComparePanel
 from attnviz.gui.widgets.combo import Combo
-from attnviz.gui.widgets.control import MOTION_PROPERTY
 from attnviz.gui.widgets.elided_label import ElidedLabel
 from attnviz.gui.widgets.link_line import LinkLine
 from attnviz.model.edit import edits
@@ -266,14 +265,17 @@ def test_blink_shows_a_in_the_map_of_b_and_rests_without_motion(make_desk: MakeD
     assert panel.maps["right"].badge == "B"
     desk.click(blink)
     assert panel.maps["right"].badge == "B" and not panel._blink.isActive()
-    app = QApplication.instance()
-    assert app is not None
+    desk.click(blink)
+    settings = desk.window.settings
     try:
-        app.setProperty(MOTION_PROPERTY, False)
-        panel.retranslate()
+        settings["motion"] = False
+        desk.window.handlers.apply_preferences()
         assert not blink.isEnabled() and "switched off" in blink.toolTip()
+        assert panel.maps["right"].badge == "B" and not panel._blink.isActive()
     finally:
-        app.setProperty(MOTION_PROPERTY, True)
+        settings["motion"] = True
+        desk.window.handlers.apply_preferences()
+    assert blink.isEnabled() and not blink.isChecked()
 
 
 def test_unpin_gives_the_memory_of_the_trace_back(make_desk: MakeDesk) -> None:
