@@ -31,7 +31,7 @@ def captions(answer: OwnAnswer) -> tuple[str, str]:
         parts = [first]
         if names[0] != names[1]:
             parts.append(names[index])
-        parts += [_place(document.experiment, where, answer.contrast.sides[index].head, answer)]
+        parts += _place(document.experiment, where, answer.contrast.sides[index].head, answer)
         if answer.engines[0] != answer.engines[1]:
             parts.append(_engine(answer.engines[index]))
         found.append(" · ".join(part for part in parts if part))
@@ -46,8 +46,9 @@ def differing(answer: OwnAnswer) -> tuple[list[Line], str]:
         lines.append((_("Document"), visible(as_shown(first.title)), visible(as_shown(second.title))))
     pairs = zip((first, second), answer.where, answer.contrast.sides, strict=True)
     places = [_place(one.experiment, where, side.head, answer) for one, where, side in pairs]
-    if places[0] != places[1]:
-        lines.append((_("Head"), places[0], places[1]))
+    for name, a, b in zip((_("Layer"), _("Head")), *places, strict=True):
+        if a and b and a != b:
+            lines.append((name, a, b))
     if answer.engines[0] != answer.engines[1]:
         lines.append((_("Engine"), _engine(answer.engines[0]), _engine(answer.engines[1])))
     lines += [(one.title(), *one.texts()) for one in answer.differences]
@@ -63,14 +64,13 @@ def _held(answer: Answer) -> str:
     return words[answer.is_true]
 
 
-def _place(experiment: Experiment, where: Where, head: int, answer: OwnAnswer) -> str:
-    """The layer of several, and the head of a stage with heads."""
-    parts = [label_among_several(experiment, where.site)]
-    axes = STAGE_BY_ID[answer.contrast.stage].axes
-    if len(axes) == 3:
-        name = _("KV head {head}") if axes[0] == "kv_head" else _("head {head}")
-        parts.append(name.format(head=head + 1))
-    return " · ".join(part for part in parts if part)
+def _place(experiment: Experiment, where: Where, head: int, answer: OwnAnswer) -> tuple[str, str]:
+    """The layer of several, and the head of a stage with heads; empty without them."""
+    layer, axes = label_among_several(experiment, where.site), STAGE_BY_ID[answer.contrast.stage].axes
+    if len(axes) < 3:
+        return layer, ""
+    name = _("KV head {head}") if axes[0] == "kv_head" else _("head {head}")
+    return layer, name.format(head=head + 1)
 
 
 def _engine(engine: str) -> str:

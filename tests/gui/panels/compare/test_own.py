@@ -21,6 +21,7 @@ from attnviz.gui.widgets.link_line import LinkLine
 from attnviz.model.edit import edits
 from attnviz.model.edit.layers import set_n_layers
 from attnviz.model.io.presets import load_preset
+from attnviz.model.sites.titles import label_among_several
 from attnviz.model.spec.parts import Causal
 from attnviz.model.spec.view import Cell
 from attnviz.model.why_not import WHY_NOTS
@@ -236,6 +237,19 @@ def test_a_keeps_its_head_unless_it_follows(make_desk: MakeDesk) -> None:
     desk.switch("compare_follows")
     np.testing.assert_array_equal(values(panel, "left"), weights[5])
     assert readout(desk) == "No number differs."
+
+
+def test_a_place_is_named_by_what_differs_in_it(make_desk: MakeDesk) -> None:
+    desk = make_desk("decoder-only")
+    desk.store.look(site="layers.0.self", head=0, stage="weights", locked=None)
+    panel = pinned(desk)
+    lines = panel.details.differs
+    desk.store.look(head=1)
+    desk.qtbot.waitUntil(lambda: lines.lines == (("Head", "head 1", "head 2"),))
+    desk.store.look(site="layers.1.self", head=0)
+    both = (label_among_several(desk.store.experiment, f"layers.{layer}.self") for layer in (0, 1))
+    expected = ("Layer", *both)
+    desk.qtbot.waitUntil(lambda: lines.lines == (expected,))
 
 
 def test_tokens_are_aligned_by_text_where_chosen(make_desk: MakeDesk) -> None:
