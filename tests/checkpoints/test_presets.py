@@ -12,19 +12,11 @@ from msgspec.structs import replace
 import attnviz
 from attnviz import resources
 from attnviz.analysis import head_scores
-from attnviz.checkpoints.presets import (
-    LENGTH,
-    MODEL,
-    MODEL_PRESETS,
-    PRESETS,
-    ModelPreset,
-    load_preset,
-    needs_model,
-    preset_ids,
-)
+from attnviz.checkpoints.presets import LENGTH, PRESETS, load_preset, needs_model, preset_ids
 from attnviz.model.edit.edits import set_tokens
 from attnviz.model.io import presets as files
 from attnviz.model.io.files import INLINE_NUMBERS, DocumentError, number_count
+from attnviz.model.io.model_presets import MODEL, MODEL_PRESETS, ModelPreset
 from attnviz.model.operands.matrices import token_ids, vectors_array
 from attnviz.model.sites.sites import site_names
 from attnviz.model.text import join_text, likely_splitting, split_text
