@@ -90,6 +90,17 @@ def test_the_products_of_a_pair_add_up_to_its_number(kind: str) -> None:
     assert list(np.abs(products)) == sorted(np.abs(products), reverse=True)
 
 
+def test_the_pairs_of_a_tab_that_is_in_front_again_take_clicks(desk: Desk, qtbot: QtBot) -> None:
+    panel, page = shown(desk), desk.find(ExplanationPage, "circuit_arithmetic")
+    panel.set_seen(False)
+    panel.set_seen(True)
+    place = rows(desk).row_rect(3).center().toPoint()
+    qtbot.mouseClick(rows(desk), Qt.MouseButton.LeftButton, pos=place)
+    assert page.toPlainText().startswith(explained(rows(desk).pairs[3], "qk", 3).title)
+    panel.retranslate()
+    assert page.isVisible()
+
+
 def test_another_head_has_other_pairs_and_another_text_the_same(desk: Desk, qtbot: QtBot) -> None:
     before, panel = rows(desk).pairs, shown(desk)
     asked: list[object] = []

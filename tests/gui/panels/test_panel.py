@@ -9,12 +9,14 @@ from experiments import STACKS
 from first_layer import with_fields
 from msgspec.structs import replace
 from panels import PanelBench
+from pointer import Log
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QCursor, QImage
 from PySide6.QtWidgets import QApplication, QScrollBar, QWidget
 from pytestqt.qtbot import QtBot
 from written import Written
 
+from attnviz.checkpoints import presets
 from attnviz.gui.forms.rows import Row
 from attnviz.gui.panels import table
 from attnviz.gui.panels.cost.panel import REST_MS
@@ -151,6 +153,18 @@ def test_the_pointer_is_told_after_the_numbers_that_it_points_at(qtbot: QtBot, i
     store.open(load_preset("toy-attention"))  # of one head, and of fewer tokens
     assert [name for name in told if name == "on_hover"] == ["on_hover"]
     assert told[0] == "on_trace"
+
+
+@pytest.mark.parametrize("id_", ["lens", "rollout", "circuits", "claims"])
+def test_what_is_under_way_as_another_tab_comes_in_front_is_asked_for_again(qtbot: QtBot, id_: str) -> None:
+    bench = bench_of(qtbot, id_, presets.load_preset("stories-induction"))
+    bench.store.claim(("max(weights) < 2",))
+    signal = "own_asked" if id_ == "claims" else "asked"
+    asked = Log(bench.panel, signal)
+    bench.panel.set_seen(False)
+    assert asked.values(signal) == [None]
+    bench.panel.set_seen(True)
+    assert asked.values(signal)[-1] is not None
 
 
 def noted(told: list[str], name: str, function: Any) -> Any:

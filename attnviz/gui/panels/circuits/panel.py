@@ -114,9 +114,10 @@ class CircuitsPanel(Panel):
         self._ask()
 
     def set_seen(self, is_seen: bool) -> None:
-        """Behind another tab the panel asks for nothing."""
-        if not is_seen and self.is_seen:
+        """Behind another tab nothing is computed: a circuit under way is requested again in front."""
+        if not is_seen and self.is_seen and self._is_under_way:
             self._stop()
+            self.forget()
         super().set_seen(is_seen)
 
     def apply_theme(self, theme: Theme) -> None:
@@ -178,8 +179,12 @@ class CircuitsPanel(Panel):
                 self.asked.emit(asked)
         self._show()
 
+    @property
+    def _is_under_way(self) -> bool:
+        return self._asked is not None and self._shown is not self._asked and not self._problem
+
     def _stop(self) -> None:
-        is_under_way = self._asked is not None and self._shown is not self._asked
+        is_under_way = self._is_under_way
         self._asked, self._shown = None, None
         if is_under_way:
             self.asked.emit(None)

@@ -110,9 +110,10 @@ class ClaimsPanel(Panel):
         return old.claims != new.claims or super().looks_anew(old, new)
 
     def set_seen(self, is_seen: bool) -> None:
-        """Behind another tab no claim is computed."""
+        """Behind another tab no claim is computed; in front all are again."""
         if not is_seen and self.is_seen:
             self.own_asked.emit(None)
+            self.forget()
         super().set_seen(is_seen)
 
     def _ask_own(self) -> None:

@@ -37,6 +37,8 @@ class LensPanel(Panel):
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
         self._lens: Lens | None = None
+        self._of: Experiment | None = None
+        """The experiment of the lens."""
         self._asked: Experiment | None = None
         self._problem, self._lacks_logits = "", False
         self.canvas = LensCanvas()
@@ -69,7 +71,7 @@ class LensPanel(Panel):
         """Ask again for other numbers; a document without logits has no lens."""
         self._lacks_logits = "logits" not in trace.site(trace.sites[-1]).stages
         if self._lacks_logits:
-            self._asked, self._lens, self._problem = None, None, ""
+            self._asked, self._lens, self._of, self._problem = None, None, None, ""
             self.asked.emit(None)
         elif trace.experiment is not self._asked:
             self._ask(trace.experiment)
@@ -80,17 +82,19 @@ class LensPanel(Panel):
         self.asked.emit(experiment)
 
     def set_seen(self, is_seen: bool) -> None:
-        """Behind another tab the panel asks for nothing."""
-        if not is_seen and self.is_seen:
+        """Behind another tab nothing is computed: a lens under way is requested again in front."""
+        is_under_way = self._asked is not None and self._asked is not self._of and not self._problem
+        if not is_seen and self.is_seen and is_under_way:
             self._asked = None
             self.asked.emit(None)
+            self.forget()
         super().set_seen(is_seen)
 
     def show_lens(self, answered: tuple[Experiment, Lens]) -> None:
         """Draw the lens of the latest request; an earlier one is dropped."""
         experiment, lens = answered
         if experiment is self._asked:
-            self._lens = lens
+            self._lens, self._of = lens, experiment
             self.canvas.show_lens(lens, experiment)
             self._mark()
             self._show()
@@ -98,7 +102,7 @@ class LensPanel(Panel):
     def show_problem(self, experiment: Experiment, why: str) -> None:
         """Say why the latest request has no answer; the lens of an earlier one is shown no more."""
         if experiment is self._asked:
-            self._lens, self._problem = None, why
+            self._lens, self._of, self._problem = None, None, why
             self._show()
 
     @Slot()
@@ -164,6 +168,7 @@ class LensPanel(Panel):
 
     @Slot()
     def _on_opened(self) -> None:
-        self._asked, self._lens, self._problem, self._lacks_logits = None, None, "", False
+        self._asked, self._lens, self._of = None, None, None
+        self._problem, self._lacks_logits = "", False
         self.canvas.show_lens(None, None)
         self._show()

@@ -110,10 +110,11 @@ class RolloutPanel(Panel):
         self._ask()
 
     def set_seen(self, is_seen: bool) -> None:
-        """Behind another tab the panel asks for nothing, and holds no trace."""
+        """Behind another tab the panel asks for nothing, and holds no trace; in front it asks again."""
         if not is_seen and self.is_seen:
             self._asked = None
             self.asked.emit(None)
+            self.forget()
         super().set_seen(is_seen)
 
     def show_map(self, asked: RolloutAsked, sites: tuple[str, ...], rows: NDArray[np.float64]) -> None:
