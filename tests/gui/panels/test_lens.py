@@ -23,7 +23,9 @@ from attnviz.gui.live.lens import TURN_MS, LensLive
 from attnviz.gui.panels.lens.canvas import LensCanvas
 from attnviz.gui.panels.lens.panel import LensPanel
 from attnviz.gui.widgets.empty_state import EmptyState
+from attnviz.model.edit.edits import set_tokens
 from attnviz.model.spec.experiment import Experiment
+from attnviz.model.text import shown_token
 
 
 def shown(desk: Desk) -> LensPanel:
@@ -65,6 +67,13 @@ def test_a_hovered_cell_says_its_first_tokens_and_a_click_goes_there(desk: Desk,
     assert visible(lens.vocabulary[lens.tokens[1, 3, 0]]) in said and "Layer 2" in said
     qtbot.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=point)
     assert desk.store.document.site == lens.sites[1] and desk.store.document.view.query == 3
+
+
+def test_a_cell_of_a_lens_that_waits_for_the_next_has_the_words_of_its_own_text(desk: Desk) -> None:
+    experiment, canvas = desk.store.experiment, desk.find(LensCanvas, "lens_canvas")
+    desk.store.edit(set_tokens, experiment.tokens[:4])
+    canvas.hovered.emit((1, 15))
+    assert shown_token(experiment.vocabulary, experiment.tokens[15]) in canvas.accessibleDescription()
 
 
 def test_arrows_walk_and_enter_goes(desk: Desk, qtbot: QtBot) -> None:

@@ -142,12 +142,12 @@ class LensPanel(Panel):
 
     def _say(self, at: At | None) -> None:
         """The first tokens of a cell with their probabilities, or what the table shows."""
-        if at is None or self._lens is None:
+        if at is None or self._lens is None or self._of is None:
             self._says.set_line(
                 _("Most probable token after each layer; a frame marks the one that follows in the text.")
             )
             return
-        shares, experiment = self._lens.probabilities[at], self.store.experiment
+        shares, experiment = self._lens.probabilities[at], self._of
         parts = [
             f"{shown_token(experiment.vocabulary, self._lens.vocabulary[token])} {number(float(share), 3)}"
             for token, share in zip(self._lens.tokens[at], shares, strict=True)
