@@ -193,8 +193,11 @@ class HeadsPanel(Panel):
         """Put the pictures in the chosen order; key/value heads keep that of their numbers."""
         count = self._count(site)
         order = self._order if self._axis(site) == "head" else HEAD_ORDERS[0]
-        chosen = min(self.store.document.view.head, site.experiment.heads.n_heads - 1)
-        self._values = measured(self.store.shown_site, order, chosen)
+        n_heads, of_values = site.experiment.heads.n_heads, self.store.shown_site
+        chosen = min(self.store.document.view.head, n_heads - 1)
+        # A gradient stays until the next one arrives, also beside the values of another number of heads.
+        is_like = of_values.experiment.heads.n_heads == n_heads
+        self._values = measured(of_values, order, chosen) if is_like else ()
         shown = tuple(head for head in ordered(self._values, order, count))
         for head, picture in enumerate(self._pictures[:count]):
             value = self._values[head] if self._values else None

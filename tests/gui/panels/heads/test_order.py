@@ -13,6 +13,7 @@ import attnviz
 from attnviz.gui.panels.heads.panel import HeadsPanel
 from attnviz.gui.panels.heads.picture import Fit, HeadPicture
 from attnviz.gui.widgets.combo import Combo
+from attnviz.model.edit.edits import set_heads
 from attnviz.model.head_orders import HEAD_ORDERS
 from attnviz.model.spec.view import Cell
 
@@ -54,6 +55,20 @@ def test_the_sharpest_and_the_nearest_head_stand_first(qtbot: QtBot, bench: Pane
     assert [p.note for p in shown(bench)] == [f"{bits:.2f} bit" for bits in np.sort(entropy)]
     assert order(bench, qtbot, "locality") == np.argsort(distance, kind="stable").tolist()
     assert [p.caption for p in shown(bench)][0].startswith(f"head {int(distance.argmin()) + 1} ")
+
+
+@pytest.mark.parametrize("id_", ["entropy", "similarity"])
+def test_the_gradient_of_more_heads_is_shown_by_number_until_the_next_one(
+    qtbot: QtBot, bench: PanelBench[HeadsPanel], id_: str
+) -> None:
+    order(bench, qtbot, id_)
+    target = "weights[7, 1, 0]"
+    bench.store.look(target=target, quantity="gradient", head=7)
+    bench.store.set_gradient(attnviz.backward(bench.store.experiment, target))
+    bench.store.edit_attention(set_heads, n_heads=2)
+    bench.panel.retranslate()
+    qtbot.wait(10)
+    assert [picture.property("head") for picture in shown(bench)] == list(range(8))
 
 
 def test_the_selected_head_is_most_like_itself(qtbot: QtBot, bench: PanelBench[HeadsPanel]) -> None:
