@@ -280,6 +280,21 @@ def test_every_stage_folds_or_stays() -> None:
     assert {"weights", "attention_output", "probabilities"} <= set(STAGE_BY_ID) - set(folds)
 
 
+def test_stages_for_which_another_language_has_room_are_painted(qtbot: QtBot) -> None:
+    bench, fresh = (PanelBench(qtbot, PipelinePanel, "fluffy-blue-creature", 720, 56) for _ in range(2))
+    before = {thumbnail.property("stage") for thumbnail in shown(bench)}
+    change(bench.store, temperature=2.0)
+    set_language("zh_CN")
+    try:
+        bench.panel.retranslate()
+        fresh.panel.retranslate()
+        change(fresh.store, temperature=2.0)
+        assert {thumbnail.property("stage") for thumbnail in shown(bench)} > before
+        assert list(map(picture, shown(bench))) == list(map(picture, shown(fresh)))
+    finally:
+        set_language("en")
+
+
 def test_the_steps_at_the_arrows_change_language_with_everything_else(qtbot: QtBot) -> None:
     bench = make(qtbot, Document(small(masks=(Causal(),))))
     steps = bench.panel._steps

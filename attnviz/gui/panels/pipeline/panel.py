@@ -110,8 +110,7 @@ class PipelinePanel(Panel):
 
     def retranslate(self) -> None:
         if self.store.trace is not None and self._stages:
-            self._say(self.store.drawn_site)
-            self._arrange()
+            self._paint(self.store.drawn_site)  # shorter captions leave room for other stages
         self.setAccessibleName(_("Pipeline"))
 
     def _arrange(self) -> bool:
