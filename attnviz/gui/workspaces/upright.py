@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, QPointF, QRectF
 from PySide6.QtGui import QColor, QCursor, QFont, QPainter
-from PySide6.QtWidgets import QTabBar
+from PySide6.QtWidgets import QTabBar, QToolButton
 
 from attnviz.core.text import is_wide
 from attnviz.gui.look.theme import Theme
@@ -38,9 +38,13 @@ class UprightNames(QObject):
 def _paint(bar: QTabBar, names: list[str], theme: Theme) -> None:
     painter = QPainter(bar)
     hovered = bar.tabAt(bar.mapFromGlobal(QCursor.pos())) if bar.underMouse() else -1
+    scrolling = [button.y() for button in bar.findChildren(QToolButton) if button.isVisible()]
+    end = min(scrolling, default=bar.height())
     for index, name in enumerate(names):
         is_front = index == bar.currentIndex()
         frame = QRectF(bar.tabRect(index)).adjusted(0, GAP, 0, -GAP)
+        if frame.bottom() > end:
+            continue
         if is_front and bar.hasFocus():
             draw_focus_ring(painter, frame, theme)
         elif is_front:

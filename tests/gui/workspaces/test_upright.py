@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from desk import Desk
 from PySide6.QtCore import QRect
 from PySide6.QtGui import QColor, QImage
-from PySide6.QtWidgets import QTabBar
+from PySide6.QtWidgets import QTabBar, QToolButton
 
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import TEXT_PX
+from attnviz.gui.workspaces import upright
 
 
 def rail(desk: Desk) -> QTabBar:
@@ -40,3 +42,18 @@ def test_chinese_names_stand_upright(desk: Desk) -> None:
     strokes = ink(bar, index, desk.theme.muted).any(axis=1)
     size = ui_font(TEXT_PX).pixelSize()
     assert np.count_nonzero(np.diff(strokes.astype(int)) == 1) == 1 and len(strokes) >= size
+
+
+def test_no_name_is_painted_under_the_buttons_that_scroll_the_rail(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.window.resize(1024, 600)
+    desk.window.commands["language"].trigger()
+    desk.go("explore")
+    bar = rail(desk)
+    end = min(button.y() for button in bar.findChildren(QToolButton) if button.isVisible())
+    under = QRect(0, end, bar.width(), bar.height() - end)
+    before = bar.grab().toImage()
+    monkeypatch.setattr(upright, "draw_upright", lambda painter, text: None)
+    assert bar.grab().toImage() != before
+    assert bar.grab(under).toImage() == before.copy(under)
