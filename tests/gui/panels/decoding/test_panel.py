@@ -9,6 +9,7 @@ import pytest
 from decoding_room import DecodingRoom
 from experiments import STACKS
 from first_layer import change, with_fields
+from msgspec.structs import replace
 from panels import PanelBench
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
@@ -16,17 +17,20 @@ from PySide6.QtWidgets import QAbstractButton, QLabel, QSlider, QToolButton
 from pytestqt.qtbot import QtBot
 
 import attnviz
+from attnviz.checkpoints.presets import load_preset
 from attnviz.compute.decoding import decode_and_compare
 from attnviz.engines.program import never_cancelled
-from attnviz.gui.live.player import Expect, GoBy
+from attnviz.gui.live.player import Expect, GoBy, GoTo
 from attnviz.gui.panels.decoding.caches.strip import WeightStrip
 from attnviz.gui.panels.decoding.draws.panel import DrawsPanel
+from attnviz.gui.panels.decoding.next.panel import NextPanel
 from attnviz.gui.panels.decoding.next.rows import NextRows
 from attnviz.gui.widgets.elided_label import ElidedLabel, WholeLabel
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.pictures.row_matrix import RowMatrix
 from attnviz.i18n import language
 from attnviz.model.edit.edits import set_heads, set_n_tokens
+from attnviz.model.edit.generation import force, set_stop
 from attnviz.model.sites.sites import site_names
 from attnviz.model.sites.titles import site_label
 from attnviz.model.spec.document import Document
@@ -71,6 +75,21 @@ def test_a_decoding_that_is_taken_away_leaves_no_numbers(bench: PanelBench[Decod
     QTest.qWait(0)
     bench.panel.toggle_play()
     assert not bench.panel.is_playing
+
+
+def test_the_first_rows_of_the_next_token_are_those_around_the_chosen_one(qtbot: QtBot) -> None:
+    document = load_preset("stories-name")
+    experiment = set_stop(document.experiment, length=1)
+    assert experiment.vocabulary is not None
+    rare = experiment.vocabulary.tokens[-1]
+    experiment = force(experiment, experiment.n_queries, rare)
+    bench = PanelBench(qtbot, NextPanel, replace(document, experiment=experiment), 400, 200)
+    give(bench)
+    bench.store.play(GoTo(experiment.n_queries - 1))
+    rows = bench.find(NextRows, "decode_next")
+    (chosen,) = (place for place, row in enumerate(rows.rows) if row.is_chosen)
+    middle = rows.row_rect(chosen).center().toPoint()
+    qtbot.waitUntil(lambda: rows.visibleRegion().contains(middle), timeout=500)
 
 
 EMPTY = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from PySide6.QtCore import Slot
+from PySide6.QtCore import QTimer, Slot
 from PySide6.QtWidgets import QWidget
 
 from attnviz.compute.decoding import Decoded
@@ -59,6 +59,11 @@ class NextPanel(DecodingPart):
         in_row(self._header, self._place, self._choice, spacing=GRID)
         column = in_column(self, spacing=GRID // 2)
         self._scroll = clear_scroll(self._rows, sideways=False)
+        # Rows have their height once they have been laid out, which Qt does later.
+        self._laid_out = QTimer(self)
+        self._laid_out.setSingleShot(True)
+        self._laid_out.setInterval(0)
+        self._laid_out.timeout.connect(self._bring_into_sight)
         column.addWidget(self._scroll, 1)
         column.addWidget(self._empty, 1)
         column.addWidget(self._others)
@@ -94,7 +99,12 @@ class NextPanel(DecodingPart):
             return
         token = names_of(decoded.decoding).label(decoded.decoding.steps[self.step].token)
         self._place.set_line(_("after “{token}”").format(token=isolated(token)))
-        chosen = next((place for place, row in enumerate(rows) if row.is_chosen), 0)
+        self._laid_out.start()
+
+    @Slot()
+    def _bring_into_sight(self) -> None:
+        """Scroll to the token that is chosen."""
+        chosen = next((place for place, row in enumerate(self._rows.rows) if row.is_chosen), 0)
         self._scroll.ensureVisible(0, int(self._rows.row_rect(chosen).center().y()), 0, 20)
 
     def _found(self, decoded: Decoded) -> list[NextRow]:
