@@ -76,6 +76,13 @@ def test_an_edit_computes_the_gradient_anew(desk: Desk) -> None:
     np.testing.assert_allclose(shown(desk), wanted, atol=1e-14)
 
 
+def test_another_engine_computes_the_gradient_too(desk: Desk) -> None:
+    desk.store.look(target="loss", quantity="gradient")
+    desk.window.live.choose("torch", "cpu")
+    desk.settle()
+    assert desk.store.gradient is not None and desk.store.gradient.engine == "torch"
+
+
 def test_the_menu_of_a_cell_and_the_palette_choose_a_target(desk: Desk) -> None:
     row = next(row for row in ROWS if row.id == "gradient")
     row.run(desk.window, of_cell(Cell("scores", 3, 1, 1)))

@@ -1,4 +1,4 @@
-"""The gradients of the view's target, computed in the worker whenever numbers, target or switch change.
+"""The gradients of the view's target, computed in the worker as numbers, engine, target or switch change.
 
 A pass under way is finished and shown before the next begins, so that pictures move during a drag.
 """
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 KEY = "gradient"
 
-Wanted = tuple["Experiment", str]
-"""The experiment of the present numbers, and the target."""
+Wanted = tuple["Experiment", str, str, str]
+"""The experiment of the present numbers, the target, the engine and its device."""
 
 
 class GradientLive(QObject):
@@ -72,17 +72,16 @@ class GradientLive(QObject):
         view, trace = self._store.document.view, self._store.trace
         if view.target is None or trace is None or self._is_between:
             return None
-        return trace.experiment, view.target
+        return trace.experiment, view.target, self._live.engine, self._live.device
 
     def _begin(self, wanted: Wanted) -> None:
         self._running = wanted
-        engine, device, view = self._live.engine, self._live.device, self._store.document.view
-        pictured = self._store.pictured
+        view, pictured = self._store.document.view, self._store.pictured
 
         def job(token: CancelToken) -> Gradient:
             from attnviz.compute.execute import execute_backward
 
-            found = execute_backward(*wanted, engine, device, token.progress)[1]
+            found = execute_backward(*wanted, token.progress)[1]
             drawn = found.product if view.quantity == "product" else found
             warm(drawn.shown(view.site), view, token.check, pictured)
             token.check()
