@@ -124,6 +124,9 @@ class ComparePanel(Panel):
     def on_hover(self, cell: Cell | None) -> None:
         self._light()
 
+    def looks_anew(self, old: Document, new: Document) -> bool:
+        return old.claims != new.claims or super().looks_anew(old, new)
+
     def set_seen(self, is_seen: bool) -> None:
         """Rest behind another tab."""
         if not is_seen:
@@ -236,8 +239,8 @@ class ComparePanel(Panel):
         stage, drawn = self._stage(trace), self.store.drawn_trace or trace
         drawn = drawn if drawn.experiment == trace.experiment else trace
         asked = OwnAsked(self._pinned, document, trace, drawn, stage, self._alignment, self._a_follows)
-        where = document.site, document.view.head
-        return asked, (id(self._pinned), weakref.ref(drawn), stage, where, self._alignment, self._a_follows)
+        where, shown = (document.site, document.view.head), (self._alignment, self._a_follows)
+        return asked, (id(self._pinned), weakref.ref(drawn), stage, where, shown, document.claims)
 
     def _prepared_request(self, trace: Trace) -> tuple[PreparedAsked, Any]:
         view = self.store.document.view

@@ -252,6 +252,16 @@ def test_a_place_is_named_by_what_differs_in_it(make_desk: MakeDesk) -> None:
     desk.qtbot.waitUntil(lambda: lines.lines == (expected,))
 
 
+def test_a_claim_that_is_added_is_compared_at_once(make_desk: MakeDesk) -> None:
+    desk = make_desk("toy-attention")
+    panel = pinned(desk)
+    change(desk.store, temperature=50.0)
+    desk.settle()
+    desk.store.claim(("max(weights) > 0.5",))
+    line = ("max(weights) > 0.5", "holds", "does not hold")
+    desk.qtbot.waitUntil(lambda: line in panel.details.differs.lines, timeout=1000)
+
+
 def test_tokens_are_aligned_by_text_where_chosen(make_desk: MakeDesk) -> None:
     desk = make_desk("toy-attention")
     panel = pinned(desk)
