@@ -64,7 +64,8 @@ class LensLive(QObject):
             return experiment, logit_lens(experiment, engine=engine, device=device, check=token.progress)
 
         def failed(error: BaseException) -> None:
-            self._panel.show_problem(experiment, failure_message(error).text())
+            if self._asked is None:  # else the next request waits, perhaps for the same lens
+                self._panel.show_problem(experiment, failure_message(error).text())
             if not is_expected(error):
                 raise error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast
 from unittest.mock import Mock
 
@@ -105,6 +106,7 @@ class Worker:
 
     def __init__(self) -> None:
         self.is_grid_busy, self.submitted = True, list[str]()
+        self.failed: Callable[[BaseException], None] | None = None
 
     def is_busy(self, key: str) -> bool:
         return key == GRID_KEY and self.is_grid_busy
@@ -112,8 +114,9 @@ class Worker:
     def stop(self, key: str) -> bool:
         return False
 
-    def submit(self, job: object, done: object, failed: object, key: str) -> None:
+    def submit(self, job: object, done: object, failed: Callable[[BaseException], None], key: str) -> None:
         self.submitted.append(key)
+        self.failed = failed
 
 
 class Asking(QObject):
@@ -122,6 +125,13 @@ class Asking(QObject):
     asked = Signal(object)
     engine, device = "numpy", "auto"
     show_lens = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.problems: list[str] = []
+
+    def show_problem(self, experiment: Experiment, why: str) -> None:
+        self.problems.append(why)
 
 
 def test_the_grid_comes_first(qtbot: QtBot) -> None:
@@ -135,6 +145,25 @@ def test_the_grid_comes_first(qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: worker.submitted == [live_lens.KEY])
     qtbot.wait(2 * TURN_MS)
     assert worker.submitted == [live_lens.KEY]
+    lens_live.deleteLater()
+
+
+def test_the_answer_to_a_cancelled_request_is_dropped_while_the_next_one_waits(qtbot: QtBot) -> None:
+    """A tab is left and chosen again, before the answer that the first lens was cancelled arrives."""
+    worker, panel = Worker(), Asking()
+    worker.is_grid_busy = False
+    lens_live = LensLive(cast(Any, panel), cast(Any, panel), cast(Any, worker))
+    experiment = load_preset("toy-attention").experiment
+    panel.asked.emit(experiment)
+    qtbot.waitUntil(lambda: worker.failed is not None)
+    panel.asked.emit(None)
+    panel.asked.emit(experiment)
+    assert worker.failed is not None
+    worker.failed(Stopped())
+    assert panel.problems == []
+    qtbot.waitUntil(lambda: len(worker.submitted) == 2)
+    worker.failed(Stopped())
+    assert len(panel.problems) == 1
     lens_live.deleteLater()
 
 
