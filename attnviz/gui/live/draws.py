@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Slot
 
 from attnviz.compute.scheduler import CancelToken, Scheduler
-from attnviz.gui.failure import is_expected
+from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.live.trace import GUI_CORES, Live
 
 if TYPE_CHECKING:
@@ -51,8 +51,9 @@ class DrawsLive(QObject):
             given, earlier = asked.decoded.given, asked.decoded.decoding
             return asked, draws(given, asked.seeds, engine, device, token.progress, GUI_CORES, earlier)
 
-        self._scheduler.submit(job, self._panel.show_draws, self._on_failed, key=KEY)
+        def failed(error: BaseException) -> None:
+            self._panel.show_problem(asked, failure_message(error).text())
+            if not is_expected(error):
+                raise error
 
-    def _on_failed(self, error: BaseException) -> None:
-        if not is_expected(error):
-            raise error
+        self._scheduler.submit(job, self._panel.show_draws, failed, key=KEY)

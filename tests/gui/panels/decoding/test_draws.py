@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from unittest.mock import Mock
+
 import pytest
 from desk import WAIT_MS, Desk, MakeDesk
-from PySide6.QtWidgets import QToolButton
+from PySide6.QtWidgets import QAbstractButton, QToolButton
+from pytestqt.qtbot import QtBot
 
 from attnviz.checkpoints.presets import load_preset
+from attnviz.compute.scheduler import Stopped
 from attnviz.gui.panels.decoding.draws.panel import DrawsPanel
 from attnviz.gui.panels.decoding.story.text import StoryText
+from attnviz.gui.widgets.empty_state import EmptyState
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.model.edit.generation import writing_of
 
@@ -41,6 +46,22 @@ def wait_for_text(desk: Desk) -> None:
 
 def seed(desk: Desk) -> int:
     return writing_of(desk.store.experiment).sampling.seed
+
+
+def test_cancelled_samples_are_said_and_computed_by_a_button(
+    desk: Desk, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    panel, before = panel_of(desk), panel_of(desk).draws
+    empty = panel.findChild(EmptyState)
+    assert isinstance(empty, EmptyState) and empty.isHidden()
+    with monkeypatch.context() as patched:
+        patched.setattr("attnviz.compute.draws.draws", Mock(side_effect=Stopped))
+        desk.click(desk.find(QAbstractButton, "draws_others"))
+        qtbot.waitUntil(lambda: panel.draws == ())
+    assert empty.isVisible() and empty.accessibleName() == "Cancelled."
+    desk.click(*panel.findChildren(QAbstractButton, "empty_state_action"))
+    qtbot.waitUntil(lambda: len(panel.draws) == 4)
+    assert panel.draws[0].seed == before[-1].seed + 1 and empty.isHidden()
 
 
 def test_the_first_line_is_the_document_and_a_click_takes_another(desk: Desk) -> None:

@@ -97,7 +97,7 @@ EMPTY = (
     (DecodingRoom, "decode_next_empty"),
     (DecodingRoom, "decode_caches_empty"),
     (DecodingRoom, "decode_parity"),
-    (DrawsPanel, "draws_empty"),
+    (DrawsPanel, "empty_state_text"),
 )
 """The lines of the panels that say why they are empty."""
 

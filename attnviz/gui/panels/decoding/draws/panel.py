@@ -9,7 +9,6 @@ from attnviz.compute.decoding import Decoded
 from attnviz.compute.draws import Draw
 from attnviz.gui.live.draws import DrawsAsked
 from attnviz.gui.look.theme import GRID
-from attnviz.gui.panels.decoding.counts import plain_label
 from attnviz.gui.panels.decoding.draws.row import DrawRow
 from attnviz.gui.panels.decoding.names import names_of
 from attnviz.gui.panels.decoding.part import DecodingPart
@@ -18,6 +17,7 @@ from attnviz.gui.widgets.boxes import in_column, in_row
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.dice import HIGHEST_SEED
+from attnviz.gui.widgets.empty_state import EmptyState
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.tone import set_tone
@@ -31,13 +31,14 @@ class DrawsPanel(DecodingPart):
     """One line for each seed; a click on one makes its text that of the document."""
 
     asked = Signal(object)
-    """A DrawsAsked, or None when nothing is wanted; `show_draws` takes the answer."""
+    """A DrawsAsked, or None when nothing is wanted; `show_draws` or `show_problem` takes the answer."""
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
         self._first = -1
         """The seed of the first line; -1 before the first sample."""
         self._request: DrawsAsked | None = None
+        self._problem = ""
         self._draws: tuple[Draw, ...] = ()
         self._rows: list[DrawRow] = []
         self._count = DragNumber(COUNT, minimum=2, maximum=MOST, integer=True)
@@ -52,8 +53,8 @@ class DrawsPanel(DecodingPart):
         title = in_row(self._header, self._count_label, self._count, spacing=GRID // 2)
         title.addStretch(1)
         title.addWidget(self._others)
-        self._empty = plain_label("draws_empty")
-        self._empty.setWordWrap(True)
+        self._empty = EmptyState("")
+        self._empty.triggered.connect(self._ask_again)
         lines = QWidget()
         self._column = in_column(lines, spacing=GRID)
         self._column.addStretch(1)
@@ -62,7 +63,7 @@ class DrawsPanel(DecodingPart):
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self._scroll, 1)
         column.addWidget(self._empty, 1)
-        set_tone("muted", self._empty, self._count_label)
+        set_tone("muted", self._count_label)
 
     def header(self) -> QWidget:
         """The number of samples, and other seeds, for the title."""
@@ -79,10 +80,11 @@ class DrawsPanel(DecodingPart):
     def show_step(self) -> None:
         decoded = self.decoded
         if decoded is None:
-            self._request, self._draws = None, ()
+            self._request, self._draws, self._problem = None, (), ""
             self.asked.emit(None)
         elif self._request is None or self._request.decoded is not decoded:
             self._ask(decoded)
+            return
         self._show()
 
     def show_draws(self, answered: tuple[DrawsAsked, tuple[Draw, ...]]) -> None:
@@ -90,6 +92,12 @@ class DrawsPanel(DecodingPart):
         request, draws = answered
         if request is self._request:
             self._draws = draws
+            self._show()
+
+    def show_problem(self, request: DrawsAsked, why: str) -> None:
+        """Say why the latest request has no answer; the samples of an earlier one are shown no more."""
+        if request is self._request:
+            self._draws, self._problem = (), why
             self._show()
 
     def retranslate(self) -> None:
@@ -107,15 +115,20 @@ class DrawsPanel(DecodingPart):
         count, seed = int(self._count.value()), writing_of(decoded.given).sampling.seed
         if not self._first <= seed < self._first + count or self._first < 0:
             self._first = min(seed, HIGHEST_SEED - count)
+        self._request_seeds(decoded, count)
+
+    def _request_seeds(self, decoded: Decoded, count: int) -> None:
         self._request = DrawsAsked(decoded, tuple(range(self._first, self._first + count)))
+        self._problem = ""
         self.asked.emit(self._request)
+        self._show()
 
     def _show(self) -> None:
         decoded = self.decoded
         is_drawn = decoded is not None and bool(self._draws)
         self._scroll.setVisible(is_drawn)
         self._empty.setVisible(not is_drawn)
-        self._empty.setText(self.why_empty if decoded is None else _("Sampling…"))
+        self._empty.set_outcome(self._problem, self.why_empty if decoded is None else _("Sampling…"))
         if decoded is None or not is_drawn:
             return
         names, seed = names_of(decoded.decoding), writing_of(decoded.given).sampling.seed
@@ -146,10 +159,14 @@ class DrawsPanel(DecodingPart):
             self._ask(self.decoded)
 
     @Slot()
+    def _ask_again(self) -> None:
+        if self._request is not None:
+            self._request_seeds(self._request.decoded, len(self._request.seeds))
+
+    @Slot()
     def _on_others(self) -> None:
         """Sample with the next seeds; the text of the document stays."""
         decoded, count = self.decoded, int(self._count.value())
         if decoded is not None:
             self._first = (self._first + count) % (HIGHEST_SEED - count)
-            self._request = DrawsAsked(decoded, tuple(range(self._first, self._first + count)))
-            self.asked.emit(self._request)
+            self._request_seeds(decoded, count)
