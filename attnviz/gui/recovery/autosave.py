@@ -15,8 +15,11 @@ from attnviz.model.edit.chapters import Chapters
 from attnviz.model.journal.crashes import Abandoned
 from attnviz.model.journal.journal import Journal
 
-EDIT_MS = 100
-"""Time after an edit at which it is written, with all others until then."""
+EDIT_MS = 300
+"""Time after an edit at which it is written, with all others until then.
+
+Writing takes milliseconds of the processor from the edits of a drag, and at most a second may be lost.
+"""
 
 VIEW_MS = 5_000
 """The same after a change of the view, which happens at every step of a playing decoding."""

@@ -26,6 +26,8 @@ Frames = Literal[
 """None, an id of `HEAD_SCORES`, or the effect of each head on a logit."""
 Range = Literal["row", "head", "global", "log", "symmetric", "percentile", "without_first"]
 
+_A_STAGE = among(STAGE_BY_ID)
+
 
 class Cell(Value, frozen=True):
     """One number of a trace: `trace.site(site)[stage][head, row, column]` (head 0 without heads).
@@ -105,10 +107,9 @@ class View(Value, frozen=True):
     grid: HeadGrid = HeadGrid()
 
     def check(self) -> None:
-        known = among(STAGE_BY_ID)
-        require(self.stage in STAGE_BY_ID, "view.stage", self.stage, known)
+        require(self.stage in STAGE_BY_ID, "view.stage", self.stage, _A_STAGE)
         if self.locked is not None:
-            require(self.locked.stage in STAGE_BY_ID, "view.locked.stage", self.locked.stage, known)
+            require(self.locked.stage in STAGE_BY_ID, "view.locked.stage", self.locked.stage, _A_STAGE)
         if self.target is not None:
             parsed(self.target, "view.target")
 
