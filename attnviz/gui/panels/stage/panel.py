@@ -96,6 +96,7 @@ class StageViewPanel(Panel):
         self._words.key_clicked.connect(self._on_clicked)
         self._words_scroll = clear_scroll(self._words, sideways=False)
         self._words_scroll.hide()
+        self._words_scroll.verticalScrollBar().rangeChanged.connect(self._bring_word_into_sight)
         self._patches = PatchesView()
         self._patches.query_clicked.connect(self._on_query)
         self._patches.key_hovered.connect(self._on_hovered)
@@ -126,7 +127,10 @@ class StageViewPanel(Panel):
             self._show(self.store.drawn_site)
         elif old.view != new.view:
             self._light(self.store.drawn_site)
-        self.map.bring_into_sight(*self._chosen(old.view, new.view))
+        row, column = self._chosen(old.view, new.view)
+        self.map.bring_into_sight(row, column)
+        if row >= 0:
+            self._bring_word_into_sight()
 
     def on_trace(self, trace: Trace) -> None:
         self._show(self.store.drawn_site)
@@ -194,6 +198,13 @@ class StageViewPanel(Panel):
             for part in (self.map, self._words_scroll, self._patches):
                 part.setVisible(part is shown)
             self.setFocusProxy(self._words if shown is self._words_scroll else shown)
+
+    @Slot()
+    def _bring_word_into_sight(self) -> None:
+        """Scroll the lines to the selected query, also in a text of another length."""
+        places = self._words.columns
+        middle = round(places.y(self._words.chosen_query))
+        self._words_scroll.ensureVisible(0, middle, 0, round(places.row))
 
     def _with_patches(self, content: HeatContent, stage: str) -> HeatContent:
         """The content with the patches of the document's image as labels of its tokens."""

@@ -68,6 +68,11 @@ class WordLinesView(Control):
         return self._hovered[0] if self._hovered[0] >= 0 else self._chosen[0]
 
     @property
+    def chosen_query(self) -> int:
+        """The emphasised query, wherever the pointer is."""
+        return self._chosen[0]
+
+    @property
     def key(self) -> int:
         """The key under the pointer, here or in another panel; −1: none."""
         return self._hovered[1] if self._hovered[1] >= 0 else self._chosen[1]

@@ -490,6 +490,26 @@ def test_words_point_at_cells_and_select_queries(qtbot: QtBot) -> None:
     assert bench.store.document.view.query == 2 and bench.store.document.view.locked is None
 
 
+def test_the_selected_query_scrolls_into_sight_among_many_words(qtbot: QtBot) -> None:
+    bench = PanelBench(qtbot, StageViewPanel, "long-sentence", 720, 420)
+    bench.store.look(locked=None, stage="weights", query=3, picture="lines")
+    words = bench.find(WordLinesView, "word_lines")
+
+    def is_in_sight(query: int) -> bool:
+        qtbot.wait(20)
+        places = words.columns
+        place = QRectF(0, places.y(query) - places.row / 2, 1, places.row).toAlignedRect()
+        return words.visibleRegion().boundingRect().contains(place)
+
+    assert is_in_sight(3) and not is_in_sight(100)
+    for query in (100, 127, 0):
+        bench.store.look(query=query)
+        assert is_in_sight(query)
+    bench.store.look(picture="map", query=90)
+    bench.store.look(picture="lines")
+    assert is_in_sight(90)
+
+
 def test_a_query_beyond_the_drawn_words_is_the_last_one(qtbot: QtBot) -> None:
     bench = PanelBench(qtbot, StageViewPanel, "fluffy-blue-creature", 720, 420)
     bench.store.look(locked=None, stage="weights", query=1, picture="lines")
