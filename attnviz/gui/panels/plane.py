@@ -205,9 +205,9 @@ class PlanePanel(Panel):
         return min(first, width - 1), min(second, width - 1)
 
     def _x_arrows(self, site: SiteTrace, basis: NDArray[np.float64], query: int) -> tuple[Arrows, ...]:
-        vectors = site.window(x_stage(site.stages))
-        reason = self._why_fixed(site, "x")
-        return (_arrows("x", self.theme.ink, vectors, basis, site.experiment.tokens, query, reason),)
+        stage, reason = x_stage(site.stages), self._why_fixed(site, "x")
+        vectors, labels = site.window(stage), site.names(STAGE_BY_ID[stage].axes[0])
+        return (_arrows("x", self.theme.ink, vectors, basis, labels, query, reason),)
 
     def _qk_arrows(
         self, site: SiteTrace, basis: NDArray[np.float64], query: int, key: int

@@ -74,7 +74,7 @@ class Target:
         wanted = parsed(self.text)
         if not isinstance(wanted, TargetLoss) or wanted.position is None:
             return _("loss")
-        token = self.site.labels("query")[self.positions[0]]
+        token = self.site.names("query")[self.positions[0]]
         return _("loss at “{token}”").format(token=isolated(visible(token)))
 
 

@@ -16,13 +16,14 @@ class Names:
 
     def __init__(self, decoding: Decoding) -> None:
         experiment = decoding.experiment
-        is_read_out = experiment.readout == "vocabulary"
         self.ids = {token: id_ for id_, token in enumerate(decoding.vocabulary)}
         self._labels: dict[str, str] = {}
-        self._vocabulary = experiment.vocabulary if is_read_out else None
-        self._pairs = byte_pairs(self._vocabulary)
+        self._vocabulary = experiment.vocabulary
+        # Without the vocabulary's logits, the ids are those of the distinct tokens.
+        self._pairs = byte_pairs(self._vocabulary) if experiment.readout == "vocabulary" else None
         texts = (text for text in decoding.vocabulary if len(text) > 1)
-        self.are_joined = is_read_out and any(self.label(text).startswith(SPACE) for text in texts)
+        has_vocabulary = self._vocabulary is not None
+        self.are_joined = has_vocabulary and any(self.label(text).startswith(SPACE) for text in texts)
         """Whether tokens bring their own spaces, so that none are put between them."""
 
     def label(self, token: str) -> str:

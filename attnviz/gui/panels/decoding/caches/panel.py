@@ -335,9 +335,10 @@ def _way(keys: RowMatrix, values: RowMatrix, output: RowMatrix) -> QVBoxLayout:
 
 
 def _key_tokens(decoded: Decoded, site: SiteStep) -> tuple[str, ...]:
-    """The tokens whose keys a site reads: the memory's, or all so far."""
+    """The names of the tokens whose keys a site reads: the memory's, or all so far."""
     memory = site.experiment.memory
-    return decoded.decoding.experiment.tokens if memory is None else memory.tokens
+    tokens = decoded.decoding.experiment.tokens if memory is None else memory.tokens
+    return tuple(map(names_of(decoded.decoding).label, tokens))
 
 
 def _places(filled: int, most: int) -> int:
