@@ -1,0 +1,455 @@
+"""Drive the window at random, and check what it shows whenever it rests.
+
+`python tests/drive_many.py SEED SECONDS [DOCUMENT]` prints each action before it is done, so that a failure
+can be done again, and ends with the faults; `gui/test_drive.py` drives it for a moment.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import random
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PySide6.QtCore import (
+    QCoreApplication,
+    QEvent,
+    QPoint,
+    QPointF,
+    QSettings,
+    Qt,
+    QTimer,
+    QtMsgType,
+    qInstallMessageHandler,
+)
+from PySide6.QtGui import QWheelEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import (
+    QApplication,
+    QDialog,
+    QFileDialog,
+    QLabel,
+    QLineEdit,
+    QMenu,
+    QMessageBox,
+    QWidget,
+)
+
+from attnviz.checkpoints.presets import PRESETS, load_preset
+from attnviz.compute.execute import execute
+from attnviz.gui.actions import ACTIONS
+from attnviz.gui.app import make_application
+from attnviz.gui.look import look
+from attnviz.gui.settings import Settings
+from attnviz.gui.window import Window
+from attnviz.gui.workspaces.table import WORKSPACES
+from attnviz.i18n import in_every_language
+from attnviz.model.explain.arithmetic.cell import explain
+from attnviz.model.io.files import load, save
+from attnviz.model.sites.sites import site_names
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.view import Cell
+from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.trace import Trace
+
+REST_S = 60.0
+"""Longest time until nothing is computed any more."""
+STILL_S = 0.4
+"""Time without a job after which the window rests: timers begin jobs later than the action."""
+BETWEEN_RESTS = 20
+UNDRIVEN = {"quit", "about", "shortcuts"}
+"""Commands that end the program, or open a page outside it."""
+LARGEST = 2**16
+"""Cells of a matrix that is computed anew."""
+KEYS = [
+    getattr(Qt.Key, f"Key_{name}")
+    for name in "Left Right Up Down Return Escape Tab Space Home End Delete Menu".split()
+]
+TEXTS = ("0", "1", "2", "0.5", "-1", "the cat", "a", "猫 在 这里", "1e400", "", "weights[0, 0] > 0.1")
+SIZES = ((1024, 640), (1280, 800), (1600, 900), (1920, 1080), (2560, 1440))
+WAITS = ("Computing the logit lens…", "Computing the map…", "Computing the verdicts…", "Comparing…")
+WAITING = tuple(text.rstrip("…") for message in WAITS for text in in_every_language(message))
+
+
+class Driver:
+    """One window, its actions, and the faults that were found."""
+
+    def __init__(self, seed: int, document: Document) -> None:
+        self.dice = random.Random(seed)
+        self.faults: list[str] = []
+        self.count = 0
+        app = make_application(sys.argv[:1])
+        self.folder = Path(tempfile.mkdtemp(prefix="attnviz-drive-"))
+        settings = Settings(QSettings(str(self.folder / "none.ini"), QSettings.Format.IniFormat))
+        look.apply(app, settings)
+        self.window = Window(document, settings)
+        look.apply(app, settings)
+        self.window.show()
+        self.window.begin(in_pauses=True)
+        weighted: tuple[tuple[int, Callable[[], None]], ...] = (
+            (8, self.command),
+            (3, self.preset),
+            (3, self.workspace),
+            (20, self.click),
+            (6, self.menu),
+            (6, self.drag),
+            (6, self.wheel),
+            (8, self.hover),
+            (8, self.key),
+            (6, self.type_text),
+            (2, self.view),
+            (1, self.resize),
+            (1, self.drag_dock),
+            (1, self.engine),
+        )
+        self.actions = [action for weight, action in weighted for _ in range(weight)]
+        # The menu of a button has an event loop of its own, which only a timer reaches.
+        self.timer = QTimer(self.window)
+        self.timer.timeout.connect(self.answer)
+        self.timer.start(50)
+
+    def drive(self, seconds: float) -> None:
+        """Act at random for some time, with rests."""
+        until = time.monotonic() + seconds
+        self.rest()
+        while time.monotonic() < until:
+            self.count += 1
+            action = self.dice.choice(self.actions)
+            self.say(action.__name__)
+            try:
+                action()
+            except Exception:  # a fault of this script, or of a handler that it called: it goes on
+                self.fault(traceback.format_exc())
+            spin(self.dice.choice((0.0, 0.0, 0.005, 0.02, 0.1)))
+            if self.count % BETWEEN_RESTS == 0:
+                self.rest()
+
+    def say(self, *words: object) -> None:
+        """Print what is done."""
+        print(self.count, *words, flush=True)
+
+    def fault(self, text: str) -> None:
+        """Note a fault."""
+        self.faults.append(f"after action {self.count}: {text}")
+        print("FAULT", self.faults[-1], flush=True)
+
+    # --- actions
+
+    def command(self) -> None:
+        """A command of the menus, if it is enabled."""
+        row = self.dice.choice([row for row in ACTIONS if row.id not in UNDRIVEN])
+        self.say("  ", row.id)
+        action = self.window.commands[row.id]
+        if action.isEnabled():
+            action.trigger()
+
+    def preset(self) -> None:
+        """Another document."""
+        row = self.dice.choice(PRESETS)
+        self.say("  ", row.id)
+        self.window.store.open(load_preset(row.id))
+
+    def workspace(self) -> None:
+        self.window.workspaces.switch(self.dice.choice(WORKSPACES).id)
+
+    def click(self) -> None:
+        """One click, or two, on a widget in sight."""
+        widget, at = self.place()
+        act = QTest.mouseDClick if self.dice.random() < 0.1 else QTest.mouseClick
+        is_with_ctrl = self.dice.random() < 0.2
+        keys = Qt.KeyboardModifier.ControlModifier if is_with_ctrl else Qt.KeyboardModifier.NoModifier
+        act(widget, Qt.MouseButton.LeftButton, keys, at)
+
+    def menu(self) -> None:
+        """The menu of a place, which `answer` chooses from."""
+        widget, at = self.place()
+        QTest.mouseClick(widget, Qt.MouseButton.RightButton, Qt.KeyboardModifier.NoModifier, at)
+
+    def drag(self) -> None:
+        """Press, move and release the mouse on one widget."""
+        widget, at = self.place()
+        QTest.mousePress(widget, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, at)
+        for _ in range(self.dice.randrange(1, 6)):
+            at += QPoint(self.dice.randrange(-30, 31), self.dice.randrange(-30, 31))
+            QTest.mouseMove(widget, at)
+            spin(self.dice.choice((0.0, 0.02)))
+        QTest.mouseRelease(widget, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, at)
+
+    def wheel(self) -> None:
+        widget, at = self.place()
+        turned = QPoint(0, self.dice.choice((-120, 120, 360)))
+        keys = self.dice.choice((Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ControlModifier))
+        event = QWheelEvent(
+            QPointF(at),
+            QPointF(widget.mapToGlobal(at)),
+            QPoint(),
+            turned,
+            Qt.MouseButton.NoButton,
+            keys,
+            Qt.ScrollPhase.NoScrollPhase,
+            False,
+        )
+        QApplication.sendEvent(widget, event)
+
+    def hover(self) -> None:
+        widget, at = self.place()
+        QTest.mouseMove(widget, at)
+
+    def key(self) -> None:
+        """A key to whatever has the focus."""
+        key = self.dice.choice(KEYS)
+        QTest.keyClick(QApplication.focusWidget() or self.window, key)
+
+    def type_text(self) -> None:
+        """A text into a field in sight, finished with Enter or not."""
+        fields = [one for one in self.in_sight() if isinstance(one, QLineEdit) and one.isEnabled()]
+        if fields:
+            field, text = self.dice.choice(fields), self.dice.choice(TEXTS)
+            self.say("  ", field.objectName(), repr(text))
+            field.setFocus()
+            field.selectAll()
+            field.insert(text)
+            if self.dice.random() < 0.7:
+                QTest.keyClick(field, Qt.Key.Key_Return)
+
+    def view(self) -> None:
+        """Another attention, head, stage or query."""
+        store = self.window.store
+        sites = site_names(store.experiment)
+        field, value = self.dice.choice(
+            (
+                ("site", self.dice.choice(sites)),
+                ("head", self.dice.randrange(store.attention.heads.n_heads)),
+                ("stage", self.dice.choice(list(STAGE_BY_ID))),
+                ("query", self.dice.randrange(store.attention.n_queries)),
+                ("picture", self.dice.choice(("map", "mean", "lines"))),
+            )
+        )
+        self.say("  ", field, value)
+        store.look(**{field: value})
+
+    def resize(self) -> None:
+        self.window.resize(*self.dice.choice(SIZES))
+
+    def drag_dock(self) -> None:
+        """A panel to another side, afloat, or back."""
+        dock = self.dice.choice(list(self.window.docks.values()))
+        if self.dice.random() < 0.5:
+            dock.setFloating(not dock.isFloating())
+        elif not dock.isHidden():
+            areas = (Qt.DockWidgetArea.LeftDockWidgetArea, Qt.DockWidgetArea.RightDockWidgetArea)
+            self.window.addDockWidget(self.dice.choice(areas), dock)
+
+    def engine(self) -> None:
+        self.window.live.choose(*self.dice.choice((("numpy", "cpu"), ("torch", "cpu"))))
+
+    # --- places
+
+    def in_sight(self) -> list[QWidget]:
+        """Every widget of the program that a mouse can reach."""
+        tops = [one for one in QApplication.topLevelWidgets() if one.isVisible()]
+        every = [child for top in tops for child in (top, *top.findChildren(QWidget))]
+        return [one for one in every if one.isVisible() and not one.visibleRegion().isEmpty()]
+
+    def place(self) -> tuple[QWidget, QPoint]:
+        """A widget in sight, and a point of it."""
+        widget = self.dice.choice([one for one in self.in_sight() if one.isEnabled()])
+        seen = widget.visibleRegion().boundingRect()
+        at = QPoint(
+            self.dice.randint(seen.left(), seen.right()), self.dice.randint(seen.top(), seen.bottom())
+        )
+        self.say("  ", type(widget).__name__, widget.objectName(), at.toTuple())
+        return widget, at
+
+    def answer(self) -> None:
+        """Choose from an open menu, and close dialogs."""
+        for _ in range(4):
+            popup = QApplication.activePopupWidget()
+            if popup is None:
+                break
+            entries = [one for one in popup.actions() if one.isEnabled()] if isinstance(popup, QMenu) else []
+            entries = [one for one in entries if one.menu() is None and not one.isSeparator()]
+            names = [one.objectName() for one in entries]
+            allowed = [one for one, name in zip(entries, names, strict=True) if name not in UNDRIVEN]
+            popup.close()
+            if allowed and self.dice.random() < 0.7:
+                chosen = self.dice.choice(allowed)
+                self.say("   menu", chosen.objectName(), chosen.text())
+                chosen.trigger()
+        for top in QApplication.topLevelWidgets():
+            if isinstance(top, QDialog) and top.isVisible() and self.dice.random() < 0.3:
+                top.reject()
+
+    # --- rests
+
+    def rest(self) -> None:
+        """Wait until nothing is computed, and check what is shown."""
+        until = time.monotonic() + REST_S
+        still_since = time.monotonic()
+        while time.monotonic() - still_since < STILL_S:
+            spin(0.02)
+            is_playing = self.window.store.player.is_playing
+            if is_playing:
+                self.window.commands["play"].trigger()
+            if is_playing or self.is_busy():
+                still_since = time.monotonic()
+            if time.monotonic() > until:
+                self.fault("the window computes for ever")
+                return
+        for check in (self.check_trace, self.check_cell, self.check_labels, self.check_history):
+            try:
+                for text in check():
+                    self.fault(text)
+            except Exception:  # a fault like another
+                self.fault(traceback.format_exc())
+
+    def is_busy(self) -> bool:
+        window = self.window
+        schedulers = window.scheduler, window.decode_scheduler, window.survey_scheduler
+        return not all(one.idle for one in schedulers)
+
+    def check_trace(self) -> Iterator[str]:
+        """The numbers on the screen are those of the document."""
+        store = self.window.store
+        trace = store.trace
+        message = self.window.status.message()
+        if trace is None or trace.experiment != store.experiment:
+            if not message:
+                yield "the numbers are not those of the document, without a word"
+            return
+        live = self.window.live
+        if trace.engine != live.engine:
+            yield f"numbers of {trace.engine} with {live.engine} chosen ({message})"
+        fresh = execute(store.experiment, trace.engine, "cpu", check=lambda: None, reserve=0)
+        yield from differences(trace, fresh)
+
+    def check_cell(self) -> Iterator[str]:
+        """A number has one value in the map, the trace and the inspector."""
+        store = self.window.store
+        if store.trace is None or store.trace.experiment != store.experiment or store.followed is not None:
+            return
+        view, site = store.document.view, store.trace.site(store.document.site)
+        stage = view.stage if view.stage in site.stages else "weights"
+        heads = site.shape(stage)[0] if STAGE_BY_ID[stage].per_head else 1
+        head = self.dice.randrange(heads)
+        window = site.window(stage, head)
+        row, column = self.dice.randrange(window.shape[0]), self.dice.randrange(window.shape[1])
+        opened = explain(site, Cell(stage, row, column, head, site.name)).value
+        if not np.array_equal(np.float64(opened), np.float64(window[row, column]), equal_nan=True):
+            yield f"{site.name} {stage}[{head}, {row}, {column}]: {window[row, column]}, opened {opened}"
+
+    def check_labels(self) -> Iterator[str]:
+        """No panel waits for an answer that nobody computes."""
+        for label in self.window.findChildren(QLabel):
+            if label.text().startswith(WAITING) and not label.visibleRegion().isEmpty():
+                yield f"{label.objectName()} waits: {label.text()!r}"
+
+    def check_history(self) -> Iterator[str]:
+        """The document can be saved and read."""
+        document = self.window.store.document
+        path = self.folder / "saved.safetensors"
+        save(document, path)
+        if load(path) != document:
+            yield "the saved document is another one"
+
+    def close(self) -> None:
+        """End the threads of the window."""
+        self.window.bridge.close()
+        for one in (self.window.scheduler, self.window.decode_scheduler, self.window.survey_scheduler):
+            one.close()
+
+
+def differences(trace: Trace, fresh: Trace) -> Iterator[str]:
+    """The stages in which two traces of one experiment differ."""
+    for name in fresh.sites:
+        shown, computed = trace.site(name), fresh.site(name)
+        if shown.stages != computed.stages:
+            yield f"{name}: stages {shown.stages} instead of {computed.stages}"
+            continue
+        for stage in computed.stages:
+            if np.prod(computed.shape(stage)) > LARGEST:
+                continue
+            a, b = np.asarray(shown[stage], np.float64), np.asarray(computed[stage], np.float64)
+            if a.shape != b.shape or not np.allclose(a, b, rtol=1e-3, atol=1e-5, equal_nan=True):
+                yield f"{name} {stage} differs from a fresh run"
+
+
+def spin(seconds: float) -> None:
+    """Run the event loop for some time, deletions included."""
+    until = time.perf_counter() + seconds
+    while True:
+        QCoreApplication.processEvents()
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)  # type: ignore[arg-type]
+        if time.perf_counter() >= until:
+            return
+        time.sleep(0.001)
+
+
+def answer_dialogs() -> None:
+    """Cancel every dialog and file dialog, and discard what a question would save."""
+    stubs: Any = (
+        (QDialog, "exec", QDialog.reject),
+        (QMenu, "exec", lambda *_given: None),
+        (QMessageBox, "exec", lambda _box: QMessageBox.StandardButton.Discard),
+        *((QFileDialog, name, lambda *_given, **_named: ("", "")) for name in FILE_DIALOGS),
+        (QFileDialog, "getExistingDirectory", lambda *_given, **_named: ""),
+    )
+    for owner, name, stub in stubs:
+        setattr(owner, name, stub)
+
+
+FILE_DIALOGS = ("getOpenFileName", "getSaveFileName")
+
+
+def drive(seed: int, seconds: float, document: Document) -> Driver:
+    """Drive a window in this process, and return the driver with its faults."""
+    answer_dialogs()
+    driver = Driver(seed, document)
+    hooks = sys.excepthook, threading.excepthook
+
+    def noted(kind: Any, error: Any, where: Any) -> None:
+        driver.fault("".join(traceback.format_exception(kind, error, where)))
+
+    def warned(kind: QtMsgType, _context: object, text: str) -> None:
+        if kind is not QtMsgType.QtDebugMsg and "This plugin does not support" not in text:
+            driver.fault(f"Qt: {text}")
+
+    sys.excepthook = noted
+    threading.excepthook = lambda given: noted(given.exc_type, given.exc_value, given.exc_traceback)
+    qInstallMessageHandler(warned)
+    try:
+        driver.drive(seconds)
+    finally:
+        qInstallMessageHandler(None)
+        sys.excepthook, threading.excepthook = hooks
+        driver.close()
+    return driver
+
+
+def main() -> int:
+    """Read the arguments, drive, and print the faults."""
+    seed, seconds = int(sys.argv[1]), float(sys.argv[2])
+    dice = random.Random(seed)
+    if len(sys.argv) > 3:
+        document = load(Path(sys.argv[3]))
+    else:
+        document = load_preset(dice.choice(PRESETS).id)
+    driver = drive(seed, seconds, document)
+    print(f"{driver.count} actions, {len(driver.faults)} faults")
+    return 1 if driver.faults else 0
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    faulthandler.enable()
+    code = main()
+    sys.stdout.flush()
+    os._exit(code)
