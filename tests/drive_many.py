@@ -48,6 +48,7 @@ from attnviz.compute.execute import execute
 from attnviz.gui.actions import ACTIONS
 from attnviz.gui.app import make_application
 from attnviz.gui.look import look
+from attnviz.gui.panels.panel import Panel
 from attnviz.gui.settings import Settings
 from attnviz.gui.window import Window
 from attnviz.gui.workspaces.table import WORKSPACES
@@ -60,6 +61,8 @@ from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import Trace
 
+QT_SAYS = ("This plugin does not support", "The cached device pixel ratio")
+"""Of the platform without a screen."""
 REST_S = 60.0
 """Longest time until nothing is computed any more."""
 STILL_S = 0.4
@@ -67,6 +70,8 @@ STILL_S = 0.4
 BETWEEN_RESTS = 20
 UNDRIVEN = {"quit", "about", "shortcuts"}
 """Commands that end the program, or open a page outside it."""
+LEAST_PX = 60
+"""Pixels of a panel in sight: Qt leaves the corner of a dock behind others."""
 LARGEST = 2**16
 """Cells of a matrix that is computed anew."""
 KEYS = [
@@ -76,6 +81,7 @@ KEYS = [
 TEXTS = ("0", "1", "2", "0.5", "-1", "the cat", "a", "猫 在 这里", "1e400", "", "weights[0, 0] > 0.1")
 SIZES = ((1024, 640), (1280, 800), (1600, 900), (1920, 1080), (2560, 1440))
 WAITS = ("Computing the logit lens…", "Computing the map…", "Computing the verdicts…", "Comparing…")
+READY = tuple(text.partition(" ")[0] for text in in_every_language("ready · {time}"))
 WAITING = tuple(text.rstrip("…") for message in WAITS for text in in_every_language(message))
 
 
@@ -276,8 +282,9 @@ class Driver:
             if popup is None:
                 break
             entries = [one for one in popup.actions() if one.isEnabled()] if isinstance(popup, QMenu) else []
-            entries = [one for one in entries if one.menu() is None and not one.isSeparator()]
-            names = [one.objectName() for one in entries]
+            parts = [one.menuAction() for one in popup.findChildren(QMenu)]
+            entries = [one for one in entries if one not in parts and not one.isSeparator()]
+            names = [one.objectName().removeprefix("action_") for one in entries]
             allowed = [one for one, name in zip(entries, names, strict=True) if name not in UNDRIVEN]
             popup.close()
             if allowed and self.dice.random() < 0.7:
@@ -304,7 +311,7 @@ class Driver:
             if time.monotonic() > until:
                 self.fault("the window computes for ever")
                 return
-        for check in (self.check_trace, self.check_cell, self.check_labels, self.check_history):
+        for check in (self.check_trace, self.check_cell, self.check_panels, self.check_history):
             try:
                 for text in check():
                     self.fault(text)
@@ -326,8 +333,10 @@ class Driver:
                 yield "the numbers are not those of the document, without a word"
             return
         live = self.window.live
-        if trace.engine != live.engine:
-            yield f"numbers of {trace.engine} with {live.engine} chosen ({message})"
+        said = self.window.status.findChild(QLabel, "status_facts").text()
+        is_ready = said.startswith(READY)  # else they are said to be older ones: the run was cancelled
+        if is_ready and trace.engine != live.engine and live.device != "cuda":
+            yield f"numbers of {trace.engine} with {live.engine} chosen ({said})"
         fresh = execute(store.experiment, trace.engine, "cpu", check=lambda: None, reserve=0)
         yield from differences(trace, fresh)
 
@@ -346,8 +355,12 @@ class Driver:
         if not np.array_equal(np.float64(opened), np.float64(window[row, column]), equal_nan=True):
             yield f"{site.name} {stage}[{head}, {row}, {column}]: {window[row, column]}, opened {opened}"
 
-    def check_labels(self) -> Iterator[str]:
-        """No panel waits for an answer that nobody computes."""
+    def check_panels(self) -> Iterator[str]:
+        """No panel in sight rests as one behind a tab, or waits for an answer that nobody computes."""
+        for panel in self.window.findChildren(Panel):
+            seen = panel.visibleRegion().boundingRect()
+            if not panel.is_seen and min(seen.width(), seen.height()) > LEAST_PX:
+                yield f"{panel.objectName()} is in sight, and rests"
         for label in self.window.findChildren(QLabel):
             if label.text().startswith(WAITING) and not label.visibleRegion().isEmpty():
                 yield f"{label.objectName()} waits: {label.text()!r}"
@@ -419,7 +432,7 @@ def drive(seed: int, seconds: float, document: Document) -> Driver:
         driver.fault("".join(traceback.format_exception(kind, error, where)))
 
     def warned(kind: QtMsgType, _context: object, text: str) -> None:
-        if kind is not QtMsgType.QtDebugMsg and "This plugin does not support" not in text:
+        if kind is not QtMsgType.QtDebugMsg and not any(one in text for one in QT_SAYS):
             driver.fault(f"Qt: {text}")
 
     sys.excepthook = noted

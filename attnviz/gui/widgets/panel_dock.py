@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QPoint, QRectF, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QPoint, QRectF, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QColor, QContextMenuEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QApplication, QDockWidget, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
@@ -49,6 +49,7 @@ class PanelDock(QDockWidget):
         self._may_scroll = may_scroll
         self._scroll: NarrowScroll | None = None
         self.visibilityChanged.connect(self._on_visible)
+        self.topLevelChanged.connect(self._on_torn_off)
         set_tone("muted", self._label)
 
     @property
@@ -83,6 +84,16 @@ class PanelDock(QDockWidget):
         focused = QApplication.focusWidget()
         if not is_visible and focused is not None and self.isAncestorOf(focused):
             focused.clearFocus()
+
+    @Slot()
+    def _on_torn_off(self) -> None:
+        QTimer.singleShot(0, self, self._tell_visible)
+
+    @Slot()
+    def _tell_visible(self) -> None:
+        """Qt says that a dock leaves its tabs or returns to them, and not that it is in sight then."""
+        if not self.visibleRegion().isEmpty():
+            self.visibilityChanged.emit(True)
 
     def set_title(self, title: str) -> None:
         """The name in the title, the tab and the View menu."""
