@@ -12,6 +12,8 @@ from attnviz.gui.widgets.narrow_scroll import NarrowScroll
 from attnviz.gui.widgets.tone import set_tone
 
 PADDING = 12
+CORNER = 16
+"""Pixels that Qt may leave of a dock behind others."""
 
 
 class PanelDock(QDockWidget):
@@ -48,6 +50,7 @@ class PanelDock(QDockWidget):
         self.setWidget(body)
         self._may_scroll = may_scroll
         self._scroll: NarrowScroll | None = None
+        self._is_said_visible = False
         self.visibilityChanged.connect(self._on_visible)
         self.topLevelChanged.connect(self._on_torn_off)
         set_tone("muted", self._label)
@@ -81,18 +84,23 @@ class PanelDock(QDockWidget):
     @Slot(bool)
     def _on_visible(self, is_visible: bool) -> None:
         """Take the keyboard from a panel behind a tab: it shows an older document and must not edit."""
+        self._is_said_visible = is_visible
         focused = QApplication.focusWidget()
         if not is_visible and focused is not None and self.isAncestorOf(focused):
             focused.clearFocus()
 
     @Slot()
     def _on_torn_off(self) -> None:
-        QTimer.singleShot(0, self, self._tell_visible)
+        QTimer.singleShot(0, self, self.tell_visible)
 
     @Slot()
-    def _tell_visible(self) -> None:
-        """Qt says that a dock leaves its tabs or returns to them, and not that it is in sight then."""
-        if not self.visibleRegion().isEmpty():
+    def tell_visible(self) -> None:
+        """Say that the dock is in sight, where Qt has said the opposite and nothing since.
+
+        It does where a dock leaves its tabs, and where an arrangement is restored.
+        """
+        seen = self.visibleRegion().boundingRect()
+        if not self._is_said_visible and min(seen.width(), seen.height()) > CORNER:
             self.visibilityChanged.emit(True)
 
     def set_title(self, title: str) -> None:

@@ -17,6 +17,8 @@ from attnviz.gui.workspaces.rails import Rails
 from attnviz.gui.workspaces.table import FIRST, WORKSPACE_BY_ID, WORKSPACES, WorkspaceRow
 
 LAYOUT_VERSION = 2
+SETTLED_MS = 50
+"""After an arrangement: Qt lays the docks out in the events that follow."""
 TAB_PX = 40
 """Pixels of a place that its tabs and its frame take."""
 _TABS = {"top": QTabWidget.TabPosition.North, "right": QTabWidget.TabPosition.East}
@@ -54,6 +56,10 @@ class Workspaces(QObject):
         self._later.setSingleShot(True)
         self._later.setInterval(0)
         self._later.timeout.connect(self._size)
+        self._settled = QTimer(self)
+        self._settled.setSingleShot(True)
+        self._settled.setInterval(SETTLED_MS)
+        self._settled.timeout.connect(self._on_settled)
         for dock in docks.values():
             dock.topLevelChanged.connect(self._on_touched)
             dock.topLevelChanged.connect(self._dress)
@@ -221,6 +227,12 @@ class Workspaces(QObject):
         finally:
             self._window.setUpdatesEnabled(True)
             self._is_arranging = False
+            self._settled.start()
+
+    @Slot()
+    def _on_settled(self) -> None:
+        for dock in self._docks.values():
+            dock.tell_visible()
 
     def _leave_separator(self) -> None:
         """Make Qt forget the separator under the pointer, to which it keeps a path: where docks have left
