@@ -42,6 +42,7 @@ from PySide6.QtWidgets import (
     QMessageBox,
     QWidget,
 )
+from shiboken6 import isValid
 
 from attnviz.checkpoints.presets import PRESETS, load_preset
 from attnviz.compute.execute import execute
@@ -187,6 +188,8 @@ class Driver:
             at += QPoint(self.dice.randrange(-30, 31), self.dice.randrange(-30, 31))
             QTest.mouseMove(widget, at)
             spin(self.dice.choice((0.0, 0.02)))
+            if not isValid(widget):
+                return
         QTest.mouseRelease(widget, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, at)
 
     def wheel(self) -> None:

@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
 )
 
 from attnviz.core.head_scores import SCORES_OF_TEXT
+from attnviz.core.text import visible
 from attnviz.errors import InputError
 from attnviz.gui.dialogs.layout import column_of, line_with_buttons, name_parts
 from attnviz.gui.look.theme import GRID
@@ -265,8 +266,13 @@ class SurveyDialog(QDialog):
         """Say what becomes of the file, and enable the button when all choices are present."""
         asked = self.asked()
         says, output = "", asked.output
-        if asked.output.suffix != SURVEY_SUFFIX:
+        can_be_written = output.suffix == SURVEY_SUFFIX and output.parent.is_dir()
+        if output.suffix != SURVEY_SUFFIX:
             says = _("The file of the result ends in {suffix}.").format(suffix=SURVEY_SUFFIX)
+        elif not can_be_written:
+            says = _("The folder of the result must exist; got {folder}.").format(
+                folder=visible(str(output.parent))
+            )
         elif output.with_name(output.name + PARTIAL).exists():
             says = _("An interrupted survey is in this file; with the same choices it continues.")
         elif output.exists():
@@ -274,7 +280,7 @@ class SurveyDialog(QDialog):
         self._says.setText(says)
         is_complete = asked.texts.exists() and bool(self._texts.text().strip()) and bool(asked.scores)
         self._await_memory(asked if is_complete else None)
-        self._begin.setEnabled(is_complete and self._fits and output.suffix == SURVEY_SUFFIX)
+        self._begin.setEnabled(is_complete and self._fits and can_be_written)
 
     def _await_memory(self, asked: SurveyAsked | None) -> None:
         """Begin to wait for the memory of other choices; None if they are not complete."""

@@ -109,8 +109,11 @@ class SurveyLive(QObject):
             from attnviz.survey.running import survey
 
             plan, texts, _memory = ready()
-            check = token.progress
-            return survey(plan, texts, asked.output, check=check, model=experiment, reserve=GUI_CORES)
+            check, output = token.progress, asked.output
+            try:
+                return survey(plan, texts, output, check=check, model=experiment, reserve=GUI_CORES)
+            except OSError as error:
+                raise InputError(about(visible(output.name), message_of(error))) from None
 
         self._show_panel()
         self._panel.show_waiting(is_waiting=True)

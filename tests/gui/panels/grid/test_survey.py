@@ -117,6 +117,10 @@ def test_the_dialog_measures_as_the_shell_does(
         line(dialog, "survey_output").setText("heads.csv")
         assert not begin.isEnabled()
         assert ".parquet" in dialog.findChild(QLabel, "survey_says").text()  # type: ignore[union-attr]
+        line(dialog, "survey_output").setText(str(out.parent / "none" / out.name))
+        assert not begin.isEnabled()
+        says = f"The folder of the result must exist; got {out.parent / 'none'}."
+        assert dialog.findChild(QLabel, "survey_says").text() == says  # type: ignore[union-attr]
         line(dialog, "survey_output").setText(str(out))
         desk.click(dialog.findChild(QCheckBox, "survey_score_entropy"))  # type: ignore[arg-type]
         desk.click(begin)
@@ -200,6 +204,13 @@ def test_a_survey_that_does_not_fit_is_refused_before_it_begins(
     ask(desk, monkeypatch, person)
     desk.window.survey_live.start(SurveyAsked(texts, Plan("x").scores, None, 128, out))
     assert desk.said() == says and not out.exists()
+
+
+def test_a_result_that_cannot_be_written_is_named(make_desk: MakeDesk, texts: Path) -> None:
+    desk = make_desk(load_preset("stories-en"))
+    out = texts.parent / "none" / "out.parquet"
+    desk.window.survey_live.start(SurveyAsked(texts, Plan("x").scores, None, 128, out))
+    assert desk.said() == "out.parquet: No such file or directory"
 
 
 @pytest.mark.parametrize("score", ["previous", EFFECT])
