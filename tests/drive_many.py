@@ -1,7 +1,7 @@
 """Drive the window at random, and check what it shows whenever it rests.
 
-`python tests/drive_many.py SEED SECONDS [DOCUMENT]` prints each action before it is done, so that a failure
-can be done again, and ends with the faults; `gui/test_drive.py` drives it for a moment.
+`python tests/drive_many.py SEED ACTIONS [DOCUMENT]` prints each action before it is done, and ends with the
+number of faults; `gui/test_drive.py` does a few. It begins with a preset, or with a document's file.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from PySide6.QtCore import (
     QEvent,
     QPoint,
     QPointF,
-    QSettings,
     Qt,
     QTimer,
     QtMsgType,
@@ -47,18 +46,16 @@ from shiboken6 import isValid
 from attnviz.checkpoints.presets import PRESETS, load_preset
 from attnviz.compute.execute import execute
 from attnviz.gui.actions import ACTIONS
-from attnviz.gui.app import make_application
-from attnviz.gui.look import look
 from attnviz.gui.panels.panel import Panel
-from attnviz.gui.settings import Settings
-from attnviz.gui.window import Window
+from attnviz.gui.timing import window as timed
+from attnviz.gui.widgets.heat.map import HeatMap
 from attnviz.gui.workspaces.table import WORKSPACES
 from attnviz.i18n import in_every_language
 from attnviz.model.explain.arithmetic.cell import explain
 from attnviz.model.io.files import load, save
 from attnviz.model.sites.sites import site_names
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.view import Cell
+from attnviz.model.spec.view import Cell, shown_head
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import Trace
 
@@ -69,12 +66,12 @@ REST_S = 60.0
 STILL_S = 0.4
 """Time without a job after which the window rests: timers begin jobs later than the action."""
 BETWEEN_RESTS = 20
-UNDRIVEN = {"quit", "about", "shortcuts"}
-"""Commands that end the program, or open a page outside it."""
+LEFT_OUT = {"quit"}
 LEAST_PX = 60
 """Pixels of a panel in sight: Qt leaves the corner of a dock behind others."""
 LARGEST = 2**16
-"""Cells of a matrix that is computed anew."""
+"""Cells of the largest stage that is compared with a fresh run."""
+USER_FOLDERS = ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME")
 KEYS = [
     getattr(Qt.Key, f"Key_{name}")
     for name in "Left Right Up Down Return Escape Tab Space Home End Delete Menu".split()
@@ -91,15 +88,11 @@ class Driver:
 
     def __init__(self, seed: int, document: Document) -> None:
         self.dice = random.Random(seed)
+        # Menus are answered when a timer fires: they would take numbers from the actions at any moment.
+        self.answers = random.Random(seed)
         self.faults: list[str] = []
         self.count = 0
-        app = make_application(sys.argv[:1])
-        self.folder = Path(tempfile.mkdtemp(prefix="attnviz-drive-"))
-        settings = Settings(QSettings(str(self.folder / "none.ini"), QSettings.Format.IniFormat))
-        look.apply(app, settings)
-        self.window = Window(document, settings)
-        look.apply(app, settings)
-        self.window.show()
+        self.window = timed.make_window(document)
         self.window.begin(in_pauses=True)
         weighted: tuple[tuple[int, Callable[[], None]], ...] = (
             (8, self.command),
@@ -114,7 +107,7 @@ class Driver:
             (6, self.type_text),
             (2, self.view),
             (1, self.resize),
-            (1, self.drag_dock),
+            (1, self.place_dock),
             (1, self.engine),
         )
         self.actions = [action for weight, action in weighted for _ in range(weight)]
@@ -123,19 +116,17 @@ class Driver:
         self.timer.timeout.connect(self.answer)
         self.timer.start(50)
 
-    def drive(self, seconds: float) -> None:
-        """Act at random for some time, with rests."""
-        until = time.monotonic() + seconds
+    def drive(self, actions: int) -> None:
+        """Act at random, with rests."""
         self.rest()
-        while time.monotonic() < until:
-            self.count += 1
+        for self.count in range(1, actions + 1):
             action = self.dice.choice(self.actions)
             self.say(action.__name__)
             try:
                 action()
             except Exception:  # a fault of this script, or of a handler that it called: it goes on
                 self.fault(traceback.format_exc())
-            spin(self.dice.choice((0.0, 0.0, 0.005, 0.02, 0.1)))
+            pause(self.dice.choice((0.0, 0.0, 0.005, 0.02, 0.1)))
             if self.count % BETWEEN_RESTS == 0:
                 self.rest()
 
@@ -152,7 +143,7 @@ class Driver:
 
     def command(self) -> None:
         """A command of the menus, if it is enabled."""
-        row = self.dice.choice([row for row in ACTIONS if row.id not in UNDRIVEN])
+        row = self.dice.choice([row for row in ACTIONS if row.id not in LEFT_OUT])
         self.say("  ", row.id)
         action = self.window.commands[row.id]
         if action.isEnabled():
@@ -187,7 +178,7 @@ class Driver:
         for _ in range(self.dice.randrange(1, 6)):
             at += QPoint(self.dice.randrange(-30, 31), self.dice.randrange(-30, 31))
             QTest.mouseMove(widget, at)
-            spin(self.dice.choice((0.0, 0.02)))
+            pause(self.dice.choice((0.0, 0.02)))
             if not isValid(widget):
                 return
         QTest.mouseRelease(widget, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, at)
@@ -248,7 +239,7 @@ class Driver:
     def resize(self) -> None:
         self.window.resize(*self.dice.choice(SIZES))
 
-    def drag_dock(self) -> None:
+    def place_dock(self) -> None:
         """A panel to another side, afloat, or back."""
         dock = self.dice.choice(list(self.window.docks.values()))
         if self.dice.random() < 0.5:
@@ -288,14 +279,14 @@ class Driver:
             parts = [one.menuAction() for one in popup.findChildren(QMenu)]
             entries = [one for one in entries if one not in parts and not one.isSeparator()]
             names = [one.objectName().removeprefix("action_") for one in entries]
-            allowed = [one for one, name in zip(entries, names, strict=True) if name not in UNDRIVEN]
+            allowed = [one for one, name in zip(entries, names, strict=True) if name not in LEFT_OUT]
             popup.close()
-            if allowed and self.dice.random() < 0.7:
-                chosen = self.dice.choice(allowed)
+            if allowed and self.answers.random() < 0.7:
+                chosen = self.answers.choice(allowed)
                 self.say("   menu", chosen.objectName(), chosen.text())
                 chosen.trigger()
         for top in QApplication.topLevelWidgets():
-            if isinstance(top, QDialog) and top.isVisible() and self.dice.random() < 0.3:
+            if isinstance(top, QDialog) and top.isVisible() and self.answers.random() < 0.3:
                 top.reject()
 
     # --- rests
@@ -305,7 +296,7 @@ class Driver:
         until = time.monotonic() + REST_S
         still_since = time.monotonic()
         while time.monotonic() - still_since < STILL_S:
-            spin(0.02)
+            pause(0.02)
             is_playing = self.window.store.player.is_playing
             if is_playing:
                 self.window.commands["play"].trigger()
@@ -314,7 +305,7 @@ class Driver:
             if time.monotonic() > until:
                 self.fault("the window computes for ever")
                 return
-        for check in (self.check_trace, self.check_cell, self.check_panels, self.check_history):
+        for check in (self.check_trace, self.check_cell, self.check_panels, self.check_saving):
             try:
                 for text in check():
                     self.fault(text)
@@ -350,13 +341,17 @@ class Driver:
             return
         view, site = store.document.view, store.trace.site(store.document.site)
         stage = view.stage if view.stage in site.stages else "weights"
-        heads = site.shape(stage)[0] if STAGE_BY_ID[stage].per_head else 1
-        head = self.dice.randrange(heads)
+        head = shown_head(site.experiment, view, stage)
         window = site.window(stage, head)
         row, column = self.dice.randrange(window.shape[0]), self.dice.randrange(window.shape[1])
-        opened = explain(site, Cell(stage, row, column, head, site.name)).value
-        if not np.array_equal(np.float64(opened), np.float64(window[row, column]), equal_nan=True):
-            yield f"{site.name} {stage}[{head}, {row}, {column}]: {window[row, column]}, opened {opened}"
+        values = {"opened": explain(site, Cell(stage, row, column, head, site.name)).value}
+        is_map_of_values = view.quantity == "value" and view.picture == "map"
+        if is_map_of_values and self.window.panels["stage"].is_seen:
+            values["drawn"] = self.window.findChild(HeatMap, "stage_map").content.values[row, column]
+        for how, value in values.items():
+            if not np.array_equal(np.float64(value), np.float64(window[row, column]), equal_nan=True):
+                place = f"{site.name} {stage}[{head}, {row}, {column}]"
+                yield f"{place} is {window[row, column]}, {how} {value}"
 
     def check_panels(self) -> Iterator[str]:
         """No panel in sight rests as one behind a tab, or waits for an answer that nobody computes."""
@@ -368,19 +363,14 @@ class Driver:
             if label.text().startswith(WAITING) and not label.visibleRegion().isEmpty():
                 yield f"{label.objectName()} waits: {label.text()!r}"
 
-    def check_history(self) -> Iterator[str]:
+    def check_saving(self) -> Iterator[str]:
         """The document can be saved and read."""
         document = self.window.store.document
-        path = self.folder / "saved.safetensors"
-        save(document, path)
-        if load(path) != document:
-            yield "the saved document is another one"
-
-    def close(self) -> None:
-        """End the threads of the window."""
-        self.window.bridge.close()
-        for one in (self.window.scheduler, self.window.decode_scheduler, self.window.survey_scheduler):
-            one.close()
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "saved.safetensors"
+            save(document, path)
+            if load(path) != document:
+                yield "the saved document is another one"
 
 
 def differences(trace: Trace, fresh: Trace) -> Iterator[str]:
@@ -394,38 +384,31 @@ def differences(trace: Trace, fresh: Trace) -> Iterator[str]:
             if np.prod(computed.shape(stage)) > LARGEST:
                 continue
             a, b = np.asarray(shown[stage], np.float64), np.asarray(computed[stage], np.float64)
-            if a.shape != b.shape or not np.allclose(a, b, rtol=1e-3, atol=1e-5, equal_nan=True):
+            if not np.array_equal(a, b, equal_nan=True):
                 yield f"{name} {stage} differs from a fresh run"
 
 
-def spin(seconds: float) -> None:
-    """Run the event loop for some time, deletions included."""
-    until = time.perf_counter() + seconds
-    while True:
-        QCoreApplication.processEvents()
-        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)  # type: ignore[arg-type]
-        if time.perf_counter() >= until:
-            return
-        time.sleep(0.001)
+def pause(seconds: float) -> None:
+    """Run the event loop for some time, and then the deferred deletions."""
+    timed.spin(seconds)
+    QCoreApplication.processEvents()
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)  # type: ignore[arg-type]
 
 
 def answer_dialogs() -> None:
     """Cancel every dialog and file dialog, and discard what a question would save."""
     stubs: Any = (
         (QDialog, "exec", QDialog.reject),
-        (QMenu, "exec", lambda *_given: None),
         (QMessageBox, "exec", lambda _box: QMessageBox.StandardButton.Discard),
-        *((QFileDialog, name, lambda *_given, **_named: ("", "")) for name in FILE_DIALOGS),
+        (QFileDialog, "getOpenFileName", lambda *_given, **_named: ("", "")),
+        (QFileDialog, "getSaveFileName", lambda *_given, **_named: ("", "")),
         (QFileDialog, "getExistingDirectory", lambda *_given, **_named: ""),
     )
     for owner, name, stub in stubs:
         setattr(owner, name, stub)
 
 
-FILE_DIALOGS = ("getOpenFileName", "getSaveFileName")
-
-
-def drive(seed: int, seconds: float, document: Document) -> Driver:
+def drive(seed: int, actions: int, document: Document) -> Driver:
     """Drive a window in this process, and return the driver with its faults."""
     answer_dialogs()
     driver = Driver(seed, document)
@@ -442,23 +425,24 @@ def drive(seed: int, seconds: float, document: Document) -> Driver:
     threading.excepthook = lambda given: noted(given.exc_type, given.exc_value, given.exc_traceback)
     qInstallMessageHandler(warned)
     try:
-        driver.drive(seconds)
+        driver.drive(actions)
     finally:
         qInstallMessageHandler(None)
         sys.excepthook, threading.excepthook = hooks
-        driver.close()
+        timed.close(driver.window)
     return driver
 
 
 def main() -> int:
     """Read the arguments, drive, and print the faults."""
-    seed, seconds = int(sys.argv[1]), float(sys.argv[2])
-    dice = random.Random(seed)
+    seed, actions = int(sys.argv[1]), int(sys.argv[2])
     if len(sys.argv) > 3:
         document = load(Path(sys.argv[3]))
     else:
-        document = load_preset(dice.choice(PRESETS).id)
-    driver = drive(seed, seconds, document)
+        document = load_preset(random.Random(seed).choice(PRESETS).id)
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
+        os.environ.update(dict.fromkeys(USER_FOLDERS, home))
+        driver = drive(seed, actions, document)
     print(f"{driver.count} actions, {len(driver.faults)} faults")
     return 1 if driver.faults else 0
 

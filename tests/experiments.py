@@ -10,6 +10,7 @@ from first_layer import stacked
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from attnviz.core.bpe import PIECE_KIND_BY_ID
 from attnviz.model import normalisers, qk_norms
 from attnviz.model.sites.sites import main_site, site_names
 from attnviz.model.spec.arrays import Matrix
@@ -831,3 +832,9 @@ def experiments(draw: st.DrawFn, **fixed: Any) -> Experiment:
     # A sink takes a share of the softmax, and of nothing else.
     fields.setdefault("normaliser", draw(NORMALISERS) if fields["sinks"] is None else "softmax")
     return stacked(**fields)
+
+
+def byte_level_names(*words: str) -> tuple[str, ...]:
+    """The tokens of a byte-level vocabulary: all bytes as GPT-2 writes them, and these words."""
+    written = PIECE_KIND_BY_ID["byte_level"].written
+    return (*(written(byte)[0] for byte in range(256)), *words)

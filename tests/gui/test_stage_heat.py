@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from experiments import SPREAD, small
+from experiments import SPREAD, byte_level_names, small
 from first_layer import stacked, with_fields
 
 import attnviz
-from attnviz.core.bpe import PIECE_KIND_BY_ID
 from attnviz.core.text import visible
 from attnviz.figures.content import content
 from attnviz.figures.figure import figure_of
@@ -175,7 +174,7 @@ def test_a_cell_has_one_value_however_it_is_read(stage: str) -> None:
 
 def test_the_tokens_of_a_byte_level_model_are_read_wherever_they_are_named() -> None:
     """GPT-2 writes a space as Ġ and the bytes of a character as other letters."""
-    names = (*(PIECE_KIND_BY_ID["byte_level"].written(byte)[0] for byte in range(256)), "Ġthe", "å°ı")
+    names = byte_level_names("Ġthe", "å°ı")
     tokens, written = ("Ġthe", "å°ı", "Ċ", "å"), (" the", "小", "\n", "⟨E5⟩")
     rows = np.arange(len(names) * 2.0).reshape(-1, 2)
     vocabulary = Vocabulary(names, Matrix(rows), pieces=Pieces("byte_level"))

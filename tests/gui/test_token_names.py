@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 from desk import MakeDesk
+from experiments import byte_level_names
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QWidget
 
 import attnviz
-from attnviz.core.bpe import PIECE_KIND_BY_ID
 from attnviz.gui.panels.table import PANELS
 from attnviz.gui.workspaces.table import WORKSPACES
 from attnviz.model.spec.arrays import Matrix
@@ -27,7 +27,7 @@ SAID = ("text", "toolTip", "accessibleName", "accessibleDescription", "currentTe
 
 
 def byte_level(readout: str) -> Document:
-    names = (*(PIECE_KIND_BY_ID["byte_level"].written(byte)[0] for byte in range(256)), *WORDS)
+    names = byte_level_names(*WORDS)
     rows = Matrix(np.random.default_rng(0).standard_normal((len(names), 4)))
     return Document(
         one_layer(

@@ -270,7 +270,7 @@ class SurveyDialog(QDialog):
         if output.suffix != SURVEY_SUFFIX:
             says = _("The file of the result ends in {suffix}.").format(suffix=SURVEY_SUFFIX)
         elif not can_be_written:
-            says = _("The folder of the result must exist; got {folder}.").format(
+            says = _("The folder of the result must exist; got no {folder}.").format(
                 folder=visible(str(output.parent))
             )
         elif output.with_name(output.name + PARTIAL).exists():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QPoint, QRectF, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QEvent, QPoint, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QContextMenuEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QApplication, QDockWidget, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
@@ -13,7 +13,7 @@ from attnviz.gui.widgets.tone import set_tone
 
 PADDING = 12
 CORNER = 16
-"""Pixels that Qt may leave of a dock behind others."""
+"""Largest corner in pixels that Qt leaves of a dock behind others."""
 
 
 class PanelDock(QDockWidget):
@@ -52,7 +52,6 @@ class PanelDock(QDockWidget):
         self._scroll: NarrowScroll | None = None
         self._is_said_visible = False
         self.visibilityChanged.connect(self._on_visible)
-        self.topLevelChanged.connect(self._on_torn_off)
         set_tone("muted", self._label)
 
     @property
@@ -89,15 +88,10 @@ class PanelDock(QDockWidget):
         if not is_visible and focused is not None and self.isAncestorOf(focused):
             focused.clearFocus()
 
-    @Slot()
-    def _on_torn_off(self) -> None:
-        QTimer.singleShot(0, self, self.tell_visible)
-
-    @Slot()
     def tell_visible(self) -> None:
-        """Say that the dock is in sight, where Qt has said the opposite and nothing since.
+        """Emit `visibilityChanged` for a dock in sight of which Qt has said last that it is hidden.
 
-        It does where a dock leaves its tabs, and where an arrangement is restored.
+        Qt does so when a dock leaves its tabs, and when an arrangement is restored.
         """
         seen = self.visibleRegion().boundingRect()
         if not self._is_said_visible and min(seen.width(), seen.height()) > CORNER:

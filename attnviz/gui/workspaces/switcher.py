@@ -18,7 +18,7 @@ from attnviz.gui.workspaces.table import FIRST, WORKSPACE_BY_ID, WORKSPACES, Wor
 
 LAYOUT_VERSION = 2
 SETTLED_MS = 50
-"""After an arrangement: Qt lays the docks out in the events that follow."""
+"""Time after which every dock is in its place: Qt lays them out in the events after an arrangement."""
 TAB_PX = 40
 """Pixels of a place that its tabs and its frame take."""
 _TABS = {"top": QTabWidget.TabPosition.North, "right": QTabWidget.TabPosition.East}
@@ -63,6 +63,7 @@ class Workspaces(QObject):
         for dock in docks.values():
             dock.topLevelChanged.connect(self._on_touched)
             dock.topLevelChanged.connect(self._dress)
+            dock.topLevelChanged.connect(self._await_places)
             dock.dockLocationChanged.connect(self._on_touched)
             dock.toggleViewAction().triggered.connect(self._on_touched)
             dock.visibilityChanged.connect(self._on_visible)
@@ -227,7 +228,11 @@ class Workspaces(QObject):
         finally:
             self._window.setUpdatesEnabled(True)
             self._is_arranging = False
-            self._settled.start()
+            self._await_places()
+
+    @Slot()
+    def _await_places(self) -> None:
+        self._settled.start()
 
     @Slot()
     def _on_settled(self) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 from desk import Desk, MakeDesk
+from experiments import byte_level_names
 from msgspec.structs import replace
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QContextMenuEvent, QGuiApplication
 from PySide6.QtWidgets import QApplication, QMenu, QWidget
 
 from attnviz.checkpoints.presets import load_preset
-from attnviz.core.bpe import PIECE_KIND_BY_ID
 from attnviz.gui.context.menu import ContextMenus
 from attnviz.gui.context.rows import ROWS
 from attnviz.gui.context.target import FINDERS, Target
@@ -123,7 +123,7 @@ def test_a_token_is_copied_selected_and_made_padding(desk: Desk) -> None:
 
 
 def test_a_token_of_a_byte_level_model_is_copied_as_its_text(make_desk: MakeDesk) -> None:
-    names = (*(PIECE_KIND_BY_ID["byte_level"].written(byte)[0] for byte in range(256)), "Ġthe")
+    names = byte_level_names("Ġthe")
     vocabulary = Vocabulary(names, Matrix(np.zeros((257, 2))), pieces=Pieces("byte_level"))
     desk = make_desk(Document(Experiment(("Ġthe", "a"), SeededVectors(2, 2, 0), vocabulary=vocabulary)))
     chips = desk.find(TokenChips, "token_chips")

@@ -224,7 +224,7 @@ def test_a_panel_behind_a_tab_is_torn_off_and_comes_back(desk: Desk) -> None:
     assert not dock.isFloating() and desk.window.docks["inspector"] in desk.window.tabifiedDockWidgets(dock)
 
 
-def test_a_panel_that_qt_lets_float_is_told_the_numbers(desk: Desk) -> None:
+def test_a_floating_panel_is_told_that_it_is_in_sight(desk: Desk) -> None:
     dock = desk.window.docks["plane"]
     dock.setFloating(True)  # as a mouse does that drags it away
     desk.qtbot.waitUntil(lambda: "plane" in desk.window.panels and desk.window.panels["plane"].is_seen)

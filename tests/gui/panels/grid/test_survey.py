@@ -119,7 +119,7 @@ def test_the_dialog_measures_as_the_shell_does(
         assert ".parquet" in dialog.findChild(QLabel, "survey_says").text()  # type: ignore[union-attr]
         line(dialog, "survey_output").setText(str(out.parent / "none" / out.name))
         assert not begin.isEnabled()
-        says = f"The folder of the result must exist; got {out.parent / 'none'}."
+        says = f"The folder of the result must exist; got no {out.parent / 'none'}."
         assert dialog.findChild(QLabel, "survey_says").text() == says  # type: ignore[union-attr]
         line(dialog, "survey_output").setText(str(out))
         desk.click(dialog.findChild(QCheckBox, "survey_score_entropy"))  # type: ignore[arg-type]

@@ -37,6 +37,7 @@ from attnviz.model.provenance import tokens_of
 from attnviz.model.sites.titles import label_among_several
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import as_read
+from attnviz.model.text import written_tokens
 
 MOST_EMPTY = 16
 """Places that are drawn from the start; from there on, twice as many whenever they are full."""
@@ -335,10 +336,9 @@ def _way(keys: RowMatrix, values: RowMatrix, output: RowMatrix) -> QVBoxLayout:
 
 
 def _key_tokens(decoded: Decoded, site: SiteStep) -> tuple[str, ...]:
-    """The names of the tokens whose keys a site reads: the memory's, or all so far."""
-    memory = site.experiment.memory
-    tokens = decoded.decoding.experiment.tokens if memory is None else memory.tokens
-    return tuple(map(names_of(decoded.decoding).label, tokens))
+    """The tokens whose keys a site reads, as a text has them: the memory's, or all so far."""
+    memory, experiment = site.experiment.memory, decoded.decoding.experiment
+    return written_tokens(experiment.vocabulary, experiment.tokens if memory is None else memory.tokens)
 
 
 def _places(filled: int, most: int) -> int:
