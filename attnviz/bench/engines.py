@@ -20,7 +20,7 @@ from attnviz.bench.timing import interleaved, paired_ratio
 from attnviz.compute.estimate import estimate
 from attnviz.compute.execute import execute
 from attnviz.compute.threads import available_cores, limited_threads, threads_for
-from attnviz.engines.decode.run import ITEMSIZE
+from attnviz.engines.engine import ITEMSIZE
 from attnviz.engines.table import ENGINE_BY_ID
 from attnviz.model.operands.matrices import projection_array, vectors_array
 from attnviz.model.sites.sites import main_site

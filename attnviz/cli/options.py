@@ -103,7 +103,7 @@ def _without_edits(options: Namespace) -> Document:
         document = replace(document, experiment=experiment)
     if options.dtype is None:
         return document
-    from attnviz.engines.decode.run import ITEMSIZE
+    from attnviz.engines.engine import ITEMSIZE
 
     if options.dtype not in ITEMSIZE:
         raise FieldError("dtype", options.dtype, among(ITEMSIZE))

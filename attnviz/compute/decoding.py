@@ -14,7 +14,8 @@ from attnviz.compute.estimate import estimate
 from attnviz.compute.execute import execute, execute_decoding
 from attnviz.compute.storage import StepErrors, StoredRows, evicted_attention, step_errors, stored_rows
 from attnviz.core.progress import progress_of
-from attnviz.engines.decode.run import ITEMSIZE, Decoding
+from attnviz.engines.decode.run import Decoding
+from attnviz.engines.engine import ITEMSIZE
 from attnviz.engines.parity import compared
 from attnviz.engines.program import Check
 from attnviz.model.sites.stages import scale_factor

@@ -25,8 +25,8 @@ from attnviz.compute.threads import (
 from attnviz.engines.backward.backward import backward as backward_
 from attnviz.engines.decode import run as decode_
 from attnviz.engines.decode.decodable import step_count
-from attnviz.engines.decode.run import ITEMSIZE, Decoding
-from attnviz.engines.engine import DeviceLost, Engine, EngineError, Workers, one_by_one
+from attnviz.engines.decode.run import Decoding
+from attnviz.engines.engine import ITEMSIZE, DeviceLost, Engine, EngineError, Workers, one_by_one
 from attnviz.engines.program import Check, never_cancelled
 from attnviz.engines.run import run
 from attnviz.engines.table import ENGINE_BY_ID, EngineKind
@@ -244,7 +244,10 @@ def _on(
 ) -> Result:
     """Run the job on one engine, within its budget and its number of threads."""
     made = _engine(kind.make, terms.dtype, device, terms.threads)
-    if made.device == "cpu":  # a CUDA device has memory of its own, and raises when that is exhausted
+    if made.on_device is not None:  # it has memory of its own, and raises when that is exhausted
+        with made.active():
+            made.on_device.leave(2 * terms.bytes)
+    else:
         available = _available() if terms.budget is None else terms.budget
         if 2 * terms.bytes > available:
             budget_.check(terms.counted(), available, terms.fitting)

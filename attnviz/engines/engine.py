@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,15 @@ from attnviz.core.dims import Array
 from attnviz.core.special import Special
 from attnviz.errors import MessageError
 
+if TYPE_CHECKING:
+    from attnviz.engines.on_device import OnDevice
+
 ThreadSetter = tuple[Callable[[], int], Callable[[int], None]]
 """Reads and sets the number of threads of one library."""
 
+
+ITEMSIZE = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
+"""Bytes of a number of each precision."""
 
 SAFE_EXPONENT = 40.0
 """e to this, and to minus this, and sums and quotients of them, are far inside the range of float32."""
@@ -101,6 +107,8 @@ class Engine(Protocol):
     spares_keys: bool
     """Whether leaving out keys that are hidden from a whole block justifies reading the masks."""
     special: Special
+    on_device: OnDevice | None
+    """The matrices of files in the memory of the device; None where that is the machine's own."""
 
     def active(self) -> AbstractContextManager[None]:
         """Context of every computation, windows included; failures leave it as `EngineError`."""

@@ -24,9 +24,13 @@ class InFile:
     def __init__(self, engine: Engine, matrix: Matrix, transposes: bool) -> None:
         self._engine, self._matrix, self._transposes = engine, matrix, transposes
         self._key = engine.name, engine.device, engine.dtype, transposes
-        self._is_large = engine.device == "cpu" and math.prod(matrix.shape) >= LARGE
+        self._is_large = engine.on_device is None and math.prod(matrix.shape) >= LARGE
 
     def __call__(self) -> Array:
+        on_device = self._engine.on_device
+        if on_device is not None:
+            whole = on_device.matrix(self._engine, self._matrix)
+            return whole.T if self._transposes else whole
         form = self._matrix.form(self._key, self._shared)
         return self._engine.asarray(self._turned(self._matrix.array)) if form is None else form
 

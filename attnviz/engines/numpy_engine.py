@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from attnviz.core.special import NUMPY_SPECIAL, Special
 from attnviz.engines.constants import Constants
 from attnviz.engines.engine import EngineError, ForEach, Holding, Unwarned, as_they_are, one_by_one
+from attnviz.engines.on_device import OnDevice
 from attnviz.errors import FieldError, among
 
 NUMPY_DTYPES = ("float16", "float32", "float64")
@@ -69,6 +70,7 @@ class NumpyEngine:
     special: Special = NUMPY_SPECIAL
     block_rows: int | None = PRODUCT_ROWS
     spares_keys = True
+    on_device: OnDevice | None = None
     matmul = staticmethod(np.ndarray.dot)  # the same product as `a @ b`, reached sooner than by `np.dot`
 
     def __init__(

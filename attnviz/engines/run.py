@@ -98,7 +98,7 @@ def last_sites(
     passing = [_Passing() for _patch in variants]
     for index, site in enumerate(standing):
         is_last, part = index == len(standing) - 1, progress.step(index, len(standing))
-        with CONVERSIONS.held():
+        with (engine.on_device or CONVERSIONS).held():
             for number, (patch, one) in enumerate(zip(variants, passing, strict=True)):
                 part.at(number / len(variants))
                 one.enter(site)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from attnviz.core.special import Special
 from attnviz.engines.constants import Constants
 from attnviz.engines.engine import DeviceLost, EngineError, ThreadSetter, Unwarned, Workers, one_by_one
+from attnviz.engines.on_device import OnDevice, on_device
 from attnviz.errors import FieldError, Message, among
 
 TORCH_DTYPES = ("float16", "bfloat16", "float32", "float64")
@@ -115,6 +116,7 @@ class TorchEngine:
         self.device = _find_device(torch, device)
         self._dtype = getattr(torch, dtype)
         is_cpu = self.device == "cpu"
+        self.on_device: OnDevice | None = None if is_cpu else on_device(self.device, self._free)
         self.block_cells: int | None = CPU_BYTES // self._dtype.itemsize if is_cpu else CUDA_CELLS
         self.block_rows: int | None = CPU_ROWS if is_cpu else None
         self.spares_keys = is_cpu  # on a GPU, reading the masks takes longer than the product
@@ -218,6 +220,13 @@ class TorchEngine:
     def synchronise(self) -> None:
         if self.device != "cpu":
             self._torch.cuda.synchronize(self.device)
+
+    def _free(self) -> int:
+        """Bytes of the device that a run can take: those of nobody, and those that Torch holds unused."""
+        cuda = self._torch.cuda
+        unused: int = cuda.memory_reserved(self.device) - cuda.memory_allocated(self.device)
+        free: int = cuda.mem_get_info(self.device)[0]
+        return free + unused
 
     def _failure(self, error: RuntimeError) -> EngineError | None:
         """The error for a failure of the device; None for every other error."""

@@ -20,6 +20,7 @@ from attnviz.gui.presentation import ENLARGED
 from attnviz.gui.widgets.control import active_theme
 from attnviz.i18n import _, current_language
 from attnviz.model.edit import edits
+from attnviz.model.edit.chapters import Chapter
 from attnviz.model.sites.sites import site_names
 
 if TYPE_CHECKING:
@@ -140,19 +141,19 @@ class Handlers(QObject):
 
     @Slot()
     def on_undo(self) -> None:
-        self._go(self._window.store.undo, _("Back to {name}; redo returns"))
+        self._go(self._window.store.undo, _after_undo)
 
     @Slot()
     def on_redo(self) -> None:
-        self._go(self._window.store.redo, _("Forward to {name}; undo returns"))
+        self._go(self._window.store.redo, _after_redo)
 
-    def _go(self, step: Callable[[], None], sentence: str) -> None:
+    def _go(self, step: Callable[[], None], said: Callable[[Chapter], str]) -> None:
         """Undo or redo; where that shows another document, the status line names it."""
         store = self._window.store
         before = store.chapters.present.number
         step()
         if store.chapters.present.number != before:
-            self._say(sentence.format(name=name_of(store.chapters.present)))
+            self._say(said(store.chapters.present))
 
     @Slot()
     def on_randomise(self) -> None:
@@ -468,6 +469,17 @@ class Handlers(QObject):
     @Slot(str)
     def _say(self, sentence: str) -> None:
         self._window.status.say(sentence)
+
+
+def _after_undo(reached: Chapter) -> str:
+    """Redo entries of a document stay when another one opens: redo repeats them before it leaves again."""
+    redo_returns = _("Back to {name}; redo returns")
+    redo_repeats = _("Back to {name}; redo first repeats its undone edits")
+    return (redo_repeats if reached.history.can_redo else redo_returns).format(name=name_of(reached))
+
+
+def _after_redo(reached: Chapter) -> str:
+    return _("Forward to {name}; undo returns").format(name=name_of(reached))
 
 
 def _sender(handlers: QObject) -> QAction:

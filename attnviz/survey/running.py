@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from attnviz.compute.budget import Estimate, available_memory, human_bytes
 from attnviz.compute.estimate import estimate
 from attnviz.core.progress import Check, Progress, never_cancelled, progress_of
-from attnviz.engines.decode.run import ITEMSIZE
+from attnviz.engines.engine import ITEMSIZE
 from attnviz.errors import FieldError, InputError, Message, must_be
 from attnviz.model.edit.sharing import matrices_in
 from attnviz.model.spec.experiment import Experiment

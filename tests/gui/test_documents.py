@@ -268,6 +268,25 @@ def test_another_document_asks_nothing_and_undo_returns(desk: Desk, file: Path, 
         assert (desk.store.document, desk.store.path) == (after, path), way
 
 
+def test_the_status_line_says_where_redo_leads(desk: Desk) -> None:
+    """Undo before another document opens leaves edits that redo repeats first."""
+    change(desk)
+    edited = desk.store.document
+    trigger(desk, "undo")
+    undone = desk.store.document
+    desk.store.open(load_preset("dog-bites-man"))
+    opened = desk.store.document
+    trigger(desk, "undo")
+    assert desk.store.document == undone
+    assert desk.said() == "Back to A fluffy blue creature; redo first repeats its undone edits"
+    trigger(desk, "redo")
+    assert desk.store.document == edited
+    trigger(desk, "redo")
+    assert desk.store.document == opened and desk.said() == "Forward to Dog bites man; undo returns"
+    trigger(desk, "undo")
+    assert desk.said() == "Back to A fluffy blue creature; redo returns"
+
+
 def test_recent_edits_return_to_unsaved_documents(desk: Desk, file: Path) -> None:
     menu = desk.find(QMenu, "menu_recent_edits")
     desk.window.commands.menu("file").aboutToShow.emit()

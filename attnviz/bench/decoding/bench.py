@@ -26,7 +26,8 @@ from attnviz.bench.timing import WARM_UP, interleaved, paired_ratio
 from attnviz.compute.estimate import estimate_decoding
 from attnviz.compute.execute import execute, execute_decoding
 from attnviz.compute.threads import available_cores, limited_threads, threads_for
-from attnviz.engines.decode.run import ITEMSIZE, Decoding
+from attnviz.engines.decode.run import Decoding
+from attnviz.engines.engine import ITEMSIZE
 from attnviz.engines.table import ENGINES
 from attnviz.model.spec.arrays import Matrix, in_float64
 from attnviz.model.spec.experiment import Experiment

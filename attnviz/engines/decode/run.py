@@ -35,7 +35,7 @@ from attnviz.engines.decode.decodable import (
 from attnviz.engines.decode.reuse import can_reuse, settled
 from attnviz.engines.decode.site import DecodingSite
 from attnviz.engines.decode.step import DecodeStep, SiteStep
-from attnviz.engines.engine import Engine
+from attnviz.engines.engine import ITEMSIZE, Engine
 from attnviz.engines.features import Features
 from attnviz.engines.program import Check
 from attnviz.engines.resolution import operands_of
@@ -50,8 +50,6 @@ from attnviz.model.stages import result_of
 from attnviz.model.trace import Trace
 
 Numbers = NDArray[Any]
-
-ITEMSIZE = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
 
 NOT_FINITE = Message(
     "Later tokens have values that are not finite: a full pass spreads them to earlier tokens, as 0 · NaN is "

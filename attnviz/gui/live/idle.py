@@ -8,10 +8,10 @@ from PySide6.QtCore import QObject, QTimer, Slot
 
 from attnviz.compute.scheduler import CancelToken, Scheduler
 from attnviz.core.heap import trim
+from attnviz.engines.on_device import rest
 from attnviz.gui.live.player import Player
 from attnviz.gui.store import Store
 from attnviz.model.io.files import matrices
-from attnviz.model.spec.conversions import CONVERSIONS
 from attnviz.model.spec.experiment import Experiment
 
 KEY = "idle"
@@ -60,7 +60,7 @@ class IdleLive(QObject):
 
 def _give_back(present: Experiment, token: CancelToken) -> None:
     """Documents to which undo returns convert their matrices again when they are computed."""
-    CONVERSIONS.rest(matrix for _name, matrix in matrices(present))
+    rest([matrix for _name, matrix in matrices(present)])
     trim()
 
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from attnviz.errors import FINITE, FieldError, Message, must_be, of_length
 from attnviz.model.spec.conversions import CONVERSIONS, Memory
-from attnviz.model.spec.memory_map import Lasting, View, file_of, slices
+from attnviz.model.spec.memory_map import Lasting, Strip, View, file_of, slices
 
 if TYPE_CHECKING:
     from attnviz.model.spec.origin import Origin
@@ -171,13 +171,24 @@ class Matrix:
                 made = np.array(made) if file_of(made) is not None else made
             else:
                 made = np.ndarray(lasting.shape, self._converted_dtype, memory, order=self.order)
-                for strip, numbers in lasting.strips():
-                    made[strip] = widened(numbers)
+                for strip, numbers in self.strips():
+                    made[strip] = numbers
             lasting.let_go()
             made.setflags(write=False)
             return made
 
-        return CONVERSIONS.of(self, self.converted_bytes, make)
+        found: NDArray[Any] = CONVERSIONS.of(self, self.converted_bytes, make)
+        return found
+
+    def strips(self) -> Iterator[tuple[Strip, NDArray[Any]]]:
+        """The numbers of a file in float32 or float64, those that lie together at a time; nothing is kept.
+
+        Raises as `array`.
+        """
+        assert self._lasting is not None
+        for strip, numbers in self._lasting.strips():
+            yield strip, widened(numbers)
+        self._lasting.let_go()
 
     @property
     def _converted_dtype(self) -> np.dtype[Any]:

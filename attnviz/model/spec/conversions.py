@@ -1,4 +1,4 @@
-"""Conversions of stored matrices to numbers that engines compute with, in a bounded part of the memory."""
+"""Conversions of stored matrices to numbers that engines compute with, in a bounded part of a memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Kept:
     owner: ref[Any]
     used: int = 0
     is_brief: bool = False
-    array: NDArray[Any] | None = None
+    array: Any = None
     forms: dict[Hashable, Any] = field(default_factory=dict)
 
 
@@ -53,7 +53,7 @@ class _Lent:
 
 
 class Conversions:
-    """`make`, kept for each owner as long as it lives and room is left.
+    """`make`, kept for each owner as long as it lives and room is left: `limit` bytes.
 
     A pass reads the matrices of all layers in turn. If they do not fit, the latest ones stay out, rather than
     each displacing the one that is needed next: an owner takes the place of another only if that was used
@@ -62,7 +62,7 @@ class Conversions:
 
     def __init__(self, limit: int = LIMIT) -> None:
         self.limit = limit
-        self._known: dict[int, _Kept] = {}
+        self._known: dict[tuple[int, Hashable], _Kept] = {}
         self._turn = 0
         self._spare: dict[int, Memory] = {}
         """By address: threads take memory by one step each, so that no two have the same."""
@@ -74,14 +74,16 @@ class Conversions:
         """Bytes of all that is kept."""
         return sum(array.nbytes for one in list(self._known.values()) if (array := one.array) is not None)
 
-    def of(self, owner: Any, n_bytes: int, make: Callable[[Memory | None], NDArray[Any]]) -> NDArray[Any]:
+    def of(
+        self, owner: Any, n_bytes: int, make: Callable[[Memory | None], Any], kind: Hashable = None
+    ) -> Any:
         """The conversion of an owner, which has weak references; it takes `n_bytes`.
 
-        `make` may put what is not kept into the memory that it is given, which is used again: to get memory
-        from the system takes longer than a conversion.
+        An owner may have one of each `kind`. `make` may put what is not kept into the memory that it is
+        given, which is used again: to get memory from the system takes longer than a conversion.
         """
         self._turn += 1
-        known = self._of(owner)
+        known = self._of(owner, kind)
         before, known.used = known.used, self._turn
         kept = known.array  # another thread may let it go
         if kept is not None:
@@ -93,10 +95,7 @@ class Conversions:
             known.array = array = make(None)
             self._held.append(known)
             return array
-        memory = self._spare_of(n_bytes)
-        lent = _Lent(memory)
-        finalize(lent, self._take_back, memory).atexit = False
-        return make(np.asarray(lent))
+        return make(self._lent(n_bytes))
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -129,7 +128,7 @@ class Conversions:
         """
         stays = {id(owner) for owner in present}
         for key, known in list(self._known.items()):
-            if known.is_brief or key not in stays:
+            if known.is_brief or key[0] not in stays:
                 _empty(known)
                 known.used = 0
         self._spare.clear()
@@ -139,7 +138,7 @@ class Conversions:
 
         None where no conversion is kept. A model is generated from token by token: its matrices are at hand.
         """
-        known = self._known.get(id(owner))
+        known = self._known.get((id(owner), None))
         array = None if known is None else known.array
         if known is None or array is None:
             return None
@@ -150,13 +149,20 @@ class Conversions:
             found = known.forms[key] = share(array)
         return found
 
-    def _of(self, owner: Any) -> _Kept:
-        key = id(owner)
+    def _of(self, owner: Any, kind: Hashable = None) -> _Kept:
+        key = id(owner), kind
         known = self._known.get(key)
         if known is None:
             # The id is reused by another owner only after this one and its conversion are gone.
             known = self._known[key] = _Kept(ref(owner, lambda _gone: self._forget(key)))
         return known
+
+    def _lent(self, n_bytes: int) -> Memory | None:
+        """Memory for what is not kept; nothing that reads it outlives the conversion."""
+        memory = self._spare_of(n_bytes)
+        lent = _Lent(memory)
+        finalize(lent, self._take_back, memory).atexit = False
+        return np.asarray(lent)
 
     def _spare_of(self, n_bytes: int) -> Memory:
         """Memory of so much at least that nobody uses."""
@@ -180,7 +186,7 @@ class Conversions:
                 _empty(known)
         return total <= self.limit
 
-    def _forget(self, key: int) -> None:
+    def _forget(self, key: tuple[int, Hashable]) -> None:
         self._known.pop(key, None)
 
 

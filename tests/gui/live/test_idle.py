@@ -22,9 +22,7 @@ def test_memory_is_given_back_once_after_the_last_numbers(
 ) -> None:
     given = list[str]()
     monkeypatch.setattr(idle, "IDLE_MS", 300)
-    monkeypatch.setattr(
-        idle.CONVERSIONS, "rest", lambda present: given.append(f"all but {len(list(present))}")
-    )
+    monkeypatch.setattr(idle, "rest", lambda present: given.append(f"all but {len(present)}"))
     monkeypatch.setattr(idle, "trim", lambda: given.append("freed"))
     store, bridge = Store(load_preset("encoder-only")), Bridge()
     scheduler = Scheduler(bridge.post, inline=True)

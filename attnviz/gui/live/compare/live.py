@@ -206,7 +206,7 @@ def _gradient(asked: OwnAsked, token: CancelToken) -> Trace:
 def _is_small(experiment: Experiment) -> bool:
     """True if the trace of an experiment may be kept."""
     from attnviz.compute.estimate import estimate
-    from attnviz.engines.decode.run import ITEMSIZE
+    from attnviz.engines.engine import ITEMSIZE
 
     return estimate(experiment, ITEMSIZE[experiment.dtype]).bytes <= MOST_KEPT
 

@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QBoxLayout, QGridLayout, QHBoxLayout, QVBoxLayout,
 from attnviz.compute.decoding import Decoded
 from attnviz.core.text import isolated
 from attnviz.engines.decode.cost import position_bytes
-from attnviz.engines.decode.run import ITEMSIZE
 from attnviz.engines.decode.step import DecodeStep
+from attnviz.engines.engine import ITEMSIZE
 from attnviz.gui.forms.marks import Mark
 from attnviz.gui.forms.rows import Note
 from attnviz.gui.look.fonts import number_font

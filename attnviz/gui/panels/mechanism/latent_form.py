@@ -10,7 +10,7 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
 from attnviz.core.text import number
-from attnviz.engines.decode.run import ITEMSIZE
+from attnviz.engines.engine import ITEMSIZE
 from attnviz.gui.forms.fields import Slider, Switch
 from attnviz.gui.forms.form import Form
 from attnviz.gui.forms.paths import row
