@@ -1,7 +1,4 @@
-"""A model lives on a device; with less memory there, its layers stream through, with the same numbers.
-
-`cpu:0` stands for the device: Torch has it everywhere, and to the engine it is not the machine.
-"""
+"""A run on a device stays there; a model lives there, or its layers stream through."""
 
 from __future__ import annotations
 
@@ -9,9 +6,11 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from cases import POSITIONS, experiment
 from checkpoints.written import LLAMA_CONFIG, llama_arrays, write_folder
 from msgspec.structs import replace
 
@@ -19,43 +18,35 @@ from attnviz import analysis
 from attnviz.checkpoints.importing import import_checkpoint
 from attnviz.compute import execute as module
 from attnviz.compute.estimate import estimate
-from attnviz.compute.execute import execute, execute_decoding
-from attnviz.engines import on_device, torch_engine
+from attnviz.compute.execute import execute, execute_backward, execute_decoding
+from attnviz.engines import table
 from attnviz.engines.numpy_engine import NumpyEngine
-from attnviz.engines.on_device import SHARE, OnDevice, rest
+from attnviz.engines.on_device import SHARE, rest
 from attnviz.engines.run import run
+from attnviz.engines.torch_engine import TorchEngine
+from attnviz.model.caches import CACHES
 from attnviz.model.io.files import matrices
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.conversions import CONVERSIONS
 from attnviz.model.spec.document import Document
+from attnviz.model.spec.generation import Writing
 from attnviz.model.spec.memory_map import FileChanged
-from attnviz.model.spec.parts import DType
+from attnviz.model.spec.parts import Dropout, DType
+from attnviz.model.spec.sampling import Sampling, StopConditions
 from attnviz.model.trace import Trace
 
 torch = pytest.importorskip("torch")
 
-DEVICE = "cpu:0"
-
-
-class Memory:
-    """The memory of a device of `size` bytes, of which a run may take all that matrices do not."""
-
-    size = 2**30
-
-    def free(self) -> int:
-        kept = on_device._BY_DEVICE[DEVICE].nbytes if DEVICE in on_device._BY_DEVICE else 0
-        return self.size - kept
+from gpu import DEVICE, Gpu, Memory, stand_in  # noqa: E402
 
 
 @pytest.fixture
 def memory(monkeypatch: pytest.MonkeyPatch) -> Iterator[Memory]:
-    made = Memory()
-    monkeypatch.setattr(on_device, "_BY_DEVICE", {})
-    monkeypatch.setattr(torch_engine, "_find_device", lambda torch, device: DEVICE)
-    monkeypatch.setattr(torch_engine.TorchEngine, "_free", lambda engine: made.free())
-    monkeypatch.setattr(torch_engine.TorchEngine, "synchronise", lambda engine: None)
+    made = stand_in(monkeypatch)
     module._engine.cache_clear()
-    yield made
+    monkeypatch.setattr(table, "_ON_DEVICE", {})
+    with Gpu():
+        yield made
     module._engine.cache_clear()
 
 
@@ -106,8 +97,38 @@ def on_cuda(document: Document, dtype: DType = "float32") -> Trace:
     return execute(replace(document.experiment, dtype=dtype), "torch", "cuda")
 
 
-def kept() -> OnDevice:
-    return on_device._BY_DEVICE[DEVICE]
+def test_the_stand_in_refuses_what_a_gpu_refuses(memory: Memory) -> None:
+    engine = TorchEngine("float32", "cuda")
+    there, here = engine.asarray(np.ones((2, 2))), torch.ones(2, 2)
+    assert engine.to_numpy(there @ there + torch.tensor(1.0)).tolist() == [[3, 3], [3, 3]]
+    with pytest.raises(RuntimeError, match="same device"):
+        there + here
+    with pytest.raises(TypeError, match="numpy"):
+        np.asarray(there)
+
+
+@pytest.mark.parametrize("masks", ["none", "all"])
+@pytest.mark.parametrize("position", POSITIONS)
+def test_every_stage_is_computed_on_the_device(memory: Memory, position: str, masks: str) -> None:
+    given = experiment(masks, position, "gqa", dropout=Dropout(0.4, seed=3), dtype="float64")
+    assert_numbers(execute(given, "torch", "cuda"), run(NumpyEngine("float64"), given), 1e-12)
+    (_, expected), (_, found) = (
+        execute_backward(given, "weights[0, 0, 0]", engine) for engine in ("numpy", "torch")
+    )
+    assert_numbers(found, expected, 1e-12)
+
+
+@pytest.mark.parametrize("row", CACHES, ids=[row.id for row in CACHES])
+def test_every_cache_is_kept_on_the_device(memory: Memory, row: Any) -> None:
+    given = experiment("causal", writing=Writing(Sampling(stop=StopConditions(length=20)), row.kind()))
+    here, there = (
+        execute_decoding(given, engine=engine, device=device)
+        for engine, device in (("numpy", "cpu"), ("torch", "cuda"))
+    )
+    assert (there.device, len(there.steps)) == (DEVICE, len(here.steps))
+    for ours, theirs in zip(here.steps, there.steps, strict=True):
+        np.testing.assert_allclose(theirs.logits, ours.logits, rtol=0, atol=1e-12)
+        assert theirs.cached.bytes_held == ours.cached.bytes_held
 
 
 def test_a_model_that_fits_is_brought_in_once(
@@ -117,7 +138,7 @@ def test_a_model_that_fits_is_brought_in_once(
     traces = [on_cuda(document) for _again in range(3)]
     decoding = execute_decoding(document.experiment, engine="torch", device="cuda")
     assert len(brought_in) >= 15 and set(brought_in.values()) == {1}
-    assert kept().nbytes == size(document) and CONVERSIONS.nbytes == on_machine
+    assert memory.kept.nbytes == size(document) and CONVERSIONS.nbytes == on_machine
     for trace in traces:
         assert_numbers(trace, run(NumpyEngine("float32"), document.experiment))
     last = execute_decoding(document.experiment).steps[-1].logits
@@ -139,19 +160,19 @@ def test_of_a_larger_model_as_much_stays_as_fits(
         again = [key for key, count in brought_in.items() if count > 1]
         assert 0 < len(again) < len(once)
         assert max(brought_in.values()) == passes
-        assert whole / 4 < kept().nbytes <= kept().limit <= whole / 2
+        assert whole / 4 < memory.kept.nbytes <= memory.kept.limit <= whole / 2
 
 
 def test_a_run_that_needs_the_room_displaces_matrices(document: Document, memory: Memory) -> None:
     expected = run(NumpyEngine("float32"), document.experiment)
     on_cuda(document)
-    assert kept().nbytes > 0
+    assert memory.kept.nbytes > 0
     memory.size = 2 * run_size(document)
     assert_numbers(on_cuda(document), expected)
-    assert kept().nbytes == 0
+    assert memory.kept.nbytes == 0
     memory.size = 2**30
     assert_numbers(on_cuda(document), expected)
-    assert kept().nbytes > 0
+    assert memory.kept.nbytes > 0
 
 
 def test_each_precision_has_matrices_of_its_own(
@@ -168,11 +189,11 @@ def test_each_precision_has_matrices_of_its_own(
 def test_what_another_document_does_not_use_is_let_go_at_rest(document: Document, memory: Memory) -> None:
     on_cuda(document)
     rest(in_file(document))
-    assert kept().nbytes == size(document)
+    assert memory.kept.nbytes == size(document)
     rest([])
-    assert kept().nbytes == 0
+    assert memory.kept.nbytes == 0
     on_cuda(document)
-    assert kept().nbytes == size(document)
+    assert memory.kept.nbytes == size(document)
 
 
 def test_an_ablation_of_every_head_brings_each_matrix_in_once_more(
@@ -187,7 +208,7 @@ def test_an_ablation_of_every_head_brings_each_matrix_in_once_more(
     expected = analysis.ablate(document, target)
     brought_in.clear()
     effects = analysis.ablate(document, target, engine="torch", device="cuda")
-    assert max(brought_in.values()) == 2 and kept().nbytes == 0
+    assert max(brought_in.values()) == 2 and memory.kept.nbytes == 0
     for site, values in expected.values.items():
         np.testing.assert_allclose(effects.values[site], values, rtol=0, atol=1e-5)
 
