@@ -88,8 +88,7 @@ class Store:
         """Keep the whole entries of a journal and cut off the rest."""
         data = self._journal.read_bytes()
         if not data.startswith(head):
-            wanted = must_be("a new file, as the survey in it was begun with other options or another model")
-            raise FieldError("output", str(self.path), wanted)
+            raise FieldError("output", str(self.path), _of_another(data, json.loads(self._record)))
         end = len(head)
         for body in _entries(data, end):
             rows = _read(body)
@@ -149,6 +148,23 @@ def read_table(path: str | Path) -> pyarrow.Table:
             Message("The file must be a survey of attnviz; got {name}.", name=quoted(Path(path).name))
         )
     return table
+
+
+def _of_another(data: bytes, present: dict[str, Any]) -> Message:
+    """The requirement of a survey whose journal, `data`, is that of another plan or model."""
+    record = next(iter(_entries(data, 0)), None)
+    if record is None:
+        return must_be("a new file, as the one beside it is no survey of attnviz")
+    begun = json.loads(record)
+    options = [key for key in present if key != "files" and key in begun and begun[key] != present[key]]
+    if not options:
+        return must_be("a new file, as the survey in it is of another model")
+    key = options[0]
+    return must_be(
+        "a new file, as the survey in it was begun with {option} {value}",
+        option=key,
+        value=quoted(begun[key]),
+    )
 
 
 def _framed(body: bytes) -> bytes:

@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -139,11 +140,18 @@ def test_an_interrupted_survey_goes_on_and_counts_no_text_twice(
     assert out.read_bytes() == whole.read_bytes() and not journal.exists()
 
 
-def test_a_journal_of_other_options_is_refused(tmp_path: Path) -> None:
+def test_a_journal_of_another_survey_is_refused_with_its_option(tmp_path: Path) -> None:
     out = tmp_path / "out.parquet"
     store.Store(out, PLAN).close()
-    with pytest.raises(InputError, match="begun with other options"):
-        survey(Plan("stories-en", n_tokens=8), TEXTS, out)
+    begun = r"^output must be a new file, as the survey in it was begun with n_tokens 128; got "
+    with pytest.raises(InputError, match=begun):
+        survey(replace(PLAN, n_tokens=8), TEXTS, out)
+    other = load_preset("toy-attention").experiment
+    with pytest.raises(InputError, match="a new file, as the survey in it is of another model; got "):
+        store.Store(out, PLAN, other)
+    out.with_name(out.name + PARTIAL).write_bytes(b"written by something else")
+    with pytest.raises(InputError, match="a new file, as the one beside it is no survey of attnviz; got "):
+        store.Store(out, PLAN)
 
 
 def attnviz_survey(*options: str, cwd: Path) -> subprocess.CompletedProcess[str]:

@@ -263,24 +263,13 @@ class SurveyDialog(QDialog):
 
     @Slot()
     def _refresh(self) -> None:
-        """Say what becomes of the file, and enable the button when all choices are present."""
-        asked = self.asked()
-        says, output = "", asked.output
-        can_be_written = output.suffix == SURVEY_SUFFIX and output.parent.is_dir()
-        if output.suffix != SURVEY_SUFFIX:
-            says = _("The file of the result ends in {suffix}.").format(suffix=SURVEY_SUFFIX)
-        elif not can_be_written:
-            says = _("The folder of the result must exist; got no {folder}.").format(
-                folder=visible(str(output.parent))
-            )
-        elif output.with_name(output.name + PARTIAL).exists():
-            says = _("An interrupted survey is in this file; with the same choices it continues.")
-        elif output.exists():
-            says = _("The file exists and will be replaced.")
-        self._says.setText(says)
-        is_complete = asked.texts.exists() and bool(self._texts.text().strip()) and bool(asked.scores)
+        """Say what is wrong, or what becomes of the file; enable the button when all choices are present."""
+        asked, has_texts = self.asked(), bool(self._texts.text().strip())
+        source_fault, output_fault = _source_fault(asked) if has_texts else "", _output_fault(asked.output)
+        self._says.setText(source_fault or output_fault or _fate(asked.output))
+        is_complete = has_texts and not source_fault
         self._await_memory(asked if is_complete else None)
-        self._begin.setEnabled(is_complete and self._fits and can_be_written)
+        self._begin.setEnabled(is_complete and self._fits and not output_fault)
 
     def _await_memory(self, asked: SurveyAsked | None) -> None:
         """Begin to wait for the memory of other choices; None if they are not complete."""
@@ -296,6 +285,31 @@ class SurveyDialog(QDialog):
     @Slot()
     def _on_pause(self) -> None:
         self.memory_wanted.emit(self._counted)
+
+
+def _source_fault(asked: SurveyAsked) -> str:
+    """Reason that nothing can be measured; "" if something can."""
+    if not asked.texts.exists():
+        path = visible(str(asked.texts))
+        return _("The texts must be a file or a folder; got no {path}.").format(path=path)
+    return "" if asked.scores else _("At least one score must be chosen; got none.")
+
+
+def _output_fault(output: Path) -> str:
+    """Reason that the result cannot be written; "" if it can."""
+    if output.suffix != SURVEY_SUFFIX:
+        return _("The file of the result ends in {suffix}.").format(suffix=SURVEY_SUFFIX)
+    if not output.parent.is_dir():
+        folder = visible(str(output.parent))
+        return _("The folder of the result must exist; got no {folder}.").format(folder=folder)
+    return ""
+
+
+def _fate(output: Path) -> str:
+    """Sentence on a file that exists; "" if the result is a new one."""
+    if output.with_name(output.name + PARTIAL).exists():
+        return _("An interrupted survey is in this file; with the same choices it continues.")
+    return _("The file exists and will be replaced.") if output.exists() else ""
 
 
 def _results() -> str:

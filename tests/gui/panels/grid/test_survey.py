@@ -114,15 +114,25 @@ def test_the_dialog_measures_as_the_shell_does(
         for part in ("", "/", "/a", str(texts)):  # as it is typed
             line(dialog, "survey_texts").setText(part)
         assert line(dialog, "survey_output").text() == str(out)
-        line(dialog, "survey_output").setText("heads.csv")
-        assert not begin.isEnabled()
-        assert ".parquet" in dialog.findChild(QLabel, "survey_says").text()  # type: ignore[union-attr]
-        line(dialog, "survey_output").setText(str(out.parent / "none" / out.name))
-        assert not begin.isEnabled()
-        says = f"The folder of the result must exist; got no {out.parent / 'none'}."
+        for field, right, wrong, says in (
+            ("texts", texts, "/none.txt", "The texts must be a file or a folder; got no /none.txt."),
+            ("output", out, "heads.csv", "The file of the result ends in .parquet."),
+            ("output", out, "/none/a.parquet", "The folder of the result must exist; got no /none."),
+        ):
+            line(dialog, f"survey_{field}").setText(wrong)
+            assert not begin.isEnabled()
+            assert dialog.findChild(QLabel, "survey_says").text() == says  # type: ignore[union-attr]
+            line(dialog, f"survey_{field}").setText(str(right))
+            assert begin.isEnabled()
+        boxes = dialog.findChildren(QCheckBox)
+        for box in boxes:
+            desk.click(box)
+        says = "At least one score must be chosen; got none."
         assert dialog.findChild(QLabel, "survey_says").text() == says  # type: ignore[union-attr]
-        line(dialog, "survey_output").setText(str(out))
-        desk.click(dialog.findChild(QCheckBox, "survey_score_entropy"))  # type: ignore[arg-type]
+        assert not begin.isEnabled()
+        for box in boxes:
+            if box.objectName() != "survey_score_entropy":
+                desk.click(box)
         desk.click(begin)
 
     ask(desk, monkeypatch, person)
