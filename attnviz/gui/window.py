@@ -361,7 +361,7 @@ class Window(QMainWindow):
 
         panel = self.panels["lens"]
         assert isinstance(panel, LensPanel)
-        self.lens_live = LensLive(panel, self.live, self.decode_scheduler, self)
+        self.lens_live = LensLive(panel, self.decode_scheduler, self)
 
     def _watch_circuits(self) -> None:
         from attnviz.gui.live.circuits import CircuitsLive
@@ -369,7 +369,7 @@ class Window(QMainWindow):
 
         panel = self.panels["circuits"]
         assert isinstance(panel, CircuitsPanel)
-        self.circuits_live = CircuitsLive(panel, self.live, self.decode_scheduler, self)
+        self.circuits_live = CircuitsLive(panel, self.decode_scheduler, self)
 
     def _watch_rollout(self) -> None:
         from attnviz.gui.live.rollout import RolloutLive
@@ -385,7 +385,7 @@ class Window(QMainWindow):
 
         panel = self.panels["patching"]
         assert isinstance(panel, PatchingPanel)
-        self.patching_live = PatchingLive(panel, self.live, self.decode_scheduler, self)
+        self.patching_live = PatchingLive(panel, self.decode_scheduler, self)
         self._show_pinned()
 
     def _watch_survey(self) -> None:

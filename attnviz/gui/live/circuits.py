@@ -9,9 +9,8 @@ from PySide6.QtCore import QObject, Slot
 
 from attnviz.compute.scheduler import CancelToken, Scheduler
 from attnviz.gui.failure import failure_message, is_expected
-from attnviz.gui.live.trace import Live
+from attnviz.gui.live.subject import Subject
 from attnviz.model.circuits import MOST_PAIRS
-from attnviz.model.spec.experiment import Experiment
 
 if TYPE_CHECKING:
     from attnviz.analysis.circuits import Pair
@@ -34,7 +33,7 @@ _READ = (
 class CircuitAsked:
     """A requested circuit: the head, the kind, and the first token of its pairs (empty: all)."""
 
-    experiment: Experiment
+    subject: Subject
     site: str
     head: int
     kind: str
@@ -44,20 +43,21 @@ class CircuitAsked:
         """True if both have the same pairs, which no text changes."""
         if other is None:
             return False
-        own, others = self.experiment, other.experiment
+        own, others = self.subject.experiment, other.subject.experiment
         same = all(getattr(own, name) is getattr(others, name) for name in _READ)
-        chosen = (self.site, self.head, self.kind, self.token)
-        return same and chosen == (other.site, other.head, other.kind, other.token)
+        return same and self._chosen == other._chosen
+
+    @property
+    def _chosen(self) -> tuple[object, ...]:
+        return self.subject.engine, self.subject.device, self.site, self.head, self.kind, self.token
 
 
 class CircuitsLive(QObject):
-    """Answers the panel's requests on the window's engine."""
+    """Answers the panel's requests."""
 
-    def __init__(
-        self, panel: CircuitsPanel, live: Live, scheduler: Scheduler, parent: QObject | None = None
-    ) -> None:
+    def __init__(self, panel: CircuitsPanel, scheduler: Scheduler, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._panel, self._live, self._scheduler = panel, live, scheduler
+        self._panel, self._scheduler = panel, scheduler
         panel.asked.connect(self._on_asked)
 
     @Slot(object)
@@ -66,20 +66,19 @@ class CircuitsLive(QObject):
         if asked is None:
             self._scheduler.stop(KEY)
             return
-        engine, device = self._live.engine, self._live.device
 
         def job(token: CancelToken) -> tuple[CircuitAsked, tuple[Pair, ...]]:
             from attnviz.analysis.circuits import circuit
 
             pairs = circuit(
-                asked.experiment,
+                asked.subject.experiment,
                 asked.site,
                 asked.head,
                 asked.kind,
                 MOST_PAIRS,
                 asked.token or None,
-                engine=engine,
-                device=device,
+                engine=asked.subject.engine,
+                device=asked.subject.device,
                 check=token.progress,
             )
             return asked, pairs

@@ -18,8 +18,9 @@ from attnviz.errors import Message
 from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.live import freshness
 from attnviz.gui.live.clock import Clock, WallClock
-from attnviz.gui.live.freshness import Freshness, Subject
+from attnviz.gui.live.freshness import Freshness
 from attnviz.gui.live.player import Expect, Player
+from attnviz.gui.live.subject import Subject
 from attnviz.gui.live.trace import GUI_CORES, Live
 from attnviz.gui.store import Store
 from attnviz.model.spec.document import Document

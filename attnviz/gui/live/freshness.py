@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from attnviz.gui.live.subject import Subject
 from attnviz.model.edit.generation import differs_in_writing, writing_of
 from attnviz.model.spec.experiment import Experiment
 
@@ -32,15 +33,6 @@ OVERDUE_SECONDS = 0.3
 
 SAMPLED_OVERDUE_SECONDS = 1.5
 """The same where only the sampling has changed: the distributions that are sampled from are still right."""
-
-
-@dataclass(frozen=True)
-class Subject:
-    """Input of a decoding."""
-
-    experiment: Experiment
-    engine: str
-    device: str
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,11 @@ from PySide6.QtCore import QObject, QTimer, Slot
 from attnviz.compute.scheduler import CancelToken, Scheduler
 from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.live.grid import KEY as GRID_KEY
-from attnviz.gui.live.trace import Live
+from attnviz.gui.live.subject import Subject
 
 if TYPE_CHECKING:
     from attnviz.analysis.lens import Lens
     from attnviz.gui.panels.lens.panel import LensPanel
-    from attnviz.model.spec.experiment import Experiment
 
 KEY = "lens"
 
@@ -23,25 +22,23 @@ TURN_MS = 50
 
 
 class LensLive(QObject):
-    """Answers the panel's requests on the window's engine."""
+    """Answers the panel's requests."""
 
-    def __init__(
-        self, panel: LensPanel, live: Live, scheduler: Scheduler, parent: QObject | None = None
-    ) -> None:
+    def __init__(self, panel: LensPanel, scheduler: Scheduler, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._panel, self._live, self._scheduler = panel, live, scheduler
-        self._asked: Experiment | None = None
+        self._panel, self._scheduler = panel, scheduler
+        self._asked: Subject | None = None
         self._turn = QTimer(self)
         self._turn.setSingleShot(True)
         self._turn.timeout.connect(self._begin)
         panel.asked.connect(self._on_asked)
 
     @Slot(object)
-    def _on_asked(self, experiment: Experiment | None) -> None:
+    def _on_asked(self, subject: Subject | None) -> None:
         """Compute another lens; None stops."""
-        self._asked = experiment
+        self._asked = subject
         self._scheduler.stop(KEY)
-        if experiment is None:
+        if subject is None:
             self._turn.stop()
         else:
             self._turn.start(0)
@@ -49,23 +46,24 @@ class LensLive(QObject):
     @Slot()
     def _begin(self) -> None:
         """Compute it, after the grid beside it: a lens of a large model takes the worker for seconds."""
-        experiment = self._asked
-        if experiment is None:
+        subject = self._asked
+        if subject is None:
             return
         if self._scheduler.is_busy(GRID_KEY):
             self._turn.start(TURN_MS)
             return
         self._asked = None
-        engine, device = self._live.engine, self._live.device
 
-        def job(token: CancelToken) -> tuple[Experiment, Lens]:
+        def job(token: CancelToken) -> tuple[Subject, Lens]:
             from attnviz.analysis.lens import logit_lens
 
-            return experiment, logit_lens(experiment, engine=engine, device=device, check=token.progress)
+            return subject, logit_lens(
+                subject.experiment, engine=subject.engine, device=subject.device, check=token.progress
+            )
 
         def failed(error: BaseException) -> None:
             if self._asked is None:  # else the next request waits, perhaps for the same lens
-                self._panel.show_problem(experiment, failure_message(error).text())
+                self._panel.show_problem(subject, failure_message(error).text())
             if not is_expected(error):
                 raise error
 

@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Slot
 from attnviz.compute.scheduler import CancelToken, Scheduler
 from attnviz.errors import InputError, Message
 from attnviz.gui.failure import failure_message, is_expected
-from attnviz.gui.live.trace import Live
+from attnviz.gui.live.subject import Subject
 from attnviz.model.edit.edits import set_tokens
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.text import MODEL, likely_splitting, split_text, splittings
@@ -25,17 +25,21 @@ KEY = "patching"
 
 @dataclass(frozen=True)
 class PatchAsked:
-    """A requested map: the corrupted experiment, and the clean one or its text.
+    """A requested map: the subject, which is corrupted, and the clean experiment or its text.
 
     An empty answer takes the most probable next token of each text.
     """
 
-    experiment: Experiment
+    subject: Subject
     clean: Experiment | str
     stage: str
     answer: str
     against: str
     each_head: bool
+
+    @property
+    def experiment(self) -> Experiment:
+        return self.subject.experiment
 
     def clean_experiment(self) -> Experiment:
         """The document with the clean text, cut by the model's own rule where it has one.
@@ -65,13 +69,11 @@ class PatchAsked:
 
 
 class PatchingLive(QObject):
-    """Answers the panel's requests on the window's engine."""
+    """Answers the panel's requests."""
 
-    def __init__(
-        self, panel: PatchingPanel, live: Live, scheduler: Scheduler, parent: QObject | None = None
-    ) -> None:
+    def __init__(self, panel: PatchingPanel, scheduler: Scheduler, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._panel, self._live, self._scheduler = panel, live, scheduler
+        self._panel, self._scheduler = panel, scheduler
         panel.asked.connect(self._on_asked)
 
     @Slot(object)
@@ -80,7 +82,6 @@ class PatchingLive(QObject):
         if asked is None:
             self._scheduler.stop(KEY)
             return
-        engine, device = self._live.engine, self._live.device
 
         def job(token: CancelToken) -> tuple[PatchAsked, Recovered]:
             from attnviz.analysis.patching import patch
@@ -91,8 +92,8 @@ class PatchingLive(QObject):
                 asked.target(),
                 asked.stage,
                 each_head=asked.each_head,
-                engine=engine,
-                device=device,
+                engine=asked.subject.engine,
+                device=asked.subject.device,
                 check=token.progress,
             )
             return asked, found

@@ -12,7 +12,6 @@ from first_layer import with_fields
 
 from attnviz.gui.live.freshness import (
     Freshness,
-    Subject,
     begin,
     clear,
     edit,
@@ -22,6 +21,7 @@ from attnviz.gui.live.freshness import (
     stop,
     want,
 )
+from attnviz.gui.live.subject import Subject
 from attnviz.model.edit.generation import set_seed
 from attnviz.model.io.presets import load_preset
 

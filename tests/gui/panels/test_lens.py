@@ -21,11 +21,11 @@ from attnviz.core.text import visible
 from attnviz.gui.live import lens as live_lens
 from attnviz.gui.live.grid import KEY as GRID_KEY
 from attnviz.gui.live.lens import TURN_MS, LensLive
+from attnviz.gui.live.subject import Subject
 from attnviz.gui.panels.lens.canvas import LensCanvas
 from attnviz.gui.panels.lens.panel import LensPanel
 from attnviz.gui.widgets.empty_state import EmptyState
 from attnviz.model.edit.edits import set_tokens
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.text import shown_token
 
 
@@ -120,25 +120,24 @@ class Worker:
 
 
 class Asking(QObject):
-    """The part of the panel and of the live loop that `LensLive` needs."""
+    """The part of the panel that `LensLive` needs."""
 
     asked = Signal(object)
-    engine, device = "numpy", "auto"
     show_lens = None
 
     def __init__(self) -> None:
         super().__init__()
         self.problems: list[str] = []
 
-    def show_problem(self, experiment: Experiment, why: str) -> None:
+    def show_problem(self, subject: Subject, why: str) -> None:
         self.problems.append(why)
 
 
 def test_the_grid_comes_first(qtbot: QtBot) -> None:
     """Both share one worker, and the lens of a large model takes it for seconds."""
     worker, panel = Worker(), Asking()
-    lens_live = LensLive(cast(Any, panel), cast(Any, panel), cast(Any, worker))
-    panel.asked.emit(load_preset("toy-attention").experiment)
+    lens_live = LensLive(cast(Any, panel), cast(Any, worker))
+    panel.asked.emit(Subject(load_preset("toy-attention").experiment, "numpy", "cpu"))
     qtbot.wait(2 * TURN_MS)
     assert worker.submitted == []
     worker.is_grid_busy = False
@@ -152,12 +151,12 @@ def test_the_answer_to_a_cancelled_request_is_dropped_while_the_next_one_waits(q
     """A tab is left and chosen again, before the answer that the first lens was cancelled arrives."""
     worker, panel = Worker(), Asking()
     worker.is_grid_busy = False
-    lens_live = LensLive(cast(Any, panel), cast(Any, panel), cast(Any, worker))
-    experiment = load_preset("toy-attention").experiment
-    panel.asked.emit(experiment)
+    lens_live = LensLive(cast(Any, panel), cast(Any, worker))
+    subject = Subject(load_preset("toy-attention").experiment, "numpy", "cpu")
+    panel.asked.emit(subject)
     qtbot.waitUntil(lambda: worker.failed is not None)
     panel.asked.emit(None)
-    panel.asked.emit(experiment)
+    panel.asked.emit(subject)
     assert worker.failed is not None
     worker.failed(Stopped())
     assert panel.problems == []
@@ -186,7 +185,7 @@ def test_a_cancelled_lens_shows_no_older_numbers_and_is_computed_by_a_button(
 
 
 def test_another_model_never_shows_the_lens_of_the_one_before(desk: Desk, qtbot: QtBot) -> None:
-    panel, asked = shown(desk), list[Experiment | None]()
+    panel, asked = shown(desk), list[Subject | None]()
     panel.asked.connect(asked.append)
     desk.store.look(site="layers.3.self")
     document = load_preset("stories-en")
@@ -194,4 +193,4 @@ def test_another_model_never_shows_the_lens_of_the_one_before(desk: Desk, qtbot:
     assert panel.lens is None
     assert panel.findChild(EmptyState).accessibleName() == "Computing the logit lens…"  # type: ignore[union-attr]
     qtbot.waitUntil(lambda: panel.lens is not None)
-    assert [one for one in asked if one is not None] == [document.experiment]
+    assert [one.experiment for one in asked if one is not None] == [document.experiment]

@@ -10,6 +10,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLabel, QWidget
 
 from attnviz.gui.live.circuits import CircuitAsked
+from attnviz.gui.live.subject import Subject
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
 from attnviz.gui.panels.circuits.arithmetic import explained
@@ -31,6 +32,7 @@ from attnviz.model.sites.titles import site_label
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import shown_head
 from attnviz.model.text import shown_token
+from attnviz.model.trace import Trace
 
 if TYPE_CHECKING:
     from attnviz.analysis.circuits import Pair
@@ -113,6 +115,10 @@ class CircuitsPanel(Panel):
     def on_document(self, old: Document | None, new: Document) -> None:
         self._ask()
 
+    def on_trace(self, trace: Trace) -> None:
+        """Ask again if another engine computes the numbers."""
+        self._ask()
+
     def set_seen(self, is_seen: bool) -> None:
         """Behind another tab nothing is computed: a circuit under way is requested again in front."""
         if not is_seen and self.is_seen and self._is_under_way:
@@ -160,9 +166,12 @@ class CircuitsPanel(Panel):
     @Slot()
     def _ask(self) -> None:
         """Request the circuit of the selected head, unless it is shown, kept, or the latest request."""
-        experiment, view = self.store.experiment, self.store.document.view
+        trace, experiment, view = self.store.trace, self.store.experiment, self.store.document.view
+        if trace is None:
+            return
         site, head = self.store.document.site, shown_head(self.store.attention, view, "weights")
-        asked = CircuitAsked(experiment, site, head, self._kind.value(), self._token.text())
+        subject = Subject(experiment, trace.engine, trace.device)
+        asked = CircuitAsked(subject, site, head, self._kind.value(), self._token.text())
         self._name_head()
         if experiment.vocabulary is None:
             self._stop()

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QWidget
 
 from attnviz.analysis.lens import Lens
 from attnviz.core.text import number
+from attnviz.gui.live.subject import Subject
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.gui.panels.lens.canvas import LensCanvas
@@ -19,7 +20,6 @@ from attnviz.gui.widgets.token_table import At, ScrolledTable
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.text import shown_token
 from attnviz.model.trace import Trace
 
@@ -28,7 +28,7 @@ class LensPanel(Panel):
     """Asks for the lens of what it shows, and draws it when it arrives."""
 
     asked = Signal(object)
-    """The experiment whose lens is wanted, or None when the panel is hidden; the answer comes through
+    """The `Subject` whose lens is wanted, or None when the panel is hidden; the answer comes through
     `show_lens` or `show_problem`.
     """
 
@@ -37,9 +37,9 @@ class LensPanel(Panel):
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
         self._lens: Lens | None = None
-        self._of: Experiment | None = None
-        """The experiment of the lens."""
-        self._asked: Experiment | None = None
+        self._of: Subject | None = None
+        """The subject of the lens."""
+        self._asked: Subject | None = None
         self._problem, self._lacks_logits = "", False
         self.canvas = LensCanvas()
         self.canvas.hovered.connect(self._on_hovered)
@@ -70,16 +70,17 @@ class LensPanel(Panel):
     def on_trace(self, trace: Trace) -> None:
         """Ask again for other numbers; a document without logits has no lens."""
         self._lacks_logits = "logits" not in trace.site(trace.sites[-1]).stages
+        subject = Subject.of(trace)
         if self._lacks_logits:
             self._asked, self._lens, self._of, self._problem = None, None, None, ""
             self.asked.emit(None)
-        elif trace.experiment is not self._asked:
-            self._ask(trace.experiment)
+        elif subject != self._asked:
+            self._ask(subject)
         self._show()
 
-    def _ask(self, experiment: Experiment) -> None:
-        self._asked, self._problem = experiment, ""
-        self.asked.emit(experiment)
+    def _ask(self, subject: Subject) -> None:
+        self._asked, self._problem = subject, ""
+        self.asked.emit(subject)
 
     def set_seen(self, is_seen: bool) -> None:
         """Behind another tab nothing is computed: a lens under way is requested again in front."""
@@ -90,18 +91,18 @@ class LensPanel(Panel):
             self.forget()
         super().set_seen(is_seen)
 
-    def show_lens(self, answered: tuple[Experiment, Lens]) -> None:
+    def show_lens(self, answered: tuple[Subject, Lens]) -> None:
         """Draw the lens of the latest request; an earlier one is dropped."""
-        experiment, lens = answered
-        if experiment is self._asked:
-            self._lens, self._of = lens, experiment
-            self.canvas.show_lens(lens, experiment)
+        subject, lens = answered
+        if subject is self._asked:
+            self._lens, self._of = lens, subject
+            self.canvas.show_lens(lens, subject.experiment)
             self._mark()
             self._show()
 
-    def show_problem(self, experiment: Experiment, why: str) -> None:
+    def show_problem(self, subject: Subject, why: str) -> None:
         """Say why the latest request has no answer; the lens of an earlier one is shown no more."""
-        if experiment is self._asked:
+        if subject is self._asked:
             self._lens, self._of, self._problem = None, None, why
             self._show()
 
@@ -147,7 +148,7 @@ class LensPanel(Panel):
                 _("Most probable token after each layer; a frame marks the one that follows in the text.")
             )
             return
-        shares, experiment = self._lens.probabilities[at], self._of
+        shares, experiment = self._lens.probabilities[at], self._of.experiment
         parts = [
             f"{shown_token(experiment.vocabulary, self._lens.vocabulary[token])} {number(float(share), 3)}"
             for token, share in zip(self._lens.tokens[at], shares, strict=True)

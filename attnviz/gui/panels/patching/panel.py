@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
 from attnviz.core.text import isolated, number, visible
 from attnviz.gui.live.patching import PatchAsked
+from attnviz.gui.live.subject import Subject
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.gui.panels.panel import Panel
@@ -204,7 +205,7 @@ class PatchingPanel(Panel):
             return
         stage = self._stage.value()
         asked = PatchAsked(
-            trace.experiment, clean, stage, self._answer.text(), self._against.text(), stage in BY_HEAD
+            Subject.of(trace), clean, stage, self._answer.text(), self._against.text(), stage in BY_HEAD
         )
         if asked != self._asked:
             self._asked, self._recovered, self._problem = asked, None, ""
