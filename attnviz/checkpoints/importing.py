@@ -48,8 +48,8 @@ from attnviz.model.spec.view import View
 
 NO_NUMBERS = frozenset(
     # Names, versions, storage:
-    "_name_or_path _num_labels architectures auto_map dtype finetuning_task model_type tokenizer_class "
-    "torch_dtype torchscript transformers.js_config transformers_version "
+    "_commit_hash _model_name_or_path _name_or_path _num_labels architectures auto_map dtype finetuning_task "
+    "model_type tokenizer_class torch_dtype torchscript transformers.js_config transformers_version "
     # Tokens with a meaning, and how text is generated:
     "bos_token_id cache_implementation cls_token_id decoder_start_token_id do_sample early_stopping "
     "eos_token_id max_length min_length num_beams pad_token_id prefix repetition_penalty sep_token_id "
@@ -70,6 +70,7 @@ NO_NUMBERS = frozenset(
     "id2label label2id num_labels predict_special_tokens problem_type summary_activation "
     "summary_first_dropout summary_proj_to_labels summary_type summary_use_proj "
     # The order of sums, and keys that repeat others:
+    "_attn_implementation _attn_implementation_autoset _flash_attn_2_enabled attn_implementation "
     "chunk_size_feed_forward experts_per_token initial_context_length is_encoder_decoder n_ctx "
     "pretraining_tp "
     # Left over by other programs and older versions:

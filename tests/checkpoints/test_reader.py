@@ -411,6 +411,23 @@ def test_a_model_without_its_head(folder: Path) -> None:
 # --- configurations --------------------------------------------------------------------------------
 
 
+def test_what_programs_write_beside_the_numbers_is_passed_over(folder: Path) -> None:
+    """Keys that Transformers 4.48 to 5 wrote: names, versions, and how a product is computed."""
+    written = {
+        "_attn_implementation": "sdpa",
+        "_attn_implementation_autoset": True,
+        "_commit_hash": None,
+        "_flash_attn_2_enabled": False,
+        "_model_name_or_path": "SmolLM2 135M",
+        "_name_or_path": "SmolLM2-135M",
+        "attn_implementation": "eager",
+        "transformers_version": "4.48.1",
+    }
+    plain = import_checkpoint(folder, ids=[1, 2, 3])
+    write_folder(folder, llama_arrays(), {**LLAMA_CONFIG, **written})
+    assert import_checkpoint(folder, ids=[1, 2, 3]).experiment == plain.experiment
+
+
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
