@@ -151,6 +151,7 @@ class Handlers(QObject):
         """Undo or redo; where that shows another document, the status line names it."""
         store = self._window.store
         before = store.chapters.present.number
+        self._window.status.clear()
         step()
         if store.chapters.present.number != before:
             self._say(said(store.chapters.present))

@@ -280,7 +280,7 @@ def test_the_status_line_says_where_redo_leads(desk: Desk) -> None:
     assert desk.store.document == undone
     assert desk.said() == "Back to A fluffy blue creature; redo first repeats its undone edits"
     trigger(desk, "redo")
-    assert desk.store.document == edited
+    assert desk.store.document == edited and desk.said() == ""
     trigger(desk, "redo")
     assert desk.store.document == opened and desk.said() == "Forward to Dog bites man; undo returns"
     trigger(desk, "undo")
