@@ -244,7 +244,7 @@ def _on(
 ) -> Result:
     """Run the job on one engine, within its budget and its number of threads."""
     made = _engine(kind.make, terms.dtype, device, terms.threads)
-    if made.on_device is not None:  # it has memory of its own, and raises when that is exhausted
+    if made.on_device is not None:  # a device with its own memory raises when that is exhausted
         with made.active():
             made.on_device.leave(2 * terms.bytes)
     else:

@@ -11,7 +11,7 @@ from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.conversions import CONVERSIONS, Conversions, Memory
 
 SHARE = 0.75
-"""Part of the free memory that matrices may take; the rest is that of one that is brought in for one use."""
+"""Part of the free memory that matrices may take; the rest is for one that is brought in for a single use."""
 
 
 class OnDevice(Conversions):

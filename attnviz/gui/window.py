@@ -327,7 +327,7 @@ class Window(QMainWindow):
 
         panel = self.panels["grid"]
         assert isinstance(panel, GridPanel)
-        self.grid_live = GridLive(panel, self.live, self.decode_scheduler, self)
+        self.grid_live = GridLive(panel, self.decode_scheduler, self)
 
     def _watch_failures(self) -> None:
         from attnviz.gui.live.failures import FailuresLive

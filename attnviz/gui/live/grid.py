@@ -13,7 +13,6 @@ from PySide6.QtCore import QObject, Slot
 
 from attnviz.compute.scheduler import CancelToken, Scheduler
 from attnviz.gui.failure import failure_message, is_expected
-from attnviz.gui.live.trace import Live
 from attnviz.model.heads.search import Found, Wanted, search
 from attnviz.model.heads.tiles import Facts, Tile, facts_of, tiles
 
@@ -67,11 +66,9 @@ class EffectsAsked:
 class GridLive(QObject):
     """Answers the panel's requests: the tiles site by site, the facts of a head, searches and ablations."""
 
-    def __init__(
-        self, panel: GridPanel, live: Live, scheduler: Scheduler, parent: QObject | None = None
-    ) -> None:
+    def __init__(self, panel: GridPanel, scheduler: Scheduler, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._panel, self._live, self._scheduler = panel, live, scheduler
+        self._panel, self._scheduler = panel, scheduler
         self._asked: GridAsked | None = None
         self._left: list[str] = []
         panel.asked.connect(self._on_asked)
@@ -141,17 +138,20 @@ class GridLive(QObject):
         if asked is None:
             self._scheduler.stop(EFFECTS_KEY)
             return
-        engine, device = self._live.engine, self._live.device
 
         def job(token: CancelToken) -> tuple[EffectsAsked, Effects]:
             from attnviz.analysis.ablation import ablate
             from attnviz.analysis.target import Target, likeliest
 
-            last = asked.trace.site(asked.trace.sites[-1])
-            target = Target(asked.token or likeliest(last))
-            experiment = asked.trace.experiment
+            trace = asked.trace
             found = ablate(
-                experiment, target, "heads", asked.by, engine=engine, device=device, check=token.progress
+                trace.experiment,
+                Target(asked.token or likeliest(trace.site(trace.sites[-1]))),
+                "heads",
+                asked.by,
+                engine=trace.engine,
+                device=trace.device,
+                check=token.progress,
             )
             return asked, found
 

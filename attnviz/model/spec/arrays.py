@@ -169,11 +169,11 @@ class Matrix:
             if self.order == "K":
                 made = widened(lasting.numbers(), memory)
                 made = np.array(made) if file_of(made) is not None else made
+                lasting.let_go()
             else:
                 made = np.ndarray(lasting.shape, self._converted_dtype, memory, order=self.order)
                 for strip, numbers in self.strips():
                     made[strip] = numbers
-            lasting.let_go()
             made.setflags(write=False)
             return made
 
