@@ -190,7 +190,8 @@ def test_what_is_wrong_is_said_and_can_be_mended(
             assert not person.button.isEnabled(), text[:9]
         person.read("1 9")
         person.press_import()
-        person.sees("ids[1] must be a whole number from 0 to 6; got 9.")
+        person.sees("Model input[1] must be a whole number from 0 to 6; got 9.")
+        assert person.dialog.focusWidget() is person.dialog.findChild(QPlainTextEdit, "import_text")
         assert person.dialog.isVisible() and desk.store.document == before
         person.read("1 6")
         person.press_import()
@@ -294,6 +295,36 @@ def test_an_image_for_a_model_of_images(desk: Desk, tmp_path: Path, monkeypatch:
     act(desk, monkeypatch, person)
     assert desk.store.experiment.tokens == ("[CLS]", "1,1", "1,2", "2,1", "2,2")
     assert desk.store.document.image is not None
+
+
+def test_an_encoder_and_a_decoder_name_their_inputs(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    transformers = library()
+    sizes = {"d_model": 8, "d_kv": 4, "d_ff": 8, "num_layers": 1, "num_heads": 2, "vocab_size": 6}
+    transformers.T5ForConditionalGeneration(transformers.T5Config(**sizes)).save_pretrained(tmp_path)
+
+    def person(person: Person) -> None:
+        person.write_folder(tmp_path)
+        person.sees("T5: 1 + 1 layers,")
+        box, encoder = (
+            person.dialog.findChild(QPlainTextEdit, name) for name in ("import_text", "import_memory")
+        )
+        titles = [label.text() for label in person.dialog.findChildren(QLabel) if label.isVisible()]
+        assert "Decoder input" in titles and "Encoder input" in titles and "Model input" not in titles
+        person.read("1 2")
+        person.desk.type_text(encoder, "3 9")
+        person.press_import()
+        person.sees("Encoder input[1] must be a whole number from 0 to 5; got 9.")
+        assert person.dialog.focusWidget() is encoder
+        encoder.clear()
+        person.desk.type_text(encoder, "3 4 5")
+        QTest.keyClick(encoder, Qt.Key.Key_Return)
+        person.until(lambda: not person.dialog.isVisible())
+        assert box.toPlainText() == "1 2"
+
+    act(desk, monkeypatch, person)
+    assert desk.store.experiment.tokens == ("‹1›", "‹2›")
 
 
 def test_keys_that_may_change_numbers_are_ticked_first(

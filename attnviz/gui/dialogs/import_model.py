@@ -143,6 +143,7 @@ class ImportDialog(QDialog):
             _("Encoder"),
         )
         self._text, self._memory = InputText(), InputText()
+        self._text_label = QLabel()
         self._signal = QLineEdit()
         self._signal_button = QPushButton(_("Choose…"))
         self._form, self._file = QFormLayout(), QHBoxLayout()
@@ -181,7 +182,7 @@ class ImportDialog(QDialog):
                 (self._unknown, "import_unknown", _("Unknown keys")),
                 (self._part, "import_part", _("Encoder")),
                 (self._kind, "import_kind", _("Input text")),
-                (self._text, "import_text", _("Model input")),
+                (self._text, "import_text", self._text_title()),
                 (self._memory, "import_memory", _("Encoder input")),
                 (self._signal, "import_signal", _("Input file")),
                 (self._alone, "import_alone", _("First attention only")),
@@ -226,7 +227,8 @@ class ImportDialog(QDialog):
         form.addRow(_("Encoder"), self._part)
         form.setRowVisible(self._part, False)
         form.addRow(_("Input format"), self._kind)
-        form.addRow(_("Model input"), self._text)
+        self._text_label.setBuddy(self._text)
+        form.addRow(self._text_label, self._text)
         form.addRow(_("Encoder input"), self._memory)
         form.addRow(_("Input file"), self._file)
         form.addRow("", self._alone)
@@ -356,6 +358,8 @@ class ImportDialog(QDialog):
             self._signal.setPlaceholderText(_(_SIGNALS[described.signal].files) if described.signal else "")
         self._form.setRowVisible(self._kind, bool(needs & {"text", "memory"}))
         self._form.setRowVisible(self._text, "text" in needs)
+        self._text_label.setText(self._text_title())
+        self._text.setAccessibleName(self._text_title())
         self._form.setRowVisible(self._memory, "memory" in needs)
         self._form.setRowVisible(self._file, "signal" in needs)
         given = self._given()
@@ -363,6 +367,12 @@ class ImportDialog(QDialog):
         self._import.setEnabled(
             described is not None and self._unknown.is_complete() and all(name in given for name in needs)
         )
+
+    def _text_title(self) -> str:
+        """The title of the text that the model itself reads; beside an encoder, that is the decoder."""
+        described = self._described
+        has_encoder = described is not None and described.n_encoder_layers > 0
+        return _("Decoder input") if has_encoder else _("Model input")
 
     def _needs(self) -> frozenset[str]:
         """The inputs that this model reads: a text, one of its encoder, and a file."""
@@ -421,17 +431,54 @@ class ImportDialog(QDialog):
 
         self._import.setEnabled(False)
         self._say(_("Importing…"))
-        self._scheduler.submit(job, self._on_imported, self._on_failed, key=KEY)
+        self._scheduler.submit(job, self._on_imported, self._on_refused, key=KEY)
 
     def _on_imported(self, document: Document) -> None:
         self.document = document
         self.accept()
 
     def _on_failed(self, error: BaseException) -> None:
-        self._say(failure_message(error).text(), is_wrong=True)
+        self._say(failure_message(error).text(self._title), is_wrong=True)
         self._refresh()
         if not is_expected(error):
             raise error
+
+    def _on_refused(self, error: BaseException) -> None:
+        """Show the error, and return to its input, or to the model.
+
+        While the button was disabled, Cancel may have taken its focus, and Enter with it.
+        """
+        wrong: list[QWidget] = []
+
+        def title(path: str) -> str:
+            wrong.extend(box for _title, box, arguments in self._inputs() if _argument(path) in arguments)
+            return self._title(path)
+
+        failure_message(error).text(title)
+        (wrong or [self._folder])[0].setFocus()
+        self._import.setDefault(True)
+        self._on_failed(error)
+
+    def _inputs(self) -> tuple[tuple[str, QWidget, tuple[str, ...]], ...]:
+        """The title and the control of each input, and the arguments of the import that it fills."""
+        return (
+            (self._text_title(), self._text, ("text", "ids", "chat")),
+            (_("Encoder input"), self._memory, ("memory_text", "memory_ids")),
+            (_("Input file"), self._signal, ("image", "features")),
+        )
+
+    def _title(self, path: str) -> str:
+        """The path of a field with the title of its input for the name of the argument."""
+        argument = _argument(path)
+        for title, _box, arguments in self._inputs():
+            if argument in arguments:
+                return title + path.removeprefix(argument)
+        return path
+
+
+def _argument(path: str) -> str:
+    """The argument at the beginning of the path of a field, such as ids in ids[3]."""
+    return re.split(r"\W", path, maxsplit=1)[0]
 
 
 def _signals(file: str | None, kind: SignalKind | None) -> Callable[[], dict[str, Any]]:
