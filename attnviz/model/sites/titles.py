@@ -61,6 +61,14 @@ def layer_label(experiment: Experiment, name: str) -> str:
     return _("layer {numbers}").format(numbers=place.layer + 1)
 
 
+def row_title(experiment: Experiment, name: str) -> str:
+    """A site among those of its stack: its layer, "2", and its attention where layers have two, "2 · self"."""
+    place = place_of(experiment, name)
+    stack = [other for other in places(experiment) if other.stack == place.stack]
+    number = str(place.layer + 1)
+    return f"{number} · {_(KINDS[place.kind])}" if any(other.is_second for other in stack) else number
+
+
 def label_among_several(experiment: Experiment, name: str) -> str:
     """The label of a site, or nothing if the experiment has no other."""
     return site_label(experiment, name) if len(places(experiment)) > 1 else ""

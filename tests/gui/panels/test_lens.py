@@ -56,6 +56,19 @@ def test_it_shows_what_the_library_computes(desk: Desk) -> None:
     assert canvas.is_right((last, 6)) == (wanted.vocabulary[wanted.tokens[last, 6, 0]] == " box")
 
 
+def test_each_attention_of_a_decoder_layer_has_a_row_of_its_name(make_desk: MakeDesk, qtbot: QtBot) -> None:
+    desk = make_desk(load_preset("encoder-decoder"))
+    desk.go("model")
+    desk.bring("lens")
+    qtbot.waitUntil(lambda: shown(desk).lens is not None)
+    canvas = desk.find(LensCanvas, "lens_canvas")
+    for row, kind in enumerate(("self", "cross")):
+        point = canvas.cell((row, 1)).center().toPoint()
+        qtbot.mouseMove(canvas, QPoint(point.x() - 3, point.y()))
+        qtbot.mouseMove(canvas, point)
+        assert canvas.accessibleDescription().startswith(f"decoder 1 of 1 · {kind}, ")
+
+
 def test_a_hovered_cell_says_its_first_tokens_and_a_click_goes_there(desk: Desk, qtbot: QtBot) -> None:
     canvas = desk.find(LensCanvas, "lens_canvas")
     at = (1, 3)
@@ -65,7 +78,7 @@ def test_a_hovered_cell_says_its_first_tokens_and_a_click_goes_there(desk: Desk,
     lens = shown(desk).lens
     assert lens is not None and canvas.current == at
     said = canvas.accessibleDescription()
-    assert visible(lens.vocabulary[lens.tokens[1, 3, 0]]) in said and "Layer 2" in said
+    assert visible(lens.vocabulary[lens.tokens[1, 3, 0]]) in said and said.startswith("layer 2 of ")
     qtbot.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=point)
     assert desk.store.document.site == lens.sites[1] and desk.store.document.view.query == 3
 

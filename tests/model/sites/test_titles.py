@@ -6,7 +6,7 @@ import pytest
 
 from attnviz.model.io.presets import load_preset
 from attnviz.model.sites.sites import site_names
-from attnviz.model.sites.titles import label_among_several, site_label, site_title
+from attnviz.model.sites.titles import label_among_several, row_title, site_label, site_title
 
 
 def test_sites_are_named_by_layer_and_attention() -> None:
@@ -40,7 +40,9 @@ def test_a_short_label_counts_the_layers_and_a_single_site_needs_none() -> None:
         "decoder 1 of 1 · self",
         "decoder 1 of 1 · cross",
     ]
+    assert [row_title(both, name) for name in site_names(both)] == ["1", "1 · self", "1 · cross"]
     two = load_preset("decoder-only").experiment
+    assert [row_title(two, name) for name in site_names(two)] == ["1", "2"]
     assert label_among_several(two, "layers.1.self") == "layer 2 of 2 · self"
     one = load_preset("cross-attention").experiment
     assert site_label(one, "layers.0.cross") == "layer 1 of 1 · cross"

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QWidget
 
 from attnviz.analysis.lens import Lens
 from attnviz.gui.widgets.token_table import At, TokenTable
+from attnviz.model.sites.titles import row_title
 from attnviz.model.spec.block import Vocabulary
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.text import shown_token, written_tokens
@@ -31,8 +32,9 @@ class LensCanvas(TokenTable):
         self._lens = lens
         self._text = () if experiment is None else experiment.tokens
         self._vocabulary = None if experiment is None else experiment.vocabulary
-        n_layers = 0 if lens is None else len(lens.sites)
-        rows = tuple(str(layer + 1) for layer in range(n_layers))
+        rows: tuple[str, ...] = ()
+        if lens is not None and experiment is not None:
+            rows = tuple(row_title(experiment, site) for site in lens.sites)
         self.set_table(rows, written_tokens(self._vocabulary, self._text))
 
     def text_at(self, at: At) -> str:

@@ -19,6 +19,7 @@ from attnviz.gui.widgets.empty_state import EmptyState
 from attnviz.gui.widgets.token_table import At, ScrolledTable
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
+from attnviz.model.sites.titles import site_label
 from attnviz.model.spec.document import Document
 from attnviz.model.text import shown_token
 from attnviz.model.trace import Trace
@@ -153,8 +154,8 @@ class LensPanel(Panel):
             f"{shown_token(experiment.vocabulary, self._lens.vocabulary[token])} {number(float(share), 3)}"
             for token, share in zip(self._lens.tokens[at], shares, strict=True)
         ]
-        said = _("Layer {layer}, “{token}”: {tokens}").format(
-            layer=at[0] + 1,
+        said = _("{site}, “{token}”: {tokens}").format(
+            site=site_label(experiment, self._lens.sites[at[0]]),
             token=shown_token(experiment.vocabulary, experiment.tokens[at[1]]),
             tokens=" · ".join(parts),
         )
