@@ -311,10 +311,10 @@ def test_json_never_holds_what_json_does_not_have() -> None:
 REFUSED: tuple[tuple[list[str], str], ...] = (
     (
         ["run", "nope"],
-        "The document must be a file or a preset (stories-en, ",
+        "The document must be a file, a trained model or a preset (",
     ),
     (["run", "nope.json"], "nope.json: The file must exist in "),
-    (["run", "."], "path must name a file; got a folder or a device."),
+    (["run", "."], "config.json: The file must exist in "),
     (["run", "bad.json"], "bad.json: "),
     (["run", "field.json"], "field.json: "),
     (
@@ -446,12 +446,12 @@ REFUSED: tuple[tuple[list[str], str], ...] = (
         ["animate", "toy-attention", "-o", "a.gif", "--over", "layers", "--fps", "x"],
         "argument --fps: must be a number; got 'x'",
     ),
-    (["run", ""], "The document must be a file or a preset (stories-en, "),
+    (["run", ""], "The document must be a file, a trained model or a preset ("),
     (
         ["render", "yarn", "--kind", "comparison", "--against", "", "-o", "a.png"],
-        "The document must be a file or a preset (stories-en, ",
+        "The document must be a file, a trained model or a preset (",
     ),
-    (["gui", ""], "The document must be a file or a preset (stories-en, "),
+    (["gui", ""], "The document must be a file, a trained model or a preset ("),
     ([""], "argument COMMAND: invalid choice: ''"),
     (["import", "", "--text", "a", "-o", "a.json"], "'': The path must be a file or a folder; got neither."),
     (
@@ -467,7 +467,7 @@ REFUSED: tuple[tuple[list[str], str], ...] = (
     (["survey", "nope.parquet"], "nope.parquet: No such file or directory"),
     (
         ["survey", "stories-en", "--texts", "a.txt", "-o", "a.csv"],
-        "survey needs --output with the suffix .parquet",
+        "--output must be a file with the suffix .parquet; got 'a.csv'.",
     ),
     (
         ["table", "yarn", "--format", "npz", "-o", "a.csv"],
@@ -527,11 +527,11 @@ REFUSED: tuple[tuple[list[str], str], ...] = (
     (["ablate", "stories-en", "--target", "Lily", "--other-text", "a"], "--other-text needs --by other"),
     (
         ["ablate", "stories-en", "--target", "Lily", "--by", "other", "--other-text", "a"],
-        "stories-en: other must be a text of 13 tokens through 4 layers; got 2.",
+        "stories-en: --other-text must be a text of 13 tokens through 4 layers; got a text of 2 tokens",
     ),
     (["frob"], "argument COMMAND: invalid choice: 'frob'"),
     (["gui", "nope.json"], "nope.json: no such file"),
-    (["gui", "nope"], "The document must be a file or a preset (stories-en, "),
+    (["gui", "nope"], "The document must be a file, a trained model or a preset ("),
     (["--language", "fr", "presets"], "language must be one of en, zh_CN; got 'fr'."),
 )
 

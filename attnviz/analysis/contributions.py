@@ -102,8 +102,12 @@ def _check(passes: Passes, operands: dict[str, Operands]) -> None:
     """Raises `FieldError` where the residual stream is no sum of the parts."""
     last = passes.base[-1]
     readout = operands[last.place.name].readout
-    if readout is None or readout.transform is not None or readout.cap is not None:
-        raise FieldError("vocabulary", None, must_be("a read-out without a transform and without a cap"))
+    if readout is None:
+        raise FieldError("readout", last.site.readout, must_be("a read-out to logits"))
+    bends = {"transform": readout.transform, "cap": readout.cap}  # of a bent sum, no part is known
+    for name in (name for name, part in bends.items() if part is not None):
+        value = getattr(last.site.vocabulary, name)
+        raise FieldError(f"vocabulary.{name}", value, must_be("null for contributions that sum to the logit"))
     for site in passes.base:
         if site.place.stack != last.place.stack:
             continue

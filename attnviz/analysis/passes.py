@@ -13,7 +13,7 @@ from attnviz.engines.engine import Engine
 from attnviz.engines.patches import Patch
 from attnviz.engines.program import Check, never_cancelled
 from attnviz.engines.run import SiteRun, last_sites, sites_of
-from attnviz.errors import FieldError, must_be
+from attnviz.errors import FieldError, Message, must_be
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 
@@ -30,10 +30,13 @@ FIRST_SHARE = 0.05
 def check_alike(name: str, own: Experiment, other: Experiment) -> None:
     """Raises `FieldError` unless the text of `other` has as many tokens and layers as that of `own`."""
     if own.n_queries != other.n_queries or len(own.layers) != len(other.layers):
-        alike = must_be(
-            "a text of {n} tokens through {layers} layers", n=own.n_queries, layers=len(own.layers)
-        )
-        raise FieldError(name, other.n_queries, alike)
+        raise FieldError(name, _measures(other), must_be(_measures(own)))
+
+
+def _measures(experiment: Experiment) -> Message:
+    return Message(
+        "a text of {n} tokens through {layers} layers", n=experiment.n_queries, layers=len(experiment.layers)
+    )
 
 
 class Passes:

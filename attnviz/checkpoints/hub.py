@@ -50,9 +50,8 @@ def located(path: str | os.PathLike[str]) -> Path:
     if name and given.exists():
         return _snapshot(given) if (given / "snapshots").is_dir() else given
     if NAME.fullmatch(name):
-        folder = cache_folder() / f"models--{name.replace('/', '--')}"
-        if folder.is_dir():
-            return _snapshot(folder)
+        if is_downloaded(name):
+            return _snapshot(_download_of(name))
         absent = Message(
             "The cache {folder} must contain the model; got no model of this name.",
             folder=str(cache_folder()),
@@ -62,11 +61,24 @@ def located(path: str | os.PathLike[str]) -> Path:
     raise CheckpointError(about(name or quoted(name), missing))
 
 
+def is_downloaded(path: str) -> bool:
+    """True for a name of the hub whose download is cached."""
+    return _is_name(path) and _download_of(path).is_dir()
+
+
 def is_missing(path: str) -> bool:
     """True for a name of the hub without a download, which `download` could get."""
-    if Path(path).exists() or not NAME.fullmatch(path):
-        return False
-    return not (cache_folder() / f"models--{path.replace('/', '--')}").is_dir()
+    return _is_name(path) and not _download_of(path).is_dir()
+
+
+def _is_name(path: str) -> bool:
+    """True for a name of the hub that is no path."""
+    return NAME.fullmatch(path) is not None and not Path(path).exists()
+
+
+def _download_of(name: str) -> Path:
+    """The folder of a model in the cache."""
+    return cache_folder() / f"models--{name.replace('/', '--')}"
 
 
 def download(name: str) -> Path:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
-from attnviz.checkpoints.gguf.reader import read_gguf
-from attnviz.checkpoints.hub import located
+from attnviz.checkpoints.hub import is_downloaded, located
 from attnviz.checkpoints.reader import CONFIG, Checkpoint, CheckpointError, read_checkpoint
 from attnviz.errors import FieldError, Message, about, must_be, verbatim
 
@@ -13,11 +13,21 @@ GGUF = ".gguf"
 ARRAYS = ".npz"
 
 
+def is_model(path: str | os.PathLike[str]) -> bool:
+    """True for a trained model: a folder, a file of weights that is no document, or a name of the hub whose
+    download is cached.
+    """
+    given = Path(path)
+    return given.is_dir() or given.suffix.lower() == GGUF or is_downloaded(os.fspath(path))
+
+
 def open_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
     """The checkpoint of a folder, of a file in it, of a GGUF file, or of a name whose download is cached.
 
     Raises `CheckpointError`: one sentence that names the file and its fault.
     """
+    from attnviz.checkpoints.gguf.reader import read_gguf  # the window asks `is_model` as it starts
+
     given = located(path)
     if given.is_file() and given.suffix.lower() == GGUF:
         return read_gguf(given)

@@ -6,6 +6,8 @@ tokens, and a decoding continues it.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from msgspec.structs import replace
 
 from attnviz import resources
@@ -31,6 +33,11 @@ PRESETS: tuple[Preset, ...] = (*MODEL_PRESETS, *files.PRESETS)
 def preset_ids() -> tuple[str, ...]:
     """The ids of all presets, in the order of the menu."""
     return tuple(preset.id for preset in PRESETS)
+
+
+def is_preset(name: str) -> bool:
+    """True for the id of a preset, unless a file has this name."""
+    return name in preset_ids() and not Path(name).is_file()
 
 
 def grouped_presets() -> tuple[tuple[str, tuple[Preset, ...]], ...]:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from attnviz.checkpoints.presets import load_preset, preset_ids
+from attnviz.checkpoints.opening import is_model, open_checkpoint
+from attnviz.checkpoints.presets import is_preset, load_preset
 from attnviz.checkpoints.stories import load
 from attnviz.cli.command import Named, Refused
 from attnviz.core.text import columns, visible
@@ -22,6 +23,7 @@ from attnviz.errors import (
     among,
     listed,
     message_of,
+    missing,
     must_be,
     quoted,
     whole_number,
@@ -77,8 +79,7 @@ def document(options: Namespace) -> Document:
 def no_document(name: str) -> Message:
     """A name that is neither a file nor a preset."""
     return Message(
-        "The document must be a file or a preset ({ids}); got {name}.",
-        ids=", ".join(preset_ids()),
+        "The document must be a file, a trained model or a preset (attnviz presets lists them); got {name}.",
         name=quoted(name),
     )
 
@@ -87,10 +88,11 @@ def _without_edits(options: Namespace) -> Document:
     name = options.document
     if not name:  # as a path it would be the current folder
         raise Named(no_document(name))
-    if (Path(name) / "config.json").is_file() or Path(name).suffix.lower() == ".gguf":
+    is_named = is_preset(name)
+    if is_model(name) and not is_named:
         return _imported(options)
     try:
-        document = load_preset(name) if name in preset_ids() and not Path(name).is_file() else load(name)
+        document = load_preset(name) if is_named else load(name)
     except DocumentError as error:
         is_name = not Path(name).suffix and not Path(name).exists()
         raise Named(no_document(name) if is_name else error.message) from None
@@ -115,6 +117,9 @@ def _imported(options: Namespace) -> Document:
     from attnviz.checkpoints import CheckpointError, import_checkpoint
 
     try:
+        if options.text is None:
+            open_checkpoint(options.document)
+            raise missing("--text", must_be("the text that the model reads"))
         return import_checkpoint(options.document, options.text, dtype=options.dtype or "float32")
     except CheckpointError as error:
         raise Named(error.message) from None

@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import re
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -28,6 +30,17 @@ REFUSED, INTERRUPTED, PIPE_CLOSED = 2, 130, 141
 
 SUFFIXES = (JSON_SUFFIX, TENSORS_SUFFIX, *CARRYING)
 """Suffixes of the files that open: documents, and what carries one."""
+
+
+OPTIONS = {
+    "ids": "--text",
+    "memory_ids": "--memory-text",
+    "corrupted": "--corrupted-text",
+    "other": "--other-text",
+    "references": "--refers",
+    "n_tokens": "--tokens",
+}
+"""The options that give fields of another name."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -97,13 +110,21 @@ def _dispatch(arguments: list[str]) -> int:
     from attnviz.engines.engine import EngineError
 
     named = getattr(options, "document", None)
+    options_named = partial(_as_typed, options)
     try:
         return command.run(options)
     except Named as error:
-        raise Refused(error.message.text()) from None
+        raise Refused(error.message.text(options_named)) from None
     except (EngineError, ValueError, MemoryError) as error:
         message = message_of(error)
-        raise Refused((about(named, message) if named else message).text()) from None
+        raise Refused((about(named, message) if named else message).text(options_named)) from None
+
+
+def _as_typed(options: argparse.Namespace, path: str) -> str:
+    """A field as the typed option of another name that gives it: --refers[0] for references[0]."""
+    field = re.split(r"\W", path, maxsplit=1)[0]
+    option = OPTIONS.get(field, "")
+    return option + path.removeprefix(field) if option in options.typed else path
 
 
 def _language_parser() -> argparse.ArgumentParser:

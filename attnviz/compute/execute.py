@@ -30,7 +30,7 @@ from attnviz.engines.engine import ITEMSIZE, DeviceLost, Engine, EngineError, Wo
 from attnviz.engines.program import Check, never_cancelled
 from attnviz.engines.run import run
 from attnviz.engines.table import ENGINE_BY_ID, EngineKind
-from attnviz.errors import FieldError, Message, among, must_be
+from attnviz.errors import FieldError, Message, among, must_be, verbatim
 from attnviz.model.gradients.gradient import Gradient
 from attnviz.model.memo import WeakMemo
 from attnviz.model.spec.experiment import Experiment
@@ -211,10 +211,12 @@ def _somewhere(job: Callable[[Engine, Notices], Result], engine: str, device: st
             if isinstance(error, DeviceLost):
                 _LOST[kind.id, device] = reason
     kind = ENGINE_BY_ID["numpy"]
-    notice = Message("Torch is unavailable ({reason}); computed with NumPy.", reason=reason)
+    wanted = verbatim("Torch") if device == "auto" else Message("Torch on {device}", device=device)
+    notice = Message("{engine} is unavailable ({reason}); computed with NumPy.", engine=wanted, reason=reason)
     if dtype not in kind.dtypes:
         notice = Message(
-            "Torch is unavailable ({reason}); computed with NumPy in {fallback} instead of {dtype}.",
+            "{engine} is unavailable ({reason}); computed with NumPy in {fallback} instead of {dtype}.",
+            engine=wanted,
             reason=reason,
             fallback=FALLBACK_DTYPE,
             dtype=dtype,

@@ -11,10 +11,11 @@ from msgspec.structs import replace
 from PySide6.QtCore import QCoreApplication, QEvent, QObject, QTimer, Slot
 from PySide6.QtWidgets import QApplication
 
+from attnviz.checkpoints.opening import is_model
 from attnviz.compute.scheduler import end_process
 from attnviz.gui import app_errors
 from attnviz.gui.display import sentence_for_abort
-from attnviz.gui.documents import FIRST_PRESET, STORIES, is_model, title_of
+from attnviz.gui.documents import FIRST_PRESET, STORIES, title_of
 from attnviz.gui.interrupt import SIGNALLED, Interrupt
 from attnviz.gui.look import look, scale
 from attnviz.gui.look.fonts import load_fonts

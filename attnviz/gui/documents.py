@@ -9,6 +9,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
 
+from attnviz.checkpoints.opening import GGUF
 from attnviz.checkpoints.presets import PRESETS, load_preset, needs_model
 from attnviz.checkpoints.stories import load
 from attnviz.compute.scheduler import CancelToken, Scheduler
@@ -45,8 +46,6 @@ MOST_NAMED = 60
 """Characters of a title that become a file name."""
 EMPTY_WIDTH = 8
 """Features of a token of an empty document."""
-GGUF = ".gguf"
-"""Suffix of a trained model in one file."""
 SUFFIXES = (JSON_SUFFIX, TENSORS_SUFFIX)
 """Suffixes of document files."""
 OPENED = (*SUFFIXES, *CARRYING)
@@ -393,11 +392,6 @@ class Documents(QObject):
         self.failed.emit(failure_message(error))
         if not is_expected(error):
             raise error
-
-
-def is_model(path: Path) -> bool:
-    """True for a trained model: a folder, or a file of weights that is no document."""
-    return path.is_dir() or path.suffix.lower() == GGUF
 
 
 def name_of(chapter: Chapter) -> str:

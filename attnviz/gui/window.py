@@ -19,11 +19,12 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from attnviz.checkpoints.opening import is_model
 from attnviz.compute.scheduler import Scheduler
 from attnviz.core.text import visible
 from attnviz.engines.table import ENGINE_BY_ID
 from attnviz.gui.bridge import Bridge
-from attnviz.gui.documents import OPENED, Documents, is_model
+from attnviz.gui.documents import OPENED, Documents
 from attnviz.gui.edits_menu import EditsMenu
 from attnviz.gui.focus import Focus
 from attnviz.gui.handlers import Handlers

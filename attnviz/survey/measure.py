@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from msgspec.structs import replace
@@ -13,7 +12,8 @@ from attnviz.analysis.ablation import ablate
 from attnviz.analysis.scores import head_scores
 from attnviz.analysis.target import Target, likeliest
 from attnviz.checkpoints import import_checkpoint
-from attnviz.checkpoints.presets import load_preset, preset_ids
+from attnviz.checkpoints.opening import is_model
+from attnviz.checkpoints.presets import is_preset, load_preset
 from attnviz.checkpoints.stories import load
 from attnviz.compute.execute import execute
 from attnviz.core.progress import Check, never_cancelled
@@ -38,10 +38,10 @@ class Measured:
 
 def open_model(plan: Plan) -> Experiment:
     """The model of a plan. Raises as `load` and `import_checkpoint` do."""
-    name = plan.model
-    if (Path(name) / "config.json").is_file():
+    name, is_named = plan.model, is_preset(plan.model)
+    if is_model(name) and not is_named:
         return import_checkpoint(name, "a", dtype=plan.dtype).experiment  # type: ignore[arg-type]
-    known = load_preset(name) if name in preset_ids() and not Path(name).is_file() else load(name)
+    known = load_preset(name) if is_named else load(name)
     check_vocabulary(known.experiment, name)
     return replace(known.experiment, dtype=plan.dtype)
 

@@ -46,8 +46,9 @@ def read_texts(path: str | Path) -> tuple[Text, ...]:
 def _found(place: Path) -> Iterable[str]:
     if place.is_dir():
         return (file.read_text(encoding="utf-8") for file in sorted(place.glob("*.txt")))
-    text = place.read_text(encoding="utf-8-sig")
-    return _records(text) if place.suffix == ".jsonl" else text.splitlines()
+    # Each end of a line is "\n" by now; `splitlines` would also divide a text at a vertical tab or U+2028.
+    lines = place.read_text(encoding="utf-8-sig").split("\n")
+    return _records(lines) if place.suffix == ".jsonl" else lines
 
 
 def numbered(texts: Iterable[str]) -> tuple[Text, ...]:
@@ -55,8 +56,8 @@ def numbered(texts: Iterable[str]) -> tuple[Text, ...]:
     return tuple(Text(number, text) for number, text in enumerate(one for one in texts if one.strip()))
 
 
-def _records(text: str) -> Iterator[str]:
-    for number, line in enumerate(text.splitlines(), 1):
+def _records(lines: Iterable[str]) -> Iterator[str]:
+    for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:

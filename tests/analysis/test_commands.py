@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 import attnviz
 from attnviz import analysis
@@ -17,6 +18,7 @@ from attnviz.checkpoints.presets import load_preset
 from attnviz.cli import main
 from attnviz.compute.execute import execute
 from attnviz.core.progress import Progress
+from attnviz.errors import InputError
 from attnviz.figures.circuit import circuit_csv
 from attnviz.model.edit.edits import set_tokens
 from attnviz.model.stages import result_of
@@ -29,6 +31,19 @@ def test_heads_are_listed_by_their_score(capsys: pytest.CaptureFixture[str]) -> 
     """The model's card names the induction head 2.2."""
     assert main(["heads", DOC, "--top", "1"]) == 0
     assert "layers.2.self  2" in capsys.readouterr().out
+
+
+def test_a_text_without_repeats_says_that_no_head_has_the_score(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["heads", "stories-en", "--text", "Once"]) == 0
+    assert capsys.readouterr().err == "attnviz: No head has the score induction on this text.\n"
+
+
+def test_contributions_name_the_part_that_bends_their_sum() -> None:
+    experiment = load_preset("stories-en").experiment
+    assert experiment.vocabulary is not None
+    capped = replace(experiment, vocabulary=replace(experiment.vocabulary, cap=30.0))
+    with pytest.raises(InputError, match=r"^vocabulary\.cap must be null for contributions .*; got 30\.0\.$"):
+        analysis.contributions(capped, analysis.Target(" Lily"))
 
 
 def test_all_scores_as_json_are_those_of_the_library(capsys: pytest.CaptureFixture[str]) -> None:
@@ -63,7 +78,7 @@ def test_heads_are_listed_by_the_weight_of_names_that_the_shell_states(
         (("--refers", "7"), "refers must be pairs of positions such as 7:2,9:2; got '7'."),
         (("--refers", "7:2:1"), "refers must be pairs of positions such as 7:2,9:2; got '7:2:1'."),
         (("--refers", "she:Lily"), "refers must be pairs of positions such as 7:2,9:2; got 'she:Lily'."),
-        (("--refers", "7:99"), "references[0] must be two different positions from 0 to 19; got [7, 99]."),
+        (("--refers", "7:99"), "--refers[0] must be two different positions from 0 to 19; got [7, 99]."),
     ],
 )
 def test_missing_and_wrong_references_are_one_sentence(

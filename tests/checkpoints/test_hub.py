@@ -10,6 +10,7 @@ from checkpoints.written import LLAMA_CONFIG, llama_arrays, write_folder
 
 from attnviz.checkpoints import CheckpointError, import_checkpoint
 from attnviz.checkpoints.hub import cache_folder, download, is_missing, located
+from attnviz.checkpoints.opening import is_model
 
 IDS = [1, 2]
 
@@ -50,6 +51,7 @@ def test_a_name_without_a_download_is_refused_and_offered(cache: Path) -> None:
         import_checkpoint("owner/other", ids=IDS)
     assert is_missing("owner/other")
     assert not any(map(is_missing, ("owner/model", str(cache), "no such folder", "/a/b", "")))
+    assert is_model("owner/model") and is_model(cache) and not is_model("owner/other")
 
 
 def test_an_empty_cache_is_refused(cache: Path, tmp_path: Path) -> None:

@@ -84,7 +84,8 @@ def test_numpy_takes_over_and_says_so(
     given = experiment("all", dtype="float32")
     trace = execute(given, "torch", device)
     assert (trace.engine, trace.device) == ("numpy", "cpu")
-    assert tuple(map(str, trace.notices)) == (f"Torch is unavailable ({reason}); computed with NumPy.",)
+    wanted = "Torch" if device == "auto" else f"Torch on {device}"
+    assert tuple(map(str, trace.notices)) == (f"{wanted} is unavailable ({reason}); computed with NumPy.",)
     expected = run(NumpyEngine("float32"), given)
     for stage in expected.only.stages:
         np.testing.assert_array_equal(trace[stage], expected[stage])
@@ -104,7 +105,7 @@ def test_a_lost_device_is_not_tried_again_until_it_is_chosen(monkeypatch: pytest
     given = experiment("all", dtype="float32")
     said = {tuple(map(str, execute(given, "torch", "cuda").notices)) for _edit in range(5)}
     assert len(tries) == 1 and said == {
-        ("Torch is unavailable (cuda:0 failed: device lost); computed with NumPy.",)
+        ("Torch on cuda is unavailable (cuda:0 failed: device lost); computed with NumPy.",)
     }
     forget_lost_devices()
     execute(given, "torch", "cuda")

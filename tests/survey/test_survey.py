@@ -309,6 +309,17 @@ def test_texts_are_lines_records_or_files(tmp_path: Path) -> None:
         assert [text.text for text in read_texts(tmp_path / place)] == ["one", "two"]
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("inside", ["\x0b", "\x0c", "\x1c", "\x85", "\u2028"])
+def test_only_the_end_of_a_line_ends_a_text(tmp_path: Path, inside: str, end: str) -> None:
+    wanted = [f"one{inside}two", "three"]
+    (tmp_path / "a.txt").write_bytes(end.join(wanted).encode())
+    records = (json.dumps({"text": text}, ensure_ascii=False) for text in wanted)
+    (tmp_path / "a.jsonl").write_bytes(end.join(records).encode())
+    for place in ("a.txt", "a.jsonl"):
+        assert [text.text for text in read_texts(tmp_path / place)] == wanted
+
+
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [

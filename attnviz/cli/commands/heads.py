@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from attnviz.cli.command import Command
 from attnviz.cli.condition import Condition
-from attnviz.cli.options import Count, add_document, document, execute, print_table
+from attnviz.cli.options import Count, add_document, document, execute, notice, print_table
 from attnviz.core.head_scores import HEAD_SCORE_BY_ID, HEAD_SCORES
 from attnviz.core.text import number
 from attnviz.errors import FieldError, Message, among, must_be
@@ -63,6 +63,8 @@ def run(options: Namespace) -> int:
         for head, value in enumerate(values)
         if not math.isnan(value)
     ]
+    if not heads:
+        notice(Message("No head has the score {score} on this text.", score=options.score))
     heads.sort(key=lambda row: -row[0])
     title = _(HEAD_SCORE_BY_ID[options.score].title)
     rows = [(site, str(head), number(value, 3)) for value, site, head in heads[: options.top]]

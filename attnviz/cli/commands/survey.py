@@ -12,17 +12,19 @@ from attnviz.cli.options import Count, print_table
 from attnviz.core.head_scores import SCORES_OF_TEXT
 from attnviz.core.phrases import named
 from attnviz.core.text import number
-from attnviz.errors import about, message_of, verbatim
+from attnviz.errors import FieldError, about, message_of, missing, must_be, verbatim
 from attnviz.i18n import N_, _
 
 SUFFIX = ".parquet"
+A_SURVEY = must_be("a file with the suffix {suffix}", suffix=SUFFIX)
 TOP = 10
 
 
 def add(command: ArgumentParser) -> None:
     """Add the options."""
     model = _(
-        "a model's folder, a document or a preset with a vocabulary; or a .parquet file, to summarise it"
+        "a model's folder or .gguf, a document or a preset with a vocabulary; or a .parquet file, "
+        "to summarise it"
     )
     command.add_argument("model", metavar="MODEL", help=model)
     command.add_argument(
@@ -58,8 +60,10 @@ def run(options: Namespace) -> int:
     """Run or continue a survey; without texts, sum one up."""
     if options.texts is None:
         return _sum_up(options)
-    if options.output is None or Path(options.output).suffix.lower() != SUFFIX:
-        raise Refused(_("survey needs --output with the suffix {suffixes}").format(suffixes=SUFFIX))
+    if options.output is None:
+        raise missing("--output", A_SURVEY)
+    if Path(options.output).suffix.lower() != SUFFIX:
+        raise FieldError("--output", options.output, A_SURVEY)
     from attnviz.core.progress import Progress, never_cancelled
     from attnviz.survey.cluster import Where
     from attnviz.survey.measure import open_model

@@ -62,7 +62,7 @@ def layer_label(experiment: Experiment, name: str) -> str:
 
 
 def row_title(experiment: Experiment, name: str) -> str:
-    """A site among those of its stack: its layer, "2"; of layers with two attentions also which, "2 · self"."""
+    """A site among those of its stack: "2", its layer; "2 · self" where layers have two attentions."""
     place = place_of(experiment, name)
     stack = [other for other in places(experiment) if other.stack == place.stack]
     number = str(place.layer + 1)

@@ -24,6 +24,7 @@ from attnviz.compute.execute import execute
 from attnviz.model.io.files import matrices
 from attnviz.model.spec.arrays import widened
 from attnviz.model.spec.memory_map import Made
+from attnviz.survey.store import read_table
 
 gguf = pytest.importorskip("gguf")
 pytest.importorskip("accelerate")
@@ -256,6 +257,29 @@ def test_the_shell_takes_a_file_for_a_document(tmp_path: Path, capsys: pytest.Ca
     wanted = head_scores(execute(import_checkpoint(file, text=text).experiment))["previous"]
     printed = json.loads(capsys.readouterr().out)["previous"]
     assert printed == {site: scores.tolist() for site, scores in wanted.items()}
+
+
+def test_the_shell_says_that_a_model_needs_a_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "model.gguf"
+    write(file, "llama")
+    assert main(["heads", str(file)]) == 2
+    said = "must be the text that the model reads; got nothing."
+    assert capsys.readouterr().err == f"attnviz: {file}: --text {said}\n"
+
+
+@pytest.mark.parametrize("given", ["model.gguf", "."])
+def test_a_survey_reads_a_file_and_its_folder(tmp_path: Path, given: str) -> None:
+    """Its scores are those of the model imported from Python."""
+    model = tmp_path / "model"
+    model.mkdir()
+    write(model / "model.gguf", "llama")
+    text = "ab abc ab abc"
+    (tmp_path / "texts.txt").write_text(f"{text}\n")
+    made = tmp_path / "made.parquet"
+    assert main(["survey", str(model / given), "--texts", str(tmp_path / "texts.txt"), "-o", str(made)]) == 0
+    trace = execute(import_checkpoint(model / "model.gguf", text=text).experiment)
+    wanted = np.concatenate(list(head_scores(trace)["previous"].values()))
+    np.testing.assert_array_equal(read_table(made)["previous"].to_numpy(), wanted)
 
 
 def test_what_the_metadata_say_and_nobody_knows_is_refused(tmp_path: Path) -> None:
