@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
+from attnviz.checkpoints.opening import is_model
 from attnviz.checkpoints.presets import preset_ids
 from attnviz.cli.command import Named, Refused
 from attnviz.cli.commands import gui
@@ -143,7 +144,7 @@ def _with_command(arguments: list[str]) -> list[str]:
         return arguments
     named = Path(arguments[at])
     is_opened = named.suffix.lower() in SUFFIXES or arguments[at] in preset_ids()
-    is_opened = is_opened or (arguments[at] != "" and named.exists())
+    is_opened = is_opened or (arguments[at] != "" and (named.exists() or is_model(named)))
     return [*arguments[:at], "gui", *arguments[at:]] if is_opened else arguments
 
 

@@ -11,6 +11,7 @@ from checkpoints.written import LLAMA_CONFIG, llama_arrays, write_folder
 from attnviz.checkpoints import CheckpointError, import_checkpoint
 from attnviz.checkpoints.hub import cache_folder, download, is_missing, located
 from attnviz.checkpoints.opening import is_model
+from attnviz.cli import main
 
 IDS = [1, 2]
 
@@ -52,6 +53,19 @@ def test_a_name_without_a_download_is_refused_and_offered(cache: Path) -> None:
     assert is_missing("owner/other")
     assert not any(map(is_missing, ("owner/model", str(cache), "no such folder", "/a/b", "")))
     assert is_model("owner/model") and is_model(cache) and not is_model("owner/other")
+
+
+def test_the_shell_opens_a_name_whose_download_is_cached(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In the window; a command that computes asks for the text."""
+    opened: list[str | None] = []
+    window = "attnviz.cli.commands.gui.open_window"
+    monkeypatch.setattr(window, lambda document, language: opened.append(document) or 0)
+    assert main(["owner/model"]) == 0 and opened == ["owner/model"]
+    assert main(["heads", "owner/model"]) == 2
+    assert capsys.readouterr().err.startswith("attnviz: owner/model: --text must be the text that")
+    assert main(["owner/other"]) == 2 and opened == ["owner/model"]
 
 
 def test_an_empty_cache_is_refused(cache: Path, tmp_path: Path) -> None:
