@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from attnviz.checkpoints.opening import is_model, open_checkpoint
+from attnviz.checkpoints.opening import is_model
 from attnviz.checkpoints.presets import is_preset, load_preset
 from attnviz.checkpoints.stories import load
 from attnviz.cli.command import Named, Refused
@@ -43,6 +43,9 @@ DOC_HELP = N_(
     "a document file, an .npz file (see attnviz gui --help), the name of a preset (see attnviz presets), "
     "or a model's folder or .gguf with --text"
 )
+
+
+READS_MORE = must_be("a document that attnviz import writes, as the input of this model is not one text")
 
 
 def add_document(command: ArgumentParser, *, is_needed: bool = True) -> None:
@@ -115,12 +118,16 @@ def _without_edits(options: Namespace) -> Document:
 def _imported(options: Namespace) -> Document:
     """The model in a folder or a file of weights, with the text."""
     from attnviz.checkpoints import CheckpointError, import_checkpoint
+    from attnviz.checkpoints.importing import describe
 
+    name = options.document
     try:
+        described = describe(name)
+        if described.n_encoder_layers or described.signal is not None:
+            raise Named(FieldError("DOC", name, READS_MORE).message)
         if options.text is None:
-            open_checkpoint(options.document)
             raise missing("--text", must_be("the text that the model reads"))
-        return import_checkpoint(options.document, options.text, dtype=options.dtype or "float32")
+        return import_checkpoint(name, options.text, dtype=options.dtype or "float32")
     except CheckpointError as error:
         raise Named(error.message) from None
 

@@ -62,9 +62,11 @@ from transformers import (  # noqa: E402
 from transformers.models.bloom import modeling_bloom  # noqa: E402
 
 from attnviz.checkpoints import CheckpointError, import_checkpoint  # noqa: E402
+from attnviz.cli import main  # noqa: E402
 from attnviz.engines.numpy_engine import NumpyEngine  # noqa: E402
 from attnviz.engines.run import run  # noqa: E402
 from attnviz.engines.torch_engine import TorchEngine  # noqa: E402
+from attnviz.errors import quoted  # noqa: E402
 from attnviz.model.spec.experiment import Experiment  # noqa: E402
 from attnviz.model.spec.parts import Padding  # noqa: E402
 from attnviz.model.stages import result_of  # noqa: E402
@@ -419,6 +421,16 @@ def t5_differences(trace: Trace, wanted: Any) -> dict[str, float]:
 def largest(ours: list[NDArray[np.float64]], theirs: Any) -> float:
     assert len(ours) == len(theirs)
     return max(float(abs(a - b[0].numpy()).max()) for a, b in zip(ours, theirs, strict=True))
+
+
+def test_the_shell_sends_a_model_of_two_texts_to_the_import(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    random_model(T5ForConditionalGeneration, T5Config(**T5)).save_pretrained(tmp_path)
+    capsys.readouterr()
+    assert main(["heads", str(tmp_path), "--text", "a"]) == 2
+    wanted = "DOC must be a document that attnviz import writes, as the input of this model is not one text"
+    assert capsys.readouterr().err == f"attnviz: {wanted}; got {quoted(str(tmp_path))}.\n"
 
 
 def test_t5_with_an_unembedding_of_its_own(tmp_path: Path) -> None:
