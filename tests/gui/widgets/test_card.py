@@ -72,6 +72,7 @@ def test_a_toggle_does_not_slide_where_transitions_are_off(qtbot: QtBot, qapp: Q
     toggle = Toggle("causal", False)
     qtbot.addWidget(toggle)
     show_active(qtbot, toggle)
+    qapp.setProperty(MOTION_PROPERTY, True)  # a window of another test may have turned it off
     assert transition_ms(toggle) > 0
     qapp.setProperty(MOTION_PROPERTY, False)
     try:
