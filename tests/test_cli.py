@@ -531,6 +531,7 @@ REFUSED: tuple[tuple[list[str], str], ...] = (
     ),
     (["frob"], "argument COMMAND: invalid choice: 'frob'"),
     (["gui", "nope.json"], "nope.json: no such file"),
+    (["gui", "nope.gguf"], "nope.gguf: no such file"),
     (["gui", "nope"], "The document must be a file, a trained model or a preset ("),
     (["--language", "fr", "presets"], "language must be one of en, zh_CN; got 'fr'."),
 )

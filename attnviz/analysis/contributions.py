@@ -102,12 +102,12 @@ def _check(passes: Passes, operands: dict[str, Operands]) -> None:
     """Raises `FieldError` where the residual stream is no sum of the parts."""
     last = passes.base[-1]
     readout = operands[last.place.name].readout
-    if readout is None:
-        raise FieldError("readout", last.site.readout, must_be("a read-out to logits"))
-    bends = {"transform": readout.transform, "cap": readout.cap}  # of a bent sum, no part is known
-    for name in (name for name, part in bends.items() if part is not None):
-        value = getattr(last.site.vocabulary, name)
-        raise FieldError(f"vocabulary.{name}", value, must_be("null for contributions that sum to the logit"))
+    assert readout is not None  # `Target.columns` has found logits
+    for name, part in (("transform", readout.transform), ("cap", readout.cap)):
+        if part is not None:
+            value = getattr(last.site.vocabulary, name)
+            linear = must_be("null for contributions that sum to the logit")
+            raise FieldError(f"vocabulary.{name}", value, linear)
     for site in passes.base:
         if site.place.stack != last.place.stack:
             continue

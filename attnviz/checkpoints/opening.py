@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from attnviz.checkpoints.hub import is_downloaded, located
+from attnviz.checkpoints.presets import is_preset
 from attnviz.checkpoints.reader import CONFIG, Checkpoint, CheckpointError, read_checkpoint
 from attnviz.errors import FieldError, Message, about, must_be, verbatim
 
@@ -19,6 +20,11 @@ def is_model(path: str | os.PathLike[str]) -> bool:
     """
     given = Path(path)
     return given.is_dir() or given.suffix.lower() == GGUF or is_downloaded(os.fspath(path))
+
+
+def names_model(name: str) -> bool:
+    """True for a trained model whose name is not that of a preset."""
+    return is_model(name) and not is_preset(name)
 
 
 def open_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:

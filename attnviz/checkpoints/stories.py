@@ -13,7 +13,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 
 from attnviz.checkpoints.link import matrices_of
-from attnviz.checkpoints.presets import load_preset
+from attnviz.checkpoints.presets import is_preset, load_preset
 from attnviz.model.io import files
 from attnviz.model.io.carriers.record import MOST_INLINE, Record
 from attnviz.model.io.model_presets import MODEL_PRESETS
@@ -35,6 +35,11 @@ def record_of(document: Document, command: str = "") -> Record:
     if files.number_count(document.experiment) <= MOST_INLINE:
         return files.record_of(document, command)
     return files.record_of(document, command, {matrix: name for name, matrix in matrices().items()})
+
+
+def load_named(name: str) -> Document:
+    """The document of a preset, or of a file. Raises `DocumentError`."""
+    return load_preset(name) if is_preset(name) else load(name)
 
 
 def load(

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from attnviz.checkpoints.opening import is_model
-from attnviz.checkpoints.presets import is_preset, load_preset
-from attnviz.checkpoints.stories import load
+from attnviz.checkpoints.opening import names_model
+from attnviz.checkpoints.stories import load_named
 from attnviz.cli.command import Named, Refused
 from attnviz.core.text import columns, visible
 from attnviz.errors import (
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
 
 DOC_HELP = N_(
     "a document file, an .npz file (see attnviz gui --help), the name of a preset (see attnviz presets), "
-    "or a model's folder or .gguf with --text"
+    "or, with --text, a model's folder, .gguf or name of the hub"
 )
 
 
@@ -91,11 +90,10 @@ def _without_edits(options: Namespace) -> Document:
     name = options.document
     if not name:  # as a path it would be the current folder
         raise Named(no_document(name))
-    is_named = is_preset(name)
-    if is_model(name) and not is_named:
+    if names_model(name):
         return _imported(options)
     try:
-        document = load_preset(name) if is_named else load(name)
+        document = load_named(name)
     except DocumentError as error:
         is_name = not Path(name).suffix and not Path(name).exists()
         raise Named(no_document(name) if is_name else error.message) from None
@@ -118,18 +116,28 @@ def _without_edits(options: Namespace) -> Document:
 def _imported(options: Namespace) -> Document:
     """The model in a folder or a file of weights, with the text."""
     from attnviz.checkpoints import CheckpointError, import_checkpoint
-    from attnviz.checkpoints.importing import describe
 
     name = options.document
     try:
-        described = describe(name)
-        if described.n_encoder_layers or described.signal is not None:
-            raise Named(FieldError("DOC", name, READS_MORE).message)
-        if options.text is None:
-            raise missing("--text", must_be("the text that the model reads"))
-        return import_checkpoint(name, options.text, dtype=options.dtype or "float32")
+        if options.text is not None:
+            return import_checkpoint(name, options.text, dtype=options.dtype or "float32")
+        fault = about(name, missing("--text", must_be("the text that the model reads")).message)
     except CheckpointError as error:
-        raise Named(error.message) from None
+        fault = error.message
+    raise Named(_reason(name, fault))
+
+
+def _reason(name: str, fault: Message) -> Message:
+    """Why a model is no document: a fault of its files, more inputs than a text, else `fault`."""
+    from attnviz.checkpoints import CheckpointError
+    from attnviz.checkpoints.importing import describe
+
+    try:
+        described = describe(name)
+    except CheckpointError as error:
+        return error.message
+    reads_more = described.n_encoder_layers or described.signal is not None
+    return FieldError("DOC", name, READS_MORE).message if reads_more else fault
 
 
 def execute(document: Document, options: Namespace) -> Trace:

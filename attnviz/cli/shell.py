@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
-from attnviz.checkpoints.opening import is_model
+from attnviz.checkpoints.hub import is_downloaded
 from attnviz.checkpoints.presets import preset_ids
 from attnviz.cli.command import Named, Refused
 from attnviz.cli.commands import gui
@@ -111,14 +111,14 @@ def _dispatch(arguments: list[str]) -> int:
     from attnviz.engines.engine import EngineError
 
     named = getattr(options, "document", None)
-    options_named = partial(_as_typed, options)
+    as_typed = partial(_as_typed, options)
     try:
         return command.run(options)
     except Named as error:
-        raise Refused(error.message.text(options_named)) from None
+        raise Refused(error.message.text(as_typed)) from None
     except (EngineError, ValueError, MemoryError) as error:
         message = message_of(error)
-        raise Refused((about(named, message) if named else message).text(options_named)) from None
+        raise Refused((about(named, message) if named else message).text(as_typed)) from None
 
 
 def _as_typed(options: argparse.Namespace, path: str) -> str:
@@ -144,7 +144,7 @@ def _with_command(arguments: list[str]) -> list[str]:
         return arguments
     named = Path(arguments[at])
     is_opened = named.suffix.lower() in SUFFIXES or arguments[at] in preset_ids()
-    is_opened = is_opened or (arguments[at] != "" and (named.exists() or is_model(named)))
+    is_opened = is_opened or (arguments[at] != "" and (named.exists() or is_downloaded(arguments[at])))
     return [*arguments[:at], "gui", *arguments[at:]] if is_opened else arguments
 
 

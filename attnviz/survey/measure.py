@@ -12,9 +12,8 @@ from attnviz.analysis.ablation import ablate
 from attnviz.analysis.scores import head_scores
 from attnviz.analysis.target import Target, likeliest
 from attnviz.checkpoints import import_checkpoint
-from attnviz.checkpoints.opening import is_model
-from attnviz.checkpoints.presets import is_preset, load_preset
-from attnviz.checkpoints.stories import load
+from attnviz.checkpoints.opening import names_model
+from attnviz.checkpoints.stories import load_named
 from attnviz.compute.execute import execute
 from attnviz.core.progress import Check, never_cancelled
 from attnviz.errors import FieldError, must_be
@@ -38,10 +37,10 @@ class Measured:
 
 def open_model(plan: Plan) -> Experiment:
     """The model of a plan. Raises as `load` and `import_checkpoint` do."""
-    name, is_named = plan.model, is_preset(plan.model)
-    if is_model(name) and not is_named:
+    name = plan.model
+    if names_model(name):
         return import_checkpoint(name, "a", dtype=plan.dtype).experiment  # type: ignore[arg-type]
-    known = load_preset(name) if is_named else load(name)
+    known = load_named(name)
     check_vocabulary(known.experiment, name)
     return replace(known.experiment, dtype=plan.dtype)
 

@@ -11,8 +11,7 @@ from typing import Any
 
 from attnviz.analysis.ablation import REPLACEMENT_BY_ID, REPLACEMENTS
 from attnviz.checkpoints.hub import located
-from attnviz.checkpoints.opening import is_model
-from attnviz.checkpoints.presets import is_preset
+from attnviz.checkpoints.opening import names_model
 from attnviz.core.head_scores import SCORES_OF_TEXT
 from attnviz.errors import FieldError, among, whole_number
 from attnviz.model.io.files import matrices
@@ -75,7 +74,7 @@ class Plan:
 
 def _files(model: str) -> list[list[Any]]:
     """Name, size and SHA-256 of a model's files; empty for a preset."""
-    place = located(model) if is_model(model) and not is_preset(model) else Path(model)
+    place = located(model) if names_model(model) else Path(model)
     files: Sequence[Path] = sorted(place.iterdir()) if place.is_dir() else [place] if place.is_file() else []
     return [[file.name, file.stat().st_size, _digest(file)] for file in files if file.is_file()]
 

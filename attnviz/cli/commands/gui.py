@@ -7,7 +7,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from attnviz.checkpoints.opening import is_model
+from attnviz.checkpoints.hub import is_downloaded
 from attnviz.checkpoints.presets import preset_ids
 from attnviz.cli.command import Command, Refused
 from attnviz.cli.options import no_document
@@ -54,8 +54,8 @@ def open_window(document: str | None, language: str | None = None) -> int:
 
 
 def _named(document: str) -> Path | str:
-    """A file, or the id of a preset. Raises `Refused` if it is neither."""
-    if document and (Path(document).exists() or is_model(document)):
+    """A file, a name of the hub, or the id of a preset. Raises `Refused` if it is none."""
+    if document and (Path(document).exists() or is_downloaded(document)):
         return Path(document)
     if document in preset_ids():
         return document

@@ -23,8 +23,8 @@ TOP = 10
 def add(command: ArgumentParser) -> None:
     """Add the options."""
     model = _(
-        "a model's folder or .gguf, a document or a preset with a vocabulary; or a .parquet file, "
-        "to summarise it"
+        "a model's folder, .gguf or name of the hub, a document or a preset with a vocabulary; "
+        "or a .parquet file, to summarise it"
     )
     command.add_argument("model", metavar="MODEL", help=model)
     command.add_argument(

@@ -438,26 +438,34 @@ class ImportDialog(QDialog):
         self.accept()
 
     def _on_failed(self, error: BaseException) -> None:
-        self._say(failure_message(error).text(self._title), is_wrong=True)
-        self._refresh()
-        if not is_expected(error):
-            raise error
+        self._fail(error, failure_message(error).text())
 
     def _on_refused(self, error: BaseException) -> None:
-        """Show the error, and return to its input, or to the model.
+        """Show the error with the title of the wrong input, and return to that, else to the model.
 
         While the button was disabled, Cancel may have taken its focus, and Enter with it.
         """
-        wrong: list[QWidget] = []
+        wrong: QWidget = self._folder
 
         def title(path: str) -> str:
-            wrong.extend(box for _title, box, arguments in self._inputs() if _argument(path) in arguments)
-            return self._title(path)
+            nonlocal wrong
+            argument = re.split(r"\W", path, maxsplit=1)[0]
+            for title, box, arguments in self._inputs():
+                if argument in arguments:
+                    wrong = box
+                    return title + path.removeprefix(argument)
+            return path
 
-        failure_message(error).text(title)
-        (wrong or [self._folder])[0].setFocus()
+        said = failure_message(error).text(title)
+        wrong.setFocus()
         self._import.setDefault(True)
-        self._on_failed(error)
+        self._fail(error, said)
+
+    def _fail(self, error: BaseException, said: str) -> None:
+        self._say(said, is_wrong=True)
+        self._refresh()
+        if not is_expected(error):
+            raise error
 
     def _inputs(self) -> tuple[tuple[str, QWidget, tuple[str, ...]], ...]:
         """The title and the control of each input, and the arguments of the import that it fills."""
@@ -466,19 +474,6 @@ class ImportDialog(QDialog):
             (_("Encoder input"), self._memory, ("memory_text", "memory_ids")),
             (_("Input file"), self._signal, ("image", "features")),
         )
-
-    def _title(self, path: str) -> str:
-        """The path of a field with the title of its input for the name of the argument."""
-        argument = _argument(path)
-        for title, _box, arguments in self._inputs():
-            if argument in arguments:
-                return title + path.removeprefix(argument)
-        return path
-
-
-def _argument(path: str) -> str:
-    """The argument at the beginning of the path of a field, such as ids in ids[3]."""
-    return re.split(r"\W", path, maxsplit=1)[0]
 
 
 def _signals(file: str | None, kind: SignalKind | None) -> Callable[[], dict[str, Any]]:
