@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +16,6 @@ from pytestqt.qtbot import QtBot
 
 from attnviz import analysis
 from attnviz.checkpoints.presets import load_preset
-from attnviz.cli import options
 from attnviz.cli.shell import main
 from attnviz.core.progress import never_cancelled
 from attnviz.gui.export.source import Choice
@@ -27,6 +27,7 @@ from attnviz.gui.widgets.empty_state import EmptyState
 from attnviz.gui.widgets.explanation_page import ExplanationPage
 from attnviz.model.circuits import formula_of
 from attnviz.model.explain.arithmetic.terms import VALUE_DIGITS, Series, Term, digits, flat, plain
+from attnviz.model.io.files import save
 from attnviz.model.sites.sites import at, put
 from attnviz.model.spec.gate import Gate
 from attnviz.model.text import shown_token
@@ -149,9 +150,7 @@ def test_a_document_without_a_vocabulary_says_so(make_desk: MakeDesk) -> None:
     assert empty is not None and empty.isVisible() and "vocabulary" in empty.accessibleName()
 
 
-def test_a_gate_that_ov_leaves_out_is_named(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_gate_that_ov_leaves_out_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plain = load_preset("stories-induction")
     site = at(plain.experiment, "layers.2.self")
     gated = put(plain.experiment, replace(site, gate=Gate()))
@@ -160,7 +159,8 @@ def test_a_gate_that_ov_leaves_out_is_named(
     assert sentence not in formula_of("qk", made) and sentence not in formula_of("ov", site)
     found = [analysis.circuit(one, "layers.2.self", 2, "ov", 5) for one in (plain.experiment, gated)]
     assert found[0] == found[1]
-    monkeypatch.setattr(options, "load_preset", lambda name: replace(plain, experiment=gated))
+    path = tmp_path / "gated.safetensors"
+    save(replace(plain, experiment=gated), path)
     for kind, is_said in (("ov", True), ("qk", False)):
-        assert main(["circuits", "stories-induction", "--site", "layers.2.self", "--kind", kind]) == 0
+        assert main(["circuits", str(path), "--site", "layers.2.self", "--kind", kind]) == 0
         assert (sentence in capsys.readouterr().err) == is_said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from msgspec.structs import replace
 
 import attnviz
 from attnviz.checkpoints.presets import load_preset
-from attnviz.cli import options
 from attnviz.cli.shell import main
 from attnviz.compute.estimate import estimate
 from attnviz.model.edit.by_hand import all_edits, as_text, with_text
@@ -27,6 +27,7 @@ from attnviz.model.edit.edits import (
     toggle_reference,
 )
 from attnviz.model.edit.movement import moved_by_text, removed_with_tokens
+from attnviz.model.io.files import save
 from attnviz.model.sites.by_hand import edited_shapes
 from attnviz.model.sites.sites import main_site, put
 from attnviz.model.spec.experiment import Experiment, one_layer
@@ -171,10 +172,11 @@ def test_a_run_counts_the_stages_that_it_keeps_twice() -> None:
 
 
 def test_the_shell_says_that_an_edit_went_with_its_token(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model = load_preset("stories-en")
     edited = with_text(model.experiment, "layers.0.self.mixed[0, 2, 0] = 1")
-    monkeypatch.setattr(options, "load_preset", lambda name: replace(model, experiment=edited))
-    assert main(["run", "stories-en", "--text", "Tom", "--stages", "weights"]) == 0
+    path = tmp_path / "edited.safetensors"
+    save(replace(model, experiment=edited), path)
+    assert main(["run", str(path), "--text", "Tom", "--stages", "weights"]) == 0
     assert "Numbers by hand removed with their tokens: 1" in capsys.readouterr().err
