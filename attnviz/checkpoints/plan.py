@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from attnviz.checkpoints.families.family import (
 from attnviz.checkpoints.reader import Checkpoint, StoredTensor, shape_text, tensor_error
 from attnviz.errors import Message, must_be, quoted
 from attnviz.model.spec.arrays import MAPPED_NUMBERS, PART_NUMBERS, widened
+from attnviz.model.spec.codes import Codes
 from attnviz.model.spec.memory_map import Made, file_of
 
 
@@ -74,11 +76,18 @@ class Planned:
         if file_of(part) is not None:
             return part
         is_plain = stored.is_made and split is as_stored
+        rows_along = cache(partial(stored.whole_rows, lambda numbers: split(numbers, sizes)[index]))
+
+        def codes(axis: int) -> Codes | None:
+            rows = rows_along(axis)
+            return None if rows is None else stored.codes(rows)
+
         return Made(
             part.shape,
             part.dtype,
             lambda: split(stored.array(), sizes)[index],
             stored.rows if is_plain else None,
+            codes,
         )
 
     def _places(self, path: str, sizes: Sizes) -> Iterator[Place]:

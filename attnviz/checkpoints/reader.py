@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from attnviz.errors import size as size_of
 from attnviz.model.io.json_text import parse
 from attnviz.model.io.tensors import LONGEST_AXIS, MOST_AXES, read_header
 from attnviz.model.spec.arrays import PART_NUMBERS, STORED_DTYPES, widened
+from attnviz.model.spec.codes import Codes
 from attnviz.model.spec.memory_map import file_of, mapped
 
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
@@ -67,6 +69,17 @@ class StoredTensor:
     def rows(self, chosen: Any) -> NDArray[Any]:
         """Some rows of a tensor that is computed at every use."""
         return self.array()[chosen]
+
+    def whole_rows(self, part: Callable[[NDArray[Any]], NDArray[Any]], axis: int) -> NDArray[Any] | None:
+        """The rows that lie along an axis of a part of a tensor with codes; `part` takes it from the numbers.
+
+        None for a tensor without codes, and for a part that does not consist of whole rows.
+        """
+        return None
+
+    def codes(self, rows: NDArray[Any]) -> Codes | None:
+        """The codes of some rows of a tensor whose `whole_rows` they are; None where they are not finite."""
+        return None
 
 
 def check_finite(tensor: StoredTensor, array: NDArray[Any]) -> None:

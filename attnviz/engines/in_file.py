@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from attnviz.core.dims import Array
 from attnviz.engines.engine import Engine
+from attnviz.engines.stored_product import stored_product
 from attnviz.model.spec.arrays import Matrix
 
 LARGE = 2**24
@@ -33,6 +34,10 @@ class InFile:
             return whole.T if self._transposes else whole
         form = self._matrix.form(self._key, self._shared)
         return self._engine.asarray(self._turned(self._matrix.array)) if form is None else form
+
+    def times(self, x_tf: Array) -> Array | None:
+        """x W with the numbers as they are stored; None where that is not possible."""
+        return stored_product(self._engine, x_tf, self._matrix, self._transposes)
 
     def columns(self, n_rows: int) -> Iterator[tuple[slice, Array]] | None:
         """The columns of a large matrix, some at a time, for a product with `n_rows` rows.

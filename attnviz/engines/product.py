@@ -6,12 +6,9 @@ import math
 from collections.abc import Iterator
 
 from attnviz.core.dims import Array
-from attnviz.engines.engine import Engine, spread
+from attnviz.engines.engine import BAND_BYTES, Engine, spread
 from attnviz.engines.in_file import InFile
 from attnviz.engines.operands import Linear
-
-BAND_BYTES = 2**23
-"""Bytes of a matrix that a thread reads for few rows: half a millisecond, ten times the handover."""
 
 
 def linear(engine: Engine, x_tf: Array, by: Linear) -> Array:
@@ -24,7 +21,10 @@ def linear(engine: Engine, x_tf: Array, by: Linear) -> Array:
 
 
 def _by_file(engine: Engine, x_tf: Array, matrix: InFile) -> Array:
-    """x W of a matrix that lies in a file: as a whole, or some columns after the other."""
+    """x W of a matrix that lies in a file: as it is stored, as a whole, or some columns after the other."""
+    made = matrix.times(x_tf)
+    if made is not None:
+        return made
     columns = matrix.columns(x_tf.shape[0])
     if columns is None:
         return product(engine, x_tf, matrix())

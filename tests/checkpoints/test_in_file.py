@@ -42,6 +42,12 @@ def everything_stays(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(f"attnviz.checkpoints.{module}.MAPPED_NUMBERS", 1)
 
 
+@pytest.fixture
+def converts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program without numba: what lies in a file in 16 bits is converted before it is multiplied."""
+    monkeypatch.setattr("attnviz.engines.stored_product.kernels", lambda: None)
+
+
 def in_file(document: Document) -> list[Matrix]:
     return [matrix for _name, matrix in matrices(document.experiment) if matrix.lies_in_file]
 
@@ -108,7 +114,9 @@ def test_a_file_that_is_replaced_leaves_the_document_as_it_was(folder: Path, eve
     assert import_checkpoint(folder, ids=IDS) != document
 
 
-def test_conversions_of_a_closed_document_are_given_back(tmp_path: Path, everything_stays: None) -> None:
+def test_conversions_of_a_closed_document_are_given_back(
+    tmp_path: Path, everything_stays: None, converts: None
+) -> None:
     write_folder(
         tmp_path, {name: array.astype(np.float16) for name, array in llama_arrays().items()}, LLAMA_CONFIG
     )
@@ -142,7 +150,12 @@ def test_a_transposed_weight_keeps_its_numbers_while_another_is_converted(
 @pytest.mark.parametrize("is_tied", [True, False])
 @pytest.mark.parametrize("engine", ["numpy", "torch"])
 def test_the_logits_of_passes_need_no_conversion_of_the_vocabulary(
-    tmp_path: Path, everything_stays: None, monkeypatch: pytest.MonkeyPatch, engine: str, is_tied: bool
+    tmp_path: Path,
+    everything_stays: None,
+    converts: None,
+    monkeypatch: pytest.MonkeyPatch,
+    engine: str,
+    is_tied: bool,
 ) -> None:
     """Passes take W_U band by band, from its conversion where one is kept: on NumPy equal to the last bit."""
     monkeypatch.setattr("attnviz.engines.in_file.LARGE", 1)
@@ -179,7 +192,7 @@ def test_the_logits_of_passes_need_no_conversion_of_the_vocabulary(
 
 
 def test_an_ablation_of_every_head_converts_each_matrix_once_more(
-    tmp_path: Path, everything_stays: None, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, everything_stays: None, converts: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without room for any conversion: once for the pass without patches, and once for those of all heads."""
     arrays = {name: array.astype(np.float16) for name, array in llama_arrays().items()}

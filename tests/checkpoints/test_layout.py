@@ -48,7 +48,8 @@ def test_a_model_that_does_not_fit_keeps_the_order_of_its_file(
         np.testing.assert_array_equal(matrix.array, wanted[name], strict=True)
 
 
-def test_a_step_of_decoding_converts_nothing(folder: Path) -> None:
+def test_a_step_of_decoding_converts_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("attnviz.engines.stored_product.kernels", lambda: None)  # as without numba
     given = import_checkpoint(folder, ids=[1, 2, 3, 4]).experiment
     execute_decoding(given)
     with patch.object(Matrix, "_converted", side_effect=AssertionError("converted again")):

@@ -66,4 +66,5 @@ def tensors_bytes(arrays: Mapping[str, NDArray[Any]], dtypes: Mapping[str, str] 
         }
         data += numbers
     text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)  # as the library aligns the numbers
     return len(text).to_bytes(8, "little") + text + data

@@ -29,7 +29,8 @@ from attnviz.checkpoints.gguf.vocabulary import read_chat, read_tokenizer
 from attnviz.checkpoints.reader import Checkpoint, CheckpointError, StoredTensor, check_finite, tensor_error
 from attnviz.errors import FieldError, Message, about, among, message_of, must_be
 from attnviz.model.spec.arrays import STORED_DTYPES
-from attnviz.model.spec.memory_map import mapped
+from attnviz.model.spec.codes import Codes
+from attnviz.model.spec.memory_map import MappedFile, mapped
 
 PLAIN = {0: "F32", 1: "F16", 30: "BF16", 28: "F64"}
 """Types that engines compute with as they are, by the number that the format gives them."""
@@ -62,12 +63,34 @@ class GgufTensor(StoredTensor):
     def rows(self, chosen: Any) -> NDArray[Any]:
         return self._dequantised(chosen) if self.change is None else self.array()[chosen]
 
-    def _dequantised(self, chosen: Any) -> NDArray[Any]:
-        """Rows of a quantised tensor, in float32. Raises `CheckpointError` where one is not finite."""
+    def whole_rows(self, part: Callable[[NDArray[Any]], NDArray[Any]], axis: int) -> NDArray[Any] | None:
+        shape = self.stored_shape
+        if self.kind not in blocks.KINDS or len(shape) != 2:
+            return None
+        # The places of the stored numbers, rows and columns, go the way of the numbers.
+        places = (np.broadcast_to(one, shape) for one in np.indices(shape, np.int32, sparse=True))
+        rows, columns = (part(one if self.change is None else self.change(one)) for one in places)
+        rows, columns = (rows, columns) if axis == 0 else (rows.T, columns.T)
+        order = rows[:, 0]
+        are_whole = rows.shape[1] == shape[1] and (columns == np.arange(shape[1])).all()
+        return order if are_whole and (rows == order[:, None]).all() else None
+
+    def codes(self, rows: NDArray[Any]) -> Codes | None:
+        file, raw = self._raw()
+        found = blocks.codes(raw[rows], blocks.KINDS[self.kind])
+        file.let_go(raw)
+        return found
+
+    def _raw(self) -> tuple[MappedFile, NDArray[np.uint8]]:
+        """The file, and the bytes of the rows of a quantised tensor."""
         file = mapped(self.file)
         numbers, n_bytes = self.block
         *rows, last = self.stored_shape
-        raw = file.array(np.dtype(np.uint8), (math.prod(rows), last // numbers * n_bytes), self.begin)
+        return file, file.array(np.dtype(np.uint8), (math.prod(rows), last // numbers * n_bytes), self.begin)
+
+    def _dequantised(self, chosen: Any) -> NDArray[Any]:
+        """Rows of a quantised tensor, in float32. Raises `CheckpointError` where one is not finite."""
+        file, raw = self._raw()
         with np.errstate(all="ignore"):
             made, is_finite = _numbers(raw[chosen], self.kind)
         file.let_go(raw[chosen] if isinstance(chosen, slice) else raw)
@@ -241,11 +264,12 @@ def _block(path: Path, entry: Entry) -> tuple[int, int]:
     if entry.kind in PLAIN:
         return 1, STORED_DTYPES[PLAIN[entry.kind]].itemsize
     if entry.kind in blocks.KINDS:
-        return blocks.LENGTH, blocks.KINDS[entry.kind].n_bytes
+        usual = blocks.KINDS[entry.kind]
+        return usual.length, usual.n_bytes
     if importlib.util.find_spec("gguf") is None:
         needed = Message(
-            "must be F32, F16, BF16, Q4_0, Q4_1 or Q8_0 without the package gguf (pip "
-            "install attnviz[models])"
+            "must be {choices} without the package gguf (pip install attnviz[models])",
+            choices=", ".join((*PLAIN.values(), *(usual.name for usual in blocks.KINDS.values()))),
         )
         raise tensor_error(path, entry.name, entry.kind, needed)
     from gguf import GGML_QUANT_SIZES, GGMLQuantizationType

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attnviz.errors import FINITE, FieldError, Message, must_be, of_length
+from attnviz.model.spec.codes import MOST_BYTES, Codes
 from attnviz.model.spec.conversions import CONVERSIONS, Memory
-from attnviz.model.spec.memory_map import Lasting, Strip, View, file_of, slices
+from attnviz.model.spec.memory_map import Lasting, Made, Strip, View, file_of, slices
 
 if TYPE_CHECKING:
     from attnviz.model.spec.origin import Origin
@@ -206,6 +207,30 @@ class Matrix:
         None where they are not converted, or the conversion is not kept.
         """
         return CONVERSIONS.form_of(self, key, share)
+
+    @property
+    def bits(self) -> NDArray[np.uint16] | None:
+        """The bits of numbers in F16 or BF16 where they lie in their file; None for all others.
+
+        Raises as `array`.
+        """
+        lasting = self._lasting
+        if not isinstance(lasting, View) or lasting.dtype.itemsize != 2:
+            return None
+        return lasting.numbers().view(np.uint16)
+
+    def codes(self, axis: int) -> Codes | None:
+        """The numbers of a quantised file as its codes, by outputs along an axis.
+
+        They are made on first use and kept with the conversions. None for all others, along the other axis,
+        and where no room is left. Raises as `array`.
+        """
+        make = self._lasting.codes if isinstance(self._lasting, Made) else None
+        if make is None:
+            return None
+        n_bytes = int(MOST_BYTES * math.prod(self.shape))
+        found: Codes | None = CONVERSIONS.kept(self, n_bytes, lambda: make(axis), ("codes", axis))
+        return found
 
     def bands(self, axis: int) -> Iterator[tuple[slice, NDArray[Any]]] | None:
         """The numbers of a file in float32 or float64, some rows (axis 0) or columns (axis 1) at a time.

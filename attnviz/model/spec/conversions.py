@@ -82,20 +82,25 @@ class Conversions:
         An owner may have one of each `kind`. `make` may put what is not kept into the memory that it is
         given, which is used again: to get memory from the system takes longer than a conversion.
         """
-        self._turn += 1
-        known = self._of(owner, kind)
-        before, known.used = known.used, self._turn
-        kept = known.array  # another thread may let it go
-        if kept is not None:
-            return kept
-        if self._has_room(n_bytes, before):
-            known.array = array = make(None)
-            return array
+        found = self.kept(owner, n_bytes, lambda: make(None), kind)
+        if found is not None:
+            return found
         if self._held is not None:
+            known = self._of(owner, kind)
             known.array = array = make(None)
             self._held.append(known)
             return array
         return make(self._lent(n_bytes))
+
+    def kept(self, owner: Any, n_bytes: int, make: Callable[[], Any], kind: Hashable = None) -> Any:
+        """The same, but None where it is not kept and no room is left."""
+        self._turn += 1
+        known = self._of(owner, kind)
+        before, known.used = known.used, self._turn
+        found = known.array  # another thread may let it go
+        if found is None and self._has_room(n_bytes, before):
+            known.array = found = make()
+        return found
 
     @contextmanager
     def held(self) -> Iterator[None]:

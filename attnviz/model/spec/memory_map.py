@@ -10,7 +10,7 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 from weakref import WeakValueDictionary
@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.errors import InputError, Message, about
+from attnviz.model.spec.codes import Codes
 
 _WILL_NOT_NEED = getattr(mmap, "MADV_DONTNEED", None)
 """Advice that the system lacks outside POSIX."""
@@ -196,13 +197,15 @@ class View:
 class Made:
     """Numbers that are computed from a file's each time: those of a quantised or a rearranged tensor.
 
-    `make` returns all of them; `make_rows`, where it is cheaper, some rows.
+    `make` returns all of them; `make_rows`, where it is cheaper, some rows. `codes` returns those of a
+    quantised matrix by its axis of outputs, None for the other axis.
     """
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     make: Callable[[], NDArray[Any]]
-    make_rows: Callable[[Any], NDArray[Any]] | None = field(default=None)
+    make_rows: Callable[[Any], NDArray[Any]] | None = None
+    codes: Callable[[int], Codes | None] | None = None
 
     def numbers(self) -> NDArray[Any]:
         return self.make()

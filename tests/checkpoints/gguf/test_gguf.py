@@ -33,6 +33,8 @@ import tqdm  # noqa: E402
 tqdm.tqdm.monitor_interval = 0  # its thread would outlive the test
 
 TYPES = ("F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q4_K", "Q5_K", "Q6_K")
+FACTORS = {"Q4_0": (0,), "Q4_1": (0, 2), "Q8_0": (0,), "Q4_K": (0, 2), "Q5_K": (0, 2), "Q6_K": (208,)}
+"""The bytes of a block at which its numbers in float16 begin (ggml-common.h)."""
 D, HIDDEN, LAYERS, WORDS, HEADS, KV = 64, 256, 2, 12, 4, 2
 
 NUMBERS = {
@@ -194,29 +196,30 @@ def test_numbers_of_every_type_are_those_of_the_package(tmp_path: Path, kind: st
 
 
 @pytest.mark.parametrize("kind", blocks.KINDS)
-def test_simple_types_are_the_packages_bit_for_bit(kind: int) -> None:
+def test_usual_types_are_the_packages_bit_for_bit(kind: int) -> None:
     """All bytes, factors of both signs, and more blocks than are computed together."""
     to, random = gguf.GGMLQuantizationType(kind), np.random.default_rng(2)
-    _numbers, n_bytes = gguf.GGML_QUANT_SIZES[to]
-    raw = random.integers(0, 256, (3, blocks.AT_ONCE + 5, n_bytes), dtype=np.uint8)
-    factors = random.standard_normal((3, blocks.AT_ONCE + 5, blocks.KINDS[kind].factors))
-    raw[:, :, : 2 * blocks.KINDS[kind].factors] = factors.astype(np.float16).view(np.uint8)
+    numbers, n_bytes = gguf.GGML_QUANT_SIZES[to]
+    raw = random.integers(0, 256, (3, blocks.AT_ONCE // numbers + 5, n_bytes), dtype=np.uint8)
+    for start in FACTORS[to.name]:
+        factors = random.standard_normal((*raw.shape[:2], 1)).astype(np.float16)
+        raw[:, :, start : start + 2] = factors.view(np.uint8)
     raw = raw.reshape(3, -1)
     made, is_finite = blocks.numbers(raw, blocks.KINDS[kind])
     np.testing.assert_array_equal(made.view(np.uint32), gguf.dequantize(raw, to).view(np.uint32))
     assert is_finite
 
 
-def test_simple_types_need_no_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_usual_types_need_no_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path / "model.gguf", "llama", "Q8_0")
     wanted = execute(import_checkpoint(tmp_path, ids=IDS).experiment)
     monkeypatch.setitem(sys.modules, "gguf", None)  # an import of it fails
     found = execute(import_checkpoint(tmp_path, ids=IDS).experiment)
     last = wanted.sites[-1]
     assert np.array_equal(found.site(last)["logits"], wanted.site(last)["logits"])
-    for kind, simple in blocks.KINDS.items():
-        size = gguf.GGML_QUANT_SIZES[gguf.GGMLQuantizationType(kind)]
-        assert size == (blocks.LENGTH, simple.n_bytes)
+    for number, kind in blocks.KINDS.items():
+        to = gguf.GGMLQuantizationType(number)
+        assert (kind.name, kind.length, kind.n_bytes) == (to.name, *gguf.GGML_QUANT_SIZES[to])
 
 
 def test_a_quantised_model_computes_the_same_as_its_numbers_in_full(tmp_path: Path, monkeypatch: Any) -> None:

@@ -1,0 +1,100 @@
+"""Compiled loops over weights as they are stored: in 16 bits, or as `Codes` of 8 bits.
+
+NumPy and Torch multiply float32 with float32 alone: a stored weight would come from memory as four bytes for
+every product, or be converted by several passes over it. numba compiles the loops for the processor that it
+finds, and keeps what it compiled beside this file or in the user's cache.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+_OPTIONS: dict[str, Any] = {"nogil": True, "cache": True, "error_model": "numpy"}
+
+exact = njit(**_OPTIONS)
+"""Every operation is rounded."""
+
+summing = njit(**_OPTIONS, fastmath={"contract", "reassoc"})
+"""A sum is made in several parts, as BLAS makes it; NaN and infinities stay what they are."""
+
+
+_HALF = np.float32(2.0**112)
+"""The exponents of float32 begin so much lower than those of float16."""
+
+
+@exact
+def _widened(bits: Any, is_half: bool) -> Any:
+    """The float32 of a float16, or of a bfloat16, which is its upper half."""
+    if is_half:
+        size, sign = (np.uint32(bits) & 0x7FFF) << 13, (np.uint32(bits) & 0x8000) << 16
+        return np.uint32(size | sign).view(np.float32) * _HALF
+    return np.uint32(np.uint32(bits) << 16).view(np.float32)
+
+
+@exact
+def short_numbers(bits: Any, is_half: bool, numbers: Any) -> None:
+    """Write the numbers of W, (output, input), of 16 bits each."""
+    for output in range(bits.shape[0]):
+        row, into = bits[output], numbers[output]
+        for i in range(row.size):
+            into[i] = _widened(row[i], is_half)
+
+
+@summing
+def short_product(bits: Any, is_half: bool, x: Any, y: Any) -> None:
+    """y = W x; `bits` are those of W, (output, input)."""
+    for output in range(y.size):
+        row, total = bits[output], x.dtype.type(0)
+        for i in range(x.size):
+            total += _widened(row[i], is_half) * x[i]
+        y[output] = total
+
+
+@exact
+def codes_numbers(whole: Any, factors: Any, offsets: Any, numbers: Any) -> None:
+    """Write the numbers of the transpose of W, (input, output), from the parts of `Codes`."""
+    n_blocks, n_inputs, n_lanes = whole.shape
+    length = n_inputs // factors.shape[1]
+    for i in range(n_inputs):
+        group = i // length
+        for block in range(n_blocks):
+            into, codes = numbers[i, block * n_lanes : (block + 1) * n_lanes], whole[block, i]
+            factor = factors[block, group]
+            if offsets is None:
+                for lane in range(n_lanes):
+                    into[lane] = np.float32(codes[lane]) * factor[lane]
+            else:
+                offset = offsets[block, group]
+                for lane in range(n_lanes):
+                    into[lane] = np.float32(codes[lane]) * factor[lane] + offset[lane]
+
+
+@summing
+def codes_product(whole: Any, factors: Any, offsets: Any, x: Any, y: Any) -> None:
+    """y = W x, (block, lane), of the parts of `Codes`: a group's sum first, then its factor and offset."""
+    n_groups, n_lanes = factors.shape[1], factors.shape[2]
+    length = x.size // n_groups
+    part = np.empty(n_lanes, np.float32)
+    for block in range(y.shape[0]):
+        total = y[block]
+        total[:] = 0
+        for group in range(n_groups):
+            part[:] = 0
+            sum_x = np.float32(0)
+            for i in range(group * length, (group + 1) * length, 4):
+                # Four at a time: `part` is read and written a quarter as often.
+                x0, x1, x2, x3 = x[i], x[i + 1], x[i + 2], x[i + 3]
+                q0, q1 = whole[block, i], whole[block, i + 1]
+                q2, q3 = whole[block, i + 2], whole[block, i + 3]
+                for lane in range(n_lanes):
+                    first = np.float32(q0[lane]) * x0 + np.float32(q1[lane]) * x1
+                    part[lane] += first + np.float32(q2[lane]) * x2 + np.float32(q3[lane]) * x3
+                sum_x += (x0 + x1) + (x2 + x3)
+            for lane in range(n_lanes):
+                total[lane] += part[lane] * factors[block, group, lane]
+            if offsets is not None:
+                for lane in range(n_lanes):
+                    total[lane] += sum_x * offsets[block, group, lane]
