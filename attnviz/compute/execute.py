@@ -33,6 +33,7 @@ from attnviz.engines.table import ENGINE_BY_ID, EngineKind
 from attnviz.errors import FieldError, Message, among, must_be, verbatim
 from attnviz.model.gradients.gradient import Gradient
 from attnviz.model.memo import WeakMemo
+from attnviz.model.spec.conversions import CODES, LIMIT
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.view import View
 from attnviz.model.trace import Trace
@@ -253,6 +254,8 @@ def _on(
         available = _available() if terms.budget is None else terms.budget
         if 2 * terms.bytes > available:
             budget_.check(terms.counted(), available, terms.fitting)
+        # As for a run, half of what is free, of which these codes are a part.
+        CODES.limit = max(LIMIT, (available + CODES.nbytes - 2 * terms.bytes) // 2)
     return job(made, notices)
 
 

@@ -1,4 +1,4 @@
-"""Compiled loops over weights as they are stored: in 16 bits, or as `Codes` of 8 bits.
+"""Compiled loops over weights as they are stored: in 16 bits, or as `Codes` of 4 or 8 bits.
 
 NumPy and Torch multiply float32 with float32 alone: a stored weight would come from memory as four bytes for
 every product, or be converted by several passes over it. numba compiles the loops for the processor that it
@@ -53,6 +53,10 @@ def short_product(bits: Any, is_half: bool, x: Any, y: Any) -> None:
         y[output] = total
 
 
+_LOW, _UP = np.uint8(15), np.uint8(4)
+"""The bits of the lower half of a byte, and the distance of the upper one."""
+
+
 @exact
 def codes_numbers(whole: Any, factors: Any, offsets: Any, numbers: Any) -> None:
     """Write the numbers of the transpose of W, (input, output), from the parts of `Codes`."""
@@ -98,3 +102,50 @@ def codes_product(whole: Any, factors: Any, offsets: Any, x: Any, y: Any) -> Non
             if offsets is not None:
                 for lane in range(n_lanes):
                     total[lane] += sum_x * offsets[block, group, lane]
+
+
+@exact
+def halves_numbers(pairs: Any, factors: Any, offsets: Any, numbers: Any) -> None:
+    """`codes_numbers` of whole numbers of 4 bits, two in a byte."""
+    n_blocks, n_pairs, n_lanes = pairs.shape
+    half = n_pairs // factors.shape[1]
+    for pair in range(n_pairs):
+        group = pair // half
+        first = group * half + pair
+        for block in range(n_blocks):
+            lanes = slice(block * n_lanes, (block + 1) * n_lanes)
+            low, high, codes = numbers[first, lanes], numbers[first + half, lanes], pairs[block, pair]
+            factor, offset = factors[block, group], offsets[block, group]
+            for lane in range(n_lanes):
+                low[lane] = np.float32(codes[lane] & _LOW) * factor[lane] + offset[lane]
+                high[lane] = np.float32(codes[lane] >> _UP) * factor[lane] + offset[lane]
+
+
+@summing
+def halves_product(pairs: Any, factors: Any, offsets: Any, x: Any, y: Any) -> None:
+    """`codes_product` of whole numbers of 4 bits, two in a byte."""
+    n_groups, n_lanes = factors.shape[1], factors.shape[2]
+    half = x.size // n_groups // 2
+    part = np.empty(n_lanes, np.float32)
+    for block in range(y.shape[0]):
+        total = y[block]
+        total[:] = 0
+        for group in range(n_groups):
+            part[:] = 0
+            sum_x = np.float32(0)
+            for pair in range(group * half, (group + 1) * half, 4):
+                i = group * half + pair
+                j = i + half
+                x0, x1, x2, x3 = x[i], x[i + 1], x[i + 2], x[i + 3]
+                z0, z1, z2, z3 = x[j], x[j + 1], x[j + 2], x[j + 3]
+                a, b = pairs[block, pair], pairs[block, pair + 1]
+                c, d = pairs[block, pair + 2], pairs[block, pair + 3]
+                for lane in range(n_lanes):
+                    low = np.float32(a[lane] & _LOW) * x0 + np.float32(b[lane] & _LOW) * x1
+                    low += np.float32(c[lane] & _LOW) * x2 + np.float32(d[lane] & _LOW) * x3
+                    high = np.float32(a[lane] >> _UP) * z0 + np.float32(b[lane] >> _UP) * z1
+                    high += np.float32(c[lane] >> _UP) * z2 + np.float32(d[lane] >> _UP) * z3
+                    part[lane] += low + high
+                sum_x += (x0 + x1) + (x2 + x3) + ((z0 + z1) + (z2 + z3))
+            for lane in range(n_lanes):
+                total[lane] += part[lane] * factors[block, group, lane] + sum_x * offsets[block, group, lane]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from attnviz.core.dims import Array
 from attnviz.engines.engine import ITEMSIZE, Engine
 from attnviz.model.spec.arrays import Matrix
-from attnviz.model.spec.conversions import CONVERSIONS, Conversions, Memory
+from attnviz.model.spec.conversions import CODES, CONVERSIONS, Conversions, Memory
 
 SHARE = 0.75
 """Part of the free memory that matrices may take; the rest is for one that is brought in for a single use."""
@@ -63,5 +63,5 @@ def on_device(device: str, free: Callable[[], int]) -> OnDevice:
 
 def rest(present: Sequence[Matrix]) -> None:
     """Let go, on the machine and on each device, what the next use can do without; see `Conversions.rest`."""
-    for kept in (CONVERSIONS, *_BY_DEVICE.values()):
+    for kept in (CONVERSIONS, CODES, *_BY_DEVICE.values()):
         kept.rest(present)

@@ -36,22 +36,22 @@ def stored_product(engine: Engine, x_tf: Array, matrix: Matrix, transposes: bool
     if x_tf.shape[0] == 1:
         x = np.ascontiguousarray(engine.to_numpy(x_tf)[0])
         if stored.can_multiply(x):
-            return _of_one_row(engine, x, stored)[:, :n_columns]
+            return _of_one_row(engine, x, stored, n_columns)
     return _of_rows(engine, x_tf, stored, n_columns)
 
 
-def _of_one_row(engine: Engine, x: NDArray[Any], stored: _Stored) -> Array:
-    """x W of one row, with the columns that fill up the last part; a large W is shared out in bands."""
-    made = engine.empty((1, stored.n_parts * stored.width))
-    y = engine.to_numpy(made)[0]
+def _of_one_row(engine: Engine, x: NDArray[Any], stored: _Stored, n_columns: int) -> Array:
+    """x W of one row; a large W is shared out in bands."""
     n = stored.n_parts
+    made = engine.empty((1, n * stored.width))
+    y = engine.to_numpy(made)[0]
     if stored.nbytes < 2 * BAND_BYTES:
         stored.multiply(x, y, slice(0, n))
     else:
         length = max(1, n * BAND_BYTES // stored.nbytes)
         bands = [slice(start, start + length) for start in range(0, n, length)]
         engine.for_each(lambda band: stored.multiply(x, y, band), bands)
-    return made
+    return made if y.size == n_columns else made[:, :n_columns]
 
 
 def _of_rows(engine: Engine, x_tf: Array, stored: _Stored, n_columns: int) -> Array:
@@ -141,12 +141,14 @@ class _Coded:
         return x.dtype == np.float32 and math.isfinite(x.sum())
 
     def multiply(self, x: NDArray[Any], y: NDArray[Any], parts: slice) -> None:
-        kernels().codes_product(*self.codes.of(parts), x, y.reshape(-1, LANES)[parts])
+        product = kernels().halves_product if self.codes.are_halves else kernels().codes_product
+        product(*self.codes.of(parts), x, y.reshape(-1, LANES)[parts])
 
     def numbers(self, engine: Engine, parts: slice) -> Array:
         whole, factors, offsets = self.codes.of(parts)
-        made = engine.empty((whole.shape[1], len(whole) * LANES))
-        kernels().codes_numbers(whole, factors, offsets, engine.to_numpy(made))
+        made = engine.empty((self.codes.n_inputs, len(whole) * LANES))
+        write = kernels().halves_numbers if self.codes.are_halves else kernels().codes_numbers
+        write(whole, factors, offsets, engine.to_numpy(made))
         return made
 
 

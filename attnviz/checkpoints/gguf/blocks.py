@@ -99,20 +99,24 @@ def _q6_k(raw: Bytes, whole: NDArray[np.int8]) -> tuple[Floats, None]:
 
 @dataclass(frozen=True)
 class Kind:
-    """One type: its name, the bytes and the numbers of a block, and the numbers that share a factor."""
+    """One type: its name, the bytes and the numbers of a block, and the numbers that share a factor.
+
+    `are_halves` if its whole numbers have 4 bits.
+    """
 
     name: str
     n_bytes: int
     length: int
     group: int
     read: Read
+    are_halves: bool = False
 
 
 KINDS = {
-    2: Kind("Q4_0", 18, LENGTH, LENGTH, _q4_0),
-    3: Kind("Q4_1", 20, LENGTH, LENGTH, _q4_1),
+    2: Kind("Q4_0", 18, LENGTH, LENGTH, _q4_0, are_halves=True),
+    3: Kind("Q4_1", 20, LENGTH, LENGTH, _q4_1, are_halves=True),
     8: Kind("Q8_0", 34, LENGTH, LENGTH, _q8_0),
-    12: Kind("Q4_K", 144, LONG, LENGTH, _q4_k),
+    12: Kind("Q4_K", 144, LONG, LENGTH, _q4_k, are_halves=True),
     13: Kind("Q5_K", 176, LONG, LENGTH, _q5_k),
     14: Kind("Q6_K", 210, LONG, 16, _q6_k),
 }
@@ -148,7 +152,7 @@ def codes(raw: Bytes, kind: Kind) -> Codes | None:
         return None
     n = len(raw)
     by_row = None if offsets is None else offsets.reshape(n, -1)
-    return codes_of_rows(whole.reshape(n, -1), factors.reshape(n, -1), by_row)
+    return codes_of_rows(whole.reshape(n, -1), factors.reshape(n, -1), by_row, kind.are_halves)
 
 
 def _are_finite(factors: Floats, offsets: Floats | None) -> bool:

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attnviz.errors import FINITE, FieldError, Message, must_be, of_length
-from attnviz.model.spec.codes import MOST_BYTES, Codes
-from attnviz.model.spec.conversions import CONVERSIONS, Memory
+from attnviz.model.spec.codes import Codes, most_bytes
+from attnviz.model.spec.conversions import CODES, CONVERSIONS, Memory
 from attnviz.model.spec.memory_map import Lasting, Made, Strip, View, file_of, slices
 
 if TYPE_CHECKING:
@@ -222,14 +222,14 @@ class Matrix:
     def codes(self, axis: int) -> Codes | None:
         """The numbers of a quantised file as its codes, by outputs along an axis.
 
-        They are made on first use and kept with the conversions. None for all others, along the other axis,
-        and where no room is left. Raises as `array`.
+        They are made on first use and kept. None for all others, along the other axis, and where no room is
+        left. Raises as `array`.
         """
         make = self._lasting.codes if isinstance(self._lasting, Made) else None
         if make is None:
             return None
-        n_bytes = int(MOST_BYTES * math.prod(self.shape))
-        found: Codes | None = CONVERSIONS.kept(self, n_bytes, lambda: make(axis), ("codes", axis))
+        n_bytes = most_bytes(self.shape[axis], self.shape[1 - axis])
+        found: Codes | None = CODES.kept(self, n_bytes, lambda: make(axis), axis)
         return found
 
     def bands(self, axis: int) -> Iterator[tuple[slice, NDArray[Any]]] | None:

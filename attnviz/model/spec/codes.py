@@ -1,8 +1,8 @@
-"""`Codes`: a matrix as whole numbers of 8 bits with shared factors, laid out for its product with one row.
+"""`Codes`: a matrix as whole numbers of 4 or 8 bits with shared factors, laid out for a product with one row.
 
-A quantised file has a number as q · f + o: the whole number q of 4 to 8 bits, the factor f and perhaps the
-offset o of the 16 or 32 numbers that lie together. One row is multiplied as fast as the matrix comes from
-memory, and codes have less than a third of the bytes of float32.
+A quantised file has a number as q · f + o: the whole number q, the factor f and perhaps the offset o of the
+16 or 32 numbers that lie together. One row is multiplied as fast as the matrix comes from memory, and codes
+have less than a third of the bytes of float32.
 """
 
 from __future__ import annotations
@@ -16,19 +16,20 @@ from numpy.typing import NDArray
 LANES = 64
 """Outputs that lie side by side: their sums are made together."""
 
-MOST_BYTES = 1.25
-"""Bytes of a number at most: one for q, and a share of f and o in float32."""
+HALF = 16
+"""Whole numbers below this fit into half a byte."""
 
 
 @dataclass(frozen=True, eq=False)
 class Codes:
     """The numbers q · f + o of (output, input), in blocks of `LANES` outputs; zeros fill up the last block.
 
-    `whole` are q, int8 (block, input, lane); `factors` f and `offsets` o, float32 (block, group of inputs,
-    lane).
+    `whole` are q: int8 (block, input, lane), or, of 4 bits, uint8 (block, pair of inputs, lane), where the
+    lower half of a byte is of an input in the first half of its group, and the upper one of that in the
+    second half. `factors` f and `offsets` o are float32 (block, group of inputs, lane).
     """
 
-    whole: NDArray[np.int8]
+    whole: NDArray[np.int8] | NDArray[np.uint8]
     factors: NDArray[np.float32]
     offsets: NDArray[np.float32] | None
 
@@ -38,26 +39,60 @@ class Codes:
         of_offsets = 0 if self.offsets is None else self.offsets.nbytes
         return self.whole.nbytes + self.factors.nbytes + of_offsets
 
-    def of(self, blocks: slice) -> tuple[NDArray[np.int8], NDArray[np.float32], NDArray[np.float32] | None]:
+    @property
+    def are_halves(self) -> bool:
+        """True if the whole numbers have 4 bits."""
+        return self.whole.dtype == np.uint8
+
+    @property
+    def n_inputs(self) -> int:
+        """Inputs of every output."""
+        return self.whole.shape[1] * (2 if self.are_halves else 1)
+
+    def of(self, blocks: slice) -> tuple[NDArray[Any], NDArray[np.float32], NDArray[np.float32] | None]:
         """`whole`, `factors` and `offsets` of some blocks."""
         offsets = None if self.offsets is None else self.offsets[blocks]
         return self.whole[blocks], self.factors[blocks], offsets
 
 
+def most_bytes(n_outputs: int, n_inputs: int) -> int:
+    """Bytes of the codes at most: one for each q, a quarter for its share of f and o."""
+    return 5 * _padded(n_outputs) * n_inputs // 4
+
+
+def _padded(n_outputs: int) -> int:
+    """Outputs of whole blocks."""
+    return -(-n_outputs // LANES) * LANES
+
+
 def codes_of_rows(
-    whole: NDArray[np.int8], factors: NDArray[np.float32], offsets: NDArray[np.float32] | None
+    whole: NDArray[np.int8],
+    factors: NDArray[np.float32],
+    offsets: NDArray[np.float32] | None,
+    are_halves: bool,
 ) -> Codes:
-    """The codes of whole numbers (output, input) with the factors and offsets of groups (output, group)."""
-    of_groups = None if offsets is None else _side_by_side(offsets)
-    return Codes(_side_by_side(whole), _side_by_side(factors), of_groups)
+    """The codes of whole numbers (output, input) with the factors and offsets of groups (output, group).
+
+    `are_halves`: they are 0 to 15, or -8 to 7 without offsets, and each two fit into a byte.
+    """
+    if not are_halves:
+        of_groups = None if offsets is None else _side_by_side(offsets)
+        return Codes(_side_by_side(whole), _side_by_side(factors), of_groups)
+    if offsets is None:
+        # q f = (q + 8) f - 8 f without rounding: f has 11 bits.
+        whole, offsets = whole + np.int8(HALF // 2), np.float32(-(HALF // 2)) * factors
+    n_outputs, n_groups = factors.shape
+    by_group = whole.view(np.uint8).reshape(n_outputs, n_groups, 2, -1)
+    pairs = by_group[:, :, 0] | (by_group[:, :, 1] << 4)
+    return Codes(_side_by_side(pairs.reshape(n_outputs, -1)), _side_by_side(factors), _side_by_side(offsets))
 
 
 def _side_by_side(rows: NDArray[Any]) -> NDArray[Any]:
     """(output, n) as (block, n, lane)."""
     n_outputs, n = rows.shape
-    blocks = -(-n_outputs // LANES)
-    if n_outputs < blocks * LANES:
-        rows = np.concatenate((rows, np.zeros((blocks * LANES - n_outputs, n), rows.dtype)))
-    made = np.ascontiguousarray(rows.reshape(blocks, LANES, n).swapaxes(1, 2))
+    missing = _padded(n_outputs) - n_outputs
+    if missing:
+        rows = np.concatenate((rows, np.zeros((missing, n), rows.dtype)))
+    made = np.ascontiguousarray(rows.reshape(-1, LANES, n).swapaxes(1, 2))
     made.setflags(write=False)
     return made

@@ -197,3 +197,8 @@ class Conversions:
 
 CONVERSIONS = Conversions()
 """The conversions of all documents."""
+
+CODES = Conversions()
+"""The codes of their quantised matrices; a run sets the limit by the free memory, as they are small and take
+long to make.
+"""

@@ -20,9 +20,12 @@ from attnviz.checkpoints.gguf.architectures import ARCHITECTURE_BY_ID, ARCHITECT
 from attnviz.checkpoints.gguf.reader import PLAIN, GgufTensor
 from attnviz.checkpoints.importing import describe
 from attnviz.cli import main
+from attnviz.compute.estimate import estimate
 from attnviz.compute.execute import execute
+from attnviz.engines.engine import ITEMSIZE
 from attnviz.model.io.files import matrices
 from attnviz.model.spec.arrays import widened
+from attnviz.model.spec.conversions import Conversions
 from attnviz.model.spec.memory_map import Made
 from attnviz.survey.store import read_table
 
@@ -322,3 +325,25 @@ def test_several_files_need_a_choice(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=r"must be the path of one file; got a\.gguf, b\.gguf\.$"):
         import_checkpoint(tmp_path, ids=IDS)
     assert import_checkpoint(tmp_path / "b.gguf", ids=IDS).title == "b"
+
+
+def test_codes_are_kept_as_half_of_the_free_memory_allows(tmp_path: Path, monkeypatch: Any) -> None:
+    """Without room for them every product is made from the numbers, and is the same."""
+    write(tmp_path / "model.gguf", "llama", "Q4_1")
+    for module in ("plan", "filling"):
+        monkeypatch.setattr(f"attnviz.checkpoints.{module}.MAPPED_NUMBERS", 1)
+    monkeypatch.setattr("attnviz.compute.execute.LIMIT", 0)
+    logits, kept = [], []
+    for free in (200_000, 20_000, 0):
+        codes = Conversions()
+        for module in ("compute.execute", "model.spec.arrays"):
+            monkeypatch.setattr(f"attnviz.{module}.CODES", codes)
+        experiment = import_checkpoint(tmp_path, ids=IDS).experiment
+        run = estimate(experiment, ITEMSIZE[experiment.dtype]).bytes
+        trace = execute(experiment, budget=2 * run + 2 * free)
+        assert codes.limit == free
+        logits.append(trace.site(trace.sites[-1])["logits"])
+        kept.append(codes.nbytes)
+    assert 200_000 > kept[0] > 20_000 > kept[1] > kept[2] == 0
+    for other in logits[1:]:
+        np.testing.assert_allclose(other, logits[0], rtol=1e-5, atol=1e-4)
