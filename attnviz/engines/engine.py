@@ -84,9 +84,6 @@ SPREAD_FLOPS = 5 * 10**8
 one may wait for another program as long.
 """
 
-BAND_BYTES = 2**23
-"""Bytes of a matrix that a thread reads for few rows: half a millisecond, ten times the handover."""
-
 
 class EngineError(MessageError, RuntimeError):
     """The engine cannot do this here: no such device, dtype not supported, memory or device lost."""

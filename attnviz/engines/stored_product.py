@@ -11,9 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.dims import Array
-from attnviz.engines.engine import BAND_BYTES, Engine, spread
+from attnviz.engines.engine import Engine, spread
 from attnviz.model.spec.arrays import BAND_NUMBERS, Matrix
 from attnviz.model.spec.codes import LANES, Codes
+
+ROW_NUMBERS = 2**21
+"""Numbers of a matrix that a thread multiplies by one row: some tenths of a millisecond, several times the
+handover.
+"""
 
 FLOATS = ("float32", "float64")
 """Precisions in which the compiled loops compute."""
@@ -45,10 +50,11 @@ def _of_one_row(engine: Engine, x: NDArray[Any], stored: _Stored, n_columns: int
     n = stored.n_parts
     made = engine.empty((1, n * stored.width))
     y = engine.to_numpy(made)[0]
-    if stored.nbytes < 2 * BAND_BYTES:
+    n_bands = x.size * n_columns // ROW_NUMBERS
+    if n_bands < 2:
         stored.multiply(x, y, slice(0, n))
     else:
-        length = max(1, n * BAND_BYTES // stored.nbytes)
+        length = -(-n // n_bands)
         bands = [slice(start, start + length) for start in range(0, n, length)]
         engine.for_each(lambda band: stored.multiply(x, y, band), bands)
     return made if y.size == n_columns else made[:, :n_columns]
@@ -71,16 +77,13 @@ def _of_rows(engine: Engine, x_tf: Array, stored: _Stored, n_columns: int) -> Ar
 
 
 class _Stored(Protocol):
-    """The numbers of W in parts of `width` columns; `nbytes` are those of all of them."""
+    """The numbers of W in parts of `width` columns."""
 
     @property
     def n_parts(self) -> int: ...
 
     @property
     def width(self) -> int: ...
-
-    @property
-    def nbytes(self) -> int: ...
 
     def can_multiply(self, x: NDArray[Any]) -> bool:
         """True if a row can be multiplied by the numbers as they are stored."""
@@ -103,10 +106,6 @@ class _Short:
     @property
     def n_parts(self) -> int:
         return len(self.bits)
-
-    @property
-    def nbytes(self) -> int:
-        return self.bits.nbytes
 
     def can_multiply(self, x: NDArray[Any]) -> bool:
         return True
@@ -131,10 +130,6 @@ class _Coded:
     @property
     def n_parts(self) -> int:
         return len(self.codes.whole)
-
-    @property
-    def nbytes(self) -> int:
-        return self.codes.nbytes
 
     def can_multiply(self, x: NDArray[Any]) -> bool:
         # Infinity times the whole number 0 is NaN, although the weight may have an offset.

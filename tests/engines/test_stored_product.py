@@ -22,8 +22,8 @@ from attnviz.checkpoints.importing import import_checkpoint
 from attnviz.compute.execute import execute, execute_decoding
 from attnviz.compute.threads import parallel_map
 from attnviz.engines import kernels, stored_product
-from attnviz.engines.engine import BAND_BYTES, Workers
-from attnviz.engines.stored_product import FLOATS
+from attnviz.engines.engine import Workers
+from attnviz.engines.stored_product import FLOATS, ROW_NUMBERS
 from attnviz.engines.table import ENGINES, EngineKind
 from attnviz.model.spec.arrays import BFLOAT16, Matrix, widened
 from attnviz.model.spec.codes import LANES
@@ -173,7 +173,7 @@ def test_a_part_that_does_not_consist_of_whole_rows_has_no_codes(
 
 
 def test_a_large_matrix_is_shared_out_and_the_sums_are_the_same(tmp_path: Path) -> None:
-    n_out = 3 * BAND_BYTES // (2 * N_IN) + 17
+    n_out = 4 * ROW_NUMBERS // N_IN + 17
     numbers = np.random.default_rng(6).standard_normal((n_out, N_IN), dtype=np.float32)
     matrix, _wanted = short(tmp_path, BFLOAT16, numbers)
     starts: list[Any] = []
