@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
+from safetensors.torch import load_file as torch_tensors
+from safetensors.torch import save_file as save_torch_tensors
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -60,9 +62,11 @@ from transformers import (  # noqa: E402
 from attnviz.checkpoints import CheckpointError, import_checkpoint  # noqa: E402
 from attnviz.checkpoints.families.family import REQUIRED  # noqa: E402
 from attnviz.checkpoints.importing import family_of, read_config  # noqa: E402
+from attnviz.compute.execute import execute_decoding  # noqa: E402
 from attnviz.engines.numpy_engine import NumpyEngine  # noqa: E402
 from attnviz.engines.run import run  # noqa: E402
 from attnviz.engines.torch_engine import TorchEngine  # noqa: E402
+from attnviz.model.io.files import matrices  # noqa: E402
 from attnviz.model.spec.experiment import Experiment  # noqa: E402
 from attnviz.model.spec.parts import Rope  # noqa: E402
 
@@ -282,6 +286,34 @@ def test_every_layer_equals_transformers(case: tuple[Experiment, Expected], engi
     assert found.keys() >= {"weights", "hidden states"}
     assert (wanted.logits is None) == ("logits" not in found)
     assert max(found.values()) < TOLERANCE, found
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_weights_of_16_bits_are_multiplied_where_they_lie(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All weights in the file in bfloat16: a whole pass, and a token after the other."""
+    for module in ("plan", "filling"):
+        monkeypatch.setattr(f"attnviz.checkpoints.{module}.MAPPED_NUMBERS", 1)
+    model_type, config_type, values = CASES[name]
+    with promoted():
+        model = random_model(model_type, config_type(**values))
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.copy_(parameter.bfloat16())
+        wanted = expected(model)
+    model.save_pretrained(tmp_path)
+    file = tmp_path / "model.safetensors"
+    short = {name: tensor.bfloat16() for name, tensor in torch_tensors(file).items()}
+    save_torch_tensors(short, file)
+    experiment = import_checkpoint(tmp_path, ids=IDS, dtype="float64").experiment
+    assert any(matrix.bits is not None for _path, matrix in matrices(experiment) if matrix.lies_in_file)
+    worst = run_and_compare(NumpyEngine("float64"), experiment, wanted)
+    assert max(worst.values()) <= TOLERANCE, worst
+    if wanted.logits is not None:
+        steps = execute_decoding(experiment).steps
+        found = np.array([step["logits"] for step in steps])
+        np.testing.assert_allclose(found, wanted.logits, rtol=0, atol=TOLERANCE)
 
 
 def test_falcons_alibi_is_added_once(tmp_path: Path) -> None:

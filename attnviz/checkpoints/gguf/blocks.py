@@ -18,6 +18,7 @@ from attnviz.model.spec.codes import Codes, codes_of_rows
 
 Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float32]
+Whole = NDArray[np.int8]
 
 LENGTH = 32
 """Numbers of a block of a simple type."""
@@ -28,8 +29,8 @@ LONG = 256
 AT_ONCE = 2**16
 """Numbers that are computed together."""
 
-Read = Callable[[Bytes, NDArray[np.int8]], tuple[Floats, Floats | None]]
-"""Writes the whole numbers of blocks; returns the factors and the offsets of their groups."""
+HALF = 16
+"""Whole numbers below this have half a byte."""
 
 
 def _floats(raw: Bytes) -> Floats:
@@ -37,30 +38,20 @@ def _floats(raw: Bytes) -> Floats:
     return np.ascontiguousarray(raw).view(np.float16).astype(np.float32)
 
 
-def _q8_0(raw: Bytes, whole: NDArray[np.int8]) -> tuple[Floats, None]:
-    whole[...] = raw[:, 2:].view(np.int8)
+def _factor(raw: Bytes) -> tuple[Floats, None]:
     return _floats(raw[:, :2]), None
 
 
-def _halves(codes: Bytes, whole: NDArray[np.int8]) -> None:
-    """The lower halves of the bytes come first."""
-    n = codes.shape[1]
-    whole[:, :n], whole[:, n:] = codes & 0xF, codes >> 4
+def _factor_and_offset(raw: Bytes) -> tuple[Floats, Floats]:
+    return _floats(raw[:, :2]), _floats(raw[:, 2:4])
 
 
-def _q4_0(raw: Bytes, whole: NDArray[np.int8]) -> tuple[Floats, None]:
-    _halves(raw[:, 2:], whole)
-    whole -= 8
-    return _floats(raw[:, :2]), None
+def _factors(raw: Bytes) -> tuple[Floats, None]:
+    """16 scales of 8 bits, then d."""
+    return _floats(raw[:, 208:]) * raw[:, 192:208].view(np.int8).astype(np.float32), None
 
 
-def _q4_1(raw: Bytes, whole: NDArray[np.int8]) -> tuple[Floats, Floats]:
-    _halves(raw[:, 4:], whole)
-    factors = _floats(raw[:, :4])
-    return factors[:, :1], factors[:, 1:]
-
-
-def _of_six_bits(raw: Bytes) -> tuple[Floats, Floats]:
+def _factors_and_minima(raw: Bytes) -> tuple[Floats, Floats]:
     """d and dmin, then eight scales and eight minima of 6 bits each in 12 bytes: factors and offsets."""
     both, low, middle, high = _floats(raw[:, :4]), raw[:, 4:8], raw[:, 8:12], raw[:, 12:16]
     scales = np.concatenate((low & 0x3F, (high & 0xF) | ((low >> 6) << 4)), axis=1)
@@ -68,24 +59,53 @@ def _of_six_bits(raw: Bytes) -> tuple[Floats, Floats]:
     return both[:, :1] * scales.astype(np.float32), -(both[:, 1:] * minima.astype(np.float32))
 
 
-def _q4_k(raw: Bytes, whole: NDArray[np.int8]) -> tuple[Floats, Floats]:
+def _bytes(raw: Bytes, whole: Whole) -> None:
+    whole[...] = raw[:, 2:].view(np.int8)
+
+
+def _pairs(raw: Bytes) -> Bytes:
+    """The bytes of whole numbers of 4 bits, at the end of a block."""
+    return raw[:, -LENGTH // 2 :]
+
+
+def _halves(raw: Bytes, whole: Whole) -> None:
+    _split(_pairs(raw), whole)
+
+
+def _signed_halves(raw: Bytes, whole: Whole) -> None:
+    _halves(raw, whole)
+    whole -= HALF // 2
+
+
+def _split(pairs: Bytes, whole: Whole) -> None:
+    """The lower halves of the bytes come first."""
+    n = pairs.shape[1]
+    whole[:, :n], whole[:, n:] = pairs & 0xF, pairs >> 4
+
+
+def _four_bits(raw: Bytes, whole: Whole) -> None:
     for start in range(0, LONG // 2, LENGTH):
-        codes = raw[:, 16 + start : 16 + start + LENGTH]
-        _halves(codes, whole[:, 2 * start : 2 * (start + LENGTH)])
-    return _of_six_bits(raw)
+        pairs = raw[:, 16 + start : 16 + start + LENGTH]
+        _split(pairs, whole[:, 2 * start : 2 * (start + LENGTH)])
 
 
-def _q5_k(raw: Bytes, whole: NDArray[np.int8]) -> tuple[Floats, Floats]:
+def _pairs_of_four_bits(raw: Bytes) -> Bytes:
+    """In the file a byte has the numbers of two groups, the lower halves those of the first."""
+    first, second = np.split(raw[:, 16:].reshape(-1, LENGTH), 2, axis=1)
+    low, high = (first & 0xF) | (second << 4), (first >> 4) | (second & 0xF0)
+    return np.concatenate((low, high), axis=1).reshape(len(raw), -1)
+
+
+def _five_bits(raw: Bytes, whole: Whole) -> None:
     fifth = raw[:, 16 : 16 + LENGTH]
     for group in range(LONG // LENGTH):
         start = 16 + LENGTH * (1 + group // 2)
         codes = raw[:, start : start + LENGTH]
         low = codes >> 4 if group % 2 else codes & 0xF
         whole[:, group * LENGTH : (group + 1) * LENGTH] = low | (((fifth >> group) & 1) << 4)
-    return _of_six_bits(raw)
 
 
-def _q6_k(raw: Bytes, whole: NDArray[np.int8]) -> tuple[Floats, None]:
+def _six_bits(raw: Bytes, whole: Whole) -> None:
     for quarter in range(LONG // LENGTH):
         half, place = divmod(quarter, 4)
         start = 64 * half + LENGTH * (place % 2)
@@ -94,31 +114,33 @@ def _q6_k(raw: Bytes, whole: NDArray[np.int8]) -> tuple[Floats, None]:
         upper = raw[:, 128 + LENGTH * half : 128 + LENGTH * (half + 1)]
         whole[:, quarter * LENGTH : (quarter + 1) * LENGTH] = low | (((upper >> (2 * place)) & 3) << 4)
     whole -= 32
-    return _floats(raw[:, 208:]) * raw[:, 192:208].view(np.int8).astype(np.float32), None
 
 
 @dataclass(frozen=True)
 class Kind:
     """One type: its name, the bytes and the numbers of a block, and the numbers that share a factor.
 
-    `are_halves` if its whole numbers have 4 bits.
+    `factors` returns the factors of the groups of some blocks, and their offsets, if the type has any;
+    `write` writes the whole numbers. `pairs` returns those of 4 bits as `Codes` have them, two in a byte,
+    from 0 on.
     """
 
     name: str
     n_bytes: int
     length: int
     group: int
-    read: Read
-    are_halves: bool = False
+    factors: Callable[[Bytes], tuple[Floats, Floats | None]]
+    write: Callable[[Bytes, Whole], None]
+    pairs: Callable[[Bytes], Bytes] | None = None
 
 
 KINDS = {
-    2: Kind("Q4_0", 18, LENGTH, LENGTH, _q4_0, are_halves=True),
-    3: Kind("Q4_1", 20, LENGTH, LENGTH, _q4_1, are_halves=True),
-    8: Kind("Q8_0", 34, LENGTH, LENGTH, _q8_0),
-    12: Kind("Q4_K", 144, LONG, LENGTH, _q4_k, are_halves=True),
-    13: Kind("Q5_K", 176, LONG, LENGTH, _q5_k),
-    14: Kind("Q6_K", 210, LONG, 16, _q6_k),
+    2: Kind("Q4_0", 18, LENGTH, LENGTH, _factor, _signed_halves, _pairs),
+    3: Kind("Q4_1", 20, LENGTH, LENGTH, _factor_and_offset, _halves, _pairs),
+    8: Kind("Q8_0", 34, LENGTH, LENGTH, _factor, _bytes),
+    12: Kind("Q4_K", 144, LONG, LENGTH, _factors_and_minima, _four_bits, _pairs_of_four_bits),
+    13: Kind("Q5_K", 176, LONG, LENGTH, _factors_and_minima, _five_bits),
+    14: Kind("Q6_K", 210, LONG, 16, _factors, _six_bits),
 }
 """By the number that the format gives each type."""
 
@@ -133,7 +155,8 @@ def numbers(raw: Bytes, kind: Kind) -> tuple[Floats, bool]:
     whole = np.empty((min(step, len(blocks)), kind.length), np.int8)
     for start in range(0, len(blocks), step):
         part = blocks[start : start + step]
-        factors, offsets = kind.read(part, whole[: len(part)])
+        factors, offsets = kind.factors(part)
+        kind.write(part, whole[: len(part)])
         into = made[start : start + step].reshape(-1, kind.group)
         into[...] = whole[: len(part)].reshape(-1, kind.group)
         into *= factors.reshape(-1, 1)
@@ -145,14 +168,20 @@ def numbers(raw: Bytes, kind: Kind) -> tuple[Floats, bool]:
 
 def codes(raw: Bytes, kind: Kind) -> Codes | None:
     """The codes of rows of blocks, one output for each; None where a factor or an offset is not finite."""
-    blocks = raw.reshape(-1, kind.n_bytes)
-    whole = np.empty((len(blocks), kind.length), np.int8)
-    factors, offsets = kind.read(blocks, whole)
+    n, blocks = len(raw), raw.reshape(-1, kind.n_bytes)
+    factors, offsets = kind.factors(blocks)
     if not _are_finite(factors, offsets):
         return None
-    n = len(raw)
+    whole: Whole | Bytes
+    if kind.pairs is None:
+        whole = np.empty((len(blocks), kind.length), np.int8)
+        kind.write(blocks, whole)
+    else:
+        whole = kind.pairs(blocks)
+        # q f = (q + 8) f - 8 f without rounding: f has 11 bits.
+        offsets = np.float32(-HALF // 2) * factors if offsets is None else offsets
     by_row = None if offsets is None else offsets.reshape(n, -1)
-    return codes_of_rows(whole.reshape(n, -1), factors.reshape(n, -1), by_row, kind.are_halves)
+    return codes_of_rows(whole.reshape(n, -1), factors.reshape(n, -1), by_row)
 
 
 def _are_finite(factors: Floats, offsets: Floats | None) -> bool:

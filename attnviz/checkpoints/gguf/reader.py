@@ -71,9 +71,8 @@ class GgufTensor(StoredTensor):
         places = (np.broadcast_to(one, shape) for one in np.indices(shape, np.int32, sparse=True))
         rows, columns = (part(one if self.change is None else self.change(one)) for one in places)
         rows, columns = (rows, columns) if axis == 0 else (rows.T, columns.T)
-        order = rows[:, 0]
-        are_whole = rows.shape[1] == shape[1] and (columns == np.arange(shape[1])).all()
-        return order if are_whole and (rows == order[:, None]).all() else None
+        in_order = np.array_equal(columns[0], np.arange(shape[1]))
+        return rows[:, 0] if in_order and _are_alike(rows.T) and _are_alike(columns) else None
 
     def codes(self, rows: NDArray[Any]) -> Codes | None:
         file, raw = self._raw()
@@ -97,6 +96,11 @@ class GgufTensor(StoredTensor):
         if not is_finite:
             check_finite(self, made)
         return made if len(self.stored_shape) == 2 else made.reshape(self.stored_shape)
+
+
+def _are_alike(rows: NDArray[Any]) -> bool:
+    """True if all rows are equal."""
+    return rows.strides[0] == 0 or bool((rows == rows[0]).all())
 
 
 def _numbers(raw: NDArray[Any], kind: int) -> tuple[NDArray[Any], bool]:

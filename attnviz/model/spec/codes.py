@@ -16,9 +16,6 @@ from numpy.typing import NDArray
 LANES = 64
 """Outputs that lie side by side: their sums are made together."""
 
-HALF = 16
-"""Whole numbers below this fit into half a byte."""
-
 
 @dataclass(frozen=True, eq=False)
 class Codes:
@@ -66,25 +63,15 @@ def _padded(n_outputs: int) -> int:
 
 
 def codes_of_rows(
-    whole: NDArray[np.int8],
+    whole: NDArray[np.int8] | NDArray[np.uint8],
     factors: NDArray[np.float32],
     offsets: NDArray[np.float32] | None,
-    are_halves: bool,
 ) -> Codes:
-    """The codes of whole numbers (output, input) with the factors and offsets of groups (output, group).
-
-    `are_halves`: they are 0 to 15, or -8 to 7 without offsets, and each two fit into a byte.
+    """The codes of whole numbers (output, input), or pairs of them in bytes without a sign, with the factors
+    and offsets of groups (output, group). Pairs need offsets.
     """
-    if not are_halves:
-        of_groups = None if offsets is None else _side_by_side(offsets)
-        return Codes(_side_by_side(whole), _side_by_side(factors), of_groups)
-    if offsets is None:
-        # q f = (q + 8) f - 8 f without rounding: f has 11 bits.
-        whole, offsets = whole + np.int8(HALF // 2), np.float32(-(HALF // 2)) * factors
-    n_outputs, n_groups = factors.shape
-    by_group = whole.view(np.uint8).reshape(n_outputs, n_groups, 2, -1)
-    pairs = by_group[:, :, 0] | (by_group[:, :, 1] << 4)
-    return Codes(_side_by_side(pairs.reshape(n_outputs, -1)), _side_by_side(factors), _side_by_side(offsets))
+    of_groups = None if offsets is None else _side_by_side(offsets)
+    return Codes(_side_by_side(whole), _side_by_side(factors), of_groups)
 
 
 def _side_by_side(rows: NDArray[Any]) -> NDArray[Any]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from attnviz.errors import Message, must_be, of_length
 from attnviz.i18n import N_
 from attnviz.model.operands.draws import Drawn
+from attnviz.model.spec.arrays import in_float64
 from attnviz.model.spec.bounds import Seed
 from attnviz.model.spec.field import Field
 from attnviz.model.spec.source import Source, Written
@@ -62,7 +63,8 @@ def check_row(field: str, row: Row | None, features: int) -> None:
 
 def row_array(row: Row, features: int) -> NDArray[np.float64]:
     """The numbers of a row, (features,), read-only."""
-    numbers = held_row(row, features)
+    numbers = in_float64(held_row(row, features))
+    numbers.setflags(write=False)
     return numbers[0] if numbers.ndim == 2 else numbers
 
 
