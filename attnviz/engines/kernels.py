@@ -36,21 +36,21 @@ def _widened(bits: Any, is_half: bool) -> Any:
 
 @exact
 def short_numbers(bits: Any, is_half: bool, numbers: Any) -> None:
-    """Write the numbers of W, (output, input), of 16 bits each."""
-    for output in range(bits.shape[0]):
-        row, into = bits[output], numbers[output]
-        for i in range(row.size):
-            into[i] = _widened(row[i], is_half)
+    """Write the numbers of W, (out, in), of 16 bits each."""
+    for row in range(bits.shape[0]):
+        stored, into = bits[row], numbers[row]
+        for i in range(stored.size):
+            into[i] = _widened(stored[i], is_half)
 
 
 @summing
 def short_product(bits: Any, is_half: bool, x: Any, y: Any) -> None:
-    """y = W x; `bits` are those of W, (output, input)."""
-    for output in range(y.size):
-        row, total = bits[output], x.dtype.type(0)
+    """y = W x; `bits` are those of W, (out, in)."""
+    for row in range(y.size):
+        stored, total = bits[row], x.dtype.type(0)
         for i in range(x.size):
-            total += _widened(row[i], is_half) * x[i]
-        y[output] = total
+            total += _widened(stored[i], is_half) * x[i]
+        y[row] = total
 
 
 _LOW, _UP = np.uint8(15), np.uint8(4)
@@ -59,7 +59,7 @@ _LOW, _UP = np.uint8(15), np.uint8(4)
 
 @exact
 def codes_numbers(whole: Any, factors: Any, offsets: Any, numbers: Any) -> None:
-    """Write the numbers of the transpose of W, (input, output), from the parts of `Codes`."""
+    """Write the numbers of the transpose of W, (in, out), from the parts of `Codes`."""
     n_blocks, n_inputs, n_lanes = whole.shape
     length = n_inputs // factors.shape[1]
     for i in range(n_inputs):
@@ -74,34 +74,6 @@ def codes_numbers(whole: Any, factors: Any, offsets: Any, numbers: Any) -> None:
                 offset = offsets[block, group]
                 for lane in range(n_lanes):
                     into[lane] = np.float32(codes[lane]) * factor[lane] + offset[lane]
-
-
-@summing
-def codes_product(whole: Any, factors: Any, offsets: Any, x: Any, y: Any) -> None:
-    """y = W x, (block, lane), of the parts of `Codes`: a group's sum first, then its factor and offset."""
-    n_groups, n_lanes = factors.shape[1], factors.shape[2]
-    length = x.size // n_groups
-    part = np.empty(n_lanes, np.float32)
-    for block in range(y.shape[0]):
-        total = y[block]
-        total[:] = 0
-        for group in range(n_groups):
-            part[:] = 0
-            sum_x = np.float32(0)
-            for i in range(group * length, (group + 1) * length, 4):
-                # Four at a time: `part` is read and written a quarter as often.
-                x0, x1, x2, x3 = x[i], x[i + 1], x[i + 2], x[i + 3]
-                q0, q1 = whole[block, i], whole[block, i + 1]
-                q2, q3 = whole[block, i + 2], whole[block, i + 3]
-                for lane in range(n_lanes):
-                    first = np.float32(q0[lane]) * x0 + np.float32(q1[lane]) * x1
-                    part[lane] += first + np.float32(q2[lane]) * x2 + np.float32(q3[lane]) * x3
-                sum_x += (x0 + x1) + (x2 + x3)
-            for lane in range(n_lanes):
-                total[lane] += part[lane] * factors[block, group, lane]
-            if offsets is not None:
-                for lane in range(n_lanes):
-                    total[lane] += sum_x * offsets[block, group, lane]
 
 
 @exact
@@ -122,30 +94,57 @@ def halves_numbers(pairs: Any, factors: Any, offsets: Any, numbers: Any) -> None
 
 
 @summing
-def halves_product(pairs: Any, factors: Any, offsets: Any, x: Any, y: Any) -> None:
-    """`codes_product` of whole numbers of 4 bits, two in a byte."""
+def _add_codes(whole: Any, x: Any, group: int, length: int, part: Any) -> Any:
+    """Add the products of a group to `part`, (lane,); returns the sum of its x."""
+    sum_x = np.float32(0)
+    for i in range(group * length, (group + 1) * length, 4):
+        # Four at a time: `part` is read and written a quarter as often.
+        x0, x1, x2, x3 = x[i], x[i + 1], x[i + 2], x[i + 3]
+        q0, q1, q2, q3 = whole[i], whole[i + 1], whole[i + 2], whole[i + 3]
+        for lane in range(part.size):
+            first = np.float32(q0[lane]) * x0 + np.float32(q1[lane]) * x1
+            part[lane] += first + np.float32(q2[lane]) * x2 + np.float32(q3[lane]) * x3
+        sum_x += (x0 + x1) + (x2 + x3)
+    return sum_x
+
+
+@summing
+def _add_halves(pairs: Any, x: Any, group: int, length: int, part: Any) -> Any:
+    """`_add_codes` of whole numbers of 4 bits, two in a byte."""
+    half, sum_x = length // 2, np.float32(0)
+    for pair in range(group * half, (group + 1) * half, 4):
+        i = group * half + pair
+        j = i + half
+        x0, x1, x2, x3 = x[i], x[i + 1], x[i + 2], x[i + 3]
+        z0, z1, z2, z3 = x[j], x[j + 1], x[j + 2], x[j + 3]
+        a, b, c, d = pairs[pair], pairs[pair + 1], pairs[pair + 2], pairs[pair + 3]
+        for lane in range(part.size):
+            low = np.float32(a[lane] & _LOW) * x0 + np.float32(b[lane] & _LOW) * x1
+            low += np.float32(c[lane] & _LOW) * x2 + np.float32(d[lane] & _LOW) * x3
+            high = np.float32(a[lane] >> _UP) * z0 + np.float32(b[lane] >> _UP) * z1
+            high += np.float32(c[lane] >> _UP) * z2 + np.float32(d[lane] >> _UP) * z3
+            part[lane] += low + high
+        sum_x += (x0 + x1) + (x2 + x3) + ((z0 + z1) + (z2 + z3))
+    return sum_x
+
+
+@summing
+def codes_product(whole: Any, factors: Any, offsets: Any, are_halves: bool, x: Any, y: Any) -> None:
+    """y = W x, (block, lane), of the parts of `Codes`: a group's sum first, then its factor and offset."""
     n_groups, n_lanes = factors.shape[1], factors.shape[2]
-    half = x.size // n_groups // 2
+    length = x.size // n_groups
     part = np.empty(n_lanes, np.float32)
     for block in range(y.shape[0]):
         total = y[block]
         total[:] = 0
         for group in range(n_groups):
             part[:] = 0
-            sum_x = np.float32(0)
-            for pair in range(group * half, (group + 1) * half, 4):
-                i = group * half + pair
-                j = i + half
-                x0, x1, x2, x3 = x[i], x[i + 1], x[i + 2], x[i + 3]
-                z0, z1, z2, z3 = x[j], x[j + 1], x[j + 2], x[j + 3]
-                a, b = pairs[block, pair], pairs[block, pair + 1]
-                c, d = pairs[block, pair + 2], pairs[block, pair + 3]
-                for lane in range(n_lanes):
-                    low = np.float32(a[lane] & _LOW) * x0 + np.float32(b[lane] & _LOW) * x1
-                    low += np.float32(c[lane] & _LOW) * x2 + np.float32(d[lane] & _LOW) * x3
-                    high = np.float32(a[lane] >> _UP) * z0 + np.float32(b[lane] >> _UP) * z1
-                    high += np.float32(c[lane] >> _UP) * z2 + np.float32(d[lane] >> _UP) * z3
-                    part[lane] += low + high
-                sum_x += (x0 + x1) + (x2 + x3) + ((z0 + z1) + (z2 + z3))
+            if are_halves:
+                sum_x = _add_halves(whole[block], x, group, length, part)
+            else:
+                sum_x = _add_codes(whole[block], x, group, length, part)
             for lane in range(n_lanes):
-                total[lane] += part[lane] * factors[block, group, lane] + sum_x * offsets[block, group, lane]
+                total[lane] += part[lane] * factors[block, group, lane]
+            if offsets is not None:
+                for lane in range(n_lanes):
+                    total[lane] += sum_x * offsets[block, group, lane]

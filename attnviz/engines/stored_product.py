@@ -136,8 +136,8 @@ class _Coded:
         return x.dtype == np.float32 and math.isfinite(x.sum())
 
     def multiply(self, x: NDArray[Any], y: NDArray[Any], parts: slice) -> None:
-        product = kernels().halves_product if self.codes.are_halves else kernels().codes_product
-        product(*self.codes.of(parts), x, y.reshape(-1, LANES)[parts])
+        lanes = y.reshape(-1, LANES)[parts]
+        kernels().codes_product(*self.codes.of(parts), self.codes.are_halves, x, lanes)
 
     def numbers(self, engine: Engine, parts: slice) -> Array:
         whole, factors, offsets = self.codes.of(parts)

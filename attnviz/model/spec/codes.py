@@ -21,9 +21,9 @@ LANES = 64
 class Codes:
     """The numbers q · f + o of (output, input), in blocks of `LANES` outputs; zeros fill up the last block.
 
-    `whole` are q: int8 (block, input, lane), or, of 4 bits, uint8 (block, pair of inputs, lane), where the
-    lower half of a byte is of an input in the first half of its group, and the upper one of that in the
-    second half. `factors` f and `offsets` o are float32 (block, group of inputs, lane).
+    `whole` holds q: int8 (block, input, lane), or, in 4 bits, uint8 (block, pair of inputs, lane). The low
+    bits of a byte hold q of an input in the first half of its group, the high bits q of the input half a
+    group later. `factors` f and `offsets` o are float32 (block, group of inputs, lane).
     """
 
     whole: NDArray[np.int8] | NDArray[np.uint8]
