@@ -111,6 +111,17 @@ def test_the_chain_ends_at_the_target() -> None:
     assert plain(note) == "(p − 1) ÷ 5, p the probability; the next token here is “sat”"
 
 
+def test_a_cell_that_another_attention_reads_is_called_by_its_own_tokens() -> None:
+    experiment = load_preset("encoder-decoder").experiment
+    gradient = attnviz.backward(experiment, "decoder.0.cross.attention_output[0, 0]")
+    encoder = gradient.site("encoder.0.self")
+    assert isinstance(encoder, GradientSite)
+    for row, token in enumerate(encoder.labels("token")):
+        sums = explain_gradient(encoder, Cell("norm_2", row, 1)).lines[0].steps[-1]
+        names = [piece.name for piece in flat(sums, True) if isinstance(piece, Term)]
+        assert any(f" / ∂ norm 2[{token}" in name for name in names), names
+
+
 def test_the_loss_at_one_position_reads_that_position_alone() -> None:
     of_loss = attnviz.backward(load_preset("decoder-only"), "loss[1]").site("layers.1.self")
     assert isinstance(of_loss, GradientSite)

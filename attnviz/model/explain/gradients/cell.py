@@ -64,16 +64,17 @@ class _Part:
     def reading(self) -> Reading:
         return Reading(self.site.values)
 
-    def series(self, seen_from: str) -> Series:
-        return Series(self.gradients.size, lambda index: self._item(index, seen_from))
+    def series(self, own: Reading) -> Series:
+        """The terms; `own` reads the attention of the cell that is used."""
+        return Series(self.gradients.size, lambda index: self._item(index, own))
 
-    def _item(self, index: int, seen_from: str) -> Pieces:
+    def _item(self, index: int, own: Reading) -> Pieces:
         at = self.use.at(index)
-        gradient = _gradient_term(self.reading, at, float(self.gradients[index]), self.site, seen_from)
+        gradient = _gradient_term(self.reading, at, float(self.gradients[index]), self.site, own.site.name)
         derivative = float(self.derivatives[index])
         if self.use.stage in ROW_STAGES and len(self.use.columns) > 1:
             return self._of_row(gradient, at)
-        name = f"∂ {self.reading.name(at)} / ∂ {self.reading.name(self.use.cell)}" if _is_here(self) else "∂"
+        name = f"∂ {self.reading.name(at)} / ∂ {own.name(self.use.cell)}"
         return product(gradient, constant(derivative, name))
 
     def _of_row(self, gradient: Term, at: Cell) -> Pieces:
@@ -84,10 +85,6 @@ class _Part:
         other = constant(own, self.reading.name(replace(at, column=self.use.cell.column)))
         first = Text("("), gradient, Text(")("), constant(w[at.column], name)
         return (*first, Text(f")({delta} − "), *guarded(other), Text(")"))
-
-
-def _is_here(part: _Part) -> bool:
-    return part.use.cell.stage in part.site.stages
 
 
 def _gradient_term(reading: Reading, at: Cell, value: float, site: GradientSite, seen_from: str) -> Term:
@@ -137,7 +134,7 @@ def _lines(site: GradientSite, cell: Cell) -> Iterator[Line]:
     if seed is None and not parts:
         yield Line(name, (), stored, 0.0, notes)
         return
-    letters, numbers = _sums(parts, seed, site.name)
+    letters, numbers = _sums(parts, seed, values)
     total = (seed or 0.0) + sum(part.total for part in parts)
     steps = (letters, numbers) if parts else (numbers,)
     edits = edits_at(site.values.experiment, cell)
@@ -156,7 +153,7 @@ _EDITED = {
 }
 
 
-def _sums(parts: list[_Part], seed: float | None, seen_from: str) -> tuple[Pieces, Pieces]:
+def _sums(parts: list[_Part], seed: float | None, own: Reading) -> tuple[Pieces, Pieces]:
     """Letters and numbers: the target's own derivative, then one sum for each stage that reads the cell."""
     letters: Pieces = ()
     numbers: Pieces = ()
@@ -165,7 +162,7 @@ def _sums(parts: list[_Part], seed: float | None, seen_from: str) -> tuple[Piece
     for part in parts:
         between: Pieces = (Text(" + "),) if numbers else ()
         letters = (*letters, *between, Text(_letters(part)))
-        numbers = (*numbers, *between, part.series(seen_from))
+        numbers = (*numbers, *between, part.series(own))
     return letters, numbers
 
 
