@@ -81,6 +81,10 @@ BYTE_LEVEL: dict[str, _ByteLevel] = {
 """By the type of the model, for vocab.json and merges.txt alone."""
 
 
+USUAL = ("<|endoftext|>", "<s>", "</s>", "<pad>", "<unk>", "<mask>")
+"""Special tokens of vocabularies without settings."""
+
+
 def _pairs(folder: Path, config: Mapping[str, Any], settings: Json) -> Json:
     kind = config.get("model_type")
     if kind not in BYTE_LEVEL:
@@ -91,7 +95,7 @@ def _pairs(folder: Path, config: Mapping[str, Any], settings: Json) -> Json:
     if not isinstance(vocabulary, dict) or any(len(merge) != 2 for merge in merges):
         raise InputError(NO_FORM)
     made = byte_level(vocabulary, merges, rule.before, rule.normalizer)
-    made = with_added(made, _added(folder, settings, vocabulary))
+    made = with_added(made, [Added(vocabulary[text], text) for text in USUAL if text in vocabulary])
 
     def end(text: str | None) -> tuple[str, int] | None:
         return (text, vocabulary[text]) if text is not None and text in vocabulary else None
@@ -155,7 +159,9 @@ def read_settings(folder: Path) -> Json:
 def _read(folder: Path, row: TokenizerFile, config: Mapping[str, Any]) -> Json:
     name = row.names[0]
     try:
-        return row.read(folder, config, read_settings(folder) if name != TOKENIZER else {})
+        settings = read_settings(folder)
+        made = row.read(folder, config, settings)
+        return with_added(made, _named(settings, made))
     except CheckpointError:
         raise
     except InputError as error:
@@ -166,21 +172,37 @@ def _read(folder: Path, row: TokenizerFile, config: Mapping[str, Any]) -> Json:
         raise CheckpointError(about(name, NO_FORM)) from None
 
 
-def _added(folder: Path, settings: Json, vocabulary: Mapping[str, int]) -> list[Added]:
-    """The special tokens that the other files name."""
-    listed = settings.get("added_tokens_decoder")
-    found: dict[int, Added] = {}
-    if isinstance(listed, dict):
-        for one, added in listed.items():
-            found[int(one)] = Added(int(one), str(added["content"]), bool(added.get("special", True)))
-    for name in ("bos_token", "eos_token", "unk_token", "pad_token", "mask_token", "cls_token", "sep_token"):
-        value = settings.get(name)
-        text = value.get("content") if isinstance(value, dict) else value
-        if isinstance(text, str) and text in vocabulary:
-            found.setdefault(vocabulary[text], Added(vocabulary[text], text))
-    for text in ("<|endoftext|>", "<s>", "</s>", "<pad>", "<unk>", "<mask>"):
-        if text in vocabulary:
-            found.setdefault(vocabulary[text], Added(vocabulary[text], text))
+NAMED = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
+"""Settings that name a special token."""
+LISTED = ("additional_special_tokens", "extra_special_tokens")
+"""Settings with several, in a list or by name."""
+
+
+def _named(settings: Json, made: Json) -> list[Added]:
+    """The tokens that the settings add to a tokenizer, or with other flags, as `transformers` does.
+
+    A token without an id in the vocabulary has the next one.
+    """
+    vocabulary, listed = made["model"]["vocab"], made.get("added_tokens") or ()
+    known = dict(vocabulary) if isinstance(vocabulary, dict) else {p[0]: i for i, p in enumerate(vocabulary)}
+    added = {one["content"]: one["id"] for one in listed}
+    known |= added
+    decoder = settings.get("added_tokens_decoder") or {}
+    values = [(decoder[key], False) for key in sorted(decoder, key=int)]
+    lists = [settings.get(name) or () for name in LISTED]
+    several = [one for names in lists for one in (names.values() if isinstance(names, dict) else names)]
+    values += [(value, True) for value in (*(settings.get(name) for name in NAMED), *several)]
+    found: dict[str, Added] = {}
+    after = max(known.values(), default=-1) + 1
+    for value, is_special in values:
+        flags = value if isinstance(value, dict) else {"content": value}
+        text = flags["content"]
+        if not isinstance(text, str) or not text or text in found or (is_special and text in added):
+            continue
+        chosen = (bool(flags.get(name)) for name in ("lstrip", "rstrip", "single_word", "normalized"))
+        is_special = is_special or bool(flags.get("special"))
+        found[text] = Added(known.get(text, after), text, is_special, *chosen)
+        after += text not in known
     return list(found.values())
 
 
