@@ -55,24 +55,13 @@ class Process:
     """One process and the channel to it."""
 
     def __init__(self) -> None:
-        if getattr(sys, "frozen", False) or not sys.executable:
-            raise InputError(NO_INTERPRETER)
-        self._channel, other = socket.socketpair()
-        is_windows = sys.platform == "win32"
-        # Not `multiprocessing`: it imports the main module again, which a notebook, `python -c` or a script
-        # without a guard does not survive. -S leaves out what an environment runs at each start.
-        self._popen = subprocess.Popen(
-            [sys.executable, "-S", "-P", worker.__file__, str(SECONDS), str(GIGABYTES * 2**30), *_paths()],
-            stdin=subprocess.PIPE if is_windows else other.fileno(),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,  # where a panic prints forty lines
-            env={**os.environ, "TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1"},
-        )
-        if is_windows:
-            assert self._popen.stdin is not None
-            self._popen.stdin.write(other.share(self._popen.pid))  # type: ignore[attr-defined]
-            self._popen.stdin.close()
-        other.close()
+        self.channel, other = socket.socketpair()
+        with other:
+            try:
+                self._popen = _started(other)
+            except OSError:
+                self.channel.close()
+                raise InputError(NO_INTERPRETER) from None
         self._is_ready = False
 
     @property
@@ -86,8 +75,8 @@ class Process:
             raise InputError(NO_INTERPRETER)
         self._is_ready = True
         with suppress(ConnectionError):  # it has ended, which the answer says
-            self._channel.settimeout(None)
-            worker.send(self._channel, {"task": task, **given})
+            self.channel.settimeout(None)
+            worker.send(self.channel, {"task": task, **given})
         answer = self._received()
         if answer is None or "failed" in answer and answer["failed"] is None:
             raise Exceeded(EXCEEDED)
@@ -99,9 +88,9 @@ class Process:
         """The next answer, None if the process has ended; it is ended when it has grown too large."""
         size = SIZES.get(sys.platform)
         while size is not None:
-            self._channel.settimeout(WATCH_SECONDS)
+            self.channel.settimeout(WATCH_SECONDS)
             try:
-                self._channel.recv(1, socket.MSG_PEEK)
+                self.channel.recv(1, socket.MSG_PEEK)
                 break
             except TimeoutError:
                 if size(self._popen.pid) > GIGABYTES * 2**30:
@@ -109,14 +98,35 @@ class Process:
                     return None
             except ConnectionError:
                 return None
-        self._channel.settimeout(None)
-        return worker.receive(self._channel)
+        self.channel.settimeout(None)
+        return worker.receive(self.channel)
 
     def end(self) -> None:
         """End it at once."""
-        self._channel.close()
+        self.channel.close()
         self._popen.kill()
         self._popen.wait()
+
+
+def _started(channel: socket.socket) -> subprocess.Popen[bytes]:
+    """The process of `worker.py`, with its end of a pair of sockets. Raises `OSError` if it cannot start."""
+    if getattr(sys, "frozen", False) or not sys.executable:
+        raise FileNotFoundError  # a program in one file brings no interpreter
+    is_windows = sys.platform == "win32"
+    # Not `multiprocessing`: it imports the main module again, which a notebook, `python -c` or a script
+    # without a guard does not survive. -S leaves out the files that an environment runs at each start.
+    started = subprocess.Popen(
+        [sys.executable, "-S", "-P", worker.__file__, str(SECONDS), str(GIGABYTES * 2**30), *_paths()],
+        stdin=subprocess.PIPE if is_windows else channel.fileno(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,  # a panic prints forty lines
+        env={**os.environ, "TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1"},
+    )
+    if is_windows:
+        assert started.stdin is not None
+        started.stdin.write(channel.share(started.pid))  # type: ignore[attr-defined]
+        started.stdin.close()
+    return started
 
 
 _kept: list[Process] = []
@@ -165,6 +175,12 @@ def _paths() -> list[str]:
     return [str(Path(place).absolute()) for place in sys.path]
 
 
+def _leave_to_parent() -> None:
+    """Forget the process in a copy of this program, which must not share the channel."""
+    while _kept:
+        _kept.pop().channel.close()
+
+
 atexit.register(end_all)
-if hasattr(os, "register_at_fork"):  # a copy of this program must not share the channel
-    os.register_at_fork(after_in_child=_kept.clear)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_to_parent)

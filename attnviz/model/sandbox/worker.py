@@ -56,7 +56,9 @@ def limit_memory(n_bytes: int) -> None:
     if sys.platform not in ("win32", "darwin"):
         import resource
 
-        resource.setrlimit(resource.RLIMIT_AS, (n_bytes, n_bytes))
+        _soft, most = resource.getrlimit(resource.RLIMIT_AS)
+        limit = n_bytes if most == resource.RLIM_INFINITY else min(n_bytes, most)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
 def send(channel: socket.socket, value: Any) -> None:

@@ -10,11 +10,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from checkpoints.written import LLAMA_CONFIG, llama_arrays, write_folder
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnviz.checkpoints.reader import Checkpoint
+from attnviz.checkpoints import import_checkpoint
+from attnviz.checkpoints.reader import Checkpoint, CheckpointError
 from attnviz.checkpoints.texts import Tokens, read_tokens, token_ids
+from attnviz.checkpoints.tokenizers.chat import turns
+from attnviz.cli import main
 from attnviz.core.bpe import SPACE, byte_token
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import Vocabulary
@@ -223,3 +227,71 @@ def test_a_text_and_its_tokens_are_each_others(kind: str) -> None:
             there = Experiment(tokens, SeededVectors(len(tokens), 2, 0), vocabulary=known)
             assert text_tokens(known, join_text(there, tokens, "model")) == tokens
             assert likely_splitting(there) == "model"
+
+
+@pytest.mark.parametrize("n_missing", [1, 3])
+def test_an_added_token_without_an_embedding_is_refused(n_missing: int) -> None:
+    """Its letters would be other tokens; a package that gives its id is refused the same way."""
+    library, _ours = both("prepend and replace")
+    ours = tokens_of(json.loads(library.to_str()), library.get_vocab_size() - n_missing)
+    with pytest.raises(
+        CheckpointError, match=r"text must consist of tokens of the vocabulary; got '<\|user\|>'\.$"
+    ):
+        token_ids(ours, "a <|user|>", None, "ids")
+    assert token_ids(ours, "the cat", None, "ids") == tuple(library.encode("the cat").ids)
+
+
+TEMPLATES = {
+    "Llama-2": "{% for m in messages %}{% if m.role == 'user' %}"
+    "{{ bos_token + '[INST] ' + m.content + ' [/INST]' }}"
+    "{% elif m.role == 'system' %}{{ '<<SYS>>\n' + m.content + '\n<</SYS>>\n\n' }}"
+    "{% else %}{{ ' ' + m.content + ' ' + eos_token }}{% endif %}{% endfor %}",
+    "ChatML": "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}</s>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n<think>\n{% endif %}",
+    "Gemma": "{{ bos_token }}{% for m in messages %}<|user|>{{ m.role }}\n"
+    "{{ m.content | trim }}<|im_start|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|user|>model\n{% endif %}",
+}
+TALKS = (
+    turns(["the cat sat"]),
+    turns(["the cat", "a dog <think>", "don't go"]),
+    turns([" né ", "<s>the", "  cat  "], system="a dog"),
+)
+
+
+@pytest.mark.parametrize("template", TEMPLATES.values(), ids=TEMPLATES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_chat_has_the_ids_of_apply_chat_template(tmp_path: Path, kind: str, template: str) -> None:
+    """No token is put before the text of a template, which has its own."""
+    transformers = pytest.importorskip("transformers")
+    pytest.importorskip("jinja2")
+    library, _ours = both(kind)
+    theirs = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=library, bos_token="<s>", eos_token="</s>", chat_template=template
+    )
+    theirs.save_pretrained(tmp_path)
+    size = library.get_vocab_size()
+    arrays = llama_arrays() | {"model.embed_tokens.weight": np.zeros((size, 4), np.float32)}
+    write_folder(tmp_path, arrays, {**LLAMA_CONFIG, "vocab_size": size})
+    for talk in TALKS:
+        wanted = theirs.apply_chat_template(list(talk), add_generation_prompt=True)["input_ids"]
+        document = import_checkpoint(tmp_path, chat=talk)
+        known = document.experiment.vocabulary
+        assert known is not None
+        assert [known.tokens.index(token) for token in document.experiment.tokens] == wanted
+
+
+def test_the_shell_reads_a_text_as_the_import_does(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    library, _ours = both("prepend and replace")
+    library.save(str(tmp_path / "tokenizer.json"))
+    size = library.get_vocab_size()
+    arrays = llama_arrays() | {"model.embed_tokens.weight": np.ones((size, 4), np.float32)}
+    write_folder(tmp_path, arrays, {**LLAMA_CONFIG, "vocab_size": size, "bos_token_id": 1, "eos_token_id": 2})
+    text, file = "the cat</s> a <think>x", tmp_path / "d.safetensors"
+    wanted = [library.id_to_token(one) for one in library.encode(text).ids]
+    assert main(["import", str(tmp_path), "--text", "the", "-o", str(file)]) == 0
+    capsys.readouterr()
+    assert main(["decode", str(file), "--text", text, "--json"]) == 0
+    assert [step["token"] for step in json.loads(capsys.readouterr().out)["steps"]] == wanted
