@@ -97,6 +97,11 @@ def likely_splitting(experiment: Experiment) -> str:
     return next((way.id for way in splittings(experiment) if gives(experiment, way.id)), MODEL.id)
 
 
+def load_tokenizer(experiment: Experiment) -> None:
+    """Read the text of the tokens once: a large tokenizer takes seconds to load, and then none per text."""
+    gives(experiment, MODEL.id)
+
+
 def gives(experiment: Experiment, splitting: str) -> bool:
     """True if the text of the experiment's tokens is split into them again."""
     text = join_text(experiment, experiment.tokens, splitting)
