@@ -11,12 +11,10 @@ from typing import Any
 
 from attnviz.core.bpe import LONGEST_ADDED, SPACE, WORDS, LeadingSpace, fault_in
 from attnviz.model.spec.pieces import MOST_MERGES, Added, PieceName, Pieces
+from attnviz.model.spec.tokenizer_file import FORM_FAULTS as FORM_FAULTS
 from attnviz.model.spec.tokenizer_file import SCHEMES
 
 Json = Mapping[str, Any]
-
-FORM_FAULTS = (KeyError, TypeError, IndexError, AttributeError, ValueError, RecursionError)
-"""Exceptions from a file that lacks a required member, or has another type there."""
 
 _TO_SPACE = {"type": "Replace", "pattern": {"String": " "}, "content": SPACE}
 _PREPEND = {"type": "Prepend", "prepend": SPACE}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -161,7 +161,10 @@ def _read(folder: Path, row: TokenizerFile, config: Mapping[str, Any]) -> Json:
     try:
         settings = read_settings(folder)
         made = row.read(folder, config, settings)
-        return with_added(made, _named(settings, made))
+        vocabulary, listed = made["model"]["vocab"], made.get("added_tokens") or ()
+        known = dict(vocabulary if isinstance(vocabulary, dict) else _numbered(vocabulary))
+        added = {one["content"]: one["id"] for one in listed}
+        return with_added(made, _named(settings, known, added))
     except CheckpointError:
         raise
     except InputError as error:
@@ -178,32 +181,45 @@ LISTED = ("additional_special_tokens", "extra_special_tokens")
 """Settings with several, in a list or by name."""
 
 
-def _named(settings: Json, made: Json) -> list[Added]:
-    """The tokens that the settings add to a tokenizer, or with other flags, as `transformers` does.
+NO_SETTINGS = Message("The file must name tokens as transformers does; got something else.")
 
-    A token without an id in the vocabulary has the next one.
+
+def _named(settings: Json, known: Mapping[str, int], added: Mapping[str, int]) -> list[Added]:
+    """The tokens that the settings add to the `added` ones, or with other flags, as `transformers` does.
+
+    `known` are the ids of the vocabulary; a token without one has the next. Raises `CheckpointError`.
     """
-    vocabulary, listed = made["model"]["vocab"], made.get("added_tokens") or ()
-    known = dict(vocabulary) if isinstance(vocabulary, dict) else {p[0]: i for i, p in enumerate(vocabulary)}
-    added = {one["content"]: one["id"] for one in listed}
-    known |= added
-    decoder = settings.get("added_tokens_decoder") or {}
-    values = [(decoder[key], False) for key in sorted(decoder, key=int)]
-    lists = [settings.get(name) or () for name in LISTED]
-    several = [one for names in lists for one in (names.values() if isinstance(names, dict) else names)]
-    values += [(value, True) for value in (*(settings.get(name) for name in NAMED), *several)]
+    known = {**known, **added}
     found: dict[str, Added] = {}
     after = max(known.values(), default=-1) + 1
-    for value, is_special in values:
-        flags = value if isinstance(value, dict) else {"content": value}
-        text = flags["content"]
-        if not isinstance(text, str) or not text or text in found or (is_special and text in added):
-            continue
-        chosen = (bool(flags.get(name)) for name in ("lstrip", "rstrip", "single_word", "normalized"))
-        is_special = is_special or bool(flags.get("special"))
-        found[text] = Added(known.get(text, after), text, is_special, *chosen)
-        after += text not in known
+    try:
+        for value, is_role in _values(settings):
+            flags = value if isinstance(value, dict) else {"content": value}
+            text = flags["content"]
+            if not isinstance(text, str) or not text or text in found or (is_role and text in added):
+                continue
+            chosen = (bool(flags.get(name)) for name in ("lstrip", "rstrip", "single_word", "normalized"))
+            is_special = is_role or bool(flags.get("special"))
+            found[text] = Added(known.get(text, after), text, is_special, *chosen)
+            after += text not in known
+    except FORM_FAULTS:
+        raise CheckpointError(about(SETTINGS, NO_SETTINGS)) from None
     return list(found.values())
+
+
+def _values(settings: Json) -> Iterator[tuple[Any, bool]]:
+    """Each token of the settings, and whether it has a role there, which makes it a special one."""
+    decoder = settings.get("added_tokens_decoder") or {}
+    yield from ((decoder[key], False) for key in sorted(decoder, key=int))
+    yield from ((settings.get(name), True) for name in NAMED)
+    for name in LISTED:
+        several = settings.get(name) or ()
+        yield from ((one, True) for one in (several.values() if isinstance(several, dict) else several))
+
+
+def _numbered(pairs: Iterable[Any]) -> Iterator[tuple[str, int]]:
+    """Each token of a vocabulary of pairs of a text and its log probability, with its id."""
+    return ((pair[0], one) for one, pair in enumerate(pairs))
 
 
 def _bytes(file: Path) -> bytes:

@@ -28,6 +28,10 @@ NO_PACKAGE = Message(
 NO_FORM = Message("The file must be a tokenizer as the package tokenizers writes it; got something else.")
 
 
+FORM_FAULTS = (KeyError, TypeError, IndexError, AttributeError, ValueError, RecursionError)
+"""Exceptions from a file that lacks a required member, or has another type there."""
+
+
 @dataclass(frozen=True)
 class Marks:
     """Representation of spaces and bytes in a decoder's tokens.
@@ -108,17 +112,10 @@ class TokenizerFile:
 
     @cached_property
     def _outline(self) -> _Outline:
-        found = json.loads(self.text)
-        data = found if isinstance(found, dict) else {}
-        added = data.get("added_tokens") or ()
-        kinds = [step.get("type") for step in _steps(data.get("decoder"), "decoders")]
-        return _Outline(
-            frozenset(one["content"] for one in added if one.get("special")),
-            {one["content"]: bool(one.get("normalized")) for one in added},
-            next((marks for marks in MARKS if marks.decoder in kinds), _WORDS),
-            _leading(data),
-            *_ends(data.get("post_processor")),
-        )
+        try:
+            return _outline(json.loads(self.text))
+        except FORM_FAULTS:
+            return _Outline(frozenset(), {}, _WORDS, "never", (), ())
 
     @cached_property
     def _key(self) -> str:
@@ -252,6 +249,19 @@ class _Outline:
     leading: LeadingSpace
     first: tuple[str, ...]
     last: tuple[str, ...]
+
+
+def _outline(data: Mapping[str, Any]) -> _Outline:
+    """The outline of a tokenizer.json. Raises one of the `FORM_FAULTS` for another form."""
+    added = data.get("added_tokens") or ()
+    kinds = [step.get("type") for step in _steps(data.get("decoder"), "decoders")]
+    return _Outline(
+        frozenset(one["content"] for one in added if one.get("special")),
+        {one["content"]: bool(one.get("normalized")) for one in added},
+        next((marks for marks in MARKS if marks.decoder in kinds), _WORDS),
+        _leading(data),
+        *_ends(data.get("post_processor")),
+    )
 
 
 def _leading(data: Mapping[str, Any]) -> LeadingSpace:

@@ -161,3 +161,19 @@ def test_special_pieces_of_sentence_piece_are_found(
     ours = tokens_of(tmp_path, len(theirs), model_type=model_type)
     for text in (*SPECIAL_TEXTS, *(("<extra_id_0> the<extra_id_1>",) if is_t5 else ())):
         assert list(token_ids(ours, text, None, "ids")) == theirs(text)["input_ids"], text
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"added_tokens_decoder": {"one": {"content": "a"}}},
+        {"added_tokens_decoder": {"1": "a"}, "bos_token": {"lstrip": True}},
+        {"additional_special_tokens": 7},
+    ],
+)
+def test_settings_of_another_form_are_named(tmp_path: Path, settings: dict[str, Any]) -> None:
+    model = {"type": "BPE", "vocab": {"a": 0}, "merges": []}
+    (tmp_path / "tokenizer.json").write_text(json.dumps({"model": model}))
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings))
+    with pytest.raises(CheckpointError, match=r"^tokenizer_config\.json: The file must name tokens as tran"):
+        tokens_of(tmp_path, 3, model_type="llama")
