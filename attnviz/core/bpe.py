@@ -328,8 +328,13 @@ class BytePairs:
         The ids are those of the package `tokenizers` for the same file. Raises `ValueError` for a text with
         half of a surrogate pair, which has no bytes, and for an added token outside the vocabulary.
         """
-        begin = [] if self.begin is None or has_ends else [self._ids[self.begin]]
+        begin = [] if has_ends else [self._ids[token] for token in self.first]
         return begin + self._encoded(text, self.leading_space)
+
+    @property
+    def first(self) -> tuple[str, ...]:
+        """The tokens that are put before a whole text."""
+        return () if self.begin is None else (self.begin,)
 
     def begun(self, text: str) -> str:
         """Return `text` with the prepended space, if the vocabulary has one; an empty text stays empty."""
@@ -399,7 +404,7 @@ class BytePairs:
 
         A special token that is found in a text is written as it is, and so is a token outside the vocabulary.
         """
-        inside = tokens[1:] if tokens and tokens[0] == self.begin else tokens
+        inside = tokens[1:] if self.first and tuple(tokens[:1]) == self.first else tokens
         ids, added = self._ids, {one.token: one.normalized for one in self.added}
 
         def bytes_of(token: str) -> bytes:

@@ -93,15 +93,15 @@ def byte_pairs(vocabulary: Vocabulary | None) -> BytePairs | TokenizerFile | Non
     return None if vocabulary is None else _encoder_of(vocabulary)
 
 
-def text_tokens(vocabulary: Vocabulary, text: str) -> tuple[str, ...]:
-    """The tokens of `text` for a model, with those that its tokenizer puts around every text.
+def text_tokens(vocabulary: Vocabulary, text: str, *, has_ends: bool = False) -> tuple[str, ...]:
+    """The tokens of `text` for a model, with those that its tokenizer puts around it unless it `has_ends`.
 
     Raises `ValueError` if the vocabulary does not store its tokenisation, and for half of a surrogate pair.
     """
     pairs = byte_pairs(vocabulary)
     if pairs is None:
         raise FieldError("vocabulary.pieces", None, must_be("a rule that splits a text into tokens"))
-    return tuple(vocabulary.tokens[one] for one in pairs.encode(text))
+    return tuple(vocabulary.tokens[one] for one in pairs.encode(text, has_ends=has_ends))
 
 
 def own_tokens(vocabulary: Vocabulary, text: str) -> tuple[str, ...]:

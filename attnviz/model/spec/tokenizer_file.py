@@ -132,6 +132,11 @@ class TokenizerFile:
         """The ids of a part of a text. Raises `ValueError`."""
         return self._encoded(text, adds=False)
 
+    @property
+    def first(self) -> tuple[str, ...]:
+        """The tokens that the tokenizer puts before a whole text."""
+        return self._outline.first
+
     def begun(self, text: str) -> str:
         """`text` unchanged: the tokenizer itself prepends its token."""
         return text

@@ -217,3 +217,19 @@ def test_special_tokens_in_the_text_are_tokens_and_are_shown_again(qtbot: QtBot)
     assert bench.store.experiment.tokens == bench.panel.chips.tokens() == tokens
     bench.store.edit(rename_token, 2, " cat")
     assert line(bench).text() == "<|user|> cat cat<think> sat<s>"
+
+
+def test_a_text_without_the_token_that_begins_one_gets_none(qtbot: QtBot) -> None:
+    """A chat's template may leave it out; an edit of the text must not shift every position by one."""
+    pieces = Pieces("words", whole_words=True, special=("<s>",))
+    known = Vocabulary(NAMES, Matrix(ROWS), begin="<s>", pieces=pieces)
+    vectors = ExplicitVectors(Matrix(ROWS[[1, 2]]))
+    bench = PanelBench(
+        qtbot, TokensPanel, Document(Experiment(("the", " cat"), vectors, vocabulary=known)), 320, 220
+    )
+    assert splitting(bench).value() == "model" and line(bench).text() == "the cat"
+    retype(bench, "the cat sat")
+    assert bench.store.experiment.tokens == ("the", " cat", " sat")
+    retype(bench, "<s>the cat")
+    retype(bench, "the cat sat")
+    assert bench.store.experiment.tokens == ("<s>", "the", " cat", " sat")
