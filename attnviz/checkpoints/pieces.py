@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from attnviz.core.bpe import LONGEST_ADDED, SPACE, WORDS, LeadingSpace, fault_in
-from attnviz.model.spec.pieces import MOST_MERGES, Added, PieceName, Pieces
+from attnviz.model.spec.pieces import MOST_MERGES, AddedToken, PieceName, Pieces
 from attnviz.model.spec.tokenizer_file import FORM_FAULTS as FORM_FAULTS
 from attnviz.model.spec.tokenizer_file import SCHEMES
 
@@ -38,13 +38,13 @@ def read_pieces(data: Json, tokens: tuple[str, ...]) -> Pieces | None:
         return None
     known = set(tokens)
     special = tuple(one["content"] for one in listed if one.get("special") and one["content"] in known)
-    rules = tuple(Added(one["content"], *(bool(one.get(flag)) for flag in FLAGS)) for one in listed)
-    needed = tuple(one for one in rules if one != Added(one.token) or one.token not in special)
+    rules = tuple(AddedToken(one["content"], *(bool(one.get(flag)) for flag in FLAGS)) for one in listed)
+    needed = tuple(one for one in rules if one != AddedToken(one.token) or one.token not in special)
     return Pieces(kind, merges, bool(model.get("ignore_merges")), leading, special, needed)
 
 
 FLAGS = ("lstrip", "rstrip", "single_word", "normalized")
-"""Of an added token, in the order of `Added`."""
+"""Of an added token, in the order of `AddedToken`."""
 
 
 def _seeks_spaces(data: Json, added: list[Json]) -> bool:

@@ -22,7 +22,7 @@ MOST_MERGES = 200_000
 """Most merges that a document holds: the JSON of a document has to stay one that is read back."""
 
 
-class Added(Value, frozen=True):
+class AddedToken(Value, frozen=True):
     """A token that is found in a text before it is split, with the flags of a tokenizer.json."""
 
     where: ClassVar[str] = "vocabulary.pieces.added."
@@ -35,9 +35,9 @@ class Added(Value, frozen=True):
         bool, Field(N_("Space behind"), N_("The white space behind the token belongs to it"))
     ] = False
     single_word: Annotated[bool, Field(N_("Single word"), N_("The token is not found inside a word"))] = False
-    normalized: Annotated[bool, Field(N_("Normalised"), N_("The token is found in the normalised text"))] = (
-        False
-    )
+    normalized: Annotated[
+        bool, Field(N_("In normalised text"), N_("The token is found in the normalised text"))
+    ] = False
 
     def check(self) -> None:
         n = len(self.token)
@@ -69,7 +69,7 @@ class Pieces(Value, frozen=True):
         tuple[str, ...], Field(N_("Special tokens"), N_("Tokens that stand for no text, found as written"))
     ] = ()
     added: Annotated[
-        tuple[Added, ...],
+        tuple[AddedToken, ...],
         Field(N_("Added tokens"), N_("Tokens that are found in a text before it is split, with their rules")),
     ] = ()
 
@@ -132,7 +132,7 @@ def encoder(
         return None if tokenizer is None else TokenizerFile(tokens, tokenizer)
     special = frozenset((*pieces.special, *(token for token in (begin, end) if token is not None)))
     with_rules = {one.token for one in pieces.added}
-    added = (*pieces.added, *(Added(token) for token in pieces.special if token not in with_rules))
+    added = (*pieces.added, *(AddedToken(token) for token in pieces.special if token not in with_rules))
     leading = pieces.leading_space
     return BytePairs(tokens, pieces.merges, pieces.kind, pieces.whole_words, leading, special, added, begin)
 

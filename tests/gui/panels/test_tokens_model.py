@@ -30,7 +30,7 @@ from attnviz.model.spec.block import Vocabulary
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import ExplicitVectors
-from attnviz.model.spec.pieces import Added, Pieces
+from attnviz.model.spec.pieces import AddedToken, Pieces
 
 NAMES = ("<s>", "the", " cat", " sat", *map(byte_token, range(256)))
 ROWS = np.random.default_rng(0).standard_normal((len(NAMES), 4))
@@ -207,7 +207,7 @@ def test_without_pieces_there_is_no_such_way(bench: PanelBench[TokensPanel]) -> 
 def test_special_tokens_in_the_text_are_tokens_and_are_shown_again(qtbot: QtBot) -> None:
     names = ("<s>", "<|user|>", "<think>", *NAMES[1:])
     rows = np.random.default_rng(0).standard_normal((len(names), 4))
-    pieces = Pieces("words", whole_words=True, special=("<s>", "<|user|>"), added=(Added("<think>"),))
+    pieces = Pieces("words", whole_words=True, special=("<s>", "<|user|>"), added=(AddedToken("<think>"),))
     known = Vocabulary(names, Matrix(rows), begin="<s>", pieces=pieces)
     first = Experiment(("<s>", "<|user|>", "the"), ExplicitVectors(Matrix(rows[[0, 1, 3]])), vocabulary=known)
     bench = PanelBench(qtbot, TokensPanel, Document(first), 320, 220)
