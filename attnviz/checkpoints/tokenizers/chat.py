@@ -9,7 +9,7 @@ from typing import Any
 from attnviz.checkpoints.reader import Checkpoint, CheckpointError
 from attnviz.checkpoints.tokenizers.files import SETTINGS, read_settings, read_text
 from attnviz.errors import FieldError, Message, about, message_of, must_be
-from attnviz.model.sandbox.process import EXCEEDED, Exceeded, TaskError, kept_process
+from attnviz.model.sandbox.process import Exceeded, TaskError, kept_process
 
 TEMPLATE = "chat_template"
 TEMPLATE_FILE = "chat_template.jinja"
@@ -55,8 +55,8 @@ def render(checkpoint: Checkpoint, talk: Talk) -> str:
             return str(process.ask("render", template=template, variables={**given, **special}))
     except TaskError as error:
         works = Message("must render this conversation; it says: {error}", error=error.message)
-    except Exceeded:
-        works = Message("must render this conversation; it needs {limits}", limits=EXCEEDED)
+    except Exceeded as error:
+        works = Message("must render this conversation; it needs {limits}", limits=error.message)
     file = SETTINGS if checkpoint.chat is None else checkpoint.config_name
     raise CheckpointError(about(file, FieldError(TEMPLATE, template, works).message))
 

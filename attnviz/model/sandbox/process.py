@@ -16,31 +16,35 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from attnviz.errors import InputError, Message, verbatim
 from attnviz.model.sandbox import worker
 from attnviz.model.sandbox.size import SIZES
 
-SECONDS = 10.0
-"""Longest time of one task."""
+SECONDS = {"load": 60.0, "encode": 10.0, "render": 10.0}
+"""Longest time of each task of `worker.py`: the largest tokenizers take seconds to load."""
 GIGABYTES = 2
 """Largest memory of the process, in GiB."""
 WATCH_SECONDS = 0.1
-"""Time between two looks at its size, where the system does not limit it."""
+"""Time between two checks of the process while it works."""
+GRACE_SECONDS = 5.0
+"""Time after the longest one in which the process has to end by itself."""
 
 NO_INTERPRETER = Message(
     "A chat template or a tokenizer.json needs a Python interpreter of its own, which could not be started."
 )
-EXCEEDED = Message(
-    "more than {seconds:g} seconds or {n} GB of memory",
-    seconds=SECONDS,
-    n=GIGABYTES,
-)
 
 
 class Exceeded(InputError):
-    """A task took more time or memory than the process has, or ended it."""
+    """A task took more time or memory than it has, or ended the process."""
+
+    def __init__(self, task: str) -> None:
+        limits = Message(
+            "more than {seconds:g} seconds or {n} GB of memory", seconds=SECONDS[task], n=GIGABYTES
+        )
+        super().__init__(limits)
 
 
 class TaskError(InputError):
@@ -71,29 +75,29 @@ class Process:
 
     def ask(self, task: str, **given: Any) -> Any:
         """The result of a task. Raises `TaskError` and `Exceeded`."""
-        if not self._is_ready and self._received() is None:
+        if not self._is_ready and self._received(SECONDS["load"]) is None:
             raise InputError(NO_INTERPRETER)
         self._is_ready = True
-        with suppress(ConnectionError):  # it has ended, which the answer says
+        with suppress(ConnectionError):  # it has ended, which the missing answer says
             self.channel.settimeout(None)
-            worker.send(self.channel, {"task": task, **given})
-        answer = self._received()
-        if answer is None or "failed" in answer and answer["failed"] is None:
-            raise Exceeded(EXCEEDED)
+            worker.send(self.channel, {"task": task, "seconds": SECONDS[task], "given": given})
+        answer = self._received(SECONDS[task])
+        if answer is None or ("failed" in answer and answer["failed"] is None):
+            raise Exceeded(task)
         if "failed" in answer:
             raise TaskError(task, answer["failed"])
         return answer["found"]
 
-    def _received(self) -> Any:
-        """The next answer, None if the process has ended; it is ended when it has grown too large."""
-        size = SIZES.get(sys.platform)
-        while size is not None:
-            self.channel.settimeout(WATCH_SECONDS)
+    def _received(self, seconds: float) -> Any:
+        """The next answer, None if the process has ended; it is ended when it is too large or too late."""
+        size, until = SIZES.get(sys.platform), monotonic() + seconds + GRACE_SECONDS
+        self.channel.settimeout(WATCH_SECONDS)
+        while True:
             try:
                 self.channel.recv(1, socket.MSG_PEEK)
                 break
             except TimeoutError:
-                if size(self._popen.pid) > GIGABYTES * 2**30:
+                if monotonic() > until or (size and size(self._popen.pid) > GIGABYTES * 2**30):
                     self.end()
                     return None
             except ConnectionError:
@@ -116,10 +120,11 @@ def _started(channel: socket.socket) -> subprocess.Popen[bytes]:
     # Not `multiprocessing`: it imports the main module again, which a notebook, `python -c` or a script
     # without a guard does not survive. -S leaves out the files that an environment runs at each start.
     started = subprocess.Popen(
-        [sys.executable, "-S", "-P", worker.__file__, str(SECONDS), str(GIGABYTES * 2**30), *_paths()],
+        [sys.executable, "-S", "-P", worker.__file__, str(GIGABYTES * 2**30), *_paths()],
         stdin=subprocess.PIPE if is_windows else channel.fileno(),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,  # a panic prints forty lines
+        creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         env={**os.environ, "TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1"},
     )
     if is_windows:

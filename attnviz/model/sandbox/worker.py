@@ -1,8 +1,8 @@
 """The process in which libraries read what a downloaded file brings: its chat template, its tokenizer.json.
 
-`process.py` starts this file as a program, with the limits and `sys.path` as arguments; so it imports
-nothing of the package, neither Qt nor torch. A request is the JSON of a task with its arguments, and so is
-the answer, each behind its length in bytes.
+`process.py` starts this file as a program, with the memory that it may take and `sys.path` as arguments; so
+it imports nothing of the package, neither Qt nor torch. A request is the JSON of a task with its arguments
+and its longest time, an answer that of its result, each behind its length in bytes.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import socket
 import struct
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, NoReturn
 
 LENGTH = struct.Struct(">Q")
@@ -29,17 +30,16 @@ MOST_TOKENIZERS = 4
 
 def main(arguments: list[str]) -> None:
     """Answer requests until the other end closes, which it does as well when its program is killed."""
-    seconds, n_bytes = float(arguments[0]), int(arguments[1])
-    sys.path[:] = arguments[2:]
+    sys.path[:] = arguments[1:]
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C in a terminal is meant for the program
-    limit_memory(n_bytes)
+    limit_memory(int(arguments[0]))
     channel = _channel()
     send(channel, "ready")
     with open(os.devnull, "w") as nowhere:
         while (request := receive(channel)) is not None:
             # Its thread is none of Python's: it ends the process whatever a library does.
-            faulthandler.dump_traceback_later(seconds, exit=True, file=nowhere)
-            answer = answered(request)
+            faulthandler.dump_traceback_later(request["seconds"], exit=True, file=nowhere)
+            answer = answered(request["task"], request["given"])
             faulthandler.cancel_dump_traceback_later()
             send(channel, answer)
 
@@ -52,9 +52,18 @@ def _channel() -> socket.socket:
 
 
 def limit_memory(n_bytes: int) -> None:
-    """Refuse this process more memory; `process.py` watches the size where the system has no such limit."""
-    if sys.platform not in ("win32", "darwin"):
+    """Refuse this process more memory; `process.py` watches the size where the system has no such limit.
+
+    An abort leaves no image of the memory, and Linux ends this process before others where memory is short.
+    """
+    if sys.platform != "win32":
         import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        if sys.platform == "darwin":
+            return
+        with suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
+            score.write("1000")
 
         _soft, most = resource.getrlimit(resource.RLIMIT_AS)
         limit = n_bytes if most == resource.RLIM_INFINITY else min(n_bytes, most)
@@ -72,8 +81,9 @@ def receive(channel: socket.socket) -> Any:
     data = b"".join(_read(channel, LENGTH.size))
     if len(data) < LENGTH.size:
         return None
-    data = b"".join(_read(channel, *LENGTH.unpack(data)))
-    return json.loads(data)
+    (length,) = LENGTH.unpack(data)
+    data = b"".join(_read(channel, length))
+    return json.loads(data) if len(data) == length else None
 
 
 def _read(channel: socket.socket, count: int) -> Iterator[bytes]:
@@ -88,10 +98,10 @@ def _read(channel: socket.socket, count: int) -> Iterator[bytes]:
         yield part
 
 
-def answered(request: dict[str, Any]) -> dict[str, Any]:
+def answered(task: str, given: dict[str, Any]) -> dict[str, Any]:
     """The result of a task, or the reason why it fails: the library's own text, null if memory runs out."""
     try:
-        return {"found": TASKS[request.pop("task")](**request)}
+        return {"found": TASKS[task](**given)}
     except MemoryError:
         return {"failed": None}
     except BaseException as error:  # a panic of tokenizers is one

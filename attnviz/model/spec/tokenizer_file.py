@@ -17,7 +17,7 @@ from typing import Any
 from attnviz.core.bpe import PIECE_KIND_BY_ID, LeadingSpace, check_text, joined, shown_bytes
 from attnviz.core.tokens import token_bytes
 from attnviz.errors import FieldError, InputError, Message
-from attnviz.model.sandbox.process import EXCEEDED, Exceeded, TaskError, kept_process
+from attnviz.model.sandbox.process import Exceeded, TaskError, kept_process
 
 LONGEST = 12 * 2**20
 """Most characters of a tokenizer.json that a document keeps: it stays one that is read back."""
@@ -198,26 +198,26 @@ class TokenizerFile:
 
         One that has exceeded the limits once is refused at once: the window reads the text at every key.
         """
-        limits = Message("The tokenizer needs {limits} for this text.", limits=EXCEEDED)
         if self._key in _refused:
-            raise InputError(limits)
+            raise InputError(_refused[self._key])
         try:
             with kept_process() as process:
                 found = process.ask("encode", key=self._key, text=text, adds=adds)
                 if found is None:
                     process.ask("load", key=self._key, text=self.text)
                     found = process.ask("encode", key=self._key, text=text, adds=adds)
-        except Exceeded:
-            _refused.add(self._key)
-            raise InputError(limits) from None
+        except Exceeded as error:
+            needs = Message("The tokenizer needs {limits} for this text.", limits=error.message)
+            _refused[self._key] = needs
+            raise InputError(needs) from None
         except TaskError as error:
             says = Message("The tokenizer cannot encode this text; it says: {error}", error=error.message)
             raise InputError(NO_FORM if error.task == "load" else says) from None
         return list(found)
 
 
-_refused: set[str] = set()
-"""Names of tokenizers that have exceeded the limits."""
+_refused: dict[str, Message] = {}
+"""The tokenizers that have exceeded the limits, with the sentence about each."""
 
 
 def can_encode() -> bool:
