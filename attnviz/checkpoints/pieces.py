@@ -44,7 +44,7 @@ def read_pieces(data: Json, tokens: tuple[str, ...]) -> Pieces | None:
 
 
 FLAGS = ("lstrip", "rstrip", "single_word", "normalized")
-"""Of an added token, in the order of `AddedToken`."""
+"""Of an added token in a tokenizer.json, in the order of the struct's fields."""
 
 
 def _seeks_spaces(data: Json, added: list[Json]) -> bool:

@@ -248,7 +248,7 @@ class _Search:
         at = 0
         while self._first is not None and (first := self._first.search(text, at)):
             start = first.start()
-            ends = (start + length for length in self._lengths[first[0]])
+            ends = (min(start + length, len(text)) for length in self._lengths[first[0]])
             end = next((end for end in ends if text[start:end] in self._written), None)
             at = start + 1 if end is None else end
             if end is not None:

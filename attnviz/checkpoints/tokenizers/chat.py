@@ -7,15 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from attnviz.checkpoints.reader import Checkpoint, CheckpointError
-from attnviz.checkpoints.tokenizers.files import SETTINGS, read_settings, read_text
+from attnviz.checkpoints.tokenizers.files import NAMED, SETTINGS, read_settings, read_text
 from attnviz.errors import FieldError, Message, about, message_of, must_be
 from attnviz.model.sandbox.process import Exceeded, TaskError, kept_process
 
 TEMPLATE = "chat_template"
 TEMPLATE_FILE = "chat_template.jinja"
-SPECIAL = ("bos_token", "eos_token", "unk_token", "pad_token", "sep_token", "cls_token", "mask_token")
-"""Settings that a template reads as texts."""
-
 NO_PACKAGE = Message("A chat template needs the package jinja2 (pip install attnviz[models]).")
 
 Talk = Sequence[Mapping[str, str]]
@@ -48,7 +45,7 @@ def render(checkpoint: Checkpoint, talk: Talk) -> str:
         raise CheckpointError(FieldError("chat", talk[-1]["content"] if talk else None, needless).message)
     if importlib.util.find_spec("jinja2") is None:
         raise CheckpointError(NO_PACKAGE)
-    special = {name: _text(settings.get(name)) for name in SPECIAL if settings.get(name)}
+    special = {name: _text(settings.get(name)) for name in NAMED if settings.get(name)}
     given = {"messages": list(talk), "tools": None, "documents": None, "add_generation_prompt": True}
     try:
         with kept_process() as process:

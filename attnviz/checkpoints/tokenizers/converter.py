@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from attnviz.core.bpe import SPACE
@@ -28,10 +28,10 @@ QWEN_2_SPLIT = LLAMA_3_SPLIT.replace(r"\p{N}{1,3}", r"\p{N}")
 
 @dataclass(frozen=True)
 class Added:
-    """A token that is found in a text before it is cut, with the flags of the package `tokenizers`."""
+    """A token that is found in a text before it is cut; the fields are those of a tokenizer.json."""
 
     id: int
-    text: str
+    content: str
     special: bool = True
     lstrip: bool = False
     rstrip: bool = False
@@ -148,18 +148,7 @@ def word_piece(
 
 def with_added(data: Json, added: Iterable[Added]) -> Json:
     """The tokenizer with more tokens that are found before a text is cut, or with other flags of them."""
-    listed = [
-        {
-            "id": one.id,
-            "content": one.text,
-            "single_word": one.single_word,
-            "lstrip": one.lstrip,
-            "rstrip": one.rstrip,
-            "normalized": one.normalized,
-            "special": one.special,
-        }
-        for one in added
-    ]
+    listed = [asdict(one) for one in added]
     new = {one["content"] for one in listed}
     whole = [*(one for one in data.get("added_tokens") or () if one["content"] not in new), *listed]
     return {**data, "added_tokens": sorted(whole, key=lambda one: one["id"])}

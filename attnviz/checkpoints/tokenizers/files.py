@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attnviz.checkpoints.pieces import FORM_FAULTS
+from attnviz.checkpoints.pieces import FLAGS, FORM_FAULTS
 from attnviz.checkpoints.reader import CheckpointError
 from attnviz.checkpoints.tokenizers.converter import (
     DIGITS,
@@ -176,7 +176,7 @@ def _read(folder: Path, row: TokenizerFile, config: Mapping[str, Any]) -> Json:
 
 
 NAMED = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
-"""Settings that name a special token."""
+"""Settings that name a special token; a chat template reads them as texts."""
 LISTED = ("additional_special_tokens", "extra_special_tokens")
 """Settings with several, in a list or by name."""
 
@@ -198,7 +198,7 @@ def _named(settings: Json, known: Mapping[str, int], added: Mapping[str, int]) -
             text = flags["content"]
             if not isinstance(text, str) or not text or text in found or (is_role and text in added):
                 continue
-            chosen = (bool(flags.get(name)) for name in ("lstrip", "rstrip", "single_word", "normalized"))
+            chosen = (bool(flags.get(name)) for name in FLAGS)
             is_special = is_role or bool(flags.get("special"))
             found[text] = Added(known.get(text, after), text, is_special, *chosen)
             after += text not in known

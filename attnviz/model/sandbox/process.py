@@ -29,6 +29,8 @@ GIGABYTES = 2
 """Largest memory of the process, in GiB."""
 WATCH_SECONDS = 0.1
 """Time between two checks of the process while it works."""
+START_SECONDS = 20.0
+"""Longest time of its start."""
 GRACE_SECONDS = 5.0
 """Time after the longest one in which the process has to end by itself."""
 
@@ -75,7 +77,7 @@ class Process:
 
     def ask(self, task: str, **given: Any) -> Any:
         """The result of a task. Raises `TaskError` and `Exceeded`."""
-        if not self._is_ready and self._received(SECONDS["load"]) is None:
+        if not self._is_ready and self._received(START_SECONDS) is None:
             raise InputError(NO_INTERPRETER)
         self._is_ready = True
         with suppress(ConnectionError):  # it has ended, which the missing answer says
