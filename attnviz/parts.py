@@ -24,6 +24,7 @@ from attnviz.model.spec.image import Image as Image
 from attnviz.model.spec.latent import Latent as Latent
 from attnviz.model.spec.origin import Link as Link
 from attnviz.model.spec.parts import *
+from attnviz.model.spec.pieces import AddedToken as AddedToken
 from attnviz.model.spec.pieces import Pieces as Pieces
 from attnviz.model.spec.positions import *
 from attnviz.model.spec.rows import *

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from attnviz.core.bpe import SPACE, WORDS, LeadingSpace, fault_in
-from attnviz.model.spec.pieces import MOST_MERGES, PieceName, Pieces
+from attnviz.core.bpe import LONGEST_ADDED, SPACE, WORDS, LeadingSpace, fault_in
+from attnviz.model.spec.pieces import MOST_MERGES, AddedToken, PieceName, Pieces
+from attnviz.model.spec.tokenizer_file import FORM_FAULTS as FORM_FAULTS
+from attnviz.model.spec.tokenizer_file import SCHEMES
 
 Json = Mapping[str, Any]
-
-FORM_FAULTS = (KeyError, TypeError, IndexError, AttributeError, ValueError, RecursionError)
-"""Exceptions from a file that lacks a required member, or has another type there."""
 
 _TO_SPACE = {"type": "Replace", "pattern": {"String": " "}, "content": SPACE}
 _PREPEND = {"type": "Prepend", "prepend": SPACE}
@@ -34,13 +33,31 @@ def read_pieces(data: Json, tokens: tuple[str, ...]) -> Pieces | None:
     merges = tuple(_pair(merge) for merge in model["merges"])
     if len(merges) > MOST_MERGES or fault_in(tokens, merges, kind):
         return None
+    listed = [added for added in data.get("added_tokens") or () if added["content"]]
+    if any(len(added["content"]) > LONGEST_ADDED for added in listed) or _seeks_spaces(data, listed):
+        return None
     known = set(tokens)
-    special = tuple(
-        added["content"]
-        for added in data.get("added_tokens") or ()
-        if added.get("special") and added["content"] in known
+    special = tuple(one["content"] for one in listed if one.get("special") and one["content"] in known)
+    rules = tuple(AddedToken(one["content"], *(bool(one.get(flag)) for flag in FLAGS)) for one in listed)
+    needed = tuple(one for one in rules if one != AddedToken(one.token) or one.token not in special)
+    return Pieces(kind, merges, bool(model.get("ignore_merges")), leading, special, needed)
+
+
+FLAGS = ("lstrip", "rstrip", "single_word", "normalized")
+"""Of an added token in a tokenizer.json, in the order of the struct's fields."""
+
+
+def _seeks_spaces(data: Json, added: list[Json]) -> bool:
+    """True if added tokens are found with spaces that the tokenizer replaces later than `Pieces` do."""
+    cut = _steps(data.get("pre_tokenizer"), "pretokenizers")
+    if not cut or cut[0].get("type") != "Metaspace" or cut[0].get("prepend_scheme") != "never":
+        return False
+    seeks = (
+        one.get("lstrip") or one.get("rstrip") or {" ", SPACE} & set(one["content"])
+        for one in added
+        if one.get("normalized")
     )
-    return Pieces(kind, merges, bool(model.get("ignore_merges")), leading, special)
+    return any(seeks)
 
 
 def read_begin(data: Json) -> str | None:
@@ -81,15 +98,8 @@ def _way(data: Json) -> tuple[PieceName, LeadingSpace] | None:
     is_space = (
         only.get("type") == "Metaspace" and only["replacement"] == SPACE and not only.get("split", True)
     )
-    return _META.get(only.get("prepend_scheme", "always")) if is_space else None
-
-
-_META: dict[str, tuple[PieceName, LeadingSpace]] = {
-    "first": ("metaspace", "unless_there"),
-    "always": ("metaspace", "unless_there"),
-    "never": ("metaspace", "never"),
-}
-"""If a text is not split, its first part is the only one."""
+    scheme = SCHEMES.get(only.get("prepend_scheme", "always"))
+    return ("metaspace", scheme) if is_space and scheme is not None else None
 
 
 def _changes_nothing(cut: list[Json]) -> bool:

@@ -7,7 +7,6 @@ embedding, are named by their number.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +17,9 @@ import numpy as np
 from attnviz.checkpoints.pieces import FORM_FAULTS, read_begin, read_pieces
 from attnviz.checkpoints.reader import CONFIG, Checkpoint, CheckpointError
 from attnviz.checkpoints.tokenizers.files import find_tokenizer
-from attnviz.core.bpe import BytePairs
 from attnviz.errors import A_TOKEN, FieldError, Message, about, message_of, must_be, quoted, whole_number
-from attnviz.model.spec.pieces import Pieces
-from attnviz.model.spec.tokenizer_file import NO_FORM, can_encode, kept_text, library_tokenizer
+from attnviz.model.spec.pieces import Pieces, encoder
+from attnviz.model.spec.tokenizer_file import NO_FORM, can_encode, kept_text, whole_text
 
 
 @dataclass(frozen=True)
@@ -118,23 +116,18 @@ def _ids_error(name: str, value: object, requirement: Message) -> CheckpointErro
 
 def _encoded(tokens: Tokens, text: str, is_whole: bool) -> tuple[int, ...]:
     """The ids of a text, with the tokens that the tokenizer puts around it unless the text `is_whole`."""
-    file, pieces = tokens.file, tokens.pieces
+    file = tokens.file
     if tokens.data is None:
         needed = Message(
             "The tokenizer in {folder} must be of a known kind, or ids must be given instead of a text.",
             folder=file.parent.name,
         )
         raise CheckpointError(about(file.name, needed))
-    if pieces is not None:
-        special = frozenset(pieces.special)
-        pairs = BytePairs(
-            tokens.texts, pieces.merges, pieces.kind, pieces.whole_words, pieces.leading_space, special
-        )
-        begin = () if tokens.begin is None or is_whole else (tokens.texts.index(tokens.begin),)
-        return (*begin, *pairs.encode(text))
+    tokenizer = tokens.tokenizer or whole_text(tokens.data)
     try:
-        library = library_tokenizer(json.dumps(tokens.data))
-        return tuple(library.encode(text, add_special_tokens=not is_whole).ids)
+        pairs = encoder(tokens.texts, tokens.pieces, tokenizer, tokens.begin, tokens.end)
+        assert pairs is not None  # one of the two is known
+        return tuple(pairs.encode(text, has_ends=is_whole))
     except ValueError as error:
         raise CheckpointError(about(file.name, message_of(error))) from None
 

@@ -36,6 +36,7 @@ from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.origin import CheckpointMissing
 from attnviz.model.spec.parts import SeededVectors
+from attnviz.model.text import load_tokenizer
 
 FIRST_PRESET = "fluffy-blue-creature"
 """The initial document of a window: quick to read, until another one opens."""
@@ -207,7 +208,9 @@ class Documents(QObject):
 
         def job(token: CancelToken) -> tuple[Document, Stamp | None]:
             stamp = Stamp.of(path) if path.is_file() else None
-            return load(path, token.progress.at, checkpoint=checkpoint), stamp
+            document = load(path, token.progress.at, checkpoint=checkpoint)
+            load_tokenizer(document.experiment)  # not in the window's thread
+            return document, stamp
 
         def failed(error: BaseException) -> None:
             missing = error.__cause__

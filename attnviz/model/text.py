@@ -45,12 +45,15 @@ def splittings(experiment: Experiment) -> tuple[Splitting, ...]:
     return SPLITTINGS if byte_pairs(experiment.vocabulary) is None else (MODEL, *SPLITTINGS)
 
 
-def split_text(experiment: Experiment, text: str, splitting: str) -> tuple[str, ...]:
+def split_text(
+    experiment: Experiment, text: str, splitting: str, *, keeps_ends: bool = False
+) -> tuple[str, ...]:
     """The tokens of `text`.
 
     If the model stores its tokenisation, all of them are its tokens, after the one that begins a text: a word
     (with the space before it), a character or a byte that is no token is cut further, as the model would cut
-    it. So each has an embedding.
+    it. So each has an embedding. With `keeps_ends` a text in place of tokens without the one that begins a
+    text, such as those of a chat, gets none either.
 
     Raises `ValueError` for a splitting that this experiment does not have, and for a text that has no bytes.
     """
@@ -61,17 +64,24 @@ def split_text(experiment: Experiment, text: str, splitting: str) -> tuple[str, 
             raise FieldError(
                 "vocabulary", None, must_be("a vocabulary with a rule that splits a text into tokens")
             )
-        return text_tokens(vocabulary, text)
+        return text_tokens(vocabulary, text, has_ends=keeps_ends and not _begins(experiment))
     if vocabulary is None or pairs is None:
         return split(text, splitting)
     check_text(text)
     read = pairs.begun(text)
     parts = _SPACED_WORD.findall(read) if splitting == "word" else split(read, splitting)
-    begin = () if vocabulary.begin is None else (vocabulary.begin,)
+    is_put = vocabulary.begin is not None and (_begins(experiment) or not keeps_ends)
+    begin = (vocabulary.begin,) if is_put and vocabulary.begin is not None else ()
     return (
         *begin,
         *(token for part in parts if _is_written(pairs, part) for token in own_tokens(vocabulary, part)),
     )
+
+
+def _begins(experiment: Experiment) -> bool:
+    """True if the tokens begin with those that the tokenizer puts before a text, if any."""
+    pairs = byte_pairs(experiment.vocabulary)
+    return pairs is None or experiment.tokens[: len(pairs.first)] == pairs.first
 
 
 def _is_written(pairs: BytePairs | TokenizerFile, part: str) -> bool:
@@ -97,11 +107,16 @@ def likely_splitting(experiment: Experiment) -> str:
     return next((way.id for way in splittings(experiment) if gives(experiment, way.id)), MODEL.id)
 
 
+def load_tokenizer(experiment: Experiment) -> None:
+    """Read the text of the tokens once: a large tokenizer takes seconds to load, and then none per text."""
+    gives(experiment, MODEL.id)
+
+
 def gives(experiment: Experiment, splitting: str) -> bool:
     """True if the text of the experiment's tokens is split into them again."""
     text = join_text(experiment, experiment.tokens, splitting)
     try:
-        return split_text(experiment, text, splitting) == experiment.tokens
+        return split_text(experiment, text, splitting, keeps_ends=True) == experiment.tokens
     except ValueError:  # half of a surrogate pair
         return False
 

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from datetime import datetime
 from html import escape
 from pathlib import Path
+from threading import Thread, current_thread, main_thread
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from msgspec.structs import replace
 from pointer import drag
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QAction, QDragEnterEvent, QDropEvent
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFileDialog, QMenu, QMessageBox, QPlainTextEdit, QWidget
 
 import attnviz
@@ -27,6 +30,11 @@ from attnviz.model.captions import plain_caption
 from attnviz.model.edit.edits import set_vectors
 from attnviz.model.io.carriers.table import files_carrying
 from attnviz.model.io.files import record_of, replace_files
+from attnviz.model.sandbox.process import Process
+from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.block import Vocabulary
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import ExplicitVectors
 
 BUTTON = QMessageBox.StandardButton
 
@@ -432,6 +440,43 @@ def test_a_dropped_model_is_imported(desk: Desk, tmp_path: Path, monkeypatch: py
     for name in ("model", "tiny.gguf"):
         assert drop(desk, tmp_path / name)
     assert asked == [str(tmp_path / name) for name in ("model", "tiny.gguf")]
+
+
+def test_a_tokenizer_is_loaded_outside_the_thread_of_the_window(
+    make_desk: MakeDesk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes seconds for a large one; then a text with special tokens is the package's ids at each key."""
+    tokenizers = pytest.importorskip("tokenizers")
+    words = {"[UNK]": 0, "the": 1, "cat": 2, "[MASK]": 3, "[CLS]": 4}
+    made = tokenizers.Tokenizer(tokenizers.models.WordLevel(words, "[UNK]"))
+    made.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    made.add_special_tokens(["[MASK]", "[CLS]"])
+    made.post_processor = tokenizers.processors.TemplateProcessing("[CLS] $A", None, [("[CLS]", 4)])
+    rows = Matrix(np.random.default_rng(0).standard_normal((5, 4)))
+    known = Vocabulary(tuple(words), rows, begin="[CLS]", tokenizer=made.to_str())
+    vectors = ExplicitVectors(Matrix(rows.array[[4, 1]]))
+    file = attnviz.save(Experiment(("[CLS]", "the"), vectors, vocabulary=known), tmp_path / "d.json")
+    loaded: list[Thread] = []
+    ask = Process.ask
+
+    def listening(process: Process, task: str, **given: Any) -> Any:
+        loaded.extend([current_thread()] if task == "load" else [])
+        return ask(process, task, **given)
+
+    monkeypatch.setattr(Process, "ask", listening)
+    desk = make_desk(inline=False)
+    desk.window.documents.open(file)
+    desk.qtbot.waitUntil(lambda: desk.store.path == file, timeout=WAIT_MS)
+    desk.settle()
+    line = desk.find(DocumentText, "token_line")
+    assert line.text() == "the"
+    line.setFocus()
+    line.selectAll()
+    QTest.keyClicks(line, "the [MASK] cat")
+    desk.settle()
+    assert list(desk.store.experiment.tokens) == made.encode("the [MASK] cat").tokens
+    assert line.text() == "the [MASK] cat"
+    assert len(loaded) == 1 and loaded[0] is not main_thread()
 
 
 def test_a_damaged_survey_is_one_sentence(desk: Desk, tmp_path: Path) -> None:

@@ -21,11 +21,13 @@ from attnviz.checkpoints.tokenizers.converter import (
     word_piece,
 )
 from attnviz.core.bpe import SPACE
-from attnviz.errors import FieldError, must_be
+from attnviz.errors import FieldError, must_be, whole_number
 
 _STEM = "tokenizer.ggml."
-_CONTROL, _USERS, _UNUSED = 3, 4, 5
-"""Kinds of tokens: special ones, those of a user, padding."""
+_UNKNOWN, _CONTROL, _USERS, _UNUSED = 2, 3, 4, 5
+"""Kinds of tokens: that of unknown characters, special ones, those of a user, padding."""
+_ROLES = ("bos", "eos", "eot", "eom", "unknown", "seperator", "padding", "cls", "mask")
+"""Tokens with a meaning, which `tokenizer.ggml.…_token_id` names, in the spelling of the format."""
 
 
 @dataclass(frozen=True)
@@ -66,10 +68,11 @@ def read_tokenizer(metadata: Mapping[str, Any]) -> Json | None:
     if made is None:
         return None
     kinds = _numbers(metadata, "token_type", len(tokens))
+    named = {found[0] for role in _ROLES if (found := _token(metadata, f"{role}_token_id", tokens))}
     added = [
-        Added(one, text, kind == _CONTROL)
+        Added(one, text, kind != _USERS)
         for one, (text, kind) in enumerate(zip(tokens, kinds, strict=True))
-        if kind in (_CONTROL, _USERS)
+        if kind in (_UNKNOWN, _CONTROL, _USERS) or text in named
     ]
     return with_added(made, added)
 
@@ -101,15 +104,14 @@ def _sentence_piece(metadata: Mapping[str, Any], tokens: list[str]) -> Json:
     scores = _numbers(metadata, "scores", len(tokens))
     plain = [(text, float(score)) for text, score in zip(tokens, scores, strict=True)]
     unknown = _token(metadata, "unknown_token_id", tokens)
-    leads = bool(metadata.get(_STEM + "add_space_prefix", True))
+    leads = _flag(metadata, "add_space_prefix", True)
     made = spaced_pairs(plain, unknown and unknown[0], "<0x0A>" in tokens, leads)
     return with_ends(made, *_ends(metadata, tokens, begins=True))
 
 
 def _word_piece(metadata: Mapping[str, Any], tokens: list[str]) -> Json:
     """llama.cpp marks the beginnings of words and not, as BERT does, their insides."""
-    names = ("cls_token_id", "seperator_token_id", "mask_token_id", "padding_token_id", "unknown_token_id")
-    special = {found[0] for name in names if (found := _token(metadata, name, tokens)) is not None}
+    special = {found[0] for role in _ROLES if (found := _token(metadata, f"{role}_token_id", tokens))}
     kinds = _numbers(metadata, "token_type", len(tokens))
     texts = [
         text if text in special or kind in (_CONTROL, _UNUSED) else _inside(text)
@@ -121,7 +123,6 @@ def _word_piece(metadata: Mapping[str, Any], tokens: list[str]) -> Json:
     )
     first = _token(metadata, "cls_token_id", texts) or _token(metadata, "bos_token_id", texts)
     last = _token(metadata, "seperator_token_id", texts) or _token(metadata, "eos_token_id", texts)
-    made = with_added(made, [Added(texts.index(text), text) for text in special])
     return with_ends(made, first, last)
 
 
@@ -150,13 +151,23 @@ def _ends(
     """The tokens that are put before and after a text, with their ids."""
     first = _token(metadata, "bos_token_id", tokens)
     last = _token(metadata, "eos_token_id", tokens)
-    is_begun = metadata.get(_STEM + "add_bos_token", begins)
-    return first if is_begun else None, last if metadata.get(_STEM + "add_eos_token", False) else None
+    is_begun = _flag(metadata, "add_bos_token", begins)
+    return first if is_begun else None, last if _flag(metadata, "add_eos_token", False) else None
+
+
+def _flag(metadata: Mapping[str, Any], name: str, default: bool) -> bool:
+    found = metadata.get(_STEM + name, default)
+    if not isinstance(found, bool):
+        raise FieldError(_STEM + name, found, must_be("true or false"))
+    return found
 
 
 def _token(metadata: Mapping[str, Any], name: str, tokens: Sequence[str]) -> tuple[str, int] | None:
+    """A token by its id, with the id; None without one, and for one past the tokens, as files have it."""
     one = metadata.get(_STEM + name)
-    return (tokens[one], one) if type(one) is int and 0 <= one < len(tokens) else None
+    if one is not None and type(one) is not int:
+        raise FieldError(_STEM + name, one, whole_number(0, len(tokens) - 1))
+    return (tokens[one], one) if one is not None and 0 <= one < len(tokens) else None
 
 
 def _numbers(metadata: Mapping[str, Any], name: str, count: int) -> list[Any]:

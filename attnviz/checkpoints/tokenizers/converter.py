@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from attnviz.core.bpe import SPACE
@@ -28,11 +28,15 @@ QWEN_2_SPLIT = LLAMA_3_SPLIT.replace(r"\p{N}{1,3}", r"\p{N}")
 
 @dataclass(frozen=True)
 class Added:
-    """A token that is found in a text before it is cut; a special one adds nothing to a text."""
+    """A token that is found in a text before it is cut; the fields are those of a tokenizer.json."""
 
     id: int
-    text: str
+    content: str
     special: bool = True
+    lstrip: bool = False
+    rstrip: bool = False
+    single_word: bool = False
+    normalized: bool = False
 
 
 def byte_level(
@@ -60,16 +64,24 @@ def split(pattern: str) -> Json:
 
 
 def spaced_pairs(
-    pieces: Sequence[tuple[str, float]], unknown: str | None, has_bytes: bool, leads: bool
+    pieces: Sequence[tuple[str, float]],
+    unknown: str | None,
+    has_bytes: bool,
+    leads: bool,
+    leads_each: bool = True,
 ) -> Json:
     """SentencePiece's byte-pair encoding: the best pair of neighbours merges first.
 
-    A pair's rank is that of the token that it makes, by its score.
+    A pair's rank is that of the token that it makes, by its score. A text that `leads` has a space before it;
+    `leads_each` if each part between added tokens has one.
     """
     vocabulary = {text: one for one, (text, _score) in enumerate(pieces)}
+    model = _pairs(vocabulary, merges_of(pieces), unknown=unknown, has_bytes=has_bytes)
+    if leads and not leads_each:
+        cut = {"type": "Metaspace", "replacement": SPACE, "prepend_scheme": "first", "split": False}
+        return _whole(model, None, cut, _spaced(leads))
     steps: list[Json] = [{"type": "Prepend", "prepend": SPACE}] if leads else []
     steps += [{"type": "Replace", "pattern": {"String": " "}, "content": SPACE}]
-    model = _pairs(vocabulary, merges_of(pieces), unknown=unknown, has_bytes=has_bytes)
     return _whole(model, {"type": "Sequence", "normalizers": steps}, None, _spaced(leads))
 
 
@@ -135,13 +147,11 @@ def word_piece(
 
 
 def with_added(data: Json, added: Iterable[Added]) -> Json:
-    """The tokenizer with tokens that are found before a text is cut."""
-    plain = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
-    listed = [
-        {"id": one.id, "content": one.text, **plain, "special": one.special}
-        for one in sorted(added, key=lambda one: one.id)
-    ]
-    return {**data, "added_tokens": listed}
+    """The tokenizer with more tokens that are found before a text is cut, or with other flags of them."""
+    listed = [asdict(one) for one in added]
+    new = {one["content"] for one in listed}
+    whole = [*(one for one in data.get("added_tokens") or () if one["content"] not in new), *listed]
+    return {**data, "added_tokens": sorted(whole, key=lambda one: one["id"])}
 
 
 def with_ends(data: Json, first: tuple[str, int] | None, last: tuple[str, int] | None) -> Json:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attnviz.checkpoints.pieces import FORM_FAULTS
+from attnviz.checkpoints.pieces import FLAGS, FORM_FAULTS
 from attnviz.checkpoints.reader import CheckpointError
 from attnviz.checkpoints.tokenizers.converter import (
     DIGITS,
@@ -81,6 +81,10 @@ BYTE_LEVEL: dict[str, _ByteLevel] = {
 """By the type of the model, for vocab.json and merges.txt alone."""
 
 
+USUAL = ("<|endoftext|>", "<s>", "</s>", "<pad>", "<unk>", "<mask>")
+"""Special tokens of vocabularies without settings."""
+
+
 def _pairs(folder: Path, config: Mapping[str, Any], settings: Json) -> Json:
     kind = config.get("model_type")
     if kind not in BYTE_LEVEL:
@@ -91,7 +95,7 @@ def _pairs(folder: Path, config: Mapping[str, Any], settings: Json) -> Json:
     if not isinstance(vocabulary, dict) or any(len(merge) != 2 for merge in merges):
         raise InputError(NO_FORM)
     made = byte_level(vocabulary, merges, rule.before, rule.normalizer)
-    made = with_added(made, _added(folder, settings, vocabulary))
+    made = with_added(made, [Added(vocabulary[text], text) for text in USUAL if text in vocabulary])
 
     def end(text: str | None) -> tuple[str, int] | None:
         return (text, vocabulary[text]) if text is not None and text in vocabulary else None
@@ -155,7 +159,12 @@ def read_settings(folder: Path) -> Json:
 def _read(folder: Path, row: TokenizerFile, config: Mapping[str, Any]) -> Json:
     name = row.names[0]
     try:
-        return row.read(folder, config, read_settings(folder) if name != TOKENIZER else {})
+        settings = read_settings(folder)
+        made = row.read(folder, config, settings)
+        vocabulary, listed = made["model"]["vocab"], made.get("added_tokens") or ()
+        known = dict(vocabulary if isinstance(vocabulary, dict) else _numbered(vocabulary))
+        added = {one["content"]: one["id"] for one in listed}
+        return with_added(made, _named(settings, known, added))
     except CheckpointError:
         raise
     except InputError as error:
@@ -166,22 +175,51 @@ def _read(folder: Path, row: TokenizerFile, config: Mapping[str, Any]) -> Json:
         raise CheckpointError(about(name, NO_FORM)) from None
 
 
-def _added(folder: Path, settings: Json, vocabulary: Mapping[str, int]) -> list[Added]:
-    """The special tokens that the other files name."""
-    listed = settings.get("added_tokens_decoder")
-    found: dict[int, Added] = {}
-    if isinstance(listed, dict):
-        for one, added in listed.items():
-            found[int(one)] = Added(int(one), str(added["content"]), bool(added.get("special", True)))
-    for name in ("bos_token", "eos_token", "unk_token", "pad_token", "mask_token", "cls_token", "sep_token"):
-        value = settings.get(name)
-        text = value.get("content") if isinstance(value, dict) else value
-        if isinstance(text, str) and text in vocabulary:
-            found.setdefault(vocabulary[text], Added(vocabulary[text], text))
-    for text in ("<|endoftext|>", "<s>", "</s>", "<pad>", "<unk>", "<mask>"):
-        if text in vocabulary:
-            found.setdefault(vocabulary[text], Added(vocabulary[text], text))
+NAMED = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
+"""Settings that name a special token; a chat template reads them as texts."""
+LISTED = ("additional_special_tokens", "extra_special_tokens")
+"""Settings with several, in a list or by name."""
+
+
+NO_SETTINGS = Message("The file must name tokens as transformers does; got something else.")
+
+
+def _named(settings: Json, known: Mapping[str, int], added: Mapping[str, int]) -> list[Added]:
+    """The tokens that the settings add to the `added` ones, or with other flags, as `transformers` does.
+
+    `known` are the ids of the vocabulary; a token without one has the next. Raises `CheckpointError`.
+    """
+    known = {**known, **added}
+    found: dict[str, Added] = {}
+    after = max(known.values(), default=-1) + 1
+    try:
+        for value, is_role in _values(settings):
+            flags = value if isinstance(value, dict) else {"content": value}
+            text = flags["content"]
+            if not isinstance(text, str) or not text or text in found or (is_role and text in added):
+                continue
+            chosen = (bool(flags.get(name)) for name in FLAGS)
+            is_special = is_role or bool(flags.get("special"))
+            found[text] = Added(known.get(text, after), text, is_special, *chosen)
+            after += text not in known
+    except FORM_FAULTS:
+        raise CheckpointError(about(SETTINGS, NO_SETTINGS)) from None
     return list(found.values())
+
+
+def _values(settings: Json) -> Iterator[tuple[Any, bool]]:
+    """Each token of the settings, and whether it has a role there, which makes it a special one."""
+    decoder = settings.get("added_tokens_decoder") or {}
+    yield from ((decoder[key], False) for key in sorted(decoder, key=int))
+    yield from ((settings.get(name), True) for name in NAMED)
+    for name in LISTED:
+        several = settings.get(name) or ()
+        yield from ((one, True) for one in (several.values() if isinstance(several, dict) else several))
+
+
+def _numbered(pairs: Iterable[Any]) -> Iterator[tuple[str, int]]:
+    """Each token of a vocabulary of pairs of a text and its log probability, with its id."""
+    return ((pair[0], one) for one, pair in enumerate(pairs))
 
 
 def _bytes(file: Path) -> bytes:

@@ -77,7 +77,8 @@ def sentence_piece(data: bytes, config: Mapping[str, Any], settings: Mapping[str
     is_t5 = str(of_model).endswith("t5")
     if model.kind == _PAIRS:
         unknown = plain[model.unknown][0] if 0 <= model.unknown < len(plain) else None
-        made = spaced_pairs(plain, unknown, model.has_bytes, model.leads)
+        leads_each = settings.get("legacy") is not False
+        made = spaced_pairs(plain, unknown, model.has_bytes, model.leads, leads_each)
     else:
         extra = int(settings.get("extra_ids", 100)) if is_t5 else 0
         last = range(min(max(extra, 0), MOST_EXTRA))[::-1]

@@ -40,6 +40,7 @@ from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import N_, _, ngettext
 from attnviz.model.spec.document import Document
+from attnviz.model.text import load_tokenizer
 
 WIDTH = 520
 TEXT_LINES = 4
@@ -416,7 +417,7 @@ class ImportDialog(QDialog):
         signals = _signals(given.get("signal"), described.signal)
 
         def job(token: CancelToken) -> Document:
-            return import_checkpoint(
+            made = import_checkpoint(
                 folder,
                 reads.text,
                 reads.ids,
@@ -428,6 +429,8 @@ class ImportDialog(QDialog):
                 ignore_keys=ignored,
                 progress=token.progress.at,
             )
+            load_tokenizer(made.experiment)  # not in the window's thread
+            return made
 
         self._import.setEnabled(False)
         self._say(_("Importing…"))

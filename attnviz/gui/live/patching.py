@@ -59,7 +59,7 @@ class PatchAsked:
     def _with_text(self, text: str) -> Experiment:
         ways = [row.id for row in splittings(self.experiment)]
         way = MODEL.id if MODEL.id in ways else likely_splitting(self.experiment)
-        return set_tokens(self.experiment, split_text(self.experiment, text, way))
+        return set_tokens(self.experiment, split_text(self.experiment, text, way, keeps_ends=True))
 
     def target(self) -> Target | None:
         """The target as written; None for that of the texts themselves."""

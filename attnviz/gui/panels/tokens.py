@@ -176,7 +176,7 @@ class TokensPanel(Panel):
     def _split(self, text: str, splitting: str) -> tuple[str, ...]:
         """The tokens of a text; empty if it has no bytes, with a message."""
         try:
-            return split_text(self.store.experiment, text, splitting)
+            return split_text(self.store.experiment, text, splitting, keeps_ends=True)
         except ValueError as error:
             self.store.rejected.emit(error)
             return ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-from attnviz.core.bpe import BytePairs, LeadingSpace, fault_in
+from attnviz.core.bpe import LONGEST_ADDED, BytePairs, LeadingSpace, fault_in
 from attnviz.core.tokens import token_bytes
 from attnviz.errors import FieldError, Message, must_be, of_length
 from attnviz.i18n import N_
@@ -22,12 +22,36 @@ MOST_MERGES = 200_000
 """Most merges that a document holds: the JSON of a document has to stay one that is read back."""
 
 
+class AddedToken(Value, frozen=True):
+    """A token that is found in a text before it is split, with the flags of a tokenizer.json."""
+
+    where: ClassVar[str] = "vocabulary.pieces.added."
+
+    token: Annotated[str, Field(N_("Added token"), N_("A token that is found in a text before it is split"))]
+    lstrip: Annotated[
+        bool, Field(N_("Space before"), N_("The white space before the token belongs to it"))
+    ] = False
+    rstrip: Annotated[
+        bool, Field(N_("Space behind"), N_("The white space behind the token belongs to it"))
+    ] = False
+    single_word: Annotated[bool, Field(N_("Single word"), N_("The token is not found inside a word"))] = False
+    normalized: Annotated[
+        bool, Field(N_("In normalised text"), N_("The token is found in the normalised text"))
+    ] = False
+
+    def check(self) -> None:
+        n = len(self.token)
+        bounded = Message("must have length {least} to {most}", least=1, most=LONGEST_ADDED)
+        require(0 < n <= LONGEST_ADDED, self.where + "token", of_length(n), bounded)
+
+
 class Pieces(Value, frozen=True):
     """Conversion of a text to tokens of a vocabulary and back; see `core/bpe.py`.
 
     `kind` names the rule by which a text is cut; `merges` are pairs of tokens, lowest rank first. With
     `whole_words` a word that is a token is not assembled from pieces. `leading_space` prepends a space to a
-    text. `special` are the tokens that no text encodes to.
+    text. `special` are tokens without a text of their own; one is found in a text as it is written, or as
+    `added` defines, which also has the other tokens that are found before a text is split.
     """
 
     where: ClassVar[str] = "vocabulary.pieces."
@@ -41,7 +65,13 @@ class Pieces(Value, frozen=True):
     leading_space: Annotated[
         LeadingSpace, Field(N_("Leading space"), N_("Rule that adds a space before a text"))
     ] = "never"
-    special: Annotated[tuple[str, ...], Field(N_("Special tokens"), N_("Tokens that no text contains"))] = ()
+    special: Annotated[
+        tuple[str, ...], Field(N_("Special tokens"), N_("Tokens that stand for no text, found as written"))
+    ] = ()
+    added: Annotated[
+        tuple[AddedToken, ...],
+        Field(N_("Added tokens"), N_("Tokens that are found in a text before it is split, with their rules")),
+    ] = ()
 
     def check(self) -> None:
         count = len(self.merges)
@@ -63,18 +93,15 @@ def byte_pairs(vocabulary: Vocabulary | None) -> BytePairs | TokenizerFile | Non
     return None if vocabulary is None else _encoder_of(vocabulary)
 
 
-def text_tokens(vocabulary: Vocabulary, text: str) -> tuple[str, ...]:
-    """The tokens of `text` for a model, after the one that begins every text, if any.
+def text_tokens(vocabulary: Vocabulary, text: str, *, has_ends: bool = False) -> tuple[str, ...]:
+    """The tokens of `text` for a model, with those that its tokenizer puts around it unless it `has_ends`.
 
     Raises `ValueError` if the vocabulary does not store its tokenisation, and for half of a surrogate pair.
     """
     pairs = byte_pairs(vocabulary)
     if pairs is None:
         raise FieldError("vocabulary.pieces", None, must_be("a rule that splits a text into tokens"))
-    # a tokenizer file defines the prepended token itself
-    is_put = vocabulary.begin is not None and isinstance(pairs, BytePairs)
-    begin = (vocabulary.begin,) if is_put and vocabulary.begin is not None else ()
-    return (*begin, *(vocabulary.tokens[one] for one in pairs.encode(text)))
+    return tuple(vocabulary.tokens[one] for one in pairs.encode(text, has_ends=has_ends))
 
 
 def own_tokens(vocabulary: Vocabulary, text: str) -> tuple[str, ...]:
@@ -97,13 +124,21 @@ def own_tokens(vocabulary: Vocabulary, text: str) -> tuple[str, ...]:
     return tuple(pairs.tokens[one] for one in ids)
 
 
-def _encoder(vocabulary: Vocabulary) -> BytePairs | TokenizerFile | None:
-    tokens, pieces = vocabulary.tokens, vocabulary.pieces
+def encoder(
+    tokens: tuple[str, ...], pieces: Pieces | None, tokenizer: str | None, begin: str | None, end: str | None
+) -> BytePairs | TokenizerFile | None:
+    """The tokeniser of the tokens by id: of the `pieces`, else of the text of a tokenizer.json, if any."""
     if pieces is None:
-        return None if vocabulary.tokenizer is None else TokenizerFile(tokens, vocabulary.tokenizer)
-    outside = (token for token in (vocabulary.begin, vocabulary.end) if token is not None)
-    special = frozenset((*pieces.special, *outside))
-    return BytePairs(tokens, pieces.merges, pieces.kind, pieces.whole_words, pieces.leading_space, special)
+        return None if tokenizer is None else TokenizerFile(tokens, tokenizer)
+    special = frozenset((*pieces.special, *(token for token in (begin, end) if token is not None)))
+    with_rules = {one.token for one in pieces.added}
+    added = (*pieces.added, *(AddedToken(token) for token in pieces.special if token not in with_rules))
+    leading = pieces.leading_space
+    return BytePairs(tokens, pieces.merges, pieces.kind, pieces.whole_words, leading, special, added, begin)
+
+
+def _encoder(known: Vocabulary) -> BytePairs | TokenizerFile | None:
+    return encoder(known.tokens, known.pieces, known.tokenizer, known.begin, known.end)
 
 
 def writes_alike(one: Vocabulary, other: Vocabulary) -> bool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -15,8 +17,10 @@ from checkpoints.written import LLAMA_CONFIG, llama_arrays, write_folder  # noqa
 from attnviz.checkpoints import CheckpointError, import_checkpoint  # noqa: E402
 from attnviz.checkpoints.importing import describe  # noqa: E402
 from attnviz.checkpoints.opening import open_checkpoint  # noqa: E402
-from attnviz.checkpoints.tokenizers.chat import MAX_LENGTH, render, turns  # noqa: E402
+from attnviz.checkpoints.tokenizers.chat import render, turns  # noqa: E402
 from attnviz.checkpoints.tokenizers.converter import Added, byte_level, with_added, with_ends  # noqa: E402
+from attnviz.model.sandbox import process as sandbox  # noqa: E402
+from attnviz.model.sandbox.worker import MOST_CHARACTERS  # noqa: E402
 
 CHAT_ML = (
     "{% for m in messages %}\n"
@@ -83,31 +87,84 @@ def test_nothing_is_put_around_the_text(tmp_path: Path) -> None:
     assert import_checkpoint(folder, text="ba").experiment.tokens == ("<s>", "b", "a")
 
 
-ATTACKS = {
+FAULTS = {
     "classes": "{{ ''.__class__.__mro__[1].__subclasses__() }}",
-    "product of a text": "{{ 'a' * 1000000000 }}",
-    "power": "{{ 9 ** 9 ** 9 ** 9 }}",
-    "ranges": "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}",
     "length": "{% for i in range(2000) %}{{ messages[0].content }}{% endfor %}",
+    "ranges": "{{ range(99999999999) | list }}",
     "files": "{% include '/etc/passwd' %}",
     "changes": "{{ messages.append(1) }}",
     "syntax": "{% for %}",
     "refusal": "{{ raise_exception('Roles must alternate.') }}",
     "missing": "{{ messages[7].content.x.y }}",
-    "format": "{{ '%999999999d' % 1 }}",
+    "division": "{{ 1/0 }}",
+    "attribute": "{{ messages | attr(1) }}",
+    "recursion": "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
+    "two lines": "{{ raise_exception('Roles\nmust alternate.') }}",
+}
+LONG = "{% set x = 'a' * 99999999 %}"
+BOMBS = {
+    "product of a text": "{{ ('a' * 10000000000) | length }}",
+    "power": "{{ 9 ** (9 ** (9 ** 9)) }}",
+    "ranges": "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}",
+    "format": "{{ ('%9999999999d' % 1) | length }}",
+    "loops over texts": "{% set s = 'a' * 9999 %}"
+    + "".join(f"{{% for {name} in s %}}" for name in "abcd")
+    + "{% endfor %}" * 4,
+    "macro": "{% macro f(n) %}{% if n %}{{ f(n-1) }}{{ f(n-1) }}{% endif %}{% endmacro %}{{ f(60) }}",
+    "joined": LONG
+    + "{% for i in range(9) %}{% set x = x ~ x %}{% set x = x ~ x ~ x ~ x ~ x ~ x %}{% endfor %}"
+    "{{ (x ~ x ~ x ~ x ~ x ~ x ~ x ~ x ~ x ~ x ~ x ~ x ~ x ~ x ~ x ~ x ~ x ~ x ~ x ~ x ~ x ~ x) | length }}",
+    "added": LONG
+    + "{{ (x + x + x + x + x + x + x + x + x + x + x + x + x + x + x + x + x + x + x) | length }}",
+    "lists": "{{ ([1] * 99999999 + [2] * 99999999 + [3] * 99999999) | length }}",
+    "replaced": LONG + "{{ x.replace('a', 'b' * 999) | length }}",
+    "replaced by a filter": LONG + "{{ x | replace('a', 'b' * 999) | length }}",
+    "translated": LONG + "{{ x.translate({97: 'b' * 999}) | length }}",
+    "slices": "{{ [1] | slice(9999999999) | list | length }}",
+    "indent": "{{ [[1]] | tojson(indent=2000000000) | length }}",
+    "center": "{{ 'x' | center(3000000000) | length }}",
+    "ljust": "{{ 'x'.ljust(3000000000) | length }}",
+    "zfill": "{{ 'x'.zfill(3000000000) | length }}",
+    "widths": "{{ '{:3000000000}'.format('x') | length }}",
 }
 
 
-@pytest.mark.parametrize("template", ATTACKS.values(), ids=ATTACKS)
+@pytest.mark.parametrize("template", FAULTS.values(), ids=FAULTS)
 def test_a_template_that_fails_gets_one_sentence(tmp_path: Path, template: str) -> None:
     checkpoint = open_checkpoint(write(tmp_path, template))
     with pytest.raises(CheckpointError) as caught:
-        render(checkpoint, turns(["x" * (MAX_LENGTH // 1000)]))
+        render(checkpoint, turns(["x" * (MOST_CHARACTERS // 1000)]))
     sentence = str(caught.value)
     assert sentence.startswith(
         "tokenizer_config.json: chat_template must render this conversation; it says: "
     )
     assert "\n" not in sentence
+
+
+@pytest.fixture(scope="module")
+def short_process() -> Iterator[None]:
+    """A process with less time: each of the templates below takes all that it has."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sandbox.SECONDS, "render", 1.0)
+        sandbox.end_all()
+        yield
+        sandbox.end_all()
+
+
+@pytest.mark.usefixtures("short_process")
+@pytest.mark.parametrize("template", BOMBS.values(), ids=BOMBS)
+def test_a_template_without_end_or_measure_is_stopped(tmp_path: Path, template: str) -> None:
+    checkpoint = open_checkpoint(write(tmp_path, template))
+    began = monotonic()
+    with pytest.raises(CheckpointError) as caught:
+        render(checkpoint, turns(["x"]))
+    assert monotonic() - began < 30  # of a busy machine
+    assert "chat_template must render this conversation; it needs more than 1 seconds or 2 GB" in str(
+        caught.value
+    )
+    folder = tmp_path / "next"
+    folder.mkdir()
+    assert render(open_checkpoint(write(folder, "{{ messages[0].content }}")), turns(["next"])) == "next"
 
 
 def test_a_model_without_a_template(tmp_path: Path) -> None:

@@ -86,3 +86,94 @@ def test_other_bytes_are_refused(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "tokenizer.model").write_bytes(data)
     with pytest.raises(CheckpointError, match="^tokenizer.model: The file must be a model of SentencePiece"):
         tokens_of(tmp_path, 3, model_type="llama")
+
+
+FLAGS = {"lstrip": False, "rstrip": False, "single_word": False, "normalized": False}
+SETTINGS: dict[str, dict[str, Any]] = {
+    "roles": {"eos_token": "</s>", "pad_token": "the"},
+    "list": {"additional_special_tokens": ["<|user|>", "cat"]},
+    "names": {"extra_special_tokens": {"image_token": "<|user|>"}},
+    "decoder": {"added_tokens_decoder": {"2": {"content": "</s>", "special": True, **FLAGS, "rstrip": True}}},
+    "not there": {"added_tokens_decoder": {"90": {"content": "<think>", "special": False, **FLAGS}}},
+    "a token with flags": {"mask_token": {"content": "<m>", "__type": "AddedToken", **FLAGS, "lstrip": True}},
+}
+
+
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
+def test_tokens_of_the_settings_are_found_in_a_text(tmp_path: Path, settings: dict[str, Any]) -> None:
+    """Files whose tokenizer.json lacks some of them: `AutoTokenizer` adds those of tokenizer_config.json."""
+    transformers = pytest.importorskip("transformers")
+    library = pytest.importorskip("tokenizers").ByteLevelBPETokenizer()
+    special = ["<unk>", "<s>", "</s>", "<|user|>"]
+    library.train_from_iterator(CORPUS, vocab_size=320, special_tokens=special, show_progress=False)
+    library.save(str(tmp_path / "tokenizer.json"))
+    data = json.loads((tmp_path / "tokenizer.json").read_text(encoding="utf-8"))
+    (tmp_path / "tokenizer.json").write_text(json.dumps({**data, "added_tokens": data["added_tokens"][:2]}))
+    written = {"tokenizer_class": "PreTrainedTokenizerFast", **settings}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(written))
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    ours = tokens_of(tmp_path, len(theirs), model_type="llama")
+    for text in ("the cat</s>  x <|user|>a", "<think>the  <m> cat</s>\n"):
+        assert list(token_ids(ours, text, None, "ids")) == theirs(text)["input_ids"], text
+
+
+SPECIAL_TEXTS = (
+    "<s>[INST] the cat [/INST] a</s><s>[INST] x",
+    "<start_of_turn>user\nthe cat<end_of_turn>\n",
+    "a <mask>  b<unk>c",
+)
+
+
+@pytest.mark.parametrize(
+    ("model_type", "settings"),
+    [
+        ("llama", {"tokenizer_class": "LlamaTokenizer", "legacy": False, "add_bos_token": True}),
+        ("gemma", {"tokenizer_class": "GemmaTokenizer", "add_bos_token": True}),
+        ("t5", {"tokenizer_class": "T5Tokenizer"}),
+    ],
+)
+def test_special_pieces_of_sentence_piece_are_found(
+    tmp_path: Path, model_type: str, settings: dict[str, Any]
+) -> None:
+    transformers = pytest.importorskip("transformers")
+    library, corpus = pytest.importorskip("sentencepiece"), tmp_path / "corpus.txt"
+    corpus.write_text("\n".join(CORPUS), encoding="utf-8")
+    gemma = {"pad_id": 0, "eos_id": 1, "bos_id": 2, "unk_id": 3, "bos_piece": "<bos>", "eos_piece": "<eos>"}
+    own: dict[str, dict[str, Any]] = {
+        "llama": {"model_type": "bpe", "remove_extra_whitespaces": False},
+        "gemma": {
+            "model_type": "bpe", "remove_extra_whitespaces": False, "add_dummy_prefix": False, **gemma
+        },
+        "t5": {"model_type": "unigram", "pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1},
+    }  # fmt: skip
+    is_t5 = model_type == "t5"
+    name = "spiece" if is_t5 else "tokenizer"
+    library.SentencePieceTrainer.train(
+        input=str(corpus), model_prefix=str(tmp_path / name), vocab_size=120 if is_t5 else 340,
+        byte_fallback=not is_t5, hard_vocab_limit=False, minloglevel=2, num_threads=1,
+        normalization_rule_name="nmt_nfkc" if is_t5 else "identity",
+        user_defined_symbols=["<start_of_turn>", "<end_of_turn>", "[INST]"], control_symbols=["<mask>"],
+        **own[model_type],
+    )  # fmt: skip
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": model_type}))
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings))
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    ours = tokens_of(tmp_path, len(theirs), model_type=model_type)
+    for text in (*SPECIAL_TEXTS, *(("<extra_id_0> the<extra_id_1>",) if is_t5 else ())):
+        assert list(token_ids(ours, text, None, "ids")) == theirs(text)["input_ids"], text
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"added_tokens_decoder": {"one": {"content": "a"}}},
+        {"added_tokens_decoder": {"1": "a"}, "bos_token": {"lstrip": True}},
+        {"additional_special_tokens": 7},
+    ],
+)
+def test_settings_of_another_form_are_named(tmp_path: Path, settings: dict[str, Any]) -> None:
+    model = {"type": "BPE", "vocab": {"a": 0}, "merges": []}
+    (tmp_path / "tokenizer.json").write_text(json.dumps({"model": model}))
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings))
+    with pytest.raises(CheckpointError, match=r"^tokenizer_config\.json: The file must name tokens as tran"):
+        tokens_of(tmp_path, 3, model_type="llama")

@@ -23,7 +23,7 @@ def test_a_character_of_four_bytes_is_found_when_its_last_byte_is_written() -> N
     assert vocabulary is not None
     pairs = byte_pairs(vocabulary)
     assert pairs is not None
-    ids = pairs.encode("🙂")
+    ids = pairs.encode_inside("🙂")
     assert len(ids) == 4
     stop = StopConditions(end_token=False, length=50, strings=("🙂",))
     choice = Choice(replace(experiment, writing=Writing(Sampling((), 0, stop))), vocabulary.tokens)

@@ -30,7 +30,7 @@ from attnviz.model.spec.block import Vocabulary
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import ExplicitVectors
-from attnviz.model.spec.pieces import Pieces
+from attnviz.model.spec.pieces import AddedToken, Pieces
 
 NAMES = ("<s>", "the", " cat", " sat", *map(byte_token, range(256)))
 ROWS = np.random.default_rng(0).standard_normal((len(NAMES), 4))
@@ -202,3 +202,34 @@ def test_without_pieces_there_is_no_such_way(bench: PanelBench[TokensPanel]) -> 
     assert splitting(bench).findChild(QWidget, "segment_model") is None
     assert splitting(bench).value() == "word" and line(bench).text() == "dog bites man"
     assert tool_tip(bench, 0) == "Position 0: dog · 64 6F 67"
+
+
+def test_special_tokens_in_the_text_are_tokens_and_are_shown_again(qtbot: QtBot) -> None:
+    names = ("<s>", "<|user|>", "<think>", *NAMES[1:])
+    rows = np.random.default_rng(0).standard_normal((len(names), 4))
+    pieces = Pieces("words", whole_words=True, special=("<s>", "<|user|>"), added=(AddedToken("<think>"),))
+    known = Vocabulary(names, Matrix(rows), begin="<s>", pieces=pieces)
+    first = Experiment(("<s>", "<|user|>", "the"), ExplicitVectors(Matrix(rows[[0, 1, 3]])), vocabulary=known)
+    bench = PanelBench(qtbot, TokensPanel, Document(first), 320, 220)
+    assert splitting(bench).value() == "model" and line(bench).text() == "<|user|>the"
+    retype(bench, "<|user|>the cat<think> sat<s>")
+    tokens = ("<s>", "<|user|>", "the", " cat", "<think>", " sat", "<s>")
+    assert bench.store.experiment.tokens == bench.panel.chips.tokens() == tokens
+    bench.store.edit(rename_token, 2, " cat")
+    assert line(bench).text() == "<|user|> cat cat<think> sat<s>"
+
+
+def test_a_text_without_the_token_that_begins_one_gets_none(qtbot: QtBot) -> None:
+    """A chat's template may leave it out; an edit of the text must not shift every position by one."""
+    pieces = Pieces("words", whole_words=True, special=("<s>",))
+    known = Vocabulary(NAMES, Matrix(ROWS), begin="<s>", pieces=pieces)
+    vectors = ExplicitVectors(Matrix(ROWS[[1, 2]]))
+    bench = PanelBench(
+        qtbot, TokensPanel, Document(Experiment(("the", " cat"), vectors, vocabulary=known)), 320, 220
+    )
+    assert splitting(bench).value() == "model" and line(bench).text() == "the cat"
+    retype(bench, "the cat sat")
+    assert bench.store.experiment.tokens == ("the", " cat", " sat")
+    retype(bench, "<s>the cat")
+    retype(bench, "the cat sat")
+    assert bench.store.experiment.tokens == ("<s>", "the", " cat", " sat")

@@ -11,13 +11,13 @@ import pytest
 from msgspec.structs import replace
 
 import attnviz
-from attnviz.core.bpe import byte_token
+from attnviz.core.bpe import LONGEST_ADDED, byte_token
 from attnviz.model.operands.matrices import token_ids
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import Vocabulary
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import SeededVectors
-from attnviz.model.spec.pieces import MOST_MERGES, Pieces, byte_pairs, text_tokens
+from attnviz.model.spec.pieces import MOST_MERGES, AddedToken, Pieces, byte_pairs, text_tokens
 
 WORDS = ("<s>", "</s>", "a", "b", "ab", " ab", *map(byte_token, range(256)))
 PIECES = Pieces("words", (("a", "b"),), whole_words=True)
@@ -41,6 +41,20 @@ def test_tokens_that_begin_and_end_are_in_no_text() -> None:
     assert pairs.decode([0, 4, 5, 1]) == "ab ab"
 
 
+def test_special_and_added_tokens_are_found_in_a_text() -> None:
+    """Documents of earlier versions have the special ones alone: those are found as they are written."""
+    special = replace(PIECES, special=("<s>", "</s>"))
+    assert text_tokens(vocabulary(pieces=special), "ab</s> ab<s>") == ("<s>", "ab", "</s>", " ab", "<s>")
+    rules = (AddedToken("</s>", lstrip=True), AddedToken("b", single_word=True), AddedToken("<x>"))
+    pairs = byte_pairs(vocabulary(pieces=replace(special, added=rules)))
+    assert pairs is not None
+    assert [WORDS[one] for one in pairs.encode("ab </s> b")] == ["<s>", "ab", "</s>", "<0x20>", "b"]
+    with pytest.raises(
+        ValueError, match=r"^text must consist of tokens of the vocabulary; got '<x>'\.$"
+    ):  # it has no vector
+        pairs.encode("ab<x>")
+
+
 def test_a_vocabulary_without_pieces_reads_no_text() -> None:
     assert byte_pairs(vocabulary(pieces=None)) is None and byte_pairs(None) is None
     with pytest.raises(
@@ -50,11 +64,12 @@ def test_a_vocabulary_without_pieces_reads_no_text() -> None:
 
 
 @pytest.mark.parametrize("name", ["mine.json", "mine.safetensors"])
-def test_saved_and_opened_the_pieces_are_the_same(tmp_path: Path, name: str) -> None:
-    experiment = Experiment(("a", "b"), SeededVectors(2, 2, 0), vocabulary=vocabulary())
+@pytest.mark.parametrize("pieces", [PIECES, replace(PIECES, added=(AddedToken("<x>", rstrip=True),))])
+def test_saved_and_opened_the_pieces_are_the_same(tmp_path: Path, pieces: Pieces, name: str) -> None:
+    experiment = Experiment(("a", "b"), SeededVectors(2, 2, 0), vocabulary=vocabulary(pieces=pieces))
     opened = attnviz.load(attnviz.save(experiment, tmp_path / name))
     assert opened.experiment == experiment
-    assert opened.experiment.vocabulary is not None and opened.experiment.vocabulary.pieces == PIECES
+    assert opened.experiment.vocabulary is not None and opened.experiment.vocabulary.pieces == pieces
 
 
 @pytest.mark.parametrize(
@@ -84,6 +99,13 @@ def test_pieces_that_do_not_fit_the_tokens_are_refused(changes: dict[str, object
 
 
 def test_pieces_are_checked() -> None:
+    for text in ("", "a" * (LONGEST_ADDED + 1)):
+        length = f"length {len(text)}"
+        with pytest.raises(
+            ValueError,
+            match=rf"vocabulary\.pieces\.added\.token must have length 1 to 256; got {length}\.",
+        ):
+            AddedToken(text)
     with pytest.raises(
         ValueError,
         match=r"vocabulary\.pieces\.kind must be one of 'words', 'metaspace', 'byte_level'; got 'regex'\.",

@@ -208,3 +208,20 @@ def test_the_data_of_a_tokenizer_are_not_kept_beside_its_text() -> None:
         tracemalloc.stop()
     # The ids by token, and nothing of the size of the vocabulary beside them.
     assert taken < 1.2 * sys.getsizeof(read._ids) + 32 * len(tokens)
+
+
+FORMS = (
+    "{", "[]", '{"added_tokens": 7}', '{"added_tokens": [{"id": 1}]}', '{"decoder": {"type": []}}',
+    '{"post_processor": {"type": "TemplateProcessing", "single": []}}', '{"normalizer": 3}',
+    '{"post_processor": {"type": "BertProcessing"}}', '{"pre_tokenizer": {"type": "Metaspace", '
+    '"prepend_scheme": []}}', "[" * 100_000,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", FORMS)
+def test_tokens_are_shown_whatever_the_form_of_the_tokenizer(text: str) -> None:
+    """A document may hold any text there; its tokens are shown, and no text is encoded."""
+    file = TokenizerFile(("a", "b"), text)
+    assert file.join(("a", "b")) == "a b" and file.shown(0) == "a" and file.token_bytes(1) == b"b"
+    with pytest.raises(ValueError, match="must be a tokenizer as the package tokenizers writes it"):
+        file.encode("a")
