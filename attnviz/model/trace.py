@@ -192,13 +192,21 @@ class SiteTrace:
         blocks in the heads that have it.
         """
         counts = stage not in MASKED_STAGES or stage != "masked" and self.experiment.adds_to_blocked
-        hidden, cuts = None if counts else self.blocked(), self._cut() if stage in CUT_STAGES else None
+        if stage not in CUT_STAGES:
+            return None
+        read = () if head is None else (head,)
+        if head is not None and stage == "combined":
+            read = partners(head, self.experiment.heads.n_heads)
+        return self.unseen(*read, by_masks=not counts)
+
+    def unseen(self, *heads: int, rows: slice = ALL, by_masks: bool = True) -> Bools | None:
+        """Cells that the masks, unless not `by_masks`, or a −∞ of the additive mask in all of these heads
+        (none: in all of the site) block, (query, key); None without any.
+        """
+        hidden, cuts = self.blocked(rows) if by_masks else None, self._cut()
         if cuts is None:
             return hidden
-        if head is not None and len(cuts) > 1:
-            read = partners(head, len(cuts)) if stage == "combined" else (head,)
-            cuts = cuts[list(read)]
-        cut = np.asarray(cuts.all(axis=0))
+        cut = (cuts[list(heads)] if heads and len(cuts) > 1 else cuts)[:, rows].all(axis=0)
         if not cut.any():
             return hidden
         return cut if hidden is None else np.logical_or(hidden, cut)
