@@ -288,6 +288,12 @@ class Trace:
         where = {"engine": self.engine, "device": self.device}
         return Trace(experiment, sites, **where, seconds=self.seconds, notices=self.notices)
 
+    def noticed(self, notice: Message) -> Trace:
+        """The same numbers with one more notice."""
+        made = self.under(self.experiment)
+        made.notices = (*self.notices, notice)
+        return made
+
     def _repr_html_(self) -> str | None:
         return html(self)
 
@@ -313,10 +319,20 @@ class Trace:
             raise UnknownName("site", None, among(self._sites))
         return next(iter(self._sites.values()))
 
+    def having(self, stage: str) -> SiteTrace:
+        """The only site that has a stage. Raises `KeyError` if none or several have it."""
+        found = {name: site for name, site in self._sites.items() if stage in site.stages}
+        if len(found) > 1:
+            raise UnknownName("site", None, among(found))
+        if not found:
+            stages = dict.fromkeys(stage for site in self._sites.values() for stage in site.stages)
+            raise UnknownName("stage", stage, among(stages))
+        return next(iter(found.values()))
+
     def __getitem__(self, stage: str) -> Numbers:
-        """A whole stage of the only site."""
-        return self.only[stage]
+        """A whole stage of the only site that has it."""
+        return self.having(stage)[stage]
 
     def window(self, stage: str, head: int = 0, rows: slice = ALL, columns: slice = ALL) -> Numbers:
-        """A window of the only site; see `SiteTrace.window`."""
-        return self.only.window(stage, head, rows, columns)
+        """A window of the only site that has a stage; see `SiteTrace.window`."""
+        return self.having(stage).window(stage, head, rows, columns)
