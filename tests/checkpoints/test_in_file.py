@@ -219,7 +219,7 @@ def test_an_ablation_of_every_head_converts_each_matrix_once_more(
 
 
 def test_a_mapping_that_outlives_its_modules_closes_without_a_word(tmp_path: Path) -> None:
-    """What a module holds is collected after the functions of `os` are gone."""
+    """An object of a module is collected after the functions of `os` are gone."""
     (tmp_path / "numbers").write_bytes(bytes(64))
     code = "import os, pathlib, sys; from attnviz.model.spec.memory_map import mapped; "
     code += "os.kept = mapped(pathlib.Path(sys.argv[1]))"

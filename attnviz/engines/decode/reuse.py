@@ -12,7 +12,8 @@ from attnviz.engines.decode.cache import Cache
 from attnviz.engines.decode.step import DecodeStep, SiteStep
 from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
-from attnviz.model.positions import magnitude, pair_frequencies
+from attnviz.model.positions import magnitude, rotation
+from attnviz.model.scalings import pair_frequencies
 from attnviz.model.sites.sites import places, record_at, sites, with_records
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.generation import Writing
@@ -26,16 +27,19 @@ def can_reuse(engine: Engine, experiment: Experiment, made_by: Engine, old: Expe
     Rotations are compared by their frequencies, which may depend on the number of tokens.
     """
     same_cache = (old.writing or Writing()).cache == (experiment.writing or Writing()).cache
-    # Compared, not replaced: with vectors of another width the old experiment may be invalid.
-    others = [field for field in Experiment.__struct_fields__ if field not in _MAY_DIFFER]
-    is_same = old.d_model == experiment.d_model and same_cache
     before, after = ((made.name, made.device, made.dtype) for made in (made_by, engine))
-    if before != after or not is_same:
+    # Compared, not replaced: with vectors of another width the old experiment may be invalid.
+    if before != after or not same_cache or old.d_model != experiment.d_model:
         return False
     if _frequencies(old) != _frequencies(experiment):
         return False
-    plain = _unscaled(old), _unscaled(experiment)
-    return all(getattr(plain[0], field) == getattr(plain[1], field) for field in others)
+    return _is_alike(old, experiment) or _is_alike(_unscaled(old), _unscaled(experiment))
+
+
+def _is_alike(one: Experiment, other: Experiment) -> bool:
+    """True if everything is equal but the tokens and their choice."""
+    fields = (field for field in Experiment.__struct_fields__ if field not in _MAY_DIFFER)
+    return all(getattr(one, field) == getattr(other, field) for field in fields)
 
 
 def _unscaled(experiment: Experiment) -> Experiment:
@@ -50,12 +54,9 @@ def _unscaled(experiment: Experiment) -> Experiment:
 
 def _frequencies(experiment: Experiment) -> list[tuple[bytes, float]]:
     """The frequencies of every site that rotates, and the multiplier of its cosines and sines."""
-    found = [(site, site.position) for site in sites(experiment).values()]
-    return [
-        (pair_frequencies(site).tobytes(), magnitude(position))
-        for site, position in found
-        if isinstance(position, Rope)
-    ]
+    rotations = [rotation(site) for site in sites(experiment).values() if isinstance(site.position, Rope)]
+    known = {one: (pair_frequencies(one).tobytes(), magnitude(one.rope)) for one in set(rotations)}
+    return [known[one] for one in rotations]
 
 
 _MAY_DIFFER = {"tokens", "vectors", "writing"}

@@ -105,7 +105,7 @@ def documents(draw: st.DrawFn) -> Experiment:
 
 @st.composite
 def next_documents(draw: st.DrawFn, experiment: Experiment) -> Experiment:
-    """What an act of a user makes of a document: another text, other numbers by hand, another setting."""
+    """A document after one act of a user: another text, other numbers by hand, another setting."""
     text = [NAMES.index(token) for token in experiment.tokens]
     act = draw(st.sampled_from(("grow", "change", "cut", "edit", "take", "temperature", "length", "nothing")))
     if act == "grow":
@@ -160,9 +160,11 @@ def with_evictions(decoding: Decoding) -> Experiment | None:
 
 def assert_same(one: Decoding, other: Decoding, tolerance: float) -> None:
     """All stages of all steps, and what is said about them."""
-    assert [step.token for step in one.steps] == [step.token for step in other.steps]
-    assert one.notices == other.notices and one.stopped == other.stopped
-    for mine, theirs in zip(one.steps, other.steps, strict=True):
+    for mine, theirs in zip(one.steps, other.steps, strict=False):
+        if mine.token != theirs.token:  # rounding has chosen between equal logits
+            last, first = np.sort(one.steps[mine.index - 1].logits)[-2:]
+            assert first - last <= tolerance * max(1.0, abs(first))
+            assume(False)
         assert (mine.prefill, mine.held_bytes, mine.read) == (theirs.prefill, theirs.held_bytes, theirs.read)
         for name, site in mine.sites.items():
             assert site.stages == theirs.site(name).stages
@@ -171,6 +173,8 @@ def assert_same(one: Decoding, other: Decoding, tolerance: float) -> None:
                 assume(found.size < MOST_SCORE)
                 where = mine.index, name, stage, found
                 assert found.difference <= tolerance * max(1.0, found.size), where
+    assert len(one.steps) == len(other.steps)
+    assert one.notices == other.notices and one.stopped == other.stopped
 
 
 def check(engine: Engine, given_: Experiment, earlier: Decoding | None) -> Decoding:
