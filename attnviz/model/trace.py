@@ -194,7 +194,7 @@ class SiteTrace:
         counts = stage not in MASKED_STAGES or stage != "masked" and self.experiment.adds_to_blocked
         if stage not in CUT_STAGES:
             return None
-        read = () if head is None else (head,)
+        read: tuple[int, ...] = () if head is None else (head,)
         if head is not None and stage == "combined":
             read = partners(head, self.experiment.heads.n_heads)
         return self.unseen(*read, by_masks=not counts)
@@ -206,7 +206,7 @@ class SiteTrace:
         hidden, cuts = self.blocked(rows) if by_masks else None, self._cut()
         if cuts is None:
             return hidden
-        cut = (cuts[list(heads)] if heads and len(cuts) > 1 else cuts)[:, rows].all(axis=0)
+        cut = np.asarray((cuts[list(heads)] if heads and len(cuts) > 1 else cuts)[:, rows].all(axis=0))
         if not cut.any():
             return hidden
         return cut if hidden is None else np.logical_or(hidden, cut)

@@ -43,6 +43,13 @@ class Latent:
     norm: int = 1
     q_norm: int = 1
 
+    @classmethod
+    def of_heads(cls, d_head: int) -> Latent:
+        """The latent with the ratios of DeepSeek-V2 and V3, d_c = 4·d_head and d_rope = d_head/2, which is
+        rounded down to an even number, 2 at least.
+        """
+        return cls(d_c=4 * d_head, d_rope=2 * max(d_head // 4, 1), d_nope=d_head, d_v=d_head)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Experts:

@@ -27,7 +27,7 @@ from pytestqt.qtbot import QtBot
 from attnviz.bench.cases import Size
 from attnviz.bench.implementations import IMPLEMENTATIONS, timed
 from attnviz.core.cost.lines import Line
-from attnviz.core.cost.memory import FORMAT_BY_ID, cache_bytes
+from attnviz.core.cost.memory import FORMAT_BY_ID, cache_bytes, layouts
 from attnviz.core.cost.roofline import Peaks
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
@@ -410,9 +410,12 @@ def test_a_latent_that_is_switched_on_is_one_that_a_document_can_have(model: Pub
     switch = next(field for field in FIELDS if field.name == "cost_latent")
     for d_head in (1, 2, 3, model.architecture.d_head, 12, 26, 50):
         narrow = replace(question, architecture=replace(model.architecture, d_head=d_head))
-        made = switch.edit(narrow, True).architecture.latent
-        assert made is not None and made.d_rope > 0
-        LatentOfDocument(made.d_c, made.d_q_c or None, made.d_rope)
+        offered = [other.latent for _id, _label, other in layouts(replace(narrow.architecture, latent=None))]
+        made = [latent for latent in (switch.edit(narrow, True).architecture.latent, *offered) if latent]
+        assert len(made) == 2
+        for latent in made:
+            assert latent.d_rope > 0
+            LatentOfDocument(latent.d_c, latent.d_q_c or None, latent.d_rope)
 
 
 def test_an_odd_number_of_rotated_features_is_refused_as_in_a_document(

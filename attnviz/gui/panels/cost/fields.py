@@ -107,8 +107,7 @@ def _fitted(a: Architecture, name: str, value: Any) -> Architecture:
 
 
 def _set_latent(q: Question, is_on: bool) -> Question:
-    d = q.architecture.d_head
-    latent = Latent(d_c=4 * d, d_rope=2 * max(d // 4, 1), d_nope=d, d_v=d) if is_on else None
+    latent = Latent.of_heads(q.architecture.d_head) if is_on else None
     return replace(q, architecture=replace(q.architecture, latent=latent), is_edited=True)
 
 
