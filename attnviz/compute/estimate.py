@@ -63,7 +63,7 @@ def estimate_decoding(experiment: Experiment, steps: int, itemsize: int) -> Esti
 
     The stored rows of weights are counted at their final length.
     """
-    causal, encoder = causal_experiment(experiment), encoder_of(experiment)
+    causal, encoder = causal_experiment(experiment, steps), encoder_of(experiment)
     parts = []
     if encoder is not None:
         for name in site_names(encoder):

@@ -245,4 +245,4 @@ class SitePatches:
                 used = program.combined(self._engine, scoring, used)
                 used = replaced["combined"] = self("combined", used, at)
             mixed = program.mix(self._engine, scoring, used, features.value())
-        return Attended(weights, self("mixed", mixed)), replaced
+        return Attended(weights, self("mixed", mixed, at)), replaced

@@ -34,6 +34,7 @@ from attnviz.engines.tiles import Tile
 from attnviz.model.normalisers import n_visible
 
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
 
 # --- scores ----------------------------------------------------------------------------------------
@@ -187,9 +188,22 @@ def _normalise(engine: Engine, scoring: Scoring, s_grqk: Array, block: Block, is
     elif scoring.normalise is None:
         engine.softmax_(s_grqk, is_bounded)
     else:
-        hidden = None if scoring.masks_weights else block.seen.hidden
-        visible = n_visible(hidden, *s_grqk.shape[-2:])
-        scoring.normalise(engine.xp, s_grqk, engine.asarray(visible[:, None]))
+        places = block.heads, block.q_positions, block.k_positions
+        visible = n_visible(uncounted(scoring, block.seen.hidden, *places), *s_grqk.shape[-2:])
+        scoring.normalise(engine.xp, s_grqk, engine.asarray(visible[..., None]))
+
+
+def uncounted(
+    scoring: Scoring, hidden: Bools | None, heads: Ints, q_positions: Ints, k_positions: Ints
+) -> Bools | None:
+    """Cells hidden from the normaliser by masks before it, (query, key), or by a −∞ that is added, (g, r,
+    query, key); None without any. `hidden` are those of the masks.
+    """
+    hidden = None if scoring.masks_weights else hidden
+    if scoring.added is None or not scoring.cuts_by_number:
+        return hidden
+    cut = np.isneginf(scoring.added(heads, q_positions, k_positions))
+    return cut if hidden is None else cut | hidden
 
 
 def _clear_hidden(engine: Engine, scoring: Scoring, s_grqk: Array, seen: Seen) -> None:

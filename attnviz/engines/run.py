@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from attnviz.core.dims import Array
 from attnviz.core.progress import progress_of
 from attnviz.engines import program, projecting
+from attnviz.engines.empty_rows import empty_rows_notice
 from attnviz.engines.engine import Engine, all_finite
 from attnviz.engines.features import Features
 from attnviz.engines.finite import range_notice
@@ -50,7 +51,9 @@ def run(
         engine.synchronise()
         is_finite = all(map(SiteRun.is_finite, made))
     notices = (*notices, *unused_edits(experiment))
-    return trace_of(engine, experiment, made, time.perf_counter() - started, notices, is_finite)
+    trace = trace_of(engine, experiment, made, time.perf_counter() - started, notices, is_finite)
+    empty = empty_rows_notice(trace)
+    return trace if empty is None else trace.noticed(empty)
 
 
 def sites_of(
@@ -156,7 +159,7 @@ def trace_of(
     where = {"engine": engine.name, "device": engine.device}
     trace = Trace(experiment, sites, **where, seconds=seconds, notices=notices)
     notice = None if is_finite else range_notice(trace, engine.dtype)
-    return Trace(experiment, sites, **where, seconds=seconds, notices=(*notices, notice)) if notice else trace
+    return trace.noticed(notice) if notice else trace
 
 
 def _site_run(

@@ -75,9 +75,10 @@ class WordLines:
         return np.stack([self._weights(head, rows)[0] for head in self.heads])
 
     def hidden(self, query: int) -> NDArray[np.bool_]:
-        """True for the keys that the masks block for a query, (keys,)."""
-        blocked = self.site.blocked(slice(query, query + 1))
-        if blocked is None or self.site.experiment.adds_to_blocked:
+        """True for the keys that the masks block for a query, in all of the heads; (keys,)."""
+        rows, by_masks = slice(query, query + 1), not self.site.experiment.adds_to_blocked
+        blocked = self.site.unseen(*self.heads, rows=rows, by_masks=by_masks)
+        if blocked is None:
             return np.zeros(len(self.keys), dtype=np.bool_)
         return np.asarray(blocked[0])
 

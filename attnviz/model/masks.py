@@ -203,22 +203,32 @@ def blocked_by_all(masks: tuple[Mask, ...], q_positions: Ints, k_positions: Ints
     return reduce(np.logical_or, (blocked_by(mask, q_positions, k_positions) for mask in masks))
 
 
+def cut_in_all_heads(site: Site) -> Bools:
+    """Cells of the additive mask's table that are −∞ in every head, (row, key)."""
+    if site.additive_mask is None:
+        return np.zeros((0, 0), np.bool_)
+    return np.asarray(np.isneginf(site.additive_mask.array(site.heads.n_heads)).all(axis=0))
+
+
 def mask_of(site: Site, kind: type) -> Any:
     """The mask of one kind, or None."""
     return next((mask for mask in site.masks if isinstance(mask, kind)), None)
 
 
 def visible_pairs(site: Site) -> int:
-    """Count the (query, key) pairs that the masks leave visible, some rows at a time."""
+    """Count the (query, key) pairs that the masks leave visible in some head, some rows at a time."""
     n_queries, n_keys = site.n_queries, site.n_keys
-    if not site.masks:
+    cut = cut_in_all_heads(site)
+    if not site.masks and not cut.any():
         return n_queries * n_keys
     rows = max(1, _CELLS_AT_ONCE // n_keys)
     count = 0
     for start in range(0, n_queries, rows):
         queries = np.arange(start, min(start + rows, n_queries))
-        hidden = blocked(site, queries, np.arange(n_keys))
-        assert hidden is not None
+        hidden = blocked_by_all(site.masks, queries + site.query_offset, np.arange(n_keys))
+        hidden = np.zeros((len(queries), n_keys), np.bool_) if hidden is None else np.array(hidden)
+        below = cut[start : start + rows, :n_keys]
+        hidden[: below.shape[0], : below.shape[1]] |= below
         count += hidden.size - int(np.count_nonzero(hidden))
     return count
 
@@ -231,6 +241,17 @@ def looks_ahead(masks: tuple[Mask, ...]) -> bool:
         else FAMILY_OF[type(mask)].looks_ahead(mask)
         for mask in masks
     )
+
+
+def sees_later(site: Site) -> bool:
+    """True if the masks and the additive mask together may let a query of the text attend to a later key."""
+    if not looks_ahead(site.masks) or site.additive_mask is None:
+        return looks_ahead(site.masks)
+    n_queries, n_keys = site.n_queries, site.n_keys
+    later = core.causal(np.arange(n_queries) + site.query_offset, np.arange(n_keys))
+    cut = cut_in_all_heads(site)[:n_queries, :n_keys]
+    later[: cut.shape[0], : cut.shape[1]] &= ~cut
+    return bool(later.any())
 
 
 def why_blocked(site: Site, query: int, key: int) -> tuple[str, ...]:

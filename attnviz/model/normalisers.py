@@ -89,10 +89,11 @@ SINK_FORMULA = N_("w = exp(s) ÷ (exp(sink) + Σ exp(s))")
 
 
 def n_visible(hidden: NDArray[np.bool_] | None, n_queries: int, n_keys: int) -> NDArray[np.float64]:
-    """Number of visible keys of each row, (query,); all of them if nothing is hidden from the normaliser.
+    """Number of visible keys of each row, (..., query), from `hidden` (..., query, key); all of them if
+    nothing is hidden from the normaliser.
 
     A fully masked row counts one here; `fully_masked_row` determines its weights.
     """
     if hidden is None:
         return np.full(n_queries, float(n_keys))
-    return np.maximum(n_keys - hidden.sum(axis=1), 1).astype(np.float64)
+    return np.maximum(n_keys - hidden.sum(axis=-1), 1).astype(np.float64)

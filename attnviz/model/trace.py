@@ -192,13 +192,21 @@ class SiteTrace:
         blocks in the heads that have it.
         """
         counts = stage not in MASKED_STAGES or stage != "masked" and self.experiment.adds_to_blocked
-        hidden, cuts = None if counts else self.blocked(), self._cut() if stage in CUT_STAGES else None
+        if stage not in CUT_STAGES:
+            return None
+        read: tuple[int, ...] = () if head is None else (head,)
+        if head is not None and stage == "combined":
+            read = partners(head, self.experiment.heads.n_heads)
+        return self.unseen(*read, by_masks=not counts)
+
+    def unseen(self, *heads: int, rows: slice = ALL, by_masks: bool = True) -> Bools | None:
+        """Cells that the masks, unless not `by_masks`, or a −∞ of the additive mask in all of these heads
+        (none: in all of the site) block, (query, key); None without any.
+        """
+        hidden, cuts = self.blocked(rows) if by_masks else None, self._cut()
         if cuts is None:
             return hidden
-        if head is not None and len(cuts) > 1:
-            read = partners(head, len(cuts)) if stage == "combined" else (head,)
-            cuts = cuts[list(read)]
-        cut = np.asarray(cuts.all(axis=0))
+        cut = np.asarray((cuts[list(heads)] if heads and len(cuts) > 1 else cuts)[:, rows].all(axis=0))
         if not cut.any():
             return hidden
         return cut if hidden is None else np.logical_or(hidden, cut)
@@ -280,6 +288,12 @@ class Trace:
         where = {"engine": self.engine, "device": self.device}
         return Trace(experiment, sites, **where, seconds=self.seconds, notices=self.notices)
 
+    def noticed(self, notice: Message) -> Trace:
+        """The same numbers with one more notice."""
+        made = self.under(self.experiment)
+        made.notices = (*self.notices, notice)
+        return made
+
     def _repr_html_(self) -> str | None:
         return html(self)
 
@@ -305,10 +319,20 @@ class Trace:
             raise UnknownName("site", None, among(self._sites))
         return next(iter(self._sites.values()))
 
+    def having(self, stage: str) -> SiteTrace:
+        """The only site that has a stage. Raises `KeyError` if none or several have it."""
+        found = {name: site for name, site in self._sites.items() if stage in site.stages}
+        if len(found) > 1:
+            raise UnknownName("site", None, among(found))
+        if not found:
+            stages = dict.fromkeys(stage for site in self._sites.values() for stage in site.stages)
+            raise UnknownName("stage", stage, among(stages))
+        return next(iter(found.values()))
+
     def __getitem__(self, stage: str) -> Numbers:
-        """A whole stage of the only site."""
-        return self.only[stage]
+        """A whole stage of the only site that has it."""
+        return self.having(stage)[stage]
 
     def window(self, stage: str, head: int = 0, rows: slice = ALL, columns: slice = ALL) -> Numbers:
-        """A window of the only site; see `SiteTrace.window`."""
-        return self.only.window(stage, head, rows, columns)
+        """A window of the only site that has a stage; see `SiteTrace.window`."""
+        return self.having(stage).window(stage, head, rows, columns)

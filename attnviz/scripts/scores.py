@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from attnviz.core.dropout import PLACES
 from attnviz.i18n import N_
@@ -54,12 +55,21 @@ def capped(asked: Asked) -> Code:
 
 def added(asked: Asked) -> Code:
     """Scores plus the additive mask, 0 past its end."""
-    (read,), site = asked.reads, asked.site
-    assert site.additive_mask is not None
-    table = site.additive_mask.fitted(site.heads.n_heads, site.n_queries, site.n_keys)
-    array(asked, "M", table.reshape(-1, site.n_keys))
-    split = f".reshape{table.shape}" if len(table) > 1 else ""
-    return asked.done(f"added = {read} + M{split}")
+    (read,), table = asked.reads, _additive(asked.site)
+    assert table is not None
+    return asked.done(f"added = {read} + {_written(asked, table)}")
+
+
+def _additive(site: Site) -> NDArray[np.float64] | None:
+    """The additive mask, (head, query, key), (1, query, key) where heads share it; None without one."""
+    mask = site.additive_mask
+    return None if mask is None else mask.fitted(site.heads.n_heads, site.n_queries, site.n_keys)
+
+
+def _written(asked: Asked, table: NDArray[np.float64]) -> str:
+    """Define the additive mask; returns its expression."""
+    array(asked, "M", table.reshape(-1, table.shape[-1]))
+    return f"M.reshape{table.shape}" if len(table) > 1 else "M"
 
 
 def masked(asked: Asked) -> Code:
@@ -95,11 +105,16 @@ def _relu_squared(asked: Asked, read: str) -> tuple[str, ...]:
 
 def _n_visible(asked: Asked) -> str:
     """Number of visible keys of each row, (query, 1); of all keys if the normaliser sees no mask."""
-    site = asked.site
-    if not site.masks or site.mask_placement == "after_softmax":
+    site, table = asked.site, _additive(asked.site)
+    visible = []
+    if site.masks and site.mask_placement == "before_softmax":
+        define_blocked(asked)
+        visible.append("~blocked")
+    if table is not None and np.isneginf(table).any():
+        visible.append(f"({_written(asked, table)} > -{asked.xp}.inf)")
+    if not visible:
         return str(site.n_keys)
-    define_blocked(asked)
-    seen = f"(~blocked).sum({asked.library.last()})"
+    seen = f"({' & '.join(visible)}).sum({asked.library.last()})"
     least = f"np.maximum({seen}, 1)" if asked.library.is_numpy else f"{seen}.clip(min=1)"
     return asked.define("n_visible", f"n_visible = {least}{note(N_VISIBLE)}")
 
@@ -150,9 +165,8 @@ def _quietly(asked: Asked, lines: tuple[str, ...]) -> tuple[str, ...]:
 @WeakMemo
 def has_empty_rows(site: Site) -> bool:
     """True if a mask before the softmax, or the additive one, leaves some query no key."""
-    hidden = np.zeros((1, site.n_queries, site.n_keys), np.bool_)
-    if site.additive_mask is not None:
-        hidden = hidden | np.isneginf(site.additive_mask.fitted(site.heads.n_heads, *hidden.shape[1:]))
+    table = _additive(site)
+    hidden = np.zeros((1, site.n_queries, site.n_keys), np.bool_) if table is None else np.isneginf(table)
     if site.masks and site.mask_placement == "before_softmax" and site.mask_bias is None:
         blocked = blocked_cells(site, np.arange(site.n_queries), np.arange(site.n_keys))
         hidden = hidden if blocked is None else hidden | blocked

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -214,3 +216,14 @@ def test_an_ablation_of_every_head_converts_each_matrix_once_more(
     alone = analysis.ablate(document, target)
     for site, values in effects.values.items():
         np.testing.assert_array_equal(values, alone.values[site])
+
+
+def test_a_mapping_that_outlives_its_modules_closes_without_a_word(tmp_path: Path) -> None:
+    """An object of a module is collected after the functions of `os` are gone."""
+    (tmp_path / "numbers").write_bytes(bytes(64))
+    code = "import os, pathlib, sys; from attnviz.model.spec.memory_map import mapped; "
+    code += "os.kept = mapped(pathlib.Path(sys.argv[1]))"
+    ended = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "numbers")], capture_output=True, text=True, timeout=120
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")

@@ -8,22 +8,33 @@ import numpy as np
 import pytest
 import torch
 from cases import ENGINE_IDS, MEMORY, experiment
+from first_layer import with_fields
 from numpy.typing import NDArray
 
 import attnviz
 from attnviz.errors import FieldError
 from attnviz.gui.look.theme import LIGHT
 from attnviz.gui.stage_heat import stage_content
+from attnviz.model.claims.scope import Scope, value_of
 from attnviz.model.edit.additive import put_array, put_table, set_additive, set_per_head, table_of
 from attnviz.model.edit.by_hand import with_text
 from attnviz.model.edit.edits import set_heads
+from attnviz.model.explain.arithmetic.cell import explain
 from attnviz.model.explain.parameters import explain_parameter
+from attnviz.model.heads.tiles import facts_of
+from attnviz.model.links import word_lines
+from attnviz.model.normalisers import NORMALISERS
 from attnviz.model.sites.by_hand import still_hidden
+from attnviz.model.sites.pairs import pairs_of
 from attnviz.model.sites.sites import main_site
+from attnviz.model.sites.titles import attention_title
+from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.parts import AdditiveMask, ExplicitSinks
-from attnviz.model.spec.view import View
+from attnviz.model.spec.parts import AdditiveMask, ExplicitSinks, Painted
+from attnviz.model.spec.view import Cell, View
 from attnviz.model.weights import weights_of
+from attnviz.scripts.library import LIBRARIES, Library
+from attnviz.scripts.script import script
 
 INF = np.inf
 RNG = np.random.default_rng(4)
@@ -182,3 +193,91 @@ def test_its_gradient_is_that_of_the_scores_of_its_heads() -> None:
         for row, column in ((2, 0), (2, 3), (len(stored) - 5, 1)):
             _value, line = explain_parameter(site, weight, row, column).lines
             assert line.value == pytest.approx(stored[row, column], rel=1e-12, abs=1e-14)
+
+
+# --- its −∞ is a blocked key, wherever keys are counted --------------------------------------------------
+
+CUTS = np.where(RNG.random((4, 7, 7)) < 0.4, -INF, 0.0)
+CUTS[:, :, 3] = 0.0
+
+
+def painted(cuts: NDArray[np.float64], **changes: Any) -> Experiment:
+    """The same cells, blocked by a mask."""
+    cells = tuple((int(query), int(key)) for query, key in np.argwhere(np.isneginf(cuts)))
+    return with_fields(experiment(heads="mha", **changes), masks=(Painted(cells),))
+
+
+@pytest.mark.parametrize("engine", ENGINE_IDS)
+@pytest.mark.parametrize("normaliser", [row.id for row in NORMALISERS])
+def test_a_normaliser_does_not_count_what_it_blocks(normaliser: str, engine: str) -> None:
+    by_head = with_mask(CUTS, normaliser=normaliser)
+    weights = attnviz.run(by_head, engine=engine)["weights"]
+    for head in range(4):
+        wanted = attnviz.run(painted(CUTS[head], normaliser=normaliser), engine=engine)["weights"][head]
+        np.testing.assert_allclose(weights[head], wanted, rtol=1e-13, atol=0)
+        shared = attnviz.run(with_mask(CUTS[head], normaliser=normaliser), engine=engine)["weights"][head]
+        np.testing.assert_allclose(shared, wanted, rtol=1e-13, atol=0)
+
+
+def test_the_sigmoid_of_one_visible_key_by_hand() -> None:
+    """log 1 is 0: the weight is the sigmoid of the score alone."""
+    cuts = np.where(np.eye(7, dtype=bool), 0.0, -INF)
+    trace = attnviz.run(with_mask(cuts, normaliser="sigmoid"))
+    scores = np.diagonal(trace["scaled"], axis1=1, axis2=2)
+    weights = np.diagonal(trace["weights"], axis1=1, axis2=2)
+    np.testing.assert_allclose(weights, 1 / (1 + np.exp(-scores)), rtol=1e-13)
+
+
+@pytest.mark.parametrize("engine", ENGINE_IDS)
+@pytest.mark.parametrize("normaliser", ["sigmoid", "relu_squared"])
+def test_steps_and_gradients_count_as_the_pass_does(normaliser: str, engine: str) -> None:
+    cuts, target = CUTS[0], "layers.0.self.attention_output[2, 1]"
+    ours, theirs = with_mask(cuts, normaliser=normaliser), painted(cuts, normaliser=normaliser)
+    gradients = [attnviz.backward(one, target, engine=engine).only for one in (ours, theirs)]
+    for stage in ("q", "k", "v", "weights"):
+        np.testing.assert_allclose(gradients[0][stage], gradients[1][stage], atol=1e-13)
+    steps = [attnviz.decode(one, engine=engine).steps for one in (ours, theirs)]
+    for mine, other in zip(*steps, strict=True):
+        np.testing.assert_allclose(mine["weights"], other["weights"], atol=1e-13)
+        np.testing.assert_allclose(mine.logits, other.logits, atol=1e-13)
+
+
+@pytest.mark.parametrize("library", LIBRARIES, ids=lambda row: row.id)
+@pytest.mark.parametrize("normaliser", ["sigmoid", "relu_squared"])
+@pytest.mark.parametrize("masks", ["none", "causal"])
+def test_a_script_counts_as_the_pass_does(masks: str, normaliser: str, library: Library) -> None:
+    for cuts in (CUTS, CUTS[0]):
+        one = with_mask(cuts, masks, normaliser=normaliser)
+        found: dict[str, Any] = {}
+        exec(compile(script(Document(one), library), "script", "exec"), found)
+        np.testing.assert_allclose(np.asarray(found["weights"]), attnviz.run(one)["weights"], atol=1e-13)
+
+
+@pytest.mark.parametrize("normaliser", ["sigmoid", "relu_squared"])
+def test_the_lines_of_a_weight_say_how_many_keys_are_visible(normaliser: str) -> None:
+    site = attnviz.run(with_mask(CUTS, normaliser=normaliser)).only
+    for head, row in ((0, 2), (3, 5)):
+        (line,) = explain(site, Cell("weights", row, 3, head)).lines[:1]
+        assert line.recomputed == pytest.approx(float(site["weights"][head, row, 3]), rel=1e-12)
+        n = int(np.isfinite(CUTS[head, row]).sum())
+        assert f"n = {n} key" in " ".join(piece.text for note in line.notes for piece in note)
+
+
+def test_scores_of_heads_links_claims_and_pairs_count_as_under_a_mask() -> None:
+    cuts = np.where(np.tri(7, dtype=bool), 0.0, -INF)
+    ours, theirs = attnviz.run(with_mask(cuts)), attnviz.run(painted(cuts))
+    sites = ours.only, theirs.only
+    assert pairs_of(sites[0].experiment) == pairs_of(sites[1].experiment)
+    assert pairs_of(sites[0].experiment).visible == 28
+    visible = [value_of("visible[2, 5] + visible[5, 2]", Scope(trace, View())) for trace in (ours, theirs)]
+    assert visible == [1.0, 1.0]
+    for head in range(4):
+        scores = [facts_of(site, head).scores for site in sites]
+        assert scores[0] == pytest.approx(scores[1], nan_ok=True)
+        lines = [word_lines(site, View(head=head), "weights") for site in sites]
+        np.testing.assert_array_equal(lines[0].hidden(2), lines[1].hidden(2))
+    assert [attention_title(site.experiment.place, site.experiment) for site in sites][:1] == [
+        "masked self-attention"
+    ]
+    assert "masks" not in attnviz.decode(with_mask(cuts)).changed
+    assert "masks" in attnviz.decode(with_mask(cuts[:3, :3])).changed

@@ -29,10 +29,10 @@ class Latent:
     latent.
 
     `d_c` is the width of the cached latent, `d_rope` that of the one rotated key that all heads share and
-    that is cached too; a head's query and key have `d_nope` + `d_rope` features, its value `d_v`. `d_q_c` is
-    the width of the query's own latent (0: queries are projected from x directly). `norm` and `q_norm` are
-    the
-    number of parameters per feature in the norms of the two: 1 is a gain, as in DeepSeek; 0 is none.
+    that is cached too, an even number, as pairs rotate; a head's query and key have `d_nope` + `d_rope`
+    features, its value `d_v`. `d_q_c` is the width of the query's own latent (0: queries are projected from
+    x directly). `norm` and `q_norm` are the number of parameters per feature in the norms of the two: 1 is a
+    gain, as in DeepSeek; 0 is none.
     """
 
     d_c: int
@@ -42,6 +42,13 @@ class Latent:
     d_q_c: int = 0
     norm: int = 1
     q_norm: int = 1
+
+    @classmethod
+    def of_heads(cls, d_head: int) -> Latent:
+        """The latent with the ratios of DeepSeek-V2 and V3, d_c = 4·d_head and d_rope = d_head/2, which is
+        rounded down to an even number, 2 at least.
+        """
+        return cls(d_c=4 * d_head, d_rope=2 * max(d_head // 4, 1), d_nope=d_head, d_v=d_head)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,6 +152,9 @@ class Architecture:
         in_layers = must_be("at most {most} (layers)", most=self.layers)
         _require(self.windowed_layers <= self.layers, "windowed_layers", self.windowed_layers, in_layers)
         _require(self.window >= 1 or not self.windowed_layers, "window", self.window, whole_number(1))
+        if self.latent is not None:
+            d_rope = self.latent.d_rope
+            _require(d_rope % 2 == 0, "latent.d_rope", d_rope, must_be("an even number"))
         if self.experts is not None:
             most, active = self.experts.n_routed, self.experts.n_active
             _require(active <= most, "n_active", active, must_be("at most {most} (n_routed)", most=most))

@@ -120,13 +120,13 @@ def layouts(a: Architecture) -> tuple[tuple[str, str, Architecture], ...]:
     """The model with other layouts of heads: (id, label, architecture); the last has a window in every layer.
 
     Without its latent, a model's heads keep their widths: d_nope + d_rope features per key, d_v per value.
-    Where the model defines nothing, GQA has the largest divisor of h up to h/8 (2 at least), MLA d_c =
-    4·d_head and d_rope = d_head/2 (the ratios of DeepSeek-V2 and V3), the window 4,096 keys in every layer.
+    Where the model defines nothing, GQA has the largest divisor of h up to h/8 (2 at least), MLA the
+    latent of its heads' width (`Latent.of_heads`), the window 4,096 keys in every layer.
     """
     d_key, d_value = (a.d_key, a.d_value) if a.latent is None else (a.d_qk, a.d_v)
     plain = replace(a, latent=None, d_key=d_key, d_value=d_value, windowed_layers=0, window=0)
     g = a.n_kv_heads if 1 < a.n_kv_heads < a.n_heads else _group_heads(a.n_heads)
-    latent = a.latent or Latent(d_c=4 * a.d_head, d_rope=max(a.d_head // 2, 1), d_nope=a.d_head, d_v=a.d_head)
+    latent = a.latent or Latent.of_heads(a.d_head)
     w = a.window or 4096
     mha = replace(plain, n_kv_heads=a.n_heads)
     found = [("MHA", _mha_label(a), mha)]

@@ -21,25 +21,60 @@ TERA, NANO = 10**12, 10**9
 
 
 @dataclass(frozen=True)
+class Peaks:
+    """Operations of matrix products in TFLOP/s, in a number `format` ("": unknown), and GB/s of the memory.
+
+    `tf32` are the TFLOP/s of float32 factors that are rounded to TF32; None of another format.
+    """
+
+    tflops: float
+    bandwidth: int
+    format: str = ""
+    tf32: float | None = None
+
+
+@dataclass(frozen=True)
 class Device:
-    """Published peaks: dense 16-bit matrix products in TFLOP/s, and memory bandwidth in GB/s."""
+    """Published peaks: dense matrix products in TFLOP/s by number format, and memory bandwidth in GB/s.
+
+    `half` is that of both 16-bit formats with sums in float32; `float8` is None where the device has none.
+    """
 
     id: str
     name: str
-    tflops: int
+    float64: float
+    float32: float
+    tf32: float
+    half: float
+    float8: float | None
     bandwidth: int
+
+    def peaks(self, weights: Format) -> Peaks:
+        """The peaks with weights of a format; one that only stores them is converted to float16."""
+        if weights.bits > 16:
+            is_single = weights.id == "float32"
+            tflops = self.float32 if is_single else self.float64
+            return Peaks(tflops, self.bandwidth, weights.id, self.tf32 if is_single else None)
+        if weights.bits == 16:
+            return Peaks(self.half, self.bandwidth, weights.id)
+        if weights.id == "float8" and self.float8 is not None:
+            return Peaks(self.float8, self.bandwidth, weights.id)
+        return Peaks(self.half, self.bandwidth, "float16")
 
 
 DEVICES: tuple[Device, ...] = (
-    Device("H100", "NVIDIA H100 SXM", 989, 3_350),
-    Device("H200", "NVIDIA H200 SXM", 989, 4_800),
-    Device("A100", "NVIDIA A100 SXM, 80 GB", 312, 2_039),
-    Device("RTX 4090", "NVIDIA GeForce RTX 4090", 165, 1_008),
-    Device("RTX 3050", "NVIDIA GeForce RTX 3050, 8 GB", 18, 224),
+    Device("H100", "NVIDIA H100 SXM", 67, 67, 494.7, 989, 1_979, 3_350),
+    Device("H200", "NVIDIA H200 SXM", 67, 67, 494.7, 989, 1_979, 4_800),
+    Device("A100", "NVIDIA A100 SXM, 80 GB", 19.5, 19.5, 156, 312, None, 2_039),
+    Device("RTX 4090", "NVIDIA GeForce RTX 4090", 1.3, 82.6, 82.6, 165.2, 330.3, 1_008),
+    Device("RTX 3050", "NVIDIA GeForce RTX 3050, 8 GB", 0.14, 9.1, 9.1, 18.2, None, 224),
 )
-"""Without structured sparsity, sums in float32: NVIDIA's data sheets, and its Ada architecture paper.
+"""Without structured sparsity: NVIDIA's data sheets of H100, H200 and A100 (their float64 is that of the
+tensor cores, their float32 that of the CUDA cores), its Hopper architecture paper for TF32, its Ada
+architecture paper for the RTX 4090 (float64 is a 64th of float32).
 
-The RTX 3050: 20 multiprocessors × 512 FLOP (its GA102 paper) × 1.777 GHz, and 128 bits × 14 Gbit/s.
+The RTX 3050: 20 multiprocessors × 256 FLOP in float32 and TF32, 512 in 16 bits, 4 in float64 (its GA102
+paper) × 1.777 GHz, and 128 bits × 14 Gbit/s.
 """
 
 DEVICE_BY_ID = {device.id: device for device in DEVICES}
@@ -85,9 +120,7 @@ PASSES: tuple[Pass, ...] = (
 )
 
 
-def roofline(
-    stack: Stack, n: int, batch: int, weights: Format, kv: Format, tflops: int, bandwidth: int
-) -> tuple[Line, ...]:
+def roofline(stack: Stack, n: int, batch: int, weights: Format, kv: Format, peaks: Peaks) -> tuple[Line, ...]:
     """The bound of each pass, line by line: operations, bytes, and the time that each takes at least.
 
     Weights are read once, and keys and values of n tokens are written or read once for each of `batch`
@@ -95,7 +128,10 @@ def roofline(
     """
     lines: list[Line] = []
     for row in PASSES:
-        lines += _bound(row, stack, n, batch, (weights, kv), (tflops, bandwidth))
+        lines += _bound(row, stack, n, batch, (weights, kv), peaks)
+    if peaks.tf32 is not None:
+        says = _("float32 as it is; rounded to TF32, products would have a peak of {tf32}·10¹² FLOP/s.")
+        lines.append(Line(says.format(tf32=_peak(peaks.tf32)), kind="note"))
     lines.append(
         Line(_("Peaks as published; a kernel reaches a part of them, so it takes longer."), kind="note")
     )
@@ -103,18 +139,17 @@ def roofline(
 
 
 def _bound(
-    row: Pass, stack: Stack, n: int, batch: int, formats: tuple[Format, Format], peaks: tuple[int, int]
+    row: Pass, stack: Stack, n: int, batch: int, formats: tuple[Format, Format], peaks: Peaks
 ) -> tuple[Line, ...]:
     weights, kv = formats
     operations = total(row.operations(stack, n, batch))
     held = weights.stored(row.reads(stack, n, batch))
     cached = cost_stack.cache_bytes(stack, n, kv, batch)
     moved = held + cached
-    computing, moving = (
-        -(-operations * NANO // (peaks[0] * TERA)),
-        -(-moved * NANO // (peaks[1] * GB)),
-    )
-    each, ridge = operations / max(moved, 1), peaks[0] * TERA / (peaks[1] * GB)
+    per_second = round(peaks.tflops * TERA)
+    computing, moving = -(-operations * NANO // per_second), -(-moved * NANO // (peaks.bandwidth * GB))
+    each, ridge = operations / max(moved, 1), per_second / (peaks.bandwidth * GB)
+    compute = _("compute, {format}").format(format=peaks.format) if peaks.format else _("compute")
     is_compute = computing >= moving
     says = _("Compute-bound: {each} FLOP per byte; the ridge point of the device is {ridge}.")
     if not is_compute:
@@ -124,11 +159,16 @@ def _bound(
         Line(_("operations"), "", "", operations, "FLOP", "part"),
         Line(_("weights, {format}").format(format=weights.id), "", "", held, "B", "part"),
         Line(_("keys and values, {format}").format(format=kv.id), "", "", cached, "B", "part"),
-        Line(_("compute"), "", f"{operations:,} ÷ {peaks[0]:,}·10¹²", computing, "ns", "part"),
-        Line(_("memory traffic"), "", f"{moved:,} ÷ {peaks[1]:,}·10⁹", moving, "ns", "part"),
+        Line(compute, "", f"{operations:,} ÷ {_peak(peaks.tflops)}·10¹²", computing, "ns", "part"),
+        Line(_("memory traffic"), "", f"{moved:,} ÷ {peaks.bandwidth:,}·10⁹", moving, "ns", "part"),
         Line(_(row.time), "", "", max(computing, moving), "ns", "total"),
         Line(says.format(each=_short(each), ridge=_short(ridge)), kind="note"),
     )
+
+
+def _peak(tflops: float) -> str:
+    """A whole number, or two decimals: 989, 82.6."""
+    return f"{round(tflops, 2):,}" if tflops % 1 else f"{int(tflops):,}"
 
 
 def _short(number: float) -> str:

@@ -92,8 +92,10 @@ def pull_weights(site: SiteGradients, stage: str, g: Gradient) -> None:
     if scoring.masks_weights:
         g = Cells(_cleared(site, g))
     clears = not scoring.masks_weights and scoring.mask_bias is None and not site.has_patched_scores
-    hidden = None if scoring.masks_weights else scores.sight.hidden
-    visible = engine.asarray(n_visible(hidden, *p.shape[-2:])[:, None])
+    heads = np.arange(math.prod(p.shape[:2])).reshape(p.shape[:2])
+    hidden = program.uncounted(scoring, scores.sight.hidden, heads, *scores.positions)
+    visible = engine.asarray(n_visible(hidden, *p.shape[-2:])[..., None])
+    visible = engine.xp.broadcast_to(visible, (*p.shape[:3], 1))
     by_scores = engine.zeros(p.shape) if site.spares else engine.empty(p.shape)
 
     def one(index: int) -> None:
@@ -102,7 +104,7 @@ def pull_weights(site: SiteGradients, stage: str, g: Gradient) -> None:
         kept = by_scores[at]
         made = engine.workspace(kept)
         g.into(engine, made, at)
-        scoring.pull_(engine.xp, p[at], made, visible[tile.rows])
+        scoring.pull_(engine.xp, p[at], made, visible[at[:3]])
         if clears and seen.hidden is not None:
             engine.fill_(made[..., seen.touched], seen.hidden[:, seen.touched], 0.0)
         if made is not kept:

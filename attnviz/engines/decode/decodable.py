@@ -6,38 +6,42 @@ import math
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from attnviz.errors import FieldError, Message, must_be, whole_number
 from attnviz.model import positions
 from attnviz.model.edit.edits import permute_tokens
-from attnviz.model.masks import looks_ahead
+from attnviz.model.masks import looks_ahead, sees_later
 from attnviz.model.operands.matrices import classes_of
 from attnviz.model.sites.sites import at, places, record_at, with_records
 from attnviz.model.spec.attention import Attention
+from attnviz.model.spec.edit import Edit
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Causal
 from attnviz.model.spec.positions import Position
 from attnviz.model.spec.site import Place
+from attnviz.model.trace import MASKED_STAGES
 
 MAX_STEPS = 100_000
 """Most steps of one decoding."""
 
 
-def causal_experiment(experiment: Experiment) -> Experiment:
-    """The experiment that decoding computes: causal, with a read-out.
+def causal_experiment(experiment: Experiment, steps: int | None = None) -> Experiment:
+    """The experiment that decoding computes in `steps` steps (None: its tokens): causal, with a read-out.
 
     The self-attention of every layer gets a causal mask where its masks may let a query see a later key, and
     masks before the softmax: after it, a row would be divided by a sum over keys that do not exist yet. For
     the same reason blocked scores are -inf: a finite bias leaves later keys a weight. Their queries begin at
-    the first key. Encoders and attentions to the memory keep their masks as they are, since the whole memory
-    exists from the start. For frequencies that depend on the length see `at_length`. Raises `FieldError` for
-    a classifier.
+    the first key, and numbers by hand give no weight to later keys. Encoders and attentions to the memory
+    keep their masks as they are, since the whole memory exists from the start. For frequencies that depend
+    on the length see `at_length`. Raises `FieldError` for a classifier.
     """
     classes = classes_of(experiment)
     if classes is not None:
         found = Message("{n} classes", n=len(classes.labels))
         raise FieldError("vocabulary.classes", found, must_be("null, since a classifier generates no token"))
-    fields = {place: _causal(record_at(experiment, place)) for place in _causal_places(experiment)}
+    steps = experiment.n_queries if steps is None else steps
+    fields = {place: _causal(record_at(experiment, place), steps) for place in _causal_places(experiment)}
     readout = experiment.readout
     if readout == "none":
         readout = "similarity" if experiment.vocabulary is None else "vocabulary"
@@ -51,6 +55,7 @@ CHANGES: dict[str, Message] = {
     "mask_placement": Message("Decoding masks before the softmax: later keys do not exist yet."),
     "mask_bias": Message("Decoding blocks with −∞: later keys do not exist yet and get no weight."),
     "query_offset": Message("Decoding begins queries at the first key: it has the keys of no past."),
+    "edits": Message("Decoding leaves out numbers by hand of later keys: they do not exist yet."),
     "readout": Message(
         "The document has no read-out: decoding reads logits out as similarities to the token vectors, o · e."
     ),
@@ -61,16 +66,20 @@ CHANGES: dict[str, Message] = {
 def causal_changes(given: Experiment, causal: Experiment) -> frozenset[str]:
     """Fields of `CHANGES` that differ between a document and its decoded experiment.
 
-    A mask bias counts only if the document has masks, and a vocabulary's own read-out is not a change.
+    A mask bias counts only if the document has masks, a causal mask only if a query sees a later key, and a
+    vocabulary's own read-out is not a change.
     """
     pairs = [(record_at(given, place), record_at(causal, place)) for place in _causal_places(given)]
     found = {
         field
-        for field in ("masks", "mask_placement", "mask_bias", "query_offset")
-        if any(getattr(before, field) != getattr(after, field) for before, after in pairs)
+        for field in CHANGES
+        if field != "readout"
+        and any(getattr(before, field) != getattr(after, field) for before, after in pairs)
     }
     if not any(before.masks for before, _after in pairs):
         found.discard("mask_bias")
+    if not any(sees_later(at(given, place.name)) for place in _causal_places(given)):
+        found.discard("masks")
     if given.readout == "none" and causal.readout == "similarity":
         found.add("readout")
     return frozenset(found)
@@ -151,9 +160,26 @@ def _causal_places(experiment: Experiment) -> tuple[Place, ...]:
     return tuple(p for p in places(experiment) if p.stack != "encoder" and p.kind == "self")
 
 
-def _causal(attention: Attention) -> dict[str, Any]:
+def _causal(attention: Attention, steps: int) -> dict[str, Any]:
     """Changes of one attention that make it causal."""
-    changes: dict[str, Any] = {"mask_placement": "before_softmax", "mask_bias": None, "query_offset": 0}
+    changes: dict[str, Any] = {
+        "mask_placement": "before_softmax",
+        "mask_bias": None,
+        "query_offset": 0,
+        "edits": tuple(found for edit in attention.edits for found in _of_existing_keys(edit, steps)),
+    }
     if looks_ahead(attention.masks):
         changes["masks"] = (*attention.masks, Causal())
     return {field: value for field, value in changes.items() if getattr(attention, field) != value}
+
+
+def _of_existing_keys(edit: Edit, steps: int) -> tuple[Edit, ...]:
+    """The edit without the cells of later keys; of a whole row, one edit for each key that exists."""
+    is_later = edit.column is None or edit.column > edit.position
+    if edit.stage not in MASKED_STAGES or not is_later or edit.position >= steps:
+        return (edit,)
+    blocked = -math.inf if edit.stage == "masked" else 0.0
+    if edit.applied(blocked, 0) == blocked:  # as the mask leaves it
+        return (edit,)
+    keys = range(edit.position + 1) if edit.column is None else ()
+    return tuple(replace(edit, column=key) for key in keys)

@@ -4,27 +4,59 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
+
+from msgspec.structs import replace as with_fields
 
 from attnviz.engines.decode.cache import Cache
 from attnviz.engines.decode.step import DecodeStep, SiteStep
 from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
+from attnviz.model.positions import magnitude, rotation
+from attnviz.model.scalings import pair_frequencies
+from attnviz.model.sites.sites import places, record_at, sites, with_records
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.generation import Writing
+from attnviz.model.spec.positions import NoScaling, Rope
+from attnviz.model.spec.site import Place
 
 
 def can_reuse(engine: Engine, experiment: Experiment, made_by: Engine, old: Experiment) -> bool:
-    """True if steps of `old` can be reused: everything is equal but the tokens and their choice."""
+    """True if steps of `old` can be reused: everything is equal but the tokens and their choice.
+
+    Rotations are compared by their frequencies, which may depend on the number of tokens.
+    """
     same_cache = (old.writing or Writing()).cache == (experiment.writing or Writing()).cache
+    before, after = ((made.name, made.device, made.dtype) for made in (made_by, engine))
     # Compared, not replaced: with vectors of another width the old experiment may be invalid.
-    others = [field for field in Experiment.__struct_fields__ if field not in _MAY_DIFFER]
-    is_same = old.d_model == experiment.d_model and same_cache
-    places = [(made.name, made.device, made.dtype) for made in (made_by, engine)]
-    return (
-        places[0] == places[1]
-        and is_same
-        and all(getattr(old, field) == getattr(experiment, field) for field in others)
-    )
+    if before != after or not same_cache or old.d_model != experiment.d_model:
+        return False
+    if _frequencies(old) != _frequencies(experiment):
+        return False
+    return _is_alike(old, experiment) or _is_alike(_unscaled(old), _unscaled(experiment))
+
+
+def _is_alike(one: Experiment, other: Experiment) -> bool:
+    """True if everything is equal but the tokens and their choice."""
+    fields = (field for field in Experiment.__struct_fields__ if field not in _MAY_DIFFER)
+    return all(getattr(one, field) == getattr(other, field) for field in fields)
+
+
+def _unscaled(experiment: Experiment) -> Experiment:
+    """The experiment without the scalings of RoPE, which only act through `_frequencies`."""
+    fields: dict[Place, dict[str, Any]] = {}
+    for place in places(experiment):
+        position = record_at(experiment, place).position
+        if isinstance(position, Rope) and position.scaling != NoScaling():
+            fields[place] = {"position": with_fields(position, scaling=NoScaling())}
+    return with_records(experiment, fields, {}) if fields else experiment
+
+
+def _frequencies(experiment: Experiment) -> list[tuple[bytes, float]]:
+    """The frequencies of every site that rotates, and the multiplier of its cosines and sines."""
+    rotations = [rotation(site) for site in sites(experiment).values() if isinstance(site.position, Rope)]
+    known = {one: (pair_frequencies(one).tobytes(), magnitude(one.rope)) for one in set(rotations)}
+    return [known[one] for one in rotations]
 
 
 _MAY_DIFFER = {"tokens", "vectors", "writing"}

@@ -176,7 +176,7 @@ def decode(
     """
     steps = step_count(experiment, steps)
     started = time.perf_counter()
-    causal = causal_experiment(experiment)
+    causal = causal_experiment(experiment, steps)
     changed = causal_changes(experiment, causal)
     notices = (*notices, *(text for field, text in CHANGES.items() if field in changed))
     longer = at_length(causal, steps)
@@ -309,20 +309,20 @@ class _Decoder:
             for site in self.sites:  # of the last step in common: the ones before it may be older still
                 site.take_over(self._old[index - 1].site(site.name).cache, index)
         self._old = ()
-        positions = np.arange(index, index + x.shape[0])
+        positions, begin = np.arange(index, index + x.shape[0]), 0 if index < self._n_prefill else index
         stage, found = "tokens_embedded", {}
         part = progress_of(self._check).part(index / self._steps, (index + len(positions)) / self._steps)
         for number, site in enumerate(self.sites):
             # One token is quick: it needs no progress.
             check = part.step(number, len(self.sites)) if len(positions) > 1 else self._check
-            fed = site.feed(stage, x, positions, check)
+            fed = site.feed(stage, x, positions, begin, check)
             found[site.name] = fed.steps
             x, stage = fed.result, "layer_input"
         return [dict(zip(found, steps, strict=True)) for steps in zip(*found.values(), strict=True)]
 
     def _reused(self, index: int, x: Array) -> dict[str, SiteStep]:
         """The sites of the earlier step with the same token after the same ones, if any."""
-        if index >= len(self._old):
+        if index >= len(self._old) or not self._is_same_pass(index):
             return {}
         old = self._old[index].sites
         first = next(iter(old.values()))
@@ -337,6 +337,12 @@ class _Decoder:
         # By similarity, the read-out covers all existing tokens, which were others at that step.
         *_before, last = old
         return old | {last: self.sites[-1].read_out_again(old[last])}
+
+    def _is_same_pass(self, index: int) -> bool:
+        """True if a pass that counts its positions anew would count those of the earlier step."""
+        writing = self._experiment.writing
+        restarts = writing is not None and writing.cache.restarts
+        return not restarts or (self._old[index].prefill is None) == (index >= self._n_prefill)
 
     def experiment(self) -> Experiment:
         """The experiment with the generated tokens behind the document's."""

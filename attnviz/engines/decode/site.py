@@ -76,16 +76,18 @@ class DecodingSite:
         for stage in READ_OUT:
             del features.tf[stage]
         features.order = [stage for stage in features.order if stage not in READ_OUT]
+        features.change = self._patches(features.positions)
         read_out(self._engine, self._operands.readout, features)
         return dataclasses.replace(step, features=features, row=0, attended=step.attended.copied(xp))
 
-    def feed(self, stage: str, x: Array, positions: Ints, check: Check) -> Fed:
+    def feed(self, stage: str, x: Array, positions: Ints, begin: int, check: Check) -> Fed:
         """Pass the input, (token, d_model), through the site; `stage` as in `projecting.enter`.
 
-        The tokens are the next ones: `positions` begins where the cache ends.
+        The tokens are the next ones: `positions` begins where the cache ends. The pass begins at `begin`,
+        earlier if its first tokens were taken over.
         """
         engine, operands = self._engine, self._operands
-        counted = positions - positions[0] if self._restarts else positions
+        counted = positions - begin if self._restarts else positions
         patches = self._patches(positions)
         features = projecting.enter(engine, operands, stage, x, counted, patches, in_text=positions)
         projecting.query_heads(engine, operands, features, features.x(), counted)

@@ -128,7 +128,7 @@ class Scope:
 
     def _visible(self) -> Grid:
         """1 where a query may attend to a key, else 0."""
-        site, blocked = self.site, self.site.blocked()
+        site, blocked = self.site, self.site.unseen()
         shape = (site.experiment.n_queries, site.experiment.n_keys)
         array = np.ones(shape) if blocked is None else 1.0 - blocked
         return Grid(array, site.labels("query"), site.labels("key"))

@@ -7,7 +7,7 @@ from typing import Any
 
 from attnviz.core.cost.architecture import Architecture, Latent, Learned
 from attnviz.i18n import N_
-from attnviz.model.masks import mask_of
+from attnviz.model.masks import cut_in_all_heads, mask_of
 from attnviz.model.operands.matrices import is_identity, output_tokens
 from attnviz.model.sites.sites import at, places, site_names
 from attnviz.model.spec import latent as parts
@@ -242,5 +242,7 @@ def _free_ffn(ffn: FeedForward | None, site: Site) -> tuple[str, ...]:
 
 def counts_every_mask(experiment: Experiment) -> bool:
     """True if the pairs of `stack_of` are exactly the cells that the masks leave visible."""
-    sites = (at(experiment, name) for name in site_names(experiment))
+    sites = [at(experiment, name) for name in site_names(experiment)]
+    if any(cut_in_all_heads(site).any() for site in sites):
+        return False
     return all(isinstance(mask, Causal | Window) for site in sites for mask in site.masks)

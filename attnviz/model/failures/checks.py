@@ -139,10 +139,12 @@ def _sums(trace: Trace, site: SiteTrace) -> Iterator[Finding]:
 
 def _saturated(trace: Trace, site: SiteTrace) -> Iterator[Finding]:
     """A head whose softmax leaves nearly every row one key."""
-    rows = _visible(site) >= MANY_KEYS
-    if site.experiment.normaliser != "softmax" or rows.sum() < 2:
+    if site.experiment.normaliser != "softmax":
         return
     for head in range(site.shape("weights")[0]):
+        rows = _visible(site, head) >= MANY_KEYS
+        if rows.sum() < 2:
+            continue
         largest = _whole(site, "weights", head)[rows].max(axis=1)
         share = float(np.mean(largest > ALL_OF_ROW))
         if share > 0.5:
@@ -212,9 +214,9 @@ def _spreads(site: SiteTrace) -> list[NDArray[np.float64]]:
     return found
 
 
-def _visible(site: SiteTrace) -> NDArray[np.int64]:
-    """The number of keys that each query sees."""
-    hidden = site.blocked()
+def _visible(site: SiteTrace, head: int) -> NDArray[np.int64]:
+    """The number of keys that each query sees in a head."""
+    hidden = site.unseen(head)
     n_queries, n_keys = site.shape("weights")[-2:]
     return np.full(n_queries, n_keys) if hidden is None else np.asarray((~hidden).sum(axis=1))
 

@@ -93,13 +93,13 @@ def _tile(site: SiteTrace, stage: str, head: int, side: int, with_facts: bool) -
 def facts_of(site: SiteTrace, head: int) -> Facts:
     """The scores of one head, and the key that it attends to most."""
     weights = _whole(site, "weights", head)
-    measured = _measured(site, weights)
+    measured = _measured(site, head, weights)
     return Facts({row.id: _score(site, measured, row) for row in HEAD_SCORES}, _look(site, weights))
 
 
 def score_of(site: SiteTrace, head: int, score: HeadScore) -> float:
     """One score of one head; NaN where it has no meaning."""
-    return _score(site, _measured(site, _whole(site, "weights", head)), score)
+    return _score(site, _measured(site, head, _whole(site, "weights", head)), score)
 
 
 def _whole(site: SiteTrace, stage: str, head: int) -> NDArray[np.floating]:
@@ -108,8 +108,8 @@ def _whole(site: SiteTrace, stage: str, head: int) -> NDArray[np.floating]:
     return site.window(stage, head, slice(0, n_rows), slice(0, n_columns))
 
 
-def _measured(site: SiteTrace, weights: NDArray[np.floating]) -> Head:
-    return Head(weights, site.blocked(), _repeats(site.labels("key")), site.experiment.references)
+def _measured(site: SiteTrace, head: int, weights: NDArray[np.floating]) -> Head:
+    return Head(weights, site.unseen(head), _repeats(site.labels("key")), site.experiment.references)
 
 
 def _score(site: SiteTrace, head: Head, score: HeadScore) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attnviz.errors import Message
 from attnviz.i18n import N_, _
-from attnviz.model.masks import looks_ahead
+from attnviz.model.masks import sees_later
 from attnviz.model.sites.sites import at, place_of, places
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Place, Site
@@ -31,7 +31,7 @@ def attention_title(place: Place, site: Site) -> str:
     """Title of an attention by its queries and keys; `site` is the attention at `place`."""
     if place.kind == "cross":
         return _("cross-attention")
-    return _("self-attention") if looks_ahead(site.masks) else _("masked self-attention")
+    return _("self-attention") if sees_later(site) else _("masked self-attention")
 
 
 def site_title(experiment: Experiment, name: str) -> str:

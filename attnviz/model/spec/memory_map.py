@@ -50,8 +50,8 @@ class MappedFile(mmap.mmap):
         made.path, made._descriptor, made._state = path, descriptor, _state(os.fstat(descriptor))
         return made
 
-    def __del__(self) -> None:
-        os.close(self._descriptor)
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:
+        close(self._descriptor)  # held here: the module may be gone when the process ends
 
     def check(self) -> None:
         """Raise `FileChanged` if the file is no longer the one that was opened."""

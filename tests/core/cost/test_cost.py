@@ -273,7 +273,7 @@ def test_a_window_in_every_layer_lets_any_context_fit() -> None:
 def test_one_more_token_would_not_fit(
     windowed: int, w: int, room: int, batch: int, kv: Format, mla: bool
 ) -> None:
-    latent = Latent(d_c=24, d_rope=5, d_nope=8, d_v=8) if mla else None
+    latent = Latent(d_c=24, d_rope=6, d_nope=8, d_v=8) if mla else None
     a = Architecture(
         layers=6,
         d_model=32,

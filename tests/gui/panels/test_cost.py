@@ -27,14 +27,16 @@ from pytestqt.qtbot import QtBot
 from attnviz.bench.cases import Size
 from attnviz.bench.implementations import IMPLEMENTATIONS, timed
 from attnviz.core.cost.lines import Line
-from attnviz.core.cost.memory import FORMAT_BY_ID, cache_bytes
+from attnviz.core.cost.memory import FORMAT_BY_ID, cache_bytes, layouts
+from attnviz.core.cost.roofline import Peaks
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
 from attnviz.gui.look.theme import DARK, LIGHT
 from attnviz.gui.panels.cost.curve import CostCurve
+from attnviz.gui.panels.cost.fields import FIELDS, CostFields
 from attnviz.gui.panels.cost.lines import CostLines
 from attnviz.gui.panels.cost.panel import CostPanel
-from attnviz.gui.panels.cost.question import OWN, QUANTITIES, Question, bill
+from attnviz.gui.panels.cost.question import OWN, QUANTITIES, Question, bill, of_published
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.combo import Combo
@@ -43,9 +45,10 @@ from attnviz.gui.widgets.segmented import Segmented
 from attnviz.i18n import set_language
 from attnviz.model.edit.by_hand import with_text
 from attnviz.model.explain.architectures import architecture_of
-from attnviz.model.published_models import PUBLISHED, PUBLISHED_BY_ID
+from attnviz.model.published_models import PUBLISHED, PUBLISHED_BY_ID, Published
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment, one_layer
+from attnviz.model.spec.latent import Latent as LatentOfDocument
 from attnviz.model.spec.parts import Causal, Heads, Padding, Projections, Seeded, SeededVectors
 
 W = TypeVar("W", bound=QWidget)
@@ -195,11 +198,25 @@ def test_a_device_sets_its_peaks_and_own_peaks_are_no_device(qtbot: QtBot, panel
     choose(panel, "cost_source", "llama-2-7b")
     choose(panel, "cost_quantity", "bound")
     choose(panel, "cost_device", "RTX 4090")
-    assert (panel.question.tflops, panel.question.bandwidth) == (165, 1008)
+    assert panel.question.peaks == Peaks(165.2, 1008, "float16")
     assert "NVIDIA GeForce RTX 4090" in said(panel) and "Memory-bound" in said(panel)
     type_number(qtbot, panel, "cost_bandwidth", "1000000")
     assert panel.question.device == OWN and "RTX 4090" not in said(panel)
     assert "Memory-bound: 0.995" not in said(panel)
+
+
+def test_the_peak_follows_the_format_of_the_weights(qtbot: QtBot, panel: CostPanel) -> None:
+    choose(panel, "cost_source", "llama-2-7b")
+    choose(panel, "cost_quantity", "bound")
+    for format_, peak in (("float32", 67.0), ("float8", 1979.0), ("int4", 989.0), ("float64", 67.0)):
+        choose(panel, "cost_weights", format_)
+        assert find(panel, DragNumber, "cost_tflops").value() == peak
+        assert f"÷ {peak:,.0f}·10¹²" in said(panel)
+        assert ("TF32" in said(panel)) == (format_ == "float32")
+    type_number(qtbot, panel, "cost_tflops", "12.5")
+    assert panel.question.device == OWN and "÷ 12.5·10¹²" in said(panel)
+    choose(panel, "cost_weights", "float32")
+    assert "÷ 12.5·10¹²" in said(panel) and "compute, " not in said(panel)
 
 
 @pytest.mark.parametrize("name", ["cost_device", "cost_weights", "cost_kv"])
@@ -385,3 +402,28 @@ def test_numbers_by_hand_are_in_the_bytes_and_not_in_the_operations() -> None:
     for quantity in ("prefill", "step", "bound"):
         with_edits, without = (bill(replace(question, quantity=quantity), trace) for trace in runs[::-1])
         assert with_edits[:-1] == without and "Numbers by hand are not counted" in with_edits[-1].label
+
+
+@pytest.mark.parametrize("model", PUBLISHED, ids=lambda model: model.id)
+def test_a_latent_that_is_switched_on_is_one_that_a_document_can_have(model: Published) -> None:
+    question = of_published(Question(architecture=model.architecture), model.id)
+    switch = next(field for field in FIELDS if field.name == "cost_latent")
+    for d_head in (1, 2, 3, model.architecture.d_head, 12, 26, 50):
+        narrow = replace(question, architecture=replace(model.architecture, d_head=d_head))
+        offered = [other.latent for _id, _label, other in layouts(replace(narrow.architecture, latent=None))]
+        made = [latent for latent in (switch.edit(narrow, True).architecture.latent, *offered) if latent]
+        assert len(made) == 2
+        for latent in made:
+            assert latent.d_rope > 0
+            LatentOfDocument(latent.d_c, latent.d_q_c or None, latent.d_rope)
+
+
+def test_an_odd_number_of_rotated_features_is_refused_as_in_a_document(
+    qtbot: QtBot, panel: CostPanel
+) -> None:
+    choose(panel, "cost_source", "deepseek-v3")
+    refused = list[ValueError]()
+    panel.findChildren(CostFields)[0].rejected.connect(refused.append)
+    type_number(qtbot, panel, "cost_d_rope", "63")
+    assert [str(error) for error in refused] == ["latent.d_rope must be an even number; got 63."]
+    assert panel.question.architecture.latent == PUBLISHED_BY_ID["deepseek-v3"].architecture.latent

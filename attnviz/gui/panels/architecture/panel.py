@@ -29,7 +29,7 @@ from attnviz.model.sites.pairs import Pairs, pairs_of, sum_of_pairs
 from attnviz.model.sites.sites import place_of
 from attnviz.model.sites.titles import attention_title, layer_title
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.parts import Mask
+from attnviz.model.spec.parts import AdditiveMask, Mask
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell, shown_head
 from attnviz.model.trace import SiteTrace, Trace
@@ -61,7 +61,7 @@ class ArchitecturePanel(Panel):
         self._scroll = clear_scroll(self.canvas, sideways=True)
         self._scroll.setObjectName("architecture_scroll")
         self._scroll.viewport().installEventFilter(self)
-        self._counted: dict[tuple[tuple[Mask, ...], int, int, int], Pairs] = {}
+        self._counted: dict[tuple[tuple[Mask, ...], AdditiveMask | None, int, int, int], Pairs] = {}
         # Where a map stands is known once the scroll area has been laid out, which Qt does later.
         self._laid_out = QTimer(self)
         self._laid_out.setSingleShot(True)
@@ -153,7 +153,7 @@ class ArchitecturePanel(Panel):
 
     def _pairs(self, site: Site) -> Pairs:
         """Counted once for all layers that have the same masks."""
-        key = (site.masks, site.query_offset, site.n_queries, site.n_keys)
+        key = (site.masks, site.additive_mask, site.query_offset, site.n_queries, site.n_keys)
         if key not in self._counted:
             self._counted = {**dict(list(self._counted.items())[-63:]), key: pairs_of(site)}
         return self._counted[key]

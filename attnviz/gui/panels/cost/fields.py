@@ -36,7 +36,8 @@ def _always(question: Question) -> bool:
 class CostField:
     """One row. `edit` returns the question with the value and may raise `ValueError`.
 
-    `options` (ids) define a choice, `is_switch` a switch, else it is a whole number from `least` to `most`.
+    `options` (ids) define a choice, `is_switch` a switch, else it is a number with `decimals` digits behind
+    the point, from `least` to `most`.
     `of_shapes`: a size of the model, which an experiment has and nobody may edit here.
     """
 
@@ -48,7 +49,8 @@ class CostField:
     shown: Shown = _always
     options: tuple[str, ...] = ()
     is_switch: bool = False
-    least: int = 1
+    decimals: int = 0
+    least: float = 1
     most: int = 10**6
     of_shapes: bool = True
 
@@ -105,8 +107,7 @@ def _fitted(a: Architecture, name: str, value: Any) -> Architecture:
 
 
 def _set_latent(q: Question, is_on: bool) -> Question:
-    d = q.architecture.d_head
-    latent = Latent(d_c=4 * d, d_rope=max(d // 2, 1), d_nope=d, d_v=d) if is_on else None
+    latent = Latent.of_heads(q.architecture.d_head) if is_on else None
     return replace(q, architecture=replace(q.architecture, latent=latent), is_edited=True)
 
 
@@ -139,9 +140,16 @@ def _has_device(q: Question) -> bool:
 
 
 def _set_device(q: Question, id_: str) -> Question:
-    if id_ not in DEVICE_BY_ID:
-        return q
-    return replace(q, tflops=DEVICE_BY_ID[id_].tflops, bandwidth=DEVICE_BY_ID[id_].bandwidth)
+    return replace(q, device=id_) if id_ in DEVICE_BY_ID else q.with_own()
+
+
+def _peak(name: str) -> tuple[Read, Edit]:
+    """Reading a peak of the device, and setting it by hand."""
+
+    def edit(q: Question, value: Any) -> Question:
+        return q.with_own(**{name: value})
+
+    return lambda q: getattr(q.peaks, name), edit
 
 
 def _field(name: str, label: str, access: tuple[Read, Edit], **rest: Any) -> CostField:
@@ -202,15 +210,17 @@ FIELDS: tuple[CostField, ...] = (
     _field(
         "tflops",
         "TFLOP/s",
-        _plain("tflops"),
+        _peak("tflops"),
         of_shapes=False,
         shown=_has_device,
-        hint=N_("Peak of dense 16-bit matrix products, in 10¹² operations per second"),
+        decimals=2,
+        least=0.01,
+        hint=N_("Peak of dense matrix products in the weights' format, in 10¹² operations per second"),
     ),
     _field(
         "bandwidth",
         "GB/s",
-        _plain("bandwidth"),
+        _peak("bandwidth"),
         of_shapes=False,
         shown=_has_device,
         hint=N_("Bandwidth of the device memory, in 10⁹ bytes per second"),
@@ -316,7 +326,11 @@ class CostFields(QWidget):
         if field.is_switch:
             return Toggle("")
         number = DragNumber(
-            minimum=field.least, maximum=field.most, integer=True, logarithmic=field.most > 1024
+            minimum=field.least,
+            maximum=field.most,
+            decimals=field.decimals,
+            integer=not field.decimals,
+            logarithmic=field.most > 1024,
         )
         number.rejected.connect(self.rejected)
         return number

@@ -12,7 +12,7 @@ from attnviz.core.cost import stack as cost_stack
 from attnviz.core.cost.architecture import Architecture
 from attnviz.core.cost.lines import Line
 from attnviz.core.cost.memory import FORMAT_BY_ID, MEMORIES_GB, Format
-from attnviz.core.cost.roofline import DEVICE_BY_ID, DEVICES, NANO, roofline
+from attnviz.core.cost.roofline import DEVICE_BY_ID, DEVICES, NANO, Peaks, roofline
 from attnviz.i18n import N_, _, ngettext
 from attnviz.model.edit.by_hand import all_edits
 from attnviz.model.explain.architectures import counts_every_mask
@@ -55,7 +55,7 @@ class Question:
     """Shapes, sizes and formats; `is_edited` is true if the shapes differ from the source.
 
     `rest` are the other attentions of an experiment that has several kinds; `architecture` is the one in the
-    fields.
+    fields. `own` are the peaks of the device `OWN`.
     """
 
     architecture: Architecture
@@ -68,8 +68,8 @@ class Question:
     kv: str = "float16"
     group: int = 32
     memory_gb: int = MEMORIES_GB[1]
-    tflops: int = DEVICES[0].tflops
-    bandwidth: int = DEVICES[0].bandwidth
+    device: str = DEVICES[0].id
+    own: Peaks = DEVICES[0].peaks(FORMAT_BY_ID["float16"])
     is_edited: bool = False
 
     def format(self, id_: str) -> Format:
@@ -90,10 +90,13 @@ class Question:
         return Size(self.n, a.n_heads, a.d_qk)
 
     @property
-    def device(self) -> str:
-        """The id of the device that has these peaks; `OWN` if none has."""
-        peaks = self.tflops, self.bandwidth
-        return next((row.id for row in DEVICES if (row.tflops, row.bandwidth) == peaks), OWN)
+    def peaks(self) -> Peaks:
+        """The device's with weights of the chosen format; with `OWN`, those that were set by hand."""
+        return self.own if self.device == OWN else DEVICE_BY_ID[self.device].peaks(self.format(self.weights))
+
+    def with_own(self, **peaks: float) -> Question:
+        """The question with peaks that no device of the table has."""
+        return replace(self, device=OWN, own=replace(self.peaks, format="", tf32=None, **peaks))
 
     @property
     def kv_format(self) -> Format:
@@ -170,7 +173,7 @@ def _fits(q: Question) -> tuple[Line, ...]:
 def _bound(q: Question, trace: Trace | None) -> tuple[Line, ...]:
     """The device, then the bound of each pass."""
     device = DEVICE_BY_ID.get(q.device)
-    lines = roofline(q.stack, q.n, q.batch, q.format(q.weights), q.kv_format, q.tflops, q.bandwidth)
+    lines = roofline(q.stack, q.n, q.batch, q.format(q.weights), q.kv_format, q.peaks)
     named = (Line(device.name, kind="title"),) if device is not None else ()
     return (*named, *lines, *_other_masks(q, trace), *_edits(q, trace))
 

@@ -112,7 +112,10 @@ def verdict(decoded: Decoded) -> Verdict:
         )
     if is_within:
         text = _("equal to the full pass: max |Δ| = {worst}")
-        if "masks" in decoded.decoding.changed:
+        changed = decoded.decoding.changed - {"readout"}
+        if changed:
+            text = _("equal to the full pass of the document as decoding changes it: max |Δ| = {worst}")
+        if changed == {"masks"}:
             text = _("equal to the full pass with a causal mask: max |Δ| = {worst}")
         return Verdict("equal", text.format(worst=_beside_size(decoded, worst)), stages)
     writing = decoded.decoding.experiment.writing

@@ -54,7 +54,7 @@ class MaskSection(Section):
     def fill(self) -> None:
         self._masks = LastOfKind()
         self._last_additive: AdditiveMask | None = None
-        self._counted: tuple[tuple[Mask, ...], int, int, int] | None = None
+        self._counted: tuple[tuple[Mask, ...], AdditiveMask | None, int, int, int] | None = None
         self._seen: int | None = None
         self.tile = MaskTile()
         self._brush = Brush(self.store)
@@ -145,7 +145,7 @@ class MaskSection(Section):
 
     def _show_pairs(self, site: Site) -> None:
         """Number of visible (query, key) pairs, counted again only when masks or lengths changed."""
-        shown = (site.masks, site.query_offset, site.n_queries, site.n_keys)
+        shown = (site.masks, site.additive_mask, site.query_offset, site.n_queries, site.n_keys)
         everything = site.n_queries * site.n_keys
         if shown != self._counted:
             self._counted = shown

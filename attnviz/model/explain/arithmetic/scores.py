@@ -131,15 +131,21 @@ def added_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     value = added_number(reading.experiment, cell.head, cell.row, cell.column)
     score, place = reading.term(below(reading, cell)), f"M[{cell.row}, {cell.column}]"
     n_rows, n_columns = mask.array(reading.experiment.heads.n_heads).shape[1:]
-    notes: tuple[Pieces, ...] = ()
-    if value == -math.inf:
-        notes = (words(_("the additive mask blocks this key: {place} is −∞").format(place=place)),)
-    elif cell.row >= n_rows or cell.column >= n_columns:
+    notes = tuple(map(words, why_cut(reading.experiment, cell)))
+    if cell.row >= n_rows or cell.column >= n_columns:
         says = _("past the end of the additive mask ({rows} × {columns}): 0 is added")
         notes = (words(says.format(rows=n_rows, columns=n_columns)),)
     numbers: Pieces = (score, Text(" + "), *guarded(constant(value, place)))
     steps = (words(f"s + {place}"), numbers)
     return (Line((reading.link(cell),), steps, reading.number(cell), score.value + value, notes),)
+
+
+def why_cut(site: Site, cell: Cell) -> tuple[str, ...]:
+    """Why the additive mask blocks a cell, one sentence; empty if it does not."""
+    if site.additive_mask is None or added_number(site, cell.head, cell.row, cell.column) != -math.inf:
+        return ()
+    place = f"M[{cell.row}, {cell.column}]"
+    return (_("the additive mask blocks this key: {place} is −∞").format(place=place),)
 
 
 def masked_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
@@ -148,8 +154,8 @@ def masked_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     added = reading.experiment.mask_bias
     reasons = why_blocked(reading.experiment, cell.row, cell.column)
     if not reasons:
-        note = words(_("no mask blocks this cell"))
-        return (Line((reading.link(cell),), ((source,),), value, source.value, (note,)),)
+        notes = why_cut(reading.experiment, cell) or (_("no mask blocks this cell"),)
+        return (Line((reading.link(cell),), ((source,),), value, source.value, tuple(map(words, notes))),)
     if added is not None:
         score, bias = reading.term(below(reading, cell)), constant(added, _("added to blocked scores"))
         steps: tuple[Pieces, ...] = (
@@ -158,8 +164,8 @@ def masked_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
         )
         return (Line((reading.link(cell),), steps, value, score.value + added, tuple(map(words, reasons))),)
     instead = (Text(_("instead of {score} = ").format(score=stage_symbol(source.source.stage))),)  # type: ignore[union-attr]
-    notes = (*map(words, reasons), (*instead, reading.term(below(reading, cell))))
-    return (Line((reading.link(cell),), (), value, -math.inf, notes),)
+    told = (*map(words, reasons), (*instead, reading.term(below(reading, cell))))
+    return (Line((reading.link(cell),), (), value, -math.inf, told),)
 
 
 # --- softmax and dropout ---------------------------------------------------------------------------

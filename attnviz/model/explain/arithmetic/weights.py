@@ -48,7 +48,8 @@ def weight_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     if hidden is not None and hidden.all() and is_cleared or is_cut(reading, row):
         return (fully_masked_line(reading, cell),)
     is_counted = experiment.mask_placement == "before_softmax"
-    n = float(n_visible(hidden if is_counted else None, 1, experiment.n_keys)[0])
+    uncounted = reading.site.unseen(cell.head, rows=slice(cell.row, cell.row + 1), by_masks=is_counted)
+    n = float(n_visible(uncounted, 1, experiment.n_keys)[0])
     return (_ALONE[experiment.normaliser](reading, cell, n),)
 
 

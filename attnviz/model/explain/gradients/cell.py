@@ -17,6 +17,7 @@ from attnviz.core.phrases import sequenced
 from attnviz.i18n import _
 from attnviz.model.explain.arithmetic.cell import exists
 from attnviz.model.explain.arithmetic.reading import Floats, Reading, stage_symbol
+from attnviz.model.explain.arithmetic.scores import why_cut
 from attnviz.model.explain.arithmetic.terms import (
     Explanation,
     Line,
@@ -188,13 +189,15 @@ def _notes(site: GradientSite, cell: Cell, seed: float | None) -> Iterator[str]:
         )
         yield from filter(None, corners)
     if STAGE_BY_ID[cell.stage].score_shaped and site.depends(cell.stage) and _is_blocked(site, cell):
-        reasons = sequenced(why_blocked(site.experiment, cell.row, cell.column))
+        reasons = sequenced(
+            (*why_blocked(site.experiment, cell.row, cell.column), *why_cut(site.experiment, cell))
+        )
         yield _("blocked: {reasons}").format(reasons=reasons)
 
 
 def _is_blocked(site: GradientSite, cell: Cell) -> bool:
-    hidden = site.blocked(slice(cell.row, cell.row + 1), slice(cell.column, cell.column + 1))
-    return hidden is not None and bool(hidden[0, 0])
+    hidden = site.unseen(cell.head, rows=slice(cell.row, cell.row + 1))
+    return hidden is not None and bool(hidden[0, cell.column])
 
 
 def _parts(site: GradientSite, cell: Cell) -> list[_Part]:

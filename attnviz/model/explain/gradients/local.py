@@ -217,30 +217,37 @@ def _weights(reading: Reading, use: Use) -> Floats:
     hidden = _blocked(reading, cell.row)
     is_after = experiment.mask_placement != "before_softmax"
     row = NORMALISER_BY_ID[experiment.normaliser]
-    p = weights_before_clearing(reading, cell, hidden if not is_after else None)
+    p = weights_before_clearing(reading, cell)
     columns = np.array(use.columns)
     if row.is_shared:
         found = p[columns] * ((columns == cell.column) - p[cell.column])
     else:
-        n = n_visible(None if is_after else hidden[None], 1, experiment.n_keys)
         found = np.ones(len(columns))
-        row.pull_(np, p[columns], found, n)
+        row.pull_(np, p[columns], found, _counted(reading, cell))
     if is_after:
         found = np.where(hidden[columns], 0.0, found)
     return np.asarray(found).reshape(use.shape)
 
 
-def weights_before_clearing(reading: Reading, cell: Cell, hidden: Any) -> Floats:
+def _counted(reading: Reading, cell: Cell) -> Floats:
+    """The number of keys that the normaliser counts for the row of a cell, (1,)."""
+    is_before = reading.experiment.mask_placement == "before_softmax"
+    hidden = reading.site.unseen(cell.head, rows=slice(cell.row, cell.row + 1), by_masks=is_before)
+    return n_visible(hidden, 1, reading.experiment.n_keys)
+
+
+def weights_before_clearing(reading: Reading, cell: Cell) -> Floats:
     """The row as the normaliser leaves it; zeros for one without a visible key."""
     experiment = reading.experiment
+    is_before = experiment.mask_placement == "before_softmax"
     s = reading.row(cell.stage, cell.head, cell.row)
-    is_empty = hidden is not None and hidden.all() and not experiment.adds_to_blocked
+    is_empty = is_before and _blocked(reading, cell.row).all() and not experiment.adds_to_blocked
     if is_empty or is_cut(reading, s):
         return np.zeros(len(s))
     if experiment.normaliser != "softmax":
         apply, made = NORMALISER_BY_ID[experiment.normaliser].apply, s.copy()
         assert apply is not None
-        apply(np, made[None], n_visible(None if hidden is None else hidden[None], 1, len(s))[:, None])
+        apply(np, made[None], _counted(reading, cell)[:, None])
         return made
     sink = -np.inf if experiment.sinks is None else float(sinks_array(experiment)[cell.head])
     powers = np.exp(s - max(s.max(), sink))

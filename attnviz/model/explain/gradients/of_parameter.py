@@ -336,9 +336,7 @@ def _sink(reading: Reading, row: int, column: int) -> tuple[Sum, ...]:
     is_before = experiment.mask_placement == "before_softmax"
     p = np.empty((experiment.n_queries, experiment.n_keys))
     for query in range(experiment.n_queries):
-        hidden = reading.site.blocked(slice(query, query + 1))
-        seen = hidden[0] if is_before and hidden is not None else None
-        p[query] = weights_before_clearing(reading, Cell(before, query, 0, head), seen)
+        p[query] = weights_before_clearing(reading, Cell(before, query, 0, head))
     share = 1 - p.sum(axis=1)
     if not is_before:  # cleared weights pass nothing
         every = reading.site.blocked(slice(None))

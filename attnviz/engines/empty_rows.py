@@ -1,0 +1,57 @@
+"""Queries that attend to nothing, in words: most often their mask is inverted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.errors import Message
+from attnviz.model.sites.by_hand import still_hidden
+from attnviz.model.sites.titles import site_message
+from attnviz.model.spec.parts import Causal
+from attnviz.model.trace import SiteTrace, Trace
+
+
+def empty_rows_notice(trace: Trace) -> Message | None:
+    """One sentence of the first site in which a query has no visible key; None where each has one."""
+    known = set[Any]()
+    for name in trace.sites:
+        site, record = trace.site(name), trace.site(name).experiment
+        masks = record.masks, record.mask_bias, record.mask_placement, record.additive_mask, record.edits
+        alike = masks, record.query_offset, record.n_queries, record.n_keys
+        if alike in known:
+            continue
+        known.add(alike)
+        rows = np.flatnonzero(_empty(site))
+        if rows.size:
+            says = _said(int(rows[0]) + 1, int(rows.size), record.n_queries)
+            where = site_message(trace.experiment, name)
+            return says if len(trace.sites) == 1 else Message("{where} · {title}", where=where, title=says)
+    return None
+
+
+def _said(first: int, count: int, total: int) -> Message:
+    if count == 1:
+        return Message("Query {n} attends to nothing; is the mask inverted?", n=first)
+    return Message(
+        "{count} of {total} queries attend to nothing, query {n} first; is the mask inverted?",
+        count=count,
+        total=total,
+        n=first,
+    )
+
+
+def _empty(site: SiteTrace) -> NDArray[np.bool_]:
+    """True for the queries without a visible key, perhaps in one head alone, (query,)."""
+    record, mask = site.experiment, site.experiment.additive_mask
+    found = np.zeros(record.n_queries, dtype=np.bool_)
+    if mask is None and all(isinstance(one, Causal) for one in record.masks):
+        return found  # each sees the first key
+    own_edits = any(edit.head is not None for edit in record.edits)
+    for head in range(record.heads.n_heads if own_edits or (mask is not None and mask.per_head) else 1):
+        hidden = still_hidden(record, "weights", head, site.hatched("weights", head))
+        if hidden is not None:
+            found |= hidden.all(axis=1)
+    return found
