@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from attnviz.core.text import in_markdown
 from attnviz.scripts.script import Part, Program
 
 _EMPTY: dict[str, dict[str, Any]] = {"markdown": {}, "code": {"execution_count": None, "outputs": []}}
@@ -35,21 +36,16 @@ def notebook(made: Program, beside: str = "") -> str:
 def _cells(made: Program, beside: str) -> Iterator[tuple[str, str]]:
     """Kind and text of each cell."""
     first, *others = made.about
-    yield "markdown", "\n".join((f"# {_plain(first)}", *map(_plain, others)))
+    yield "markdown", "\n".join((f"# {in_markdown(first)}", *map(in_markdown, others)))
     yield "code", "\n".join(made.imports(beside))
     site = ""
     for part in made.parts:
         if part.site != site:
             site = part.site
-            yield "markdown", f"## {_plain(made.titles[site])}"
+            yield "markdown", f"## {in_markdown(made.titles[site])}"
         yield "markdown", _heading(part)
         yield "code", "\n".join((*part.lines, part.stage))
 
 
 def _heading(part: Part) -> str:
     return f"**{part.title}**\n\n`{part.formula}`\n\n{part.shape.strip()}"
-
-
-def _plain(text: str) -> str:
-    """A text in which Markdown finds no marks."""
-    return "".join(f"\\{letter}" if letter in r"\`*_{}[]<>#|$" else letter for letter in text)

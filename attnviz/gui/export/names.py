@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from attnviz.core.text import visible
 from attnviz.gui.export.source import Choice, Source
 from attnviz.gui.export.table import Export
 
@@ -13,7 +14,7 @@ def file_name(source: Source, row: Export, choice: Choice) -> str:
 
 def _stem(source: Source, row: Export, choice: Choice) -> str:
     if row.id == "lesson" and source.lesson is not None:
-        return source.lesson.id
+        return visible(source.lesson.id)
     if choice.text("panel"):
         return choice.text("panel")
     over = choice.text("over")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import subprocess
 from dataclasses import replace as with_fields
 from pathlib import Path
 
@@ -151,6 +153,17 @@ def test_a_document_is_its_preset_its_file_or_one_to_be_saved(tmp_path: Path) ->
     assert command_of(saved, row, present_choice(source, row)).said == "Copied the command to the clipboard."
     turned = replace(preset.view, plane=(1, 0), projection="principal", keys=(1,), head=1, query=2)
     assert preset_of(replace(preset, view=turned)) == "yarn"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the words are those of bash")
+def test_a_file_with_hidden_characters_in_its_name_is_one_word_of_the_line(tmp_path: Path) -> None:
+    file = attnviz.save(DOCUMENT, tmp_path / "a\u202eb \\'é\x1b\n.json")
+    source = source_of(DOCUMENT, file=file, is_saved=True)
+    command = command_of(source, EXPORT_BY_ID["page"], present_choice(source, EXPORT_BY_ID["page"])).text
+    assert command.isascii() and command.isprintable()
+    words = command.replace("attnviz page", "printf %s\\\\0", 1)
+    said = subprocess.run(["bash", "-c", words], capture_output=True, check=True).stdout
+    assert os.fsdecode(said.split(b"\0")[0]) == str(file)
 
 
 @pytest.mark.parametrize(("picture", "format_id"), [("stage", "png"), ("heads", "svg"), ("table", "csv")])
