@@ -78,7 +78,7 @@ def command_of(source: Source, row: Export, choice: Choice) -> Command:
 
 
 def _word(word: str) -> str:
-    """A word for a shell; in one with an invisible character, bash reads bytes for all but printable ASCII."""
+    """A word for a shell; in one with invisible characters, bash reads bytes for all but printable ASCII."""
     if exposed(word) == word:
         return shlex.quote(word)
     shown = (chr(b) if 0x20 <= b < 0x7F and b not in b"\\'" else f"\\x{b:02x}" for b in os.fsencode(word))
