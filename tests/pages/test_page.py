@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
+import re
 import time
+from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from fontTools.ttLib import TTFont
 from half_width import half_width_marks
 from msgspec.structs import replace
 from page_file import PageFile
@@ -24,6 +28,7 @@ from attnviz.model.spec.parts import SeededVectors
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.pages import contents, page_html, save_page
+from attnviz.pages.fonts import font_rules
 
 
 @pytest.fixture
@@ -299,6 +304,31 @@ def test_the_page_brings_the_glyphs_of_its_texts(opened: Any) -> None:
         found = fonts_of(page, selector)
         assert set(found) == wanted and all(found.values()), selector
     assert page.evaluate("document.fonts.check('12px \"Attnviz Sans SC\"', '权')")
+
+
+@pytest.mark.parametrize(
+    ("texts", "families"),
+    [("abc", ["Sans", "Sans", "Mono"]), ("abc小", ["Sans", "Sans", "Mono", "Sans SC"])],
+)
+def test_every_font_of_a_page_has_characters(texts: str, families: list[str]) -> None:
+    """Browsers refuse a font whose table of characters is empty."""
+    rules = re.findall(r'font-family: "Attnviz ([^"]*)"[^}]*base64,([^)]*)', font_rules(texts))
+    assert [family for family, _data in rules] == families
+    for family, data in rules:
+        with TTFont(io.BytesIO(b64decode(data))) as font:
+            known = font.getBestCmap()
+        assert known, family
+        assert family == "Sans SC" or set(range(0x20, 0x7F)) <= set(known)
+
+
+def test_no_font_of_a_lesson_is_refused(browser: Any, tmp_path: Path) -> None:
+    assert main(["lesson", "export", "softmax", "-o", str(tmp_path / "lesson.html")]) == 0
+    page, said = browser.new_page(), list[str]()
+    page.on("console", lambda message: said.append(message.text))
+    page.goto((tmp_path / "lesson.html").as_uri())
+    page.evaluate("document.fonts.ready.then(() => null)")
+    page.close()
+    assert said == []
 
 
 def test_the_page_of_a_lesson_brings_the_glyphs_of_its_texts(browser: Any, tmp_path: Path) -> None:
