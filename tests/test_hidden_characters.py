@@ -135,7 +135,7 @@ preset: toy-attention
 # one
 
 ## en: Step\u202e\x1b
-A [one\u202e] word\x1b of **bold\u202e**.
+A [one](key) word\x1b\u202e of **bold\u202e**.
 """
 
 

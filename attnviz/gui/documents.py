@@ -379,7 +379,7 @@ class Documents(QObject):
         )
         other = path.with_suffix(suffix_of(self._store.experiment)) if is_wrong else path
         is_offered = is_wrong and not other.exists()
-        offer = _("Save as {file}").format(file=other.name) if is_offered else _("Save as…")
+        offer = _("Save as {file}").format(file=visible(other.name)) if is_offered else _("Save as…")
         if self._ask(box, offer) != QMessageBox.StandardButton.Save:
             return False
         return self._write(other) if is_offered else self.save_as(other)
