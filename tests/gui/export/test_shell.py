@@ -155,6 +155,21 @@ def test_a_document_is_its_preset_its_file_or_one_to_be_saved(tmp_path: Path) ->
     assert preset_of(replace(preset, view=turned)) == "yarn"
 
 
+@pytest.mark.parametrize(
+    ("preset", "site", "head", "name"),
+    [
+        ("stories-induction", "layers.2.self", "2", "layer-3-head-3.weights.svg"),
+        ("encoder-decoder", "decoder.0.cross", "1", "decoder-1-cross-head-2.weights.svg"),
+        ("grouped-query", "", "3", "head-4.weights.svg"),
+        ("toy-attention", "", "0", "weights.svg"),
+    ],
+)
+def test_a_file_is_named_as_the_window_names_the_place(preset: str, site: str, head: str, name: str) -> None:
+    source = source_of(load_preset(preset))
+    texts = {"stage": "weights", "head": head, **({"site": site} if site else {})}
+    assert file_name(source, EXPORT_BY_ID["stage"], Choice("svg", tuple(texts.items()))) == name
+
+
 @pytest.mark.skipif(os.name != "posix", reason="the words are those of bash")
 def test_a_file_with_hidden_characters_in_its_name_is_one_word_of_the_line(tmp_path: Path) -> None:
     file = attnviz.save(DOCUMENT, tmp_path / "a\u202eb \\'é\x1b\n.json")
