@@ -27,16 +27,13 @@ def _stem(source: Source, row: Export, choice: Choice) -> str:
 
 def _place(source: Source, choice: Choice) -> str:
     """The attention and the head as the window counts them, from 1: `layer-3-head-3`, `decoder-1-cross`."""
-    words, site, head = [], choice.text("site"), choice.text("head")
-    is_named = site in source.trace.sites
-    if is_named:
+    words, site, head = list[str](), source.document.view.site, choice.text("head")
+    if choice.text("site") in source.trace.sites:
+        site = choice.text("site")
         place = place_of(source.trace.experiment, site)
         words += ["layer" if place.stack == "layers" else place.stack, str(place.layer + 1)]
         words += ["cross"] if place.kind == "cross" else []
-    if (
-        head.isdecimal()
-        and source.trace.shown(site if is_named else source.document.view.site).experiment.heads.n_heads > 1
-    ):
+    if head.isdecimal() and source.trace.shown(site).experiment.heads.n_heads > 1:
         words += ["head", str(int(head) + 1)]
     return "-".join(words)
 
