@@ -1,4 +1,4 @@
-"""A panel without a screen is painted when its numbers are there, however busy the machine is."""
+"""A panel without a screen is painted with all of its numbers, however busy the machine is."""
 
 from __future__ import annotations
 
