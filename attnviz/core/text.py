@@ -7,7 +7,6 @@ but spaces. `number` is the one rule by which all panels, figures and tables wri
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import unicodedata
@@ -81,9 +80,13 @@ def exposed(text: str) -> str:
 
 def in_json(text: str) -> str:
     """JSON whose texts have an escape for each invisible character; every reader reads the same."""
-    return _BEYOND_PRINTABLE.sub(
-        lambda found: json.dumps(found[0])[1:-1] if _is_hidden(found[0]) else found[0], text
-    )
+    return _BEYOND_PRINTABLE.sub(lambda found: _escaped(found[0]) if _is_hidden(found[0]) else found[0], text)
+
+
+def _escaped(character: str) -> str:
+    """The escapes of JSON: one for each unit of UTF-16 (RFC 8259, section 7)."""
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
 
 
 def in_markdown(text: str) -> str:
