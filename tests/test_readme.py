@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
-README = (Path(__file__).resolve().parent.parent / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+USES = {
+    "models": "attnviz FOLDER",
+    "torch": "--engine torch",
+    "video": ".mp4",
+    "cluster": "attnviz survey",
+}
+"""A command, or an option of one, that needs each extra of the program."""
+OF_TESTS = {"dev", "references"}
 
 
 def blocks(language: str) -> list[str]:
@@ -45,6 +56,17 @@ def test_every_stage_it_names_exists_and_in_this_order() -> None:
     assert re.findall(r"`(\w+)`", named[1]) == [stage.id for stage in STAGES]
 
 
+def test_it_names_each_extra_at_the_first_command_that_needs_it() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert set(USES) == set(project["optional-dependencies"]) - OF_TESTS
+    late = [
+        extra
+        for extra, use in USES.items()
+        if f"'.[{extra}]'" not in README[: README.index("\n", README.index(use))]
+    ]
+    assert late == []
+
+
 def table(head: str) -> list[tuple[str, str]]:
     """The two cells of each row of the table with these headings."""
     rows = README.split(f"| {head} |\n|---|---|\n")[1].split("\n\n")[0].splitlines()
@@ -76,13 +98,12 @@ def test_the_panels_of_explore_stand_where_it_says() -> None:
 
 
 def test_the_house_has_every_folder_of_the_package() -> None:
-    package = Path(__file__).resolve().parent.parent / "attnviz"
-    rooms = {f"`attnviz/{path.parent.name}/`" for path in package.glob("*/__init__.py")}
+    rooms = {f"`attnviz/{path.parent.name}/`" for path in (ROOT / "attnviz").glob("*/__init__.py")}
     assert {folder for folder, _what in table("folder | what it holds")} >= rooms > {"`attnviz/core/`"}
 
 
 def test_it_names_every_recipe() -> None:
-    page = (Path(__file__).resolve().parent.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     recipes = re.findall(r"^### (.+)$", page, flags=re.MULTILINE)
     assert ", ".join(name[0].lower() + name[1:] for name in recipes) in README
 

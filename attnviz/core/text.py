@@ -1,8 +1,8 @@
 """The written form of tokens and numbers: nothing hidden, nothing rounded to a wrong number.
 
 Token text is arbitrary: it may contain line feeds, zero-width joiners or marks that reverse the reading
-direction of the rest of a label. `visible` gives every such character a glyph of its own. `number` is the one
-rule by which all panels, figures and tables write a float.
+direction of the rest of a label. `visible` gives every such character a glyph of its own, `exposed` every one
+but spaces. `number` is the one rule by which all panels, figures and tables write a float.
 """
 
 from __future__ import annotations
@@ -23,21 +23,22 @@ KEPT_LENGTH = 64
 SPACE = "\u2423"
 """Glyph of a space that would be invisible."""
 
+_BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
+"""Letters and marks without ink: a joiner, fillers of Hangul, vowels of Khmer, the empty Braille pattern."""
+
 _BYTE_TOKEN = re.compile(r"<0x([0-9A-F]{2})>")
-_FORMULA_STARTS = (*"=+-@＝＋－＠\t\r\n",)
+_BEYOND_PRINTABLE = re.compile("[^\t\n\r -~]")
+_FORMULA_STARTS = (*"=+-@＝＋－＠",)
 
 _PARTS = r"\s+|(?:[\u2e80-\uffff]|[^\s\u2e80-\uffff]+)[，。、；：）》”]*"
 
 
 def visible(text: str) -> str:
-    """Replace each invisible character of `text` by a visible one.
+    """`exposed` of a label, whose outer spaces would be invisible too.
 
-    C0 controls and DEL become their Unicode control pictures (line feed: U+240A). Format characters
-    (zero-width, bidirectional), C1 controls, line and paragraph separators, lone surrogates and noncharacters
-    (U+FFFE, which no XML file may contain) become `⟨U+202E⟩`. Spaces at the beginning and at the end become
-    U+2423, so that " the" differs from "the", and a token of spaces is not an empty label. A token that
-    vocabularies write for one byte, `<0xE4>`, is that byte: `⟨E4⟩`, or its character if it is ASCII. The rest
-    is unchanged.
+    Spaces at the beginning and at the end become U+2423, so that " the" differs from "the", and a token of
+    spaces is not an empty label. A token that vocabularies write for one byte, `<0xE4>`, is that byte:
+    `⟨E4⟩`, or its character if it is ASCII.
     """
     return _kept(text) if len(text) <= KEPT_LENGTH else _made_visible(text)
 
@@ -47,11 +48,8 @@ def _made_visible(text: str) -> str:
     if byte is not None:
         return _visible_byte(int(byte[1], 16))
     inside = text.strip(" ")
-    if inside and inside.isascii() and inside.isprintable():
-        shown = inside
-    else:
-        only_spaces = bool(text) and all(unicodedata.category(c) == "Zs" for c in text)
-        shown = "".join(_visible_character(c, only_spaces) for c in inside)
+    has_no_ink = all(unicodedata.category(c) == "Zs" or _is_selector(ord(c)) for c in inside)
+    shown = "".join(SPACE if c == " " else _code(c) for c in inside) if has_no_ink else exposed(inside)
     before = len(text) - len(text.lstrip(" "))
     after = len(text) - before - len(inside)
     return SPACE * before + shown + SPACE * after
@@ -67,17 +65,52 @@ def _visible_byte(byte: int) -> str:
     return visible(chr(byte)) if is_shown else f"\u27e8{byte:02X}\u27e9"
 
 
-def _visible_character(character: str, only_spaces: bool) -> str:
-    code = ord(character)
-    if code in _PICTURES:
-        return chr(_PICTURES[code])
-    category = unicodedata.category(character)
-    if only_spaces and character == " ":
-        return SPACE
-    is_hidden = category in ("Cc", "Cf", "Cs", "Zl", "Zp") or (only_spaces and category == "Zs")
-    if is_hidden or _is_noncharacter(code):
-        return f"\u27e8U+{code:04X}\u27e9"
-    return character
+def exposed(text: str) -> str:
+    """`text` with a visible character for each invisible one but spaces.
+
+    C0 controls and DEL become their Unicode control pictures (line feed: U+240A). Format characters
+    (zero-width, bidirectional), C1 controls, line and paragraph separators, fillers, lone surrogates and
+    noncharacters (U+FFFE, which no XML file may contain) become `⟨U+202E⟩`. The rest is unchanged; so are the
+    selectors that choose a glyph for the character before them.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_exposed(character) if _is_hidden(character) else character for character in text)
+
+
+def in_json(text: str) -> str:
+    """JSON whose texts have an escape for each invisible character; every reader reads the same."""
+    return _BEYOND_PRINTABLE.sub(lambda found: _escaped(found[0]) if _is_hidden(found[0]) else found[0], text)
+
+
+def _escaped(character: str) -> str:
+    """The escapes of JSON: one for each unit of UTF-16 (RFC 8259, section 7)."""
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+
+
+def in_markdown(text: str) -> str:
+    """A label as Markdown shows it, without marks and formulas."""
+    return re.sub(r"([\\`*_{}\[\]<>()#+\-.!|~&$])", r"\\\1", visible(text))
+
+
+def _exposed(character: str) -> str:
+    picture = _PICTURES.get(ord(character))
+    return _code(character) if picture is None else chr(picture)
+
+
+def _code(character: str) -> str:
+    return f"\u27e8U+{ord(character):04X}\u27e9"
+
+
+def _is_hidden(character: str) -> bool:
+    is_blank = unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp") or character in _BLANK
+    return is_blank or _is_noncharacter(ord(character))
+
+
+def _is_selector(code: int) -> bool:
+    """True for a variation selector (section 23.4 of the standard)."""
+    return 0xFE00 <= code <= 0xFE0F or 0xE0100 <= code <= 0xE01EF
 
 
 def _is_noncharacter(code: int) -> bool:
@@ -86,12 +119,13 @@ def _is_noncharacter(code: int) -> bool:
 
 
 def spreadsheet_text(text: str) -> str:
-    """`text` for a cell of a table, with an apostrophe before it if a spreadsheet would compute it.
+    """`exposed` for a cell of a table, with an apostrophe before it if a spreadsheet would compute it.
 
-    A cell is a formula if it begins with `=`, `+`, `-` or `@`, also in full width, or with a tab or a line
-    end, which spreadsheets strip first (OWASP, CSV injection).
+    A cell is a formula if it begins with `=`, `+`, `-` or `@`, also in full width (OWASP, CSV injection); the
+    tab and the line end, which spreadsheets strip first, are exposed.
     """
-    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
+    shown = exposed(text)
+    return f"'{shown}" if shown.startswith(_FORMULA_STARTS) else shown
 
 
 def isolated(shown: str) -> str:

@@ -16,7 +16,7 @@ from attnviz.gui.widgets.caption import Caption, Phrase
 from attnviz.gui.widgets.control import MOUSE_ONLY, plain_tooltip
 from attnviz.i18n import _
 from attnviz.model.captions import Anchor, pieces
-from attnviz.model.io.titles import as_shown
+from attnviz.model.io.titles import translated
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import Cell, shown_head
 from attnviz.model.stages import STAGE_BY_ID
@@ -60,7 +60,7 @@ class DocumentCaption(Caption):
     # --- showing
 
     def _show(self) -> None:
-        source = " ".join(as_shown(self._store.document.caption).split())
+        source = translated(self._store.document.caption)
         shown = visible(source)[:MOST_CHARACTERS]
         phrases = []
         self._cells, self._place = {}, -1
@@ -165,7 +165,7 @@ class DocumentCaption(Caption):
 
     @Slot(str)
     def _on_edited(self, text: str) -> None:
-        if text != " ".join(as_shown(self._store.document.caption).split()):
+        if text != translated(self._store.document.caption):
             self._store.describe(text)
         self._show_or_hide()
         owner = self.parentWidget()

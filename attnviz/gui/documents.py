@@ -30,7 +30,7 @@ from attnviz.model.io.files import (
     number_count,
 )
 from attnviz.model.io.stamp import Stamp
-from attnviz.model.io.titles import as_shown
+from attnviz.model.io.titles import as_shown, translated
 from attnviz.model.io.turns import ChangedOnDisk
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
@@ -60,7 +60,7 @@ def title_of(preset_id: str) -> str:
 
 def proposed_name(document: Document) -> str:
     """A file name from the title of a document, a preset or a model: without what no file may have."""
-    title = re.sub(r'[\x00-\x1f<>:"/\\|?*]+', " ", as_shown(document.title))
+    title = re.sub(r'[\x00-\x1f<>:"/\\|?*]+', " ", translated(document.title))
     stem = visible(" ".join(title.split())).strip(". ")[:MOST_NAMED] or _("attention")
     return stem + suffix_of(document.experiment)
 
@@ -382,7 +382,7 @@ class Documents(QObject):
         )
         other = path.with_suffix(suffix_of(self._store.experiment)) if is_wrong else path
         is_offered = is_wrong and not other.exists()
-        offer = _("Save as {file}").format(file=other.name) if is_offered else _("Save as…")
+        offer = _("Save as {file}").format(file=visible(other.name)) if is_offered else _("Save as…")
         if self._ask(box, offer) != QMessageBox.StandardButton.Save:
             return False
         return self._write(other) if is_offered else self.save_as(other)
@@ -401,7 +401,7 @@ def name_of(chapter: Chapter) -> str:
     """A document's file name, or its title, on one line and never interpreted."""
     if chapter.path is not None:
         return visible(chapter.path.name)
-    return visible(as_shown(chapter.document.title)) or _("Untitled")
+    return as_shown(chapter.document.title) or _("Untitled")
 
 
 def _listed(names: Iterable[str]) -> str:

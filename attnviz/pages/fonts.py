@@ -41,6 +41,8 @@ def _rules(characters: frozenset[str]) -> str:
         # The Chinese font is the last: it holds what the others lack.
         wanted = missing if family == FONT_CHINESE else characters
         data, found = _part(file, frozenset(map(ord, wanted)))
+        if not found:
+            continue  # browsers refuse a font without characters
         if family == FONT_SANS:
             missing -= found
         text = b64encode(data).decode("ascii")

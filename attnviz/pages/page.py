@@ -69,7 +69,7 @@ def _parts(document: Document, trace: Trace, decoding: Decoding | None) -> dict[
     first, rest = blocks.elements(_drawn_first(data))
     return {
         "generator": f"attnviz {__version__}",
-        "title": escape(document.title or "attnviz"),
+        "title": escape(as_shown(document.title) or "attnviz"),
         "fonts": font_rules(text),
         "colors": _rule(":root", LIGHT) + _rule(":root.dark", DARK),
         "style": _resource("page.css"),

@@ -2,53 +2,50 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
-from attnviz.errors import InputError, Message
+from attnviz.core.text import in_markdown
 from attnviz.scripts.script import Part, Program
 
-NEEDS_NBFORMAT = Message("A notebook needs the package nbformat: pip install 'attnviz[notebook]'.")
+_EMPTY: dict[str, dict[str, Any]] = {"markdown": {}, "code": {"execution_count": None, "outputs": []}}
+"""Fields of each kind of cell besides its text (nbformat 4.5)."""
 
 
 def notebook(made: Program, beside: str = "") -> str:
-    """The text of an `.ipynb` file.
+    """The text of an `.ipynb` file, in the order and the indents of Jupyter.
 
-    `beside` is an expression: the path of the file of arrays that are too many for the notebook. Raises
-    `InputError` without the package nbformat.
+    `beside` is an expression: the path of the file of arrays that are too many for the notebook.
     """
-    try:
-        import nbformat
-    except ImportError:
-        raise InputError(NEEDS_NBFORMAT) from None
-    v4: Any = nbformat.v4  # type: ignore[attr-defined]
     cells = [
-        getattr(v4, f"new_{kind}_cell")(text, id=f"cell-{index}")
+        {
+            "cell_type": kind,
+            "id": f"cell-{index}",
+            "metadata": {},
+            "source": text.splitlines(keepends=True),
+            **_EMPTY[kind],
+        }
         for index, (kind, text) in enumerate(_cells(made, beside))
     ]
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    whole = v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
-    return str(nbformat.writes(whole)) + "\n"  # type: ignore[no-untyped-call]
+    whole = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(whole, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
 
 
 def _cells(made: Program, beside: str) -> Iterator[tuple[str, str]]:
     """Kind and text of each cell."""
     first, *others = made.about
-    yield "markdown", "\n".join((f"# {_plain(first)}", *map(_plain, others)))
+    yield "markdown", "\n".join((f"# {in_markdown(first)}", *map(in_markdown, others)))
     yield "code", "\n".join(made.imports(beside))
     site = ""
     for part in made.parts:
         if part.site != site:
             site = part.site
-            yield "markdown", f"## {_plain(made.titles[site])}"
+            yield "markdown", f"## {in_markdown(made.titles[site])}"
         yield "markdown", _heading(part)
         yield "code", "\n".join((*part.lines, part.stage))
 
 
 def _heading(part: Part) -> str:
     return f"**{part.title}**\n\n`{part.formula}`\n\n{part.shape.strip()}"
-
-
-def _plain(text: str) -> str:
-    """A text in which Markdown finds no marks."""
-    return "".join(f"\\{letter}" if letter in r"\`*_{}[]<>#|$" else letter for letter in text)

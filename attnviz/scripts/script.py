@@ -109,7 +109,7 @@ def script(document: Document, library: Library, wanted: Wanted = AS_SHOWN, besi
 
 def _about(document: Document) -> Lines:
     experiment = document.experiment
-    title = visible(as_shown(document.title) or _("Attention"))
+    title = as_shown(document.title) or _("Attention")
     tokens = visible(" ".join(experiment.tokens[:MOST_TOKENS]))
     lines = [title, "", tokens, "", _(MADE).format(version=__version__)]
     if experiment.dtype != "float64":

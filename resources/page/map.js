@@ -4,6 +4,8 @@ const FONT = '"Attnviz Sans", "Attnviz Sans SC", system-ui, sans-serif';
 const MONO = '"Attnviz Mono", "Attnviz Sans SC", ui-monospace, Menlo, Consolas, monospace';
 // Pixels of a cell in which NaN is a cross and infinity lines; in a smaller one they are its colour alone.
 const MARKED = 8;
+// The smallest letters of a number in its cell.
+const LEAST_PX = 8;
 let layout = null;
 
 function sized(canvas, width, height) {
@@ -55,6 +57,7 @@ const WIDE = /^[\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff01-\uff60]+\u2026?$/u
 function drawNames(pen, names, counts, [down, across]) {
   const { left, top, cell } = layout, each = cell.map((length) => Math.max(1, Math.ceil(14 / length)));
   pen.font = `12px ${FONT}`;
+  if (across === "feature") each[0] = niceStep((pen.measureText(counts[1] - 1).width + 8) / cell[0]);
   pen.textBaseline = "middle";
   pen.textAlign = "right";
   pen.fillStyle = css(down === "query" || down === "token" ? "query" : "key");
@@ -70,6 +73,10 @@ function drawNames(pen, names, counts, [down, across]) {
     else { pen.rotate(-Math.PI / 2); pen.textAlign = "left"; pen.fillText(text, 0, 0); }
     pen.restore();
   }
+}
+// The smallest of 1, 2, 5, 10, 20, 50, … that is at least `least`.
+function niceStep(least) {
+  for (let power = 1; ; power *= 10) for (const factor of [1, 2, 5]) if (factor * power >= least) return factor * power;
 }
 function short(name, pen, room) {
   let letters = Array.from(name), text = name;
@@ -126,13 +133,20 @@ function drawMarks(pen, found) {
 }
 function drawNumbers(pen, rows, columns) {
   const { left, top, cell, m } = layout, table = tableOf(m.row.signed);
-  pen.font = `${Math.min(13, cell[0] / 3.4)}px ${MONO}`;
+  const isShown = (i, j) => !m.hidden(i, j) && Number.isFinite(m.value(i, j));
+  let letters = 1;
+  for (let i = 0; i < rows; i++)
+    for (let j = 0; j < columns; j++) if (isShown(i, j)) letters = Math.max(letters, brief(m.value(i, j)).length);
+  pen.font = `13px ${MONO}`;
+  const px = Math.min(13, 13 * (cell[0] - 6) / pen.measureText("0".repeat(letters)).width);
+  if (px < LEAST_PX) return;
+  pen.font = `${px}px ${MONO}`;
   pen.textAlign = "center";
   for (let i = 0; i < rows; i++) {
     const range = ends(m, i);
     for (let j = 0; j < columns; j++) {
+      if (!isShown(i, j)) continue;
       const v = m.value(i, j);
-      if (m.hidden(i, j) || !Number.isFinite(v)) continue;
       const [r, g, b] = rgbOf(table[indexOf(place(v, range, m.row.signed))]);
       pen.fillStyle = 0.299 * r + 0.587 * g + 0.114 * b > 140 ? "#000" : "#fff";
       pen.fillText(brief(v), left + (j + 0.5) * cell[0], top + (i + 0.5) * cell[1]);

@@ -1,11 +1,23 @@
 """Tokens and numbers as they are written."""
 
+import json
 import math
 
 import numpy as np
 import pytest
 
-from attnviz.core.text import columns, elide, isolated, number, spreadsheet_text, upright, visible, wrapped
+from attnviz.core.text import (
+    columns,
+    elide,
+    exposed,
+    in_json,
+    isolated,
+    number,
+    spreadsheet_text,
+    upright,
+    visible,
+    wrapped,
+)
 
 
 @pytest.mark.parametrize(
@@ -33,6 +45,10 @@ from attnviz.core.text import columns, elide, isolated, number, spreadsheet_text
         ("\ufdd0\U0010ffff", "⟨U+FDD0⟩⟨U+10FFFF⟩"),
         ("\ufffd\ufdcf", "\ufffd\ufdcf"),
         ("", ""),
+        ("\u3164\u115f", "⟨U+3164⟩⟨U+115F⟩"),
+        ("\u2800a", "⟨U+2800⟩a"),
+        ("\ufe0f", "⟨U+FE0F⟩"),
+        ("❤\ufe0f", "❤\ufe0f"),
         ("<0xE4>", "⟨E4⟩"),
         ("<0x00>", "⟨00⟩"),
         ("<0x0A>", "\u240a"),
@@ -47,9 +63,28 @@ def test_every_character_shows(text: str, shown: str) -> None:
     assert visible(text) == shown
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1", "＠A1"])
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "＝1", "＠A1"])
 def test_a_spreadsheet_does_not_compute_a_token(text: str) -> None:
     assert spreadsheet_text(text) == f"'{text}"
+
+
+@pytest.mark.parametrize(("text", "cell"), [("\t=1", "␉=1"), ("\r=1", "␍=1"), ("\n@a", "␊@a")])
+def test_a_sheet_does_not_strip_what_stands_before_a_formula(text: str, cell: str) -> None:
+    assert spreadsheet_text(text) == cell
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"), [(" a\x1b ", " a␛ "), ("\u202e\u3000\ud800", "⟨U+202E⟩\u3000⟨U+D800⟩"), (" ", " ")]
+)
+def test_an_exposed_text_keeps_its_spaces(text: str, shown: str) -> None:
+    assert exposed(text) == shown
+
+
+def test_no_reader_of_json_sees_its_escapes() -> None:
+    texts = ["".join(map(chr, range(0x300))), "\u202e\ufeff\u2028", "\U000e0041\ufffe", "小 é 😀"]
+    plain = json.dumps(texts, ensure_ascii=False, indent=1)
+    assert json.loads(in_json(plain)) == texts
+    assert exposed(in_json(plain).replace("\n", "")) == in_json(plain).replace("\n", "")
 
 
 @pytest.mark.parametrize("text", ["", "a=1", "小", "'=1", " =1", "1.5", "−1.5"])

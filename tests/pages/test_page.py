@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import io
+import re
 import time
+from base64 import b64decode
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from fontTools.ttLib import TTFont
 from half_width import half_width_marks
 from msgspec.structs import replace
 from page_file import PageFile
@@ -20,10 +25,11 @@ from attnviz.compute.execute import execute_decoding
 from attnviz.model.edit.edits import rename_token
 from attnviz.model.provenance import Region, sources
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.parts import SeededVectors
-from attnviz.model.spec.view import Cell
+from attnviz.model.spec.parts import Heads, SeededVectors
+from attnviz.model.spec.view import Cell, View
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.pages import contents, page_html, save_page
+from attnviz.pages.fonts import font_rules
 
 
 @pytest.fixture
@@ -301,6 +307,31 @@ def test_the_page_brings_the_glyphs_of_its_texts(opened: Any) -> None:
     assert page.evaluate("document.fonts.check('12px \"Attnviz Sans SC\"', '权')")
 
 
+@pytest.mark.parametrize(
+    ("texts", "families"),
+    [("abc", ["Sans", "Sans", "Mono"]), ("abc小", ["Sans", "Sans", "Mono", "Sans SC"])],
+)
+def test_every_font_of_a_page_has_characters(texts: str, families: list[str]) -> None:
+    """Browsers refuse a font whose table of characters is empty."""
+    rules = re.findall(r'font-family: "Attnviz ([^"]*)"[^}]*base64,([^)]*)', font_rules(texts))
+    assert [family for family, _data in rules] == families
+    for family, data in rules:
+        with TTFont(io.BytesIO(b64decode(data))) as font:
+            known = font.getBestCmap()
+        assert known, family
+        assert family == "Sans SC" or set(range(0x20, 0x7F)) <= set(known)
+
+
+def test_no_font_of_a_lesson_is_refused(browser: Any, tmp_path: Path) -> None:
+    assert main(["lesson", "export", "softmax", "-o", str(tmp_path / "lesson.html")]) == 0
+    page, said = browser.new_page(), list[str]()
+    page.on("console", lambda message: said.append(message.text))
+    page.goto((tmp_path / "lesson.html").as_uri())
+    page.evaluate("document.fonts.ready.then(() => null)")
+    page.close()
+    assert said == []
+
+
 def test_the_page_of_a_lesson_brings_the_glyphs_of_its_texts(browser: Any, tmp_path: Path) -> None:
     file = tmp_path / "lesson.html"
     assert main(["--language", "zh_CN", "lesson", "export", "softmax", "-o", str(file)]) == 0
@@ -392,6 +423,36 @@ def test_every_head_of_every_layer_is_a_small_map(opened: Any) -> None:
     page.wait_for_selector("html[data-ready]")
     assert page.input_value("#site") == "2" and page.input_value("#picture") == "map"
     assert page.inner_text("#heads [aria-pressed=true]") == "head 2"
+
+
+DRAWN = """() => {
+  const found = [], pen = CanvasRenderingContext2D.prototype, fillText = pen.fillText;
+  pen.fillText = function (text, x, y) {
+    const at = this.getTransform().transformPoint(new DOMPoint(x, y)), ratio = devicePixelRatio || 1;
+    const width = this.measureText(text).width;
+    if (this.textAlign === "center") found.push([text, at.x / ratio, at.y / ratio, width]);
+    fillText.call(this, text, x, y);
+  };
+  drawMap(current);
+  pen.fillText = fillText;
+  return found;
+}"""
+"""The centred texts of the map: text, middle, line, and width in pixels."""
+
+
+@pytest.mark.parametrize(("count", "features"), [(8, 16), (3, 128), (3, 300)])
+def test_no_text_of_the_map_touches_its_neighbour(count: int, features: int, opened: Any) -> None:
+    vectors = SeededVectors(count, features, 0)
+    tokens = tuple(f"token {at}" for at in range(count))
+    experiment = attnviz.one_layer(tokens, vectors, heads=Heads(1, 1, features))
+    page = opened(Document(experiment, View(stage="q")))
+    lines: dict[float, list[tuple[float, float]]] = {}
+    for _text, middle, line, width in page.evaluate(DRAWN):
+        lines.setdefault(line, []).append((middle - width / 2, middle + width / 2))
+    assert len(lines) == (9 if features == 16 else 1)
+    for line in lines.values():
+        assert len(line) > 8
+        assert all(end + 4 <= start for (_s, end), (start, _e) in pairwise(sorted(line)))
 
 
 def test_a_token_of_html_stays_text(opened: Any) -> None:

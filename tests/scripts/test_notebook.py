@@ -53,9 +53,14 @@ def test_a_notebook_of_many_numbers_reads_a_file_beside_it(tmp_path: Path) -> No
     assert "np.load('stories.npz')" in (tmp_path / "stories.ipynb").read_text(encoding="utf-8")
 
 
-def test_without_nbformat_one_sentence_says_so(
+def test_a_notebook_is_written_as_the_library_writes_it_and_without_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(sys.modules, "nbformat", None)
-    assert main(["script", "toy-attention", "--notebook"]) == 2
-    assert "attnviz[notebook]" in capsys.readouterr().err
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "nbformat", None)
+        assert main(["script", "encoder-decoder", "--notebook"]) == 0
+    text = capsys.readouterr().out
+    read = nbformat.reads(text, as_version=4)
+    nbformat.validate(read)
+    assert (read.nbformat, read.nbformat_minor) == (4, 5)
+    assert nbformat.writes(read) + "\n" == text

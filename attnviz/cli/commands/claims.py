@@ -14,7 +14,7 @@ from attnviz.checkpoints.presets import load_preset
 from attnviz.cli.command import Command
 from attnviz.cli.condition import Condition
 from attnviz.cli.options import add_document, document, execute
-from attnviz.core.text import visible
+from attnviz.core.text import in_json, visible
 from attnviz.i18n import N_, _, current_language
 from attnviz.model.claims.own import Answer, answers
 from attnviz.model.claims.scope import Scope
@@ -58,7 +58,7 @@ def _textbooks(options: Namespace) -> int:
             if not options.json:
                 print(f"  {VERDICT_BY_ID[one.verdict].sign} {rows[-1]['claim']}")
     if options.json:
-        print(json.dumps(rows, ensure_ascii=False, indent=1))
+        print(in_json(json.dumps(rows, ensure_ascii=False, indent=1)))
     return 0
 
 
@@ -78,7 +78,7 @@ def _own(options: Namespace) -> int:
     known = replace(known, claims=(*known.claims, *options.claim))
     found = answers(known.claims, Scope(execute(known, options), known.view))
     if options.json:
-        print(json.dumps([_answer(one) for one in found], ensure_ascii=False, indent=1))
+        print(in_json(json.dumps([_answer(one) for one in found], ensure_ascii=False, indent=1)))
     else:
         for one in found:
             sign = "?" if one.verdict is None else VERDICT_BY_ID[one.verdict].sign

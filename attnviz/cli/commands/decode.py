@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnviz.cli.command import Command
 from attnviz.cli.options import Count, add_document, document, notice, print_table
-from attnviz.core.text import number, visible
+from attnviz.core.text import in_json, number, visible
 from attnviz.errors import whole_number
 from attnviz.i18n import N_, _
 from attnviz.model.edit.generation import set_stop
@@ -71,7 +71,8 @@ def run(options: Namespace) -> int:
     for said in decoding.notices:
         notice(said)
     if options.json:
-        print(json.dumps(decoding_json(decoding, options.document), ensure_ascii=False, allow_nan=False))
+        made = decoding_json(decoding, options.document)
+        print(in_json(json.dumps(made, ensure_ascii=False, allow_nan=False)))
     else:
         _print_decoding(decoding)
     return 0

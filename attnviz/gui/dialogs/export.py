@@ -104,6 +104,8 @@ class ExportDialog(QDialog):
         self._fields: dict[str, _Field] = {}
         self._formats: dict[str, str] = {}
         """The last format of each row."""
+        self._widths: dict[str, str] = {}
+        """The last width of each command: a film has not that of a column of a paper."""
         self._what, self._format = _combo("what", _("Export")), _combo("format", _("Format"))
         self._preview = Preview()
         self._note, self._bar = QLabel(), QProgressBar()
@@ -303,6 +305,13 @@ class ExportDialog(QDialog):
                 one.control.editTextChanged.connect(changed)
             elif isinstance(one.control, QComboBox):
                 one.control.currentIndexChanged.connect(changed)
+        width = self._fields["width"].control
+        assert isinstance(width, QComboBox)
+        width.editTextChanged.connect(self._on_width)
+
+    @Slot(str)
+    def _on_width(self, text: str) -> None:
+        self._widths[self.export.words[0]] = text
 
     @Slot()
     def _on_what(self) -> None:
@@ -314,6 +323,7 @@ class ExportDialog(QDialog):
             self._format.addItem(_(row.title), row.id)
         self._format.setCurrentIndex(max(0, self._format.findData(self.export.format(chosen).id)))
         self._format.blockSignals(False)
+        self._select("width", self._widths.get(self.export.words[0], ""))
         self._on_place("")
 
     @Slot()
@@ -379,7 +389,7 @@ class ExportDialog(QDialog):
 
     @Slot()
     def _on_change(self) -> None:
-        self._shown = None
+        self._shown, self.path, self._is_saving = None, None, False
         self._say_errors({})
         self._later.start()
 
@@ -388,7 +398,8 @@ class ExportDialog(QDialog):
         """Make the file: in the worker, or here where it is painted by the window."""
         self._later.stop()
         row, choice, source = self.export, self.choice, self._source
-        look, index = None if self._is_saving else row.look, self._preview.index
+        is_named = self.path is not None
+        look, index = None if is_named else row.look, self._preview.index
 
         def job(token: CancelToken) -> tuple[Export, Choice, Made]:
             self._token = token
@@ -402,7 +413,7 @@ class ExportDialog(QDialog):
         if row.in_window:
             self._make_here(row, choice)
         else:
-            key = SAVING_KEY if self._is_saving else KEY
+            key = SAVING_KEY if is_named else KEY
             self._scheduler.submit(job, self._on_made, self._on_failed, key=key)
 
     def _make_here(self, row: Export, choice: Choice) -> None:
@@ -426,10 +437,8 @@ class ExportDialog(QDialog):
             return  # a newer one is on its way
         self._rest()
         self._shown = found
-        if self._is_saving and made.files:
-            self._accept()
-        elif self._is_saving:
-            self._draw()
+        if self._is_saving:
+            self._go_on()
         else:
             self._preview.show_file(made.shown)
             self._say("\n".join([_size(made), *(said.text() for said in made.said)]), active_theme().muted)
@@ -452,7 +461,7 @@ class ExportDialog(QDialog):
 
     def _on_failed(self, error: BaseException) -> None:
         self._rest()
-        self._is_saving = False
+        self.path, self._is_saving = None, False
         if isinstance(error, Cancelled):
             return
         self._preview.clear()
@@ -480,23 +489,29 @@ class ExportDialog(QDialog):
 
     @Slot()
     def _on_save(self) -> None:
-        """Accept the file as it is shown, or as soon as it is made."""
+        """Save the file as it is shown, or as soon as it can be shown."""
+        if self.path is not None:
+            return  # it is being made
         self._is_saving = True
         self._preview.pause()
-        if self._shown is not None and self._shown[2].files:
-            self._accept()
+        if self._shown is not None:
+            self._go_on()
         elif not self._bar.isVisible():
             self._draw()
 
-    def _accept(self) -> None:
-        """Ask for the file; without one the dialog stays as it is."""
+    def _go_on(self) -> None:
+        """Ask for a name before a file that takes long is made; without one the dialog stays as it is."""
         assert self._shown is not None
-        self._is_saving = False
         row, choice, made = self._shown
-        self.path = self._ask(self, row.format(choice.format), file_name(self._source, row, choice))
-        if self.path is not None:
+        if self.path is None:
+            self.path = self._ask(self, row.format(choice.format), file_name(self._source, row, choice))
+        if self.path is None:
+            self._is_saving = False
+        elif made.files:
             self.made = made
             self.accept()
+        else:
+            self._draw()
 
     @Slot()
     def _on_copy(self) -> None:
@@ -547,10 +562,10 @@ class ExportDialog(QDialog):
         super().done(result)
 
     def _remember(self) -> None:
-        kept = (*(row.field for row in OPTIONS), *REMEMBERED)
+        kept = (*(row.field for row in OPTIONS if row.field != "width"), *REMEMBERED)
         texts = {name: self._value(name) for name in kept}
         formats = {**self._formats, self.export.id: self._value("format")}
-        self._settings.set_export(json.dumps({**texts, "formats": formats}))
+        self._settings.set_export(json.dumps({**texts, "formats": formats, "widths": self._widths}))
 
     def _restore(self) -> None:
         """The last settings; what is not understood is left at its default."""
@@ -569,7 +584,7 @@ class ExportDialog(QDialog):
         for name, value in _texts(found).items():
             if name in self._fields and (name not in CHOICE_BY_NAME or name in REMEMBERED):
                 self._select(name, value)
-        self._formats = _texts(found.get("formats"))
+        self._formats, self._widths = _texts(found.get("formats")), _texts(found.get("widths"))
 
 
 def _size(made: Made) -> str:

@@ -12,10 +12,13 @@ from html import unescape
 
 from PySide6.QtGui import QFont, QPainterPath
 
+from attnviz.core.text import exposed
 from attnviz.gui.look.fonts import number_font, ui_font
 from attnviz.resources import FONT_MONO
 
 _TEXT = re.compile(r"<text\b([^>]*)>(.*?)</text>", re.DOTALL)
+_NO_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters of no XML file (XML 1.0, production 2), which Qt copies from a line that is edited."""
 _ATTRIBUTE = re.compile(r'([\w:-]+)="([^"]*)"')
 
 
@@ -28,9 +31,13 @@ def with_outlines(svg: bytes, spacing: Mapping[str, float]) -> bytes:
         path = _outline(attributes, words, spacing.get(words, 0.0))
         color = f'fill="{attributes["fill"]}" fill-opacity="{attributes["fill-opacity"]}"'
         drawn = f'<path {color} stroke="none" fill-rule="nonzero" d="{path}"/>' if path else ""
-        return f'{drawn}<text{found[1]} opacity="0">{found[2]}</text>'
+        return f'{drawn}<text{found[1]} opacity="0">{_NO_XML.sub(_glyph, found[2])}</text>'
 
     return _TEXT.sub(outlined, svg.decode("utf-8")).encode("utf-8")
+
+
+def _glyph(found: re.Match[str]) -> str:
+    return exposed(found[0])
 
 
 def _outline(attributes: Mapping[str, str], words: str, spacing: float) -> str:

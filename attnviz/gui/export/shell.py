@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from pathlib import Path
 from attnviz.checkpoints.presets import PRESETS, load_preset
 from attnviz.checkpoints.stories import load
 from attnviz.core.progress import never_cancelled
+from attnviz.core.text import exposed, visible
 from attnviz.errors import InputError, Message
 from attnviz.figures.kinds.table import KIND_BY_ID, PAIRS, UNFOLLOWED
 from attnviz.figures.options import OPTIONS
@@ -48,9 +50,9 @@ class Command:
             return _("Copied the command to the clipboard.")
         if len(self.unsaved) == 1:
             says = _("Copied the command. It reads {file}: save the document there.")
-            return says.format(file=self.unsaved[0])
+            return says.format(file=visible(self.unsaved[0]))
         says = _("Copied the command. It reads {first} and {second}: save the documents there.")
-        return says.format(first=self.unsaved[0], second=self.unsaved[1])
+        return says.format(first=visible(self.unsaved[0]), second=visible(self.unsaved[1]))
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,15 @@ def command_of(source: Source, row: Export, choice: Choice) -> Command:
         options += ["--against", first.word, *_place_of_first(source, row, choice)]
     words = ["attnviz", *_language(), *row.words, known.word, *options]
     unsaved = tuple(one.unsaved for one in (first, known) if one is not None and one.unsaved)
-    return Command(shlex.join([*words, "-o", file_name(source, row, choice)]), unsaved)
+    return Command(" ".join(map(_word, [*words, "-o", file_name(source, row, choice)])), unsaved)
+
+
+def _word(word: str) -> str:
+    """A word for a shell; in one with invisible characters, bash reads bytes for all but printable ASCII."""
+    if exposed(word) == word:
+        return shlex.quote(word)
+    shown = (chr(b) if 0x20 <= b < 0x7F and b not in b"\\'" else f"\\x{b:02x}" for b in os.fsencode(word))
+    return f"$'{''.join(shown)}'"
 
 
 def _of_table(row: Export) -> Export:

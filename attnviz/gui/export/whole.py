@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QEvent, QSize, Qt
 from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QGraphicsView, QWidget
 
 from attnviz.gui.widgets.control import MOUSE_ONLY
@@ -35,6 +35,7 @@ def shown_whole(widget: QWidget) -> Iterator[None]:
         for area in areas:
             area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
             area.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        _lay_out(widget)
         if widget.isVisible():
             _grow(widget, areas)
         yield
@@ -56,6 +57,14 @@ def shown_whole(widget: QWidget) -> Iterator[None]:
 def scroll_areas(widget: QWidget) -> list[QAbstractScrollArea]:
     """The visible scroll areas in `widget`."""
     return [area for area in widget.findChildren(QAbstractScrollArea) if area.isVisibleTo(widget)]
+
+
+def _lay_out(widget: QWidget) -> None:
+    """Share out the room of what was hidden, inside `widget` alone: the window would give it another size."""
+    inside = [*reversed(widget.findChildren(QWidget)), widget]
+    for _round in range(_ROUNDS):
+        for part in inside:
+            QApplication.sendPostedEvents(part, QEvent.Type.LayoutRequest)
 
 
 def _grow(widget: QWidget, areas: list[QAbstractScrollArea]) -> None:

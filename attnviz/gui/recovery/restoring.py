@@ -119,7 +119,7 @@ def name_of(journal: Abandoned) -> str:
     """The document of a journal: its file name, or its title, on one line and never interpreted."""
     if journal.file is not None:
         return visible(journal.file.name)
-    return visible(as_shown(journal.title)) or _("Untitled")
+    return as_shown(journal.title) or _("Untitled")
 
 
 def time_of(seconds: float) -> str:

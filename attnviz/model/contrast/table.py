@@ -6,7 +6,7 @@ import csv
 import io
 
 from attnviz.core.progress import Check, never_cancelled, progress_of
-from attnviz.core.text import spreadsheet_text, visible
+from attnviz.core.text import spreadsheet_text
 from attnviz.model.contrast.contrast import Contrast, Side
 from attnviz.model.stages import STAGE_BY_ID
 
@@ -22,7 +22,7 @@ def contrast_csv(contrast: Contrast, check: Check = never_cancelled) -> str:
     axes = STAGE_BY_ID[contrast.stage].axes[-2:]
     writer.writerow([axes[0], f"{axes[0]} label", axes[1], f"{axes[1]} label", "A", "B", "B - A"])
     rows, columns = (
-        [spreadsheet_text(visible(label)) for label in labels]
+        [spreadsheet_text(label) for label in labels]
         for labels in (contrast.row_labels, contrast.column_labels)
     )
     progress = progress_of(check)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import math
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -13,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.progress import Check, never_cancelled, progress_of
-from attnviz.core.text import number, spreadsheet_text, visible
+from attnviz.core.text import in_markdown, number, spreadsheet_text, visible
 from attnviz.errors import FieldError, among, whole_number
 from attnviz.i18n import N_
 from attnviz.model.spec.value import require
@@ -79,10 +78,10 @@ def _csv(table: Table, digits: Digits, check: Check) -> bytes:
 
 
 def _markdown(table: Table, digits: Digits, check: Check) -> bytes:
-    lines = [["", *map(_in_markdown, table.columns)], ["", *("--:" for _label in table.columns)]]
+    lines = [["", *map(in_markdown, table.columns)], ["", *("--:" for _label in table.columns)]]
     lines[1][0] = ":--"
     for label, row in _lines(table, check):
-        lines.append([_in_markdown(label), *(_plain(value, digits) for value in row)])
+        lines.append([in_markdown(label), *(_plain(value, digits) for value in row)])
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines).encode("utf-8", "backslashreplace")
 
 
@@ -173,8 +172,3 @@ _LATEX = {
 def _escaped(label: str) -> str:
     """A label as LaTeX prints it."""
     return "".join(_LATEX.get(character, character) for character in visible(label))
-
-
-def _in_markdown(label: str) -> str:
-    """A label as Markdown shows it."""
-    return re.sub(r"([\\`*_{}\[\]<>()#+\-.!|~&])", r"\\\1", visible(label))

@@ -1,4 +1,4 @@
-"""Texts of lessons as HTML, for the window and for pages: everything in them is escaped."""
+"""Texts of lessons as HTML, for the window and for pages: everything in them is escaped, nothing hidden."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from html import escape
 
+from attnviz.core.text import exposed
 from attnviz.errors import InputError
 from attnviz.model.claims.scope import Scope
 from attnviz.model.lessons.text import CellLink, Number, PageLink, Piece, Plain, StepLink, TokenLink, pieces
@@ -26,8 +27,8 @@ def markup(text: str, scope: Scope | None, *, is_live: bool = True) -> str:
     try:
         found = pieces(text)
     except InputError:
-        return escape(text)
-    marked = "".join(_MARKUP[type(piece)](piece, scope) for piece in found)
+        return escape(exposed(text))
+    marked = exposed("".join(_MARKUP[type(piece)](piece, scope) for piece in found))
     return marked if is_live else _INSIDE.sub(r'<span class="\1">\2</span>', marked)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from attnviz.core.text import exposed
 from attnviz.errors import FieldError, InputError, Message, among, missing, must_be, quoted, whole_number
 from attnviz.i18n import LANGUAGES
 from attnviz.model.lessons.lesson import Lesson, Scene, Step, Words
@@ -97,7 +98,7 @@ def _pair(number: int, line: str) -> tuple[str, str]:
 def _by_language(front: dict[str, str], key: str) -> dict[str, str]:
     """Texts of a key by language: `title` (English) and `title.zh_CN`."""
     named = {"en": key} | {code: f"{key}.{code}" for code in _CODES if code != "en"}
-    return {code: front.pop(name) for code, name in named.items() if name in front}
+    return {code: exposed(front.pop(name)) for code, name in named.items() if name in front}
 
 
 def _sections(lines: Lines, mark: str) -> list[Lines]:
@@ -323,7 +324,7 @@ def _words(lines: Lines) -> tuple[str, Words]:
         into = _take_line(line.strip(), draft, into)
     texts: dict[str, Any] = {key: " ".join(draft[key]) for key in _MARKS.values()}
     lists: dict[str, Any] = {key: tuple(draft[key]) for key in _LISTS}
-    return code, Words(title, **texts, **lists)
+    return code, Words(exposed(title), **texts, **lists)
 
 
 _MARKS = {"? ": "question", "! ": "reveal", "> ": "task", "= ": "claim", "~ ": "why", "+ ": "cure"}

@@ -153,6 +153,15 @@ def test_a_panel_as_svg_holds_its_text(bench: Bench, tmp_path: Path) -> None:
     assert image.pixelColor(1, 1) == QColor(LIGHT.panel)
 
 
+def test_a_panel_as_svg_is_xml_whatever_a_text_holds(bench: Bench) -> None:
+    text = QPlainTextEdit("a\x00\x07 \x1b\ufffe <b> &amp; ]]>")
+    text.resize(300, 60)
+    root = ET.fromstring(widget_bytes(text, LIGHT, "svg"))
+    found = "".join("".join(one.itertext()) for one in root.iter(f"{SVG}text"))
+    assert found == "a␀␇ ␛⟨U+FFFE⟩ <b> &amp; ]]>"
+    text.deleteLater()
+
+
 def test_what_is_too_large_for_a_picture_is_cut_off_in_an_svg(
     bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -90,6 +90,42 @@ def test_a_sweep_plays_in_the_preview_and_is_written(
     assert attnviz.load(tmp_path / "hot.gif").experiment == desk.store.experiment
 
 
+def test_the_name_is_chosen_before_the_film_is_made(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[int] = []
+    figure = Sequence.figure
+    monkeypatch.setattr(Sequence, "figure", lambda self, index: (drawn.append(index), figure(self, index))[1])
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a: ("", ""))
+
+    def refuse(dialog: ExportDialog) -> None:
+        sweep(dialog, count="5")
+        desk.qtbot.waitUntil(lambda: dialog._shown is not None, timeout=20_000)
+        drawn.clear()
+        dialog.findChild(QPushButton, "export_save_button").click()
+        assert drawn == [] and dialog.isVisible() and dialog.made is None
+
+    in_dialog(desk, "export_sequence", refuse)
+
+
+def test_a_film_has_not_the_width_of_a_figure_for_paper(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a: (str(tmp_path / "a"), ""))
+
+    def save(dialog: ExportDialog) -> None:
+        box(dialog, "width").setEditText("120mm")
+        desk.qtbot.waitUntil(lambda: dialog._shown is not None, timeout=20_000)
+        dialog.findChild(QPushButton, "export_save_button").click()
+
+    def film(dialog: ExportDialog) -> None:
+        assert box(dialog, "width").currentText() == ""
+        pick(dialog, "what", "heads")
+        assert box(dialog, "width").currentText() == "120mm"
+
+    in_dialog(desk, "export_figure", save)
+    desk.settle()
+    in_dialog(desk, "export_sequence", film)
+
+
 def test_the_preview_draws_the_picture_in_sight_alone(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[int] = []
     figure = Sequence.figure

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import subprocess
 from dataclasses import replace as with_fields
 from pathlib import Path
 
@@ -151,6 +153,32 @@ def test_a_document_is_its_preset_its_file_or_one_to_be_saved(tmp_path: Path) ->
     assert command_of(saved, row, present_choice(source, row)).said == "Copied the command to the clipboard."
     turned = replace(preset.view, plane=(1, 0), projection="principal", keys=(1,), head=1, query=2)
     assert preset_of(replace(preset, view=turned)) == "yarn"
+
+
+@pytest.mark.parametrize(
+    ("preset", "site", "head", "name"),
+    [
+        ("stories-induction", "layers.2.self", "2", "layer-3-head-3.weights.svg"),
+        ("encoder-decoder", "decoder.0.cross", "1", "decoder-1-cross-head-2.weights.svg"),
+        ("grouped-query", "", "3", "head-4.weights.svg"),
+        ("toy-attention", "", "0", "weights.svg"),
+    ],
+)
+def test_a_file_is_named_as_the_window_names_the_place(preset: str, site: str, head: str, name: str) -> None:
+    source = source_of(load_preset(preset))
+    texts = {"stage": "weights", "head": head, **({"site": site} if site else {})}
+    assert file_name(source, EXPORT_BY_ID["stage"], Choice("svg", tuple(texts.items()))) == name
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the words are those of bash")
+def test_a_file_with_hidden_characters_in_its_name_is_one_word_of_the_line(tmp_path: Path) -> None:
+    file = attnviz.save(DOCUMENT, tmp_path / "a\u202eb \\'é\x1b\n.json")
+    source = source_of(DOCUMENT, file=file, is_saved=True)
+    command = command_of(source, EXPORT_BY_ID["page"], present_choice(source, EXPORT_BY_ID["page"])).text
+    assert command.isascii() and command.isprintable()
+    words = command.replace("attnviz page", "printf %s\\\\0", 1)
+    said = subprocess.run(["bash", "-c", words], capture_output=True, check=True).stdout
+    assert os.fsdecode(said.split(b"\0")[0]) == str(file)
 
 
 @pytest.mark.parametrize(("picture", "format_id"), [("stage", "png"), ("heads", "svg"), ("table", "csv")])

@@ -142,6 +142,8 @@ def test_a_title_is_text_too(make_desk: MakeDesk) -> None:
     document = hostile()
     desk = make_desk(replace(document, title="<b>bold</b> & %s"))
     assert desk.window.windowTitle() == "<b>bold</b> & %s — attnviz"
+    turned = make_desk(replace(document, title="a\u202eb\x1b\nc"))
+    assert turned.window.windowTitle() == "a⟨U+202E⟩b␛ c — attnviz"
 
 
 def test_a_memory_of_markup(make_desk: MakeDesk) -> None:

@@ -69,7 +69,7 @@ def test_csv_reads_back_as_the_same_numbers_with_their_tokens(dtype: str) -> Non
     tokens = ("a,b", 'say "x"', "two\nlines", "小", "=1+1", "", " ")
     site = attnviz.run(experiment(tokens=tokens, dtype=dtype)).only
     (_corner, *columns), *rows = read_csv(table_bytes(Table.of(site, "scores", 3), "csv"))
-    labels = tuple("'=1+1" if token == "=1+1" else token for token in tokens)
+    labels = ("a,b", 'say "x"', "two␊lines", "小", "'=1+1", "", " ")
     assert tuple(columns) == labels
     assert tuple(row[0] for row in rows) == labels
     read = np.array([row[1:] for row in rows]).astype(dtype)
@@ -80,7 +80,8 @@ def test_no_token_is_a_formula_in_csv_and_negative_numbers_stay() -> None:
     tokens = ("=1+1", "+1", "@SUM(A1)", '=HYPERLINK("http://x")', "=cmd|'/c calc'!A1", "\t=1", "\r=1")
     site = attnviz.run(experiment(tokens=tokens)).only
     (_corner, *columns), *rows = read_csv(table_bytes(Table.of(site, "scores", 0), "csv"))
-    assert tuple(columns) == tuple(row[0] for row in rows) == tuple(f"'{token}" for token in tokens)
+    labels = (*(f"'{token}" for token in tokens[:5]), "␉=1", "␍=1")
+    assert tuple(columns) == tuple(row[0] for row in rows) == labels
     values = site.window("scores", 0)
     assert (values < 0).any()
     assert [cell for row in rows for cell in row[1:]] == [str(value) for value in values.ravel()]

@@ -17,13 +17,13 @@ from attnviz.model.stages import STAGE_BY_ID
 
 def title(document: Document, called: str) -> str:
     """The document and the numbers: a stage, or a gradient by it."""
-    return " · ".join(part for part in (visible(as_shown(document.title)), called) if part)
+    return " · ".join(part for part in (as_shown(document.title), called) if part)
 
 
 def captions(answer: OwnAnswer) -> tuple[str, str]:
     """The places of A and B, and what else tells them apart: document, engine, precision."""
     documents = answer.pinned.document, answer.document
-    names = [visible(as_shown(document.title)) for document in documents]
+    names = [as_shown(document.title) for document in documents]
     found = []
     for index, (document, where, first) in enumerate(
         zip(documents, answer.where, (_("pinned"), _("now")), strict=True)
@@ -43,7 +43,7 @@ def differing(answer: OwnAnswer) -> tuple[list[Line], str]:
     lines: list[Line] = []
     first, second = answer.pinned.document, answer.document
     if first.title != second.title:
-        lines.append((_("Document"), visible(as_shown(first.title)), visible(as_shown(second.title))))
+        lines.append((_("Document"), as_shown(first.title), as_shown(second.title)))
     pairs = zip((first, second), answer.where, answer.contrast.sides, strict=True)
     places = [_place(one.experiment, where, side.head, answer) for one, where, side in pairs]
     for name, a, b in zip((_("Layer"), _("Head")), *places, strict=True):

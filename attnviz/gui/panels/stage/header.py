@@ -16,7 +16,7 @@ from attnviz.gui.look.icons import icon
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.widgets.boxes import in_row
 from attnviz.gui.widgets.combo import DropDown
-from attnviz.gui.widgets.control import plain_tooltip
+from attnviz.gui.widgets.control import MOUSE_ONLY, plain_tooltip
 from attnviz.gui.widgets.elided_label import WholeLabel
 from attnviz.gui.widgets.formula_line import FormulaLine
 from attnviz.gui.widgets.segmented import Segmented
@@ -111,6 +111,7 @@ class StageHeader(QWidget):
         self._row = in_row(None, spacing=GRID)
         self._row.addStretch(1)
         for control in (*self._controls, self._gradient, self._side):
+            control.setProperty(MOUSE_ONLY, True)
             self._row.addWidget(control)
         self._lines = in_row(self, spacing=GRID)
         self._lines.addLayout(names, 1)
@@ -256,6 +257,7 @@ class StageHeader(QWidget):
         self._row.invalidate()  # a layout in a layout learns only from its next event what has been hidden
         wanted = self._gradient.sizeHint().width() + GRID
         has_room = self.width() >= GRADIENT_FROM and not free - wanted < name + place <= free
+        has_room = has_room and not self._side.isHidden()  # hidden in a file
         self._gradient.setVisible(has_room)
         free -= wanted if has_room else 0
         needed = self.formula.sizeHint().width() + GRID

@@ -28,16 +28,12 @@ def table_text(content: HeatContent, check: Check = never_cancelled) -> str:
         values, rows, columns = values.T, columns, rows
     text = io.StringIO(newline="")
     table = csv.writer(text, delimiter="\t", lineterminator="\n")
-    table.writerow(["", *map(_label, columns)])
+    table.writerow(["", *map(spreadsheet_text, columns)])
     progress = progress_of(check)
     for index, (label, row) in enumerate(zip(rows, values, strict=True)):
         progress.at(index / len(values))
-        table.writerow([_label(label), *map(str, row)])
+        table.writerow([spreadsheet_text(label), *map(str, row)])
     return text.getvalue()
-
-
-def _label(token: str) -> str:
-    return spreadsheet_text(visible(token))
 
 
 def exact_text(content: HeatContent, cell: Cell) -> str:

@@ -11,6 +11,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from attnviz.core.text import in_json
 from attnviz.errors import InputError, Message
 from attnviz.model.io.carriers.record import Record
 
@@ -38,7 +39,7 @@ def metadata(name: str, record: Record) -> bytes:
         "dc:creator": f"attnviz {record.version}",
         "notes": [{_KEY: record.packed()}],
     }
-    return (json.dumps(fields, ensure_ascii=False, indent=1) + "\n").encode()
+    return (in_json(json.dumps(fields, ensure_ascii=False, indent=1)) + "\n").encode()
 
 
 def find(data: bytes) -> bytes | None:
