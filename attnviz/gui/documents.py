@@ -29,7 +29,7 @@ from attnviz.model.io.files import (
     TENSORS_SUFFIX,
     number_count,
 )
-from attnviz.model.io.stamp import Stamp
+from attnviz.model.io.stamp import Stamp, stamped
 from attnviz.model.io.titles import as_shown
 from attnviz.model.io.turns import ChangedOnDisk
 from attnviz.model.spec.document import Document
@@ -200,14 +200,13 @@ class Documents(QObject):
         done: Callable[[tuple[Document, Stamp | None]], None],
         checkpoint: Path | None = None,
     ) -> None:
-        """Have the worker read a file, and its stamp before it: a later change is noticed.
+        """Have the worker read a file with its stamp: a later change is noticed.
 
         A model that is no longer in its place is asked about.
         """
 
         def job(token: CancelToken) -> tuple[Document, Stamp | None]:
-            stamp = Stamp.of(path) if path.is_file() else None
-            return load(path, token.progress.at, checkpoint=checkpoint), stamp
+            return stamped(path, lambda: load(path, token.progress.at, checkpoint=checkpoint))
 
         def failed(error: BaseException) -> None:
             missing = error.__cause__

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnviz.errors import FieldError, InputError, Message, must_be, quoted, suffix_error
 from attnviz.model.io.files import SURVEY_SUFFIX as SUFFIX
+from attnviz.model.io.regular_file import opened
 from attnviz.model.spec.experiment import Experiment
 from attnviz.survey.measure import Measured
 from attnviz.survey.plan import Plan
@@ -86,7 +87,7 @@ class Store:
 
     def _continue(self, head: bytes) -> None:
         """Keep the whole entries of a journal and cut off the rest."""
-        data = self._journal.read_bytes()
+        data = self._whole()
         if not data.startswith(head):
             raise FieldError("output", str(self.path), _of_another(data, json.loads(self._record)))
         end = len(head)
@@ -94,8 +95,11 @@ class Store:
             rows = _read(body)
             self.done.add((rows["text"][0].as_py(), rows["key"][0].as_py()))
             end += _LENGTH + _DIGEST + len(body)
-        with self._journal.open("r+b") as file:
-            file.truncate(end)
+        os.truncate(self._journal, end)
+
+    def _whole(self) -> bytes:
+        with opened(self._journal) as file:
+            return file.read()
 
     def add(self, number: int, key: str, body: bytes) -> None:
         """Append the rows of a text that the journal lacks."""
@@ -113,7 +117,7 @@ class Store:
 
     def table(self) -> pyarrow.Table:
         """All rows, sorted by text."""
-        data = self._journal.read_bytes()
+        data = self._whole()
         head = len(_framed(self._record))
         tables = [_read(body) for body in _entries(data, head)]
         tables.sort(key=lambda rows: rows["text"][0].as_py())
@@ -139,7 +143,7 @@ def read_table(path: str | Path) -> pyarrow.Table:
     import pyarrow.parquet
 
     try:
-        with open(path, "rb") as file:  # the system says why a file does not open; pyarrow repeats its name
+        with opened(path) as file:  # the system says why a file does not open; pyarrow repeats its name
             table = pyarrow.parquet.read_table(file)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         table = None

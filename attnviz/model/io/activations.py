@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from attnviz.core.bpe import plain_texts
 from attnviz.errors import FieldError, InputError, Message, listed, must_be, size, verbatim
 from attnviz.i18n import _
+from attnviz.model.io.regular_file import opened
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.document import Document
@@ -112,12 +113,12 @@ def _read(path: Path) -> tuple[tuple[str, ...], dict[str, Floats]]:
     """The names of all arrays, and the arrays that are read, by their role."""
     damaged = InputError(Message("The file must be complete and contain NumPy arrays (NPZ)."))
     try:
-        with zipfile.ZipFile(path) as file:
+        with opened(path) as stream, zipfile.ZipFile(stream) as file:
             unpacked = sum(member.file_size for member in file.infolist())
         if unpacked > MOST_BYTES:
             at_most = must_be("at most {most:,} bytes", most=MOST_BYTES)
             raise FieldError("arrays", Message("{n:,} bytes", n=unpacked), at_most)
-        with np.load(path, allow_pickle=False) as loaded:
+        with opened(path) as stream, np.load(stream, allow_pickle=False) as loaded:
             names = tuple(loaded.files)
             return names, {role: _array(loaded, names, role) for role in NAMES if _named(names, role)}
     except InputError:

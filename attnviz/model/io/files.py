@@ -26,6 +26,7 @@ from attnviz.model.io.carriers import npz
 from attnviz.model.io.carriers.record import Record, Suppliers
 from attnviz.model.io.carriers.table import is_carrier, record_in
 from attnviz.model.io.json_text import MAX_TEXT, document_from, parse, write
+from attnviz.model.io.regular_file import TooLarge, opened, read_text
 from attnviz.model.io.tensors import Progress, no_progress, read_tensors, write_tensors
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.document import Document
@@ -142,10 +143,7 @@ def _named(name: str, action: Callable[[], _Result]) -> _Result:
 
 
 def _read(file: Path, progress: Progress, shipped: Suppliers, linked: Linked) -> Document:
-    if not file.exists():
-        raise InputError(Message("The file must exist in {folder}.", folder=file.absolute().parent))
-    if not file.is_file():
-        raise InputError(Message("The path must name a file; got a folder or a device."))
+    opened(file).close()  # whatever its name ends in
     suffix = file.suffix.lower()
     if suffix == TENSORS_SUFFIX:
         return read_tensors(file, progress, linked)
@@ -157,21 +155,15 @@ def _read(file: Path, progress: Progress, shipped: Suppliers, linked: Linked) ->
         raise InputError(
             Message("A survey contains scores and no document; the command attnviz survey summarises it.")
         )
-    with file.open("rb") as stream:
-        data = stream.read(MAX_TEXT + 1)
-    if len(data) > MAX_TEXT:
+    try:
+        text = read_text(file, MAX_TEXT)
+    except TooLarge:
         raise InputError(
             Message(
                 "A JSON document must have at most {most:,} bytes, larger ones are {suffix} files; got more.",
                 most=MAX_TEXT,
                 suffix=TENSORS_SUFFIX,
             )
-        )
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(
-            Message("The text must be UTF-8; byte {place:,} is not.", place=error.start)
         ) from None
     return document_from(parse(text), {}, linked)
 

@@ -16,6 +16,7 @@ from attnviz.model.edit.chapters import Chapter, Chapters
 from attnviz.model.edit.history import History
 from attnviz.model.io.json_text import parse
 from attnviz.model.io.lock import Lock
+from attnviz.model.io.regular_file import opened
 from attnviz.model.journal.journal import LOCK_SUFFIX, SUFFIX, State, StoredChapter
 from attnviz.model.journal.packing import Unpacker
 from attnviz.model.journal.records import STATE, Entry, JournalError, Key, altered, content_at, scan
@@ -38,7 +39,7 @@ class Abandoned:
         self.is_empty = path.stat().st_size == 0
         """True if its process ended before it had written anything."""
         self._state: State | None = None
-        with path.open("rb") as file, contextlib.suppress(JournalError):
+        with opened(path) as file, contextlib.suppress(JournalError):
             entries = [entry for entry in scan(file) if entry.kind == STATE]
             self.is_empty = not entries
             self._state = next(_states(file, entries), None)
@@ -71,7 +72,7 @@ class Abandoned:
 
         Raises `JournalError`, one sentence, and `OSError`.
         """
-        with self.path.open("rb") as file:
+        with opened(self.path) as file:
             problem: ValueError = altered()
             try:
                 entries = list(scan(file))

@@ -150,7 +150,7 @@ def test_what_an_ended_program_left_is_removed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", ["", "."])
 def test_a_folder_is_named_in_the_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(DocumentError, match=r"\.: The path must name a file; got a folder or a device\."):
+    with pytest.raises(DocumentError, match=r"\.: The path must name a file; got a folder\."):
         load(path)
 
 

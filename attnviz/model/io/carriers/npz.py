@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.errors import InputError, Message
+from attnviz.model.io.regular_file import opened
 
 SUFFIX = ".npz"
 NAME = "attnviz"
@@ -35,7 +36,7 @@ def put(data: bytes, text: str) -> bytes:
 def carries(path: Path) -> bool:
     """True if a file has a record, and for a file that is no archive: it is `find` that refuses it."""
     try:
-        with zipfile.ZipFile(path) as file:
+        with opened(path) as stream, zipfile.ZipFile(stream) as file:
             return _MEMBER in file.namelist()
     except (ValueError, OSError, zipfile.BadZipFile, NotImplementedError):
         return True
