@@ -15,6 +15,7 @@ from attnviz.checkpoints.signals.image import fitting, preparation_of, read_imag
 from attnviz.checkpoints.signals.signal import Config, Floats, Signal, features_of
 from attnviz.errors import FieldError, Message, about, message_of, must_be, verbatim
 from attnviz.model.io.regular_file import TooLarge, opened
+from attnviz.model.spec.arrays import with_bfloat16
 from attnviz.model.spec.image import Image
 
 
@@ -72,7 +73,7 @@ def read_array(path: str | os.PathLike[str]) -> NDArray[Any]:
         except (OSError, ValueError, EOFError, MemoryError, SyntaxError):
             numbers = Message("The file must be a .npy array of numbers.")
             raise CheckpointError(about(file.name, numbers)) from None
-    return array
+    return with_bfloat16(array)
 
 
 def _of_image(signal: Signal, config: Config, checkpoint: Checkpoint, image: str | os.PathLike[str]) -> Given:

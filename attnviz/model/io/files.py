@@ -147,7 +147,7 @@ def _read(file: Path, progress: Progress, shipped: Suppliers, linked: Linked) ->
     suffix = file.suffix.lower()
     if suffix == TENSORS_SUFFIX:
         return read_tensors(file, progress, linked)
-    if suffix == npz.SUFFIX and not npz.carries(file):
+    if npz.is_of_arrays(file):
         return document_of_arrays(file)
     if is_carrier(file):
         return record_in(file).restored(shipped, linked)

@@ -33,8 +33,14 @@ def put(data: bytes, text: str) -> bytes:
     return stream.getvalue()
 
 
-def carries(path: Path) -> bool:
-    """True if a file has a record, and for a file that is no archive: it is `find` that refuses it."""
+def is_of_arrays(path: Path) -> bool:
+    """True for a file of arrays without a record. One that is no archive counts as another file: `find`
+    refuses it.
+    """
+    return path.suffix.lower() == SUFFIX and not _carries(path)
+
+
+def _carries(path: Path) -> bool:
     try:
         with opened(path) as stream, zipfile.ZipFile(stream) as file:
             return _MEMBER in file.namelist()
