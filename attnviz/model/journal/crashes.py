@@ -14,6 +14,7 @@ import msgspec
 from attnviz.errors import about, message_of
 from attnviz.model.edit.chapters import Chapter, Chapters
 from attnviz.model.edit.history import History
+from attnviz.model.io.files import remove_abandoned
 from attnviz.model.io.json_text import parse
 from attnviz.model.io.lock import Lock
 from attnviz.model.io.regular_file import opened
@@ -113,6 +114,9 @@ def find_abandoned(folder: Path) -> tuple[Abandoned, ...]:
     for name in {path.name.strip(".").split(".")[0] for path in left}:
         _tidy(folder / name)
     found = [journal for path in sorted(folder.glob("*" + SUFFIX)) for journal in _abandoned(path)]
+    for journal in found:
+        if journal.file is not None:
+            remove_abandoned(journal.file)  # it may have ended while it saved
     return tuple(sorted(found, key=lambda journal: journal.time, reverse=True))
 
 

@@ -28,7 +28,7 @@ from attnviz.model.spec.positions import Rope as Rope
 from attnviz.model.spec.positions import Sinusoidal as Sinusoidal
 from attnviz.model.spec.rows import Row as Row
 from attnviz.model.spec.source import Source, Written
-from attnviz.model.spec.value import Value, require
+from attnviz.model.spec.value import Value, check_lengths, require
 
 __all__ = [
     "AdditiveMask",
@@ -174,9 +174,10 @@ def vectors_shape(vectors: Vectors) -> tuple[int, int]:
 
 
 def check_tokens(field: str, tokens: tuple[str, ...], vectors_field: str, vectors: Vectors) -> None:
-    """Refuse an empty sequence and a number of vectors other than the number of tokens."""
+    """Refuse an empty sequence, a token of great length, and another number of vectors than of tokens."""
     rows = vectors_shape(vectors)[0]
     require(len(tokens) >= 1, field, list(tokens), A_TOKEN)
+    check_lengths(field, tokens)
     one_each = Message("must have {n} rows, one for each token", n=len(tokens))
     require(rows == len(tokens), vectors_field, Message("{n} rows", n=rows), one_each)
 
