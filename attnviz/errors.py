@@ -29,6 +29,16 @@ OF_THE_SYSTEM = (
     N_("File name too long"),
     N_("No space left on device"),
     N_("Read-only file system"),
+    N_("File exists"),
+    N_("Input/output error"),
+    N_("Operation not permitted"),
+    N_("Too many open files"),
+    N_("Too many levels of symbolic links"),
+    N_("Device or resource busy"),
+    N_("Disk quota exceeded"),
+    N_("File too large"),
+    N_("Cannot allocate memory"),
+    N_("Invalid argument"),
 )
 """Messages of the operating system about files, which are in English."""
 

@@ -13,9 +13,13 @@ from pathlib import Path
 
 from attnviz.checkpoints.reader import CheckpointError
 from attnviz.errors import Message, about, quoted
+from attnviz.model.io.regular_file import read_text
 
 NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
 """A name of the hub: owner/model."""
+
+LONGEST_NAME = 1024
+"""Bytes of a file that names a snapshot."""
 
 FILES = (
     "config.json",
@@ -104,7 +108,7 @@ def _snapshot(folder: Path) -> Path:
     """The newest snapshot of a model's folder in the cache: that of `main`, or the only one."""
     shots = folder / "snapshots"
     try:
-        named = (folder / "refs" / "main").read_text(encoding="utf-8").strip()
+        named = read_text(folder / "refs" / "main", LONGEST_NAME).strip()
         if named and Path(named).name == named and (shots / named).is_dir():
             return shots / named
     except (OSError, ValueError):

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from attnviz.checkpoints.halves import Part
 from attnviz.checkpoints.reader import Checkpoint
 from attnviz.errors import Message
+from attnviz.model.io.regular_file import length_of, opened
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.origin import CheckpointMissing, Link
 
@@ -33,8 +34,8 @@ def link_of(
     files = sorted({tensor.file for tensor in checkpoint.tensors.values()})
     found, size = hashlib.sha256(), 0
     for file in files:
-        with file.open("rb") as data:  # a mapping would bring in more than is read
-            length = os.fstat(data.fileno()).st_size
+        with opened(file) as data:  # a mapping would bring in more than is read
+            length = length_of(data)
             size += length
             found.update(f"{file.name} {length}\n".encode())
             found.update(data.read(HEADER_BYTES))

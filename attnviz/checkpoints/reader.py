@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from attnviz.errors import FieldError, InputError, Message, about, message_of, must_be, quoted, verbatim
 from attnviz.errors import size as size_of
-from attnviz.model.io.json_text import parse
+from attnviz.model.io.json_text import MAX_TEXT, parse
+from attnviz.model.io.regular_file import length_of, opened, read_text
 from attnviz.model.io.tensors import LONGEST_AXIS, MOST_AXES, read_header
 from attnviz.model.spec.arrays import PART_NUMBERS, STORED_DTYPES, widened
 from attnviz.model.spec.codes import Codes
@@ -225,13 +226,7 @@ def _nothing_to_read(folder: Path) -> Message:
 def read_object(file: Path) -> dict[str, Any]:
     """The JSON object in a file."""
     try:
-        data = parse(file.read_text(encoding="utf-8-sig"))
-    except FileNotFoundError:
-        absent = Message("The file must exist in {folder}.", folder=file.absolute().parent)
-        raise CheckpointError(about(file.name, absent)) from None
-    except UnicodeDecodeError as error:
-        other = Message("The text must be UTF-8; byte {place:,} is not.", place=error.start)
-        raise CheckpointError(about(file.name, other)) from None
+        data = parse(read_text(file, MAX_TEXT))
     except (OSError, ValueError) as error:
         raise CheckpointError(about(file.name, message_of(error))) from None
     if not isinstance(data, dict):
@@ -270,8 +265,8 @@ def _sharded(index: Path) -> dict[str, StoredTensor]:
 def _tensors(file: Path) -> dict[str, StoredTensor]:
     """The tensors that a file's header describes."""
     try:
-        with file.open("rb") as stream:
-            size = os.fstat(stream.fileno()).st_size
+        with opened(file) as stream:
+            size = length_of(stream)
             header, start = read_header(stream, size)
     except (OSError, ValueError) as error:
         raise CheckpointError(about(file.name, message_of(error))) from None

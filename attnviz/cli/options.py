@@ -25,12 +25,14 @@ from attnviz.errors import (
     missing,
     must_be,
     quoted,
+    verbatim,
     whole_number,
 )
 from attnviz.i18n import N_, _
 from attnviz.model.edit.by_hand import with_text
 from attnviz.model.edit.edits import set_tokens
 from attnviz.model.edit.movement import removed_with_tokens
+from attnviz.model.io.carriers import npz
 from attnviz.model.io.files import DocumentError
 from attnviz.model.spec.document import Document
 from attnviz.model.text import MODEL, split_text
@@ -97,6 +99,8 @@ def _without_edits(options: Namespace) -> Document:
     except DocumentError as error:
         is_name = not Path(name).suffix and not Path(name).exists()
         raise Named(no_document(name) if is_name else error.message) from None
+    if npz.is_of_arrays(Path(name)):
+        notice(verbatim(document.caption))  # how the arrays were read, and which were not
     if options.text is not None:
         tokens = split_text(document.experiment, options.text, MODEL.id)
         experiment = set_tokens(document.experiment, tokens)

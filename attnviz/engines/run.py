@@ -26,6 +26,7 @@ from attnviz.engines.program import Attended, Check, Scores
 from attnviz.engines.resolution import operands_of
 from attnviz.engines.windows import ScoreWindows
 from attnviz.errors import Message
+from attnviz.model.keep_mask import added_keep_masks
 from attnviz.model.sites.sites import sites as sites_
 from attnviz.model.spec.conversions import CONVERSIONS
 from attnviz.model.spec.differential import partners
@@ -50,7 +51,7 @@ def run(
         made = sites_of(engine, experiment, check)
         engine.synchronise()
         is_finite = all(map(SiteRun.is_finite, made))
-    notices = (*notices, *unused_edits(experiment))
+    notices = (*notices, *unused_edits(experiment), *added_keep_masks(experiment))
     trace = trace_of(engine, experiment, made, time.perf_counter() - started, notices, is_finite)
     empty = empty_rows_notice(trace)
     return trace if empty is None else trace.noticed(empty)

@@ -29,7 +29,7 @@ from attnviz.model.io.files import (
     TENSORS_SUFFIX,
     number_count,
 )
-from attnviz.model.io.stamp import Stamp
+from attnviz.model.io.stamp import Stamp, stamped
 from attnviz.model.io.titles import as_shown, translated
 from attnviz.model.io.turns import ChangedOnDisk
 from attnviz.model.spec.document import Document
@@ -201,16 +201,15 @@ class Documents(QObject):
         done: Callable[[tuple[Document, Stamp | None]], None],
         checkpoint: Path | None = None,
     ) -> None:
-        """Have the worker read a file, and its stamp before it: a later change is noticed.
+        """Have the worker read a file with its stamp: a later change is noticed.
 
         A model that is no longer in its place is asked about.
         """
 
         def job(token: CancelToken) -> tuple[Document, Stamp | None]:
-            stamp = Stamp.of(path) if path.is_file() else None
-            document = load(path, token.progress.at, checkpoint=checkpoint)
-            load_tokenizer(document.experiment)  # not in the window's thread
-            return document, stamp
+            found = stamped(path, lambda: load(path, token.progress.at, checkpoint=checkpoint))
+            load_tokenizer(found[0].experiment)  # not in the window's thread
+            return found
 
         def failed(error: BaseException) -> None:
             missing = error.__cause__

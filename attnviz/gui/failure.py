@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from attnviz.compute.scheduler import Stopped
+from attnviz.core.text import visible
 from attnviz.engines.engine import EngineError
-from attnviz.errors import Message, message_of
+from attnviz.errors import Message, about, message_of
 
 EXPECTED = (ValueError, EngineError, OSError, MemoryError, Stopped)
 """Exceptions of jobs with a sentence for the user. All others are faults of the program and are logged."""
@@ -30,6 +32,8 @@ def failure_message(error: BaseException) -> Message:
     """Why the result is missing, in one sentence."""
     if isinstance(error, Stopped):
         return Message("Cancelled.")
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return about(visible(os.fsdecode(error.filename)), message_of(error))
     if is_expected(error):
         return message_of(error)
     kind, words = type(error).__name__, " ".join(str(error).split())

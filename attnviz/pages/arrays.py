@@ -52,12 +52,20 @@ def trace_of_weights(
 
     `given` are (query, key), (head, query, key), (1, head, query, key), or a sequence of those, one for
     each layer; NumPy arrays, or torch tensors on any device; or an output of `transformers`, whose
-    `attentions`, or `encoder_attentions`, `decoder_attentions` and `cross_attentions`, are taken. `tokens`
-    are the texts of the queries, `memory_tokens` those of the keys of a cross-attention; numbers without
-    them. Weights that are not square, or that come with `memory_tokens`, are those of a cross-attention.
-    Raises `FieldError` for other shapes, and for another number of tokens.
+    `attentions`, or `encoder_attentions`, `decoder_attentions` and `cross_attentions`, are taken. Weights of
+    a generation, a sequence of steps with one array for each layer, are joined. `tokens` are the texts of the
+    queries, `memory_tokens` those of the keys of a cross-attention; numbers without them; after a generation
+    the last token, which nothing has read, may be among them. Weights that are not square, or that come with
+    `memory_tokens`, are those of a cross-attention. Raises `FieldError` for other shapes, and for another
+    number of tokens.
     """
-    found = {kind: [_layer(one) for one in several] for kind, several in _kinds(given).items()}
+    kinds = _kinds(given)
+    found = {
+        kind: _joined(several, kind) if _are_steps(several) else [_layer(one) for one in several]
+        for kind, several in kinds.items()
+    }
+    if any(map(_are_steps, kinds.values())):
+        tokens = _read(tokens, next(iter(found.values()))[0].shape[1])
     if list(found) == ["self"] and (memory_tokens is not None or not _is_square(found["self"][0])):
         found = {"cross": found["self"]}
     elif list(found) == ["encoder"]:
@@ -76,17 +84,68 @@ def _kinds(given: Any) -> dict[str, Sequence[Any]]:
     """The layers of each kind of attention that was passed."""
     fields = {kind: [getattr(given, name, None) for name in names] for kind, names in FIELDS.items()}
     found = {kind: _layers(one) for kind, several in fields.items() for one in several if _has_weights(one)}
-    if not found and any(hasattr(given, name) for names in FIELDS.values() for name in names):
-        wanted = "computed by the model: pass output_attentions=True, and load it with {option}"
-        raise FieldError("attentions", None, must_be(wanted, option='attn_implementation="eager"'))
+    is_output = any(hasattr(given, name) for names in FIELDS.values() for name in names)
+    if not found and (is_output or not _has_weights(given)):
+        raise _not_computed()
     if found and "self" not in found and "cross" in found:
         found.pop("encoder", None)  # without the decoder's own weights, its layers would lack an attention
     return found or {"self": _layers(given)}
 
 
+def _not_computed() -> FieldError:
+    """The error of weights that the model has not returned."""
+    wanted = must_be(
+        "computed by the model: pass output_attentions=True, and load it with {option}",
+        option='attn_implementation="eager"',
+    )
+    return FieldError("attentions", None, wanted)
+
+
 def _has_weights(given: Any) -> bool:
     """True unless an output of `transformers` leaves a field empty, or empty for each layer."""
-    return given is not None and len(given) > 0 and given[0] is not None
+    while isinstance(given, (list, tuple)) and given:
+        given = given[0]
+    return given is not None and not (isinstance(given, tuple) and not given)
+
+
+def _are_steps(weights: Sequence[Any]) -> bool:
+    """True for the weights of a generation: of each step, those of each layer."""
+    first = weights[0]
+    return isinstance(first, (list, tuple)) and any(hasattr(one, "shape") for one in first)
+
+
+def _joined(steps: Sequence[Sequence[Any]], kind: str) -> list[Floats]:
+    """The weights of each layer, (head, query, key), from those of the steps of a generation.
+
+    A step has the queries that are new in it; a key that it could not see yet has the weight 0. A cache of a
+    fixed size has more keys than the generation; they are empty, and cut off. Raises `FieldError` for a cache
+    that has lost its first keys.
+    """
+    found = []
+    for number in range(len(steps[0])):
+        rows = [_layer(step[number]) for step in steps]
+        n_queries = sum(one.shape[1] for one in rows)
+        n_keys = rows[0].shape[2] if kind == "cross" else n_queries
+        whole = np.zeros((len(rows[0]), n_queries, n_keys), rows[0].dtype)
+        end = 0
+        for step, one in enumerate(rows):
+            begin, end = end, end + one.shape[1]
+            n_seen = n_keys if kind == "cross" else end
+            if len(one) != len(whole) or one.shape[2] < n_seen or one[..., n_seen:].any():
+                wanted = must_be(
+                    "weights of {size} in step {step}",
+                    size=size((len(whole), one.shape[1], n_seen)),
+                    step=step,
+                )
+                raise FieldError("weights", size(one.shape), wanted)
+            whole[:, begin:end, :n_seen] = one[..., :n_seen]
+        found.append(whole)
+    return found
+
+
+def _read(tokens: Sequence[str] | None, n_queries: int) -> Sequence[str] | None:
+    """The tokens that a generation has read: all but the last one, which it has returned as well."""
+    return tokens[:-1] if tokens is not None and len(tokens) == n_queries + 1 else tokens
 
 
 def _experiment(
@@ -140,6 +199,8 @@ def _is_square(layer: Floats) -> bool:
 
 def _names(field: str, texts: Sequence[str] | None, count: int) -> tuple[str, ...]:
     """The texts of the tokens; numbers without them."""
+    if texts is not None and (isinstance(texts, str) or not hasattr(texts, "__iter__")):
+        raise FieldError(field, texts, must_be("a list of texts"))
     names = tuple(map(str, range(count))) if texts is None else plain_texts(tuple(map(str, texts)))
     if len(names) != count:
         raise FieldError(field, len(names), must_be("{n} texts", n=count))
@@ -157,10 +218,17 @@ def _layers(weights: Any) -> Sequence[Any]:
 
 def _layer(given: Any) -> Floats:
     """The weights of a layer as (head, query, key)."""
+    if given is None:
+        raise _not_computed()
     array = given.detach().cpu() if hasattr(given, "detach") else given
     if str(getattr(array, "dtype", "")) in ("torch.bfloat16", "torch.float16"):
         array = array.float()
-    found = np.asarray(array)
+    try:
+        found = np.asarray(array)
+    except ValueError:  # lists of several lengths
+        found = np.empty(0, object)
+    if found.dtype.name == "bfloat16":  # of a package that NumPy does not know
+        found = found.astype(np.float32)
     shape = found.shape
     if found.ndim == 4 and shape[0] == 1:
         found = found[0]
@@ -168,5 +236,5 @@ def _layer(given: Any) -> Floats:
         found = found[None]
     if found.ndim != 3 or 0 in found.shape or found.dtype.kind != "f":
         wanted = must_be("floats of (query, key), (head, query, key) or (1, head, query, key)")
-        raise FieldError("weights", size(shape), wanted)
+        raise FieldError("weights", size(shape) if shape else given, wanted)
     return found.astype(np.float32) if found.dtype == np.float16 else found

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from inspect import signature
+from types import SimpleNamespace
 from typing import Any
 
 from msgspec.structs import replace
 
 from attnviz import resources
-from attnviz.errors import FieldError, among
+from attnviz.errors import FieldError, Message, among, must_be
 from attnviz.i18n import _
+from attnviz.model.sites.sites import places
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.trace import Trace
@@ -49,29 +52,66 @@ def show(
     memory_tokens: Sequence[str] | None = None,
     *,
     attentions: Any = None,
+    attention: Any = None,
+    encoder_attention: Any = None,
+    decoder_attention: Any = None,
+    cross_attention: Any = None,
+    encoder_tokens: Sequence[str] | None = None,
+    decoder_tokens: Sequence[str] | None = None,
     stage: str | None = None,
+    layer: int | None = None,
     head: int | None = None,
+    heads: Sequence[int] = (),
     height: int = HEIGHT,
+    **others: Any,
 ) -> Shown:
     """Show a document, an experiment, a trace, or attention weights in a notebook.
 
     `given` may be the attention weights of another program: arrays or tensors (head, query, key), one for
-    each layer, or an output of `transformers`, with the texts of the `tokens`: where BertViz is called as
-    `head_view(attentions, tokens)` or `model_view(attentions, tokens)`, `attnviz.show(attentions, tokens)`
-    takes the same. `attentions` is another name of `given`. `memory_tokens` are the texts of the keys of a
-    cross-attention. `stage` and `head`, from 0, are shown first; `height` is in pixels. Raises `FieldError`
-    for weights of another shape, and an unknown stage or head.
+    each layer, or an output of `transformers`, also of its `generate`, with the texts of the `tokens`: where
+    BertViz is called as `head_view(attentions, tokens)` or `model_view(attentions, tokens)`,
+    `attnviz.show(attentions, tokens)` takes the same. `attentions` and `attention` are other names of
+    `given`; those of an encoder and a decoder may come apart as `encoder_attention`, `decoder_attention` and
+    `cross_attention`. `memory_tokens`, or `encoder_tokens`, are the texts of the keys of a cross-attention,
+    `decoder_tokens` is another name of `tokens`. `stage`, `layer` and `head` (or the first of `heads`), from
+    0, are shown first; `height` is in pixels. Raises `FieldError` for weights of another shape, an unknown
+    stage, layer or head, and an argument of BertViz without a meaning here.
     """
-    given = attentions if given is None else given
+    for name, value in others.items():
+        known = ", ".join(parameter for parameter in signature(show).parameters if parameter != "others")
+        no_argument = Message("is no argument of attnviz.show, which has {names}", names=known)
+        raise FieldError(name, value, no_argument)
+    apart = {
+        "encoder_attentions": encoder_attention,
+        "decoder_attentions": decoder_attention,
+        "cross_attentions": cross_attention,
+    }
+    passed = [one for one in (given, attentions, attention) if one is not None]
+    if any(one is not None for one in apart.values()):
+        passed.append(SimpleNamespace(**apart))
+    if len(passed) > 1:
+        raise FieldError("attentions", Message("several"), must_be("given once"))
+    given = passed[0] if passed else None
+    tokens = decoder_tokens if tokens is None else tokens
+    memory_tokens = encoder_tokens if memory_tokens is None else memory_tokens
     document, trace = _computed(given, tokens, memory_tokens)
-    site = trace.shown(document.view.site)
     fields: dict[str, Any] = {}
+    if layer is not None:
+        standing = reversed([*zip(places(trace.experiment), trace.sites, strict=True)])
+        found = {place.layer: name for place, name in standing if place.stack != "encoder"}
+        if layer not in found:
+            raise FieldError("layer", layer, among(sorted(found)))
+        fields["site"] = found[layer]
+    site = trace.shown(fields.get("site", document.view.site))
+    if not isinstance(heads, Sequence):
+        raise FieldError("heads", heads, must_be("a list of heads"))
+    head = heads[0] if head is None and heads else head
     if stage is not None:
         if stage not in site.stages:
             raise FieldError("stage", stage, among(site.stages))
         fields["stage"] = stage
     if head is not None:
-        if not 0 <= head < site.experiment.heads.n_heads:
+        if head not in range(site.experiment.heads.n_heads):
             raise FieldError("head", head, among(range(site.experiment.heads.n_heads)))
         fields["head"] = head
     shown = replace(document, view=replace(document.view, **fields))

@@ -27,6 +27,9 @@ AHEAD = 2
 """Tasks that wait for each worker."""
 RETRIES = 3
 """Trials of a batch whose workers are lost, after the first."""
+NEEDS_CERTIFICATES = Message(
+    "A tls:// scheduler needs certificates, which distributed.comm.tls of Dask's configuration must name."
+)
 NEEDS_DASK = Message("Workers need the packages dask and distributed: pip install 'attnviz[cluster]'.")
 
 Row = tuple[int, str, bytes]
@@ -49,8 +52,14 @@ class Where:
     def __post_init__(self) -> None:
         if self.workers < 1:
             raise FieldError("workers", self.workers, must_be("a whole number from 1"))
-        address = urlsplit(self.scheduler)
-        if self.scheduler and not (address.scheme in ("tcp", "tls") and address.hostname and address.port):
+        if not self.scheduler:
+            return
+        try:
+            address = urlsplit(self.scheduler)
+            is_address = address.scheme in ("tcp", "tls") and address.hostname and address.port
+        except ValueError:  # a port above 65535, half of a bracket
+            is_address = False
+        if not is_address:
             raise FieldError("scheduler", self.scheduler, must_be("an address such as tls://host:8786"))
         if address.scheme == "tcp" and not self.is_insecure and not _is_here(str(address.hostname)):
             wanted = must_be("a tls:// address, or --insecure be given: its workers run what they are sent")
@@ -94,9 +103,15 @@ def measured_on(where: Where, plan: Plan, texts: Sequence[Text]) -> Iterator[Row
 
 
 def _client(where: Where) -> Any:
-    from distributed import Client, LocalCluster
+    from distributed import Client, LocalCluster, Security
 
     if where.scheduler:
+        try:
+            settings = Security().get_connection_args("client")
+        except (OSError, ValueError):  # a certificate that does not exist, or is none
+            settings = {}
+        if where.scheduler.startswith("tls:") and settings.get("ssl_context") is None:
+            raise InputError(NEEDS_CERTIFICATES)
         try:
             return Client(where.scheduler, timeout="10s", set_as_default=False)
         except (OSError, TimeoutError) as error:

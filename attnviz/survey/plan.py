@@ -16,6 +16,7 @@ from attnviz.core.head_scores import SCORES_OF_TEXT
 from attnviz.errors import FieldError, among, whole_number
 from attnviz.model.io.files import matrices
 from attnviz.model.io.json_text import write
+from attnviz.model.io.regular_file import opened
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.version import __version__
@@ -90,5 +91,5 @@ def _of_numbers(model: Experiment) -> str:
 
 
 def _digest(file: Path) -> str:
-    with file.open("rb") as stream:
+    with opened(file) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

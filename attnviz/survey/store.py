@@ -2,11 +2,13 @@
 
 Each text is appended to the journal, `FILE.partial`, as it is measured: its length in bytes, its SHA-256, and
 an Arrow stream. After an interruption the whole ones are read again and the rest is cut off, so that no text
-is lost or counted twice. At the end the rows are sorted by text and written at once.
+is lost or counted twice; a second survey of the same file is refused as long as the first holds the lock. At
+the end the rows are sorted by text and written at once.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Iterable
@@ -16,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from attnviz.errors import FieldError, InputError, Message, must_be, quoted, suffix_error
 from attnviz.model.io.files import SURVEY_SUFFIX as SUFFIX
+from attnviz.model.io.lock import Lock
+from attnviz.model.io.regular_file import opened
 from attnviz.model.spec.experiment import Experiment
 from attnviz.survey.measure import Measured
 from attnviz.survey.plan import Plan
@@ -24,10 +28,14 @@ if TYPE_CHECKING:
     import pyarrow
 
 PARTIAL = ".partial"
+LOCK = ".lock"
 RECORD = b"attnviz"
 """The key of the plan in the schema's metadata."""
 TEXTS = b"texts"
 """That of the texts with the highest scores, by number."""
+COLUMNS = {"text": "int64", "key": "string", "n_tokens": "int32", "site": "string", "head": "int16"}
+"""The columns that say what a row is of, with their types; every other column is a score."""
+SCORE = "double"
 _LENGTH, _DIGEST = 8, 32
 NEEDS_PYARROW = Message("A survey needs the package pyarrow: pip install 'attnviz[cluster]'.")
 
@@ -45,13 +53,14 @@ def encoded(plan: Plan, measured: Measured) -> bytes:
     """The rows of one text as an Arrow stream."""
     pa = arrow()
     n = len(measured.heads)
-    columns: dict[str, Any] = {
-        "text": pa.array([measured.text.number] * n, pa.int64()),
-        "key": pa.array([measured.text.key] * n, pa.string()),
-        "n_tokens": pa.array([measured.n_tokens] * n, pa.int32()),
-        "site": pa.array(list(measured.sites), pa.string()),
-        "head": pa.array(measured.heads),
-    }
+    of_row = (
+        [measured.text.number] * n,
+        [measured.text.key] * n,
+        [measured.n_tokens] * n,
+        list(measured.sites),
+        measured.heads,
+    )
+    columns = {name: pa.array(one, COLUMNS[name]) for name, one in zip(COLUMNS, of_row, strict=True)}
     # NaN, a score without a meaning for this text, is null: readers leave it out of means.
     columns |= {id_: pa.array(measured.numbers[id_], from_pandas=True) for id_ in plan.columns}
     batch = pa.record_batch(columns)
@@ -68,7 +77,7 @@ class Store:
     def __init__(self, path: str | Path, plan: Plan, model: Experiment | None = None) -> None:
         """Open or continue one, of `model` or of the model that the plan names.
 
-        Raises `InputError` for a file of another survey, and `OSError`.
+        Raises `InputError` for a file of another survey or of one that is under way, and `OSError`.
         """
         self.path = Path(path)
         if self.path.suffix != SUFFIX:
@@ -77,16 +86,35 @@ class Store:
         self._record = plan.record(model).encode()
         self._journal = self.path.with_name(self.path.name + PARTIAL)
         self.done: set[tuple[int, str]] = set()
-        head = _framed(self._record)
-        if self._journal.exists():
-            self._continue(head)
-        else:
-            self._journal.write_bytes(head)
-        self._file = self._journal.open("ab")
+        with contextlib.ExitStack() as stack:
+            lock = self._locked()
+            if lock is not None:
+                stack.callback(lock.release)
+            head = _framed(self._record)
+            if self._journal.exists():
+                self._continue(head)
+            else:
+                self._journal.write_bytes(head)
+            self._file = self._journal.open("ab")
+            self._releasing = stack.pop_all()
+
+    def _locked(self) -> Lock | None:
+        """The lock of this survey; None on a file system without locks."""
+        try:
+            lock = Lock.take(self.path.with_name(self.path.name + LOCK))
+        except OSError:
+            return None
+        if lock is None:
+            alone = must_be("a file that no other survey is writing")
+            raise FieldError("output", str(self.path), alone)
+        return lock
 
     def _continue(self, head: bytes) -> None:
         """Keep the whole entries of a journal and cut off the rest."""
-        data = self._journal.read_bytes()
+        data = self._whole()
+        if head.startswith(data):  # its process ended before it had written the plan
+            self._journal.write_bytes(head)
+            return
         if not data.startswith(head):
             raise FieldError("output", str(self.path), _of_another(data, json.loads(self._record)))
         end = len(head)
@@ -94,8 +122,11 @@ class Store:
             rows = _read(body)
             self.done.add((rows["text"][0].as_py(), rows["key"][0].as_py()))
             end += _LENGTH + _DIGEST + len(body)
-        with self._journal.open("r+b") as file:
-            file.truncate(end)
+        os.truncate(self._journal, end)
+
+    def _whole(self) -> bytes:
+        with opened(self._journal) as file:
+            return file.read()
 
     def add(self, number: int, key: str, body: bytes) -> None:
         """Append the rows of a text that the journal lacks."""
@@ -106,14 +137,18 @@ class Store:
         self.done.add((number, key))
 
     def close(self) -> None:
-        """Keep the journal for later."""
+        """Keep the journal for later, and let others continue it."""
+        self._end()
+        self._releasing.close()
+
+    def _end(self) -> None:
         if not self._file.closed:
             os.fsync(self._file.fileno())
             self._file.close()
 
     def table(self) -> pyarrow.Table:
         """All rows, sorted by text."""
-        data = self._journal.read_bytes()
+        data = self._whole()
         head = len(_framed(self._record))
         tables = [_read(body) for body in _entries(data, head)]
         tables.sort(key=lambda rows: rows["text"][0].as_py())
@@ -123,7 +158,7 @@ class Store:
         """Write the rows of `table`, with these texts by number, and remove the journal."""
         import pyarrow.parquet
 
-        self.close()
+        self._end()
         written = json.dumps({str(number): text for number, text in texts.items()})
         table = table.replace_schema_metadata({RECORD: self._record, TEXTS: written})
         aside = self.path.with_name(self.path.name + ".new")
@@ -138,24 +173,43 @@ def read_table(path: str | Path) -> pyarrow.Table:
     pa = arrow()
     import pyarrow.parquet
 
-    try:
-        with open(path, "rb") as file:  # the system says why a file does not open; pyarrow repeats its name
+    with opened(path) as file:  # the system says why a file does not open; pyarrow repeats its name
+        try:
             table = pyarrow.parquet.read_table(file)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        table = None
-    if table is None or RECORD not in (table.schema.metadata or {}):
-        raise InputError(
-            Message("The file must be a survey of attnviz; got {name}.", name=quoted(Path(path).name))
-        )
+        except (pa.ArrowException, OSError):
+            raise not_a_survey(path) from None
+    if not _has_columns(table) or RECORD not in (table.schema.metadata or {}):
+        raise not_a_survey(path)
     return table
+
+
+def not_a_survey(path: str | Path) -> InputError:
+    """The error of a file that is no survey, or a damaged one."""
+    return InputError(
+        Message("The file must be a survey of attnviz; got {name}.", name=quoted(Path(path).name))
+    )
+
+
+def _has_columns(table: pyarrow.Table) -> bool:
+    """True for the columns of a survey, each once: those of a row without gaps, and at least one score."""
+    types = {name: str(table.schema.field(place).type) for place, name in enumerate(table.column_names)}
+    is_whole = len(types) == table.num_columns > len(COLUMNS)
+    return (
+        is_whole
+        and types == {**dict.fromkeys(types, SCORE), **COLUMNS}
+        and not any(table[name].null_count for name in COLUMNS)
+        and (table["head"].to_numpy() >= 0).all()
+    )
 
 
 def _of_another(data: bytes, present: dict[str, Any]) -> Message:
     """The requirement of a survey whose journal, `data`, is that of another plan or model."""
-    record = next(iter(_entries(data, 0)), None)
-    if record is None:
+    try:
+        begun = json.loads(next(iter(_entries(data, 0)), b""))
+    except (ValueError, RecursionError):
+        begun = None
+    if not isinstance(begun, dict):
         return must_be("a new file, as the one beside it is no survey of attnviz")
-    begun = json.loads(record)
     options = [key for key in present if key != "files" and key in begun and begun[key] != present[key]]
     if not options:
         return must_be("a new file, as the survey in it is of another model")

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import MsgspecError, Struct, json
 from numpy.typing import NDArray
 
 from attnviz.core.head_scores import HEAD_SCORE_BY_ID
 from attnviz.errors import FieldError, among
-from attnviz.survey.store import RECORD, TEXTS, read_table
+from attnviz.survey.store import COLUMNS, RECORD, TEXTS, not_a_survey, read_table
 
 if TYPE_CHECKING:
     import pyarrow
 
-PLACES = ("text", "key", "n_tokens", "site", "head")
-"""Columns that are no score."""
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 MOST_TEXTS = 5
 BINS = 16
@@ -64,12 +62,24 @@ class Summary:
     most_tokens: int
 
 
+class _Plan(Struct):
+    """The part of the plan that a summary needs."""
+
+    model: str
+    n_tokens: int
+
+
 def summary(path: str | Path, score: str = "") -> Summary:
     """Read a survey and sum up one score of every head; empty is its first score.
 
     Raises `FieldError` for a score that it lacks, `InputError` for another file, and `OSError`.
     """
     table = read_table(path)
+    try:
+        plan = json.decode(table.schema.metadata[RECORD], type=_Plan)
+        texts = json.decode(table.schema.metadata.get(TEXTS, b"{}"), type=dict[int, str])
+    except (ValueError, MsgspecError, RecursionError):
+        raise not_a_survey(path) from None
     columns = _columns(table)
     chosen = score or columns[0]
     if chosen not in columns:
@@ -78,17 +88,15 @@ def summary(path: str | Path, score: str = "") -> Summary:
     most = 1.0 if chosen in HEAD_SCORE_BY_ID else float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
     edges = np.linspace(0.0 if chosen in HEAD_SCORE_BY_ID else -most, most, BINS + 1)
     heads = tuple(_head(site, head, numbers[rows], values[rows], edges) for site, head, rows in _heads(table))
-    plan = json.loads(table.schema.metadata[RECORD])
-    texts = json.loads(table.schema.metadata.get(TEXTS, b"{}"))
     return Summary(
         chosen,
         columns,
         len(np.unique(numbers)),
         heads,
         tuple(edges.tolist()),
-        {int(number): text for number, text in texts.items()},
-        plan["model"],
-        plan["n_tokens"],
+        texts,
+        plan.model,
+        plan.n_tokens,
     )
 
 
@@ -104,7 +112,7 @@ def numbers_of_highest(table: pyarrow.Table) -> set[int]:
 
 
 def _columns(table: pyarrow.Table) -> tuple[str, ...]:
-    return tuple(name for name in table.column_names if name not in PLACES)
+    return tuple(name for name in table.column_names if name not in COLUMNS)
 
 
 def _texts(table: pyarrow.Table) -> NDArray[Any]:
@@ -112,7 +120,8 @@ def _texts(table: pyarrow.Table) -> NDArray[Any]:
 
 
 def _values(table: pyarrow.Table, column: str) -> Floats:
-    return table[column].to_numpy(zero_copy_only=False).astype(np.float64)
+    values = table[column].to_numpy(zero_copy_only=False).astype(np.float64)
+    return np.where(np.isfinite(values), values, np.nan)
 
 
 def _heads(table: pyarrow.Table) -> Iterator[tuple[str, int, NDArray[Any]]]:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from attnviz.errors import FieldError, InputError, Message, must_be
+from attnviz.core.text import visible
+from attnviz.errors import FieldError, InputError, Message, about, message_of, must_be, verbatim
+from attnviz.model.io.regular_file import opened, read_text
 
 FIELD = "text"
 """The key of the text in a record of JSON Lines."""
 SUFFIXES = (".txt", ".jsonl")
+LONGEST = 2**20
+"""Characters of a line, and about a quarter of the bytes of a file that is one text."""
+MOST_BYTES = 2**30
+"""Largest file with a text in each line."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +39,7 @@ def read_texts(path: str | Path) -> tuple[Text, ...]:
     """The texts of a `.txt` file (one in each line), of a `.jsonl` file (`{"text": …}` in each line), or of a
     folder (one in each `.txt` file, in the order of their names). Empty texts are left out.
 
-    Raises `InputError`: one sentence with the line, and `OSError`.
+    Raises `InputError`: one sentence with the line or with the file of a folder, and `OSError`.
     """
     try:
         texts = numbered(_found(Path(path)))
@@ -45,10 +52,30 @@ def read_texts(path: str | Path) -> tuple[Text, ...]:
 
 def _found(place: Path) -> Iterable[str]:
     if place.is_dir():
-        return (file.read_text(encoding="utf-8") for file in sorted(place.glob("*.txt")))
-    # Each end of a line is "\n" by now; `splitlines` would also divide a text at a vertical tab or U+2028.
-    lines = place.read_text(encoding="utf-8-sig").split("\n")
+        return map(_whole, sorted(place.glob("*.txt")))
+    lines = _lines(place)
     return _records(lines) if place.suffix == ".jsonl" else lines
+
+
+def _whole(file: Path) -> str:
+    """The text of a file, its lines ended as those of every system are."""
+    try:
+        return read_text(file, 4 * LONGEST).replace("\r\n", "\n").replace("\r", "\n")
+    except (OSError, InputError) as error:
+        raise InputError(about(verbatim(visible(file.name)), message_of(error))) from None
+
+
+def _lines(file: Path) -> Iterator[str]:
+    # Each end of a line is "\n" here; `splitlines` would also divide a text at a vertical tab or U+2028.
+    with io.TextIOWrapper(opened(file, MOST_BYTES), encoding="utf-8-sig") as stream:
+        number = 0
+        while line := stream.readline(LONGEST + 1):
+            number += 1
+            if len(line) > LONGEST:
+                raise InputError(
+                    Message("Line {n} must have at most {most:,} characters.", n=number, most=LONGEST)
+                )
+            yield line.removesuffix("\n")
 
 
 def numbered(texts: Iterable[str]) -> tuple[Text, ...]:

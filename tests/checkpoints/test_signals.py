@@ -226,7 +226,7 @@ def test_what_is_missing_or_needless_is_said(tmp_path: Path) -> None:
         "image must be an image file, or features must be given; got null.": {},
         "features must be 3x14x14 for this configuration; got 3x2x2.": {"features": np.zeros((3, 2, 2))},
         "ids must be null for ViT, which reads no text there; got [1, 2].": {"image": file, "ids": [1, 2]},
-        "none.png: The file must exist.": {"image": tmp_path / "none.png"},
+        f"none.png: The file must exist in {tmp_path}.": {"image": tmp_path / "none.png"},
         "config.json: The file must be an image.": {"image": vit / "config.json"},
     }.items():
         with pytest.raises(CheckpointError) as raised:

@@ -130,6 +130,11 @@ def test_edits_keep_the_tables_of_the_heads() -> None:
             np.zeros((3, 7, 7)),
             r"must be an array of \(query, key\) or \(4 heads, query, key\); got shape \[3, 7, 7\].",
         ),
+        (
+            np.tri(7),
+            "additive_mask must be numbers that are added, 0 for a key that counts and −inf for a hidden "
+            "one; got 0 and 1 alone.",
+        ),
         (np.full((7, 7), INF), r"additive_mask.values\[0\]\[0\] must be a finite number; got inf."),
     ],
 )
@@ -143,6 +148,33 @@ def test_arrays_of_one_batch_are_read() -> None:
     site, values = main_site(experiment(heads="mha")), numbers(1, 4, 7, 7)
     np.testing.assert_array_equal(table_of(put_array(site, values), 3), values[0, 3])
     np.testing.assert_array_equal(table_of(put_array(site, values[:, :1]), 3), values[0, 0])
+
+
+def test_one_row_is_that_of_every_query() -> None:
+    site, row = main_site(experiment(heads="mha")), numbers(1, 7)
+    for given in (row, row[0], row[None], row[None, None]):
+        np.testing.assert_array_equal(table_of(put_array(site, given), 3), row.repeat(7, 0))
+
+
+@pytest.mark.parametrize(
+    "values", [np.tri(7, dtype=bool), [[1j]], [["a"]], [[None]], 3.0, [[1.0], [2.0, 3.0]], [[[[1.0]]]], [[]]]
+)
+def test_what_is_added_to_no_score_is_refused_in_python_too(values: Any) -> None:
+    with pytest.raises(
+        FieldError, match=r"additive_mask\.values must be numbers of \(query, key\) or \(head, "
+    ):
+        AdditiveMask.of(values)
+
+
+def test_a_keep_mask_that_is_added_has_a_notice() -> None:
+    says = "layers.0.self: the additive mask has 0 and 1 alone, which are added to the scores and hide no key"
+    for values in (np.tri(7), np.tri(7)[None].repeat(4, 0)):
+        (notice,) = attnviz.run(with_mask(values)).notices
+        assert str(notice).startswith(says)
+    one_cell = np.zeros((7, 7))
+    one_cell[3, 2] = 1
+    for values in (one_cell, np.ones((7, 7)), numbers(7, 7), np.where(np.tri(7), 0.0, -INF)):
+        assert attnviz.run(with_mask(values)).notices == ()
 
 
 def test_rows_must_split_into_the_heads() -> None:

@@ -104,6 +104,81 @@ def test_cross_attention_has_the_texts_of_its_keys(
     assert len(page.data["sites"]) == len(sites)
 
 
+def test_the_arguments_of_bertviz_mean_the_same() -> None:
+    apart = {
+        "encoder_attention": [ENCODER[0]],
+        "decoder_attention": list(WEIGHTS),
+        "cross_attention": list(CROSS),
+        "encoder_tokens": SOURCE,
+        "decoder_tokens": TOKENS,
+    }
+    one = SimpleNamespace(
+        encoder_attentions=[ENCODER[0]], decoder_attentions=list(WEIGHTS), cross_attentions=list(CROSS)
+    )
+    assert attnviz.show(**apart, layer=1, heads=[2]).html == (
+        attnviz.show(one, TOKENS, SOURCE, layer=1, head=2).html
+    )
+    page = read(attnviz.show(**apart, layer=1, heads=[2]))
+    assert (page.data["site"], page.data["head"]) == (3, 2)  # behind one encoder layer and two attentions
+    crossing = read(attnviz.show(cross_attention=list(CROSS), encoder_tokens=SOURCE, decoder_tokens=TOKENS))
+    np.testing.assert_array_equal(crossing.stage("weights", 1), CROSS[1])
+    assert crossing.data["sites"][1]["keys"] == SOURCE
+    encoding = read(attnviz.show(encoder_attention=[ENCODER[0]], encoder_tokens=SOURCE))
+    assert encoding.data["sites"][0]["queries"] == SOURCE
+    assert (
+        attnviz.show(attention=list(WEIGHTS), tokens=TOKENS).html == attnviz.show(list(WEIGHTS), TOKENS).html
+    )
+
+
+def generated(**settings: Any) -> Any:
+    """What a small model of `transformers` returns of five tokens that it continues by four."""
+    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    config = transformers.LlamaConfig(
+        vocab_size=17, hidden_size=16, intermediate_size=8, num_hidden_layers=2, num_attention_heads=4
+    )
+    model = transformers.LlamaForCausalLM._from_config(config, attn_implementation="eager").eval()
+    ids = torch.tensor([[3, 1, 4, 1, 5]])
+    made = model.generate(
+        ids,
+        max_new_tokens=4,
+        min_new_tokens=4,
+        do_sample=False,
+        output_attentions=True,
+        return_dict_in_generate=True,
+        pad_token_id=0,
+        **settings,
+    )
+    return made, model(made.sequences[:, :-1], output_attentions=True).attentions
+
+
+@pytest.mark.parametrize("cache", ["dynamic", "static"])
+def test_the_steps_of_a_generation_are_one_triangle(cache: str) -> None:
+    made, whole = generated(cache_implementation=cache)
+    texts = [f"t{id_}" for id_ in made.sequences[0].tolist()]
+    assert len(texts) == 9
+    for given, tokens in ((made, texts), (made.attentions, texts[:-1]), (made.attentions, None)):
+        shown = attnviz.show(given, tokens)
+        for layer, wanted in enumerate(whole):
+            np.testing.assert_allclose(weights_in(shown, layer), wanted[0].detach(), rtol=0, atol=1e-6)
+    assert read(attnviz.show(made, texts)).data["sites"][0]["queries"] == texts[:-1]
+
+
+def test_the_steps_of_a_decoder_are_joined_and_a_cache_that_lost_keys_is_refused() -> None:
+    steps = [
+        [np.where(np.arange(5) <= row, layer[:, row : row + 1], 0)[None, ..., : row + 1] for layer in WEIGHTS]
+        for row in range(5)
+    ]
+    cross = [[layer[None, :, row : row + 1] for layer in CROSS] for row in range(5)]
+    one = SimpleNamespace(encoder_attentions=[ENCODER[0]], decoder_attentions=steps, cross_attentions=cross)
+    page = read(attnviz.show(one, TOKENS, SOURCE))
+    np.testing.assert_array_equal(page.stage("weights", 1), np.tril(WEIGHTS[0]))
+    np.testing.assert_array_equal(page.stage("weights", 4), CROSS[1])
+    lost = [*steps[:3], [layer[..., 1:] for layer in steps[3]]]
+    with pytest.raises(FieldError, match=r"weights must be weights of 3x1x4 in step 3; got 3x1x3"):
+        attnviz.show(lost)
+
+
 @pytest.mark.parametrize(
     ("tokens", "texts"),
     [
@@ -132,6 +207,39 @@ def test_the_tokens_of_a_tokenizer_are_read_as_text(tokens: list[str], texts: li
             "attentions must be computed by the model: pass output_attentions",
         ),
         (SimpleNamespace(attentions=(None,)), {}, "attentions must be computed by the model"),
+        (
+            (None, None),
+            {"tokens": TOKENS},
+            "attentions must be computed by the model: pass output_attentions",
+        ),
+        (((None, None), (None, None)), {}, "attentions must be computed by the model"),
+        (None, {}, "attentions must be computed by the model"),
+        ([WEIGHTS[0], None], {}, "attentions must be computed by the model"),
+        (
+            WEIGHTS[0],
+            {"tokens": "the cat sat on it"},
+            "tokens must be a list of texts; got 'the cat sat on it'.",
+        ),
+        (WEIGHTS[0], {"memory_tokens": 1}, "memory_tokens must be a list of texts; got 1."),
+        (
+            ["the", "cat"],
+            {},
+            "weights must be floats of (query, key), (head, query, key) or (1, head, query, ",
+        ),
+        (0.5, {}, "(1, head, query, key); got 0.5."),
+        ([[[0.5], [0.5, 0.5]]], {}, "weights must be floats"),
+        (
+            WEIGHTS[0],
+            {"sentence_b_start": 2},
+            "sentence_b_start is no argument of attnviz.show, which has given, tokens, memory_tokens, ",
+        ),
+        (WEIGHTS[0], {"include_layers": [0]}, "include_layers is no argument of attnviz.show"),
+        (WEIGHTS[0], {"attention": WEIGHTS[0]}, "attentions must be given once; got several."),
+        (WEIGHTS[0], {"cross_attention": [CROSS[0]]}, "attentions must be given once; got several."),
+        (WEIGHTS[0], {"layer": 1}, "layer must be 0; got 1."),
+        (WEIGHTS[0], {"heads": [3]}, "head must be one of 0, 1, 2; got 3."),
+        (WEIGHTS[0], {"heads": 2}, "heads must be a list of heads; got 2."),
+        (WEIGHTS[0], {"head": "all"}, "head must be one of 0, 1, 2; got 'all'."),
         (WEIGHTS[0], {"head": 3}, "head must be one of 0, 1, 2; got 3."),
         (WEIGHTS[0], {"stage": "q"}, "stage must be 'weights'; got 'q'."),
     ],

@@ -30,7 +30,7 @@ from attnviz.survey.plan import EFFECT, Plan
 from attnviz.survey.running import CHARACTERS, survey
 from attnviz.survey.store import PARTIAL, read_table
 from attnviz.survey.summary import summary
-from attnviz.survey.texts import numbered, read_texts
+from attnviz.survey.texts import LONGEST, numbered, read_texts
 
 WORDS = (
     "Lily had a red box. Tom had a blue ball. Lily opened the red box.",
@@ -154,6 +154,48 @@ def test_a_journal_of_another_survey_is_refused_with_its_option(tmp_path: Path) 
         store.Store(out, PLAN)
 
 
+def test_a_second_survey_of_the_same_file_is_refused_and_the_first_counts_each_text_once(
+    whole: Path, tmp_path: Path
+) -> None:
+    out, second = tmp_path / "out.parquet", []
+    (tmp_path / "texts.txt").write_text("\n".join(WORDS), encoding="utf-8")
+
+    def check() -> None:
+        if not second:  # the first is under way
+            second.append(
+                attnviz_survey("stories-en", "--texts", "texts.txt", "-o", "out.parquet", cwd=tmp_path)
+            )
+
+    survey(PLAN, TEXTS, out, check=check)
+    (done,) = second
+    says = "attnviz: output must be a file that no other survey is writing; got 'out.parquet'."
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (2, says)
+    assert out.read_bytes() == whole.read_bytes()
+    assert {file.name for file in tmp_path.iterdir()} == {"out.parquet", "texts.txt"}
+
+
+KILLED = """
+import os, signal, sys
+from attnviz.survey.plan import Plan
+from attnviz.survey.store import Store
+Store(sys.argv[1], Plan("stories-en"))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL is POSIX")
+def test_a_killed_survey_leaves_no_lock(whole: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.parquet"
+    subprocess.run([sys.executable, "-c", KILLED, str(out)], check=False, timeout=100)
+    journal = out.with_name(out.name + PARTIAL)
+    assert journal.exists()
+    journal.write_bytes(journal.read_bytes()[:50])  # the plan itself was cut
+    assert survey(PLAN, TEXTS, out).read_bytes() == whole.read_bytes()
+    journal.write_bytes(b"")
+    assert survey(PLAN, TEXTS, out).read_bytes() == whole.read_bytes()
+    assert list(tmp_path.iterdir()) == [out]
+
+
 def attnviz_survey(*options: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     shell = [sys.executable, "-m", "attnviz", "--language", "en", "survey", *options]
     return subprocess.run(shell, capture_output=True, text=True, timeout=100, cwd=cwd)
@@ -231,6 +273,14 @@ def test_a_scheduler_that_does_not_answer_is_one_sentence(tmp_path: Path) -> Non
     done = attnviz_survey(*options, "--scheduler", "tcp://127.0.0.1:9", cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].startswith("attnviz: The scheduler tcp://127.0.0.1:9 must answer")
+
+
+def test_a_tls_scheduler_without_certificates_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"needs certificates, which distributed\.comm\.tls of Dask's"):
+        survey(PLAN, TEXTS, tmp_path / "a.parquet", Where(scheduler="tls://127.0.0.1:9"))
+    for address in ("tls://host:99999", "tcp://[::1"):
+        with pytest.raises(InputError, match="must be an address such as"):
+            Where(scheduler=address)
 
 
 def test_the_summary_has_the_distribution_and_the_highest_texts(whole: Path) -> None:
@@ -327,12 +377,55 @@ def test_only_the_end_of_a_line_ends_a_text(tmp_path: Path, inside: str, end: st
         ("a.jsonl", b"[" * 5000, "Line 1 must be an object"),
         ("a.txt", b"\n\n", "must be at least one text"),
         ("a.txt", b"\xff\xfe\xff", "must be in UTF-8"),
+        ("a.txt", b"a\n" + b"b" * (LONGEST + 1), r"^Line 2 must have at most 1,048,576 characters\.$"),
     ],
 )
 def test_bad_texts_are_one_sentence(name: str, content: bytes, said: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(InputError, match=said):
         read_texts(tmp_path / name)
+
+
+def test_a_bad_file_of_a_folder_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.txt").write_bytes(b"one\r\ntwo\rthree")
+    assert [text.text for text in read_texts(tmp_path)] == ["one\ntwo\nthree"]
+    (tmp_path / "b.txt").write_bytes(b"b\xff")
+    options = ["--texts", str(tmp_path), "-o", str(tmp_path / "a.parquet")]
+    assert main(["--language", "en", "survey", "stories-en", *options]) == 2
+    assert capsys.readouterr().err == f"attnviz: {tmp_path}: b.txt: The text must be UTF-8; byte 1 is not.\n"
+
+
+def test_a_damaged_survey_is_one_sentence(whole: Path, tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    table = read_table(whole)
+    n, kept = len(table), table.schema.metadata
+    made = {
+        **{f"without {name}": table.drop([name]) for name in store.COLUMNS},
+        "without scores": table.select(list(store.COLUMNS)),
+        "a text as a head": table.set_column(4, "head", pa.array(["a"] * n)),
+        "a large head": table.set_column(4, "head", pa.array([2**40] * n)),
+        "a negative head": table.set_column(4, "head", pa.array([-5] * n, pa.int16())),
+        "no head": table.set_column(4, "head", pa.array([None] * n, pa.int16())),
+        "a number as a site": table.set_column(3, "site", pa.array([1] * n)),
+        "a text as a score": table.set_column(5, "same", pa.array(["a"] * n)),
+        "twice a column": pa.table([*table.columns, table["text"]], [*table.column_names, "text"]),
+    }
+    for text in (b"nope", b"[]", b"{}", b"\xff", b'{"model": 5, "n_tokens": 8}'):
+        made[f"plan {text!r}"] = table.replace_schema_metadata({**kept, store.RECORD: text})
+    for text in (b"[]", b'{"a": "b"}', b'{"1": 5}', b"[" * 100_000):
+        made[f"texts {text[:9]!r}"] = table.replace_schema_metadata({**kept, store.TEXTS: text})
+    path = tmp_path / "a.parquet"
+    for name, one in made.items():
+        pyarrow.parquet.write_table(
+            one.replace_schema_metadata({**kept, **(one.schema.metadata or {})}), path
+        )
+        with pytest.raises(InputError, match=r"^The file must be a survey of attnviz; got 'a\.parquet'\.$"):
+            raise AssertionError(name, summary(path))
+    path.write_bytes(whole.read_bytes()[:-100])
+    with pytest.raises(InputError, match="must be a survey of attnviz"):
+        summary(path)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,19 @@ from numpy.typing import NDArray
 
 from attnviz.checkpoints.reader import CheckpointError, read_object
 from attnviz.checkpoints.signals.signal import Floats
-from attnviz.errors import POSITIVE, FieldError, Message, about, among, must_be, size, verbatim, whole_number
+from attnviz.errors import (
+    POSITIVE,
+    FieldError,
+    Message,
+    about,
+    among,
+    message_of,
+    must_be,
+    size,
+    verbatim,
+    whole_number,
+)
+from attnviz.model.io.regular_file import opened
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -91,19 +103,23 @@ def read_image(path: str | os.PathLike[str]) -> Image:
     """A picture of a file. Raises `CheckpointError` for a file that is none."""
     from PIL import Image, UnidentifiedImageError
 
+    name = Path(path).name
     try:
-        picture = Image.open(path)
-        n_pixels = picture.width * picture.height
-        if n_pixels > MOST_PIXELS:
-            most = must_be("at most {most:,} pixels", most=MOST_PIXELS)
-            raise CheckpointError(about(Path(path).name, FieldError("pixels", n_pixels, most).message))
-        picture.load()
-    except (UnidentifiedImageError, Image.DecompressionBombError, OSError, SyntaxError, ValueError) as error:
-        if isinstance(error, CheckpointError):
+        file = opened(path)
+    except OSError as error:
+        raise CheckpointError(about(name, message_of(error))) from None
+    with file:
+        try:
+            picture = Image.open(file)
+            n_pixels = picture.width * picture.height
+            if n_pixels > MOST_PIXELS:
+                most = must_be("at most {most:,} pixels", most=MOST_PIXELS)
+                raise CheckpointError(about(name, FieldError("pixels", n_pixels, most).message))
+            picture.load()
+        except CheckpointError:
             raise
-        is_gone = isinstance(error, FileNotFoundError)
-        readable = Message("The file must exist.") if is_gone else Message("The file must be an image.")
-        raise CheckpointError(about(Path(path).name, readable)) from None
+        except (UnidentifiedImageError, Image.DecompressionBombError, OSError, SyntaxError, ValueError):
+            raise CheckpointError(about(name, Message("The file must be an image."))) from None
     return picture
 
 

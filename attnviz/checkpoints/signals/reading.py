@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from attnviz.checkpoints.reader import Checkpoint, CheckpointError
 from attnviz.checkpoints.signals.image import fitting, preparation_of, read_image
 from attnviz.checkpoints.signals.signal import Config, Floats, Signal, features_of
-from attnviz.errors import FieldError, Message, about, must_be, verbatim
+from attnviz.errors import FieldError, Message, about, message_of, must_be, verbatim
+from attnviz.model.io.regular_file import TooLarge, opened
+from attnviz.model.spec.arrays import with_bfloat16
 from attnviz.model.spec.image import Image
 
 
@@ -27,6 +29,8 @@ class Given(NamedTuple):
 NO_SIGNAL = must_be("null for a model that reads text")
 AN_IMAGE = must_be("an image file, or features must be given")
 FEATURES = must_be("an array of features")
+MOST_BYTES = 512 * 2**20
+"""Largest .npy file that is read."""
 
 
 def read_signal(
@@ -60,14 +64,16 @@ def read_array(path: str | os.PathLike[str]) -> NDArray[Any]:
     """The array of a .npy file; nothing in it runs. Raises `CheckpointError` for another file."""
     file = Path(path)
     try:
-        with file.open("rb") as stream:
+        stream = opened(file, MOST_BYTES)
+    except (OSError, TooLarge) as error:
+        raise CheckpointError(about(file.name, message_of(error))) from None
+    with stream:
+        try:
             array: NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
-    except FileNotFoundError:
-        raise CheckpointError(about(file.name, Message("The file must exist."))) from None
-    except (OSError, ValueError, EOFError, MemoryError, SyntaxError):
-        numbers = Message("The file must be a .npy array of numbers.")
-        raise CheckpointError(about(file.name, numbers)) from None
-    return array
+        except (OSError, ValueError, EOFError, MemoryError, SyntaxError):
+            numbers = Message("The file must be a .npy array of numbers.")
+            raise CheckpointError(about(file.name, numbers)) from None
+    return with_bfloat16(array)
 
 
 def _of_image(signal: Signal, config: Config, checkpoint: Checkpoint, image: str | os.PathLike[str]) -> Given:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.errors import FieldError, Message, must_be, size
-from attnviz.model.spec.arrays import in_float64
+from attnviz.model.spec.arrays import BFLOAT16, in_float64
 
 Floats = NDArray[np.float64]
 Weights = Mapping[str, Floats]
@@ -45,10 +45,14 @@ class Signal:
 
 def features_of(signal: Signal, config: Config, given: Any) -> Floats:
     """Features as float64. Raises `FieldError` for another shape, or for numbers that are not finite."""
+    numbers = must_be("an array of real numbers")
     try:
-        features = in_float64(np.asarray(given))
+        array = np.asarray(given)
     except (TypeError, ValueError):
-        raise FieldError("features", type(given).__name__, must_be("an array of numbers")) from None
+        raise FieldError("features", type(given).__name__, numbers) from None
+    if array.dtype.kind not in "biuf" and array.dtype != BFLOAT16:
+        raise FieldError("features", str(array.dtype), numbers)
+    features = in_float64(array)
     shape = signal.shape(config)
     if features.ndim == len(shape) + 1 and len(features) == 1:
         features = features[0]  # a batch of one

@@ -23,7 +23,8 @@ from attnviz.checkpoints.tokenizers.converter import (
     word_piece,
 )
 from attnviz.checkpoints.tokenizers.sentencepiece import sentence_piece
-from attnviz.errors import FieldError, InputError, Message, about, among, message_of
+from attnviz.errors import FieldError, InputError, about, among, message_of
+from attnviz.model.io.regular_file import read_bytes
 from attnviz.model.spec.tokenizer_file import NO_FORM
 
 TOKENIZER, SETTINGS = "tokenizer.json", "tokenizer_config.json"
@@ -223,11 +224,7 @@ def _numbered(pairs: Iterable[Any]) -> Iterator[tuple[str, int]]:
 
 
 def _bytes(file: Path) -> bytes:
-    if (n_bytes := file.stat().st_size) > MAX_BYTES:
-        raise InputError(
-            Message("The file must have at most {most:,} bytes; got {n:,}.", most=MAX_BYTES, n=n_bytes)
-        )
-    return file.read_bytes()
+    return read_bytes(file, MAX_BYTES)
 
 
 def read_text(file: Path) -> str:

@@ -66,9 +66,10 @@ def _named(document: str) -> Path | str:
 
 ARRAYS = N_(
     "An .npz file of another program opens too. From q, k and perhaps v (or query, key, value), each "
-    "(head, token, feature), with mask (or attn_mask; true where a query attends, or numbers to add) and "
-    "scale, every stage is computed. From attentions (or weights) alone, (layer, head, query, key), the "
-    "weights are as given. tokens and memory_tokens are texts."
+    "(head, token, feature), with mask (or attn_mask; true where a query attends, or numbers to add), "
+    "is_causal and scale (or softmax_scale), every stage is computed; layout is 'head token feature' or "
+    "'token head feature', where the sizes fit both. From attentions (or weights) alone, (layer, head, "
+    "query, key), the weights are as given. tokens and memory_tokens are texts."
 )
 """The arrays that `model/io/activations.py` reads."""
 

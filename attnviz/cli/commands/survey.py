@@ -12,7 +12,7 @@ from attnviz.cli.options import Count, print_table
 from attnviz.core.head_scores import SCORES_OF_TEXT
 from attnviz.core.phrases import named
 from attnviz.core.text import number
-from attnviz.errors import FieldError, about, message_of, missing, must_be, verbatim
+from attnviz.errors import FieldError, InputError, about, message_of, missing, must_be, verbatim
 from attnviz.i18n import N_, _
 
 SUFFIX = ".parquet"
@@ -84,7 +84,7 @@ def run(options: Namespace) -> int:
     )
     try:
         texts = read_texts(options.texts)
-    except OSError as error:
+    except (OSError, InputError) as error:
         raise Named(about(verbatim(options.texts), message_of(error))) from None
     where = None
     if options.workers or options.scheduler:

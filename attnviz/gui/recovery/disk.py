@@ -48,7 +48,7 @@ class Disk(QObject):
             return
 
         def job(token: CancelToken) -> tuple[bool, Stamp | None]:
-            return (True, stamp) if stamp.still_holds(path) else (False, Stamp.of(path))
+            return (True, stamp) if stamp.still_holds(path) else (False, Stamp.unread(path))
 
         self._scheduler.submit(job, partial(self._on_found, path, stamp), self._on_failed, key=KEY)
 

@@ -21,6 +21,7 @@ from attnviz.gui.widgets.heat.content import cell_indices, color_kind
 from attnviz.model.io.files import replace_file
 from attnviz.model.io.model_presets import ModelPreset
 from attnviz.model.io.presets import Preset
+from attnviz.model.io.regular_file import opened
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import shown_head
 from attnviz.model.trace import Trace
@@ -78,7 +79,8 @@ class Pictures:
         """The stored picture of a preset, if the preset has not changed since."""
         for kind in ("sequential", "diverging"):
             with contextlib.suppress(OSError, ValueError, EOFError):
-                indices = np.load(self._file(preset, kind), allow_pickle=False)
+                with opened(self._file(preset, kind)) as file:
+                    indices = np.load(file, allow_pickle=False)
                 if indices.dtype == np.uint8 and indices.ndim == 2 and 0 < max(indices.shape) <= MOST_CELLS:
                     return Picture(indices, kind)  # type: ignore[arg-type]
         return None

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from attnviz.errors import FieldError, Message, must_be
+from attnviz.model.keep_mask import GIVEN, NUMBERS, is_keep_mask
 from attnviz.model.spec.parts import AdditiveMask
 from attnviz.model.spec.site import Site
 
@@ -58,14 +59,21 @@ def put_table(site: Site, head: int, values: Floats) -> Site:
 def put_array(site: Site, array: NDArray[Any]) -> Site:
     """The numbers of a file: (query, key), or (head, query, key), perhaps behind axes of length one.
 
-    Raises `FieldError` for another shape, and for truth values, which say block or allow and are no numbers.
+    One row for several queries is that of all. Raises `FieldError` for another shape, for truth values, which
+    say block or allow and are no numbers, and for 0 and 1 alone, which are such truth values.
     """
     n_heads, given = site.heads.n_heads, array.shape
     if array.dtype.kind not in "iuf":
         raise FieldError("additive_mask", str(array.dtype), must_be("an array of numbers"))
+    if array.ndim == 1:
+        array = array[None]
     while array.ndim > 2 and len(array) == 1:
         array = array[0]
     if array.ndim not in (2, 3) or array.ndim == 3 and len(array) != n_heads:
         tables = must_be("an array of (query, key) or ({n} heads, query, key)", n=n_heads)
         raise FieldError("additive_mask", Message("shape {shape}", shape=list(given)), tables)
+    if array.size and is_keep_mask(array):
+        raise FieldError("additive_mask", GIVEN, NUMBERS)
+    if array.shape[-2] == 1:
+        array = np.repeat(array, site.n_queries, axis=-2)
     return replace(site, additive_mask=AdditiveMask.of(array))

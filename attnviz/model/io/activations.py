@@ -7,6 +7,7 @@ logarithms: the queries are zero, and an additive mask has the logarithms. Nothi
 
 from __future__ import annotations
 
+import sys
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -17,14 +18,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.bpe import plain_texts
-from attnviz.errors import FieldError, InputError, Message, listed, must_be, size, verbatim
+from attnviz.errors import NOTHING, FieldError, InputError, Message, among, listed, must_be, size, verbatim
 from attnviz.i18n import _
-from attnviz.model.spec.arrays import Matrix
+from attnviz.model.io.regular_file import opened
+from attnviz.model.keep_mask import GIVEN, is_keep_mask
+from attnviz.model.sites.sites import main_site
+from attnviz.model.spec.arrays import Matrix, with_bfloat16
 from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import (
     AdditiveMask,
+    Causal,
     DType,
     Explicit,
     ExplicitVectors,
@@ -45,17 +50,33 @@ NAMES: dict[str, tuple[str, ...]] = {
     "v": ("v", "value"),
     "attentions": ("attentions", "weights"),
     "mask": ("mask", "attn_mask"),
-    "scale": ("scale",),
+    "is_causal": ("is_causal",),
+    "scale": ("scale", "softmax_scale"),
+    "layout": ("layout",),
     "tokens": ("tokens",),
     "memory_tokens": ("memory_tokens",),
 }
 """Names of the arrays that are read, among them those of PyTorch and of `transformers`."""
 NAMES_IN_WORDS = (
-    "q (query), k (key), v (value), mask (attn_mask), scale, attentions (weights), tokens, memory_tokens"
+    "q (query), k (key), v (value), mask (attn_mask), is_causal, scale (softmax_scale), "
+    "layout, attentions (weights), tokens, memory_tokens"
 )
 
-OF_COMPUTED = ("q", "k", "v", "mask", "scale", "tokens", "memory_tokens")
+OF_COMPUTED = ("q", "k", "v", "mask", "is_causal", "scale", "layout", "tokens", "memory_tokens")
 OF_WEIGHTS = ("attentions", "tokens", "memory_tokens")
+
+_AS_MASK = must_be("given as mask: true where a query attends, or numbers that are added")
+_ABSENT = must_be("left out: it changes the weights and is not read")
+CHANGING = {
+    **dict.fromkeys(("attention_mask", "key_padding_mask", "attn_bias", "bias"), _AS_MASK),
+    **dict.fromkeys(("dropout_p", "softcap", "window_size", "alibi_slopes"), _ABSENT),
+}
+"""Arguments of PyTorch, `transformers` and FlashAttention that change the weights, and are not read."""
+
+LAYOUTS = {"head token feature": (0, 1, 2), "token head feature": (1, 0, 2)}
+"""Orders of the axes of q, k and v, PyTorch's and FlashAttention's, and how each becomes PyTorch's."""
+
+TEXTS = ("tokens", "memory_tokens")
 
 MOST_BYTES = 512 * 2**20
 """Largest size of all arrays of a file, unpacked."""
@@ -66,13 +87,15 @@ DAMAGE = (ValueError, OSError, EOFError, MemoryError, RuntimeError, zipfile.BadZ
 
 
 def document_of_arrays(path: Path) -> Document:
-    """The document of the arrays in a file: `q`, `k`, perhaps `v`, `mask` and `scale`, or `attentions`.
+    """The document of the arrays in a file: `q`, `k`, perhaps `v`, `mask`, `is_causal` and `scale`, or
+    `attentions`.
 
-    `q` is (head, query, feature); `k` and `v` are (key/value head, key, feature); `mask` has truth values,
-    true where a query attends, or numbers that are added, (query, key) or (head, query, key); `scale`
-    multiplies the scores, 1/√features without it. `attentions` are (query, key), (head, query, key) or
-    (layer, head, query, key), and each row sums to 1. A batch of one text may come first. Raises
-    `InputError` for other arrays.
+    `q` is (head, query, feature); `k` and `v` are (key/value head, key, feature); or the token comes first in
+    all three, which `layout` says where the sizes fit both. `mask` has truth values, true where a query
+    attends, or numbers that are added, (head, query, key) or of fewer or shorter axes that broadcast to it;
+    with `is_causal` query i attends to the keys 0 to i; `scale` multiplies the scores, 1/√features without
+    it. `attentions` are (query, key), (head, query, key) or (layer, head, query, key), and each row sums to
+    1. A batch of one text may come first. Raises `InputError` for other arrays.
     """
     names, arrays = _read(path)
     is_computed = "q" in arrays and "k" in arrays
@@ -87,19 +110,30 @@ def document_of_arrays(path: Path) -> Document:
         )
     used = OF_COMPUTED if is_computed else OF_WEIGHTS
     of_file = {role: arrays[role] for role in used if role in arrays}
-    experiment = _computed(of_file) if is_computed else _weighted(of_file)
+    experiment = _computed(of_file, arrays.get("attentions")) if is_computed else _weighted(of_file)
     read = {name for role in of_file for name in NAMES[role]}
-    return Document(experiment, View(stage="weights"), path.stem, _caption(of_file, set(names) - read))
+    caption = _caption(experiment, of_file, set(names) - read)
+    return Document(experiment, View(stage="weights"), path.stem, caption)
 
 
-def _caption(arrays: dict[str, Floats], others: set[str]) -> str:
-    """Sentences that say where the numbers are from, and which arrays the document does not have."""
+def _caption(experiment: Experiment, arrays: dict[str, Floats], others: set[str]) -> str:
+    """Sentences that say where the numbers are from, their sizes as they were read, and which arrays the
+    document does not have.
+    """
     if "attentions" in arrays:
         said = [_("The weights are given: the softmax of their logarithms, which are the additive mask.")]
         said += [_("Queries, keys and values are not in the file, and zero here.")]
     else:
         said = [_("The queries and keys are given: W_Q, W_K and W_V select them from the token vectors.")]
         said += [] if "v" in arrays else [_("Values are not in the file, and zero here.")]
+    site = main_site(experiment)
+    n_queries, n_keys = site.n_queries, site.n_keys
+    sizes = _("Heads: {heads}, queries: {queries}, keys: {keys}.")
+    said.append(sizes.format(heads=site.heads.n_heads, queries=n_queries, keys=n_keys))
+    if n_queries != n_keys and _is_causal(arrays):
+        said.append(
+            _("is_causal begins at the first key, as PyTorch's does: query i attends to the keys up to i.")
+        )
     if others:
         said.append(_("Not read: {names}.").format(names=", ".join(sorted(others))))
     return " ".join(said)
@@ -112,14 +146,17 @@ def _read(path: Path) -> tuple[tuple[str, ...], dict[str, Floats]]:
     """The names of all arrays, and the arrays that are read, by their role."""
     damaged = InputError(Message("The file must be complete and contain NumPy arrays (NPZ)."))
     try:
-        with zipfile.ZipFile(path) as file:
+        with opened(path) as stream, zipfile.ZipFile(stream) as file:
             unpacked = sum(member.file_size for member in file.infolist())
         if unpacked > MOST_BYTES:
             at_most = must_be("at most {most:,} bytes", most=MOST_BYTES)
             raise FieldError("arrays", Message("{n:,} bytes", n=unpacked), at_most)
-        with np.load(path, allow_pickle=False) as loaded:
+        with opened(path) as stream, np.load(stream, allow_pickle=False) as loaded:
             names = tuple(loaded.files)
-            return names, {role: _array(loaded, names, role) for role in NAMES if _named(names, role)}
+            arrays = {role: _array(loaded, names, role) for role in NAMES if _named(names, role)}
+            if "q" in arrays and "k" in arrays:
+                _refuse_changing(loaded, names)
+            return names, arrays
     except InputError:
         raise
     except DAMAGE:
@@ -143,18 +180,33 @@ def _array(loaded: Any, names: tuple[str, ...], role: str) -> Floats:
         array = None
     if not isinstance(array, np.ndarray):
         whole = must_be("a complete array of numbers or of texts, without pickled objects")
+        if role in TEXTS:
+            whole = must_be("an array of texts, np.array({name}, dtype=str), without objects", name=name)
         raise FieldError(name, Message("another one"), whole)
-    return array
+    return with_bfloat16(array)
+
+
+def _refuse_changing(loaded: Any, names: tuple[str, ...]) -> None:
+    """Raise `FieldError` for an array that changes the weights, and is not read.
+
+    0 and −1 are the values by which other programs leave such an argument out.
+    """
+    for name in (name for name in CHANGING if name in names):
+        try:
+            array = loaded[name]
+        except DAMAGE:
+            array = np.ones(1)
+        is_mask = CHANGING[name] is _AS_MASK
+        if is_mask or array.dtype.kind not in "biuf" or not np.isin(array, (0, -1)).all():
+            raise FieldError(name, _described(array), CHANGING[name])
 
 
 # --- queries, keys and values ----------------------------------------------------------------------
 
 
-def _computed(arrays: dict[str, Floats]) -> Experiment:
-    """An attention that computes from given queries, keys and values."""
-    q, k = _vectors("q", arrays["q"]), _vectors("k", arrays["k"])
-    v = _vectors("v", arrays["v"]) if "v" in arrays else np.zeros_like(k)
-    _check_alike(q, k, v)
+def _computed(arrays: dict[str, Floats], attentions: Floats | None) -> Experiment:
+    """An attention that computes from given queries, keys and values; `attentions` tell of their layout."""
+    q, k, v = _laid_out(arrays, attentions)
     width = max(q.shape[2], v.shape[2])
     scale = _scale(arrays, q.shape[2], width)
     q, k, v = (_widened(one, width) for one in (q, k, v))
@@ -171,7 +223,8 @@ def _computed(arrays: dict[str, Floats]) -> Experiment:
             key=_columns(features, before, n_key), value=_columns(features, before + n_key, n_key)
         ),
         scale=scale,
-        additive_mask=_mask(arrays["mask"], n_heads, q.shape[1], k.shape[1]) if "mask" in arrays else None,
+        masks=(Causal(),) if is_self and _is_causal(arrays) else (),
+        additive_mask=_additive(arrays, n_heads, q.shape[1], k.shape[1], is_self),
     )
     return Experiment(
         tokens=_texts("tokens", arrays, q.shape[1]),
@@ -184,8 +237,76 @@ def _computed(arrays: dict[str, Floats]) -> Experiment:
     )
 
 
+def _laid_out(arrays: dict[str, Floats], attentions: Floats | None) -> tuple[Floats, Floats, Floats]:
+    """Queries, keys and values as (head, token, feature): in the layout that is given, or alone fits.
+
+    Raises `FieldError` where none fits, and where both do and could mean something.
+    """
+    given = {role: _vectors(role, arrays[role]) for role in ("q", "k", "v") if role in arrays}
+    said = _said_layout(arrays)
+    fitting: dict[str, tuple[Floats, Floats, Floats]] = {}
+    faults: list[FieldError] = []
+    for name, order in LAYOUTS.items():
+        if said not in (None, name):
+            continue
+        turned = {role: one.transpose(order) for role, one in given.items()}
+        q, k = turned["q"], turned["k"]
+        v = turned.get("v", np.zeros_like(k))
+        try:
+            _check_alike(q, k, v)
+            _check_others(arrays, attentions, len(q), q.shape[1], k.shape[1])
+            fitting[name] = q, k, v
+        except FieldError as error:
+            faults.append(error)
+    if not fitting:
+        raise faults[0]
+    # One key has all the weight, whatever the numbers are: nobody saves that.
+    likely = [found for found in fitting.values() if found[1].shape[1] > 1] or [*fitting.values()][:1]
+    if len(likely) > 1:
+        both = Message(
+            "must be one of {choices}, since the sizes {size} fit both",
+            choices=listed(LAYOUTS),
+            size=size(given["q"].shape),
+        )
+        raise FieldError("layout", NOTHING, both)
+    return likely[0]
+
+
+def _said_layout(arrays: dict[str, Floats]) -> str | None:
+    if "layout" not in arrays:
+        return None
+    said = arrays["layout"]
+    text = str(said) if said.shape == () and said.dtype.kind == "U" else None
+    if text not in LAYOUTS:
+        raise FieldError("layout", _described(said) if text is None else text, among(LAYOUTS))
+    return text
+
+
+def _check_others(
+    arrays: dict[str, Floats], attentions: Floats | None, n_heads: int, n_queries: int, n_keys: int
+) -> None:
+    """Refuse sizes that the other arrays of the file do not have."""
+    _texts("tokens", arrays, n_queries)
+    _texts("memory_tokens", arrays, n_keys)
+    if "mask" in arrays:
+        _check_mask(arrays["mask"], n_heads, n_queries, n_keys)
+    if attentions is not None and attentions.shape[-2:] != (n_queries, n_keys):
+        wanted = must_be("weights of {size}", size=size((n_queries, n_keys)))
+        raise FieldError("attentions", size(attentions.shape), wanted)
+
+
+def _is_causal(arrays: dict[str, Floats]) -> bool:
+    """True for a causal mask. Raises `FieldError` for what is no truth value."""
+    if "is_causal" not in arrays:
+        return False
+    given = arrays["is_causal"]
+    if given.size != 1 or given.dtype.kind not in "biu":
+        raise FieldError("is_causal", _described(given), must_be("true or false"))
+    return bool(given.reshape(()))
+
+
 def _vectors(name: str, array: Floats) -> Floats:
-    """Queries, keys or values as (head, token, feature)."""
+    """Queries, keys or values with three axes."""
     found = array
     while found.ndim > 3 and len(found) == 1:
         found = found[0]
@@ -231,18 +352,41 @@ def _columns(features: int, start: int, count: int) -> Explicit:
     return Explicit(Matrix(np.eye(features, count, -start, dtype=np.float16)))
 
 
-def _mask(array: Floats, n_heads: int, n_queries: int, n_keys: int) -> AdditiveMask:
-    """The additive mask of truth values or of numbers."""
-    found = array
-    while found.ndim > 2 and len(found) == 1:
+def _additive(
+    arrays: dict[str, Floats], n_heads: int, n_queries: int, n_keys: int, is_self: bool
+) -> AdditiveMask | None:
+    """The additive mask of truth values or of numbers, and of `is_causal` between two sequences.
+
+    That of PyTorch begins at the top left: query i attends to the keys 0 to i.
+    """
+    sees = np.tri(n_queries, n_keys, dtype=bool) if _is_causal(arrays) and not is_self else None
+    if "mask" not in arrays:
+        return None if sees is None else AdditiveMask.of(np.where(sees, 0.0, -np.inf))
+    found = _check_mask(arrays["mask"], n_heads, n_queries, n_keys)
+    if found.dtype.kind == "b":
+        found = np.where(found, 0.0, -np.inf)
+    elif is_keep_mask(found):
+        wanted = must_be("truth values, true where a query attends, or numbers that are added")
+        raise FieldError("mask", GIVEN, wanted)
+    per_head = found.ndim == 3 and len(found) > 1
+    whole = np.broadcast_to(found, (n_heads, n_queries, n_keys))
+    whole = whole if per_head else whole[0]
+    return AdditiveMask.of(whole if sees is None else np.where(sees, whole, -np.inf))
+
+
+def _check_mask(array: Floats, n_heads: int, n_queries: int, n_keys: int) -> Floats:
+    """The mask, which broadcasts to (head, query, key), without the axis of a batch."""
+    found, whole = array, (n_heads, n_queries, n_keys)
+    while found.ndim > 3 and len(found) == 1:
         found = found[0]
-    fits = found.shape in ((n_queries, n_keys), (n_heads, n_queries, n_keys))
+    pairs = zip(found.shape[::-1], whole[::-1], strict=False)
+    fits = 1 <= found.ndim <= 3 and all(one in (1, of_whole) for one, of_whole in pairs)
     if not fits or found.dtype.kind not in "bf":
         wanted = must_be(
             "truth values or floats of {size}, perhaps for each head", size=size((n_queries, n_keys))
         )
         raise FieldError("mask", _described(array), wanted)
-    return AdditiveMask.of(np.where(found, 0.0, -np.inf) if found.dtype.kind == "b" else found)
+    return found
 
 
 # --- weights alone ---------------------------------------------------------------------------------
@@ -296,12 +440,20 @@ def _texts(name: str, arrays: dict[str, Floats], count: int) -> tuple[str, ...]:
     if name not in arrays:
         return tuple(map(str, range(count)))
     array = arrays[name]
-    if array.dtype.kind not in "US" or array.shape != (count,):
+    if array.dtype.kind not in "USiu" or array.shape != (count,):
         raise FieldError(name, _described(array), must_be("{n} texts", n=count))
+    if array.dtype.kind == "U" and (_code_points(array) > sys.maxunicode).any():
+        raise FieldError(name, Message("another one"), must_be("texts of characters up to U+10FFFF"))
     texts: Sequence[Any] = array.tolist()
     return plain_texts(
-        tuple(one.decode("utf-8", "replace") if isinstance(one, bytes) else one for one in texts)
+        tuple(one.decode("utf-8", "replace") if isinstance(one, bytes) else str(one) for one in texts)
     )
+
+
+def _code_points(texts: NDArray[np.str_]) -> NDArray[np.uint32]:
+    """The characters of texts by their numbers; 0 behind the end of a text."""
+    of_order = np.dtype(np.uint32).newbyteorder(texts.dtype.byteorder)
+    return np.ascontiguousarray(texts).view(of_order)
 
 
 def _at_least_float32(array: Floats) -> Floats:

@@ -11,6 +11,7 @@ import errno
 import math
 import os
 import re
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
@@ -26,6 +27,8 @@ from attnviz.model.io.carriers import npz
 from attnviz.model.io.carriers.record import Record, Suppliers
 from attnviz.model.io.carriers.table import is_carrier, record_in
 from attnviz.model.io.json_text import MAX_TEXT, document_from, parse, write
+from attnviz.model.io.lock import hold, is_held
+from attnviz.model.io.regular_file import TooLarge, opened, read_text
 from attnviz.model.io.tensors import Progress, no_progress, read_tensors, write_tensors
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.document import Document
@@ -142,14 +145,11 @@ def _named(name: str, action: Callable[[], _Result]) -> _Result:
 
 
 def _read(file: Path, progress: Progress, shipped: Suppliers, linked: Linked) -> Document:
-    if not file.exists():
-        raise InputError(Message("The file must exist in {folder}.", folder=file.absolute().parent))
-    if not file.is_file():
-        raise InputError(Message("The path must name a file; got a folder or a device."))
+    opened(file).close()  # whatever its name ends in
     suffix = file.suffix.lower()
     if suffix == TENSORS_SUFFIX:
         return read_tensors(file, progress, linked)
-    if suffix == npz.SUFFIX and not npz.carries(file):
+    if npz.is_of_arrays(file):
         return document_of_arrays(file)
     if is_carrier(file):
         return record_in(file).restored(shipped, linked)
@@ -157,21 +157,15 @@ def _read(file: Path, progress: Progress, shipped: Suppliers, linked: Linked) ->
         raise InputError(
             Message("A survey contains scores and no document; the command attnviz survey summarises it.")
         )
-    with file.open("rb") as stream:
-        data = stream.read(MAX_TEXT + 1)
-    if len(data) > MAX_TEXT:
+    try:
+        text = read_text(file, MAX_TEXT)
+    except TooLarge:
         raise InputError(
             Message(
                 "A JSON document must have at most {most:,} bytes, larger ones are {suffix} files; got more.",
                 most=MAX_TEXT,
                 suffix=TENSORS_SUFFIX,
             )
-        )
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(
-            Message("The text must be UTF-8; byte {place:,} is not.", place=error.start)
         ) from None
     return document_from(parse(text), {}, linked)
 
@@ -239,8 +233,10 @@ def matrices(part: Struct, path: str = "") -> Iterator[tuple[str, Matrix]]:
 WRITTEN_SHARE = 0.9
 """Share of the saving of a large document until its last byte is written; the rest is the disk's."""
 
-ABANDONED_S = 600.0
-"""Seconds after which an unchanged temporary file counts as left by an ended program."""
+ABANDONED_S = 2.0
+"""Seconds after which an unchanged temporary file that no process holds was left by an ended one: a fresh one
+may not be locked yet.
+"""
 
 _STEM_BYTES = 80
 """Bytes of a file's name that its temporary file uses: names are limited in bytes, not in characters."""
@@ -252,38 +248,39 @@ def replace_file(
     """Write `data`, all of it or in parts, to the file `path` completely or not at all.
 
     The data is written beside it, flushed to the disk, its length compared, `before` called, and the new file
-    renamed over the old one. A link
-    keeps its target, and an existing file keeps its permissions and its owner. Temporary files of an earlier
-    attempt are removed. Raises `OSError`, also if the file is write-protected, or is a folder, a pipe or a
-    device, and any exception of the parts or of `before`; the old file is then unchanged, and no temporary
-    file remains.
+    renamed over the old one. A link keeps its target, and an existing file keeps its permissions and its
+    owner. Temporary files that an ended process has left are removed. Raises `OSError`, also if the file is
+    write-protected, or is a folder, a pipe or a device, and any exception of the parts or of `before`; the
+    old file is then unchanged, and no temporary file remains.
     """
     target = Path(os.path.realpath(path))
     _check_replaceable(target)
-    stem = f".{os.fsencode(target.name)[:_STEM_BYTES].decode('utf-8', 'ignore')}."
-    _remove_abandoned(target.parent, stem)
-    temporary = target.with_name(f"{stem}{os.urandom(6).hex()}.tmp")
+    remove_abandoned(target)
+    temporary = target.with_name(f"{_stem(target)}{os.urandom(6).hex()}.tmp")
     try:
         made = 0
         with temporary.open("xb") as file:
+            hold(file)
             for part in (data,) if isinstance(data, bytes) else data:
                 file.write(part)
                 made += len(part)
             file.flush()
             os.fsync(file.fileno())
             written = os.fstat(file.fileno()).st_size
-        if written != made:
-            raise DiskError(
-                Message(
-                    "{written:,} of {n:,} bytes were written; the old file is unchanged.",
-                    written=written,
-                    n=made,
+            if written != made:
+                raise DiskError(
+                    Message(
+                        "{written:,} of {n:,} bytes were written; the old file is unchanged.",
+                        written=written,
+                        n=made,
+                    )
                 )
-            )
-        if target.exists():
-            _copy_owner(target, temporary)
-        before()
-        os.replace(temporary, target)
+            if target.exists():
+                _copy_owner(target, temporary)
+            before()
+            if sys.platform == "win32":  # which renames no open file
+                file.close()
+            os.replace(temporary, target)
     except BaseException:
         with contextlib.suppress(OSError):
             temporary.unlink()
@@ -298,13 +295,21 @@ def replace_files(files: dict[Path, bytes]) -> tuple[Path, ...]:
     return tuple(files)
 
 
-def _remove_abandoned(folder: Path, stem: str) -> None:
-    """Remove temporary files of this name that nobody writes to any more."""
-    pattern = re.compile(re.escape(stem) + r"[0-9a-f]{12}\.tmp")
-    with contextlib.suppress(OSError), os.scandir(folder) as found:
+def _stem(target: Path) -> str:
+    """The beginning of the names of a file's temporary files."""
+    return f".{os.fsencode(target.name)[:_STEM_BYTES].decode('utf-8', 'ignore')}."
+
+
+def remove_abandoned(target: Path) -> None:
+    """Remove the temporary files that ended processes have left beside a file; never one that is held."""
+    pattern = re.compile(re.escape(_stem(target)) + r"[0-9a-f]{12}\.tmp")
+    with contextlib.suppress(OSError), os.scandir(target.parent) as found:
         for entry in found:
-            if pattern.fullmatch(entry.name) and time.time() - entry.stat().st_mtime > ABANDONED_S:
-                os.unlink(entry.path)
+            if pattern.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+                with contextlib.suppress(OSError):
+                    is_old = time.time() - entry.stat().st_mtime > ABANDONED_S
+                    if is_old and not is_held(Path(entry.path)):
+                        os.unlink(entry.path)
 
 
 def _check_replaceable(target: Path) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import os
 import sys
 from pathlib import Path
+from typing import BinaryIO
 
 if sys.platform == "win32":
     import msvcrt
@@ -61,6 +62,24 @@ class Lock:
         with contextlib.suppress(OSError):  # still held: who waits finds another file, and takes that
             self.path.unlink()
         os.close(descriptor)
+
+
+def hold(file: BinaryIO) -> None:
+    """Lock an open file until it is closed or the process ends; on a file system without locks, nothing."""
+    with contextlib.suppress(OSError):
+        _lock(file.fileno(), waits=False)
+
+
+def is_held(path: Path) -> bool:
+    """True if a process holds the lock on a file. Raises `OSError` where that cannot be told."""
+    descriptor = os.open(path, os.O_RDWR)
+    try:
+        _lock(descriptor, waits=False)
+    except (BlockingIOError, PermissionError):
+        return True
+    finally:
+        os.close(descriptor)
+    return False
 
 
 def _is_at(descriptor: int, path: Path) -> bool:

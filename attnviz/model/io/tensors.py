@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from attnviz.errors import FieldError, InputError, Message, must_be, quoted
 from attnviz.model.io.json_text import MAX_TEXT, document_from, parse, write
+from attnviz.model.io.regular_file import length_of, opened
 from attnviz.model.spec.arrays import STORED_DTYPES, Matrix
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.origin import Link, Linked, nothing_linked
@@ -98,8 +99,8 @@ def read_tensors(path: Path, progress: Progress = no_progress, linked: Linked = 
 
     Raises `ValueError` (one sentence) and `OSError`.
     """
-    with path.open("rb") as file:
-        size = path.stat().st_size
+    with opened(path) as file:
+        size = length_of(file)
         header, start = read_header(file, size)
     metadata = header.pop("__metadata__", {})
     text = metadata.get(_KEY) if isinstance(metadata, dict) else None
@@ -146,7 +147,7 @@ def read_array(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...], begin: 
     """The numbers from the byte `begin` of a file on, in an array of their own; None if it ends early."""
     array: NDArray[Any] = np.empty(shape, dtype)
     flat = array.reshape(-1).view(np.uint8)
-    with path.open("rb") as file:
+    with opened(path) as file:
         file.seek(begin)
         read = file.readinto(flat.data) if flat.size else 0
     return array if read == flat.size else None

@@ -14,8 +14,10 @@ import msgspec
 from attnviz.errors import about, message_of
 from attnviz.model.edit.chapters import Chapter, Chapters
 from attnviz.model.edit.history import History
+from attnviz.model.io.files import remove_abandoned
 from attnviz.model.io.json_text import parse
 from attnviz.model.io.lock import Lock
+from attnviz.model.io.regular_file import opened
 from attnviz.model.journal.journal import LOCK_SUFFIX, SUFFIX, State, StoredChapter
 from attnviz.model.journal.packing import Unpacker
 from attnviz.model.journal.records import STATE, Entry, JournalError, Key, altered, content_at, scan
@@ -38,7 +40,7 @@ class Abandoned:
         self.is_empty = path.stat().st_size == 0
         """True if its process ended before it had written anything."""
         self._state: State | None = None
-        with path.open("rb") as file, contextlib.suppress(JournalError):
+        with opened(path) as file, contextlib.suppress(JournalError):
             entries = [entry for entry in scan(file) if entry.kind == STATE]
             self.is_empty = not entries
             self._state = next(_states(file, entries), None)
@@ -71,7 +73,7 @@ class Abandoned:
 
         Raises `JournalError`, one sentence, and `OSError`.
         """
-        with self.path.open("rb") as file:
+        with opened(self.path) as file:
             problem: ValueError = altered()
             try:
                 entries = list(scan(file))
@@ -112,6 +114,9 @@ def find_abandoned(folder: Path) -> tuple[Abandoned, ...]:
     for name in {path.name.strip(".").split(".")[0] for path in left}:
         _tidy(folder / name)
     found = [journal for path in sorted(folder.glob("*" + SUFFIX)) for journal in _abandoned(path)]
+    for journal in found:
+        if journal.file is not None:
+            remove_abandoned(journal.file)  # it may have ended while it saved
     return tuple(sorted(found, key=lambda journal: journal.time, reverse=True))
 
 

@@ -20,6 +20,7 @@ from typing import BinaryIO
 
 from attnviz.errors import InputError, Message
 from attnviz.model.io.files import replace_file
+from attnviz.model.io.regular_file import length_of, opened
 
 FIRST_LINE = b"attnviz journal 1\n"
 PIECE, STATE = b"P", b"S"
@@ -107,7 +108,7 @@ class Records:
         """Replace the file by one with these pieces and this state, completely or not at all."""
         kept = tuple(dict.fromkeys(live))
         self._write()
-        with self.path.open("rb") as old:
+        with opened(self.path) as old:
             places = {entry.key: entry for entry in scan(old)}
 
             def parts() -> Iterator[bytes]:
@@ -168,7 +169,7 @@ class Entry:
 
 def scan(file: BinaryIO) -> Iterator[Entry]:
     """The records of a file up to its end or its torn tail. Raises `JournalError` for another file."""
-    size = os.fstat(file.fileno()).st_size
+    size = length_of(file)
     file.seek(0)
     if file.read(len(FIRST_LINE)) != FIRST_LINE:
         raise JournalError(Message("The file must be a journal of attnviz; got something else."))

@@ -15,6 +15,7 @@ from typing import Any
 from attnviz.core.text import exposed
 from attnviz.errors import FieldError, InputError, Message, among, missing, must_be, quoted, whole_number
 from attnviz.i18n import LANGUAGES
+from attnviz.model.io.regular_file import read_text
 from attnviz.model.lessons.lesson import Lesson, Scene, Step, Words
 from attnviz.model.lessons.window import BESIDE, CURVES, EXPERIMENT, HIDDEN, QUANTITIES, SECTIONS, WORKSPACES
 from attnviz.model.published_models import PUBLISHED_BY_ID
@@ -35,19 +36,15 @@ Lines = list[tuple[int, str]]
 def load_lesson(path: Path | str) -> Lesson:
     """The lesson in a file. Raises `InputError` with the line, and `OSError`."""
     file = Path(path)
-    if file.stat().st_size > 4 * LONGEST:
-        raise InputError(_too_long(file.stat().st_size))
-    try:
-        text = file.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise InputError(Message("A lesson must be text in UTF-8; got other bytes.")) from None
-    return read_lesson(text, file.name.split(".")[0])
+    return read_lesson(read_text(file, 4 * LONGEST), file.name.split(".")[0])
 
 
 def read_lesson(text: str, id_: str = "lesson") -> Lesson:
     """The lesson in a text. Raises `InputError` with the line."""
     if len(text) > LONGEST:
-        raise InputError(_too_long(len(text)))
+        raise InputError(
+            Message("A lesson must have at most {most:,} characters; got {n:,}.", most=LONGEST, n=len(text))
+        )
     lines = list(enumerate((line.rstrip() for line in text.splitlines()), 1))
     front, rest = _front_matter(lines)
     said = front.pop("lesson", "")
@@ -70,10 +67,6 @@ def read_lesson(text: str, id_: str = "lesson") -> Lesson:
     if twice is not None:
         raise FieldError("step", twice, must_be("a name that no other step has"))
     return Lesson(id_, titles, abouts, steps, hides)
-
-
-def _too_long(n: int) -> Message:
-    return Message("A lesson must have at most {most:,} characters; got {n:,}.", most=LONGEST, n=n)
 
 
 def _front_matter(lines: Lines) -> tuple[dict[str, str], Lines]:

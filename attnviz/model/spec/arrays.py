@@ -470,6 +470,11 @@ def in_float64(array: NDArray[Any]) -> NDArray[np.float64]:
     return widened(array).astype(np.float64, copy=False)
 
 
+def with_bfloat16(array: NDArray[Any]) -> NDArray[Any]:
+    """An array of a NumPy file, which has bfloat16 as nameless items of two bytes: these in float32."""
+    return widened(array.view(BFLOAT16)) if array.dtype == np.dtype("V2") else array
+
+
 def _narrowed(array: NDArray[Any], stored: str) -> NDArray[Any]:
     """Numbers in the precision they came in, rounded where they did not come so."""
     dtype = STORED_DTYPES[stored]

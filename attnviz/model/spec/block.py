@@ -16,7 +16,7 @@ from attnviz.model.spec.parts import BIAS, EPS, Dropout, Explicit, Identity, See
 from attnviz.model.spec.pieces import Pieces, writes_alike
 from attnviz.model.spec.rows import Row, check_row
 from attnviz.model.spec.tokenizer_file import LONGEST
-from attnviz.model.spec.value import Value, check_drawn, require
+from attnviz.model.spec.value import Value, check_drawn, check_lengths, require
 
 __all__ = [
     "Block",
@@ -397,6 +397,7 @@ class Classes(Value, frozen=True):
 
     def check(self) -> None:
         require(bool(self.labels), f"{self.where}labels", [], must_be("a list of at least one class"))
+        check_lengths(f"{self.where}labels", self.labels)
 
 
 class Vocabulary(Value, frozen=True):
@@ -475,6 +476,7 @@ class Vocabulary(Value, frozen=True):
 
 def _texts(vocabulary: Vocabulary) -> None:
     """Refuse tokens that occur twice, ends that are no tokens, and a tokenisation that does not fit them."""
+    check_lengths("vocabulary.tokens", vocabulary.tokens)
     known = must_be("one of vocabulary.tokens, or null")
     for name in ("begin", "end"):
         token = getattr(vocabulary, name)

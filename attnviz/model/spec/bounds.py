@@ -1,4 +1,4 @@
-"""Bounds of the whole numbers that documents hold."""
+"""Bounds of the whole numbers and of the texts that documents hold."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from msgspec import Meta
 
 from attnviz.i18n import N_
 from attnviz.model.spec.field import Field
+
+LONGEST_TEXT = 10_000
+"""Characters of a title, a caption, a token or a class: a window lays each out in one piece."""
 
 Positive = Annotated[int, Meta(ge=1, le=1_000_000)]
 Count = Annotated[int, Meta(ge=0, le=1_000_000)]

@@ -13,7 +13,7 @@ from attnviz.model.sites.sites import at, shown_site
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.image import Image
 from attnviz.model.spec.site import Site
-from attnviz.model.spec.value import Value
+from attnviz.model.spec.value import Value, check_length
 from attnviz.model.spec.view import Cell, View, shown_head
 
 MOST_CLAIMS = 32
@@ -36,6 +36,8 @@ class Document(Value, frozen=True):
     image: Image | None = None
 
     def check(self) -> None:
+        check_length("title", self.title)
+        check_length("caption", self.caption)
         if len(self.claims) > MOST_CLAIMS:
             raise FieldError("claims", len(self.claims), must_be("at most {most} claims", most=MOST_CLAIMS))
         for number, claim in enumerate(self.claims):

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.errors import InputError, Message, about
+from attnviz.model.io.regular_file import descriptor_of
 from attnviz.model.spec.codes import Codes
 
 _WILL_NOT_NEED = getattr(mmap, "MADV_DONTNEED", None)
@@ -41,7 +42,7 @@ class MappedFile(mmap.mmap):
     _state: tuple[int, int]
 
     def __new__(cls, path: Path) -> MappedFile:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        descriptor = descriptor_of(path)
         try:
             made = super().__new__(cls, descriptor, 0, access=mmap.ACCESS_READ)
         except BaseException:
@@ -82,8 +83,8 @@ _OPEN: WeakValueDictionary[tuple[Any, ...], MappedFile] = WeakValueDictionary()
 
 
 def mapped(path: Path) -> MappedFile:
-    """The file's mapping, one for all documents that use it. Raises `OSError` and, if it is empty,
-    `ValueError`.
+    """The file's mapping, one for all documents that use it. Raises `OSError`, `NotRegular` among them, and,
+    if it is empty, `ValueError`.
     """
     found = path.stat()
     key = found.st_dev, found.st_ino, *_state(found)

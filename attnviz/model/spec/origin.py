@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from attnviz.errors import InputError, Message
-from attnviz.model.spec.value import Value
+from attnviz.model.spec.value import Value, check_length
 
 if TYPE_CHECKING:
     from attnviz.model.spec.arrays import Matrix
@@ -28,6 +28,9 @@ class Link(Value, frozen=True):
     attention_only: bool = False
     ignored_keys: tuple[str, ...] = ()
     part: Part = "text"
+
+    def check(self) -> None:
+        check_length("path", self.path)
 
 
 class Origin(NamedTuple):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attnviz.core.positions import temperature_factors
-from attnviz.errors import A_TOKEN, Message, must_be, of_length, twice
+from attnviz.errors import A_TOKEN, FieldError, Message, must_be, of_length, size, twice
 from attnviz.i18n import N_
 from attnviz.model.operands.draws import Drawn
 from attnviz.model.spec.arrays import MAX_DRAWN, Matrix, cut_or_filled, in_float64
@@ -28,7 +28,7 @@ from attnviz.model.spec.positions import Rope as Rope
 from attnviz.model.spec.positions import Sinusoidal as Sinusoidal
 from attnviz.model.spec.rows import Row as Row
 from attnviz.model.spec.source import Source, Written
-from attnviz.model.spec.value import Value, require
+from attnviz.model.spec.value import Value, check_lengths, require
 
 __all__ = [
     "AdditiveMask",
@@ -174,9 +174,10 @@ def vectors_shape(vectors: Vectors) -> tuple[int, int]:
 
 
 def check_tokens(field: str, tokens: tuple[str, ...], vectors_field: str, vectors: Vectors) -> None:
-    """Refuse an empty sequence and a number of vectors other than the number of tokens."""
+    """Refuse an empty sequence, a token of great length, and another number of vectors than of tokens."""
     rows = vectors_shape(vectors)[0]
     require(len(tokens) >= 1, field, list(tokens), A_TOKEN)
+    check_lengths(field, tokens)
     one_each = Message("must have {n} rows, one for each token", n=len(tokens))
     require(rows == len(tokens), vectors_field, Message("{n} rows", n=rows), one_each)
 
@@ -654,8 +655,19 @@ class AdditiveMask(Value, frozen=True):
 
     @classmethod
     def of(cls, values: ArrayLike, per_head: bool = False) -> Self:
-        """From (query, key) or (head, query, key), where −∞ may stand; raises `FieldError`."""
-        array = np.asarray(values, dtype=np.float64)
+        """From (query, key) or (head, query, key), where −∞ may stand.
+
+        Raises `FieldError` for another shape, and for what is added to no score, truth values among them.
+        """
+        try:
+            array = np.asarray(values)
+        except ValueError:  # rows of several lengths
+            array = np.empty((), object)
+        if array.dtype.kind not in "iuf" or array.ndim not in (2, 3) or 0 in array.shape:
+            given = Message("{size} of {dtype}", size=size(array.shape), dtype=str(array.dtype))
+            numbers = must_be("numbers of (query, key) or (head, query, key)")
+            raise FieldError("additive_mask.values", given, numbers)
+        array = array.astype(np.float64)
         array = np.where(array == -np.inf, LEAST_FLOAT32, array)
         rows: Any = array.reshape(-1, array.shape[-1])  # errors name the field
         return cls(rows, per_head or array.ndim == 3)

@@ -9,9 +9,10 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from attnviz.errors import FieldError, Message, must_be, size
+from attnviz.errors import FieldError, Message, must_be, of_length, size
 from attnviz.model.errors.conversion import field_error
 from attnviz.model.spec.arrays import MAX_DRAWN, Matrix
+from attnviz.model.spec.bounds import LONGEST_TEXT
 from attnviz.model.spec.field import Field, field_of, fields_of, is_nullable, plain
 
 
@@ -119,6 +120,20 @@ def require(condition: bool, field: str, value: object, requirement: Message) ->
     """Raise the `FieldError` of a field and its value where a requirement is not met."""
     if not condition:
         raise FieldError(field, value, requirement)
+
+
+def check_length(field: str, text: str) -> None:
+    """Refuse a text that no window can lay out in time."""
+    if len(text) > LONGEST_TEXT:
+        at_most = Message("must have at most {most:,} characters", most=LONGEST_TEXT)
+        raise FieldError(field, of_length(len(text)), at_most)
+
+
+def check_lengths(field: str, texts: tuple[str, ...]) -> None:
+    """As `check_length`, of each text of a list."""
+    if max(map(len, texts), default=0) > LONGEST_TEXT:
+        for number, text in enumerate(texts):
+            check_length(f"{field}[{number}]", text)
 
 
 def check_drawn(field: str, shape: tuple[int, int]) -> None:

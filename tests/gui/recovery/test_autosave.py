@@ -125,6 +125,20 @@ def test_a_full_disk_is_said_once_and_the_next_writing_works(
     assert len(journals()) == 1 and not card.isVisible()
 
 
+def test_a_folder_that_cannot_be_written_is_named(desk: Desk) -> None:
+    said: list[str] = []
+    autosave = desk.window.keeping.autosave
+    autosave.failed.connect(lambda message: said.append(str(message)))
+    assert not autosave.folder.exists()
+    autosave.folder.parent.mkdir(parents=True, exist_ok=True)
+    autosave.folder.write_text("a file in the place of the folder")
+    edit(desk, 2.0)
+    autosave.flush()
+    (sentence,) = said
+    assert sentence.startswith(f"Changes are not saved automatically: {autosave.folder}")
+    autosave.folder.unlink()
+
+
 def test_two_windows_have_two_journals_and_neither_is_offered(make_desk: MakeDesk) -> None:
     for number, desk in enumerate((make_desk(), make_desk())):
         edit(desk, 2.0 + number)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import attnviz
+from attnviz.cli import main
 from attnviz.cli.commands.gui import ARRAYS
 from attnviz.model.io.activations import NAMES
 from attnviz.model.io.files import DocumentError, load
@@ -18,13 +19,20 @@ RNG = np.random.default_rng(0)
 Q, K, V = (RNG.standard_normal((4, 5, 6)) for _ in range(3))
 SHORT = {"k": K[:2, :3], "v": V[:2, :3]}
 LOWER = np.tri(5, dtype=bool)
+KEPT = np.array([True, False, True])
+"""The keys of `SHORT` that count."""
+PADDED = np.random.default_rng(1).random((4, 5, 3)) < 0.6
+PADDED[..., 0] = True
 TOKENS = ["the", "Ġcat", "sat", "on", "it"]
 WEIGHTS = RNG.dirichlet(np.ones(5), (2, 3, 5))
 """(layer, head, query, key)."""
 
 
 def opened(folder: Path, **arrays: Any) -> attnviz.Document:
-    np.savez(folder / "made.npz", **arrays)
+    """The document of arrays; of vectors, in PyTorch's layout unless `layout` is given, None for none."""
+    if {"q", "query"} & set(arrays):
+        arrays = {"layout": "head token feature", **arrays}
+    np.savez(folder / "made.npz", **{name: one for name, one in arrays.items() if one is not None})
     return load(folder / "made.npz")
 
 
@@ -42,6 +50,14 @@ CASES: dict[str, dict[str, Any]] = {
     "groups and other keys": {"q": Q, **SHORT},
     "named keys": {"q": Q, "k": K, "v": V, "memory_tokens": TOKENS},
     "wider values": {"q": Q, "k": K, "v": np.concatenate([V, V[..., :3]], axis=-1)},
+    **{
+        f"truth values of {'x'.join(map(str, one.shape))}": {"q": Q, **SHORT, "mask": one}
+        for one in (KEPT, KEPT[None], KEPT[None, None, None], PADDED[:1], PADDED[:, :1], PADDED, PADDED[None])
+    },
+    "causal": {"q": Q, "k": K, "v": V, "is_causal": True},
+    "causal and other keys": {"q": Q, **SHORT, "is_causal": np.array([1])},
+    "causal with a mask": {"q": Q, **SHORT, "is_causal": True, "mask": np.where(PADDED, 0.5, -np.inf)},
+    "not causal": {"q": Q, "k": K, "v": V, "is_causal": False, "dropout_p": 0.0, "window_size": [-1, -1]},
     "single precision": {name: one.astype(np.float32) for name, one in (("q", Q), ("k", K), ("v", V))},
 }
 
@@ -61,7 +77,9 @@ def test_queries_keys_and_values_compute_as_in_torch(tmp_path: Path, given: dict
     scores = q @ k.mT * given.get("scale", 6**-0.5)
     if mask is not None:
         added = torch.where(torch.tensor(mask), 0.0, -torch.inf) if mask.dtype == bool else torch.tensor(mask)
-        scores = scores + added
+        scores = scores + (added[0] if added.ndim == 4 else added)
+    if given.get("is_causal", False):  # as scaled_dot_product_attention describes it
+        scores = scores.masked_fill(torch.ones(scores.shape[-2:]).tril().logical_not(), -torch.inf)
     weights = torch.softmax(scores, dim=-1)
     close = 1e-12 if document.experiment.dtype == "float64" else 1e-6
     np.testing.assert_allclose(trace["weights"], weights, rtol=0, atol=close)
@@ -111,6 +129,67 @@ def test_the_caption_says_what_is_given_and_what_is_not_read(tmp_path: Path) -> 
     assert load(tmp_path / "made.npz").caption.startswith("The queries and keys are given")
 
 
+def test_the_sizes_as_they_were_read_and_the_corner_of_a_causal_mask_are_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    caption = opened(tmp_path, q=Q, **SHORT, is_causal=True, hidden=Q).caption
+    assert "Heads: 4, queries: 5, keys: 3. is_causal begins at the first key, as PyTorch's does" in caption
+    assert "begins at" not in opened(tmp_path, q=Q, k=K, is_causal=True, hidden=Q).caption
+    assert main(["--language", "en", "run", str(tmp_path / "made.npz")]) == 0
+    assert capsys.readouterr().err.rstrip().endswith("Heads: 4, queries: 5, keys: 5. Not read: hidden.")
+
+
+TURNED = {"q": Q.transpose(1, 0, 2), "k": K.transpose(1, 0, 2), "v": V.transpose(1, 0, 2), "layout": None}
+"""FlashAttention's layout, (token, head, feature)."""
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"layout": "token head feature"},
+        {"tokens": TOKENS},
+        {"mask": LOWER},
+        {"attentions": WEIGHTS[:1]},
+        {"q": TURNED["q"][None], "k": TURNED["k"][None], "v": TURNED["v"][None], "tokens": TOKENS},
+        {"k": K[:, [0, 1, 2]][:2].transpose(1, 0, 2), "v": V[:, [0, 1, 2]][:2].transpose(1, 0, 2)},
+    ],
+    ids=["said", "tokens", "a mask", "weights", "a batch", "heads that divide"],
+)
+def test_the_layout_is_told_by_the_sizes_or_said(tmp_path: Path, given: dict[str, Any]) -> None:
+    turned = {**TURNED, **given}
+    plain = {
+        name: np.swapaxes(one, -3, -2) if name in ("q", "k", "v") and one is not None else one
+        for name, one in turned.items()
+    }
+    wanted = attnviz.run(opened(tmp_path, **{**plain, "layout": "head token feature"}))["mixed"]
+    np.testing.assert_array_equal(attnviz.run(opened(tmp_path, **turned))["mixed"], wanted)
+    if "layout" not in given:
+        np.testing.assert_array_equal(
+            attnviz.run(opened(tmp_path, **{**plain, "layout": None}))["mixed"], wanted
+        )
+
+
+@pytest.mark.parametrize("shape", [(1, 5, 6), (5, 1, 6)])
+def test_one_head_is_told_from_one_token(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    document = opened(tmp_path, q=Q[0].reshape(shape), k=K[0].reshape(shape), layout=None)
+    assert attnviz.run(document)["weights"].shape == (1, 5, 5)
+
+
+def test_bfloat16_and_whole_numbers_as_tokens_are_read(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    narrow = {name: torch.tensor(one).bfloat16() for name, one in (("q", Q), ("k", K))}
+    stored = {name: one.view(torch.int16).numpy().view("V2") for name, one in narrow.items()}
+    document = opened(tmp_path, **stored, tokens=np.array([5, 0, 17, 2, 2]))
+    assert document.experiment.tokens == ("5", "0", "17", "2", "2")
+    np.testing.assert_array_equal(attnviz.run(document)["q"], narrow["q"].float())
+
+
+def past_unicode() -> np.ndarray:
+    texts = np.array(["a"] * 5)
+    texts.view(np.uint32)[3] = 0x110000
+    return texts
+
+
 REFUSED: tuple[tuple[dict[str, Any], str], ...] = (
     (
         {"values": Q},
@@ -131,11 +210,37 @@ REFUSED: tuple[tuple[dict[str, Any], str], ...] = (
         "mask must be truth values or floats of 5x5, perhaps for each head",
     ),
     ({"q": Q, "k": K, "mask": LOWER.astype(int)}, "mask must be truth values or floats"),
+    *(
+        (
+            {"q": Q, "k": K, "mask": one},
+            "mask must be truth values, true where a query attends, or numbers that are added; got 0 and 1 "
+            "alone",
+        )
+        for one in (LOWER.astype(float), LOWER[3].astype(np.float32), LOWER[None].repeat(4, 0).astype(float))
+    ),
+    ({"q": Q, "k": K, "mask": LOWER[:, :4]}, "mask must be truth values or floats of 5x5"),
+    ({"q": Q, "k": K, "is_causal": LOWER}, "is_causal must be true or false; got 5x5 of bool"),
+    ({"q": Q, "k": K, "is_causal": "yes"}, "is_causal must be true or false; got  of <U3"),
+    (
+        {"q": Q, "k": K, "dropout_p": 0.1},
+        "dropout_p must be left out: it changes the weights and is not",
+    ),
+    (
+        {"q": Q, "k": K, "attention_mask": LOWER},
+        "attention_mask must be given as mask: true where a query attends, or numbers that are added",
+    ),
+    (
+        {"q": Q, "k": K, "layout": None},
+        "layout must be one of 'head token feature', 'token head feature', since the sizes 4x5x6 fit both; "
+        "got nothing",
+    ),
+    ({"q": Q, "k": K, "layout": "bshd"}, "layout must be one of 'head token feature', .*; got 'bshd'"),
+    ({"q": Q, "k": K, "tokens": past_unicode()}, r"tokens must be texts of characters up to U\+10FFFF"),
     ({"q": Q, "k": K, "scale": Q}, "scale must be one number"),
     ({"q": Q, "k": K, "tokens": TOKENS[:2]}, "tokens must be 5 texts; got 2 of <U"),
     (
         {"q": Q, "k": K, "tokens": np.array(TOKENS, dtype=object)},
-        "tokens must be a complete array of numbers or of texts, without pickled objects",
+        r"tokens must be an array of texts, np\.array\(tokens, dtype=str\), without objects; got another one",
     ),
     ({"q": np.full((1, 1, 1), np.nan), "k": K[:1, :1, :1]}, r"must be a finite number; got nan"),
     (

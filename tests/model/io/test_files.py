@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import subprocess
 import sys
 from pathlib import Path
 
@@ -147,10 +148,41 @@ def test_what_an_ended_program_left_is_removed(tmp_path: Path) -> None:
     assert {file.name for file in folder.iterdir()} == {"d.json", new.name, other.name}
 
 
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from attnviz.model.io.files import replace_file
+
+def parts():
+    yield b"half"
+    print("writing", flush=True)
+    sys.stdin.read()
+    yield b"whole"
+
+replace_file(Path(sys.argv[1]), parts())
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL is POSIX")
+def test_only_the_temporary_file_of_a_killed_process_is_removed(folder: Path) -> None:
+    path = folder / "d.json"
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as writer:
+        assert writer.stdout is not None and writer.stdout.readline() == b"writing\n"
+        (left,) = folder.iterdir()
+        os.utime(left, (0, 0))  # it has waited for the disk for long
+        save(explicit(2, 2), path)
+        assert left.exists(), "its process lives and writes"
+        writer.kill()
+    save(explicit(2, 2), path)
+    assert list(folder.iterdir()) == [path]
+
+
 @pytest.mark.parametrize("path", ["", "."])
 def test_a_folder_is_named_in_the_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(DocumentError, match=r"\.: The path must name a file; got a folder or a device\."):
+    with pytest.raises(DocumentError, match=r"\.: The path must name a file; got a folder\."):
         load(path)
 
 

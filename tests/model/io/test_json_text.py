@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -311,3 +312,28 @@ def test_half_a_character_in_a_key_is_a_sentence() -> None:
         r"of a character\.",
     ):
         document_from({"format": "attnviz", "version": 1, "\ud800": 1}, {})
+
+
+LONG = "ab " * 4_000
+SAYS = "must have at most 10,000 characters; got length 12,000."
+
+
+def test_a_text_that_no_window_lays_out_in_time_is_refused() -> None:
+    vocabulary = {"tokens": ["a", LONG], "embedding": [[1, 0], [0, 1]], "unembedding": None}
+    classes = {**vocabulary, "tokens": ["a", "b"], "classes": {"labels": ["a", LONG]}}
+    for change, field in (
+        ({"title": LONG}, "title"),
+        ({"caption": LONG}, "caption"),
+        ({"checkpoint": {"path": LONG, "size": 1, "digest": "a"}}, "$.checkpoint.path"),
+    ):
+        with pytest.raises(DocumentError, match=f"^document: {re.escape(field)} {SAYS}$"):
+            loads(json.dumps({**json.loads(FITTING), **change}))
+    for change, field in (
+        ({"tokens": ["a", LONG]}, "tokens[1]"),
+        ({"vocabulary": vocabulary}, "vocabulary.tokens[1]"),
+        ({"vocabulary": classes}, "vocabulary.classes.labels[1]"),
+    ):
+        with pytest.raises(DocumentError, match=f"^document: {re.escape(f'$.experiment.{field}')} {SAYS}$"):
+            loads(edited(**change))
+    whole = json.loads(FITTING)
+    assert loads(json.dumps({**whole, "title": "t" * 10_000, "caption": "c" * 10_000})).title == "t" * 10_000

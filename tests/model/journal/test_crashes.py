@@ -12,7 +12,10 @@ import pytest
 from documents import BEFORE_LAYERS, FITTING, explicit
 from sessions import left_behind, read_only, session_of, titled
 
-from attnviz.model.io.files import loads
+from attnviz.model.edit.chapters import Chapter, Chapters
+from attnviz.model.edit.history import History
+from attnviz.model.io.files import loads, save
+from attnviz.model.io.stamp import Stamp
 from attnviz.model.journal.crashes import find_abandoned
 from attnviz.model.journal.journal import Journal
 from attnviz.model.journal.records import FIRST_LINE, JournalError, Records
@@ -62,6 +65,19 @@ def test_what_a_process_was_writing_when_it_ended_is_removed(tmp_path: Path) -> 
     assert find_abandoned(tmp_path / "living") == ()
     assert len(list((tmp_path / "living").iterdir())) == 3
     living.leave()
+
+
+def test_what_a_process_was_saving_when_it_ended_is_removed(tmp_path: Path) -> None:
+    file = save(DOCUMENT, tmp_path / "d.json")
+    chapter = Chapter(0, History(STEPS), DOCUMENT, file, None, Stamp.of(file))
+    left_behind(tmp_path / "state", Chapters((chapter,), 0))
+    names = (".d.json.0123456789ab.tmp", ".d.json.0123456789ab.old", ".e.json.0123456789ab.tmp")
+    for name in names:
+        (tmp_path / name).write_text("half")
+        os.utime(tmp_path / name, (0, 0))
+    (found,) = find_abandoned(tmp_path / "state")
+    found.remove()
+    assert {one.name for one in tmp_path.iterdir()} == {"d.json", "state", *names[1:]}
 
 
 def test_no_folder_has_no_journals(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QWidget
 
 from attnviz.checkpoints.signals.reading import read_array
-from attnviz.errors import InputError, Message, about
+from attnviz.errors import InputError, about, message_of
 from attnviz.gui.forms.marks import Mark
 from attnviz.gui.forms.rows import Note
 from attnviz.gui.look.theme import GRID
@@ -23,6 +23,8 @@ from attnviz.gui.widgets.numbers.grid import NumberGrid
 from attnviz.gui.widgets.numbers.painting import CELL_HEIGHT
 from attnviz.i18n import _
 from attnviz.model.edit.additive import put_array, put_table, table_of
+from attnviz.model.io.json_text import MAX_TEXT
+from attnviz.model.io.regular_file import read_text
 from attnviz.model.text import shown_token
 
 MOST_ROWS = 8
@@ -124,9 +126,9 @@ def read_numbers(path: Path) -> NDArray[Any]:
     if path.suffix == ARRAY:
         return read_array(path)
     try:
-        text = path.read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError):
-        raise InputError(about(path.name, Message("The file must be a readable text of numbers."))) from None
+        text = read_text(path, MAX_TEXT)
+    except (OSError, InputError) as error:
+        raise InputError(about(path.name, message_of(error))) from None
     lines = text.splitlines()
     if lines and lines[0][:1] in (",", "\t", ";"):  # an empty corner: labels around the numbers
         mark = lines[0][0]

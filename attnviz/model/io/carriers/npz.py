@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.errors import InputError, Message
+from attnviz.model.io.regular_file import opened
 
 SUFFIX = ".npz"
 NAME = "attnviz"
@@ -32,10 +33,16 @@ def put(data: bytes, text: str) -> bytes:
     return stream.getvalue()
 
 
-def carries(path: Path) -> bool:
-    """True if a file has a record, and for a file that is no archive: it is `find` that refuses it."""
+def is_of_arrays(path: Path) -> bool:
+    """True for a file of arrays without a record. One that is no archive counts as another file: `find`
+    refuses it.
+    """
+    return path.suffix.lower() == SUFFIX and not _carries(path)
+
+
+def _carries(path: Path) -> bool:
     try:
-        with zipfile.ZipFile(path) as file:
+        with opened(path) as stream, zipfile.ZipFile(stream) as file:
             return _MEMBER in file.namelist()
     except (ValueError, OSError, zipfile.BadZipFile, NotImplementedError):
         return True

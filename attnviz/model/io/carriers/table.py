@@ -10,6 +10,7 @@ from attnviz.errors import InputError, Message
 from attnviz.model.io.carriers import csvw, gif, markup, mp4, notebook, npz, pdf, png
 from attnviz.model.io.carriers.comment import LATEX, MARKDOWN, PYTHON
 from attnviz.model.io.carriers.record import Record, unpacked
+from attnviz.model.io.regular_file import read_bytes
 
 MOST_BYTES = 256 * 2**20
 """Largest file that is searched for a document."""
@@ -90,11 +91,7 @@ def _beside(path: Path) -> Record:
 
 
 def _read(path: Path) -> bytes:
-    if path.stat().st_size > MOST_BYTES:
-        raise InputError(
-            Message("A file with a document must have at most {most:,} bytes; got more.", most=MOST_BYTES)
-        )
-    return path.read_bytes()
+    return read_bytes(path, MOST_BYTES)
 
 
 def carried(data: bytes, suffix: str) -> Record:
