@@ -16,23 +16,25 @@ from numpy.typing import NDArray
 from attnviz import resources
 from attnviz.checkpoints.classes import class_fields, class_head, classes_of, unread
 from attnviz.checkpoints.families.family import Around, Config, Family, Sizes
-from attnviz.checkpoints.families.refusals import check_known
+from attnviz.checkpoints.families.refusals import refusal
 from attnviz.checkpoints.families.table import FAMILIES
 from attnviz.checkpoints.filling import Numbers, filled, filled_fields, in_memory, matrix_of
 from attnviz.checkpoints.halves import Part, half_of, part_read, parts_of
 from attnviz.checkpoints.hub import located
+from attnviz.checkpoints.kin import nearest
 from attnviz.checkpoints.layout import lay_out
 from attnviz.checkpoints.link import link_of
 from attnviz.checkpoints.opening import open_checkpoint
 from attnviz.checkpoints.plan import Planned, architecture, has_head, ignored_words, plan
-from attnviz.checkpoints.reader import CONFIG, Checkpoint, CheckpointError
+from attnviz.checkpoints.quantisation import check_full_precision
+from attnviz.checkpoints.reader import CONFIG, Checkpoint, CheckpointError, StoredTensor
 from attnviz.checkpoints.signals.reading import read_signal
 from attnviz.checkpoints.signals.signal import PLACE, SignalKind
 from attnviz.checkpoints.texts import Tokens, id_list, read_tokens, token_ids
 from attnviz.checkpoints.tokenizers.chat import Talk, reads_chat, render
 from attnviz.core.heap import trimmed
 from attnviz.core.phrases import enumerated
-from attnviz.errors import FieldError, about, among, message_of, must_be, verbatim
+from attnviz.errors import FieldError, about, message_of, must_be, verbatim
 from attnviz.i18n import N_, _
 from attnviz.model.io.files import matrices
 from attnviz.model.io.tensors import Progress, no_progress
@@ -273,7 +275,7 @@ def describe(
     """
     whole = open_checkpoint(path)
     checkpoint = half_of(whole, part)
-    unknown = unknown_keys(family_of(checkpoint.config), checkpoint.config, ignore_keys)
+    unknown = unknown_keys(_checked_family(checkpoint), checkpoint.config, ignore_keys)
     found = _read(checkpoint, attention_only, (*ignore_keys, *unknown))
     tensors = found.checkpoint.tensors.values()
     head = None if found.family.signal is not None or attention_only else class_head(checkpoint)
@@ -293,19 +295,28 @@ def describe(
     )
 
 
-def family_of(config: Mapping[str, Any]) -> Family:
-    """The family of a configuration's model type. Raises `CheckpointError` naming the supported types."""
-    wanted = config.get("model_type")
+def family_of(config: Mapping[str, Any], tensors: Mapping[str, StoredTensor] | None = None) -> Family:
+    """The family of a configuration's model type.
+
+    Raises `CheckpointError` for a type without one: the part that is missing, and the nearest type by the
+    names of the `tensors`.
+    """
+    wanted, there = config.get("model_type"), tensors or {}
     for family in FAMILIES:
         named = not family.architectures or architecture(config) in family.architectures
         if wanted in family.model_types and named:
             return family
-    known = among(name for family in FAMILIES for name in family.model_types)
-    try:
-        check_known(wanted)
-        raise FieldError("model_type", wanted, known)
-    except FieldError as error:
-        raise CheckpointError(about(CONFIG, error.message)) from None
+
+    def fits(family: Family) -> bool:
+        checkpoint = Checkpoint(Path(), dict(config), dict(there))
+        try:
+            _read_as(family, checkpoint, False, tuple(unknown_keys(family, config)))
+        except CheckpointError:
+            return False
+        return True
+
+    error = refusal(config, there, lambda: nearest(config, there, fits))
+    raise CheckpointError(about(CONFIG, error.message))
 
 
 def read_config(
@@ -338,8 +349,19 @@ def unknown_keys(family: Family, values: Mapping[str, Any], ignored: Sequence[st
     return {name: value for name, value in values.items() if name not in known and not is_dead(name, value)}
 
 
+def _checked_family(checkpoint: Checkpoint) -> Family:
+    """The family of a checkpoint in full precision. Raises `CheckpointError` for another one."""
+    family = family_of(checkpoint.config, checkpoint.tensors)
+    check_full_precision(checkpoint)
+    return family
+
+
 def _read(checkpoint: Checkpoint, attention_only: bool, ignored: Sequence[str] = ()) -> _Import:
-    family = family_of(checkpoint.config)
+    family = _checked_family(checkpoint)
+    return _read_as(family, checkpoint, attention_only, ignored)
+
+
+def _read_as(family: Family, checkpoint: Checkpoint, attention_only: bool, ignored: Sequence[str]) -> _Import:
     config = read_config(family, checkpoint.config, ignored, checkpoint.config_name)
     try:
         if family.refuse is not None and not attention_only:

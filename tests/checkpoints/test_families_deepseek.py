@@ -197,7 +197,7 @@ def test_a_tensor_without_a_place_is_refused(tensor: str, tmp_path: Path) -> Non
     save_file({**load_file(file), tensor: np.ones((2, 2))}, file)
     with pytest.raises(
         CheckpointError,
-        match=re.escape(f"tensor {tensor!r} must be a tensor of this configuration; got 2x2."),
+        match=re.escape(f"tensor {tensor!r} must be a tensor of this configuration; got one of shape 2x2."),
     ) as caught:
         import_checkpoint(tmp_path, ids=IDS)
     assert repr(tensor) in str(caught.value)

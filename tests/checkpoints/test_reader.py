@@ -366,12 +366,12 @@ def test_no_tensor_may_lie_on_its_side(folder: Path, name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["model.layers.2.input_layernorm.weight", "model.layers.0.self_attn.q_proj.bias", "score.weight"],
+    ["model.layers.0.self_attn.q_proj.bias", "score.weight"],
 )
 def test_a_tensor_without_a_place(folder: Path, name: str) -> None:
     write_folder(folder, llama_arrays() | {name: np.ones((4, 2), np.float32)})
     assert refusal(folder) == (
-        f"model.safetensors: tensor '{name}' must be a tensor of this configuration; got 4x2."
+        f"model.safetensors: tensor '{name}' must be a tensor of this configuration; got one of shape 4x2."
     )
 
 
@@ -433,9 +433,8 @@ def test_what_programs_write_beside_the_numbers_is_passed_over(folder: Path) -> 
     [
         (
             {"model_type": "bigbird"},
-            "config.json: model_type must be one of "
-            + ", ".join(repr(name) for family in FAMILIES for name in family.model_types)
-            + "; got 'bigbird'.",
+            "config.json: model_type must be a type whose computation is known: names and shapes of the "
+            "tensors are those of 'llama', but its computation may differ; got 'bigbird'.",
         ),
         (
             {"hidden_act": "gelu_10"},

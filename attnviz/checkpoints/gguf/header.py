@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from attnviz.errors import FieldError, InputError, Message, must_be
+from attnviz.model.io.stand_in import N_BYTES, said_of
 from attnviz.model.spec.memory_map import MappedFile, mapped
 
 MAGIC = b"GGUF"
@@ -56,7 +57,8 @@ def read_header(path: Path) -> Header:
         raise _damaged() from None
     reader = _Reader(file)
     if file[:4] != MAGIC:
-        raise InputError(Message("The file must begin with the letters GGUF; got other bytes."))
+        other = Message("The file must begin with the letters GGUF; got other bytes.")
+        raise InputError(said_of(file[:N_BYTES]) or other)
     reader.at = 4
     version = reader.number("I")
     if version not in VERSIONS:

@@ -24,6 +24,7 @@ from attnviz.checkpoints.tokenizers.converter import (
 )
 from attnviz.checkpoints.tokenizers.sentencepiece import sentence_piece
 from attnviz.errors import FieldError, InputError, Message, about, among, message_of
+from attnviz.model.io.stand_in import said_of_file
 from attnviz.model.spec.tokenizer_file import NO_FORM
 
 TOKENIZER, SETTINGS = "tokenizer.json", "tokenizer_config.json"
@@ -155,6 +156,9 @@ def read_settings(folder: Path) -> Json:
 def _read(folder: Path, row: TokenizerFile, config: Mapping[str, Any]) -> Json:
     name = row.names[0]
     try:
+        for one in row.names:
+            if (said := said_of_file(folder / one)) is not None:
+                raise CheckpointError(about(one, said))
         return row.read(folder, config, read_settings(folder) if name != TOKENIZER else {})
     except CheckpointError:
         raise
