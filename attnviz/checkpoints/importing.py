@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -150,7 +150,7 @@ def import_checkpoint(
         seen = None if signal is None else signal.features
         experiment = _experiment(found, (given, memory, seen), attention_only, progress)
         if resources.root() not in located(path).resolve().parents:  # every program has what it ships
-            _mark(experiment, link_of(checkpoint, located(path), attention_only, ignore_keys, part))
+            _mark(experiment, link_of(checkpoint, located(path), attention_only, ignore_keys, part), found)
         lay_out(experiment)
         shown = None if signal is None else signal.image
         view = _first_view(experiment) if shown is None else View(picture="patches")
@@ -184,24 +184,23 @@ def weights(link: Link) -> Mapping[str, Matrix] | None:
     read = stacks - (set() if signal is None else {signal.stack})
     text, memory = (_Text(None, [0]) if stack in read else _Text() for stack in ("layers", "encoder"))
     experiment = _experiment(found, (text, memory, blank), link.attention_only, no_progress)
-    _mark(experiment, link)
+    _mark(experiment, link, found)
     lay_out(experiment)
-    return {matrix.origin.name: matrix for matrix in _of_model(experiment) if matrix.origin is not None}
+    of_model = (matrix for _name, matrix in matrices(experiment) if matrix.origin is not None)
+    return {matrix.origin.name: matrix for matrix in of_model if matrix.origin is not None}
 
 
-def _mark(experiment: Experiment, link: Link) -> None:
+def _mark(experiment: Experiment, link: Link, found: _Import) -> None:
     """Set the origin of every matrix of a new experiment that is one of the checkpoint."""
+    signal = found.family.signal
+    of_input = OF_THE_TEXT if signal is None or signal.stack != "layers" else (*OF_THE_TEXT, *OF_THE_IMAGE)
     for name, matrix in matrices(experiment):
-        if name not in OF_THE_TEXT:
+        if name not in of_input:
             matrix.origin = Origin(link, name)
 
 
-def _of_model(experiment: Experiment) -> Iterator[Matrix]:
-    return (matrix for name, matrix in matrices(experiment) if name not in OF_THE_TEXT)
-
-
-OF_THE_TEXT = ("vectors", "memory.vectors")
-"""Matrices of an imported experiment that depend on its text."""
+OF_THE_TEXT, OF_THE_IMAGE = ("vectors", "memory.vectors"), ("vocabulary.embedding",)
+"""Matrices of an imported experiment that depend on its input; the tokens of an image are its own."""
 
 
 @dataclass(frozen=True)
@@ -278,7 +277,7 @@ def describe(
     unknown = unknown_keys(_checked_family(checkpoint), checkpoint.config, ignore_keys)
     found = _read(checkpoint, attention_only, (*ignore_keys, *unknown))
     tensors = found.checkpoint.tensors.values()
-    head = None if found.family.signal is not None or attention_only else class_head(checkpoint)
+    head = None if attention_only else class_head(checkpoint)
     return Described(
         found.family.title,
         len(found.layers),
@@ -457,13 +456,16 @@ def _experiment(
         _refuse_text(found, memory, "memory_ids")
     classes = class_head(found.checkpoint)
     has_logits = classes is not None or has_head(found.checkpoint)
+    made = None
     if embedding is not None and (has_logits or found.family.is_tied(found.config)):
         made = _vocabulary(around, known, embedding, head)
-        if classes is not None:
-            made = replace(made, logit_scale=1.0, cap=None, **class_fields(found.checkpoint, classes))
+    elif embedding is None and classes is not None:
+        made = Vocabulary(tokens, Matrix(vectors.values.array))  # of this image
+    if made is not None and classes is not None:
+        made = replace(made, logit_scale=1.0, cap=None, **class_fields(found.checkpoint, classes))
+    if made is not None:
         fields["vocabulary"] = made
-    if embedding is not None and has_logits:
-        fields["readout"] = "vocabulary"
+        fields |= {"readout": "vocabulary"} if has_logits else {}
     return Experiment(tokens, vectors, **filled_fields(fields, common))
 
 

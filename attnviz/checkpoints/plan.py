@@ -189,9 +189,14 @@ _CLASS_HEADS = (
 )
 
 
+def ends_in_classes(config: Mapping[str, Any]) -> bool:
+    """True if the saved class ends in the scores of classes."""
+    return bool(_CLASSES.search(architecture(config)))
+
+
 def _is_of_classes(checkpoint: Checkpoint, name: str) -> bool:
     """True if a tensor belongs to a classification head, which is not imported."""
-    return bool(_CLASSES.search(architecture(checkpoint.config))) and name.startswith(_CLASS_HEADS)
+    return ends_in_classes(checkpoint.config) and name.startswith(_CLASS_HEADS)
 
 
 def left_out(checkpoint: Checkpoint) -> tuple[str, ...]:
@@ -212,8 +217,7 @@ def ignored_words(family: Family, checkpoint: Checkpoint) -> tuple[str, ...]:
 
 def _prefix(family: Family, checkpoint: Checkpoint) -> str:
     """The prefix of the model's own tensors in this file; models under some classes have another one."""
-    has_classes = bool(_CLASSES.search(architecture(checkpoint.config)))
-    known = (family.prefix, *(("transformer.",) if has_classes else ()))
+    known = (family.prefix, *(("transformer.",) if ends_in_classes(checkpoint.config) else ()))
     there = (one for one in known if one and any(name.startswith(one) for name in checkpoint.tensors))
     return next(there, "")
 
