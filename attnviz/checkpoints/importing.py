@@ -34,7 +34,7 @@ from attnviz.checkpoints.texts import Tokens, id_list, read_tokens, token_ids
 from attnviz.checkpoints.tokenizers.chat import Talk, reads_chat, render
 from attnviz.core.heap import trimmed
 from attnviz.core.phrases import enumerated
-from attnviz.errors import FieldError, about, message_of, must_be, verbatim
+from attnviz.errors import FieldError, Message, about, message_of, must_be, verbatim
 from attnviz.i18n import N_, _
 from attnviz.model.io.files import matrices
 from attnviz.model.io.tensors import Progress, no_progress
@@ -45,7 +45,7 @@ from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.memory_map import Made
 from attnviz.model.spec.origin import Link, Origin
-from attnviz.model.spec.parts import Causal, DType, ExplicitVectors, Memory
+from attnviz.model.spec.parts import Causal, DType, ExplicitVectors, Memory, Rope
 from attnviz.model.spec.view import View
 
 NO_NUMBERS = frozenset(
@@ -154,11 +154,20 @@ def import_checkpoint(
         lay_out(experiment)
         shown = None if signal is None else signal.image
         view = _first_view(experiment) if shown is None else View(picture="patches")
-        return Document(replace(experiment, dtype=dtype), view, title=_title(found), image=shown)
+        caption = _caption(found, experiment.n_queries)
+        return Document(replace(experiment, dtype=dtype), view, _title(found), caption, image=shown)
     except CheckpointError:
         raise
     except ValueError as error:
         raise CheckpointError(about(checkpoint.name, message_of(error))) from error
+
+
+def _caption(found: _Import, n_tokens: int) -> str:
+    """What to know of a text that is longer than those of the training: rotations have no end."""
+    most = found.checkpoint.config.get("max_position_embeddings")
+    is_longer = type(most) is int and n_tokens > most and isinstance(found.layers[0].position, Rope)
+    said = _("The model was trained for {most:,} positions; the text has {n:,}.")
+    return said.format(most=most, n=n_tokens) if is_longer else ""
 
 
 def _first_view(experiment: Experiment) -> View:
@@ -438,6 +447,14 @@ def _experiment(
             return signal.names(found.config, len(made)), ExplicitVectors(Matrix(made))
         assert embedding is not None  # a stack that reads tokens
         ids = token_ids(known, given.text, given.ids, name, given.is_whole)
+        first = found.encoder[0] if stack == "encoder" else found.layers[0]
+        if len(ids) > first.position.end:
+            fitting = must_be(
+                "a text of at most {most:,} tokens, for which {family} has positions",
+                most=int(first.position.end),
+                family=found.family.title,
+            )
+            raise FieldError(name, Message("{n:,} tokens", n=len(ids)), fitting)
         rows = in_float64(embedding.rows(list(ids))) * around.embedding_scale + added
         return tuple(known.texts[i] for i in ids), ExplicitVectors(Matrix(rows))
 

@@ -19,6 +19,7 @@ from attnviz.checkpoints import CheckpointError, import_checkpoint
 from attnviz.checkpoints.families.llama import LLAMA
 from attnviz.checkpoints.families.table import FAMILIES
 from attnviz.checkpoints.reader import read_checkpoint
+from attnviz.cli import main
 from attnviz.model.io.files import load, save
 from attnviz.model.spec.arrays import STORED_DTYPES, widened
 from attnviz.model.spec.experiment import Experiment
@@ -615,3 +616,15 @@ def test_the_first_phi_3_calls_longrope_su(folder: Path) -> None:
     write_folder(folder, llama_arrays(), {**LLAMA_CONFIG, **lengths, "rope_scaling": {"type": "su", **lists}})
     position = imported(folder).layers[0].position
     assert isinstance(position, Rope) and position.scaling == LongRope(8.0, (1.5,), (8.0,), 16)
+
+
+def test_a_text_longer_than_those_of_the_training_is_told(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_folder(folder, llama_arrays(), {**LLAMA_CONFIG, "max_position_embeddings": 4})
+    said = "The model was trained for 4 positions; the text has 5."
+    captions = [import_checkpoint(folder, ids=[1] * n).caption for n in (4, 5)]
+    assert captions == ["", said]
+    made = tmp_path / "made.safetensors"
+    assert main(["import", str(folder), "--ids", "1,1,1,1,1", "-o", str(made)]) == 0
+    assert capsys.readouterr().err == f"{said}\n"

@@ -165,12 +165,10 @@ def _config(path: Path, architecture: Architecture, header: Header) -> Config:
     config |= {
         stem + key: value for key, value in own.items() if not architecture.knows(key) and _is_set(value)
     }
-    shapes = {entry.name: entry.shape for entry in header.tensors}
-    rows = shapes.get("token_embd.weight", (None,))[0]
-    config["vocab_size"] = rows
-    config["tie_word_embeddings"] = "output.weight" not in shapes
-    if (types := shapes.get("token_types.weight")) is not None:
-        config["type_vocab_size"] = types[0]
+    n_rows = {entry.name: entry.shape[0] if entry.shape else None for entry in header.tensors}
+    config["vocab_size"] = n_rows.get("token_embd.weight")
+    config["tie_word_embeddings"] = "output.weight" not in n_rows
+    config["type_vocab_size"] = n_rows.get("token_types.weight")
     for name in ("bos_token_id", "eos_token_id"):
         config[name] = metadata.get(f"tokenizer.ggml.{name}")
     architecture.finish(config)
