@@ -224,7 +224,7 @@ def _tensors(
 ) -> dict[str, StoredTensor]:
     found: dict[str, StoredTensor] = {}
     for entry in header.tensors:
-        if entry.name == DIVISORS:
+        if entry.name == DIVISORS and architecture.rotates:
             continue
         name, change = _named(architecture, entry.name)
         if name in found:

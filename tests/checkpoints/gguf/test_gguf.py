@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
+import struct
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +18,14 @@ from checkpoints.reference_models import IDS, promoted
 
 from attnviz.analysis import head_scores
 from attnviz.checkpoints import CheckpointError, import_checkpoint
-from attnviz.checkpoints.gguf import blocks
-from attnviz.checkpoints.gguf.architectures import ARCHITECTURE_BY_ID, ARCHITECTURES, as_stored, minus_one
+from attnviz.checkpoints.gguf import blocks, rotation
+from attnviz.checkpoints.gguf.architectures import (
+    ARCHITECTURE_BY_ID,
+    ARCHITECTURES,
+    IDLE,
+    as_stored,
+    minus_one,
+)
 from attnviz.checkpoints.gguf.reader import PLAIN, GgufTensor
 from attnviz.checkpoints.importing import describe
 from attnviz.cli import main
@@ -54,6 +63,20 @@ NUMBERS = {
     "final_logit_softcapping": 30.0,
     "attention.sliding_window": 4,
 }
+
+
+WORDS_OF_THE_FILE = ["<s>", "a", "b", "c", "ab", "Ġ", "Ġa", "abc", "Ġab", "é", "x", "y"]
+TOKENIZER: dict[str, Any] = {
+    "tokenizer.ggml.model": "gpt2",
+    "tokenizer.ggml.pre": "gpt-2",
+    "tokenizer.ggml.tokens": WORDS_OF_THE_FILE,
+    "tokenizer.ggml.token_type": [3] + [1] * (WORDS - 1),
+    "tokenizer.ggml.merges": ["a b", "Ġ a", "ab c", "Ġ ab"],
+    "tokenizer.ggml.bos_token_id": 0,
+    "tokenizer.ggml.eos_token_id": 0,
+}
+FULL = ("general.", "split.", "tokenizer.")
+"""Beginnings of keys that stand without the name of the architecture."""
 
 
 def width(name: str) -> int:
@@ -98,15 +121,10 @@ def write(
     for key, value in ((key, value) for key, value in {**NUMBERS, **widths}.items() if key in known):
         if key not in more:
             add(writer, f"{name}.{key}", value)
-    for key, value in more.items():
-        add(
-            writer,
-            key if "." in key and key.split(".")[0] in ("general", "split") else f"{name}.{key}",
-            value,
-        )
-    add_tokenizer(writer, WORDS)
-    if chat is not None:
-        writer.add_chat_template(chat)
+    kept = TOKENIZER if chat is None else {**TOKENIZER, "tokenizer.chat_template": chat}
+    for key, value in (kept | more).items():
+        if value is not None:
+            add(writer, key if key.startswith(FULL) else f"{name}.{key}", value)
     arrays = {}
     for tensor, shape in shapes(name).items():
         array = numbers.standard_normal(shape).astype(dtype)
@@ -134,17 +152,6 @@ def add(writer: Any, key: str, value: Any) -> None:
         np.float64: "float64",
     }
     getattr(writer, f"add_{kinds[type(value)]}")(key, value)
-
-
-def add_tokenizer(writer: Any, count: int) -> None:
-    writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre("gpt-2")
-    tokens = ["<s>", "a", "b", "c", "ab", "Ġ", "Ġa", "abc", "Ġab", "é", "x", "y"][:count]
-    writer.add_token_list(tokens)
-    writer.add_token_types([3] + [1] * (count - 1))
-    writer.add_token_merges(["a b", "Ġ a", "ab c", "Ġ ab"])
-    writer.add_bos_token_id(0)
-    writer.add_eos_token_id(0)
 
 
 def test_a_conversation_by_the_file_s_template(tmp_path: Path) -> None:
@@ -410,6 +417,13 @@ REFUSED = (
     ("attention.head_count", "4", "a whole number from 1 to 1,099,511,627,776"),
     ("rope.freq_base", "500", "a finite number above 0"),
     ("general.type", "adapter", "'model': a file with all the weights of a language model"),
+    ("tokenizer.ggml.model", ["gpt2"], "a text"),
+    ("tokenizer.ggml.pre", ["gpt-2"], "a text"),
+    ("tokenizer.ggml.tokens", "abc", "a list of texts"),
+    ("tokenizer.ggml.token_type", ["abc"], "a list of numbers"),
+    ("tokenizer.ggml.merges", [1], "a list of texts"),
+    ("tokenizer.ggml.add_bos_token", "yes", "true or false"),
+    ("tokenizer.chat_template", ["abc"], "a text"),
     ("split.count", 3, "1: llama-gguf-split --merge of llama.cpp joins the files of a model"),
 )
 """Keys, values with which nothing here computes, and what they must be."""
@@ -420,7 +434,7 @@ def test_a_key_that_nothing_here_computes_is_refused_by_name(
     tmp_path: Path, key: str, value: Any, needed: str
 ) -> None:
     write(tmp_path / "model.gguf", "llama", **{key: value})
-    full = key if key.startswith(("general", "split")) else f"llama.{key}"
+    full = key if key.startswith(FULL) else f"llama.{key}"
     with pytest.raises(CheckpointError) as refused:
         import_checkpoint(tmp_path, ids=IDS)
     said = {True: "true", False: "false"}.get(value, repr(value)) if isinstance(value, bool) else repr(value)
@@ -485,3 +499,58 @@ def test_codes_are_kept_as_half_of_the_free_memory_allows(tmp_path: Path, monkey
     assert 200_000 > kept[0] > 20_000 > kept[1] > kept[2] == 0
     for other in logits[1:]:
         np.testing.assert_allclose(other, logits[0], rtol=1e-5, atol=1e-4)
+
+
+def test_the_name_of_the_architecture_is_a_text(tmp_path: Path) -> None:
+    file = tmp_path / "model.gguf"
+    write(file, "llama")
+    data, name = file.read_bytes(), struct.pack("<IQ", 8, 5) + b"llama"
+    listed = struct.pack("<IIQQ", 9, 8, 1, 5) + b"llama"
+    file.write_bytes(data.replace(name, listed, 1))
+    with pytest.raises(CheckpointError, match=r"general\.architecture must be one of .*; got \['llama'\]\.$"):
+        import_checkpoint(file, ids=IDS)
+
+
+@pytest.mark.parametrize("shape", [(D // HEADS // 2, 1), (3,), ()])
+def test_divisors_of_another_shape_are_refused(
+    tmp_path: Path, shape: tuple[int, ...], monkeypatch: Any
+) -> None:
+    known = dict(shapes("llama"))
+    monkeypatch.setattr(sys.modules[__name__], "shapes", lambda name: {**known, "rope_freqs.weight": shape})
+    write(tmp_path / "model.gguf", "llama")
+    said = "tensor 'rope_freqs.weight' must have the shape 8 of this configuration; got "
+    with pytest.raises(CheckpointError, match=said):
+        import_checkpoint(tmp_path, ids=IDS)
+
+
+def test_divisors_past_the_end_of_the_file_are_refused(tmp_path: Path, monkeypatch: Any) -> None:
+    known, name = dict(shapes("llama")), b"rope_freqs.weight"
+    monkeypatch.setattr(sys.modules[__name__], "shapes", lambda _name: {**known, name.decode(): (8,)})
+    file = tmp_path / "model.gguf"
+    write(file, "llama")
+    data = bytearray(file.read_bytes())
+    struct.pack_into("<Q", data, data.index(name) + len(name) + 4 + 8 + 4, 2**40)
+    file.write_bytes(data)
+    with pytest.raises(CheckpointError, match=r"freqs\.weight' must have \d+ bytes inside the file"):
+        import_checkpoint(file, ids=IDS)
+
+
+ODD: tuple[Any, ...] = ("x", "", True, -1, 0, 1, -0.5, 1e30, float("nan"), float("inf"), [1, 2], ["x"])
+
+
+@pytest.mark.parametrize("name", ["llama", "gemma2", "bert"])
+def test_odd_values_end_in_a_sentence(tmp_path: Path, name: str) -> None:
+    """Every key of an architecture with a value of each type: it opens, or is refused by its name."""
+    row, file = ARCHITECTURE_BY_ID[name], tmp_path / "model.gguf"
+    keys = [*(key.name for key in row.keys), *(key.name for key in rotation.KEYS), *TOKENIZER, *IDLE]
+    ends = Counter[str]()
+    for key, value in ((key, value) for key in dict.fromkeys(keys) for value in ODD):
+        write(file, name, **{key: value})
+        try:
+            import_checkpoint(file, ids=IDS)
+            ends["opened"] += 1
+        except CheckpointError as error:
+            said = str(error)
+            assert re.fullmatch(r"model\.gguf: [^\n]{20,350}\.", said), said
+            ends["refused"] += 1
+    assert min(ends["refused"], ends["opened"]) > 100
