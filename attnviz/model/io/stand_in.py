@@ -11,6 +11,9 @@ from attnviz.errors import Message
 N_BYTES = 256
 """Bytes from the beginning of a file that tell its kind."""
 
+SUFFIXES = (".npy", ".pkl", ".pt", ".pth", ".bin")
+"""Suffixes of arrays and pickles, which are opened for the sentence about them."""
+
 
 @dataclass(frozen=True)
 class StandIn:
