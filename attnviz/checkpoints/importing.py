@@ -163,7 +163,7 @@ def import_checkpoint(
 
 
 def _caption(found: _Import, n_tokens: int) -> str:
-    """What to know of a text that is longer than those of the training: rotations have no end."""
+    """The sentence about a text that is longer than those of the training; a rotation has no end."""
     most = found.checkpoint.config.get("max_position_embeddings")
     is_longer = type(most) is int and n_tokens > most and isinstance(found.layers[0].position, Rope)
     said = _("The model was trained for {most:,} positions; the text has {n:,}.")

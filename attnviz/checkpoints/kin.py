@@ -68,7 +68,8 @@ def nearest(config: Mapping[str, Any], names: Collection[str], fits: Callable[[F
 
 def _others(family: Family, patterns: Collection[str]) -> list[str]:
     """The patterns of names that a family does not have, whatever its models' own names begin with."""
-    known = {_pattern(row.name.removeprefix(family.prefix)) for row in (*family.tensors, *family.ignored)}
+    rows = [row.name for row in family.tensors] + [row.name for row in family.ignored]
+    known = {_pattern(name.removeprefix(family.prefix)) for name in rows}
     roots = ("", family.prefix, _root(patterns))
     found = ([one for one in patterns if one.removeprefix(root) not in known] for root in roots)
     return min(found, key=len)

@@ -1,4 +1,4 @@
-"""What people have in the place of a checkpoint: pointers, pages, pickles, adapters, quantised weights."""
+"""Files that people have in place of a checkpoint: pointers, pages, pickles, adapters, quantised weights."""
 
 from __future__ import annotations
 
