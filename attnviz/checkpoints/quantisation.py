@@ -18,9 +18,7 @@ TITLES = {"gptq": "GPTQ", "awq": "AWQ", "fp8": "FP8", "mxfp4": "MXFP4", "hqq": "
 _BUFFERS = (*FLOATS, "BOOL", "I64")
 """Types of weights in full precision, and of tables beside them."""
 
-_PARTS = re.compile(
-    r"\.(qweight|qzeros|absmax|quant_map|weight_packed|weight_scale(_inv)?)$|_(blocks|scales)$"
-)
+_PARTS = re.compile(r"\.(qweight|qzeros|absmax|weight_packed)$")
 """Ends of the names of what quantised weights consist of."""
 
 
