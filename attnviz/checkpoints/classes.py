@@ -25,6 +25,7 @@ Settings = Mapping[str, Any]
 
 TOKENS = r"For(TokenClassification|QuestionAnswering(Simple)?)$"
 TEXTS = r"For(SequenceClassification|NextSentencePrediction)$"
+IMAGES = r"ForImageClassification$"
 
 
 def _always(activation: ActivationKind) -> Callable[[Settings], ActivationKind | None]:
@@ -95,6 +96,7 @@ CLASS_HEADS: tuple[ClassHead, ...] = (
         is_read=lambda config: config.get("summary_type", "last") == "last",
     ),
     ClassHead(TEXTS, "score", "last"),
+    ClassHead(IMAGES, "classifier", "first", ("vit",)),
 )
 """Heads in the order in which they are tried."""
 

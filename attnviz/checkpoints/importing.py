@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,23 +16,25 @@ from numpy.typing import NDArray
 from attnviz import resources
 from attnviz.checkpoints.classes import class_fields, class_head, classes_of, unread
 from attnviz.checkpoints.families.family import Around, Config, Family, Sizes
-from attnviz.checkpoints.families.refusals import check_known
+from attnviz.checkpoints.families.refusals import refusal
 from attnviz.checkpoints.families.table import FAMILIES
 from attnviz.checkpoints.filling import Numbers, filled, filled_fields, in_memory, matrix_of
 from attnviz.checkpoints.halves import Part, half_of, part_read, parts_of
 from attnviz.checkpoints.hub import located
+from attnviz.checkpoints.kin import nearest
 from attnviz.checkpoints.layout import lay_out
 from attnviz.checkpoints.link import link_of
 from attnviz.checkpoints.opening import open_checkpoint
 from attnviz.checkpoints.plan import Planned, architecture, has_head, ignored_words, plan
-from attnviz.checkpoints.reader import CONFIG, Checkpoint, CheckpointError
+from attnviz.checkpoints.quantisation import check_full_precision
+from attnviz.checkpoints.reader import CONFIG, Checkpoint, CheckpointError, StoredTensor
 from attnviz.checkpoints.signals.reading import read_signal
 from attnviz.checkpoints.signals.signal import PLACE, SignalKind
 from attnviz.checkpoints.texts import Tokens, id_list, read_tokens, token_ids
 from attnviz.checkpoints.tokenizers.chat import Talk, reads_chat, render
 from attnviz.core.heap import trimmed
 from attnviz.core.phrases import enumerated
-from attnviz.errors import FieldError, about, among, message_of, must_be, verbatim
+from attnviz.errors import FieldError, Message, about, message_of, must_be, verbatim
 from attnviz.i18n import N_, _
 from attnviz.model.io.files import matrices
 from attnviz.model.io.tensors import Progress, no_progress
@@ -43,7 +45,7 @@ from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.memory_map import Made
 from attnviz.model.spec.origin import Link, Origin
-from attnviz.model.spec.parts import Causal, DType, ExplicitVectors, Memory
+from attnviz.model.spec.parts import Causal, DType, ExplicitVectors, Memory, Rope
 from attnviz.model.spec.view import View
 
 NO_NUMBERS = frozenset(
@@ -148,15 +150,24 @@ def import_checkpoint(
         seen = None if signal is None else signal.features
         experiment = _experiment(found, (given, memory, seen), attention_only, progress)
         if resources.root() not in located(path).resolve().parents:  # every program has what it ships
-            _mark(experiment, link_of(checkpoint, located(path), attention_only, ignore_keys, part))
+            _mark(experiment, link_of(checkpoint, located(path), attention_only, ignore_keys, part), found)
         lay_out(experiment)
         shown = None if signal is None else signal.image
         view = _first_view(experiment) if shown is None else View(picture="patches")
-        return Document(replace(experiment, dtype=dtype), view, title=_title(found), image=shown)
+        caption = _caption(found, experiment.n_queries)
+        return Document(replace(experiment, dtype=dtype), view, _title(found), caption, image=shown)
     except CheckpointError:
         raise
     except ValueError as error:
         raise CheckpointError(about(checkpoint.name, message_of(error))) from error
+
+
+def _caption(found: _Import, n_tokens: int) -> str:
+    """The sentence about a text that is longer than those of the training; a rotation has no end."""
+    most = found.checkpoint.config.get("max_position_embeddings")
+    is_longer = type(most) is int and n_tokens > most and isinstance(found.layers[0].position, Rope)
+    said = _("The model was trained for {most:,} positions; the text has {n:,}.")
+    return said.format(most=most, n=n_tokens) if is_longer else ""
 
 
 def _first_view(experiment: Experiment) -> View:
@@ -182,24 +193,23 @@ def weights(link: Link) -> Mapping[str, Matrix] | None:
     read = stacks - (set() if signal is None else {signal.stack})
     text, memory = (_Text(None, [0]) if stack in read else _Text() for stack in ("layers", "encoder"))
     experiment = _experiment(found, (text, memory, blank), link.attention_only, no_progress)
-    _mark(experiment, link)
+    _mark(experiment, link, found)
     lay_out(experiment)
-    return {matrix.origin.name: matrix for matrix in _of_model(experiment) if matrix.origin is not None}
+    of_model = (matrix for _name, matrix in matrices(experiment) if matrix.origin is not None)
+    return {matrix.origin.name: matrix for matrix in of_model if matrix.origin is not None}
 
 
-def _mark(experiment: Experiment, link: Link) -> None:
+def _mark(experiment: Experiment, link: Link, found: _Import) -> None:
     """Set the origin of every matrix of a new experiment that is one of the checkpoint."""
+    signal = found.family.signal
+    of_input = OF_THE_TEXT if signal is None or signal.stack != "layers" else (*OF_THE_TEXT, *OF_THE_IMAGE)
     for name, matrix in matrices(experiment):
-        if name not in OF_THE_TEXT:
+        if name not in of_input:
             matrix.origin = Origin(link, name)
 
 
-def _of_model(experiment: Experiment) -> Iterator[Matrix]:
-    return (matrix for name, matrix in matrices(experiment) if name not in OF_THE_TEXT)
-
-
-OF_THE_TEXT = ("vectors", "memory.vectors")
-"""Matrices of an imported experiment that depend on its text."""
+OF_THE_TEXT, OF_THE_IMAGE = ("vectors", "memory.vectors"), ("vocabulary.embedding",)
+"""Matrices of an imported experiment that depend on its input; the tokens of an image are its own."""
 
 
 @dataclass(frozen=True)
@@ -273,10 +283,10 @@ def describe(
     """
     whole = open_checkpoint(path)
     checkpoint = half_of(whole, part)
-    unknown = unknown_keys(family_of(checkpoint.config), checkpoint.config, ignore_keys)
+    unknown = unknown_keys(_checked_family(checkpoint), checkpoint.config, ignore_keys)
     found = _read(checkpoint, attention_only, (*ignore_keys, *unknown))
     tensors = found.checkpoint.tensors.values()
-    head = None if found.family.signal is not None or attention_only else class_head(checkpoint)
+    head = None if attention_only else class_head(checkpoint)
     return Described(
         found.family.title,
         len(found.layers),
@@ -293,19 +303,28 @@ def describe(
     )
 
 
-def family_of(config: Mapping[str, Any]) -> Family:
-    """The family of a configuration's model type. Raises `CheckpointError` naming the supported types."""
-    wanted = config.get("model_type")
+def family_of(config: Mapping[str, Any], tensors: Mapping[str, StoredTensor] | None = None) -> Family:
+    """The family of a configuration's model type.
+
+    Raises `CheckpointError` for a type without one: the part that is missing, and the nearest type by the
+    names of the `tensors`.
+    """
+    wanted, there = config.get("model_type"), tensors or {}
     for family in FAMILIES:
         named = not family.architectures or architecture(config) in family.architectures
         if wanted in family.model_types and named:
             return family
-    known = among(name for family in FAMILIES for name in family.model_types)
-    try:
-        check_known(wanted)
-        raise FieldError("model_type", wanted, known)
-    except FieldError as error:
-        raise CheckpointError(about(CONFIG, error.message)) from None
+
+    def fits(family: Family) -> bool:
+        checkpoint = Checkpoint(Path(), dict(config), dict(there))
+        try:
+            _read_as(family, checkpoint, False, tuple(unknown_keys(family, config)))
+        except CheckpointError:
+            return False
+        return True
+
+    error = refusal(config, there, lambda: nearest(config, there, fits))
+    raise CheckpointError(about(CONFIG, error.message))
 
 
 def read_config(
@@ -338,8 +357,19 @@ def unknown_keys(family: Family, values: Mapping[str, Any], ignored: Sequence[st
     return {name: value for name, value in values.items() if name not in known and not is_dead(name, value)}
 
 
+def _checked_family(checkpoint: Checkpoint) -> Family:
+    """The family of a checkpoint in full precision. Raises `CheckpointError` for another one."""
+    family = family_of(checkpoint.config, checkpoint.tensors)
+    check_full_precision(checkpoint)
+    return family
+
+
 def _read(checkpoint: Checkpoint, attention_only: bool, ignored: Sequence[str] = ()) -> _Import:
-    family = family_of(checkpoint.config)
+    family = _checked_family(checkpoint)
+    return _read_as(family, checkpoint, attention_only, ignored)
+
+
+def _read_as(family: Family, checkpoint: Checkpoint, attention_only: bool, ignored: Sequence[str]) -> _Import:
     config = read_config(family, checkpoint.config, ignored, checkpoint.config_name)
     try:
         if family.refuse is not None and not attention_only:
@@ -417,6 +447,14 @@ def _experiment(
             return signal.names(found.config, len(made)), ExplicitVectors(Matrix(made))
         assert embedding is not None  # a stack that reads tokens
         ids = token_ids(known, given.text, given.ids, name, given.is_whole)
+        first = found.encoder[0] if stack == "encoder" else found.layers[0]
+        if len(ids) > first.position.end:
+            fitting = must_be(
+                "a text of at most {most:,} tokens, for which {family} has positions",
+                most=int(first.position.end),
+                family=found.family.title,
+            )
+            raise FieldError(name, Message("{n:,} tokens", n=len(ids)), fitting)
         rows = in_float64(embedding.rows(list(ids))) * around.embedding_scale + added
         return tuple(known.texts[i] for i in ids), ExplicitVectors(Matrix(rows))
 
@@ -435,13 +473,16 @@ def _experiment(
         _refuse_text(found, memory, "memory_ids")
     classes = class_head(found.checkpoint)
     has_logits = classes is not None or has_head(found.checkpoint)
+    made = None
     if embedding is not None and (has_logits or found.family.is_tied(found.config)):
         made = _vocabulary(around, known, embedding, head)
-        if classes is not None:
-            made = replace(made, logit_scale=1.0, cap=None, **class_fields(found.checkpoint, classes))
+    elif embedding is None and classes is not None:
+        made = Vocabulary(tokens, Matrix(vectors.values.array))  # of this image
+    if made is not None and classes is not None:
+        made = replace(made, logit_scale=1.0, cap=None, **class_fields(found.checkpoint, classes))
+    if made is not None:
         fields["vocabulary"] = made
-    if embedding is not None and has_logits:
-        fields["readout"] = "vocabulary"
+        fields |= {"readout": "vocabulary"} if has_logits else {}
     return Experiment(tokens, vectors, **filled_fields(fields, common))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from attnviz.checkpoints.hub import is_downloaded, located
@@ -48,4 +49,14 @@ def open_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
             raise CheckpointError(about(given.resolve().name, alone.message))
         if files:
             return read_gguf(files[0])
-    return read_checkpoint(given)
+    return _typed(read_checkpoint(given))
+
+
+def _typed(checkpoint: Checkpoint) -> Checkpoint:
+    """The checkpoint with the type that its class names, if its configuration lacks one."""
+    from attnviz.checkpoints.kin import type_of_class
+
+    if checkpoint.config.get("model_type") is not None:
+        return checkpoint
+    found = type_of_class(checkpoint.config)
+    return replace(checkpoint, config=checkpoint.config | {"model_type": found}) if found else checkpoint

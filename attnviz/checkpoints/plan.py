@@ -120,7 +120,7 @@ def plan(family: Family, config: Config, sizes: Sizes, checkpoint: Checkpoint) -
             planned[name] = Planned(_checked(checkpoint, name, row.shape_in(sizes)), row, layer)
     for name in stored:
         if name not in planned and not _is_of_classes(checkpoint, name):
-            _check_ignored(family, config, prefix, checkpoint, name)
+            _check_ignored(family, config, prefix, checkpoint, name, sizes)
     return tuple(planned.values())
 
 
@@ -189,9 +189,14 @@ _CLASS_HEADS = (
 )
 
 
+def ends_in_classes(config: Mapping[str, Any]) -> bool:
+    """True if the saved class ends in the scores of classes."""
+    return bool(_CLASSES.search(architecture(config)))
+
+
 def _is_of_classes(checkpoint: Checkpoint, name: str) -> bool:
     """True if a tensor belongs to a classification head, which is not imported."""
-    return bool(_CLASSES.search(architecture(checkpoint.config))) and name.startswith(_CLASS_HEADS)
+    return ends_in_classes(checkpoint.config) and name.startswith(_CLASS_HEADS)
 
 
 def left_out(checkpoint: Checkpoint) -> tuple[str, ...]:
@@ -212,8 +217,7 @@ def ignored_words(family: Family, checkpoint: Checkpoint) -> tuple[str, ...]:
 
 def _prefix(family: Family, checkpoint: Checkpoint) -> str:
     """The prefix of the model's own tensors in this file; models under some classes have another one."""
-    has_classes = bool(_CLASSES.search(architecture(checkpoint.config)))
-    known = (family.prefix, *(("transformer.",) if has_classes else ()))
+    known = (family.prefix, *(("transformer.",) if ends_in_classes(checkpoint.config) else ()))
     there = (one for one in known if one and any(name.startswith(one) for name in checkpoint.tensors))
     return next(there, "")
 
@@ -251,7 +255,9 @@ FLOATS = ("F16", "BF16", "F32", "F64")
 """The supported types of weights; 8 bits and integers belong to quantised models."""
 
 
-def _check_ignored(family: Family, config: Config, prefix: str, checkpoint: Checkpoint, name: str) -> None:
+def _check_ignored(
+    family: Family, config: Config, prefix: str, checkpoint: Checkpoint, name: str, sizes: Sizes
+) -> None:
     """Raise for a tensor that no row requests, unless it is known to have no effect."""
     found = checkpoint.tensors[name]
     for ignored in family.ignored:
@@ -267,8 +273,25 @@ def _check_ignored(family: Family, config: Config, prefix: str, checkpoint: Chec
             "must equal {other}, to which this configuration ties it", other=quoted(ignored.same_as)
         )
         raise tensor_error(found.file, name, Message("other numbers"), tied)
+    number = _layer_of(family, prefix, name)
+    if number is not None and number >= sizes["layers"]:
+        of_layers = must_be(
+            "in one of the layers 0 to {last:,} of this configuration", last=sizes["layers"] - 1
+        )
+        raise tensor_error(found.file, name, Message("layer {number:,}", number=number), of_layers)
     unused = must_be("a tensor of this configuration")
-    raise tensor_error(found.file, name, shape_text(found.shape), unused)
+    raise tensor_error(
+        found.file, name, Message("one of shape {shape}", shape=shape_text(found.shape)), unused
+    )
+
+
+def _layer_of(family: Family, prefix: str, name: str) -> int | None:
+    """The number in the name of a tensor of the main layers; None for other names."""
+    rows = (row for row in family.tensors if not row.places[0].startswith("encoder."))
+    of_layers = (row for row in rows if "{layer}" in row.name)
+    matches = (re.fullmatch(_pattern(row, family.prefix, prefix), name) for row in of_layers)
+    found = next((match for match in matches if match), None)
+    return None if found is None else int(found[1][:9])
 
 
 def _are_equal(first: StoredTensor, second: StoredTensor) -> bool:
@@ -280,7 +303,7 @@ def _are_equal(first: StoredTensor, second: StoredTensor) -> bool:
     return all(np.array_equal(widened(mine[part]), widened(theirs[part])) for part in parts)
 
 
-def _pattern(ignored: Ignored, prefix: str, there: str) -> str:
-    name = ignored.name
+def _pattern(row: Ignored | Tensor, prefix: str, there: str) -> str:
+    name = row.name
     name = there + name.removeprefix(prefix) if name.startswith(prefix) else name
-    return re.escape(name).replace(re.escape("{layer}"), r"\d+")
+    return re.escape(name).replace(re.escape("{layer}"), r"(\d+)")

@@ -21,6 +21,7 @@ from attnviz.errors import FieldError, InputError, Message, about, message_of, m
 from attnviz.errors import size as size_of
 from attnviz.model.io.json_text import MAX_TEXT, parse
 from attnviz.model.io.regular_file import length_of, opened, read_text
+from attnviz.model.io.stand_in import said_of_file
 from attnviz.model.io.tensors import LONGEST_AXIS, MOST_AXES, read_header
 from attnviz.model.spec.arrays import PART_NUMBERS, STORED_DTYPES, widened
 from attnviz.model.spec.codes import Codes
@@ -150,7 +151,13 @@ def read_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
     given = Path(path)
     if given.is_file() and given.suffix.lower() in OTHER_FORMATS:
         raise CheckpointError(_other_format(given))
+    if given.is_file() and given.suffix.lower() in PICKLED:
+        raise CheckpointError(_pickled(given))
+    if given.is_file() and (said := said_of_file(given)) is not None:
+        raise CheckpointError(about(given.name, said))
     folder = given if given.is_dir() else given.parent
+    if given.name in ADAPTER or not ((folder / CONFIG).exists() and _has_weights(folder)):
+        _refuse_adapter(folder)
     weights = given if given.suffix == ".safetensors" and given.is_file() else folder / WEIGHTS
     if not (folder / CONFIG).exists():
         _refuse_without_config(folder)
@@ -161,7 +168,21 @@ def read_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
         tensors = _sharded(folder / INDEX)
     else:
         raise CheckpointError(_nothing_to_read(folder))
-    return Checkpoint(folder, config, tensors)
+    if any(".lora_" in name for name in tensors):
+        raise CheckpointError(about(folder.resolve().name, _adapter_of(None)))
+    return Checkpoint(folder, config, _without_wrappers(tensors))
+
+
+WRAPPERS = ("_orig_mod.", "module.", "base_model.model.")
+"""Beginnings that torch.compile, DistributedDataParallel and PEFT put before the names of all tensors."""
+
+
+def _without_wrappers(tensors: dict[str, StoredTensor]) -> dict[str, StoredTensor]:
+    """The tensors under the names that the model itself gives them."""
+    for wrapper in WRAPPERS:
+        if tensors and all(name.startswith(wrapper) for name in tensors):
+            return _without_wrappers({name.removeprefix(wrapper): one for name, one in tensors.items()})
+    return tensors
 
 
 def shape_text(shape: tuple[int, ...]) -> Message:
@@ -195,6 +216,31 @@ def _other_format(file: Path) -> Message:
     )
 
 
+ADAPTER = ("adapter_config.json", "adapter_model.safetensors")
+"""The files of an adapter of another model, as PEFT saves them."""
+
+
+def _has_weights(folder: Path) -> bool:
+    return (folder / WEIGHTS).exists() or (folder / INDEX).exists()
+
+
+def _adapter_of(base: object) -> Message:
+    """The sentence about an adapter; `base` is the name of its model, if it is known."""
+    return Message(
+        "The weights are those of an adapter (LoRA) of {base}: merge_and_unload of PEFT merges them with "
+        "that model, and save_pretrained saves the result.",
+        base=quoted(base) if isinstance(base, str) else Message("another model"),
+    )
+
+
+def _refuse_adapter(folder: Path) -> None:
+    """Raise for a folder that has an adapter in place of a model."""
+    if any((folder / name).is_file() for name in ADAPTER):
+        config = folder / ADAPTER[0]
+        base = read_object(config).get("base_model_name_or_path") if config.is_file() else None
+        raise CheckpointError(about(folder.resolve().name, _adapter_of(base)))
+
+
 def _refuse_without_config(folder: Path) -> None:
     """Raise a message with a hint from the folder's contents instead of a mere missing file."""
     other = next((file for file in sorted(folder.iterdir()) if file.suffix.lower() in OTHER_FORMATS), None)
@@ -202,21 +248,30 @@ def _refuse_without_config(folder: Path) -> None:
         raise CheckpointError(_other_format(other))
 
 
+PICKLED = (".bin", ".pt", ".pth")
+"""Suffixes of weights that torch.save wrote."""
+
+
+def _pickled(file: Path) -> Message:
+    """The message for weights that can run code, with the line that converts them."""
+    unsafe = Message(
+        "The weights must be in {file}; got {pickled}, which can run code when it is opened; in its "
+        "folder, {command} converts it.",
+        file=WEIGHTS,
+        pickled=file.name,
+        command=verbatim(CONVERSION.format(file=file.name)),
+    )
+    return about(file.absolute().parent.name, unsafe)
+
+
 def _nothing_to_read(folder: Path) -> Message:
     """The message for a folder without weights."""
     other = next((file for file in sorted(folder.iterdir()) if file.suffix.lower() in OTHER_FORMATS), None)
     if other is not None:
         return _other_format(other)
-    pickled = [file.name for pattern in ("*.bin", "*.pt", "*.pth") for file in sorted(folder.glob(pattern))]
-    if pickled:
-        unsafe = Message(
-            "The weights must be in {file}; got {pickled}, which can run code when it is opened; in its "
-            "folder, {command} converts it.",
-            file=WEIGHTS,
-            pickled=pickled[0],
-            command=verbatim(CONVERSION.format(file=pickled[0])),
-        )
-        return about(folder.resolve().name, unsafe)
+    pickled = next((file for suffix in PICKLED for file in sorted(folder.glob(f"*{suffix}"))), None)
+    if pickled is not None:
+        return _pickled(pickled)
     return about(
         folder.resolve().name,
         Message("The folder must contain {weights} or {index}; got neither.", weights=WEIGHTS, index=INDEX),
@@ -228,7 +283,8 @@ def read_object(file: Path) -> dict[str, Any]:
     try:
         data = parse(read_text(file, MAX_TEXT))
     except (OSError, ValueError) as error:
-        raise CheckpointError(about(file.name, message_of(error))) from None
+        said = said_of_file(file) if file.is_file() else None
+        raise CheckpointError(about(file.name, said or message_of(error))) from None
     if not isinstance(data, dict):
         raise CheckpointError(
             about(file.name, Message("The file must be a JSON object; got {value}.", value=quoted(data)))

@@ -21,11 +21,18 @@ from attnviz.model.spec.positions import DynamicNtk, LongRope, Pairing, Rope, Sc
 
 DEFAULT_BASE = 10_000.0
 
+
+def part(name: str, default: Any) -> Key:
+    """The rotated share of the features of a head."""
+    requirement = must_be("a number above {least} and of at most {most}", least=0, most=1)
+    return Key(name, default, lambda value: type(value) in (int, float) and 0 < value <= 1, requirement)
+
+
 ROPE_KEYS: tuple[Key, ...] = (
     group("rope_parameters"),
     group("rope_scaling"),
     positive("rope_theta", None),
-    positive("partial_rotary_factor", None),
+    part("partial_rotary_factor", None),
     whole("original_max_position_embeddings", None),
 )
 """Configuration keys of RoPE, in old and new versions; `max_position_embeddings` is read as well."""
@@ -59,7 +66,7 @@ _KEYS: tuple[Key, ...] = (
     one_of("rope_type", _TYPES, "default"),
     one_of("type", _TYPES, None),
     positive("rope_theta", None),
-    positive("partial_rotary_factor", None),
+    part("partial_rotary_factor", None),
     whole("original_max_position_embeddings", None),
     positive("mscale", None),
     positive("mscale_all_dim", None),

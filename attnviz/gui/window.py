@@ -61,6 +61,7 @@ from attnviz.gui.workspaces.switcher import Workspaces
 from attnviz.i18n import _
 from attnviz.model.io.carriers.table import carries
 from attnviz.model.io.files import SURVEY_SUFFIX
+from attnviz.model.io.stand_in import SUFFIXES as STAND_IN_SUFFIXES
 from attnviz.model.io.titles import as_shown
 from attnviz.model.sites.titles import label_among_several
 from attnviz.model.spec.document import Document
@@ -77,7 +78,7 @@ SMALLEST_SIZE = QSize(1000, 600)
 SHARE = 0.8
 """Share of a large screen, in each direction, that the window has at first."""
 _ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
-_OPENED = (*OPENED, LESSON_SUFFIX, SURVEY_SUFFIX)
+_OPENED = (*OPENED, LESSON_SUFFIX, SURVEY_SUFFIX, *STAND_IN_SUFFIXES)
 TITLE_BAR = 28
 """Height that the desktop's own title bar takes, about; known only once the window is shown."""
 

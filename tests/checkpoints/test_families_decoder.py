@@ -438,3 +438,14 @@ def test_the_first_attention_alone(name: str, tmp_path: Path) -> None:
     trace = run(NumpyEngine("float64"), imported(model, tmp_path, attention_only=True))
     np.testing.assert_allclose(trace["weights"], wanted.weights[0], rtol=0, atol=TOLERANCE)
     np.testing.assert_allclose(trace["attention_output"], outputs[0], rtol=0, atol=TOLERANCE)
+
+
+def test_a_text_longer_than_a_table_of_positions_is_refused(tmp_path: Path) -> None:
+    model = random_model(GPT2LMHeadModel, GPT2Config(**GPT2))
+    most = model.config.n_positions
+    assert imported(model, tmp_path, ids=(1,) * most).n_queries == most
+    said = (
+        f"ids must be a text of at most {most} tokens, for which GPT-2 has positions; got {most + 1} tokens."
+    )
+    with pytest.raises(CheckpointError, match=re.escape(f"{tmp_path.name}: {said}")):
+        import_checkpoint(tmp_path, ids=(1,) * (most + 1))

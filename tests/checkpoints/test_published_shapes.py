@@ -138,17 +138,12 @@ def test_a_published_configuration_by_shape(name: str) -> None:
     config = config_type(**{**layers, **values})
     with torch.device("meta"):
         model = getattr(transformers, model_name)(config)
-    tied = set(model.all_tied_weights_keys) | set(model._keys_to_ignore_on_save or ())
-    stored = {
-        key: StoredTensor(Path("model.safetensors"), key, "F32", tuple(tensor.shape), 0)
-        for key, tensor in model.state_dict().items()
-        if key not in tied
-    }
+    tensors = stored(model)
     written = json.loads(config.to_json_string(use_diff=False)) | {"architectures": [model_name]}
     family = family_of(written)
     read = read_config(family, written)
-    planned = plan(family, read, family.sizes(read), Checkpoint(Path(), written, stored))
-    assert {one.stored.name for one in planned} == set(stored)
+    planned = plan(family, read, family.sizes(read), Checkpoint(Path(), written, tensors))
+    assert {one.stored.name for one in planned} == set(tensors)
     assert all(family.layer(read, index) for index in range(2))
 
 
@@ -160,6 +155,54 @@ def test_a_type_that_cannot_be_computed_is_refused_with_its_kin(row: Any) -> Non
         assert model_type not in known
         with pytest.raises(CheckpointError, match=f"such as .{row.kin}.; got .{model_type}."):
             family_of({"model_type": model_type})
+
+
+def stored(model: Any) -> dict[str, StoredTensor]:
+    """The tensors of a model by name, without those that are not saved."""
+    tied = set(model.all_tied_weights_keys) | set(model._keys_to_ignore_on_save or ())
+    return {
+        key: StoredTensor(Path("model.safetensors"), key, "F32", tuple(tensor.shape), 0)
+        for key, tensor in model.state_dict().items()
+        if key not in tied
+    }
+
+
+KNOWN = "a type whose computation is known"
+FITS = KNOWN + ": names and shapes of the tensors are those of '{}', but its computation may differ"
+UNLISTED = (
+    ("Helium", "ForCausalLM", FITS.format("llama")),
+    ("EuroBert", "ForMaskedLM", FITS.format("llama")),
+    ("Qwen2VLText", "Model", FITS.format("qwen2")),
+    ("VaultGemma", "ForCausalLM", KNOWN + ", such as 'gemma2', the nearest one"),
+    ("MPNet", "ForMaskedLM", KNOWN + ", such as 'roberta', the nearest one, which has no tensor 'mpnet."),
+    ("Persimmon", "ForCausalLM", KNOWN + ", such as 'phi', the nearest one, which has no tensor"),
+    ("ViTMSN", "ForImageClassification", KNOWN + ", such as 'vit', the nearest one, which has no tensor"),
+    ("Glm4Moe", "ForCausalLM", "a type without experts of another kind, such as "),
+    ("Qwen2VL", "ForConditionalGeneration", "a type without image patches as tokens, such as "),
+    ("Llava", "ForConditionalGeneration", "a type without image patches as tokens, such as 'llama'"),
+    ("Qwen2Audio", "ForConditionalGeneration", "a type without convolutions over sound, such as 'whisper'"),
+    ("Levit", "ForImageClassification", "a type without stages of several resolutions, such as 'vit'"),
+    ("HGNetV2", "ForImageClassification", "a type without convolutions in place of attention, such as 'vit'"),
+)
+"""Types of `transformers` that the program does not know, and what their refusals say."""
+
+
+@pytest.mark.parametrize(("name", "task", "says"), UNLISTED, ids=[row[0] for row in UNLISTED])
+def test_a_type_without_a_row_is_refused_with_its_part_and_its_kin(name: str, task: str, says: str) -> None:
+    config = getattr(transformers, f"{name}Config")()
+    for key in ("num_hidden_layers", "num_layers"):
+        if type(getattr(config, key, None)) is int:
+            setattr(config, key, 2)
+    if getattr(config, "layer_types", None):
+        config.layer_types = config.layer_types[:2]
+    with torch.device("meta"):
+        model = getattr(transformers, name + task)(config)
+    written = json.loads(config.to_json_string(use_diff=False)) | {"architectures": [name + task]}
+    with pytest.raises(CheckpointError) as caught:
+        family_of(written, stored(model))
+    said = str(caught.value)
+    assert said.startswith(f"config.json: model_type must be {says}")
+    assert said.endswith(f"; got {config.model_type!r}.") and len(said) < 300
 
 
 def test_layers_of_linear_attention_are_refused_by_number() -> None:

@@ -36,14 +36,14 @@ from transformers.models.clip.image_processing_pil_clip import CLIPImageProcesso
 from transformers.models.vit.image_processing_pil_vit import ViTImageProcessorPil  # noqa: E402
 
 import attnviz  # noqa: E402
-from attnviz.checkpoints import CheckpointError, import_checkpoint  # noqa: E402
+from attnviz.checkpoints import CheckpointError, import_checkpoint, importing  # noqa: E402
 from attnviz.checkpoints.importing import describe, head_words  # noqa: E402
 from attnviz.checkpoints.signals.image import preparation_of, read_image  # noqa: E402
 from attnviz.engines.engine import Engine  # noqa: E402
 from attnviz.engines.numpy_engine import NumpyEngine  # noqa: E402
 from attnviz.engines.run import run  # noqa: E402
 from attnviz.engines.torch_engine import TorchEngine  # noqa: E402
-from attnviz.model.io.files import load, save  # noqa: E402
+from attnviz.model.io.files import dumps, load, loads, matrices, save  # noqa: E402
 from attnviz.model.spec.image import Image as Patches  # noqa: E402
 from attnviz.model.stages import result_of  # noqa: E402
 from attnviz.model.trace import Trace  # noqa: E402
@@ -206,6 +206,50 @@ def test_the_picture_stays_with_the_document(tmp_path: Path) -> None:
     assert again.experiment == document.experiment
     shown = Image.open(io.BytesIO(kept.png))
     assert shown.size == (12, 12)  # the pixels that patches cover
+
+
+@pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
+def test_a_classifier_of_images_has_the_logits_of_its_classes(tmp_path: Path, engine: Engine) -> None:
+    labels = {0: "cat", 1: "dog", 2: "owl"}
+    with promoted():
+        theirs = saved(tmp_path, ViTForImageClassification, ViTConfig(**IMAGES, id2label=labels))
+        pixels = torch.randn(1, 3, 14, 14)
+        with torch.no_grad():
+            wanted = theirs(pixels).logits[0].numpy()
+    document = import_checkpoint(tmp_path, features=pixels.numpy(), dtype="float64")
+    experiment = document.experiment
+    assert experiment.vocabulary.classes.labels == tuple(labels.values())
+    assert experiment.vocabulary.classes.reads == "first" and experiment.tokens[0] == "[CLS]"
+    trace = run(engine, experiment)
+    logits = trace.site(trace.sites[-1])["logits"]
+    np.testing.assert_allclose(logits[0], wanted, rtol=0, atol=TOLERANCE)
+    (said,) = head_words(describe(tmp_path, part="image"))
+    assert said.startswith("The logits are those of the classes cat, dog, owl;")
+    again = loads(dumps(document))
+    assert again.experiment == experiment
+    found = importing.weights(
+        next(matrix.origin.link for _name, matrix in matrices(experiment) if matrix.origin)
+    )
+    of_image = {name for name, matrix in matrices(experiment) if matrix.origin is None}
+    assert of_image == {"vectors", "vocabulary.embedding"} and "vocabulary.unembedding" in found
+
+
+POOLED = {
+    "DINOv2": (Dinov2ForImageClassification, Dinov2Config(**DINO)),
+    "CLIP": (transformers.CLIPForImageClassification, transformers.CLIPConfig(vision_config=IMAGES)),
+    "SigLIP": (transformers.SiglipForImageClassification, transformers.SiglipConfig(vision_config=IMAGES)),
+}
+"""Classifiers that read the mean of all patches."""
+
+
+@pytest.mark.parametrize("name", POOLED)
+def test_a_head_over_all_patches_is_said_to_be_left_out(tmp_path: Path, name: str) -> None:
+    saved(tmp_path, *POOLED[name])
+    described = describe(tmp_path, part="image")
+    assert described.left_out == ("classifier.bias", "classifier.weight")
+    assert "The head for classes is not read: classifier.bias, classifier.weight." in head_words(described)
+    pixels = np.zeros((3, 14, 14))
+    assert import_checkpoint(tmp_path, features=pixels).experiment.vocabulary is None
 
 
 def test_a_linked_document_finds_the_weights_of_its_image_model(tmp_path: Path) -> None:

@@ -479,6 +479,14 @@ def test_a_tokenizer_is_loaded_outside_the_thread_of_the_window(
     assert len(loaded) == 1 and loaded[0] is not main_thread()
 
 
+def test_a_dropped_array_is_one_sentence(desk: Desk, tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.ones((2, 3, 3)))
+    assert drop(desk, tmp_path / "a.npy")
+    desk.settle()
+    said = "The file is one array of NumPy without a name: numpy.savez(file, attentions=array) gives it one."
+    assert desk.said() == f"a.npy: {said}"
+
+
 def test_a_damaged_survey_is_one_sentence(desk: Desk, tmp_path: Path) -> None:
     (tmp_path / "heads.parquet").write_bytes(b"PAR1\xff")
     desk.window.open_file(tmp_path / "heads.parquet")

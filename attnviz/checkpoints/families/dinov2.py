@@ -2,7 +2,8 @@
 
 Oquab et al. 2023, arXiv:2304.07193; Touvron et al. 2021, arXiv:2103.17239, section 3 (LayerScale). Keys and
 names as in `transformers`, models/dinov2. A factor λ of an output x·W + b is part of the matrix and the bias:
-x·(W·diag λ) + λ⊙b. The head for classes is not imported.
+x·(W·diag λ) + λ⊙b. The head for classes, which
+reads the mean of all patches beside the first token, is not imported.
 """
 
 from __future__ import annotations

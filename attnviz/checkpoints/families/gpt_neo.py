@@ -26,13 +26,30 @@ from attnviz.checkpoints.families.family import (
     transposed,
     whole,
 )
-from attnviz.errors import must_be
+from attnviz.errors import FieldError, Message, must_be, of_length
 from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.block import Block, FeedForward, Norm
 from attnviz.model.spec.parts import Causal, Heads, NoPosition, NoScale
 from attnviz.model.spec.positions import Learned
 
 GLOBAL, LOCAL = "global", "local"
+
+MOST_LAYERS = 1000
+"""Largest count of a pair of `attention_types`."""
+
+
+def _are_repeated(value: Any) -> bool:
+    """True for a list of pairs: a list of kinds, and how often it is repeated."""
+    return isinstance(value, list) and all(
+        isinstance(pair, list)
+        and len(pair) == 2
+        and isinstance(pair[0], list)
+        and all(kind in (GLOBAL, LOCAL) for kind in pair[0])
+        and type(pair[1]) is int
+        and 0 <= pair[1] <= MOST_LAYERS
+        for pair in value
+    )
+
 
 KEYS = (
     whole("vocab_size", 50_257),
@@ -46,7 +63,7 @@ KEYS = (
     positive("layer_norm_epsilon", 1e-5),
     texts("attention_layers", (GLOBAL, LOCAL)),
     # [[["global", "local"], 12]]: the kinds, repeated; attention_layers lists them one by one.
-    Key("attention_types", None, lambda value: isinstance(value, list), must_be("a list of [kinds, count]")),
+    Key("attention_types", None, _are_repeated, must_be("a list of [kinds, count]")),
     flag("tie_word_embeddings", True),
 )
 
@@ -98,7 +115,12 @@ def _kind(config: Config, index: int) -> Any:
     listed = config["attention_layers"]
     if listed is None and config["attention_types"] is not None:
         listed = [kind for kinds, count in config["attention_types"] for _ in range(count) for kind in kinds]
-    return (GLOBAL, LOCAL)[index % 2] if listed is None else listed[index]
+    if listed is None:
+        return (GLOBAL, LOCAL)[index % 2]
+    if len(listed) != config["num_layers"]:
+        one_each = Message("must have length {n}, one entry for each layer", n=config["num_layers"])
+        raise FieldError("attention_layers", of_length(len(listed)), one_each)
+    return listed[index]
 
 
 def layer(config: Config, index: int) -> Layer:

@@ -30,7 +30,7 @@ from attnviz.checkpoints.families.family import (
     transposed,
     whole,
 )
-from attnviz.checkpoints.rotary import DEFAULT_BASE, ROPE_KEYS, rope
+from attnviz.checkpoints.rotary import DEFAULT_BASE, ROPE_KEYS, part, rope
 from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.block import Block, FeedForward, Norm
 from attnviz.model.spec.parts import Causal, Heads
@@ -45,7 +45,7 @@ KEYS = (
     whole("max_position_embeddings", 2048),
     # The base and the rotated share of a head, unless rope_parameters defines them.
     positive("rotary_emb_base", DEFAULT_BASE),
-    positive("rotary_pct", 0.25),
+    part("rotary_pct", 0.25),
     one_of("hidden_act", tuple(ACTIVATIONS), "gelu"),
     positive("layer_norm_eps", 1e-5),
     flag("use_parallel_residual", True),

@@ -1,8 +1,7 @@
 """ViT: an encoder over the patches of an image, with a learned first token and positions, and norms before
 each half of a block.
 
-Dosovitskiy et al. 2021, arXiv:2010.11929; keys and names as in `transformers`, models/vit. The head for
-classes is not imported.
+Dosovitskiy et al. 2021, arXiv:2010.11929; keys and names as in `transformers`, models/vit.
 """
 
 from __future__ import annotations

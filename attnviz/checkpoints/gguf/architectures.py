@@ -2,7 +2,8 @@
 
 A row turns a file into the configuration and the tensors that a family of `checkpoints/families` reads. The
 names are those of llama.cpp (gguf-py, constants.py and tensor_mapping.py); what its conversion changes in the
-numbers is changed back.
+numbers is changed back. Every key behind the name of an architecture is in `keys` or `IDLE`, or it is one of
+the rotation (rotation.py); the configuration keeps any other one under its own name, which no family knows.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.checkpoints.families.family import Key, flag, one_of, positive, whole
+from attnviz.checkpoints.gguf import rotation
 from attnviz.model.spec.arrays import in_float64
 
 Numbers = NDArray[Any]
@@ -37,8 +40,10 @@ def _unpermuted(heads: str) -> Change:
 
 
 def minus_one(array: Numbers, config: Config) -> Numbers:
-    """A gain as its difference from 1."""
-    return (in_float64(array) - 1.0).astype(np.float32)
+    """A gain as its difference from 1, in float64: the family adds 1 to it again, which then rounds nothing
+    that float32 holds.
+    """
+    return np.asarray(in_float64(array) - 1.0)
 
 
 def transposed(array: Numbers, config: Config) -> Numbers:
@@ -50,41 +55,61 @@ def transposed(array: Numbers, config: Config) -> Numbers:
 class Architecture:
     """One value of `general.architecture`.
 
-    `keys` are the configuration's keys by those of the metadata behind the name of the architecture; `idle`
-    are keys there that change no number. `names` are the tensors' names, with `{}` for the number of a layer
-    and without the ending `.weight` or `.bias`; `changes` by the name there undo what the conversion did.
-    `fixed` are keys that the metadata lack.
+    `keys` are the keys of the metadata behind the name of the architecture, with the configuration's key that
+    each gives; an empty one for a key that has only the value with which the family computes. `names` are the
+    tensors' names, with `{}` for the number of a layer and without the ending `.weight` or `.bias`; `changes`
+    by the name there undo what the conversion did. `fixed` are keys that the metadata lack.
     """
 
     id: str
     model_type: str
-    keys: Mapping[str, str]
+    keys: Mapping[Key, str]
     names: Mapping[str, str]
     changes: Mapping[str, Change] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict)
     finish: Callable[[Config], None] = lambda config: None
 
+    @property
+    def rotates(self) -> bool:
+        """True if queries and keys are rotated."""
+        return _BASE in self.keys
 
-IDLE = frozenset(
-    "vocab_size rope.dimension_count attention.value_length pooling_type attention.causal "
-    "tensor_data_layout source.hf.repo rope.scaling.finetuned".split()
-)
-"""Keys that repeat others, or change no number of the layers."""
+    def knows(self, name: str) -> bool:
+        """True for a key that is computed, or that changes no number."""
+        if name.startswith("rope.") and not self.rotates:
+            return True
+        return name in IDLE or any(key.name == name for key in (*self.keys, *rotation.KEYS))
 
-_SIZES = {
-    "context_length": "max_position_embeddings",
-    "block_count": "num_hidden_layers",
-    "embedding_length": "hidden_size",
-    "feed_forward_length": "intermediate_size",
-    "attention.head_count": "num_attention_heads",
+
+IDLE = {
+    "vocab_size": "the number of rows of the embedding",
+    "pooling_type": "the vector of a whole text, after the layers",
+    "tensor_data_layout": "a note of the conversion, which llama.cpp does not read",
+    "source.hf.repo": "where the model comes from",
+}
+"""Keys that change no number of the layers, with the reason."""
+
+_BASE = positive("rope.freq_base", None)
+_CONTEXT, _LAYERS, _WIDTH = whole("context_length"), whole("block_count"), whole("embedding_length")
+_HIDDEN, _HEADS = whole("feed_forward_length"), whole("attention.head_count")
+_LAYER_NORM = positive("attention.layer_norm_epsilon")
+_CAUSAL = one_of("attention.causal", (True,), True)
+
+_SIZES: dict[Key, str] = {
+    _CONTEXT: "max_position_embeddings",
+    _LAYERS: "num_hidden_layers",
+    _WIDTH: "hidden_size",
+    _HIDDEN: "intermediate_size",
+    _HEADS: "num_attention_heads",
 }
 
-_LLAMA_KEYS = {
+_LLAMA_KEYS: dict[Key, str] = {
     **_SIZES,
-    "attention.head_count_kv": "num_key_value_heads",
-    "attention.key_length": "head_dim",
-    "attention.layer_norm_rms_epsilon": "rms_norm_eps",
-    "rope.freq_base": "rope_theta",
+    whole("attention.head_count_kv", None): "num_key_value_heads",
+    whole("attention.key_length", None): "head_dim",
+    positive("attention.layer_norm_rms_epsilon"): "rms_norm_eps",
+    _BASE: "rope_theta",
+    _CAUSAL: "",
 }
 
 _LAYER = "model.layers.{}."
@@ -102,11 +127,11 @@ _LLAMA_NAMES = {
 
 _HEAD_NORMS = {f"blk.{{}}.attn_{name}_norm": f"{_LAYER}self_attn.{name}_norm" for name in "qk"}
 
-_GEMMA_KEYS = {
+_GEMMA_KEYS: dict[Key, str] = {
     **_LLAMA_KEYS,
-    "attn_logit_softcapping": "attn_logit_softcapping",
-    "final_logit_softcapping": "final_logit_softcapping",
-    "attention.sliding_window": "sliding_window",
+    positive("attn_logit_softcapping", None): "attn_logit_softcapping",
+    positive("final_logit_softcapping", None): "final_logit_softcapping",
+    whole("attention.sliding_window", None): "sliding_window",
 }
 
 _GEMMA_2_NAMES = {
@@ -180,12 +205,13 @@ ARCHITECTURES = (
         "gpt2",
         "gpt2",
         {
-            "context_length": "n_positions",
-            "block_count": "n_layer",
-            "embedding_length": "n_embd",
-            "feed_forward_length": "n_inner",
-            "attention.head_count": "n_head",
-            "attention.layer_norm_epsilon": "layer_norm_epsilon",
+            _CONTEXT: "n_positions",
+            _LAYERS: "n_layer",
+            _WIDTH: "n_embd",
+            _HIDDEN: "n_inner",
+            _HEADS: "n_head",
+            _LAYER_NORM: "layer_norm_epsilon",
+            _CAUSAL: "",
         },
         _GPT_2_NAMES,
         dict.fromkeys(_GPT_2_MATRICES, transposed),
@@ -193,7 +219,7 @@ ARCHITECTURES = (
     Architecture(
         "bert",
         "bert",
-        {**_SIZES, "attention.layer_norm_epsilon": "layer_norm_eps"},
+        {**_SIZES, _LAYER_NORM: "layer_norm_eps", flag("attention.causal", False): "is_decoder"},
         _BERT_NAMES,
         fixed={"architectures": ["BertModel"]},
     ),

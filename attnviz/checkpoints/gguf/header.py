@@ -12,7 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attnviz.errors import InputError, Message
+import numpy as np
+
+from attnviz.errors import FieldError, InputError, Message, must_be
+from attnviz.model.io.stand_in import N_BYTES, said_of
 from attnviz.model.spec.memory_map import MappedFile, mapped
 
 MAGIC = b"GGUF"
@@ -23,7 +26,7 @@ MOST_AXES = 4
 _NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 """Of the types of metadata that are numbers, the letter of `struct`."""
 
-_TEXT, _LIST = 8, 9
+_FLOAT, _TEXT, _LIST = 6, 8, 9
 ALIGNMENT = "general.alignment"
 
 
@@ -54,15 +57,18 @@ def read_header(path: Path) -> Header:
         raise _damaged() from None
     reader = _Reader(file)
     if file[:4] != MAGIC:
-        raise InputError(Message("The file must begin with the letters GGUF; got other bytes."))
+        other = Message("The file must begin with the letters GGUF; got other bytes.")
+        raise InputError(said_of(file[:N_BYTES]) or other)
     reader.at = 4
     version = reader.number("I")
     if version not in VERSIONS:
         raise InputError(Message("The version must be 2 or 3; got {version}.", version=version))
     n_tensors, n_keys = reader.count(MOST_TENSORS), reader.count(MOST_KEYS)
-    metadata = {}
+    metadata: dict[str, Any] = {}
     for _index in range(n_keys):
         key = reader.text()
+        if key in metadata:
+            raise FieldError(key, Message("two values"), must_be("one value"))
         metadata[key] = reader.value(reader.number("I"))
     entries = [_entry(reader) for _index in range(n_tensors)]
     align = metadata.get(ALIGNMENT, 32)
@@ -113,7 +119,7 @@ class _Reader:
         if kind == _TEXT:
             return self.text()
         if kind != _LIST:
-            return self.number(_letter(kind))
+            return _as_written(self.number(_letter(kind)), kind)
         inner, count = self.number("I"), self.count(LONGEST_LIST)
         if inner == _TEXT:
             return [self.text() for _index in range(count)]
@@ -124,6 +130,11 @@ class _Reader:
         found = struct.unpack_from(f"<{count}{letter}", self._file, self.at)
         self.at += size
         return list(found)
+
+
+def _as_written(value: Any, kind: int) -> Any:
+    """A number of 32 bits as a person would write it, 1e-05 and not 9.999999747378752e-06."""
+    return float(np.format_float_scientific(np.float32(value))) if kind == _FLOAT else value
 
 
 def _letter(kind: int) -> str:

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from attnviz.checkpoints.gguf import blocks
 from attnviz.checkpoints.gguf.architectures import (
     ARCHITECTURE_BY_ID,
-    IDLE,
     Architecture,
     Change,
     Config,
@@ -25,18 +24,24 @@ from attnviz.checkpoints.gguf.architectures import (
     transposed,
 )
 from attnviz.checkpoints.gguf.header import Entry, Header, read_header
+from attnviz.checkpoints.gguf.metadata import check
+from attnviz.checkpoints.gguf.rotation import DIVISORS, WIDTHS, scaling
 from attnviz.checkpoints.gguf.vocabulary import read_chat, read_tokenizer
-from attnviz.checkpoints.reader import Checkpoint, CheckpointError, StoredTensor, check_finite, tensor_error
+from attnviz.checkpoints.reader import (
+    Checkpoint,
+    CheckpointError,
+    StoredTensor,
+    check_finite,
+    shape_text,
+    tensor_error,
+)
 from attnviz.errors import FieldError, Message, about, among, message_of, must_be
-from attnviz.model.spec.arrays import STORED_DTYPES
+from attnviz.model.spec.arrays import STORED_DTYPES, widened
 from attnviz.model.spec.codes import Codes
 from attnviz.model.spec.memory_map import MappedFile, mapped
 
 PLAIN = {0: "F32", 1: "F16", 30: "BF16", 28: "F64"}
 """Types that engines compute with as they are, by the number that the format gives them."""
-
-ROPE_FACTORS = "rope_freqs.weight"
-"""The divisor of each pair's frequency, in place of a scaling by name."""
 
 
 @dataclass(frozen=True)
@@ -121,8 +126,9 @@ def read_gguf(path: Path) -> Checkpoint:
     """
     try:
         header = read_header(path)
+        check(header.metadata)
         architecture = _architecture(header.metadata)
-        config = _config(architecture, header)
+        config = _config(path, architecture, header)
         tensors = _tensors(path, architecture, header, config)
         tokenizer = read_tokenizer(header.metadata)
         chat = read_chat(header.metadata)
@@ -135,7 +141,7 @@ def read_gguf(path: Path) -> Checkpoint:
 
 def _architecture(metadata: Mapping[str, Any]) -> Architecture:
     name = metadata.get("general.architecture")
-    if name not in ARCHITECTURE_BY_ID:
+    if not isinstance(name, str) or name not in ARCHITECTURE_BY_ID:
         raise FieldError("general.architecture", name, among(ARCHITECTURE_BY_ID))
     return ARCHITECTURE_BY_ID[name]
 
@@ -143,67 +149,71 @@ def _architecture(metadata: Mapping[str, Any]) -> Architecture:
 # --- the configuration -----------------------------------------------------------------------------
 
 
-def _config(architecture: Architecture, header: Header) -> Config:
+def _config(path: Path, architecture: Architecture, header: Header) -> Config:
     """The configuration as `transformers` writes it; keys without a counterpart keep their names."""
     metadata, stem = header.metadata, architecture.id + "."
-    own = {key.removeprefix(stem): value for key, value in metadata.items() if key.startswith(stem)}
+    own = {key.removeprefix(stem): _one(value) for key, value in metadata.items() if key.startswith(stem)}
     config: Config = {"model_type": architecture.model_type, **architecture.fixed}
-    for key, value in own.items():
-        if key in architecture.keys:
-            config[architecture.keys[key]] = _plain(value)
-        elif key not in IDLE and not key.startswith("rope.scaling.") and value:
-            config[stem + key] = value
-    known = frozenset(architecture.keys.values())
-    if "head_dim" in known and "rope.dimension_count" in own:
-        config.setdefault("head_dim", own["rope.dimension_count"])
-    if "num_key_value_heads" in known:
-        config.setdefault("num_key_value_heads", config.get("num_attention_heads"))
-    shapes = {entry.name: entry.shape for entry in header.tensors}
-    rows = shapes.get("token_embd.weight", (None,))[0]
-    config["vocab_size"] = rows
-    config["tie_word_embeddings"] = "output.weight" not in shapes
-    if (types := shapes.get("token_types.weight")) is not None:
-        config["type_vocab_size"] = types[0]
-    scaling = _scaling(own, header)
-    if scaling is not None:
-        config["rope_scaling"] = scaling
+    try:
+        config |= _given(architecture, own)
+        if architecture.rotates:
+            _check_widths(own, config["head_dim"])
+            config["rope_scaling"] = scaling(own, _divisors(path, header, config["head_dim"]))
+    except FieldError as error:
+        raise error.below(architecture.id) from None
+    # llama.cpp takes 0 for a missing key.
+    config |= {
+        stem + key: value for key, value in own.items() if not architecture.knows(key) and _is_set(value)
+    }
+    n_rows = {entry.name: entry.shape[0] if entry.shape else None for entry in header.tensors}
+    config["vocab_size"] = n_rows.get("token_embd.weight")
+    config["tie_word_embeddings"] = "output.weight" not in n_rows
+    config["type_vocab_size"] = n_rows.get("token_types.weight")
     for name in ("bos_token_id", "eos_token_id"):
         config[name] = metadata.get(f"tokenizer.ggml.{name}")
     architecture.finish(config)
     return config
 
 
-def _plain(value: Any) -> Any:
-    """A number as a person would write it: float32 has 1e-05 as 9.999999747378752e-06.
+def _given(architecture: Architecture, own: Mapping[str, Any]) -> Config:
+    """The configuration's keys that the metadata give, and the defaults of llama.cpp for what they do not."""
+    read = {name: key.read(own) for key, name in architecture.keys.items()}
+    config = {name: value for name, value in read.items() if name and value is not None}
+    if architecture.rotates:
+        n_heads = config["num_attention_heads"]
+        config.setdefault("head_dim", max(1, config["hidden_size"] // n_heads))
+        config.setdefault("num_key_value_heads", n_heads)
+    return config
 
-    A list of equal numbers, one for each layer, is that number.
-    """
-    if isinstance(value, list) and value and all(one == value[0] for one in value):
-        value = value[0]
-    return float(np.format_float_scientific(np.float32(value))) if isinstance(value, float) else value
+
+def _check_widths(own: Mapping[str, Any], width: int) -> None:
+    """Refuse a rotation of a part of each head, and values of another width than queries and keys."""
+    for key in WIDTHS:
+        found = key.read(own)
+        if found not in (None, width):
+            raise FieldError(key.name, found, must_be("{n}, the width of a head", n=width))
 
 
-def _scaling(own: Mapping[str, Any], header: Header) -> dict[str, Any] | None:
-    """The scaling of RoPE: by name, or as the divisors of a tensor."""
-    entry = next((one for one in header.tensors if one.name == ROPE_FACTORS), None)
-    if entry is not None:
-        file = header.file
-        divisors = file.array(np.dtype("<f4"), entry.shape, entry.begin).tolist()
-        length = own.get("context_length")
-        return {
-            "rope_type": "longrope",
-            "short_factor": divisors,
-            "long_factor": divisors,
-            "factor": 1.0,
-            "attention_factor": 1.0,
-            "original_max_position_embeddings": length,
-        }
-    kind = own.get("rope.scaling.type", "none")
-    if kind == "none":
+def _one(value: Any) -> Any:
+    """The value of a key; a list of equal ones, one for each layer, is one."""
+    return value[0] if isinstance(value, list) and value and all(one == value[0] for one in value) else value
+
+
+def _is_set(value: Any) -> bool:
+    """True for a value that is no zero, nothing, or a list of these."""
+    return any(map(_is_set, value)) if isinstance(value, list) else bool(value)
+
+
+def _divisors(path: Path, header: Header, width: int) -> list[float] | None:
+    """The divisors of the pairs' frequencies, if the file has them."""
+    entry = next((one for one in header.tensors if one.name == DIVISORS), None)
+    if entry is None:
         return None
-    length = own.get("rope.scaling.original_context_length")
-    scaling = {"rope_type": kind, "factor": own.get("rope.scaling.factor")}
-    return scaling if length is None else {**scaling, "original_max_position_embeddings": length}
+    if entry.shape != (width // 2,):
+        each = Message("must have the shape {shape} of this configuration", shape=width // 2)
+        raise tensor_error(path, entry.name, shape_text(entry.shape), each)
+    tensor = _tensor(path, header, entry, entry.name, as_stored, {})
+    return [float(one) for one in widened(tensor.array())]
 
 
 # --- tensors ---------------------------------------------------------------------------------------
@@ -214,7 +224,7 @@ def _tensors(
 ) -> dict[str, StoredTensor]:
     found: dict[str, StoredTensor] = {}
     for entry in header.tensors:
-        if entry.name == ROPE_FACTORS:
+        if entry.name == DIVISORS and architecture.rotates:
             continue
         name, change = _named(architecture, entry.name)
         if name in found:

@@ -23,8 +23,9 @@ from attnviz.checkpoints.tokenizers.converter import (
     word_piece,
 )
 from attnviz.checkpoints.tokenizers.sentencepiece import sentence_piece
-from attnviz.errors import FieldError, InputError, about, among, message_of
+from attnviz.errors import FieldError, InputError, Message, about, among, message_of
 from attnviz.model.io.regular_file import read_bytes
+from attnviz.model.io.stand_in import said_of_file
 from attnviz.model.spec.tokenizer_file import NO_FORM
 
 TOKENIZER, SETTINGS = "tokenizer.json", "tokenizer_config.json"
@@ -160,6 +161,9 @@ def read_settings(folder: Path) -> Json:
 def _read(folder: Path, row: TokenizerFile, config: Mapping[str, Any]) -> Json:
     name = row.names[0]
     try:
+        for one in row.names:
+            if (said := said_of_file(folder / one)) is not None:
+                raise CheckpointError(about(one, said))
         settings = read_settings(folder)
         made = row.read(folder, config, settings)
         vocabulary, listed = made["model"]["vocab"], made.get("added_tokens") or ()

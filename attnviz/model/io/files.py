@@ -29,6 +29,7 @@ from attnviz.model.io.carriers.table import is_carrier, record_in
 from attnviz.model.io.json_text import MAX_TEXT, document_from, parse, write
 from attnviz.model.io.lock import hold, is_held
 from attnviz.model.io.regular_file import TooLarge, opened, read_text
+from attnviz.model.io.stand_in import said_of_file
 from attnviz.model.io.tensors import Progress, no_progress, read_tensors, write_tensors
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.document import Document
@@ -153,6 +154,8 @@ def _read(file: Path, progress: Progress, shipped: Suppliers, linked: Linked) ->
         return document_of_arrays(file)
     if is_carrier(file):
         return record_in(file).restored(shipped, linked)
+    if (said := said_of_file(file)) is not None:
+        raise InputError(said)
     if suffix == SURVEY_SUFFIX:
         raise InputError(
             Message("A survey contains scores and no document; the command attnviz survey summarises it.")

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from attnviz.errors import FieldError, InputError, Message, must_be, quoted
 from attnviz.model.io.json_text import MAX_TEXT, document_from, parse, write
 from attnviz.model.io.regular_file import length_of, opened
+from attnviz.model.io.stand_in import N_BYTES, said_of
 from attnviz.model.spec.arrays import STORED_DTYPES, Matrix
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.origin import Link, Linked, nothing_linked
@@ -167,10 +168,12 @@ def _checksums(text: object) -> dict[str, int]:
 
 def read_header(file: BinaryIO, size: int) -> tuple[dict[str, Any], int]:
     """The header of a safetensors file of `size` bytes, and where the numbers start. Raises `ValueError`."""
-    length = int.from_bytes(file.read(8), "little")
+    beginning = file.read(8)
+    length = int.from_bytes(beginning, "little")
     if size < 8 or length > size - 8:
         raise InputError(
-            Message("The file must be a complete safetensors file; got {size:,} bytes.", size=size)
+            said_of(beginning + file.read(N_BYTES))
+            or Message("The file must be a complete safetensors file; got {size:,} bytes.", size=size)
         )
     if length > 2 * MAX_TEXT:
         raise InputError(
