@@ -23,7 +23,7 @@ from attnviz.gui.widgets.linked_text import LinkedText, paragraphs, points
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _, current_language
-from attnviz.model.claims.scope import Scope, holds
+from attnviz.model.claims.scope import Scope, holds, scope_now
 from attnviz.model.lessons.lesson import Lesson, Step
 from attnviz.model.lessons.markup import NUMBER, markup
 from attnviz.model.lessons.scene import covered_cells, lit_cells
@@ -178,13 +178,13 @@ class LessonPanel(Panel):
         # Another document with the same experiment needs no other run.
         is_of_scene = trace.experiment is scene.experiment or trace.experiment == scene.experiment
         if self._scope is None and is_of_scene:
-            self._scope = Scope(trace, scene.view)
+            self._scope = scope_now(trace, scene.view)
             self._show()
             self._light()
         if step.claim:
-            self.claim.set_step(step, step.words_in(current_language()), Scope(trace, scene.view))
+            self.claim.set_step(step, step.words_in(current_language()), scope_now(trace, scene.view))
         if step.task:
-            self.task.set_done(_is_met(step.task, Scope(trace, scene.view)))
+            self.task.set_done(_is_met(step.task, scope_now(trace, scene.view)))
 
     def set_seen(self, is_seen: bool) -> None:
         """In another workspace nothing fades."""
@@ -221,7 +221,7 @@ class LessonPanel(Panel):
     def _live_scope(self) -> Scope | None:
         """The names over the newest run, seen as the step sees it; None before the run of the step."""
         scene, trace = self._scene, self.store.trace
-        return None if self._scope is None or scene is None or trace is None else Scope(trace, scene.view)
+        return None if self._scope is None or scene is None or trace is None else scope_now(trace, scene.view)
 
     def _show_workspace(self, step: Step) -> None:
         from attnviz.gui.workspaces.table import WORKSPACE_BY_ID
