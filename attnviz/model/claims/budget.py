@@ -27,7 +27,7 @@ OF_A_NUMBER = 16
 
 
 class Budget:
-    """What is left of `most`; `check` is called before each operation and may raise."""
+    """The rest of `most`; `check` is called before each operation and may raise."""
 
     def __init__(self, most: int = MOST_WORK, check: Check = never_cancelled) -> None:
         self._most = self._left = most

@@ -37,7 +37,7 @@ class Names(Protocol):
 
     @property
     def budget(self) -> Budget:
-        """What is left of it."""
+        """The rest of it."""
 
     def kind(self, name: str) -> KindId:
         """The kind of a name. Raises `InputError`."""

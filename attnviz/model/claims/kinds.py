@@ -20,7 +20,7 @@ KINDS: dict[KindId, str] = {
     "nothing": N_("null"),
     "part": N_("a part with fields"),
 }
-"""What a message calls each kind. Null is a field that is off; a part has fields of its own."""
+"""The name of each kind in messages. Null is a field that is off; a part has fields of its own."""
 
 Value = Any
 """A float, a bool, a text, an array, a `Grid`, None, or a part of the document."""

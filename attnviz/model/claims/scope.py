@@ -198,7 +198,7 @@ _COMPUTED: dict[str, Callable[[Scope], Value]] = {
 """Further names of numbers."""
 
 _OF_A_STAGE: tuple[list[KindId], ...] = (["numbers"], ["text"], ["numbers", "text"])
-"""What may stand in the brackets of a stage."""
+"""The kinds that may stand in the brackets of a stage."""
 
 
 def scope_now(trace: Trace, view: View) -> Scope:

@@ -28,12 +28,15 @@ MOST_NUMBERS = 5_000_000
 
 @dataclass(frozen=True)
 class Chapter:
-    """One document: its undo list, its file, and the content of the file (or of the opening)."""
+    """One document: its undo list, its file, and the content of the file (or of the opening).
+
+    None where that content is not known, as after a crash whose journal is damaged: nothing counts as saved.
+    """
 
     number: int
     """Identity of the chapter; it keeps its number wherever it moves."""
     history: History
-    saved: Document
+    saved: Document | None
     path: Path | None = None
     edited: datetime | None = None
     """Time of the last edit; None before the first."""
@@ -50,7 +53,7 @@ class Chapter:
     @property
     def is_modified(self) -> bool:
         """True if the document differs from its file, or from the opened one."""
-        return not self.document.has_work_of(self.saved)
+        return self.saved is None or not self.document.has_work_of(self.saved)
 
     @property
     def number_count(self) -> int:
@@ -64,7 +67,8 @@ class Chapter:
 
     @property
     def _experiments(self) -> tuple[Struct, ...]:
-        return tuple(document.experiment for document in (*self.history.entries, self.saved))
+        documents = (*self.history.entries, self.saved)
+        return tuple(document.experiment for document in documents if document is not None)
 
 
 @dataclass(frozen=True)

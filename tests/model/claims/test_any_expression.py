@@ -85,7 +85,7 @@ CONDITIONS = st.tuples(NUMERIC, st.sampled_from(["<", "<=", ">", ">=", "==", "!=
 
 
 def said(expression: str, scope: Scope) -> str:
-    """What is said of an expression: its value or the sentence of its refusal."""
+    """The answer to an expression: its value or the sentence of its refusal."""
     found = []
     for ask in (value_of, holds):
         try:
