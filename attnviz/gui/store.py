@@ -442,6 +442,12 @@ class Store(QObject):
         """Let the present document leave no chapter when another one opens, unless it is edited before."""
         self._chapters = self._chapters.stand_in()
 
+    def mark_exercise(self, *, is_one: bool) -> None:
+        """Mark the present document as one that a lesson has opened, or as work of its own."""
+        if self._chapters.present.is_exercise != is_one:
+            self._chapters = self._chapters.mark_exercise(is_one=is_one)
+            self.history_changed.emit()
+
     def mark_saved(self, path: Path, document: Document, stamp: Stamp | None = None) -> None:
         """Note that the file at `path` holds `document`."""
         self._chapters = self._chapters.mark_saved(path, document, stamp)

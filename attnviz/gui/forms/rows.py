@@ -27,6 +27,7 @@ from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import _
 from attnviz.model.errors.titles import in_words
 from attnviz.model.fields import place_in_attention
+from attnviz.model.spec.experiment import Experiment
 
 NUMBER_WIDTH = 56
 """Room for the numbers at the right end of sliders, so that the sliders end below each other."""
@@ -56,6 +57,8 @@ class Row(BreakingLine, Generic[S]):
         self.field, self.store = field, store
         self._subject = subject
         self._start: S | None = None
+        self._left: Experiment | None = None
+        """The experiment that the gesture under way has left behind: another one has another start."""
         self._error: Message | None = None
         self.setObjectName(f"{field.name}_row")
         self.label: QLabel | None = None
@@ -122,13 +125,22 @@ class Row(BreakingLine, Generic[S]):
             self.label.setToolTip(plain_tooltip(_(self.field.hint)))
 
     def commit(self, value: Any) -> None:
-        """Write a value from the user; if it is rejected, the document's value returns."""
-        self._subject.edit(self._edited, value)
+        """Write a value from the user; if it is rejected, the document's value returns.
+
+        Undo or another document may have come between two steps of a drag: the drag goes on from there, or
+        changes nothing if the row no longer applies.
+        """
+        if self._start is not None and self._left is not self.store.experiment:
+            self._start = self.subject
+        if self.field.shown(self.subject):
+            self._subject.edit(self._edited, value)
+            self._left = self.store.experiment
         self.refresh()
 
     @Slot()
     def begin(self) -> None:
         self._start = self.subject if self.field.from_start else None
+        self._left = self.store.experiment
         self.store.begin_gesture()
 
     @Slot()

@@ -44,6 +44,8 @@ class Chapter:
     """The file as it was when it was read or written last."""
     stands_in: bool = False
     """Whether it only waits for another document to open: unedited, it leaves no trace."""
+    is_exercise: bool = False
+    """Whether a lesson has opened it, and only the lesson has edited it: nobody saves it."""
 
     @property
     def document(self) -> Document:
@@ -52,7 +54,9 @@ class Chapter:
 
     @property
     def is_modified(self) -> bool:
-        """True if the document differs from its file, or from the opened one."""
+        """True if the document differs from its file, or from the opened one, and is not a lesson's."""
+        if self.is_exercise:
+            return False
         return self.saved is None or not self.document.has_work_of(self.saved)
 
     @property
@@ -185,7 +189,7 @@ class Chapters:
 
     def mark_saved(self, path: Path, document: Document, stamp: Stamp | None = None) -> Chapters:
         """Note that the file at `path` holds `document`: the present chapter's, whoever else shares it."""
-        here = self._with(replace(self.present, path=path, stands_in=False))
+        here = self._with(replace(self.present, path=path, stands_in=False, is_exercise=False))
         marked = (
             replace(one, saved=document, stamp=stamp) if one.path == path else one for one in here.chapters
         )
@@ -200,6 +204,10 @@ class Chapters:
     def stand_in(self) -> Chapters:
         """Mark the present document as one that only waits for another to open."""
         return self._with(replace(self.present, stands_in=True))
+
+    def mark_exercise(self, *, is_one: bool) -> Chapters:
+        """Mark the present document as one that a lesson has opened, or as work of its own."""
+        return self._with(replace(self.present, is_exercise=is_one))
 
     def trimmed(self) -> Chapters:
         """Without the chapters past `MOST_CHAPTERS` and `MOST_NUMBERS`; unsaved and late ones stay first."""
