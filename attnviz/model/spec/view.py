@@ -13,7 +13,8 @@ from attnviz.model.spec.target import parsed
 from attnviz.model.spec.value import Value, require
 from attnviz.model.stages import STAGE_BY_ID
 
-Count = Annotated[int, Meta(ge=0)]
+Count = Annotated[int, Meta(ge=0, le=2**24)]
+"""A place in a document: past the ends of all that a window can show, and far below what its pixels count."""
 Orientation = Literal["queries_as_rows", "queries_as_columns"]
 Picture = Literal["map", "mean", "lines", "patches"]
 DRAWN: tuple[Picture, ...] = ("map", "mean", "lines")
