@@ -248,9 +248,14 @@ class Store(QObject):
         return True
 
     def describe(self, caption: str) -> None:
-        """Replace the caption of the document."""
+        """Replace the caption of the document; one that is too long is sent through `rejected`."""
+        try:
+            document = replace(self.document, caption=caption)
+        except ValueError as error:
+            self.rejected.emit(error)
+            return
         if caption != self.document.caption:
-            self._put(replace(self.document, caption=caption))
+            self._put(document)
 
     def claim(self, claims: tuple[str, ...]) -> bool:
         """Replace the claims of the document; ones that are no expression are sent through `rejected`."""

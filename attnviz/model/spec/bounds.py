@@ -1,4 +1,4 @@
-"""Bounds of the whole numbers that documents hold."""
+"""Bounds of the whole numbers and of the texts that documents hold."""
 
 from __future__ import annotations
 
@@ -15,3 +15,10 @@ Seed = Annotated[
     int, Meta(ge=0, le=2**32 - 1), Field(N_("Seed"), N_("Selects the random numbers"), is_seed=True)
 ]
 Index = Annotated[int, Meta(ge=0, le=2**31)]
+
+LONGEST_NAME = 1_000
+"""Characters of a name: of a document, an attention, a class."""
+LONGEST_TOKEN = 2_000
+"""Characters of one token, which may be a word that nothing splits."""
+LONGEST_TEXT = 10_000
+"""Characters of a caption, and of a paragraph of a lesson."""

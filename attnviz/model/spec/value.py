@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from typing import Any, ClassVar, Literal, get_args, get_origin
 
@@ -9,7 +10,7 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from attnviz.errors import FieldError, Message, must_be, size
+from attnviz.errors import FieldError, Message, must_be, of_length, size
 from attnviz.model.errors.conversion import field_error
 from attnviz.model.spec.arrays import MAX_DRAWN, Matrix
 from attnviz.model.spec.field import Field, field_of, fields_of, is_nullable, plain
@@ -119,6 +120,14 @@ def require(condition: bool, field: str, value: object, requirement: Message) ->
     """Raise the `FieldError` of a field and its value where a requirement is not met."""
     if not condition:
         raise FieldError(field, value, requirement)
+
+
+def check_texts(field: str, texts: Iterable[str], most: int) -> None:
+    """Refuse a text that is too long: `field` for one alone, and its place for one of several."""
+    for index, text in enumerate(texts):
+        if len(text) > most:  # every edit checks every token: the words are made for those that fail
+            of_text = must_be("a text of at most {most:,} characters", most=most)
+            raise FieldError(field.format(index=index), of_length(len(text)), of_text)
 
 
 def check_drawn(field: str, shape: tuple[int, int]) -> None:

@@ -246,7 +246,11 @@ def test_an_illegal_value_is_named_with_its_path_and_with_what_is_legal(
         ('"version": 3', '"version": true', "$.version must be 3, which this program reads; got true."),
         ('"version": 3,', "", "$.version must be 3, which this program reads; got nothing."),
         ('"attnviz"', '"other"', "The file must be an attnviz document, which begins "),
-        ('"view": {}', '"view": {"head": -1}', "$.view.head must be a whole number of at least 0; got -1."),
+        (
+            '"view": {}',
+            '"view": {"head": -1}',
+            "$.view.head must be a whole number from 0 to 16,777,216; got -1.",
+        ),
         ('"view": {}', '"view": {}, "extra": 1', "$.extra must be one of the keys format, version, "),
         (
             '"view": {}',
