@@ -6,6 +6,7 @@ from itertools import cycle
 
 import pytest
 from desk import Desk, MakeDesk
+from msgspec.structs import replace
 from pointer import move, press, release
 from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QApplication, QWidget
@@ -101,3 +102,21 @@ def test_the_cache_becomes_another_in_the_middle_of_a_drag(make_desk: MakeDesk) 
                 writing = desk.store.experiment.writing
                 assert writing is not None and type(writing.cache) is type(wanted)
             release(control, at)
+
+
+def test_a_drag_that_edits_all_layers_starts_from_each_of_them(make_desk: MakeDesk) -> None:
+    desk = make_desk("decoder-only")
+    desk.bring("mechanism")
+    desk.window.mechanism.open_all()
+    store = desk.store
+    layers = [replace(layer, temperature=1.0 + n) for n, layer in enumerate(store.experiment.layers)]
+    store.edit(lambda experiment: replace(experiment, layers=tuple(layers)))
+    store.set_edits_alike(True)
+    desk.settle()
+    number = desk.find(DragNumber, "n_heads_field")
+    at = begin(number)
+    go_on(number, at)
+    found = store.experiment.layers
+    assert len({layer.heads.n_heads for layer in found}) == 1
+    assert found[0].heads.n_heads != layers[0].heads.n_heads
+    assert [layer.temperature for layer in found] == [1.0, 2.0]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from attnviz.core.progress import Check
-from attnviz.errors import InputError, Message, among, listed, quoted, verbatim
+from attnviz.errors import NOTHING, InputError, Message, among, listed, quoted
 from attnviz.i18n import N_
 from attnviz.model.claims.budget import AT_ONCE, Budget
 from attnviz.model.claims.expression import whole
@@ -102,16 +102,11 @@ class Scope:
     def kind_of_call(self, name: str, kinds: Sequence[KindId]) -> KindId:
         if name in STAGE_BY_ID:
             if sorted(kinds) not in _OF_A_STAGE:
-                got = (
-                    Message("nothing")
-                    if not kinds
-                    else verbatim(", ".join(str(named(kind)) for kind in kinds))
-                )
                 raise InputError(
                     Message(
                         "The stage {name} must have an attention, a head or both in its brackets; got {got}.",
                         name=quoted(name),
-                        got=got,
+                        got=named(kinds[-1]) if kinds else NOTHING,
                     )
                 )
             return "numbers"
