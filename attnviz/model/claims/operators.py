@@ -102,7 +102,7 @@ PRODUCTS = (
     Operator("@", _are_numbers, _TWO_NUMBERS, "numbers", np.matmul, _of_product),
 )
 POWER = _arithmetic("^", np.power)
-NEGATIVE = Operator("-", _are_numbers, N_("a number or an array behind it"), "numbers", np.negative, _of_each)
+NEGATIVE = Operator("−", _are_numbers, N_("a number or an array behind it"), "numbers", np.negative, _of_each)
 NOT = Operator("not", _are_truths, N_("a condition behind it"), "truth", operator.not_, _of_each)
 COMPARISONS = (
     *(

@@ -285,7 +285,7 @@ class DragNumber(Control):
         super().focusOutEvent(event)
 
     def hideEvent(self, event: QHideEvent) -> None:
-        """What is out of sight, because its field has gone, is no longer dragged."""
+        """A number out of sight, whose field may have gone, is no longer dragged."""
         self._press, self._is_dragging = None, False
         super().hideEvent(event)
 

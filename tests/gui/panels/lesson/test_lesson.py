@@ -50,7 +50,7 @@ def open_step(desk: Desk, lesson: str, step: int = 0) -> LessonPanel:
 
 
 def do_the_task(desk: Desk) -> None:
-    """What the last step of the first lesson asks."""
+    """The task of the last step of the first lesson."""
     desk.store.edit(edits.set_vector_cell, 2, 0, 0.9)
     desk.settle()
 
