@@ -314,7 +314,7 @@ class Driver:
 
     def is_busy(self) -> bool:
         window = self.window
-        schedulers = window.scheduler, window.decode_scheduler, window.survey_scheduler
+        schedulers = window._schedulers
         return not all(one.idle for one in schedulers)
 
     def check_trace(self) -> Iterator[str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from html import escape
 
 from attnviz.core.progress import Check, never_cancelled, progress_of
+from attnviz.errors import InputError, about, verbatim
 from attnviz.figures.figure import figure_of, kind_of
 from attnviz.figures.files import figure_bytes
 from attnviz.figures.style import Style
@@ -15,7 +16,7 @@ from attnviz.figures.subject import Subject
 from attnviz.i18n import _
 from attnviz.model.claims.scope import Scope
 from attnviz.model.claims.verdict import VERDICT_BY_ID, verdict_of
-from attnviz.model.lessons.checking import Run, scope_of
+from attnviz.model.lessons.checking import Run, problems_of, scope_of
 from attnviz.model.lessons.lesson import Lesson, Step, Words
 from attnviz.model.lessons.markup import markup
 from attnviz.model.lessons.scene import Preset, covered_cells
@@ -53,10 +54,13 @@ class Sheet:
 def sheets(
     lesson: Lesson, language: str, preset: Preset, run: Run, check: Check = never_cancelled
 ) -> tuple[Sheet, ...]:
-    """The steps of a lesson, computed. Raises `InputError` where a step cannot be set up."""
+    """The steps of a lesson, computed. Raises `InputError` with the first problem of a step."""
     progress, made = progress_of(check), []
     for index, step in enumerate(lesson.steps):
         progress.at(index / len(lesson.steps))
+        problem = next(problems_of(step, lesson, preset, run), None)
+        if problem is not None:
+            raise InputError(about(verbatim(step.id), problem))
         made.append(_sheet(step, language, preset, run))
     return tuple(made)
 

@@ -107,6 +107,14 @@ class Settings:
         """Remember the step of a lesson, and how many were seen."""
         self._store.setValue(f"lessons/{id_}", f"{step}/{seen}")
 
+    def done(self, id_: str) -> frozenset[str]:
+        """The steps of a lesson that are done, by name."""
+        return frozenset(str(self._store.value(f"lessons_done/{id_}", "")).split())
+
+    def add_done(self, id_: str, step: str) -> None:
+        """Remember that a step of a lesson is done."""
+        self._store.setValue(f"lessons_done/{id_}", " ".join(sorted(self.done(id_) | {step})))
+
     def choice(self, name: str, default: str) -> str:
         """The choice that a control of this name had last."""
         return str(self._store.value(f"choices/{name}", default))

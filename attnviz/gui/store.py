@@ -248,9 +248,14 @@ class Store(QObject):
         return True
 
     def describe(self, caption: str) -> None:
-        """Replace the caption of the document."""
+        """Replace the caption of the document; one that is too long is sent through `rejected`."""
+        try:
+            document = replace(self.document, caption=caption)
+        except ValueError as error:
+            self.rejected.emit(error)
+            return
         if caption != self.document.caption:
-            self._put(replace(self.document, caption=caption))
+            self._put(document)
 
     def claim(self, claims: tuple[str, ...]) -> bool:
         """Replace the claims of the document; ones that are no expression are sent through `rejected`."""
@@ -441,6 +446,12 @@ class Store(QObject):
     def stand_in(self) -> None:
         """Let the present document leave no chapter when another one opens, unless it is edited before."""
         self._chapters = self._chapters.stand_in()
+
+    def mark_exercise(self, *, is_one: bool) -> None:
+        """Mark the present document as one that a lesson has opened, or as work of its own."""
+        if self._chapters.present.is_exercise != is_one:
+            self._chapters = self._chapters.mark_exercise(is_one=is_one)
+            self.history_changed.emit()
 
     def mark_saved(self, path: Path, document: Document, stamp: Stamp | None = None) -> None:
         """Note that the file at `path` holds `document`."""

@@ -103,6 +103,7 @@ class Window(QMainWindow):
         self.scheduler = Scheduler(self.bridge.post, inline=inline)
         self.decode_scheduler = Scheduler(self.bridge.post, inline=inline)
         self.survey_scheduler = Scheduler(self.bridge.post, inline=inline)
+        self.claims_scheduler = Scheduler(self.bridge.post, inline=inline)
         self.ended_cleanly = True
         self.store = Store(document, self)
         self.live = Live(self.store, self.scheduler, self)
@@ -166,7 +167,7 @@ class Window(QMainWindow):
 
     @property
     def _schedulers(self) -> tuple[Scheduler, ...]:
-        return self.scheduler, self.decode_scheduler, self.survey_scheduler
+        return self.scheduler, self.decode_scheduler, self.survey_scheduler, self.claims_scheduler
 
     # --- building
 
@@ -345,7 +346,7 @@ class Window(QMainWindow):
 
         panel = self.panels["claims"]
         assert isinstance(panel, ClaimsPanel)
-        self.claims_live = ClaimsLive(panel, self.decode_scheduler, self)
+        self.claims_live = ClaimsLive(panel, self.claims_scheduler, self)
         panel.own.edit.recall(self.settings.lines("claims"))
         panel.own.edit.remembered.connect(partial(self.settings.set_lines, "claims"))
 

@@ -34,7 +34,11 @@ def test_problems_are_named_by_step(tmp_path: Path, capsys: Capture) -> None:
     file = tmp_path / "mine.md"
     file.write_text(text.replace("[沈](key)", "[她](key)"), encoding="utf-8")
     assert main(["--language", "en", "lesson", "check", str(file)]) == 1
-    assert "who-wins: A link must name a token of the text; got '她'." in capsys.readouterr().out
+    said = "one-number: A link must name a token of the text; got '她'."
+    assert said in capsys.readouterr().out
+    assert main(["--language", "en", "lesson", "export", str(file), "-o", str(tmp_path / "mine.html")]) == 2
+    assert said in capsys.readouterr().err
+    assert [one.name for one in tmp_path.iterdir()] == ["mine.md"]
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import _
 from attnviz.model.errors.titles import in_words
 from attnviz.model.fields import place_in_attention
+from attnviz.model.spec.experiment import Experiment
 
 NUMBER_WIDTH = 56
 """Room for the numbers at the right end of sliders, so that the sliders end below each other."""
@@ -55,7 +56,10 @@ class Row(BreakingLine, Generic[S]):
         super().__init__()
         self.field, self.store = field, store
         self._subject = subject
-        self._start: S | None = None
+        self._starts: tuple[S, ...] = ()
+        """All that the gesture under way edits, as it was before; none if each step starts from the last."""
+        self._left: Experiment | None = None
+        """The experiment that the gesture under way has left behind: another one has another start."""
         self._error: Message | None = None
         self.setObjectName(f"{field.name}_row")
         self.label: QLabel | None = None
@@ -122,22 +126,29 @@ class Row(BreakingLine, Generic[S]):
             self.label.setToolTip(plain_tooltip(_(self.field.hint)))
 
     def commit(self, value: Any) -> None:
-        """Write a value from the user; if it is rejected, the document's value returns."""
-        self._subject.edit(self._edited, value)
+        """Write a value from the user; if it is rejected, the document's value returns.
+
+        Undo or another document may have come between two steps of a drag: the drag goes on from there, or
+        changes nothing if the row no longer applies.
+        """
+        if self._starts and self._left is not self.store.experiment:
+            self._starts = self._subject.edited()
+        starts = iter(self._starts)
+        if self.field.shown(self.subject):
+            self._subject.edit(lambda subject: self.field.edit(next(starts, subject), value))
+            self._left = self.store.experiment
         self.refresh()
 
     @Slot()
     def begin(self) -> None:
-        self._start = self.subject if self.field.from_start else None
+        self._starts = self._subject.edited() if self.field.from_start else ()
+        self._left = self.store.experiment
         self.store.begin_gesture()
 
     @Slot()
     def end(self) -> None:
-        self._start = None
+        self._starts = ()
         self.store.end_gesture()
-
-    def _edited(self, subject: S, value: Any) -> S:
-        return self.field.edit(self._start or subject, value)
 
     def _add_label(self) -> None:
         """Begin the row with the field's label, if it has one."""
@@ -358,7 +369,7 @@ class TextRow(Row[S]):
             self._is_typing = True
             self.begin()
         try:
-            self._edited(self.subject, text)
+            self.field.edit(self.subject, text)
         except ValueError as error:
             self._mark(in_words(error))
         else:
@@ -377,7 +388,7 @@ class TextRow(Row[S]):
     def _reject(self) -> None:
         """Say in the status line, too, why the text cannot be taken."""
         try:
-            self._edited(self.subject, self.control.text())
+            self.field.edit(self.subject, self.control.text())
         except ValueError as error:
             self.store.rejected.emit(error)
 

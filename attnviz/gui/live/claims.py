@@ -1,4 +1,7 @@
-"""Verdicts on claims, computed in the worker: on textbooks' claims once, on own ones with each run."""
+"""Verdicts on claims: on those of textbooks once, on own ones with each run.
+
+They have a worker of their own: a claim may take seconds, and nothing else in the window waits for it.
+"""
 
 from __future__ import annotations
 

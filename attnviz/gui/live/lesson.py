@@ -49,6 +49,7 @@ class LessonLive(QObject):
         self._panel = panel
         panel.lesson_wanted.connect(self.open)
         panel.step_wanted.connect(self.go)
+        panel.step_done.connect(self._on_done)
         panel.step_named.connect(self._on_named)
         panel.shelf_wanted.connect(self.show_shelf)
         panel.file_wanted.connect(self.ask_file)
@@ -56,6 +57,7 @@ class LessonLive(QObject):
         panel.cure_wanted.connect(self._on_cure)
         panel.workspace_wanted.connect(self._window.workspaces.switch)
         self._window.workspaces.switched.connect(self._arrange)
+        self._window.store.changed.connect(self._on_changed)
         self.show_shelf()
 
     @property
@@ -71,8 +73,7 @@ class LessonLive(QObject):
 
     def progress(self) -> str:
         """A sentence about how many lessons are finished."""
-        seen = [self._window.settings.lesson(id_)[1] for id_ in LESSONS]
-        done = sum(count >= len(shipped_lesson(id_).steps) for id_, count in zip(LESSONS, seen, strict=True))
+        done = sum(self._is_finished(shipped_lesson(id_)) for id_ in LESSONS)
         return _("{done} of {count} lessons finished").format(done=done, count=len(LESSONS))
 
     # --- going
@@ -85,7 +86,7 @@ class LessonLive(QObject):
         if self._panel is None:
             return
         lessons = [shipped_lesson(id_) for id_ in LESSONS] + ([self._file] if self._file else [])
-        shelf = tuple(Shelved(lesson, self._seen(lesson)) for lesson in lessons)
+        shelf = tuple(Shelved(lesson, len(self._done(lesson))) for lesson in lessons)
         self._panel.show_shelf(shelf)
         self._hide(())
         self._arrange()
@@ -94,9 +95,9 @@ class LessonLive(QObject):
     def open(self, id_: str) -> None:
         """Open a lesson where the reader left it; a finished one from the beginning."""
         lesson = self._file if self._file is not None and self._file.id == id_ else shipped_lesson(id_)
-        index, seen = self._window.settings.lesson(id_)
-        is_finished = seen >= len(lesson.steps) and index == len(lesson.steps) - 1
-        self._show(lesson, 0 if is_finished or index >= len(lesson.steps) else index)
+        index, _seen = self._window.settings.lesson(id_)
+        is_over = self._is_finished(lesson) and index == len(lesson.steps) - 1
+        self._show(lesson, 0 if is_over or index >= len(lesson.steps) else index)
 
     def go_by(self, by: int) -> None:
         """The step after or before the present one."""
@@ -136,6 +137,7 @@ class LessonLive(QObject):
             assert self._panel is not None
             window.store.open(document)
             window.store.stand_in()
+            window.store.mark_exercise(is_one=True)
             # What the store holds: it shares matrices with other documents of the history.
             self._panel.show_step(lesson, index, window.store.document, seen - 1)
             self._hide(lesson.hides)
@@ -171,8 +173,29 @@ class LessonLive(QObject):
         if not is_expected(error):
             raise error
 
+    @Slot()
+    def _on_done(self) -> None:
+        """Remember that the step was read, its question answered and its task done."""
+        assert self._panel is not None and self._panel.step is not None and self._panel.lesson is not None
+        self._window.settings.add_done(self._panel.lesson.id, self._panel.step.id)
+
+    @Slot(object, object)
+    def _on_changed(self, old: Document, new: Document) -> None:
+        """An edit outside of the lesson makes its document work of the reader's own."""
+        if not self.is_shown and not new.has_work_of(old):
+            self._window.store.mark_exercise(is_one=False)
+
     def _seen(self, lesson: Lesson) -> int:
         return min(self._window.settings.lesson(lesson.id)[1], len(lesson.steps))
+
+    def _done(self, lesson: Lesson) -> list[str]:
+        """The steps of a lesson that are done, by name."""
+        done = self._window.settings.done(lesson.id)
+        return [step.id for step in lesson.steps if step.id in done]
+
+    def _is_finished(self, lesson: Lesson) -> bool:
+        """True if every question was answered and every task done."""
+        return len(self._done(lesson)) == len(lesson.steps)
 
     @Slot()
     def _arrange(self) -> None:

@@ -67,7 +67,7 @@ class Autosave(QObject):
         return self._written is not None and self._written() is self._store.chapters
 
     def supersede(self, journal: Abandoned) -> None:
-        """Remove a journal as soon as the own one has what was restored from it."""
+        """End a journal as soon as the own one has what was restored from it."""
         self._superseded.append(journal)
         self._arm(0)
 
@@ -82,7 +82,7 @@ class Autosave(QObject):
         has_ended = self.scheduler.close(FLUSH_S)
         try:
             for journal in self._superseded:
-                journal.release() if keeps else journal.remove()
+                journal.release() if keeps else journal.retire()
             self._journal.leave() if keeps else self._journal.remove()
         except OSError as error:
             self.failed.emit(failure_message(error))
@@ -123,7 +123,7 @@ class Autosave(QObject):
             else:
                 self._journal.remove()
             for journal in superseded:
-                journal.remove()
+                journal.retire()
 
         def done(_nothing: None) -> None:
             self._written, self._has_failed = ref(chapters), False

@@ -19,7 +19,7 @@ from attnviz.i18n import N_, _
 from attnviz.model.edit.chapters import Chapters
 from attnviz.model.io.titles import as_shown
 from attnviz.model.journal.crashes import Abandoned, find_abandoned
-from attnviz.model.journal.records import JournalError
+from attnviz.model.journal.records import JournalError, LaterVersion
 
 FIND, READ = "find", "restore"
 """Keys of the jobs: journals are searched once, and read one at a time."""
@@ -57,6 +57,12 @@ class Restoring(QObject):
     def _offer(self, journals: tuple[Abandoned, ...]) -> None:
         self._offered = list(journals)
         for journal in journals:
+            if isinstance(journal.problem, LaterVersion):
+                self._leave_to_later(journal, journal.problem)
+                continue
+            if journal.problem is not None:
+                self._fail_to_read(journal, journal.problem)
+                continue
             sentence = Message(
                 SENTENCES[journal.is_modified],
                 name=verbatim(name_of(journal)),
@@ -77,8 +83,28 @@ class Restoring(QObject):
             self._offered.remove(journal)
             self._store.restore(chapters)
             self._autosave.supersede(journal)
+            if journal.is_damaged:
+                sentence = Message(
+                    "Some changes in “{name}” cannot be restored. The journal is kept as {file}.",
+                    name=verbatim(name_of(journal)),
+                    file=visible(str(journal.aside)),
+                )
+                self._tell(journal, sentence)
 
         self._autosave.scheduler.submit(job, done, partial(self._fail_to_read, journal), key=READ)
+
+    def _tell(self, journal: Abandoned, sentence: Message) -> None:
+        self._card.ask(Question(str(journal.aside), sentence, (Answer("close", N_("Close")),)))
+
+    def _leave_to_later(self, journal: Abandoned, problem: LaterVersion) -> None:
+        """Leave a journal to the newer program that has written it, untouched."""
+        self._leave(journal)
+        sentence = Message(
+            "{problem} The journal {file} is left as it is for the newer attnviz that wrote it.",
+            problem=problem.message,
+            file=visible(str(journal.path)),
+        )
+        self._tell(journal, sentence)
 
     def _leave(self, journal: Abandoned) -> None:
         self._offered.remove(journal)
@@ -102,7 +128,7 @@ class Restoring(QObject):
             return
         self._offered.remove(journal)
         try:
-            kept = journal.set_aside()
+            journal.set_aside()
         except OSError as problem:
             self._fail(problem)
             return
@@ -110,9 +136,9 @@ class Restoring(QObject):
             "The changes in “{name}” cannot be restored. {problem} The journal is kept as {file}.",
             name=verbatim(name_of(journal)),
             problem=failure_message(error),
-            file=visible(str(kept)),
+            file=visible(str(journal.aside)),
         )
-        self._card.ask(Question(str(kept), sentence, (Answer("close", N_("Close")),)))
+        self._tell(journal, sentence)
 
 
 def name_of(journal: Abandoned) -> str:

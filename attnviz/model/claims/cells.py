@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from attnviz.errors import InputError
-from attnviz.model.claims.expression import At, Call, Name, Node, Stretch, Value, as_number, at_place
+from attnviz.model.claims.expression import At, Call, Name, Node, Stretch, at_place
 from attnviz.model.claims.parser import parse
 from attnviz.model.claims.scope import Scope
-from attnviz.model.spec.view import Cell, shown_head
+from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID
 
 
@@ -19,12 +19,11 @@ def cell_of(expression: str, scope: Scope) -> Cell | None:
         node = parse(expression)
         if not isinstance(node, At) or len(node.places) != 2:
             return None
-        stage, site, head = _stage(node.base, scope)
-        if stage not in STAGE_BY_ID or stage not in scope.trace.site(site).stages:
+        node.kind(scope)
+        stage, arguments = _named(node.base)
+        if stage not in STAGE_BY_ID:
             return None
-        where = scope.trace.site(site)
-        if head is None:
-            head = shown_head(where.experiment, scope.view, stage)
+        where, head = scope.site_and_head(stage, tuple(one.value(scope) for one in arguments))
         places: list[int] = []
         for axis, place in enumerate(node.places):
             if isinstance(place, Stretch):
@@ -36,17 +35,11 @@ def cell_of(expression: str, scope: Scope) -> Cell | None:
     except InputError:
         return None
     row, column = places
-    return Cell(stage, row, column, head, "" if site == scope.site.name else site)
+    return Cell(stage, row, column, head, "" if where.name == scope.site.name else where.name)
 
 
-def _stage(base: Node, scope: Scope) -> tuple[str, str, int | None]:
-    """The stage, the attention, and the head if one is named."""
-    if isinstance(base, Name):
-        return base.name, scope.site.name, None
-    if not isinstance(base, Call):
-        return "", scope.site.name, None
-    arguments: list[Value] = [one.value(scope) for one in base.arguments]
-    sites = [one for one in arguments if isinstance(one, str)]
-    heads = [one for one in arguments if not isinstance(one, str)]
-    site = sites[0] if sites else scope.site.name
-    return base.name, site, int(as_number(heads[0])) if heads else None
+def _named(base: Node) -> tuple[str, tuple[Node, ...]]:
+    """The name of a stage, or of something else, and what stands in its brackets."""
+    if isinstance(base, Call):
+        return base.name, base.arguments
+    return (base.name, ()) if isinstance(base, Name) else ("", ())

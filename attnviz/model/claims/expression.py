@@ -1,49 +1,65 @@
 """Expressions over the stages of a run, such as `weights[2].sum() == 1`: the tree of one.
 
-An expression is parsed (see `parser.py`) and computed by its own nodes; it is never evaluated as code. It has
-numbers, texts, names, arithmetic, comparisons, `and`, `or`, `not`, indices and the functions of `FUNCTIONS`.
+An expression is parsed (see `parser.py`), its kinds are checked, and its own nodes compute it; it is never
+evaluated as code. It has numbers, texts, names, arithmetic, comparisons, `and`, `or`, `not`, indices and the
+functions of `FUNCTIONS`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from attnviz.errors import InputError, Message, quoted
 from attnviz.i18n import N_
 from attnviz.model.captions import Anchor
-
-ROUNDING = 1e-6
-"""Relative difference of numbers that `==` calls equal: rounding of sums in float32."""
-Value = Any
-"""A float, a bool, a text, an array, or a `Grid`."""
-
-
-@dataclass(frozen=True, eq=False)
-class Grid:
-    """A matrix of one head with the names along its axes; empty where an axis has no names."""
-
-    array: NDArray[Any]
-    rows: tuple[str, ...] = ()
-    columns: tuple[str, ...] = ()
+from attnviz.model.claims.budget import Budget
+from attnviz.model.claims.kinds import (
+    Absent,
+    Grid,
+    KindId,
+    Value,
+    as_number,
+    kind_of,
+    must_be_truth,
+    named,
+    numbers,
+)
+from attnviz.model.claims.operators import Operator
 
 
 class Names(Protocol):
-    """The values of names and functions."""
+    """The values of names and functions, and the work that they may take."""
+
+    @property
+    def budget(self) -> Budget:
+        """The rest of it."""
+
+    def kind(self, name: str) -> KindId:
+        """The kind of a name. Raises `InputError`."""
 
     def name(self, name: str) -> Value:
         """The value of a name. Raises `InputError`."""
 
+    def kind_of_call(self, name: str, kinds: Sequence[KindId]) -> KindId:
+        """The kind of a function of arguments. Raises `InputError`."""
+
     def call(self, name: str, arguments: tuple[Value, ...]) -> Value:
         """The value of a function. Raises `InputError`."""
 
+    def member(self, part: Value, name: str) -> Value:
+        """The value of a field of a part. Raises `InputError`."""
+
 
 class Node(Protocol):
-    """A part of an expression."""
+    """A part of an expression. Its `value` is computed only after its `kind` has been found."""
+
+    def kind(self, names: Names) -> KindId:
+        """The kind of its value, without computing it. Raises `InputError` for operands of other kinds."""
 
     def value(self, names: Names) -> Value:
         """Its value. Raises `InputError`."""
@@ -55,6 +71,9 @@ class Constant:
 
     held: float | str
 
+    def kind(self, names: Names) -> KindId:
+        return kind_of(self.held)
+
     def value(self, names: Names) -> Value:
         return self.held
 
@@ -65,58 +84,63 @@ class Name:
 
     name: str
 
+    def kind(self, names: Names) -> KindId:
+        return names.kind(self.name)
+
     def value(self, names: Names) -> Value:
         return names.name(self.name)
 
 
 @dataclass(frozen=True)
 class Call:
-    """A function of its arguments; `x.f(y)` is `f(x, y)`."""
+    """A function of its arguments; `x.f(y)` is `f(x, y)`, and `x.f` of a part its field."""
 
     name: str
     arguments: tuple[Node, ...]
 
+    def kind(self, names: Names) -> KindId:
+        kinds = [one.kind(names) for one in self.arguments]
+        return kind_of(self._member(names)) if kinds == ["part"] else names.kind_of_call(self.name, kinds)
+
     def value(self, names: Names) -> Value:
-        return names.call(self.name, tuple(one.value(names) for one in self.arguments))
+        values = tuple(one.value(names) for one in self.arguments)
+        if len(values) == 1 and kind_of(values[0]) == "part":
+            return names.member(values[0], self.name)
+        return names.call(self.name, values)
+
+    def _member(self, names: Names) -> Value:
+        """The field of a part. Parts are fields of the document: to find one takes no work."""
+        return names.member(self.arguments[0].value(names), self.name)
 
 
 @dataclass(frozen=True)
 class Signed:
     """The negative of a number, or `not`."""
 
-    operation: Callable[[Any], Any]
+    operator: Operator
     of: Node
 
+    def kind(self, names: Names) -> KindId:
+        return self.operator.kind(self.of.kind(names))
+
     def value(self, names: Names) -> Value:
-        return self.operation(numbers(self.of.value(names)))
+        return self.operator.value(names.budget, numbers(self.of.value(names)))
 
 
 @dataclass(frozen=True)
 class Binary:
     """An arithmetic operation of two operands."""
 
-    operation: Callable[[Any, Any], Any]
+    operator: Operator
     left: Node
     right: Node
 
+    def kind(self, names: Names) -> KindId:
+        return self.operator.kind(self.left.kind(names), self.right.kind(names))
+
     def value(self, names: Names) -> Value:
         left, right = numbers(self.left.value(names)), numbers(self.right.value(names))
-        return _of_both(self.operation, left, right)
-
-
-def _of_both(operation: Callable[[Any, Any], Any], left: Value, right: Value) -> Value:
-    """The result of an operation. Raises `InputError` for arrays that do not fit."""
-    try:
-        with np.errstate(all="ignore"):
-            return operation(left, right)
-    except ValueError:
-        raise InputError(
-            Message(
-                "Both operands must have compatible shapes; got {left} and {right}.",
-                left=str(np.shape(left)),
-                right=str(np.shape(right)),
-            )
-        ) from None
+        return self.operator.value(names.budget, left, right)
 
 
 @dataclass(frozen=True)
@@ -124,13 +148,21 @@ class Chain:
     """Comparisons of neighbours, `0 < a <= b`: true where all hold."""
 
     first: Node
-    rest: tuple[tuple[Callable[[Any, Any], Any], Node], ...]
+    rest: tuple[tuple[Operator, Node], ...]
+
+    def kind(self, names: Names) -> KindId:
+        left = self.first.kind(names)
+        for compare, node in self.rest:
+            right = node.kind(names)
+            compare.kind(left, right)
+            left = right
+        return "truth"
 
     def value(self, names: Names) -> Value:
         left, holds = numbers(self.first.value(names)), True
         for compare, node in self.rest:
             right = numbers(node.value(names))
-            holds = holds and bool(np.all(_of_both(compare, left, right)))
+            holds = compare.value(names.budget, left, right) and holds
             left = right
         return holds
 
@@ -143,9 +175,18 @@ class Either:
     left: Node
     right: Node
 
+    def kind(self, names: Names) -> KindId:
+        must_be_truth(self.left.kind(names))
+        with suppress(Absent):  # `block.residual and …` holds back what only a document with a block has
+            must_be_truth(self.right.kind(names))
+        return "truth"
+
     def value(self, names: Names) -> Value:
-        first = as_truth(self.left.value(names))
-        return as_truth(self.right.value(names)) if first == self.is_and else first
+        first = self.left.value(names)
+        if first != self.is_and:
+            return first
+        must_be_truth(self.right.kind(names))
+        return self.right.value(names)
 
 
 @dataclass(frozen=True)
@@ -163,9 +204,21 @@ class At:
     base: Node
     places: tuple[Node | Stretch, ...]
 
+    def kind(self, names: Names) -> KindId:
+        base = self.base.kind(names)
+        if base != "numbers":
+            raise InputError(Message("An index needs an array; got {value}.", value=named(base)))
+        for place in self.places:
+            if isinstance(place, Stretch):
+                for end in (place.first, place.last):
+                    _must_be_place("numbers" if end is None else end.kind(names), "numbers")
+            else:
+                _must_be_place(place.kind(names), "numbers", "text")
+        return "numbers"
+
     def value(self, names: Names) -> Value:
         base = self.base.value(names)
-        grid = base if isinstance(base, Grid) else Grid(np.asarray(numbers(base)))
+        grid = base if isinstance(base, Grid) else Grid(np.asarray(base))
         axes = (grid.rows, grid.columns)
         if not grid.array.ndim:
             raise InputError(Message("An index needs an array; got a single number."))
@@ -185,6 +238,13 @@ class At:
         if isinstance(base, Grid) and len(found) == 1 and part.ndim == 1:
             return Grid(part, grid.columns)
         return part if part.ndim else float(part)
+
+
+def _must_be_place(kind: KindId, *known: KindId) -> None:
+    if kind not in known:
+        raise InputError(
+            Message("An index must be a whole number or the text of a token; got {value}.", value=named(kind))
+        )
 
 
 def _place(
@@ -225,36 +285,7 @@ def whole(value: Value, what: str, least: int, most: int) -> int:
                 what=Message(what),
                 least=least,
                 most=most,
-                value=f"{number:g}",
+                value=f"{number:.15g}",
             )
         )
     return int(number)
-
-
-def numbers(value: Value) -> Value:
-    """A value without the names along its axes."""
-    return value.array if isinstance(value, Grid) else value
-
-
-def as_number(value: Value) -> float:
-    """A value as one number. Raises `InputError`."""
-    bare = numbers(value)
-    if isinstance(bare, str) or np.ndim(bare) != 0:
-        got = quoted(bare) if isinstance(bare, str) else str(np.shape(bare))
-        raise InputError(Message("The expression must be one number; got {value}.", value=got))
-    return float(bare)
-
-
-def as_truth(value: Value) -> bool:
-    """A value as a verdict. Raises `InputError`."""
-    bare = numbers(value)
-    if not isinstance(bare, bool | np.bool_):
-        raise InputError(
-            Message("The expression must be a condition, such as a < b; got {value}.", value=quoted(bare))
-        )
-    return bool(bare)
-
-
-def transposed(grid: Grid) -> Grid:
-    """The matrix with rows and columns exchanged."""
-    return replace(grid, array=grid.array.T, rows=grid.columns, columns=grid.rows)

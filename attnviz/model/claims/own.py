@@ -30,12 +30,14 @@ class Answer:
 
 
 def answers(claims: Iterable[str], scope: Scope, check: Check = never_cancelled) -> tuple[Answer, ...]:
-    """Each claim, answered over a trace; `check` is called between them and may raise."""
+    """Each claim, answered over a trace with a budget of its own; `check` is called between operations, and
+    may raise.
+    """
     found = []
     for claim in claims:
         check()
         try:
-            found.append(Answer(claim, holds(claim, scope)))
+            found.append(Answer(claim, holds(claim, scope.afresh(check))))
         except InputError as error:
             found.append(Answer(claim, None, error.message))
     return tuple(found)

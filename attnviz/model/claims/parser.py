@@ -10,17 +10,13 @@ atom       = number | text | name ["(" arguments ")"] | "(" either ")"
 
 from __future__ import annotations
 
-import operator
 import re
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NoReturn
-
-import numpy as np
+from typing import NoReturn
 
 from attnviz.errors import InputError, Message, quoted, verbatim
 from attnviz.model.claims.expression import (
-    ROUNDING,
     At,
     Binary,
     Call,
@@ -32,6 +28,7 @@ from attnviz.model.claims.expression import (
     Signed,
     Stretch,
 )
+from attnviz.model.claims.operators import COMPARISONS, NEGATIVE, NOT, POWER, PRODUCTS, SUMS, Operator
 
 LONGEST = 400
 """Characters of an expression."""
@@ -45,28 +42,7 @@ _TOKEN = re.compile(
     r"|(?P<sign><=|>=|==|!=|[-+*/@^<>=()\[\],.:−×÷≤≥≠]))"
 )
 _SAME = {"−": "-", "×": "*", "÷": "/", "≤": "<=", "≥": ">=", "≠": "!="}
-_SUMS: dict[str, Callable[[Any, Any], Any]] = {"+": np.add, "-": np.subtract}
-_PRODUCTS: dict[str, Callable[[Any, Any], Any]] = {"*": np.multiply, "/": np.divide, "@": np.matmul}
-
-
-def equal(a: Any, b: Any) -> Any:
-    """Numbers that are equal but for rounding: |a − b| ≤ `ROUNDING` · max(|a|, |b|). Only 0 equals 0."""
-    a, b = np.asarray(a), np.asarray(b)
-    if a.dtype.kind in "UO" or b.dtype.kind in "UO":
-        return np.asarray(a == b)
-    a, b = a.astype(np.float64), b.astype(np.float64)
-    with np.errstate(invalid="ignore"):
-        return (a == b) | (np.abs(a - b) <= ROUNDING * np.maximum(np.abs(a), np.abs(b)))
-
-
-_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "==": equal,
-    "!=": lambda a, b: ~equal(a, b),
-}
+_SUMS, _PRODUCTS, _COMPARISONS = ({row.id: row for row in rows} for rows in (SUMS, PRODUCTS, COMPARISONS))
 _WORDS = ("and", "or", "not")
 
 
@@ -160,7 +136,7 @@ class _Parser:
         if self._kind != "not":
             return self._chain()
         self._take()
-        return Signed(np.logical_not, self._deeper(self._negated))
+        return Signed(NOT, self._deeper(self._negated))
 
     def _chain(self) -> Node:
         first, rest = self._sum(), []
@@ -175,25 +151,25 @@ class _Parser:
     def _product(self) -> Node:
         return self._joined(_PRODUCTS, self._signed)
 
-    def _joined(self, signs: dict[str, Callable[[Any, Any], Any]], below: Callable[[], Node]) -> Node:
+    def _joined(self, signs: dict[str, Operator], below: Callable[[], Node]) -> Node:
         node = below()
         while self._kind in signs:
-            operation = signs[self._take()]
-            node = Binary(operation, node, below())
+            operator = signs[self._take()]
+            node = Binary(operator, node, below())
         return node
 
     def _signed(self) -> Node:
         if self._kind != "-":
             return self._power()
         self._take()
-        return Signed(np.negative, self._deeper(self._signed))
+        return Signed(NEGATIVE, self._deeper(self._signed))
 
     def _power(self) -> Node:
         base = self._postfix()
         if self._kind != "^":
             return base
         self._take()
-        return Binary(np.power, base, self._deeper(self._signed))
+        return Binary(POWER, base, self._deeper(self._signed))
 
     def _deeper(self, below: Callable[[], Node]) -> Node:
         self._depth += 1

@@ -6,18 +6,31 @@ A stage is the matrix of the shown head of the shown attention; `weights(1)` is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from math import e, inf, pi
 from typing import Any
 
 import numpy as np
-from msgspec import Struct
 
-from attnviz.errors import InputError, Message, among, listed, quoted
+from attnviz.core.progress import Check
+from attnviz.errors import NOTHING, InputError, Message, among, listed, quoted
 from attnviz.i18n import N_
-from attnviz.model.claims.expression import Grid, Value, as_number, as_truth, whole
+from attnviz.model.claims.budget import AT_ONCE, Budget
+from attnviz.model.claims.expression import whole
 from attnviz.model.claims.functions import FUNCTION_BY_ID
+from attnviz.model.claims.kinds import (
+    Absent,
+    Grid,
+    KindId,
+    Value,
+    as_number,
+    floats,
+    kind_of,
+    must_be_number,
+    must_be_truth,
+    named,
+)
 from attnviz.model.claims.parser import parse
 from attnviz.model.operands.matrices import classes_of
 from attnviz.model.spec.view import View, shown_head
@@ -48,83 +61,106 @@ class Scope:
 
     trace: Trace
     view: View
+    budget: Budget = field(default_factory=Budget)
+    """The work that all expressions over it may take; each is computed once."""
+    _known: dict[str, Value] = field(default_factory=dict, init=False)
+
+    def afresh(self, check: Check) -> Scope:
+        """The same names with a whole budget, and a check that is called between operations."""
+        return replace(self, budget=Budget(check=check))
+
+    def known(self, expression: str, check: Callable[[KindId], None]) -> Value:
+        """The value of an expression, whose kind `check` accepts. Raises `InputError`."""
+        node = parse(expression)
+        check(node.kind(self))
+        if expression not in self._known:
+            self._known[expression] = node.value(self)
+        return self._known[expression]
 
     @property
     def site(self) -> SiteTrace:
         return self.trace.shown(self.view.site)
+
+    def kind(self, name: str) -> KindId:
+        if name in CONSTANTS:
+            return kind_of(CONSTANTS[name])
+        if name in SIZES or name in _COMPUTED or name in STAGE_BY_ID:
+            return "numbers"
+        return kind_of(self._field(name))
 
     def name(self, name: str) -> Value:
         if name in CONSTANTS:
             return CONSTANTS[name]
         if name in SIZES:
             return float(SIZES[name](self.site))
-        if name == "n_layers":
-            return float(len(self.trace.experiment.layers))
-        if name == "visible":
-            return self._visible()
-        if name == "loss":
-            return self._loss()
+        if name in _COMPUTED:
+            return _COMPUTED[name](self)
         if name in STAGE_BY_ID:
-            return self._stage(name, self.site, None)
+            return self._stage(name, *self.site_and_head(name, ()))
+        return self._field(name)
+
+    def kind_of_call(self, name: str, kinds: Sequence[KindId]) -> KindId:
+        if name in STAGE_BY_ID:
+            if sorted(kinds) not in _OF_A_STAGE:
+                raise InputError(
+                    Message(
+                        "The stage {name} must have an attention, a head or both in its brackets; got {got}.",
+                        name=quoted(name),
+                        got=named(kinds[-1]) if kinds else NOTHING,
+                    )
+                )
+            return "numbers"
+        if name not in FUNCTION_BY_ID:
+            rule = among(FUNCTION_BY_ID)
+            raise InputError(Message("The function {name} {rule}.", name=quoted(name), rule=rule))
+        return FUNCTION_BY_ID[name].kind(kinds)
+
+    def call(self, name: str, arguments: tuple[Value, ...]) -> Value:
+        if name not in STAGE_BY_ID:
+            return FUNCTION_BY_ID[name].value(self.budget, arguments)
+        return self._stage(name, *self.site_and_head(name, arguments))
+
+    def site_and_head(self, stage: str, arguments: tuple[Value, ...]) -> tuple[SiteTrace, int]:
+        """The attention and the head of `weights("layers.1.self", 0)`: the shown ones where none is named.
+
+        Raises `InputError` if the document has no such attention, or that no such stage or head.
+        """
+        sites = [one for one in arguments if isinstance(one, str)]
+        heads = [one for one in arguments if not isinstance(one, str)]
+        site = self.trace.site(sites[0]) if sites else self.site
+        if stage not in site.stages:
+            raise Absent(Message("The stage {name} {rule}.", name=quoted(stage), rule=among(site.stages)))
+        if not heads:
+            return site, shown_head(site.experiment, self.view, stage)
+        n_heads = site.shape(stage)[0] if STAGE_BY_ID[stage].per_head else 1
+        return site, whole(heads[0], N_("head"), 0, n_heads - 1)
+
+    def member(self, part: Value, name: str) -> Value:
+        fields = getattr(part, "__struct_fields__", ())
+        if name not in fields:
+            rule = among(fields) if fields else Message("must be left out, as the part has no fields")
+            raise Absent(Message("The field {name} {rule}.", name=quoted(name), rule=rule))
+        return _plain(getattr(part, name))
+
+    def _field(self, name: str) -> Value:
+        """A field of the attention."""
         site = self.site.experiment
         if name in site.__struct_fields__:
             return _plain(getattr(site, name))
         fields = (field for field in site.__struct_fields__ if field not in STAGE_BY_ID)
-        raise InputError(
+        raise Absent(
             Message(
                 "The name {name} must be one of {names}, or a field of the attention: {fields}.",
                 name=quoted(name),
-                names=listed((*self.site.stages, *SIZES, "n_layers", "visible", "loss", *CONSTANTS)),
+                names=listed((*self.site.stages, *SIZES, *_COMPUTED, *CONSTANTS)),
                 fields=listed(fields),
             )
         )
 
-    def call(self, name: str, arguments: tuple[Value, ...]) -> Value:
-        if arguments and isinstance(arguments[0], Struct):
-            return _field(arguments[0], name)
-        if name in STAGE_BY_ID:
-            return self._called_stage(name, arguments)
-        row = FUNCTION_BY_ID.get(name)
-        if row is None:
-            rule = among(FUNCTION_BY_ID)
-            raise InputError(Message("The function {name} {rule}.", name=quoted(name), rule=rule))
-        if not row.least <= len(arguments) <= row.most:
-            raise InputError(
-                Message(
-                    "The function {name} must have {least} to {most} arguments; got {n}.",
-                    name=name,
-                    least=row.least,
-                    most=row.most,
-                    n=len(arguments),
-                )
-            )
-        try:
-            with np.errstate(all="ignore"):
-                return _plain(row.compute(*arguments))
-        except InputError:
-            raise
-        except (TypeError, ValueError, IndexError):
-            raise InputError(
-                Message("The function {name} must have arrays of compatible shapes.", name=name)
-            ) from None
-
-    def _called_stage(self, stage: str, arguments: tuple[Value, ...]) -> Value:
-        names = [one for one in arguments if isinstance(one, str)]
-        heads = [one for one in arguments if not isinstance(one, str)]
-        site = self.trace.site(names[0]) if names else self.site
-        return self._stage(stage, site, heads[0] if heads else None)
-
-    def _stage(self, stage: str, site: SiteTrace, head: Value | None) -> Grid:
-        row = STAGE_BY_ID[stage]
-        if stage not in site.stages:
-            raise InputError(Message("The stage {name} {rule}.", name=quoted(stage), rule=among(site.stages)))
-        shown = shown_head(site.experiment, self.view, stage)
-        if head is not None:
-            n_heads = site.shape(stage)[0] if row.per_head else 1
-            shown = whole(head, N_("head"), 0, n_heads - 1)
-        array = site.window(stage, shown)
-        names = [() if axis == "feature" else site.labels(axis) for axis in row.axes[-2:]]
-        return Grid(array, *names)
+    def _stage(self, stage: str, site: SiteTrace, head: int) -> Grid:
+        axes = STAGE_BY_ID[stage].axes[-2:]
+        names = [() if axis == "feature" else site.labels(axis) for axis in axes]
+        return floats(Grid(site.window(stage, head), *names))
 
     def _visible(self) -> Grid:
         """1 where a query may attend to a key, else 0."""
@@ -149,27 +185,36 @@ class Scope:
             return float(-np.log(given[np.arange(len(columns)), columns]).mean())
 
 
+_COMPUTED: dict[str, Callable[[Scope], Value]] = {
+    "n_layers": lambda scope: float(len(scope.trace.experiment.layers)),
+    "visible": Scope._visible,
+    "loss": Scope._loss,
+}
+"""Further names of numbers."""
+
+_OF_A_STAGE: tuple[list[KindId], ...] = (["numbers"], ["text"], ["numbers", "text"])
+"""The kinds that may stand in the brackets of a stage."""
+
+
+def scope_now(trace: Trace, view: View) -> Scope:
+    """The names over a trace for a window, which computes their expressions before its next frame."""
+    return Scope(trace, view, Budget(AT_ONCE))
+
+
 def value_of(expression: str, scope: Scope) -> float:
     """The number that an expression has. Raises `InputError`."""
-    return as_number(parse(expression).value(scope))
+    return as_number(scope.known(expression, must_be_number))
 
 
 def holds(expression: str, scope: Scope) -> bool:
     """True if a condition holds. Raises `InputError`."""
-    return as_truth(parse(expression).value(scope))
-
-
-def _field(part: Struct, name: str) -> Value:
-    if name not in part.__struct_fields__:
-        known = among(part.__struct_fields__)
-        raise InputError(Message("The field {name} {rule}.", name=quoted(name), rule=known))
-    return _plain(getattr(part, name))
+    return bool(scope.known(expression, must_be_truth))
 
 
 def _plain(value: Any) -> Value:
-    """Whole numbers as floats; arrays without axes as numbers."""
+    """A field of the document: whole numbers as floats, and of a list its length."""
     if isinstance(value, bool | np.bool_):
         return bool(value)
     if isinstance(value, int | np.integer | np.floating):
         return float(value)
-    return len(value) if isinstance(value, tuple) else value
+    return float(len(value)) if isinstance(value, tuple) else value

@@ -28,12 +28,15 @@ MOST_NUMBERS = 5_000_000
 
 @dataclass(frozen=True)
 class Chapter:
-    """One document: its undo list, its file, and the content of the file (or of the opening)."""
+    """One document: its undo list, its file, and the content of the file (or of the opening).
+
+    None where that content is not known, as after a crash whose journal is damaged: nothing counts as saved.
+    """
 
     number: int
     """Identity of the chapter; it keeps its number wherever it moves."""
     history: History
-    saved: Document
+    saved: Document | None
     path: Path | None = None
     edited: datetime | None = None
     """Time of the last edit; None before the first."""
@@ -41,6 +44,8 @@ class Chapter:
     """The file as it was when it was read or written last."""
     stands_in: bool = False
     """Whether it only waits for another document to open: unedited, it leaves no trace."""
+    is_exercise: bool = False
+    """Whether a lesson has opened it, and only the lesson has edited it: nobody saves it."""
 
     @property
     def document(self) -> Document:
@@ -49,8 +54,10 @@ class Chapter:
 
     @property
     def is_modified(self) -> bool:
-        """True if the document differs from its file, or from the opened one."""
-        return not self.document.has_work_of(self.saved)
+        """True if the document differs from its file, or from the opened one, and is not a lesson's."""
+        if self.is_exercise:
+            return False
+        return self.saved is None or not self.document.has_work_of(self.saved)
 
     @property
     def number_count(self) -> int:
@@ -64,7 +71,8 @@ class Chapter:
 
     @property
     def _experiments(self) -> tuple[Struct, ...]:
-        return tuple(document.experiment for document in (*self.history.entries, self.saved))
+        documents = (*self.history.entries, self.saved)
+        return tuple(document.experiment for document in documents if document is not None)
 
 
 @dataclass(frozen=True)
@@ -181,7 +189,7 @@ class Chapters:
 
     def mark_saved(self, path: Path, document: Document, stamp: Stamp | None = None) -> Chapters:
         """Note that the file at `path` holds `document`: the present chapter's, whoever else shares it."""
-        here = self._with(replace(self.present, path=path, stands_in=False))
+        here = self._with(replace(self.present, path=path, stands_in=False, is_exercise=False))
         marked = (
             replace(one, saved=document, stamp=stamp) if one.path == path else one for one in here.chapters
         )
@@ -196,6 +204,10 @@ class Chapters:
     def stand_in(self) -> Chapters:
         """Mark the present document as one that only waits for another to open."""
         return self._with(replace(self.present, stands_in=True))
+
+    def mark_exercise(self, *, is_one: bool) -> Chapters:
+        """Mark the present document as one that a lesson has opened, or as work of its own."""
+        return self._with(replace(self.present, is_exercise=is_one))
 
     def trimmed(self) -> Chapters:
         """Without the chapters past `MOST_CHAPTERS` and `MOST_NUMBERS`; unsaved and late ones stay first."""

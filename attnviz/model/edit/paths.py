@@ -22,20 +22,31 @@ S = TypeVar("S", bound=Site | Experiment)
 _MASKS = {f"masks.{family.tag}": family.kind for family in MASKS}
 
 
+def fields_at(part: Any) -> tuple[str, ...]:
+    """The names of the fields of a part; none of what is no part."""
+    found: tuple[str, ...] = getattr(part, "__struct_fields__", ())
+    return found
+
+
 def part_at(subject: Site | Experiment, path: str) -> Any:
     """The part that a path names; None if it does not exist."""
     if path in _MASKS:
         return find_mask(subject, _MASKS[path])  # type: ignore[arg-type]
     part: Any = subject
     for name in path.split(".") if path else ():
-        part = getattr(part, name, None)
+        part = _value(part, name)
     return part
 
 
 def value_at(subject: Site | Experiment, path: str) -> Any:
     """The value of the field at `path`; None if it is null, or does not exist."""
     part, _dot, name = path.rpartition(".")
-    return getattr(part_at(subject, part), name, None)
+    return _value(part_at(subject, part), name)
+
+
+def _value(part: Any, name: str) -> Any:
+    """A field by its name. A part has other attributes too, which no path names."""
+    return getattr(part, name) if name in fields_at(part) else None
 
 
 def is_shown(subject: Site | Experiment, path: str) -> bool:
@@ -50,7 +61,7 @@ def put_at(subject: S, path: str, value: Any) -> S:
     """`subject` with another value of the field at `path`; as it is where it has no such field."""
     part_path, _dot, name = path.rpartition(".")
     part = part_at(subject, part_path)
-    if not hasattr(part, name):
+    if name not in fields_at(part):
         return subject
     changed = replace(part, **{name: value})
     if part_path in _MASKS:

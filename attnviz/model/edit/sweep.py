@@ -12,7 +12,7 @@ import numpy as np
 
 from attnviz.errors import FINITE, FieldError, must_be, whole_number
 from attnviz.model.edit.edits import set_vector_cell
-from attnviz.model.edit.paths import is_shown, part_at, put_at, value_at
+from attnviz.model.edit.paths import fields_at, is_shown, part_at, put_at, value_at
 from attnviz.model.fields import FIELDS, FieldRow, field_at
 from attnviz.model.sites.sites import at, places, put
 from attnviz.model.spec.arrays import Matrix
@@ -166,7 +166,7 @@ def _has_number(subject: Site | Experiment, path: str) -> bool:
         return isinstance(old, int | float)
     part, _dot, name = path.rpartition(".")
     row = field_at(path)
-    return hasattr(part_at(subject, part), name) and row is not None and row.kind in (int, float)
+    return name in fields_at(part_at(subject, part)) and row is not None and row.kind in (int, float)
 
 
 def _is_whole(experiment: Experiment, site: str, path: str) -> bool:

@@ -20,7 +20,16 @@ from attnviz.model.io.lock import Lock
 from attnviz.model.io.regular_file import opened
 from attnviz.model.journal.journal import LOCK_SUFFIX, SUFFIX, State, StoredChapter
 from attnviz.model.journal.packing import Unpacker
-from attnviz.model.journal.records import STATE, Entry, JournalError, Key, altered, content_at, scan
+from attnviz.model.journal.records import (
+    FIRST_LINE,
+    STATE,
+    Entry,
+    JournalError,
+    Key,
+    altered,
+    content_at,
+    intact,
+)
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.origin import Linked, nothing_linked
 
@@ -37,13 +46,24 @@ class Abandoned:
         """Read what the journal says of itself. Raises `OSError`."""
         self.path = path
         self._lock = lock
-        self.is_empty = path.stat().st_size == 0
-        """True if its process ended before it had written anything."""
+        self.problem: JournalError | None = None
+        """Why it has no state that can be read: it is damaged, or a newer program has written it."""
+        self.is_damaged = False
+        """True if some of it cannot be read; of its documents that is known when they have been read."""
+        self._entries: tuple[Entry, ...] = ()
         self._state: State | None = None
-        with opened(path) as file, contextlib.suppress(JournalError):
-            entries = [entry for entry in scan(file) if entry.kind == STATE]
-            self.is_empty = not entries
-            self._state = next(_states(file, entries), None)
+        with opened(path) as file:
+            self.is_empty = file.read(len(FIRST_LINE) + 1) in (b"", FIRST_LINE)
+            """True if its process ended before it had written anything."""
+            if self.is_empty:
+                return
+            try:
+                self._entries, self.is_damaged = intact(file)
+                self._state = next(_states(file, self._entries), None)
+            except JournalError as error:
+                self.problem = error
+        if self._state is None and self.problem is None:
+            self.problem = altered()
 
     @property
     def title(self) -> str:
@@ -67,24 +87,24 @@ class Abandoned:
         return self.path.stat().st_mtime if self._state is None else self._state.time
 
     def read(self, linked: Linked = nothing_linked) -> Chapters:
-        """The session. Of a damaged journal: the newest state that can be read, and the steps around it.
+        """The session. Of a damaged journal: the newest state that can be read, and the steps around it;
+        `is_damaged` is true then.
 
         `linked` supplies the matrices of checkpoints that its documents point at.
 
         Raises `JournalError`, one sentence, and `OSError`.
         """
+        problem: ValueError = self.problem or altered()
         with opened(self.path) as file:
-            problem: ValueError = altered()
-            try:
-                entries = list(scan(file))
-                unpacker = Unpacker(_getter(file, entries), linked)
-                for state in islice(_states(file, entries), MOST_TRIED):
-                    try:
-                        return _session(state, unpacker)
-                    except ValueError as error:
-                        problem = error
-            except JournalError as error:
-                problem = error
+            unpacker = Unpacker(_getter(file, self._entries), linked)
+            for state in islice(_states(file, self._entries), MOST_TRIED):
+                try:
+                    session = _session(state, unpacker)
+                except ValueError as error:
+                    problem, self.is_damaged = error, True
+                else:
+                    self.is_damaged = self.is_damaged or not _is_whole(state, session)
+                    return session
         raise JournalError(about(self.path.name, message_of(problem))) from problem
 
     def remove(self) -> None:
@@ -92,12 +112,22 @@ class Abandoned:
         self.path.unlink(missing_ok=True)
         self.release()
 
-    def set_aside(self) -> Path:
+    def retire(self) -> None:
+        """End the journal, whose session another one has: a damaged one is kept for what was not read."""
+        if self.is_damaged:
+            self.set_aside()
+        else:
+            self.remove()
+
+    @property
+    def aside(self) -> Path:
+        """The name under which a damaged journal is kept."""
+        return self.path.with_suffix(DAMAGED_SUFFIX)
+
+    def set_aside(self) -> None:
         """Keep a damaged journal under another name, by which it is not found again."""
-        aside = self.path.with_suffix(DAMAGED_SUFFIX)
-        self.path.replace(aside)
+        self.path.replace(self.aside)
         self.release()
-        return aside
 
     def release(self) -> None:
         """Leave the journal for the next start."""
@@ -107,8 +137,8 @@ class Abandoned:
 def find_abandoned(folder: Path) -> tuple[Abandoned, ...]:
     """The abandoned journals of a folder, the newest first; each is locked until it is removed or released.
 
-    Empty ones are removed, and what else an ended process has left. One that cannot be read at all raises its
-    error when it is read.
+    Empty ones are removed, and what else an ended process has left. One that cannot be read at all has a
+    `problem`.
     """
     left = (*folder.glob("*" + LOCK_SUFFIX), *folder.glob(".*.tmp"))
     for name in {path.name.strip(".").split(".")[0] for path in left}:
@@ -171,13 +201,22 @@ def _session(state: State, unpacker: Unpacker) -> Chapters:
     return Chapters(tuple(found[number] for number in numbers), numbers.index(state.index))
 
 
+def _is_whole(state: State, session: Chapters) -> bool:
+    """True if a session has all documents, steps and saved contents of its state."""
+    return len(session.chapters) == len(state.chapters) and all(
+        len(chapter.history.entries) == len(stored.entries)
+        and (chapter.saved is None) == (stored.saved is None)
+        for chapter, stored in zip(session.chapters, state.chapters, strict=True)
+    )
+
+
 def _chapter(number: int, stored: StoredChapter, unpacker: Unpacker) -> Chapter:
     """A document with the steps around its present one that can be read. Raises `ValueError`."""
     present = unpacker.document(stored.entries[stored.index])
     before = _readable(reversed(stored.entries[: stored.index]), unpacker)[::-1]
     behind = _readable(stored.entries[stored.index + 1 :], unpacker)
     history = History((*before, present, *behind), len(before))
-    saved = (*_readable((stored.saved,), unpacker), history.entries[0])[0]
+    saved = None if stored.saved is None else next(iter(_readable((stored.saved,), unpacker)), None)
     path = None if stored.path is None else Path(stored.path)
     edited = None if stored.edited is None else datetime.fromtimestamp(stored.edited)
     return Chapter(number, history, saved, path, edited, stored.stamp)

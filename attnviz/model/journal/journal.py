@@ -33,11 +33,14 @@ SUFFIX, LOCK_SUFFIX = ".journal", ".lock"
 
 
 class StoredChapter(Struct, frozen=True, forbid_unknown_fields=True):
-    """One document of a state: the keys of its history. `edited` counts seconds since 1970."""
+    """One document of a state: the keys of its history, and that of its file's content, if it is stored.
+
+    `edited` counts seconds since 1970.
+    """
 
     entries: tuple[Key, ...]
     index: int
-    saved: Key
+    saved: Key | None
     path: str | None = None
     stamp: Stamp | None = None
     edited: float | None = None
@@ -171,7 +174,8 @@ def _by_nearness(session: Chapters) -> Iterator[Document]:
     for chapter in (session.present, *session.others):
         entries, index = chapter.history.entries, chapter.history.index
         yield entries[index]
-        yield chapter.saved
+        if chapter.saved is not None:
+            yield chapter.saved
         yield from reversed(entries[:index])
         yield from entries[index + 1 :]
 
@@ -186,7 +190,7 @@ def _stored(chapter: Chapter, keys: dict[int, Key]) -> StoredChapter | None:
     return StoredChapter(
         tuple(keys[id(entry)] for entry in entries[first:behind]),
         index - first,
-        keys.get(id(chapter.saved), keys[id(entries[first])]),
+        keys.get(id(chapter.saved)),
         None if chapter.path is None else str(chapter.path),
         chapter.stamp,
         None if chapter.edited is None else chapter.edited.timestamp(),

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import mmap
 import os
+import re
 import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -22,7 +24,8 @@ from attnviz.errors import InputError, Message
 from attnviz.model.io.files import replace_file
 from attnviz.model.io.regular_file import length_of, opened
 
-FIRST_LINE = b"attnviz journal 1\n"
+VERSION = 1
+FIRST_LINE = f"attnviz journal {VERSION}\n".encode()
 PIECE, STATE = b"P", b"S"
 
 AT_ONCE_BYTES = 2**20
@@ -32,6 +35,12 @@ machine gives it back late.
 
 _HEAD = struct.Struct("<cQ16s")
 _DIGEST_BYTES = 16
+_HEAD_LIKE = re.compile(rb"[PS](?=.{5}\x00{3}.{16})", re.DOTALL)
+"""The head of a record of less than 2⁴⁰ bytes."""
+MOST_SEARCHED = 2**30
+"""Bytes whose digests are computed in the search for a record behind a damaged one: a second."""
+_FIRST_LINE = re.compile(rb"attnviz journal ([1-9][0-9]{0,5})\n")
+_MORE_DIGITS = 5
 
 Key = str
 """The digest of a record's content, in hexadecimal digits."""
@@ -39,6 +48,10 @@ Key = str
 
 class JournalError(InputError):
     """A journal that cannot be read: one sentence."""
+
+
+class LaterVersion(JournalError):
+    """A journal of a program that is newer than this one."""
 
 
 class Records:
@@ -170,9 +183,7 @@ class Entry:
 def scan(file: BinaryIO) -> Iterator[Entry]:
     """The records of a file up to its end or its torn tail. Raises `JournalError` for another file."""
     size = length_of(file)
-    file.seek(0)
-    if file.read(len(FIRST_LINE)) != FIRST_LINE:
-        raise JournalError(Message("The file must be a journal of attnviz; got something else."))
+    _check_first_line(file)
     place = len(FIRST_LINE)
     while place + _HEAD.size <= size:
         file.seek(place)
@@ -182,6 +193,87 @@ def scan(file: BinaryIO) -> Iterator[Entry]:
             return
         yield Entry(kind, digest.hex(), begin, length)
         place = begin + length
+
+
+def intact(file: BinaryIO) -> tuple[tuple[Entry, ...], bool]:
+    """The records whose content has their digest, also those behind damaged places; and True if the newest
+    state may be among the damaged ones.
+
+    A torn tail is no damage: nobody was told that it is on the disk. Raises `JournalError` for another file.
+    """
+    _check_first_line(file)
+    found, is_lost = [], False
+    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        place = len(FIRST_LINE)
+        while place < len(content):
+            entry = _entry_at(content, place)
+            if entry is None:
+                behind = _next_entry(content, place)
+                end = len(content) if behind is None else behind.begin - _HEAD.size
+                entry = _entry_at(content, place, end)
+                is_lost = is_lost or behind is not None or not _is_torn(content, place)
+                place = end
+            else:
+                place = entry.begin + entry.length
+            if entry is not None:
+                found.append(entry)
+                is_lost = is_lost and entry.kind != STATE  # a state stands for everything before it
+    return tuple(found), is_lost
+
+
+def _entry_at(content: mmap.mmap, place: int, end: int | None = None) -> Entry | None:
+    """The record at a place if its content has its digest; `end` is that of a record whose length is lost."""
+    begin = place + _HEAD.size
+    if begin > len(content):
+        return None
+    kind, length, digest = _HEAD.unpack_from(content, place)
+    length = length if end is None else end - begin
+    if kind not in (PIECE, STATE) or not 0 <= length <= len(content) - begin:
+        return None
+    is_whole = _digest(content[begin : begin + length]) == digest
+    return Entry(kind, digest.hex(), begin, length) if is_whole else None
+
+
+def _next_entry(content: mmap.mmap, place: int) -> Entry | None:
+    """The next whole record behind a damaged one, whose length may be wrong."""
+    searched = 0
+    for match in _HEAD_LIKE.finditer(content, place + 1):
+        length = _HEAD.unpack_from(content, match.start())[1]
+        if length <= len(content) - match.start() - _HEAD.size:
+            searched += length
+            if searched > MOST_SEARCHED:
+                return None
+            entry = _entry_at(content, match.start())
+            if entry is not None:
+                return entry
+    return None
+
+
+def _is_torn(content: mmap.mmap, place: int) -> bool:
+    """True if the last record is the beginning of a whole one: its process ended while it was writing."""
+    begin = place + _HEAD.size
+    if begin > len(content):
+        return True
+    kind, length, digest = _HEAD.unpack_from(content, place)
+    return kind in (PIECE, STATE) and length > len(content) - begin and _digest(content[begin:]) != digest
+
+
+def _check_first_line(file: BinaryIO) -> None:
+    """Raise `JournalError` for another file, `LaterVersion` for a journal of a newer program."""
+    file.seek(0)
+    said = file.read(len(FIRST_LINE) + _MORE_DIGITS)
+    if said.startswith(FIRST_LINE):
+        return
+    version = _FIRST_LINE.match(said)
+    if version is not None and int(version[1]) > VERSION:
+        raise LaterVersion(
+            Message(
+                "The journal must be of version {reads}, which this program reads; got {version}.",
+                reads=VERSION,
+                version=int(version[1]),
+            )
+        )
+    raise JournalError(Message("The file must be a journal of attnviz; got something else."))
 
 
 def content_at(file: BinaryIO, entry: Entry) -> bytes:

@@ -32,18 +32,22 @@ class Problem:
 
 def problems(lesson: Lesson, preset: Preset, run: Run) -> Iterator[Problem]:
     """The problems of a lesson, step by step. `preset` reads a preset and `run` computes an experiment."""
-    ids = {step.id for step in lesson.steps}
     for step in lesson.steps:
-        try:
-            scope = scope_of(step.scene, preset, run)
-            cured = scope_of(step.cured, preset, run) if step.cures else None
-        except (ValueError, KeyError) as error:
-            yield Problem(step.id, message_of(error))
-            continue
-        for problem in _in_step(step, scope, ids, lesson.languages):
-            yield Problem(step.id, problem)
-        for problem in _claim(step, scope, cured, ids):
-            yield Problem(step.id, problem)
+        for message in problems_of(step, lesson, preset, run):
+            yield Problem(step.id, message)
+
+
+def problems_of(step: Step, lesson: Lesson, preset: Preset, run: Run) -> Iterator[Message]:
+    """The problems of one step of a lesson."""
+    ids = {one.id for one in lesson.steps}
+    try:
+        scope = scope_of(step.scene, preset, run)
+        cured = scope_of(step.cured, preset, run) if step.cures else None
+    except (ValueError, KeyError) as error:
+        yield message_of(error)
+        return
+    yield from _in_step(step, scope, ids, lesson.languages)
+    yield from _claim(step, scope, cured, ids)
 
 
 def scope_of(scene: Scene, preset: Preset, run: Run) -> Scope:

@@ -19,6 +19,8 @@ from attnviz.model.io.regular_file import read_text
 from attnviz.model.lessons.lesson import Lesson, Scene, Step, Words
 from attnviz.model.lessons.window import BESIDE, CURVES, EXPERIMENT, HIDDEN, QUANTITIES, SECTIONS, WORKSPACES
 from attnviz.model.published_models import PUBLISHED_BY_ID
+from attnviz.model.spec.bounds import LONGEST_NAME, LONGEST_TEXT
+from attnviz.model.spec.value import check_texts
 
 VERSION = "1"
 LONGEST = 256 * 1024
@@ -91,7 +93,9 @@ def _pair(number: int, line: str) -> tuple[str, str]:
 def _by_language(front: dict[str, str], key: str) -> dict[str, str]:
     """Texts of a key by language: `title` (English) and `title.zh_CN`."""
     named = {"en": key} | {code: f"{key}.{code}" for code in _CODES if code != "en"}
-    return {code: exposed(front.pop(name)) for code, name in named.items() if name in front}
+    found = {code: exposed(front.pop(name)) for code, name in named.items() if name in front}
+    check_texts(key, found.values(), LONGEST_NAME)
+    return found
 
 
 def _sections(lines: Lines, mark: str) -> list[Lines]:
@@ -317,6 +321,9 @@ def _words(lines: Lines) -> tuple[str, Words]:
         into = _take_line(line.strip(), draft, into)
     texts: dict[str, Any] = {key: " ".join(draft[key]) for key in _MARKS.values()}
     lists: dict[str, Any] = {key: tuple(draft[key]) for key in _LISTS}
+    check_texts(f"{code}.title", (title,), LONGEST_NAME)
+    for key, said in ({key: (text,) for key, text in texts.items()} | lists).items():
+        check_texts(f"{code}.{key}", said, LONGEST_TEXT)
     return code, Words(exposed(title), **texts, **lists)
 
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
+from msgspec import Meta
 from msgspec.structs import replace
 
 from attnviz.errors import FieldError, among, must_be
 from attnviz.model.claims.cells import cell_of
 from attnviz.model.claims.scope import Scope
 from attnviz.model.edit.edits import set_d_model, set_heads, set_n_tokens, set_tokens
-from attnviz.model.edit.layers import set_n_layers
-from attnviz.model.edit.paths import part_at, put_at
+from attnviz.model.edit.layers import MOST_LAYERS, set_n_layers
+from attnviz.model.edit.paths import fields_at, part_at, put_at
+from attnviz.model.errors.conversion import field_error
 from attnviz.model.lessons.lesson import Scene, Step
 from attnviz.model.lessons.text import place
 from attnviz.model.sites.sites import at, put, shown_site
@@ -25,13 +28,16 @@ from attnviz.model.text import MODEL, split_text
 Preset = Callable[[str], Document]
 """Reads a preset by its id."""
 
-FITTED: dict[str, Callable[[Experiment, Any], Experiment]] = {
-    "tokens": lambda experiment, value: set_tokens(experiment, tuple(value)),
-    "n_tokens": set_n_tokens,
-    "d_model": set_d_model,
-    "n_layers": set_n_layers,
+Tokens = tuple[str, ...]
+Size = Annotated[int, Meta(ge=1, le=2**16)]
+
+FITTED: dict[str, tuple[Any, Callable[[Experiment, Any], Experiment]]] = {
+    "tokens": (Tokens, set_tokens),
+    "n_tokens": (Size, set_n_tokens),
+    "d_model": (Size, set_d_model),
+    "n_layers": (Annotated[int, Meta(ge=1, le=MOST_LAYERS)], set_n_layers),
 }
-"""Changes of the experiment that refit other fields."""
+"""Changes of the experiment that refit other fields, with the type of their values."""
 
 HEADS = ("n_heads", "n_kv_heads", "d_head")
 
@@ -63,19 +69,27 @@ def _locked(text: str, site: Site, view: View) -> Cell:
 def _changed(experiment: Experiment, name: str, path: str, value: Any) -> Experiment:
     """The experiment with another value at a path, from the experiment or its selected attention on."""
     if path in FITTED:
-        return FITTED[path](experiment, value)
-    first = path.split(".")[0]
-    if first in Experiment.__struct_fields__:
-        return put_at(experiment, path, value)
+        kind, edit = FITTED[path]
+        return edit(experiment, _converted(path, value, kind))
     site = at(experiment, name)
-    if path.removeprefix("heads.") in HEADS:
-        return put(experiment, set_heads(site, **{path.removeprefix("heads."): value}))
+    own = path.removeprefix("heads.")
+    if own in HEADS:
+        return put(experiment, set_heads(site, **{own: _converted(path, value, Size)}))
+    of_experiment = path.split(".")[0] in Experiment.__struct_fields__
+    subject: Experiment | Site = experiment if of_experiment else site
     owner, _dot, field = path.rpartition(".")
-    part = part_at(site, owner)
-    if not hasattr(part, field):
-        known = getattr(part, "__struct_fields__", Site.__struct_fields__)
-        raise FieldError("set", path, among(known))
-    return put(experiment, put_at(site, path, value))
+    part = part_at(subject, owner)
+    if field not in fields_at(part):
+        raise FieldError("set", path, among(fields_at(part) or fields_at(site)))
+    return put_at(experiment, path, value) if of_experiment else put(experiment, put_at(site, path, value))
+
+
+def _converted(path: str, value: Any, kind: Any) -> Any:
+    """A value as its type. Raises `FieldError`."""
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise field_error(error, kind, value, path) from None
 
 
 def covered_cells(step: Step, scope: Scope) -> frozenset[tuple[int, int]]:

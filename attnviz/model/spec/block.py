@@ -9,14 +9,14 @@ from attnviz.errors import FieldError, Message, must_be, size, twice
 from attnviz.i18n import N_
 from attnviz.model.memo import WeakMemo
 from attnviz.model.spec.arrays import Matrix
-from attnviz.model.spec.bounds import Positive
+from attnviz.model.spec.bounds import LONGEST_NAME, LONGEST_TOKEN, Positive
 from attnviz.model.spec.experts import Experts
 from attnviz.model.spec.field import Field
 from attnviz.model.spec.parts import BIAS, EPS, Dropout, Explicit, Identity, Seeded
 from attnviz.model.spec.pieces import Pieces, writes_alike
 from attnviz.model.spec.rows import Row, check_row
 from attnviz.model.spec.tokenizer_file import LONGEST
-from attnviz.model.spec.value import Value, check_drawn, check_lengths, require
+from attnviz.model.spec.value import Value, check_drawn, check_texts, require
 
 __all__ = [
     "Block",
@@ -397,7 +397,7 @@ class Classes(Value, frozen=True):
 
     def check(self) -> None:
         require(bool(self.labels), f"{self.where}labels", [], must_be("a list of at least one class"))
-        check_lengths(f"{self.where}labels", self.labels)
+        check_texts(self.where + "labels[{index}]", self.labels, LONGEST_NAME)
 
 
 class Vocabulary(Value, frozen=True):
@@ -476,7 +476,7 @@ class Vocabulary(Value, frozen=True):
 
 def _texts(vocabulary: Vocabulary) -> None:
     """Refuse tokens that occur twice, ends that are no tokens, and a tokenisation that does not fit them."""
-    check_lengths("vocabulary.tokens", vocabulary.tokens)
+    check_texts("vocabulary.tokens[{index}]", vocabulary.tokens, LONGEST_TOKEN)
     known = must_be("one of vocabulary.tokens, or null")
     for name in ("begin", "end"):
         token = getattr(vocabulary, name)

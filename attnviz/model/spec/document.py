@@ -10,10 +10,11 @@ from attnviz.errors import FieldError, InputError, about, must_be, verbatim
 from attnviz.model.claims.parser import parse
 from attnviz.model.notebook import html
 from attnviz.model.sites.sites import at, shown_site
+from attnviz.model.spec.bounds import LONGEST_NAME, LONGEST_TEXT
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.image import Image
 from attnviz.model.spec.site import Site
-from attnviz.model.spec.value import Value, check_length
+from attnviz.model.spec.value import Value, check_texts
 from attnviz.model.spec.view import Cell, View, shown_head
 
 MOST_CLAIMS = 32
@@ -36,8 +37,8 @@ class Document(Value, frozen=True):
     image: Image | None = None
 
     def check(self) -> None:
-        check_length("title", self.title)
-        check_length("caption", self.caption)
+        check_texts("title", (self.title,), LONGEST_NAME)
+        check_texts("caption", (self.caption,), LONGEST_TEXT)
         if len(self.claims) > MOST_CLAIMS:
             raise FieldError("claims", len(self.claims), must_be("at most {most} claims", most=MOST_CLAIMS))
         for number, claim in enumerate(self.claims):

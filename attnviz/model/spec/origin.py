@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from attnviz.errors import InputError, Message
-from attnviz.model.spec.value import Value, check_length
+from attnviz.model.spec.bounds import LONGEST_TEXT
+from attnviz.model.spec.value import Value, check_texts
 
 if TYPE_CHECKING:
     from attnviz.model.spec.arrays import Matrix
@@ -30,7 +31,7 @@ class Link(Value, frozen=True):
     part: Part = "text"
 
     def check(self) -> None:
-        check_length("path", self.path)
+        check_texts("path", (self.path,), LONGEST_TEXT)
 
 
 class Origin(NamedTuple):

@@ -18,7 +18,7 @@ from attnviz.errors import A_TOKEN, FieldError, Message, must_be, of_length, siz
 from attnviz.i18n import N_
 from attnviz.model.operands.draws import Drawn
 from attnviz.model.spec.arrays import MAX_DRAWN, Matrix, cut_or_filled, in_float64
-from attnviz.model.spec.bounds import Index, Positive, Seed
+from attnviz.model.spec.bounds import LONGEST_TOKEN, Index, Positive, Seed
 from attnviz.model.spec.field import Field
 from attnviz.model.spec.positions import Alibi as Alibi
 from attnviz.model.spec.positions import NoPosition as NoPosition
@@ -28,7 +28,7 @@ from attnviz.model.spec.positions import Rope as Rope
 from attnviz.model.spec.positions import Sinusoidal as Sinusoidal
 from attnviz.model.spec.rows import Row as Row
 from attnviz.model.spec.source import Source, Written
-from attnviz.model.spec.value import Value, check_lengths, require
+from attnviz.model.spec.value import Value, check_texts, require
 
 __all__ = [
     "AdditiveMask",
@@ -174,12 +174,12 @@ def vectors_shape(vectors: Vectors) -> tuple[int, int]:
 
 
 def check_tokens(field: str, tokens: tuple[str, ...], vectors_field: str, vectors: Vectors) -> None:
-    """Refuse an empty sequence, a token of great length, and another number of vectors than of tokens."""
+    """Refuse an empty sequence, a number of vectors other than the number of tokens, and texts too long."""
     rows = vectors_shape(vectors)[0]
     require(len(tokens) >= 1, field, list(tokens), A_TOKEN)
-    check_lengths(field, tokens)
     one_each = Message("must have {n} rows, one for each token", n=len(tokens))
     require(rows == len(tokens), vectors_field, Message("{n} rows", n=rows), one_each)
+    check_texts(field + "[{index}]", tokens, LONGEST_TOKEN)
 
 
 def check_references(references: References, n_tokens: int) -> None:

@@ -21,9 +21,9 @@ from attnviz.core import sampling as core
 from attnviz.core.text import visible
 from attnviz.errors import Message, must_be, twice
 from attnviz.i18n import N_
-from attnviz.model.spec.bounds import Positive, Seed
+from attnviz.model.spec.bounds import LONGEST_TOKEN, Positive, Seed
 from attnviz.model.spec.field import Field, field_of, fields_of
-from attnviz.model.spec.value import Value, require
+from attnviz.model.spec.value import Value, check_texts, require
 
 __all__ = [
     "MinP",
@@ -156,6 +156,7 @@ class StopConditions(Value, frozen=True):
     def check(self) -> None:
         not_empty = must_be("a list of texts that are not empty")
         require("" not in self.strings, "sampling.stop.strings", list(self.strings), not_empty)
+        check_texts("sampling.stop.strings[{index}]", self.strings, LONGEST_TOKEN)
 
 
 class Sampling(Value, frozen=True):

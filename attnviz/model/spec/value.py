@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cache
 from typing import Any, ClassVar, Literal, get_args, get_origin
 
@@ -12,7 +13,6 @@ from msgspec import Struct
 from attnviz.errors import FieldError, Message, must_be, of_length, size
 from attnviz.model.errors.conversion import field_error
 from attnviz.model.spec.arrays import MAX_DRAWN, Matrix
-from attnviz.model.spec.bounds import LONGEST_TEXT
 from attnviz.model.spec.field import Field, field_of, fields_of, is_nullable, plain
 
 
@@ -122,18 +122,13 @@ def require(condition: bool, field: str, value: object, requirement: Message) ->
         raise FieldError(field, value, requirement)
 
 
-def check_length(field: str, text: str) -> None:
-    """Refuse a text that no window can lay out in time."""
-    if len(text) > LONGEST_TEXT:
-        at_most = Message("must have at most {most:,} characters", most=LONGEST_TEXT)
-        raise FieldError(field, of_length(len(text)), at_most)
-
-
-def check_lengths(field: str, texts: tuple[str, ...]) -> None:
-    """As `check_length`, of each text of a list."""
-    if max(map(len, texts), default=0) > LONGEST_TEXT:
-        for number, text in enumerate(texts):
-            check_length(f"{field}[{number}]", text)
+def check_texts(field: str, texts: Collection[str], most: int) -> None:
+    """Refuse a text that is too long: `field` for one alone, and its place for one of several."""
+    if max(map(len, texts), default=0) <= most:  # every edit checks every token
+        return
+    index, text = next((index, text) for index, text in enumerate(texts) if len(text) > most)
+    of_text = must_be("a text of at most {most:,} characters", most=most)
+    raise FieldError(field.format(index=index), of_length(len(text)), of_text)
 
 
 def check_drawn(field: str, shape: tuple[int, int]) -> None:

@@ -8,12 +8,14 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from attnviz.errors import among
+from attnviz.model.spec.bounds import LONGEST_NAME, LONGEST_TOKEN
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.target import parsed
-from attnviz.model.spec.value import Value, require
+from attnviz.model.spec.value import Value, check_texts, require
 from attnviz.model.stages import STAGE_BY_ID
 
-Count = Annotated[int, Meta(ge=0)]
+Count = Annotated[int, Meta(ge=0, le=2**24)]
+"""A place in a document: past the ends of all that a window can show, and far below what its pixels count."""
 Orientation = Literal["queries_as_rows", "queries_as_columns"]
 Picture = Literal["map", "mean", "lines", "patches"]
 DRAWN: tuple[Picture, ...] = ("map", "mean", "lines")
@@ -107,8 +109,12 @@ class View(Value, frozen=True):
     grid: HeadGrid = HeadGrid()
 
     def check(self) -> None:
+        check_texts("view.site", (self.site,), LONGEST_NAME)
+        check_texts("view.target", (self.target or "",), LONGEST_NAME)
+        check_texts("view.grid.token", (self.grid.token,), LONGEST_TOKEN)
         require(self.stage in STAGE_BY_ID, "view.stage", self.stage, _A_STAGE)
         if self.locked is not None:
+            check_texts("view.locked.site", (self.locked.site,), LONGEST_NAME)
             require(self.locked.stage in STAGE_BY_ID, "view.locked.stage", self.locked.stage, _A_STAGE)
         if self.target is not None:
             parsed(self.target, "view.target")

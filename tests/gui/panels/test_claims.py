@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import time
+from threading import Event
+from typing import NoReturn
+
 import pytest
 from desk import Desk, MakeDesk
 from msgspec.structs import replace
@@ -9,11 +13,13 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QLineEdit, QPushButton
 from pytestqt.qtbot import QtBot
 
+from attnviz.core.progress import Check
 from attnviz.gui.panels.claims.line import ClaimLine
 from attnviz.gui.panels.claims.panel import ClaimsPanel
 from attnviz.gui.widgets.linked_text import LinkedText
 from attnviz.i18n import set_language
 from attnviz.model.claims.scope import Scope, holds
+from attnviz.model.io.presets import load_preset
 from attnviz.model.lessons.table import CLAIMS, shipped_claims
 
 COUNT = sum(len(shipped_claims(id_).steps) for id_ in CLAIMS)
@@ -162,6 +168,37 @@ def test_the_words_of_an_own_claim_follow_the_language(checker: Desk, qtbot: QtB
     assert second.toolTip() == second.accessibleName().partition(" — ")[2] == "正确"
     remove = checker.find(QPushButton, "own_claim_0_remove")
     assert remove.accessibleName() == "删除 foo > 2"
+
+
+def test_a_long_claim_delays_neither_decoding_nor_closing(
+    make_desk: MakeDesk, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began = Event()
+
+    def asked_for_ever(claims: object, scope: object, check: Check) -> NoReturn:
+        began.set()
+        while True:
+            time.sleep(0.01)
+            check()
+
+    monkeypatch.setattr("attnviz.gui.live.claims.answers", asked_for_ever)
+    desk = make_desk(replace(load_preset("causal-decode"), claims=("max(weights) < 2",)), inline=False)
+    desk.bring("claims")
+    qtbot.waitUntil(began.is_set)
+    done: list[str] = []
+    for worker in (desk.window.scheduler, desk.window.decode_scheduler, desk.window.survey_scheduler):
+        worker.submit(lambda token: "done", done.append, done.append)
+    qtbot.waitUntil(lambda: done == ["done"] * 3)
+    assert not desk.window.claims_scheduler.idle
+    desk.window.close()
+    assert desk.window.ended_cleanly
+
+
+def test_a_claim_past_the_bounds_is_said_at_once(checker: Desk, qtbot: QtBot) -> None:
+    checker.store.claim(("recurrent_gradient(10000, 10, 1) > 0", "max(weights) < 2"))
+    first, second = (checker.find(ClaimLine, f"own_claim_{number}") for number in range(2))
+    qtbot.waitUntil(lambda: second.verdict == "right")
+    assert first.verdict is None and "must be a whole number from 1 to 64; got 10000." in first.toolTip()
 
 
 def _fields(site: object) -> dict[str, object]:

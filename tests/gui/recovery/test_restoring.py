@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from desk import WAIT_MS, Desk, MakeDesk
 from documents import explicit
@@ -13,6 +14,8 @@ from sessions import left_behind, session_of, titled
 
 from attnviz.gui.recovery.folder import state_folder
 from attnviz.gui.workspaces.table import WORKSPACES
+from attnviz.model.edit.chapters import Chapter, Chapters
+from attnviz.model.edit.history import History
 from attnviz.model.journal.crashes import find_abandoned
 
 
@@ -187,3 +190,46 @@ def test_the_question_is_translated_and_takes_no_focus(desk: Desk, folder: Path)
     desk.window.commands["language"].trigger()
     assert sentence(desk) != english and "b" * 300 in sentence(desk)
     assert not card.hasFocus() and not any(b.hasFocus() for b in card.findChildren(QPushButton))
+
+
+def test_a_journal_without_a_whole_state_is_told_and_kept(desk: Desk, folder: Path) -> None:
+    path = left_behind(folder, session_of([explicit(3, 3)], index=0))
+    cut = path.read_bytes()[:-5]
+    path.write_bytes(cut)
+    start(desk)
+    kept = path.with_suffix(".damaged")
+    assert sentence(desk).startswith("The changes in “Untitled” cannot be restored.")
+    assert sentence(desk).endswith(f"The journal is kept as {kept}.") and kept.read_bytes() == cut
+    press(desk, "close")
+    assert sentence(desk) == ""
+
+
+def test_a_document_whose_saved_content_is_damaged_is_restored_as_unsaved(desk: Desk, folder: Path) -> None:
+    saved, present = explicit(30, 30, 0), explicit(30, 30, 1)
+    path = left_behind(folder, Chapters((Chapter(0, History((present,)), saved, folder / "d.json"),)))
+    content = bytearray(path.read_bytes())
+    number = np.asarray(np.random.default_rng(0).standard_normal((30, 30))).tobytes()[:64]
+    content[content.index(number)] ^= 1
+    path.write_bytes(content)
+    start(desk)
+    press(desk, "restore")
+    assert desk.store.document == present and desk.store.is_modified
+    kept = path.with_suffix(".damaged")
+    assert sentence(desk) == f"Some changes in “d.json” cannot be restored. The journal is kept as {kept}."
+    desk.qtbot.waitUntil(lambda: kept.exists(), timeout=WAIT_MS)
+    assert kept.read_bytes() == content and len(list(folder.glob("*.journal"))) == 1
+
+
+def test_a_journal_of_a_newer_program_is_told_and_left_alone(desk: Desk, folder: Path) -> None:
+    folder.mkdir(parents=True)
+    path = folder / "x.journal"
+    path.write_bytes(b"attnviz journal 2\nwhatever")
+    start(desk)
+    assert sentence(desk) == (
+        "The journal must be of version 1, which this program reads; got 2. "
+        f"The journal {path} is left as it is for the newer attnviz that wrote it."
+    )
+    press(desk, "close")
+    desk.window.close()
+    assert path.read_bytes() == b"attnviz journal 2\nwhatever"
+    assert [one.name for one in folder.iterdir()] == ["x.journal"]

@@ -18,7 +18,7 @@ from attnviz.model.io.files import loads, save
 from attnviz.model.io.stamp import Stamp
 from attnviz.model.journal.crashes import find_abandoned
 from attnviz.model.journal.journal import Journal
-from attnviz.model.journal.records import FIRST_LINE, JournalError, Records
+from attnviz.model.journal.records import FIRST_LINE, JournalError, LaterVersion, Records
 
 DOCUMENT = loads(FITTING)
 STEPS = titled(explicit(20, 8), "a", "b", "c")
@@ -84,58 +84,114 @@ def test_no_folder_has_no_journals(tmp_path: Path) -> None:
     assert find_abandoned(tmp_path / "none") == ()
 
 
-def test_cut_anywhere_it_has_an_earlier_state_or_a_sentence(tmp_path: Path) -> None:
+def test_cut_anywhere_it_has_an_earlier_state_or_is_kept(tmp_path: Path) -> None:
     sessions = [session_of(STEPS[:n]) for n in (1, 2, 3)]
     path = left_behind(tmp_path, *sessions)
-    whole = path.read_bytes()
+    whole, first = path.read_bytes(), len(FIRST_LINE)
     found = []
-    for end in range(len(FIRST_LINE), len(whole), 7):
+    for end in [*range(1, first + 60), *range(first + 60, len(whole), 7)]:
         path.write_bytes(whole[:end])
         journals = find_abandoned(tmp_path)
-        if not journals:
-            assert not found  # nothing was complete yet
+        if end == first:
+            assert journals == () and not path.exists()  # its process had written nothing
             continue
-        found.append(sessions.index(journals[0].read()))
-        journals[0].release()
+        (journal,) = journals
+        if journal.problem is None:
+            found.append(sessions.index(journal.read()))
+            journal.retire()  # a torn tail is no damage
+            assert list(tmp_path.iterdir()) == []
+        else:
+            assert not found and "\n" not in str(journal.problem)
+            journal.set_aside()
+            assert journal.aside.read_bytes() == whole[:end]
+            journal.aside.unlink()
     assert found == sorted(found) and set(found) == {0, 1}
 
 
-def test_any_flipped_bit_ends_in_a_state_that_was_written_or_in_a_sentence(tmp_path: Path) -> None:
+def test_any_flipped_bit_is_told_and_kept_and_nothing_lost_counts_as_saved(tmp_path: Path) -> None:
     sessions = [session_of(STEPS[:n]) for n in (1, 2, 3)]
     path = left_behind(tmp_path, *sessions)
     whole = path.read_bytes()
     rng = np.random.default_rng(0)
-    sentences = 0
-    for place in rng.integers(0, len(whole), 300):
+    found = []
+    for place in rng.permutation(len(whole))[:1200]:
         damaged = bytearray(whole)
         damaged[place] ^= 1 << int(rng.integers(8))
         path.write_bytes(damaged)
-        journals = find_abandoned(tmp_path)
-        if not journals:  # no state is left before the damage
-            path.write_bytes(whole)
+        (journal,) = find_abandoned(tmp_path)
+        if journal.problem is not None:
+            assert place < len(FIRST_LINE)  # all states are intact but one
+            assert str(journal.problem).endswith((" got 3.", " got 5.", " got 9.", "something else."))
+            journal.release()
             continue
         try:
-            kept = journals[0].read().present
-            assert all(entry in STEPS for entry in kept.history.entries)
+            session = journal.read()
         except JournalError as error:
-            sentences += 1
             assert "\n" not in str(error) and str(error).startswith(path.name)
-        journals[0].release()
-    assert 0 < sentences < 300
+            found.append("sentence")
+            journal.release()
+            continue
+        if session == sessions[2]:
+            found.append("whole")
+            assert session.present.is_modified and not journal.is_damaged
+            journal.retire()
+            continue
+        found.append("part")
+        history = session.present.history
+        assert all(entry in STEPS for entry in history.entries) and journal.is_damaged
+        assert session.present.is_modified == (history.present != STEPS[0] or session.present.saved is None)
+        journal.retire()
+        assert journal.aside.read_bytes() == damaged and not path.exists()
+    assert {name: found.count(name) > 20 for name in ("whole", "part", "sentence")} == dict.fromkeys(
+        ("whole", "part", "sentence"), True
+    )
 
 
-@pytest.mark.parametrize(
-    "content", [b"{}", b"\0" * 500, b"attnviz journal 2\n"], ids=["json", "zeros", "later"]
-)
+def test_a_document_whose_saved_content_is_damaged_is_not_saved(tmp_path: Path) -> None:
+    saved, present = explicit(30, 30, 0), explicit(30, 30, 1)
+    chapter = Chapter(0, History((present,)), saved, tmp_path / "d.json")
+    path = left_behind(tmp_path, Chapters((chapter,)))
+    number = np.asarray(np.random.default_rng(0).standard_normal((30, 30))).tobytes()[:64]
+    content = path.read_bytes()
+    assert content.count(number) == 1
+    path.write_bytes(content.replace(number, bytes(64)))
+    (found,) = find_abandoned(tmp_path)
+    restored = found.read().present
+    assert restored.document == present and restored.is_modified and found.is_damaged
+    found.retire()
+    assert os.listdir(tmp_path) == [found.aside.name]
+
+
+def test_a_document_whose_saved_content_has_no_room_is_not_saved(tmp_path: Path) -> None:
+    saved, present = explicit(30, 30, 0), explicit(30, 30, 1)
+    journal = Journal(tmp_path, most=12_000)  # room for one of them
+    journal.write(Chapters((Chapter(0, History((present,)), saved),)))
+    journal.leave()
+    (found,) = find_abandoned(tmp_path)
+    assert found.read().present.is_modified and not found.is_damaged
+    found.remove()
+
+
+@pytest.mark.parametrize("content", [b"{}", b"\0" * 500, b"attn", FIRST_LINE + b"P"])
 def test_another_file_is_one_sentence_and_is_set_aside(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "x.journal"
     path.write_bytes(content)
     (found,) = find_abandoned(tmp_path)
-    with pytest.raises(JournalError, match=r"^x\.journal: The file must be a journal of attnviz"):
+    assert found.problem is not None
+    with pytest.raises(JournalError, match=r"^x\.journal: (The file must be a journal|Every record)"):
         found.read()
-    aside = found.set_aside()
-    assert aside.read_bytes() == content and os.listdir(tmp_path) == ["x.damaged"]
+    found.set_aside()
+    assert found.aside.read_bytes() == content and os.listdir(tmp_path) == ["x.damaged"]
     assert find_abandoned(tmp_path) == ()
+
+
+def test_a_journal_of_a_newer_program_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "x.journal"
+    path.write_bytes(b"attnviz journal 2\n" + bytes(40))
+    (found,) = find_abandoned(tmp_path)
+    assert isinstance(found.problem, LaterVersion) and str(found.problem).endswith("program reads; got 2.")
+    found.release()
+    assert os.listdir(tmp_path) == ["x.journal"] and path.read_bytes() == b"attnviz journal 2\n" + bytes(40)
 
 
 def test_of_a_history_with_a_damaged_step_the_steps_around_the_present_are_read(tmp_path: Path) -> None:

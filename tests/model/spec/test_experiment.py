@@ -200,10 +200,10 @@ ILLEGAL: list[tuple[Callable[[], object], str]] = [
         lambda: experiment(heads=Heads(10**6, 1, 10**6)),
         "projections.query must be a matrix of at most 268,435,456 numbers; got 6x1000000000000.",
     ),
-    (lambda: Cell("weights", -1, 0), "row must be a whole number of at least 0; got -1."),
+    (lambda: Cell("weights", -1, 0), "row must be a whole number from 0 to 16,777,216; got -1."),
     (
         lambda: View(plane=(0, 1, 2)),
-        "plane must be a list of 2 in which each item is a whole number of at least 0; got [0, 1, 2].",
+        "plane must be a list of 2 in which each item is a whole number from 0 to 16,777,216; got [0, 1, 2].",
     ),
 ]
 

@@ -171,7 +171,7 @@ class CompareLive(QObject):
                 pinned.experiment, pinned.engine, pinned.device, check=token.progress, reserve=GUI_CORES
             )
             drawn = first if asked.is_of_values else _gradient(asked, token)
-            return asked.answer(first, drawn), first if _is_small(pinned.experiment) else None
+            return asked.answer(first, drawn, token.check), first if _is_small(pinned.experiment) else None
 
         return job
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from attnviz.core.progress import Check, never_cancelled
 from attnviz.model.claims.own import Answer, answers
 from attnviz.model.claims.scope import Scope
 from attnviz.model.contrast.contrast import Contrast, Shown, contrast
@@ -114,8 +115,8 @@ class OwnAsked:
         """True if values are compared, not gradients."""
         return self.drawn is self.trace
 
-    def answer(self, first: Trace, drawn: Trace) -> OwnAnswer:
-        """Compare A with B: the trace of A, and what is shown of it. Raises as `contrast` does."""
+    def answer(self, first: Trace, drawn: Trace, check: Check = never_cancelled) -> OwnAnswer:
+        """Compare A with B: the trace of A, and what is shown of it. Raises as `contrast` and `check` do."""
         a, b = self.where
         shown = Shown(drawn.site(a.site), a.head), Shown(self.drawn.site(b.site), b.head)
         return OwnAnswer(
@@ -126,16 +127,18 @@ class OwnAsked:
             contrast=contrast(*shown, self.stage, self.alignment),
             differences=differences(self.pinned.experiment, self.document.experiment),
             next_tokens=next_tokens(first, self.trace, NEXT_TOKENS),
-            claims=self._claims(first),
+            claims=self._claims(first, check),
         )
 
-    def _claims(self, first: Trace) -> tuple[tuple[Answer, Answer], ...]:
+    def _claims(self, first: Trace, check: Check) -> tuple[tuple[Answer, Answer], ...]:
         """The claims of both documents, answered in A and in B."""
         claims = dict.fromkeys((*self.pinned.document.claims, *self.document.claims))
         if not claims:
             return ()
         sides = [
-            answers(claims, Scope(trace, replace(self.document.view, site=where.site, head=where.head)))
+            answers(
+                claims, Scope(trace, replace(self.document.view, site=where.site, head=where.head)), check
+            )
             for trace, where in zip((first, self.trace), self.where, strict=True)
         ]
         return tuple(zip(*sides, strict=True))

@@ -22,7 +22,7 @@ from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _, current_language
 from attnviz.model.claims.own import Answer
-from attnviz.model.claims.scope import Scope
+from attnviz.model.claims.scope import scope_now
 from attnviz.model.lessons.judging import Judged
 from attnviz.model.lessons.lesson import Lesson, Scene
 from attnviz.model.spec.document import Document
@@ -151,7 +151,7 @@ class ClaimsPanel(Panel):
             self.detail.now.hide()
             return
         if trace.experiment is self.store.experiment:  # else its numbers are on their way
-            self.detail.now.set_verdict(holds_in(judged.step.claim, Scope(trace, opened[1])))
+            self.detail.now.set_verdict(holds_in(judged.step.claim, scope_now(trace, opened[1])))
             self.detail.now.show()
 
     def lines(self) -> list[tuple[Judged, ClaimLine]]:

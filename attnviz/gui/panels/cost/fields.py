@@ -77,7 +77,10 @@ def _shape(name: str, part: str = "") -> tuple[Read, Edit]:
     def edit(q: Question, value: Any) -> Question:
         a = q.architecture
         if part:
-            changed = replace(a, **{part: replace(getattr(a, part), **{name: value})})
+            owner = getattr(a, part)
+            if owner is None:  # another architecture came in the middle of a drag
+                return q
+            changed = replace(a, **{part: replace(owner, **{name: value})})
         else:
             changed = _fitted(a, name, value)
         return replace(q, architecture=changed, is_edited=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from msgspec.structs import replace
 from PySide6.QtCore import QEvent, QSize, Qt, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
@@ -33,6 +32,7 @@ from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _
 from attnviz.model.caches import CACHE_BY_ID, CACHES, Cache, FullCache, PagedCache, QuantisedCache
 from attnviz.model.edit.generation import set_cache
+from attnviz.model.edit.paths import putting
 from attnviz.model.fields import FIELDS
 from attnviz.model.operands.latent import expanded_numbers
 
@@ -230,10 +230,9 @@ class CachePanel(DecodingPart):
 
     @Slot(object)
     def _on_number(self, value: int) -> None:
-        writing = self.store.experiment.writing
         field = next(field for field, control in self._numbers.items() if control is self.sender())
-        if writing is not None:
-            self.store.edit(set_cache, replace(writing.cache, **{field: int(value)}))
+        # Undo may have exchanged the cache in the middle of a drag: the edit changes what has the field.
+        self.store.edit(putting(f"writing.cache.{field}"), int(value))
         self.refresh()
 
     # --- building

@@ -26,10 +26,10 @@ _WRAPPED = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop | Qt.TextFlag.
 
 @dataclass(frozen=True)
 class Shelved:
-    """A lesson, and how many of its steps were seen."""
+    """A lesson, and how many of its steps are done."""
 
     lesson: Lesson
-    seen: int
+    done: int
 
 
 class LessonButton(PaintedButton):
@@ -44,7 +44,7 @@ class LessonButton(PaintedButton):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         lesson, language = shelved.lesson, current_language()
         self.setAccessibleName(lesson.title(language))
-        progress = _("{seen} of {count} steps").format(seen=shelved.seen, count=len(lesson.steps))
+        progress = _("{done} of {count} steps done").format(done=shelved.done, count=len(lesson.steps))
         self.setAccessibleDescription(f"{lesson.about(language)} {progress}")
         self.setToolTip(progress)
 
@@ -95,7 +95,7 @@ class LessonButton(PaintedButton):
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(self._theme.line))
         painter.drawRoundedRect(bar, 2, 2)
-        share = self.shelved.seen / len(self.shelved.lesson.steps)
+        share = self.shelved.done / len(self.shelved.lesson.steps)
         painter.setBrush(QColor(self._theme.accent))
         painter.drawRoundedRect(QRectF(bar.left(), bar.top(), bar.width() * share, bar.height()), 2, 2)
 

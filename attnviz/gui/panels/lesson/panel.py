@@ -23,7 +23,7 @@ from attnviz.gui.widgets.linked_text import LinkedText, paragraphs, points
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _, current_language
-from attnviz.model.claims.scope import Scope, holds
+from attnviz.model.claims.scope import Scope, holds, scope_now
 from attnviz.model.lessons.lesson import Lesson, Step
 from attnviz.model.lessons.markup import NUMBER, markup
 from attnviz.model.lessons.scene import covered_cells, lit_cells
@@ -41,6 +41,8 @@ class LessonPanel(Panel):
     lesson_wanted = Signal(str)
     step_wanted = Signal(int)
     """The index of a step; past the last one: the shelf."""
+    step_done = Signal()
+    """The present step was read, its question answered and its task done."""
     step_named = Signal(str)
     page_wanted = Signal(str)
     file_wanted = Signal()
@@ -58,6 +60,8 @@ class LessonPanel(Panel):
         self._seen = 0
         self._scene: Document | None = None
         self._scope: Scope | None = None
+        self._was_met = False
+        """True once the task of the step was done, whatever its reader tries next."""
         self._shelf: tuple[Shelved, ...] = ()
         self._library, self.question, self.claim = Library(), Question(), Claim()
         self.task, self.footer = Task(), Footer()
@@ -113,6 +117,7 @@ class LessonPanel(Panel):
         self.footer.stepped.connect(self._on_stepped)
         self.footer.chosen.connect(self.step_wanted)
         self.question.revealed.connect(self._light)
+        self.question.revealed.connect(self._tell_done)
         self.claim.cure_wanted.connect(self._on_cure)
         for texts in (self._text, self.question, self.claim, self.task):
             texts.pointed.connect(self._on_pointed)
@@ -137,7 +142,7 @@ class LessonPanel(Panel):
     def show_step(self, lesson: Lesson, index: int, scene: Document, seen: int) -> None:
         """Show a step, whose document is about to be computed."""
         self.lesson, self.index, self._scene, self._seen = lesson, index, scene, seen
-        self._scope = None
+        self._scope, self._was_met = None, False
         self.task.set_done(False)
         self._pages.setCurrentIndex(1)
         self.setFocusProxy(self.footer.next)
@@ -178,13 +183,24 @@ class LessonPanel(Panel):
         # Another document with the same experiment needs no other run.
         is_of_scene = trace.experiment is scene.experiment or trace.experiment == scene.experiment
         if self._scope is None and is_of_scene:
-            self._scope = Scope(trace, scene.view)
+            self._scope = scope_now(trace, scene.view)
             self._show()
             self._light()
         if step.claim:
-            self.claim.set_step(step, step.words_in(current_language()), Scope(trace, scene.view))
+            self.claim.set_step(step, step.words_in(current_language()), scope_now(trace, scene.view))
         if step.task:
-            self.task.set_done(_is_met(step.task, Scope(trace, scene.view)))
+            self.task.set_done(_is_met(step.task, scope_now(trace, scene.view)))
+            self._was_met = self._was_met or self.task.is_done
+        self._tell_done()
+
+    @Slot()
+    def _tell_done(self) -> None:
+        step = self.step
+        if step is None or self._scope is None:
+            return
+        is_answered = self.question.is_answered or not (step.predict or step.choose)
+        if is_answered and (self._was_met or not step.task):
+            self.step_done.emit()
 
     def set_seen(self, is_seen: bool) -> None:
         """In another workspace nothing fades."""
@@ -221,7 +237,7 @@ class LessonPanel(Panel):
     def _live_scope(self) -> Scope | None:
         """The names over the newest run, seen as the step sees it; None before the run of the step."""
         scene, trace = self._scene, self.store.trace
-        return None if self._scope is None or scene is None or trace is None else Scope(trace, scene.view)
+        return None if self._scope is None or scene is None or trace is None else scope_now(trace, scene.view)
 
     def _show_workspace(self, step: Step) -> None:
         from attnviz.gui.workspaces.table import WORKSPACE_BY_ID

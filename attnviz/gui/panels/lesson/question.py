@@ -38,7 +38,8 @@ class Question(Card):
         self._words: Words | None = None
         self._scope: Scope | None = None
         self._said: tuple[Tone, str] | None = None
-        self.is_revealed = False
+        self.is_revealed = self.is_answered = False
+        """Whether the answer is shown, and whether the reader gave one before."""
         self._text = LinkedText("question_text", _TEXT)
         self._answers = QVBoxLayout()
         self._answers.setSpacing(GRID // 2)
@@ -78,7 +79,7 @@ class Question(Card):
         is_other = self._step is None or step.id != self._step.id or step != self._step
         self._step, self._words = step, words
         if is_other:
-            self._scope, self._said, self.is_revealed = None, None, False
+            self._scope, self._said, self.is_revealed, self.is_answered = None, None, False, False
             self.entry.clear()
             self._forget_answers()
         self._make_answers(words.answers)
@@ -114,8 +115,14 @@ class Question(Card):
             self._said = ("error", error.message.text())
         else:
             self.is_revealed = True
+            self.is_answered = self.is_answered or self._has_answer
             self.revealed.emit()
         self._show()
+
+    @property
+    def _has_answer(self) -> bool:
+        """True if the reader has chosen or typed something."""
+        return self._group.checkedId() != -1 or bool(self.entry.text().strip())
 
     def _judged(self, step: Step, scope: Scope) -> tuple[Tone, str]:
         """The verdict with its tone; without an answer, the value alone: nobody was wrong."""

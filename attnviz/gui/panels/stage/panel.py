@@ -241,7 +241,8 @@ class StageViewPanel(Panel):
         head = focus.head if focus is not None and shows_mean(site, view, stage) else None
         self.map.set_highlight(replace(highlight(site, view, stage, focus, head), **spot))
         on_weights = focus is not None and STAGE_BY_ID[focus.stage].score_shaped
-        lit = (focus.row, focus.column) if focus is not None and on_weights else (view.query, -1)
+        last = site.experiment.n_queries - 1
+        lit = (focus.row, focus.column) if focus is not None and on_weights else (min(view.query, last), -1)
         self._words.set_chosen(*lit)
         self._patches.set_chosen(*lit)
         if self._is_side_open:

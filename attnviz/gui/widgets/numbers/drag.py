@@ -10,6 +10,7 @@ from PySide6.QtGui import (
     QColor,
     QFocusEvent,
     QFontMetrics,
+    QHideEvent,
     QKeyEvent,
     QMouseEvent,
     QPainter,
@@ -282,6 +283,11 @@ class DragNumber(Control):
         if not self._is_dragging:
             self.gesture.end()
         super().focusOutEvent(event)
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        """A number out of sight, whose field may have gone, is no longer dragged."""
+        self._press, self._is_dragging = None, False
+        super().hideEvent(event)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         if self._editor is not None:

@@ -49,6 +49,12 @@ def open_step(desk: Desk, lesson: str, step: int = 0) -> LessonPanel:
     return panel_of(desk)
 
 
+def do_the_task(desk: Desk) -> None:
+    """The task of the last step of the first lesson."""
+    desk.store.edit(edits.set_vector_cell, 2, 0, 0.9)
+    desk.settle()
+
+
 def text(desk: Desk, name: str) -> str:
     return desk.find(QTextBrowser, name).toPlainText()
 
@@ -98,9 +104,55 @@ def test_the_last_step_leads_back_to_the_shelf_and_progress_is_kept(desk: Desk, 
     desk.click(desk.find(QPushButton, "lesson_next"))
     assert panel.step is None
     assert settings.lesson("dot-product") == (last, last + 1)
-    assert desk.window.lesson_live.progress() == f"1 of {len(LESSONS)} lessons finished"
-    desk.window.lesson_live.open("dot-product")  # a finished one begins anew
+    desk.window.lesson_live.open("dot-product")  # an unfinished one where it was left
+    assert panel.index == last
+
+
+def test_a_lesson_is_finished_when_every_question_is_answered_and_every_task_done(
+    desk: Desk, settings: Settings
+) -> None:
+    steps = shipped_lesson("dot-product").steps
+    live, panel = desk.window.lesson_live, open_step(desk, "dot-product")
+    for _step in steps:
+        desk.press_key(Qt.Key.Key_PageDown)
+        desk.settle()
+    assert panel.step is None
+    none = f"0 of {len(LESSONS)} lessons finished"
+    assert live.progress() == none and len(settings.done("dot-product")) < len(steps)
+    numbered = {step.id: index for index, step in enumerate(steps)}
+    open_step(desk, "dot-product", numbered["who-wins"])
+    panel.question.reveal()  # without an answer
+    assert "who-wins" not in settings.done("dot-product")
+    desk.find(QLineEdit, "answer_entry").setText("0.5")  # a wrong one is one
+    panel.question.reveal()
+    assert "who-wins" in settings.done("dot-product")
+    open_step(desk, "dot-product", numbered["diagonal"])
+    desk.find(QRadioButton, "answer_1").click()
+    panel.question.reveal()
+    assert live.progress() == none
+    open_step(desk, "dot-product", numbered["try-it"])
+    assert not panel.task.is_done and live.progress() == none
+    do_the_task(desk)
+    assert panel.task.is_done and live.progress() == f"1 of {len(LESSONS)} lessons finished"
+    live.show_shelf()
+    shown = [one.toolTip() for one in panel.findChildren(LessonButton) if one.isVisible()]
+    assert f"{len(steps)} of {len(steps)} steps done" in shown
+    open_step(desk, "dot-product", len(steps) - 1)
+    live.show_shelf()
+    live.open("dot-product")  # a finished one begins anew
     assert panel.index == 0
+
+
+def test_a_lesson_asks_to_save_nothing_but_own_later_edits(desk: Desk, answers: Answers) -> None:
+    open_step(desk, "dot-product", len(shipped_lesson("dot-product").steps) - 1)
+    do_the_task(desk)
+    assert panel_of(desk).task.is_done and not desk.store.is_modified
+    assert desk.window.documents.may_close() and answers.boxes == []
+    desk.go("explore")
+    assert desk.window.documents.may_close() and answers.boxes == []
+    desk.store.edit_attention(lambda site: put_at(site, "temperature", 2.0))
+    assert desk.store.is_modified
+    assert not desk.window.documents.may_close() and answers.boxes == ["unsaved_box"]
 
 
 def test_the_cells_of_the_step_stay_bright_and_the_others_fade(desk: Desk) -> None:
