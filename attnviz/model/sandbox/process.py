@@ -80,8 +80,8 @@ class Process:
         if not self._is_ready and self._received(START_SECONDS) is None:
             raise InputError(NO_INTERPRETER)
         self._is_ready = True
-        with suppress(ConnectionError):  # it has ended, which the missing answer says
-            self.channel.settimeout(None)
+        with suppress(OSError):  # it has ended or takes nothing, which the missing answer says
+            self.channel.settimeout(SECONDS[task])
             worker.send(self.channel, {"task": task, "seconds": SECONDS[task], "given": given})
         answer = self._received(SECONDS[task])
         if answer is None or ("failed" in answer and answer["failed"] is None):

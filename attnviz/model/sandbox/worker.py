@@ -64,7 +64,6 @@ def limit_memory(n_bytes: int) -> None:
             return
         with suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
             score.write("1000")
-
         _soft, most = resource.getrlimit(resource.RLIMIT_AS)
         limit = n_bytes if most == resource.RLIM_INFINITY else min(n_bytes, most)
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))

@@ -90,7 +90,7 @@ def test_a_process_that_does_not_answer_is_replaced(monkeypatch: pytest.MonkeyPa
     first = pid()
     os.kill(first, signal.SIGSTOP)
     with pytest.raises(Exceeded):
-        rendered("{{ 2 }}")
+        rendered("{{ x | length }}", x="x" * 5_000_000)  # more than the channel takes
     assert rendered("{{ 3 }}") == "3" and pid() != first
 
 
