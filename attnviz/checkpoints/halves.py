@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from attnviz.checkpoints.plan import ends_in_classes
 from attnviz.checkpoints.reader import Checkpoint
 from attnviz.model.spec.origin import Part as Part
 
@@ -19,17 +18,14 @@ class Half:
     prefixes: tuple[str, ...]
 
 
-_VISION = ("vision_model.", "classifier.")
-"""Beginnings of the tensors of an encoder of images, and of its head for classes."""
-
 HALVES: dict[str, tuple[Half, ...]] = {
     "clip": (
         Half("text", "text_config", "clip_text_model", ("text_model.", "text_projection.")),
-        Half("image", "vision_config", "clip_vision_model", (*_VISION, "visual_projection.")),
+        Half("image", "vision_config", "clip_vision_model", ("vision_model.", "visual_projection.")),
     ),
     "siglip": (
         Half("text", "text_config", "siglip_text_model", ("text_model.",)),
-        Half("image", "vision_config", "siglip_vision_model", _VISION),
+        Half("image", "vision_config", "siglip_vision_model", ("vision_model.",)),
     ),
 }
 """By the type of the whole model."""
@@ -51,8 +47,6 @@ def half_of(checkpoint: Checkpoint, part: Part) -> Checkpoint:
         if half.part == part:
             own = checkpoint.config.get(half.settings)
             config = {**(own if isinstance(own, dict) else {}), "model_type": half.model_type}
-            if part == "image" and ends_in_classes(checkpoint.config):
-                config["architectures"] = checkpoint.config["architectures"]
             tensors = {
                 name: tensor for name, tensor in checkpoint.tensors.items() if name.startswith(half.prefixes)
             }

@@ -293,7 +293,7 @@ def describe(
         len(found.encoder),
         sum(math.prod(tensor.shape) for tensor in tensors),
         _tokens(found).reads_text,
-        unread(found.checkpoint, head),
+        unread(whole, head),
         None if found.family.signal is None else found.family.signal.kind,
         tuple(unknown.items()),
         reads_chat(checkpoint) and _tokens(found).reads_text,

@@ -103,14 +103,19 @@ _SIZES: dict[Key, str] = {
     _HEADS: "num_attention_heads",
 }
 
+_KEY_WIDTH, _OWN_WIDTH = whole("attention.key_length", None), whole("attention.key_length")
+
 _LLAMA_KEYS: dict[Key, str] = {
     **_SIZES,
     whole("attention.head_count_kv", None): "num_key_value_heads",
-    whole("attention.key_length", None): "head_dim",
+    _KEY_WIDTH: "head_dim",
     positive("attention.layer_norm_rms_epsilon"): "rms_norm_eps",
     _BASE: "rope_theta",
     _CAUSAL: "",
 }
+
+_WIDE_KEYS = {_OWN_WIDTH if key is _KEY_WIDTH else key: name for key, name in _LLAMA_KEYS.items()}
+"""Keys of models whose families have another width of a head than its share of the features."""
 
 _LAYER = "model.layers.{}."
 
@@ -128,7 +133,7 @@ _LLAMA_NAMES = {
 _HEAD_NORMS = {f"blk.{{}}.attn_{name}_norm": f"{_LAYER}self_attn.{name}_norm" for name in "qk"}
 
 _GEMMA_KEYS: dict[Key, str] = {
-    **_LLAMA_KEYS,
+    **_WIDE_KEYS,
     positive("attn_logit_softcapping", None): "attn_logit_softcapping",
     positive("final_logit_softcapping", None): "final_logit_softcapping",
     whole("attention.sliding_window", None): "sliding_window",
@@ -198,8 +203,8 @@ ARCHITECTURES = (
         },
     ),
     Architecture("qwen2", "qwen2", _LLAMA_KEYS, _LLAMA_NAMES),
-    Architecture("qwen3", "qwen3", _LLAMA_KEYS, {**_LLAMA_NAMES, **_HEAD_NORMS}),
-    Architecture("gemma", "gemma", _LLAMA_KEYS, _LLAMA_NAMES, _gains(_LLAMA_NAMES)),
+    Architecture("qwen3", "qwen3", _WIDE_KEYS, {**_LLAMA_NAMES, **_HEAD_NORMS}),
+    Architecture("gemma", "gemma", _WIDE_KEYS, _LLAMA_NAMES, _gains(_LLAMA_NAMES)),
     Architecture("gemma2", "gemma2", _GEMMA_KEYS, _GEMMA_2_NAMES, _gains(_GEMMA_2_NAMES), finish=_gemma_2),
     Architecture(
         "gpt2",

@@ -157,8 +157,12 @@ def _config(path: Path, architecture: Architecture, header: Header) -> Config:
     try:
         config |= _given(architecture, own)
         if architecture.rotates:
-            _check_widths(own, config["head_dim"])
-            config["rope_scaling"] = scaling(own, _divisors(path, header, config["head_dim"]))
+            width = config.get("head_dim") or max(1, config["hidden_size"] // config["num_attention_heads"])
+            _check_widths(own, width)
+            if "rope.dimension_count" in own:
+                config.setdefault("head_dim", width)
+            if (record := scaling(own, _divisors(path, header, width))) is not None:
+                config["rope_scaling"] = record
     except FieldError as error:
         raise error.below(architecture.id) from None
     # llama.cpp takes 0 for a missing key.
@@ -168,7 +172,8 @@ def _config(path: Path, architecture: Architecture, header: Header) -> Config:
     n_rows = {entry.name: entry.shape[0] if entry.shape else None for entry in header.tensors}
     config["vocab_size"] = n_rows.get("token_embd.weight")
     config["tie_word_embeddings"] = "output.weight" not in n_rows
-    config["type_vocab_size"] = n_rows.get("token_types.weight")
+    if (n_types := n_rows.get("token_types.weight")) is not None:
+        config["type_vocab_size"] = n_types
     for name in ("bos_token_id", "eos_token_id"):
         config[name] = metadata.get(f"tokenizer.ggml.{name}")
     architecture.finish(config)
@@ -176,13 +181,11 @@ def _config(path: Path, architecture: Architecture, header: Header) -> Config:
 
 
 def _given(architecture: Architecture, own: Mapping[str, Any]) -> Config:
-    """The configuration's keys that the metadata give, and the defaults of llama.cpp for what they do not."""
+    """The configuration's keys that the metadata give; no others, since links depend on all of them."""
     read = {name: key.read(own) for key, name in architecture.keys.items()}
-    config = {name: value for name, value in read.items() if name and value is not None}
+    config = {name: value for name, value in read.items() if name and value not in (None, False)}
     if architecture.rotates:
-        n_heads = config["num_attention_heads"]
-        config.setdefault("head_dim", max(1, config["hidden_size"] // n_heads))
-        config.setdefault("num_key_value_heads", n_heads)
+        config.setdefault("num_key_value_heads", config["num_attention_heads"])
     return config
 
 

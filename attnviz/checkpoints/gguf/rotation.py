@@ -62,6 +62,8 @@ KEYS: tuple[Key, ...] = (
 def scaling(own: Mapping[str, Any], divisors: Sequence[float] | None) -> dict[str, Any] | None:
     """The scaling of the rotation; None without one. `own` are the keys behind the architecture's name.
 
+    It has what the file says and no defaults: the link of a document depends on all of it.
+
     Raises `FieldError` for a value with which nothing here computes.
     """
     given = {key.name: key.read(own) for key in KEYS}
@@ -70,19 +72,16 @@ def scaling(own: Mapping[str, Any], divisors: Sequence[float] | None) -> dict[st
     extension, usual = given[_EXTENSION], float(kind == _YARN)
     if extension not in (usual, -1):
         raise FieldError(_EXTENSION, extension, must_be("{n:g} or -1 with {kind}", n=usual, kind=kind))
-    length = given["rope.scaling.original_context_length"] or own.get("context_length")
+    length = given["rope.scaling.original_context_length"]
+    lengths = {} if length is None else {"original_max_position_embeddings": length}
     if kind == _YARN:
         if divisors is not None:
             raise FieldError(_TYPE, kind, must_be("'none' or 'linear' with the tensor {name}", name=DIVISORS))
-        whole_attention = attention * yarn_attention_factor(factor)
         betas = {name: given[f"rope.scaling.yarn_{name}"] for name in _BETAS}
-        return {
-            "rope_type": kind,
-            "factor": factor,
-            "attention_factor": whole_attention,
-            "original_max_position_embeddings": length,
-            **{name: beta for name, beta in betas.items() if beta is not None},
-        }
+        found = {name: beta for name, beta in betas.items() if beta is not None}
+        if attention != 1:
+            found["attention_factor"] = attention * yarn_attention_factor(factor)
+        return {"rope_type": kind, "factor": factor, **lengths, **found}
     factor = factor if kind == _LINEAR else 1.0
     if divisors is not None:
         divided = [factor * one for one in divisors]
@@ -92,8 +91,8 @@ def scaling(own: Mapping[str, Any], divisors: Sequence[float] | None) -> dict[st
             "long_factor": divided,
             "factor": 1.0,
             "attention_factor": attention,
-            "original_max_position_embeddings": length,
+            "original_max_position_embeddings": own.get("context_length"),
         }
     if attention != 1:
         raise FieldError(_ATTENTION, attention, must_be("1 with {kind}", kind=kind))
-    return None if factor == 1 else {"rope_type": kind, "factor": factor}
+    return None if factor == 1 else {"rope_type": kind, "factor": factor, **lengths}

@@ -28,6 +28,7 @@ from attnviz.checkpoints.gguf.architectures import (
 )
 from attnviz.checkpoints.gguf.reader import PLAIN, GgufTensor
 from attnviz.checkpoints.importing import describe
+from attnviz.checkpoints.opening import open_checkpoint
 from attnviz.cli import main
 from attnviz.compute.estimate import estimate
 from attnviz.compute.execute import execute
@@ -554,3 +555,14 @@ def test_odd_values_end_in_a_sentence(tmp_path: Path, name: str) -> None:
             assert re.fullmatch(r"model\.gguf: [^\n]{20,350}\.", said), said
             ends["refused"] += 1
     assert min(ends["refused"], ends["opened"]) > 100
+
+
+def test_the_configuration_has_what_the_file_says_and_nothing_else(tmp_path: Path) -> None:
+    """The link of a saved document depends on every key of it."""
+    write(tmp_path / "model.gguf", "llama")
+    assert open_checkpoint(tmp_path).config == {
+        "model_type": "llama", "max_position_embeddings": 1024, "num_hidden_layers": LAYERS,
+        "hidden_size": D, "intermediate_size": HIDDEN, "num_attention_heads": HEADS,
+        "num_key_value_heads": KV, "head_dim": D // HEADS, "rms_norm_eps": 1e-5, "rope_theta": 500.0,
+        "vocab_size": WORDS, "tie_word_embeddings": False, "bos_token_id": 0, "eos_token_id": 0,
+    }  # fmt: skip
