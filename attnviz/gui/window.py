@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QByteArray, QSize, Qt, Slot
+from PySide6.QtCore import QByteArray, QSize, Qt, QTimer, Slot
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -56,6 +56,7 @@ from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.document_line import DocumentLine
 from attnviz.gui.widgets.document_text import DocumentText
+from attnviz.gui.widgets.local_files import accept_copy
 from attnviz.gui.widgets.panel_dock import PanelDock
 from attnviz.gui.workspaces.switcher import Workspaces
 from attnviz.i18n import _
@@ -103,6 +104,12 @@ class Window(QMainWindow):
         self.decode_scheduler = Scheduler(self.bridge.post, inline=inline)
         self.survey_scheduler = Scheduler(self.bridge.post, inline=inline)
         self.ended_cleanly = True
+        self._may_close = False
+        """True once the documents are saved, or may be lost."""
+        self._asking = QTimer(self)
+        self._asking.setSingleShot(True)
+        self._asking.setInterval(0)
+        self._asking.timeout.connect(self.ask_to_close)
         self.store = Store(document, self)
         self.live = Live(self.store, self.scheduler, self)
         self._idle = IdleLive(self.store, self.scheduler, self)
@@ -617,13 +624,15 @@ class Window(QMainWindow):
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         if _dropped(event):
-            _accept_copy(event)
+            accept_copy(event)
 
     def dropEvent(self, event: QDropEvent) -> None:
+        """Open the file once the event has returned: a dialog inside it would wait for the next drop, whose
+        end leaves Qt with a window that is gone."""
         path = _dropped(event)
         if path:
-            _accept_copy(event)
-            self.open_file(path)
+            accept_copy(event)
+            self.bridge.post(partial(self.open_file, path))
 
     @Slot(Path)
     def open_file(self, path: Path) -> None:
@@ -638,9 +647,20 @@ class Window(QMainWindow):
         else:
             self.documents.open(path)
 
+    @Slot()
+    def ask_to_close(self) -> None:
+        """Close, after a question about unsaved documents; in no event of the window system, which must not
+        wait for an answer.
+        """
+        self._asking.stop()
+        self._may_close = self.documents.may_close()
+        if self._may_close:
+            self.close()
+
     def closeEvent(self, event: QCloseEvent) -> None:
-        if not self.keeping.is_session_ending and not self.documents.may_close():
+        if not (self._may_close or self.keeping.is_session_ending or self.documents.are_saved):
             event.ignore()
+            self._asking.start()
             return
         self.workspaces.keep()
         self.settings.set_geometry(bytes(self.saveGeometry().data()))
@@ -660,12 +680,6 @@ def first_size(room: QSize) -> QSize:
     """
     usual = QSize(round(room.width() * SHARE), round(room.height() * SHARE)).expandedTo(FIRST_SIZE)
     return usual.boundedTo(QSize(room.width(), room.height() - TITLE_BAR)).expandedTo(SMALLEST_SIZE)
-
-
-def _accept_copy(event: QDragEnterEvent | QDropEvent) -> None:
-    """Accept a file without moving it: whoever offers it keeps it."""
-    event.setDropAction(Qt.DropAction.CopyAction)
-    event.accept()
 
 
 def _dropped(event: QDropEvent) -> Path | None:
