@@ -405,7 +405,7 @@ class Handlers(QObject):
     def export(self, row: str, **chosen: str) -> None:
         """Open the export dialog at a row of its table, with chosen options."""
         self._window.complete()
-        self._exporter.export(row, self._window.panels, chosen)
+        self._exporter.export(row, self._window.panels, {"panel": self._window.current.id, **chosen})
 
     @Slot()
     def on_export_figure(self) -> None:

@@ -24,6 +24,7 @@ from attnviz.compute.scheduler import Scheduler
 from attnviz.core.text import visible
 from attnviz.engines.table import ENGINE_BY_ID
 from attnviz.gui.bridge import Bridge
+from attnviz.gui.current import Current
 from attnviz.gui.documents import OPENED, Documents
 from attnviz.gui.edits_menu import EditsMenu
 from attnviz.gui.focus import Focus
@@ -144,6 +145,7 @@ class Window(QMainWindow):
         self.start_page = Start(self)
         self.lesson_live = LessonLive(self)
         self.survey_live = SurveyLive(self, self.survey_scheduler)
+        self.current = Current(self)
         self.presentation = Presentation(self)
         self._connect()
         self.workspaces.start()
@@ -577,6 +579,7 @@ class Window(QMainWindow):
         while super().focusNextPrevChild(next):
             reached = self.focusWidget()
             if reached is None or reached is first or not self._is_behind(reached):
+                self.current.choose_around(reached)
                 return True
             first = first or reached
         return False

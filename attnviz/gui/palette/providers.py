@@ -172,7 +172,7 @@ def _frames(window: Window) -> Iterator[Entry]:
 
 
 def _show_frames(window: Window, id_: str) -> None:
-    window.workspaces.show_panel("grid")
+    window.workspaces.choose("grid")
     grid = window.store.document.view.grid
     window.store.look(grid=msgspec.structs.replace(grid, frames=id_))
 
@@ -249,7 +249,7 @@ def _controls(window: Window, section: Section) -> Iterator[Entry]:
 
 
 def _bring(window: Window, control: QWidget) -> None:
-    window.workspaces.show_panel("mechanism")
+    window.workspaces.choose("mechanism")
     window.mechanism.bring(control)
 
 
@@ -284,7 +284,7 @@ def _panels(window: Window) -> Iterator[Entry]:
         yield Entry(
             f"panel:{row.id}",
             _(row.title),
-            partial(window.workspaces.show_panel, row.id),
+            partial(window.workspaces.choose, row.id),
             (row.id, *in_every_language(row.title), *in_every_language(PANEL_HELP[row.id].sentence)),
         )
 

@@ -1,4 +1,4 @@
-"""Keys of a line edit that a single line does not need (End suffices) and that are commands of the window."""
+"""Keys that a line or a control does not need (End suffices) and that are commands of the window."""
 
 from __future__ import annotations
 
@@ -8,7 +8,19 @@ from PySide6.QtWidgets import QLineEdit
 
 from attnviz.gui.widgets.local_files import accept_copy, has_files
 
-_WINDOWS = tuple(map(QKeySequence, ("Ctrl+E", "Alt+Home", "Alt+End", "Ctrl+K")))
+_WINDOWS = tuple(
+    QKeySequence(keys)
+    for keys in (
+        "Ctrl+E",
+        "Alt+Home",
+        "Alt+End",
+        "Ctrl+K",
+        "Ctrl+Return",
+        "Ctrl+Enter",
+        "Ctrl+Shift+Return",
+        "Ctrl+Shift+Enter",
+    )
+)
 
 
 def is_windows(event: QKeyEvent) -> bool:
