@@ -11,7 +11,6 @@ from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent
 from PySide6.QtWidgets import (
     QAbstractButton,
     QComboBox,
-    QGraphicsOpacityEffect,
     QLayout,
     QMainWindow,
     QMenu,
@@ -23,6 +22,7 @@ from attnviz.checkpoints.opening import is_model
 from attnviz.compute.scheduler import Scheduler
 from attnviz.core.text import visible
 from attnviz.engines.table import ENGINE_BY_ID
+from attnviz.errors import Message
 from attnviz.gui.bridge import Bridge
 from attnviz.gui.current import Current
 from attnviz.gui.documents import OPENED, Documents
@@ -61,6 +61,7 @@ from attnviz.gui.widgets.local_files import accept_copy
 from attnviz.gui.widgets.panel_dock import PanelDock
 from attnviz.gui.workspaces.switcher import Workspaces
 from attnviz.i18n import _
+from attnviz.model.errors.titles import in_words
 from attnviz.model.io.carriers.table import carries
 from attnviz.model.io.files import SURVEY_SUFFIX
 from attnviz.model.io.titles import as_shown
@@ -71,9 +72,6 @@ if TYPE_CHECKING:
     from attnviz.gui.live.compare.live import CompareLive
     from attnviz.gui.panels.mechanism.panel import MechanismPanel
 
-PICTURES = ("pipeline", "stage", "heads")
-"""The panels that fade while their numbers belong to an earlier document."""
-FADED = 0.35
 FIRST_SIZE = QSize(1280, 800)
 SMALLEST_SIZE = QSize(1000, 600)
 SHARE = 0.8
@@ -107,6 +105,8 @@ class Window(QMainWindow):
         self.ended_cleanly = True
         self._may_close = False
         """True once the documents are saved, or may be lost."""
+        self._problem: Message | None = None
+        """Why the present state has no numbers."""
         self._asking = QTimer(self)
         self._asking.setSingleShot(True)
         self._asking.setInterval(0)
@@ -463,6 +463,7 @@ class Window(QMainWindow):
             self.handlers.what_is_this.dress()
         self.jobs.retranslate()
         self.keeping.card.retranslate()
+        self._show_problem()
         self._show_title()
 
     def apply_theme(self, theme: Theme) -> None:
@@ -546,18 +547,22 @@ class Window(QMainWindow):
             self.mechanism.dtype_reason = ENGINE_BY_ID[engine].why_not
 
     @Slot(object)
-    def _on_failed(self, error: BaseException) -> None:
-        """The picture belongs to an earlier document: it fades until new numbers arrive."""
-        for id_ in PICTURES:
-            body = self.docks[id_].widget()
-            effect = QGraphicsOpacityEffect(body)
-            effect.setOpacity(FADED)
-            body.setGraphicsEffect(effect)
+    def _on_failed(self, problem: Message) -> None:
+        """The numbers are those of an earlier state, which their panels say until new ones arrive."""
+        self._problem = problem
+        self._show_problem()
 
     @Slot(object)
     def _on_trace(self, trace: object) -> None:
-        for id_ in PICTURES:
-            self.docks[id_].widget().setGraphicsEffect(None)  # type: ignore[arg-type]
+        if self._problem is not None:
+            self._problem = None
+            self._show_problem()
+
+    def _show_problem(self) -> None:
+        reason = "" if self._problem is None else in_words(self._problem)
+        for row in PANELS:
+            if row.computed:
+                self.docks[row.id].set_stale(reason)
 
     @Slot()
     def _on_history(self) -> None:

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QPoint, QRectF, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QColor, QContextMenuEvent, QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QApplication, QDockWidget, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QDockWidget,
+    QHBoxLayout,
+    QLabel,
+    QVBoxLayout,
+    QWidget,
+)
 
 from attnviz.gui.look.fonts import section_title_font
 from attnviz.gui.look.theme import GRID, LIGHT, RADIUS, Theme
 from attnviz.gui.widgets.narrow_scroll import NarrowScroll
 from attnviz.gui.widgets.tone import set_tone
+from attnviz.gui.widgets.veil import Veil
 
 PADDING = 12
 _TORN_OFF = (
@@ -49,6 +57,7 @@ class PanelDock(QDockWidget):
         self._theme = LIGHT
         self._has_frame = has_frame
         self._is_current = False
+        self._veil: Veil | None = None
         self._label = QLabel()
         self._label.setTextFormat(Qt.TextFormat.PlainText)
         self._label.setFont(section_title_font())
@@ -117,6 +126,13 @@ class PanelDock(QDockWidget):
         self.setWindowTitle(title)
         self._label.setText(title.upper())
         self.setAccessibleName(title)
+
+    def set_stale(self, reason: str) -> None:
+        """Fade the panel, whose numbers are those of an earlier state, and say why; empty: they are not."""
+        if self._veil is None and reason:
+            self._veil = Veil(self.widget())
+        if self._veil is not None:
+            self._veil.show_reason(reason)
 
     @property
     def is_current(self) -> bool:
