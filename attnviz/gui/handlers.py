@@ -48,7 +48,7 @@ class Handlers(QObject):
         exporter = Exporter(window, window.store, window.scheduler, window.settings)
         exporter.failed.connect(self._warn)
         exporter.said.connect(self._say)
-        exporter.pinned = lambda: window.compare_live.pinned if "compare" in window.panels else None
+        exporter.pinned = lambda: window.compare_live.comparable if "compare" in window.panels else None
         exporter.lesson = lambda: window.lesson_live.lesson
         return exporter
 
