@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -74,6 +75,8 @@ if TYPE_CHECKING:
 
 FIRST_SIZE = QSize(1280, 800)
 SMALLEST_SIZE = QSize(1000, 600)
+PATIENCE_S = 0.25
+"""Longest time that closing waits for stages of all workers."""
 SHARE = 0.8
 """Share of a large screen, in each direction, that the window has at first."""
 _ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
@@ -676,7 +679,10 @@ class Window(QMainWindow):
         self._making.stop()
         self._idle.stop()
         self.bridge.close()
-        closed = [scheduler.close() for scheduler in self._schedulers]
+        for scheduler in self._schedulers:
+            scheduler.close(0)  # all are cancelled before one is waited for
+        until = time.monotonic() + PATIENCE_S
+        closed = [scheduler.close(max(0.0, until - time.monotonic())) for scheduler in self._schedulers]
         self.ended_cleanly = all((*closed, self.keeping.close()))
         event.accept()
 
