@@ -19,6 +19,7 @@ from attnviz.core.levels import RANGES
 from attnviz.core.phrases import enumerated, named
 from attnviz.core.text import visible
 from attnviz.engines.table import ENGINES
+from attnviz.figures.kinds.table import KIND_BY_ID
 from attnviz.gui.actions import ACTIONS
 from attnviz.gui.help.texts import PANEL_HELP, STAGE_HELP
 from attnviz.gui.palette.entry import Entry
@@ -132,7 +133,7 @@ def _exports(window: Window) -> Iterator[Entry]:
             _(title).format(kind=_(row.title)),
             partial(window.handlers.export, row.id),
             (row.id, *row.words, formats, *(text.format(kind=kind) for text, kind in titles)),
-            costs=AFTER_NAMES,
+            costs=AFTER_NAMES if row.id in KIND_BY_ID else 0,
         )
 
 
