@@ -30,14 +30,14 @@ def shown_whole(widget: QWidget) -> Iterator[None]:
     hidden = [part for part in marked if not part.isHidden()]
     size, focus = widget.size(), QApplication.focusWidget()
     is_inside = focus is not None and widget.isAncestorOf(focus)
-    is_current = isinstance(widget, PanelDock) and widget.is_current
+    current = widget if isinstance(widget, PanelDock) and widget.is_current else None
     try:
         if focus is not None and is_inside:
             focus.clearFocus()
         for part in hidden:
             part.hide()
-        if is_current:
-            widget.set_current(False)
+        if current is not None:
+            current.set_current(False)
         for area in areas:
             area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
             area.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -50,8 +50,8 @@ def shown_whole(widget: QWidget) -> Iterator[None]:
             area.setVerticalScrollBarPolicy(down)
         for part in hidden:
             part.show()
-        if is_current:
-            widget.set_current(True)
+        if current is not None:
+            current.set_current(True)
         if widget.size() != size:
             widget.resize(size)
         for area, (x, y) in zip(areas, places, strict=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QObject, QRect, QRectF, QSize, Qt
+from PySide6.QtCore import QEvent, QMargins, QObject, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
@@ -26,6 +26,7 @@ class Veil(QWidget):
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
+        self._body = parent
         self.setObjectName("veil")
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.reason = ""
@@ -45,7 +46,7 @@ class Veil(QWidget):
         room = self.rect().adjusted(GRID, GRID, -GRID, -GRID)
         width = min(WIDEST, room.width()) - 2 * MARGIN
         text = self.fontMetrics().boundingRect(QRect(0, 0, width, room.height()), int(_WRAPPED), self.reason)
-        card = QRect(room.topLeft(), text.size() + 2 * QSize(MARGIN, MARGIN))
+        card = QRect(room.topLeft(), text.size().grownBy(QMargins(MARGIN, MARGIN, MARGIN, MARGIN)))
         card.moveCenter(room.center())
         return card if room.contains(card) else QRect()
 
@@ -55,7 +56,7 @@ class Veil(QWidget):
         return False
 
     def _cover(self) -> None:
-        self.setGeometry(self.parentWidget().rect())
+        self.setGeometry(self._body.rect())
         self.raise_()
 
     def paintEvent(self, event: QPaintEvent) -> None:
