@@ -48,6 +48,7 @@ def test_numbers_that_can_be_written_to_have_no_kept_results() -> None:
 
 def test_the_worker_colours_the_map_of_an_edit(make_desk: MakeDesk, monkeypatch: pytest.MonkeyPatch) -> None:
     desk = make_desk(inline=False)
+    desk.store.edit(edits.set_n_tokens, 600)  # a thumbnail of few tokens has the array of the map
     desk.settle()
     drawn: list[tuple[object, bool]] = []
 
@@ -59,7 +60,6 @@ def test_the_worker_colours_the_map_of_an_edit(make_desk: MakeDesk, monkeypatch:
     desk.store.edit(edits.set_vector_cell, 0, 0, 2.0)
     desk.settle()
     content = desk.map.content
-    # Only those of the map: thumbnails are small.
     assert [is_main for values, is_main in drawn if values is content.values] == [False]
     wanted, ends = cell_indices(
         content.values, content.signed, content.range_id, content.levels, content.blocked
