@@ -155,9 +155,14 @@ class Desk:
     def hover(self, widget: QWidget, at: QPoint | QPointF) -> None:
         move(widget, QPointF(at).toPoint(), held=False)
 
+    def close(self) -> None:
+        """Close the window as its frame does, and answer what it asks."""
+        self.window.close()
+        QApplication.processEvents()
+
     def leave(self) -> None:
         """Close the window, delete it, and let the deferred deletions happen; then hold nothing of it."""
-        self.window.close()
+        self.window.ask_to_close()
         self.window.deleteLater()
         self.__dict__.clear()
         QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)  # type: ignore[arg-type]

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import NoReturn
 
 from msgspec.structs import replace
 from PySide6.QtCore import QCoreApplication, QEvent, QObject, QTimer, Slot
@@ -48,8 +49,8 @@ def make_application(arguments: list[str]) -> QApplication:
     return app
 
 
-def main(first: Path | str | None = None, language: str | None = None) -> int:
-    """Show the window until it is closed. Returns the exit code.
+def main(first: Path | str | None = None, language: str | None = None) -> NoReturn:
+    """Show the window until it is closed, and end the process with the exit code.
 
     `first` is the file, or the id of the preset, that it begins with.
     A `language` is that of the window from now on. Call `tune_interpreter` before this module is imported.
@@ -71,10 +72,10 @@ def main(first: Path | str | None = None, language: str | None = None) -> int:
     code = app.exec()
     interrupt.uninstall()
     errors.uninstall()
-    code = SIGNALLED + interrupt.obeyed if interrupt.obeyed else code
-    if not window.ended_cleanly:
-        end_process(code)
-    return code
+    if window.ended_cleanly:
+        app.shutdown()  # a clipboard manager takes what was copied
+    # What the window holds is saved; taking it down object by object takes longer than a person waits.
+    end_process(SIGNALLED + interrupt.obeyed if interrupt.obeyed else code)
 
 
 def first_document(first: Path | str | None) -> Document:

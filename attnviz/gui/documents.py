@@ -286,12 +286,21 @@ class Documents(QObject):
 
     def may_close(self) -> bool:
         """True if the window may close: every document is saved, or the user agrees, or saves them now."""
-        present = self._store.chapters.present
-        unsaved = ((present,) if present.is_modified else ()) + self._store.chapters.unsaved
+        unsaved = self._unsaved
         names = [name_of(chapter) for chapter in unsaved]
         if len(names) <= 1:
             return self._may_go(unsaved, _("{name} has unsaved changes.").format(name="".join(names)))
         return self._may_go(unsaved, _("These documents have unsaved changes:") + _listed(names))
+
+    @property
+    def are_saved(self) -> bool:
+        """True if closing loses nothing."""
+        return not self._unsaved
+
+    @property
+    def _unsaved(self) -> tuple[Chapter, ...]:
+        present = self._store.chapters.present
+        return ((present,) if present.is_modified else ()) + self._store.chapters.unsaved
 
     def _may_go(self, unsaved: tuple[Chapter, ...], text: str) -> bool:
         """True if these documents may be lost, or are saved now, each shown while its file is chosen."""

@@ -48,7 +48,7 @@ class Handlers(QObject):
         exporter = Exporter(window, window.store, window.scheduler, window.settings)
         exporter.failed.connect(self._warn)
         exporter.said.connect(self._say)
-        exporter.pinned = lambda: window.compare_live.pinned if "compare" in window.panels else None
+        exporter.pinned = lambda: window.compare_live.comparable if "compare" in window.panels else None
         exporter.lesson = lambda: window.lesson_live.lesson
         return exporter
 
@@ -405,7 +405,7 @@ class Handlers(QObject):
     def export(self, row: str, **chosen: str) -> None:
         """Open the export dialog at a row of its table, with chosen options."""
         self._window.complete()
-        self._exporter.export(row, self._window.panels, chosen)
+        self._exporter.export(row, self._window.panels, {"panel": self._window.current.id, **chosen})
 
     @Slot()
     def on_export_figure(self) -> None:

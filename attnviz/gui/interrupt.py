@@ -5,14 +5,17 @@ from __future__ import annotations
 import signal
 import socket
 from types import FrameType
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from PySide6.QtCore import QObject, QSocketNotifier, QTimer, Slot
 from PySide6.QtGui import QSessionManager
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication
 
 from attnviz.compute.scheduler import end_process
 from attnviz.gui.look.look import application
+
+if TYPE_CHECKING:
+    from attnviz.gui.window import Window
 
 SIGNALLED = 128
 """The exit code after a signal is this and the number of the signal, as shells have it."""
@@ -39,9 +42,9 @@ class Interrupt(QObject):
     that `set_wakeup_fd` sends through a socket wakes Qt. No slot raises `KeyboardInterrupt`.
     """
 
-    def __init__(self, window: QWidget, ending: Ending) -> None:
+    def __init__(self, window: Window, ending: Ending) -> None:
         super().__init__(window)
-        self._ending = ending
+        self._window, self._ending = window, ending
         self._asked = 0
         self.obeyed = 0
         """The number of the signal that closed the window; 0 for none."""
@@ -93,10 +96,10 @@ class Interrupt(QObject):
         if self._asked in ENDS:
             self._ending.end_session()
         QApplication.closeAllWindows()  # dialogs first
-        window = self.parent()
-        is_open = isinstance(window, QWidget) and window.isVisible()
-        if is_open and self._asked in ENDS:  # a window that asks a question while it closes
+        if self._window.isVisible() and self._asked in ENDS:  # a dialog asks a question while it closes
             self._again.start()
             return
-        self.obeyed = 0 if is_open else self._asked
+        if self._window.isVisible():
+            self._window.ask_to_close()
+        self.obeyed = 0 if self._window.isVisible() else self._asked
         self._asked = self.obeyed

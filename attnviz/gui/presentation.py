@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QRect, Slot
-from PySide6.QtGui import QCursor
-from PySide6.QtWidgets import QWidget
 
 from attnviz.gui.live.player import Watch
 from attnviz.gui.look.scale import largest_scale, next_scale, rescale
@@ -35,26 +33,14 @@ class Presentation(QObject):
 
     @Slot(str)
     def toggle(self, panel: str = "") -> None:
-        """Enlarge a panel, else that with the focus, else that under the mouse; or return from it."""
+        """Enlarge a panel, else the current one; or return from it."""
         workspaces = self._window.workspaces
         if not workspaces.give_back():
-            workspaces.enlarge(panel or self._present())
+            workspaces.enlarge(panel or self._window.current.id)
 
     def tear_off(self, panel: str = "") -> None:
-        """Give a panel a window of its own, else that with the focus or under the mouse; or return it."""
-        self._window.workspaces.tear_off(panel or self._present())
-
-    def _present(self) -> str:
-        window = self._window
-        focused, pointed = window.focusWidget(), window.childAt(window.mapFromGlobal(QCursor.pos()))
-        return self._around(focused) or self._around(pointed) or "stage"
-
-    def _around(self, widget: QWidget | None) -> str:
-        """The panel that has a widget; empty without one."""
-        if widget is None:
-            return ""
-        docks = self._window.docks
-        return next((id_ for id_, dock in docks.items() if dock is widget or dock.isAncestorOf(widget)), "")
+        """Give a panel, else the current one, a window of its own; or return it."""
+        self._window.workspaces.tear_off(panel or self._window.current.id)
 
     @Slot(str)
     def _on_enlarged(self, panel: str) -> None:

@@ -5,13 +5,15 @@ Every panel that draws a stage uses this module, so a stage looks the same in al
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.gui.look.theme import Theme
-from attnviz.gui.widgets.heat.content import NO_HIGHLIGHT, Highlight
+from attnviz.core.levels import Ends
+from attnviz.gui.look.theme import LIGHT, Theme
+from attnviz.gui.widgets.heat.content import NO_HIGHLIGHT, Highlight, colored
+from attnviz.gui.widgets.heat.kept_numbers import kept
 from attnviz.gui.widgets.heat.map import HeatContent
 from attnviz.i18n import _
 from attnviz.model.explain.arithmetic.cell import exists
@@ -41,6 +43,10 @@ def stage_content(
     on_rows, on_columns = row.axes[-2:]
     range_id = view.range_of(stage)
     is_shared = site.has_shares(stage) and row.score_shaped
+
+    def ends() -> Ends:
+        return mean_ends(site, stage, range_id) if is_mean else range_ends(site, stage, range_id, (head,))
+
     return HeatContent(
         values=values,
         row_labels=axis_labels(site, on_rows, values.shape[0]),
@@ -51,9 +57,9 @@ def stage_content(
         signed=site.is_signed(stage),
         range_id=range_id,
         range_name=range_name(stage, range_id, is_mean=is_mean),
-        levels=mean_ends(site, stage, range_id) if is_mean else range_ends(site, stage, range_id, (head,)),
-        row_sums=values.sum(axis=1) if site.has_shares(stage) else None,
-        column_means=_column_means(values) if is_shared else None,
+        levels=kept(values, ("ends", stage, range_id, is_mean, head), ends),
+        row_sums=kept(values, "row sums", lambda: values.sum(axis=1)) if site.has_shares(stage) else None,
+        column_means=kept(values, "column means", partial(_column_means, values)) if is_shared else None,
         chosen=tuple(key for key in view.keys if key < values.shape[1]) if is_shared else (),
         title=stage_title(site, view, stage),
         quantity=site.called(stage),
@@ -62,6 +68,11 @@ def stage_content(
         column_axis=site.axis_name(on_columns),
         edited=edited_cells(site.experiment, stage, -1 if is_mean else head),
     )
+
+
+def prepare(site: SiteTrace, view: View, stage: str) -> None:
+    """Compute what the map of the view is painted from, in a worker."""
+    colored(stage_content(site, view, stage, LIGHT))
 
 
 def _column_means(values: NDArray[np.floating]) -> NDArray[np.floating]:

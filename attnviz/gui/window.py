@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QByteArray, QSize, Qt, Slot
+from PySide6.QtCore import QByteArray, QSize, Qt, QTimer, Slot
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent
 from PySide6.QtWidgets import (
     QAbstractButton,
     QComboBox,
-    QGraphicsOpacityEffect,
     QLayout,
     QMainWindow,
     QMenu,
@@ -23,7 +23,9 @@ from attnviz.checkpoints.opening import is_model
 from attnviz.compute.scheduler import Scheduler
 from attnviz.core.text import visible
 from attnviz.engines.table import ENGINE_BY_ID
+from attnviz.errors import Message
 from attnviz.gui.bridge import Bridge
+from attnviz.gui.current import Current
 from attnviz.gui.documents import OPENED, Documents
 from attnviz.gui.edits_menu import EditsMenu
 from attnviz.gui.focus import Focus
@@ -56,9 +58,11 @@ from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.document_line import DocumentLine
 from attnviz.gui.widgets.document_text import DocumentText
+from attnviz.gui.widgets.local_files import accept_copy
 from attnviz.gui.widgets.panel_dock import PanelDock
 from attnviz.gui.workspaces.switcher import Workspaces
 from attnviz.i18n import _
+from attnviz.model.errors.titles import in_words
 from attnviz.model.io.carriers.table import carries
 from attnviz.model.io.files import SURVEY_SUFFIX
 from attnviz.model.io.stand_in import SUFFIXES as STAND_IN_SUFFIXES
@@ -70,11 +74,10 @@ if TYPE_CHECKING:
     from attnviz.gui.live.compare.live import CompareLive
     from attnviz.gui.panels.mechanism.panel import MechanismPanel
 
-PICTURES = ("pipeline", "stage", "heads")
-"""The panels that fade while their numbers belong to an earlier document."""
-FADED = 0.35
 FIRST_SIZE = QSize(1280, 800)
 SMALLEST_SIZE = QSize(1000, 600)
+PATIENCE_S = 0.25
+"""Longest time that closing waits for stages of all workers."""
 SHARE = 0.8
 """Share of a large screen, in each direction, that the window has at first."""
 _ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
@@ -105,6 +108,14 @@ class Window(QMainWindow):
         self.survey_scheduler = Scheduler(self.bridge.post, inline=inline)
         self.claims_scheduler = Scheduler(self.bridge.post, inline=inline)
         self.ended_cleanly = True
+        self._may_close = False
+        """True once the documents are saved, or may be lost."""
+        self._problem: Message | None = None
+        """Why the present state has no numbers."""
+        self._asking = QTimer(self)
+        self._asking.setSingleShot(True)
+        self._asking.setInterval(0)
+        self._asking.timeout.connect(self.ask_to_close)
         self.store = Store(document, self)
         self.live = Live(self.store, self.scheduler, self)
         self._idle = IdleLive(self.store, self.scheduler, self)
@@ -139,6 +150,7 @@ class Window(QMainWindow):
         self.start_page = Start(self)
         self.lesson_live = LessonLive(self)
         self.survey_live = SurveyLive(self, self.survey_scheduler)
+        self.current = Current(self)
         self.presentation = Presentation(self)
         self._connect()
         self.workspaces.start()
@@ -456,6 +468,7 @@ class Window(QMainWindow):
             self.handlers.what_is_this.dress()
         self.jobs.retranslate()
         self.keeping.card.retranslate()
+        self._show_problem()
         self._show_title()
 
     def apply_theme(self, theme: Theme) -> None:
@@ -539,18 +552,22 @@ class Window(QMainWindow):
             self.mechanism.dtype_reason = ENGINE_BY_ID[engine].why_not
 
     @Slot(object)
-    def _on_failed(self, error: BaseException) -> None:
-        """The picture belongs to an earlier document: it fades until new numbers arrive."""
-        for id_ in PICTURES:
-            body = self.docks[id_].widget()
-            effect = QGraphicsOpacityEffect(body)
-            effect.setOpacity(FADED)
-            body.setGraphicsEffect(effect)
+    def _on_failed(self, problem: Message) -> None:
+        """The numbers are those of an earlier state, which their panels say until new ones arrive."""
+        self._problem = problem
+        self._show_problem()
 
     @Slot(object)
     def _on_trace(self, trace: object) -> None:
-        for id_ in PICTURES:
-            self.docks[id_].widget().setGraphicsEffect(None)  # type: ignore[arg-type]
+        if self._problem is not None:
+            self._problem = None
+            self._show_problem()
+
+    def _show_problem(self) -> None:
+        reason = "" if self._problem is None else in_words(self._problem)
+        for row in PANELS:
+            if row.computed:
+                self.docks[row.id].set_stale(reason)
 
     @Slot()
     def _on_history(self) -> None:
@@ -572,6 +589,7 @@ class Window(QMainWindow):
         while super().focusNextPrevChild(next):
             reached = self.focusWidget()
             if reached is None or reached is first or not self._is_behind(reached):
+                self.current.choose_around(reached)
                 return True
             first = first or reached
         return False
@@ -619,13 +637,15 @@ class Window(QMainWindow):
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         if _dropped(event):
-            _accept_copy(event)
+            accept_copy(event)
 
     def dropEvent(self, event: QDropEvent) -> None:
+        """Open the file once the event has returned: a dialog inside it would wait for the next drop, whose
+        end leaves Qt with a window that is gone."""
         path = _dropped(event)
         if path:
-            _accept_copy(event)
-            self.open_file(path)
+            accept_copy(event)
+            self.bridge.post(partial(self.open_file, path))
 
     @Slot(Path)
     def open_file(self, path: Path) -> None:
@@ -640,9 +660,20 @@ class Window(QMainWindow):
         else:
             self.documents.open(path)
 
+    @Slot()
+    def ask_to_close(self) -> None:
+        """Close, after a question about unsaved documents; in no event of the window system, which must not
+        wait for an answer.
+        """
+        self._asking.stop()
+        self._may_close = self.documents.may_close()
+        if self._may_close:
+            self.close()
+
     def closeEvent(self, event: QCloseEvent) -> None:
-        if not self.keeping.is_session_ending and not self.documents.may_close():
+        if not (self._may_close or self.keeping.is_session_ending or self.documents.are_saved):
             event.ignore()
+            self._asking.start()
             return
         self.workspaces.keep()
         self.settings.set_geometry(bytes(self.saveGeometry().data()))
@@ -650,7 +681,10 @@ class Window(QMainWindow):
         self._making.stop()
         self._idle.stop()
         self.bridge.close()
-        closed = [scheduler.close() for scheduler in self._schedulers]
+        for scheduler in self._schedulers:
+            scheduler.close(0)  # all are cancelled before one is waited for
+        until = time.monotonic() + PATIENCE_S
+        closed = [scheduler.close(max(0.0, until - time.monotonic())) for scheduler in self._schedulers]
         self.ended_cleanly = all((*closed, self.keeping.close()))
         event.accept()
 
@@ -662,12 +696,6 @@ def first_size(room: QSize) -> QSize:
     """
     usual = QSize(round(room.width() * SHARE), round(room.height() * SHARE)).expandedTo(FIRST_SIZE)
     return usual.boundedTo(QSize(room.width(), room.height() - TITLE_BAR)).expandedTo(SMALLEST_SIZE)
-
-
-def _accept_copy(event: QDragEnterEvent | QDropEvent) -> None:
-    """Accept a file without moving it: whoever offers it keeps it."""
-    event.setDropAction(Qt.DropAction.CopyAction)
-    event.accept()
 
 
 def _dropped(event: QDropEvent) -> Path | None:

@@ -18,10 +18,20 @@ from pointer import drag
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QAction, QDragEnterEvent, QDropEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QFileDialog, QMenu, QMessageBox, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QDialog,
+    QFileDialog,
+    QLineEdit,
+    QMenu,
+    QMessageBox,
+    QPlainTextEdit,
+    QWidget,
+)
 
 import attnviz
 from attnviz.checkpoints.presets import PRESETS, grouped_presets, load_preset
+from attnviz.gui.panels.mechanism.search import SearchLine
 from attnviz.gui.widgets.caption import CaptionEditor
 from attnviz.gui.widgets.document_line import DocumentLine
 from attnviz.gui.widgets.document_text import DocumentText
@@ -57,10 +67,10 @@ def trigger(desk: Desk, action: str) -> None:
     desk.window.commands[action].trigger()
 
 
-def drop(desk: Desk, *paths: Path, over: QWidget | None = None) -> bool:
+def drop(desk: Desk, *paths: Path, over: QWidget | None = None, goes_on: bool = True) -> bool:
     """Drag files over the window, or a part of it, and let them fall; whether that wanted them.
 
-    A file manager proposes to move them, and offers their names as text.
+    A file manager proposes to move them, and offers their names as text. The event loop `goes_on` after it.
     """
     mime, target = QMimeData(), over or desk.window
     mime.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
@@ -74,6 +84,8 @@ def drop(desk: Desk, *paths: Path, over: QWidget | None = None) -> bool:
     if entered.isAccepted():
         assert entered.dropAction() == Qt.DropAction.CopyAction  # the file stays where it is
         QApplication.sendEvent(target, QDropEvent(QPointF(9, 9), actions, mime, left, none))
+        if goes_on:
+            QApplication.processEvents()
     return entered.isAccepted()
 
 
@@ -169,7 +181,7 @@ def test_a_document_that_cannot_be_saved_keeps_the_window(
     large(desk)
     pressed = iter((BUTTON.Save, BUTTON.Cancel))
     monkeypatch.setattr(QMessageBox, "exec", lambda box: next(pressed))
-    desk.window.close()
+    desk.close()
     assert desk.window.isVisible() and desk.store.is_modified and not file.exists()
 
 
@@ -320,14 +332,14 @@ def test_closing_names_every_unsaved_document_and_saves_all(
 ) -> None:
     change(desk)
     first = desk.store.document
-    desk.window.close()
+    desk.close()
     assert answers.texts == ["A fluffy blue creature has unsaved changes."] and desk.window.isVisible()
     desk.store.open(load_preset("dog-bites-man"))
     desk.store.open(load_preset("toy-attention"))
     desk.settle()
     change(desk)
     second = desk.store.document
-    desk.window.close()
+    desk.close()
     assert answers.texts[1].splitlines()[2:] == [f"• {second.title}", f"• {first.title}"]
     assert answers.offers == ["Save", "Save all"] and desk.window.isVisible()
     asked: list[str] = []
@@ -338,7 +350,7 @@ def test_closing_names_every_unsaved_document_and_saves_all(
 
     monkeypatch.setattr(QFileDialog, "getSaveFileName", ask)
     answers.button = BUTTON.Save
-    desk.window.close()
+    desk.close()
     assert not desk.window.isVisible() and asked == [f"{second.title}.json", f"{first.title}.json"]
     assert [attnviz.load(tmp_path / name) for name in asked] == [second, first]
 
@@ -380,7 +392,7 @@ def test_where_saving_fails_the_window_stays_open(
     change(desk)
     answers.button = BUTTON.Save
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_args: ("", ""))
-    assert not desk.window.close()
+    desk.close()
     assert desk.window.isVisible()
 
 
@@ -421,7 +433,40 @@ def test_a_dropped_table_opens_its_document_without_its_file(desk: Desk, tmp_pat
         assert desk.store.document == document and desk.store.path is None
 
 
-@pytest.mark.parametrize("kind", [DocumentText, DocumentLine, LineEdit, CaptionEditor])
+def test_a_dialog_opens_after_the_drop_and_a_second_file_falls_into_it(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "model").mkdir()
+    seen: list[tuple[str, str]] = []
+
+    def stand(dialog: QDialog) -> int:
+        folder = dialog.findChild(QLineEdit, "import_folder")
+        words = dialog.findChild(QPlainTextEdit, "import_text")
+        assert not drop(desk, tmp_path / "words.txt", over=words.viewport())
+        assert drop(desk, tmp_path / "other", over=folder)
+        seen.append((folder.text(), words.toPlainText()))
+        return QDialog.DialogCode.Rejected
+
+    monkeypatch.setattr(QDialog, "exec", stand)
+    assert drop(desk, tmp_path / "model", goes_on=False)
+    assert seen == [], "a dialog opened inside the event"
+    QApplication.processEvents()
+    assert seen == [(str(tmp_path / "other"), "")]
+
+
+def test_a_question_follows_the_event_of_closing(desk: Desk, answers: Answers) -> None:
+    change(desk)
+    desk.window.close()
+    desk.window.close()
+    assert answers.boxes == [], "a question opened inside the event"
+    QApplication.processEvents()
+    assert answers.boxes == ["unsaved_box"] and desk.window.isVisible()
+    answers.button = BUTTON.Discard
+    desk.close()
+    assert not desk.window.isVisible()
+
+
+@pytest.mark.parametrize("kind", [DocumentText, DocumentLine, LineEdit, CaptionEditor, SearchLine])
 def test_a_file_over_a_text_falls_into_the_window(desk: Desk, tmp_path: Path, kind: type[QWidget]) -> None:
     file = attnviz.save(load_preset("dog-bites-man"), tmp_path / "a.json")
     text = kind()

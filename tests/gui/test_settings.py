@@ -115,7 +115,7 @@ def test_the_shading_and_the_rest_of_the_text_are_remembered(make_desk: MakeDesk
     first.go("generate")
     first.choose("decode_shading", "weight")
     first.switch("decode_rest")
-    first.window.close()
+    first.close()
     second = make_desk("causal-decode")
     second.settle_decoding()
     second.go("generate")

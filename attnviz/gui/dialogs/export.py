@@ -47,6 +47,7 @@ from attnviz.gui.look.theme import GRID
 from attnviz.gui.settings import Settings
 from attnviz.gui.widgets.combo import DropDown
 from attnviz.gui.widgets.control import active_theme, plain_tooltip
+from attnviz.gui.widgets.window_keys import LineEdit
 from attnviz.i18n import N_, _
 from attnviz.model.errors.titles import in_words
 
@@ -628,6 +629,7 @@ def _control(row: Option) -> QWidget:
         return line
     combo = _combo(row.field, "")
     combo.setEditable(True)
+    combo.setLineEdit(LineEdit())
     combo.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # a click begins to type, as in any line
     combo.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
     for width in WIDTHS:
@@ -651,7 +653,7 @@ def _combo(name: str, title: str) -> QComboBox:
 
 
 def _line(name: str) -> QLineEdit:
-    line = QLineEdit()
+    line = LineEdit()
     line.setObjectName(f"export_{name}_box")
     return line
 

@@ -17,8 +17,6 @@ from PySide6.QtWidgets import (
     QFormLayout,
     QHBoxLayout,
     QLabel,
-    QLineEdit,
-    QPlainTextEdit,
     QPushButton,
     QSizePolicy,
     QWidget,
@@ -36,8 +34,10 @@ from attnviz.gui.dialogs.unknown_keys import UnknownKeys
 from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.widgets.control import active_theme
+from attnviz.gui.widgets.local_files import TextBox
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.toggle import Toggle
+from attnviz.gui.widgets.window_keys import PathLine
 from attnviz.i18n import N_, _, ngettext
 from attnviz.model.spec.document import Document
 from attnviz.model.text import load_tokenizer
@@ -85,7 +85,7 @@ _SIGNALS: dict[SignalKind, SignalInput] = {
 }
 
 
-class InputText(QPlainTextEdit):
+class InputText(TextBox):
     """A text of several lines: Enter presses the dialog's button, and Shift with Enter starts a line."""
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -122,7 +122,7 @@ class ImportDialog(QDialog):
         self._scheduler = scheduler
         self._described: Described | None = None
         self._looked_at: tuple[str, bool, Part] | None = None
-        self._folder = QLineEdit(folder)
+        self._folder = PathLine(folder)
         self._download = QPushButton(_("Download"))
         self._found = QLabel()
         self._unknown = UnknownKeys()
@@ -145,7 +145,7 @@ class ImportDialog(QDialog):
         )
         self._text, self._memory = InputText(), InputText()
         self._text_label = QLabel()
-        self._signal = QLineEdit()
+        self._signal = PathLine()
         self._signal_button = QPushButton(_("Choose…"))
         self._form, self._file = QFormLayout(), QHBoxLayout()
         self._alone = Toggle(_("First attention only"))
@@ -394,7 +394,7 @@ class ImportDialog(QDialog):
         }
         return {name: value for name, value in given.items() if value}
 
-    def _reading(self, box: QPlainTextEdit) -> Reading | None:
+    def _reading(self, box: InputText) -> Reading | None:
         """Content of a box; None if it is empty or no list of ids."""
         text, kind = box.toPlainText(), self._kind.value()
         if kind != "ids":

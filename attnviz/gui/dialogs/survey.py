@@ -17,7 +17,6 @@ from PySide6.QtWidgets import (
     QGridLayout,
     QHBoxLayout,
     QLabel,
-    QLineEdit,
     QWidget,
 )
 
@@ -29,6 +28,7 @@ from attnviz.gui.look.theme import GRID
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.tone import set_tone
+from attnviz.gui.widgets.window_keys import PathLine
 from attnviz.i18n import _
 from attnviz.model.io.files import SURVEY_SUFFIX
 from attnviz.model.spec.experiment import Experiment
@@ -96,7 +96,7 @@ class SurveyDialog(QDialog):
         self.setObjectName("survey_dialog")
         self.setWindowTitle(_("Survey texts"))
         self.setMinimumWidth(WIDTH)
-        self._texts, self._output = QLineEdit(), QLineEdit()
+        self._texts, self._output = PathLine(), PathLine()
         self._proposed = ""
         self._scores = {row.id: QCheckBox(_(row.title)) for row in SCORES_OF_TEXT}
         self._ablation = Segmented(

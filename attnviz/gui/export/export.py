@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QGuiApplication, QPixmap
-from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QWidget
+from PySide6.QtWidgets import QDialog, QFileDialog, QWidget
 
 from attnviz.compute.execute import execute_decoding, execute_shown
 from attnviz.compute.scheduler import CancelToken, Scheduler
@@ -80,8 +80,9 @@ class Exporter(QObject):
         if reason is not None:
             self.failed.emit(reason)
             return
-        options = {"panel": in_focus(panels or {}), **(chosen or {})}
-        dialog = ExportDialog(self._window, source, self._scheduler, self._settings, self._ask, row, options)
+        dialog = ExportDialog(
+            self._window, source, self._scheduler, self._settings, self._ask, row, chosen or {}
+        )
         is_accepted = dialog.exec() == QDialog.DialogCode.Accepted
         made, path = dialog.made, dialog.path
         dialog.deleteLater()
@@ -264,12 +265,3 @@ def _engines(trace: Trace, view: View) -> Engines:
         lambda experiment, check: execute_shown(experiment, view, *where, check, GUI_CORES),
         lambda experiment, check: execute_decoding(experiment, None, *where, check, reserve=GUI_CORES),
     )
-
-
-def in_focus(panels: Mapping[str, Panel]) -> str:
-    """Id of the panel with the focus, or of the large map."""
-    focus = QApplication.focusWidget()
-    for id_, panel in panels.items():
-        if focus is not None and (panel is focus or panel.isAncestorOf(focus)):
-            return id_
-    return "stage"

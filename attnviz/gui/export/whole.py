@@ -9,6 +9,7 @@ from PySide6.QtCore import QEvent, QSize, Qt
 from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QGraphicsView, QWidget
 
 from attnviz.gui.widgets.control import MOUSE_ONLY
+from attnviz.gui.widgets.panel_dock import PanelDock
 
 LARGEST = 8192
 """Largest side of a picture in pixels; larger content shows the part scrolled to."""
@@ -19,7 +20,9 @@ _ROUNDS = 4
 
 @contextmanager
 def shown_whole(widget: QWidget) -> Iterator[None]:
-    """Hide scroll bars, the focus ring and parts for the mouse, and enlarge until all content is visible."""
+    """Hide scroll bars, the focus ring, the mark of the current panel and parts for the mouse, and enlarge
+    until all content is visible.
+    """
     areas = [area for area in scroll_areas(widget) if not isinstance(area, QGraphicsView)]
     bars = [(area, area.horizontalScrollBarPolicy(), area.verticalScrollBarPolicy()) for area in areas]
     places = [(area.horizontalScrollBar().value(), area.verticalScrollBar().value()) for area in areas]
@@ -27,11 +30,14 @@ def shown_whole(widget: QWidget) -> Iterator[None]:
     hidden = [part for part in marked if not part.isHidden()]
     size, focus = widget.size(), QApplication.focusWidget()
     is_inside = focus is not None and widget.isAncestorOf(focus)
+    current = widget if isinstance(widget, PanelDock) and widget.is_current else None
     try:
         if focus is not None and is_inside:
             focus.clearFocus()
         for part in hidden:
             part.hide()
+        if current is not None:
+            current.set_current(False)
         for area in areas:
             area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
             area.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -45,6 +51,8 @@ def shown_whole(widget: QWidget) -> Iterator[None]:
             area.setVerticalScrollBarPolicy(down)
         for part in hidden:
             part.show()
+        if current is not None:
+            current.set_current(True)
         if widget.size() != size:
             widget.resize(size)
         for area, (x, y) in zip(areas, places, strict=True):

@@ -82,7 +82,7 @@ class DecodeLive(QObject):
         if fresh.shown is None:
             if self._store.player.decoded is not None:
                 self._store.set_decoded(None)
-            self._store.play(Expect(fresh.is_watched and fresh.is_due))
+            self._store.play(Expect(fresh.is_watched and fresh.is_due, fresh.problem))
         self._clock.call_at(fresh.due, self.tick)
 
     @Slot(object, object)
@@ -139,11 +139,12 @@ class DecodeLive(QObject):
 
     @Slot(object)
     def _on_run_failed(self, error: Message) -> None:
-        """Await no decoding of numbers that do not come."""
-        self._become(freshness.stop(self._fresh))
+        """Await no decoding of numbers that do not come, and show none of earlier ones."""
+        self._become(freshness.stop(freshness.clear(self._fresh), error))
 
     def _on_failed(self, error: BaseException) -> None:
-        self._become(freshness.stop(freshness.forget(self._fresh)))
-        self.failed.emit(failure_message(error))
+        problem = failure_message(error)
+        self._become(freshness.stop(freshness.forget(self._fresh), problem))
+        self.failed.emit(problem)
         if not is_expected(error):
             raise error

@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from attnviz.errors import Message
 from attnviz.gui.live.subject import Subject
 from attnviz.model.edit.generation import differs_in_writing, writing_of
 from attnviz.model.spec.experiment import Experiment
@@ -55,6 +56,8 @@ class Freshness:
     """Whether the next decoding is on its way, or the run that it follows; the first run begins with the
     window.
     """
+    problem: Message | None = None
+    """Why none follows before the next edit: the run or the decoding failed."""
     decode_at: float | None = None
     clear_at: float | None = None
 
@@ -67,7 +70,7 @@ class Freshness:
 def edit(fresh: Freshness) -> Freshness:
     """The experiment changed: whatever is under way is obsolete."""
     fresh = fresh if fresh.is_watched else forget(fresh)
-    return replace(fresh, generation=fresh.generation + 1, is_due=True, decode_at=None)
+    return replace(fresh, generation=fresh.generation + 1, is_due=True, problem=None, decode_at=None)
 
 
 def want(fresh: Freshness, subject: Subject, now: float) -> Freshness:
@@ -95,9 +98,9 @@ def begin(fresh: Freshness) -> Freshness:
     return replace(fresh, is_due=True, decode_at=None, seconds=math.inf)
 
 
-def stop(fresh: Freshness) -> Freshness:
+def stop(fresh: Freshness, problem: Message | None = None) -> Freshness:
     """The run or the decoding that was due failed or was cancelled: none follows before the next edit."""
-    return replace(fresh, is_due=False)
+    return replace(fresh, is_due=False, problem=problem)
 
 
 def finish(fresh: Freshness, subject: Subject, decoded: Decoded) -> Freshness:

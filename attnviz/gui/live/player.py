@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from attnviz.compute.decoding import Decoded
     from attnviz.compute.full_pass import UncachedStep
+    from attnviz.errors import Message
 
 STEPS_PER_SECOND = 1.5
 """At speed 1."""
@@ -37,6 +38,8 @@ class Player:
     """Whether it plays as soon as a decoding arrives."""
     is_due: bool = False
     """Whether a decoding is on its way while none is shown."""
+    problem: Message | None = None
+    """Why none is, if the last one failed."""
     speed: float = 1.0
     follows: bool = True
     """Whether the panels show the tokens up to the step."""
@@ -178,9 +181,10 @@ class Expect:
     """A decoding is on its way, or none is any longer: it failed or was cancelled."""
 
     is_due: bool
+    problem: Message | None = None
 
     def on(self, player: Player, step: int) -> Shown:
-        return replace(player, is_due=self.is_due), step
+        return replace(player, is_due=self.is_due, problem=self.problem), step
 
 
 @dataclass(frozen=True)

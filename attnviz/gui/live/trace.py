@@ -18,6 +18,7 @@ from attnviz.core.color_maps import Kind, color_table
 from attnviz.engines.table import ENGINE_BY_ID
 from attnviz.errors import Message
 from attnviz.gui.failure import failure_message, is_expected
+from attnviz.gui.stage_heat import prepare
 from attnviz.gui.store import Store
 from attnviz.model.edit.generation import differs_in_writing
 from attnviz.model.spec.document import Document
@@ -204,7 +205,8 @@ def warm(
                 check()
                 site.overview(chosen, head)
         site.blocked()
-        site.window(chosen, shown_head(experiment, view, chosen))  # of a long run others took its place
+        check()
+        prepare(site, view, chosen)  # last: of a long run others took the place of its window
 
 
 def _forget(answer: object) -> None:

@@ -43,7 +43,7 @@ def _found(terms: Sequence[str], entry: Entry) -> Found | None:
             points, places = points + shown[0], places | set(shown[1])
         else:
             points += hidden
-    return Found(entry, points, frozenset(places))
+    return Found(entry, points - entry.costs * len(terms), frozenset(places))
 
 
 def scored(term: str, text: str) -> int:

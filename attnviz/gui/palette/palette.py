@@ -96,7 +96,9 @@ class Palette(QWidget):
 
     def retranslate(self) -> None:
         """Update the texts to the active language; an open palette makes its entries anew."""
-        self.line.setPlaceholderText(_("Search commands, presets, stages, heads, layers, panels, settings"))
+        self.line.setPlaceholderText(
+            _("Search commands, exports, presets, lessons, stages, heads, panels, settings")
+        )
         self.line.setAccessibleName(_("Command palette"))
         self.list.setAccessibleName(_("Results"))
         self._empty.setText(_("No entry has these words"))

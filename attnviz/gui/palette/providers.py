@@ -19,15 +19,18 @@ from attnviz.core.levels import RANGES
 from attnviz.core.phrases import enumerated, named
 from attnviz.core.text import visible
 from attnviz.engines.table import ENGINES
+from attnviz.figures.kinds.table import KIND_BY_ID
 from attnviz.gui.actions import ACTIONS
 from attnviz.gui.help.texts import PANEL_HELP, STAGE_HELP
 from attnviz.gui.palette.entry import Entry
+from attnviz.gui.palette.match import OTHER_WORDS
 from attnviz.gui.panels.grid.frames import FRAMES, NO_SCORE
 from attnviz.gui.panels.stage.gradients import QUANTITIES, targets
 from attnviz.gui.panels.table import PANELS
 from attnviz.gui.settings import SETTINGS, Setting
-from attnviz.i18n import N_, _, in_every_language
+from attnviz.i18n import N_, _, current_language, in_every_language
 from attnviz.model.explain.formulas.stages import stage_formula
+from attnviz.model.lessons.table import CLAIMS, LESSONS, shipped_claims, shipped_lesson
 from attnviz.model.sites.sites import site_names
 from attnviz.model.sites.titles import site_title
 from attnviz.model.stages import STAGE_BY_ID
@@ -71,6 +74,12 @@ ALSO: dict[str, str] = {
 """Further words of lines: what a user who does not know their names would type."""
 
 
+AFTER_NAMES, AFTER_ALL = OTHER_WORDS - 8, 2 * OTHER_WORDS
+"""Points that a term costs in a line that comes after panels with such words, and after all others: a figure
+has the name of the setting that it draws, and a claim is a sentence.
+"""
+
+
 @dataclass(frozen=True)
 class Provider:
     """One kind of lines: its title, and the lines for a window."""
@@ -109,6 +118,62 @@ def _actions(window: Window) -> Iterator[Entry]:
             in_every_language(row.text),
             keys,
         )
+
+
+def _exports(window: Window) -> Iterator[Entry]:
+    """The kinds of files, each in its row of the export dialog; imported as late as that."""
+    from attnviz.gui.export.table import EXPORTS
+
+    title = N_("Export {kind}")
+    for row in EXPORTS:
+        formats = " ".join(f"{_(kind.title)} {kind.suffix}" for kind in row.formats)
+        titles = zip(in_every_language(title), in_every_language(row.title), strict=True)
+        yield Entry(
+            f"export:{row.id}",
+            _(title).format(kind=_(row.title)),
+            partial(window.handlers.export, row.id),
+            (row.id, *row.words, formats, *(text.format(kind=kind) for text, kind in titles)),
+            costs=AFTER_NAMES if row.id in KIND_BY_ID else 0,
+        )
+
+
+def _lessons(window: Window) -> Iterator[Entry]:
+    language = current_language()
+    for id_ in LESSONS:
+        lesson = shipped_lesson(id_)
+        yield Entry(
+            f"lesson:{id_}",
+            lesson.title(language),
+            partial(_open_lesson, window, id_),
+            (id_, *lesson.titles.values(), *lesson.abouts.values()),
+        )
+
+
+def _open_lesson(window: Window, id_: str) -> None:
+    window.workspaces.choose("lesson")
+    window.complete()
+    window.lesson_live.open(id_)
+
+
+def _claims(window: Window) -> Iterator[Entry]:
+    """The claims of textbooks, each searched for in the panel of all."""
+    language = current_language()
+    for group in CLAIMS:
+        for step in shipped_claims(group).steps:
+            if step.claim:
+                text = step.words_in(language).title
+                yield Entry(
+                    f"claim:{group}:{step.id}",
+                    text,
+                    partial(_show_claim, window, text),
+                    tuple(words.title for words in step.words.values()),
+                    costs=AFTER_ALL,
+                )
+
+
+def _show_claim(window: Window, text: str) -> None:
+    window.workspaces.choose("claims")
+    window.panels["claims"].search.setText(text)  # type: ignore[attr-defined]
 
 
 def _presets(window: Window) -> Iterator[Entry]:
@@ -172,7 +237,7 @@ def _frames(window: Window) -> Iterator[Entry]:
 
 
 def _show_frames(window: Window, id_: str) -> None:
-    window.workspaces.show_panel("grid")
+    window.workspaces.choose("grid")
     grid = window.store.document.view.grid
     window.store.look(grid=msgspec.structs.replace(grid, frames=id_))
 
@@ -249,7 +314,7 @@ def _controls(window: Window, section: Section) -> Iterator[Entry]:
 
 
 def _bring(window: Window, control: QWidget) -> None:
-    window.workspaces.show_panel("mechanism")
+    window.workspaces.choose("mechanism")
     window.mechanism.bring(control)
 
 
@@ -284,13 +349,14 @@ def _panels(window: Window) -> Iterator[Entry]:
         yield Entry(
             f"panel:{row.id}",
             _(row.title),
-            partial(window.workspaces.show_panel, row.id),
+            partial(window.workspaces.choose, row.id),
             (row.id, *in_every_language(row.title), *in_every_language(PANEL_HELP[row.id].sentence)),
         )
 
 
 PROVIDERS: tuple[Provider, ...] = (
     Provider("actions", N_("Command"), _actions),
+    Provider("exports", N_("Export"), _exports),
     Provider("presets", N_("Preset"), _presets),
     Provider("recent", N_("Recent"), _recent),
     Provider("stages", N_("Stage"), _stages),
@@ -301,5 +367,7 @@ PROVIDERS: tuple[Provider, ...] = (
     Provider("panels", N_("Panel"), _panels),
     Provider("ranges", N_("Setting"), _ranges),
     Provider("settings", N_("Setting"), _settings),
+    Provider("lessons", N_("Lesson"), _lessons),
+    Provider("claims", N_("Claim"), _claims),
     Provider("mechanism", N_("Setting"), _mechanism),
 )

@@ -21,7 +21,8 @@ class PanelRow:
 
     A panel without a title is named by its tab or by the cards inside it; one without a frame brings its own.
     A panel with a `width` needs that many pixels: in a narrower place it scrolls, and among tabs it widens
-    the place while it is in front.
+    the place while it is in front. One that is `computed` shows numbers of the run and nothing to edit: it
+    fades, with the reason, while they are those of an earlier state.
     """
 
     id: str
@@ -30,6 +31,7 @@ class PanelRow:
     titled: bool = True
     framed: bool = True
     width: int = 0
+    computed: bool = False
 
     @property
     def module(self) -> str:
@@ -46,18 +48,18 @@ class PanelRow:
 PANELS: tuple[PanelRow, ...] = (
     PanelRow("tokens", N_("Tokens"), "tokens:TokensPanel"),
     PanelRow("vectors", N_("Vectors"), "vectors:VectorsPanel"),
-    PanelRow("pipeline", N_("Pipeline"), "pipeline.panel:PipelinePanel", titled=False),
-    PanelRow("stage", N_("Stage"), "stage.panel:StageViewPanel", titled=False),
-    PanelRow("heads", N_("Heads"), "heads.panel:HeadsPanel", titled=False),
-    PanelRow("head", N_("Selected head"), "head.panel:HeadPanel"),
+    PanelRow("pipeline", N_("Pipeline"), "pipeline.panel:PipelinePanel", titled=False, computed=True),
+    PanelRow("stage", N_("Stage"), "stage.panel:StageViewPanel", titled=False, computed=True),
+    PanelRow("heads", N_("Heads"), "heads.panel:HeadsPanel", titled=False, computed=True),
+    PanelRow("head", N_("Selected head"), "head.panel:HeadPanel", computed=True),
     PanelRow("mechanism", N_("Mechanism"), "mechanism.panel:MechanismPanel", titled=False, framed=False),
-    PanelRow("inspector", N_("Inspector"), "inspector.panel:InspectorPanel"),
-    PanelRow("plane", N_("Plane"), "plane:PlanePanel"),
-    PanelRow("positions", N_("Positions"), "positions.panel:PositionsPanel", width=400),
+    PanelRow("inspector", N_("Inspector"), "inspector.panel:InspectorPanel", computed=True),
+    PanelRow("plane", N_("Plane"), "plane:PlanePanel", computed=True),
+    PanelRow("positions", N_("Positions"), "positions.panel:PositionsPanel", width=400, computed=True),
     PanelRow("cost", N_("Cost"), "cost.panel:CostPanel", width=440),
-    PanelRow("block", N_("Block"), "block:BlockPanel", width=320),
-    PanelRow("matrices", N_("Matrices"), "matrices:MatricesPanel", width=280),
-    PanelRow("axes", N_("Axes"), "axes.panel:AxesPanel", width=240),
+    PanelRow("block", N_("Block"), "block:BlockPanel", width=320, computed=True),
+    PanelRow("matrices", N_("Matrices"), "matrices:MatricesPanel", width=280, computed=True),
+    PanelRow("axes", N_("Axes"), "axes.panel:AxesPanel", width=240, computed=True),
     PanelRow("architecture", N_("Architecture"), "architecture.panel:ArchitecturePanel", width=400),
     PanelRow("text", N_("Text"), "decoding.story.panel:TextPanel"),
     PanelRow("next", N_("Next token"), "decoding.next.panel:NextPanel"),
@@ -70,12 +72,12 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow("compare", N_("Compare"), "compare.panel:ComparePanel", titled=False, width=560),
     PanelRow("failures", N_("Failures"), "failures:FailuresPanel", width=240),
     PanelRow("claims", N_("Claims"), "claims.panel:ClaimsPanel"),
-    PanelRow("gradients", N_("Gradients"), "gradients.panel:GradientsPanel", width=280),
+    PanelRow("gradients", N_("Gradients"), "gradients.panel:GradientsPanel", width=280, computed=True),
     PanelRow("lens", N_("Logit lens"), "lens.panel:LensPanel", width=360),
     PanelRow("circuits", N_("Circuits"), "circuits.panel:CircuitsPanel", width=360),
     PanelRow("rollout", N_("Rollout and flow"), "rollout.panel:RolloutPanel", width=360),
     PanelRow("patching", N_("Patching"), "patching.panel:PatchingPanel", width=360),
     PanelRow("survey", N_("Survey"), "grid.survey.panel:SurveyPanel", width=360),
-    PanelRow("grid", N_("All heads"), "grid.panel:GridPanel", titled=False, width=400),
+    PanelRow("grid", N_("All heads"), "grid.panel:GridPanel", titled=False, width=400, computed=True),
 )
 PANEL_BY_ID = {row.id: row for row in PANELS}

@@ -21,6 +21,7 @@ from attnviz.gui.widgets.card import Card
 from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.tone import set_tone
+from attnviz.gui.widgets.window_keys import LineEdit
 from attnviz.i18n import _
 
 LEFT_WIDTH = 312
@@ -49,7 +50,7 @@ class StartPage(QWidget):
         self._entries = [EntryButton(entry) for entry in ENTRIES]
         self.recent = RecentList()
         self._open, self._at_start = Button(), QCheckBox()
-        self.search, self._chips, self.gallery = QLineEdit(), GroupChips(), Gallery()
+        self.search, self._chips, self.gallery = LineEdit(), GroupChips(), Gallery()
         self._glass = self.search.addAction(
             icon("search", self._theme), QLineEdit.ActionPosition.LeadingPosition
         )

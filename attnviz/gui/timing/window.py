@@ -111,7 +111,7 @@ def close(window: Window) -> None:
     window.scheduler.close()
     window.decode_scheduler.close()
     window.store.mark_saved(Path("bench"), window.store.document)
-    window.close()
+    window.ask_to_close()
 
 
 def platform() -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from PySide6.QtCore import QEvent, QMimeData, QPointF, QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import (
     QColor,
     QFocusEvent,
@@ -17,13 +17,13 @@ from PySide6.QtGui import (
     QTextLayout,
     QTextLine,
 )
-from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QToolButton, QWidget
 
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.icons import icon
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.widgets.control import MOUSE_ONLY, Control, draw_focus_ring, plain_tooltip
-from attnviz.gui.widgets.local_files import has_files
+from attnviz.gui.widgets.local_files import TextBox
 from attnviz.gui.widgets.paragraph import Mark, broken, laid_out
 from attnviz.i18n import _
 
@@ -196,7 +196,7 @@ class CaptionText(Control):
         self.update()
 
 
-class CaptionEditor(QPlainTextEdit):
+class CaptionEditor(TextBox):
     """The caption with its marks, edited: Enter or leaving takes the text, Esc does not."""
 
     finished = Signal(str)
@@ -209,9 +209,6 @@ class CaptionEditor(QPlainTextEdit):
         self.setTabChangesFocus(True)
         self.setFixedHeight(MOST_LINES * LINE + 2 * GRID)
         self.hide()
-
-    def canInsertFromMimeData(self, source: QMimeData) -> bool:
-        return not has_files(source) and super().canInsertFromMimeData(source)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):

@@ -9,6 +9,7 @@ from PySide6.QtGui import QColor, QHideEvent, QKeyEvent, QPainter, QPen
 from PySide6.QtWidgets import QApplication, QStyle, QWidget
 
 from attnviz.gui.look.theme import LIGHT, MOTION_MS, RADIUS, THEMES, Theme
+from attnviz.gui.widgets.window_keys import is_windows
 
 THEME_PROPERTY = "attnviz_theme"
 BURST_MS = 400
@@ -137,7 +138,7 @@ class Availability:
     def event(self, event: QEvent) -> bool:
         # The class first: ten thousand events reach the controls while a window opens, and few are keys.
         if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.ShortcutOverride:
-            if self.takes_key(event):
+            if self.takes_key(event) and not is_windows(event):
                 event.accept()
                 return True
         return bool(super().event(event))  # type: ignore[misc]

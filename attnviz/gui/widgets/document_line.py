@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, Qt
-from PySide6.QtGui import QContextMenuEvent, QDragEnterEvent, QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QLineEdit
+from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QKeySequence
 
-from attnviz.gui.widgets.local_files import has_files
-from attnviz.gui.widgets.window_keys import is_windows
+from attnviz.gui.widgets.window_keys import LineEdit, is_windows
 
 _HISTORY = (QKeySequence.StandardKey.Undo, QKeySequence.StandardKey.Redo)
 
 
-class DocumentLine(QLineEdit):
+class DocumentLine(LineEdit):
     """A line edit that leaves undo and redo, and the keys of commands, to the window.
 
     With `is_live` every key is an edit of the document. Without, the text is committed when it is finished:
@@ -36,12 +34,6 @@ class DocumentLine(QLineEdit):
             event.ignore()  # handled by the window's shortcut
             return event.type() == QEvent.Type.ShortcutOverride
         return super().event(event)
-
-    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if has_files(event.mimeData()):
-            event.ignore()
-        else:
-            super().dragEnterEvent(event)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         menu = self.createStandardContextMenu()

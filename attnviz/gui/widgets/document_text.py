@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-from PySide6.QtCore import QEvent, QMimeData, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QContextMenuEvent, QFocusEvent, QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from attnviz.gui.widgets.document_line import caret_after
-from attnviz.gui.widgets.local_files import has_files
+from attnviz.gui.widgets.local_files import TextBox
 from attnviz.gui.widgets.window_keys import is_windows
 
 LINES = 3
@@ -19,7 +19,7 @@ _HISTORY = (QKeySequence.StandardKey.Undo, QKeySequence.StandardKey.Redo)
 _ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 
 
-class DocumentText(QPlainTextEdit):
+class DocumentText(TextBox):
     """A text that wraps; Enter is the window's, which ends typing, and Shift with Enter starts a line.
 
     It has the methods and signals of a line edit that its owner needs.
@@ -38,9 +38,6 @@ class DocumentText(QPlainTextEdit):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.document().setDocumentMargin(1)
         self.textChanged.connect(self._on_changed)
-
-    def canInsertFromMimeData(self, source: QMimeData) -> bool:
-        return not has_files(source) and super().canInsertFromMimeData(source)
 
     def text(self) -> str:
         return self.toPlainText()

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QPoint, QRectF, Qt, Signal, Slot
-from PySide6.QtGui import QColor, QContextMenuEvent, QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QApplication, QDockWidget, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, QPoint, QRectF, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QCloseEvent, QColor, QContextMenuEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import (
+    QApplication,
+    QDockWidget,
+    QHBoxLayout,
+    QLabel,
+    QVBoxLayout,
+    QWidget,
+)
 
 from attnviz.gui.look.fonts import section_title_font
 from attnviz.gui.look.theme import GRID, LIGHT, RADIUS, Theme
 from attnviz.gui.widgets.narrow_scroll import NarrowScroll
 from attnviz.gui.widgets.tone import set_tone
+from attnviz.gui.widgets.veil import Veil
 
 PADDING = 12
+_TORN_OFF = (
+    Qt.WindowType.Tool
+    | Qt.WindowType.CustomizeWindowHint
+    | Qt.WindowType.WindowTitleHint
+    | Qt.WindowType.WindowCloseButtonHint
+)
+"""A tool of its window: the shortcuts of the window work in it."""
 CORNER = 16
 """Largest corner in pixels that Qt leaves of a dock behind others."""
 
@@ -27,6 +42,8 @@ class PanelDock(QDockWidget):
 
     enlarge_wanted = Signal(str)
     """The panel whose title was double-clicked."""
+    activated = Signal(str)
+    """The panel whose own window came to the front."""
 
     def __init__(
         self, panel_id: str, *, has_frame: bool, may_scroll: bool, parent: QWidget | None = None
@@ -39,6 +56,8 @@ class PanelDock(QDockWidget):
         self.setObjectName(f"{panel_id}_dock")
         self._theme = LIGHT
         self._has_frame = has_frame
+        self._is_current = False
+        self._veil: Veil | None = None
         self._label = QLabel()
         self._label.setTextFormat(Qt.TextFormat.PlainText)
         self._label.setFont(section_title_font())
@@ -93,15 +112,53 @@ class PanelDock(QDockWidget):
 
         Qt does so when a dock leaves its tabs, and when an arrangement is restored.
         """
-        seen = self.visibleRegion().boundingRect()
-        if not self._is_said_visible and min(seen.width(), seen.height()) > CORNER:
+        if self.is_in_sight and not self._is_said_visible:
             self.visibilityChanged.emit(True)
+
+    @property
+    def is_in_sight(self) -> bool:
+        """True unless the panel is hidden or lies behind another tab."""
+        seen = self.visibleRegion().boundingRect()
+        return min(seen.width(), seen.height()) > CORNER
 
     def set_title(self, title: str) -> None:
         """The name in the title, the tab and the View menu."""
         self.setWindowTitle(title)
         self._label.setText(title.upper())
         self.setAccessibleName(title)
+
+    def set_stale(self, reason: str) -> None:
+        """Fade the panel, whose numbers are those of an earlier state, and say why; empty: they are not."""
+        if self._veil is None and reason:
+            self._veil = Veil(self.widget())
+        if self._veil is not None:
+            self._veil.show_reason(reason)
+
+    @property
+    def is_current(self) -> bool:
+        """True if the frame is marked."""
+        return self._is_current
+
+    def set_current(self, is_current: bool) -> None:
+        """Mark the frame of the panel that commands mean."""
+        if is_current != self._is_current:
+            self._is_current = is_current
+            self.update()
+
+    def frame_window(self) -> None:
+        """Give a panel torn off the frame of a window, with a button that returns it: Qt gives it none."""
+        is_bare = self.isFloating() and bool(self.windowFlags() & Qt.WindowType.FramelessWindowHint)
+        if is_bare and not QApplication.mouseButtons():  # another window would end a drag
+            self.setWindowFlags(_TORN_OFF)
+            self.show()
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        """A panel torn off returns to its place."""
+        if self.isFloating():
+            event.ignore()
+            self.setFloating(False)
+        else:
+            super().closeEvent(event)
 
     def apply_theme(self, theme: Theme) -> None:
         """Take the frame's colours from `theme`."""
@@ -117,6 +174,10 @@ class PanelDock(QDockWidget):
                 else:
                     self.enlarge_wanted.emit(self.panel_id)
                 return True
+        elif event.type() == QEvent.Type.WindowActivate and self.isFloating():
+            self.activated.emit(self.panel_id)
+        elif event.type() == QEvent.Type.MouseButtonRelease and self.isFloating():
+            QTimer.singleShot(0, self, self.frame_window)  # the end of a drag out of the window
         return super().event(event)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
@@ -131,6 +192,6 @@ class PanelDock(QDockWidget):
             painter.end()
             return
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(QPen(QColor(self._theme.line), 1))
+        painter.setPen(QPen(QColor(self._theme.muted if self._is_current else self._theme.line), 1))
         painter.setBrush(QColor(self._theme.panel))
         painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), RADIUS, RADIUS)

@@ -1,14 +1,26 @@
-"""Keys of a line edit that a single line does not need (End suffices) and that are commands of the window."""
+"""Keys that a line or a control does not need (End suffices) and that are commands of the window."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent
-from PySide6.QtGui import QDragEnterEvent, QKeyEvent, QKeySequence
+from PySide6.QtGui import QDragEnterEvent, QDragMoveEvent, QDropEvent, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QLineEdit
 
-from attnviz.gui.widgets.local_files import has_files
+from attnviz.gui.widgets.local_files import accept_copy, has_files
 
-_WINDOWS = tuple(map(QKeySequence, ("Ctrl+E", "Alt+Home", "Alt+End", "Ctrl+K")))
+_WINDOWS = tuple(
+    QKeySequence(keys)
+    for keys in (
+        "Ctrl+E",
+        "Alt+Home",
+        "Alt+End",
+        "Ctrl+K",
+        "Ctrl+Return",
+        "Ctrl+Enter",
+        "Ctrl+Shift+Return",
+        "Ctrl+Shift+Enter",
+    )
+)
 
 
 def is_windows(event: QKeyEvent) -> bool:
@@ -30,3 +42,28 @@ class LineEdit(QLineEdit):
             event.ignore()
         else:
             super().dragEnterEvent(event)
+
+
+class PathLine(LineEdit):
+    """The path of a file or a folder: one that is dropped becomes the text."""
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if has_files(event.mimeData()):
+            accept_copy(event)
+        else:
+            super().dragEnterEvent(event)
+
+    def dragMoveEvent(self, event: QDragMoveEvent) -> None:
+        if has_files(event.mimeData()):
+            accept_copy(event)
+        else:
+            super().dragMoveEvent(event)
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        if not has_files(event.mimeData()):
+            super().dropEvent(event)
+            return
+        accept_copy(event)
+        files = [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]
+        self.setText(files[0])
+        self.editingFinished.emit()

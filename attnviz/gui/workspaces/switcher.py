@@ -36,6 +36,8 @@ class Workspaces(QObject):
 
     switched = Signal(str)
     """The id of the workspace now shown."""
+    chosen = Signal(str)
+    """The panel that a person chose by its name."""
     enlarged_changed = Signal(str)
     """The panel that has the whole window; empty when the others are back."""
 
@@ -64,8 +66,10 @@ class Workspaces(QObject):
             dock.topLevelChanged.connect(self._on_touched)
             dock.topLevelChanged.connect(self._dress)
             dock.topLevelChanged.connect(self._await_places)
+            dock.topLevelChanged.connect(self._on_returned)
             dock.dockLocationChanged.connect(self._on_touched)
             dock.toggleViewAction().triggered.connect(self._on_touched)
+            dock.toggleViewAction().triggered.connect(self._on_toggled)
             dock.visibilityChanged.connect(self._on_visible)
         window.installEventFilter(self)
 
@@ -73,6 +77,11 @@ class Workspaces(QObject):
     def present(self) -> WorkspaceRow:
         """The workspace that is shown."""
         return self._row
+
+    @property
+    def main(self) -> str:
+        """The first panel of the arrangement."""
+        return first_panel(self._node)
 
     def start(self) -> None:
         """Arrange the docks for the first time."""
@@ -108,6 +117,11 @@ class Workspaces(QObject):
         if self.rails.unfold(id_):
             self._later.start()
 
+    def choose(self, id_: str) -> None:
+        """Bring a panel to the front because a person named it."""
+        self.show_panel(id_)
+        self.chosen.emit(id_)
+
     def tear_off(self, id_: str) -> None:
         """Give a panel a window of its own, for a second screen; or return it to its place."""
         dock = self._docks[id_]
@@ -119,6 +133,7 @@ class Workspaces(QObject):
             room = _screen_for(self._window).availableGeometry()
             dock.resize(dock.size().expandedTo(_TORN_OFF).boundedTo(room.size()))
             dock.move(room.center() - dock.rect().center())
+            dock.frame_window()
 
     def show_only(self, panels: tuple[str, ...]) -> None:
         """Close the panels of this workspace but these; the first one in each place comes to the front.
@@ -238,6 +253,7 @@ class Workspaces(QObject):
     def _on_settled(self) -> None:
         for dock in self._docks.values():
             dock.tell_visible()
+            dock.frame_window()
 
     def _leave_separator(self) -> None:
         """Make Qt forget the separator under the pointer, to which it keeps a path: where docks have left
@@ -360,6 +376,19 @@ class Workspaces(QObject):
         return frozenset(panel for stack in stacks(self._node) for panel in stack.panels)
 
     # --- what happens
+
+    @Slot(bool)
+    def _on_returned(self, is_floating: bool) -> None:
+        """A panel that returns to its tabs is the one in front."""
+        dock = self.sender()
+        if isinstance(dock, PanelDock) and not is_floating and not self._is_arranging:
+            dock.raise_()
+
+    @Slot(bool)
+    def _on_toggled(self, is_shown: bool) -> None:
+        dock = self.sender().parent()
+        if is_shown and isinstance(dock, PanelDock):
+            self.choose(dock.panel_id)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() in (QEvent.Type.Resize, QEvent.Type.Show) and not self._is_touched:

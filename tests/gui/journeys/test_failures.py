@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +17,10 @@ from first_layer import change
 from pointer import drag, move, press, release
 from PySide6.QtCore import QPoint
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QGraphicsOpacityEffect
 
 import attnviz
 from attnviz.compute import execute as execute_module
+from attnviz.compute.scheduler import CancelToken
 from attnviz.engines.engine import EngineError
 from attnviz.gui import app_errors
 from attnviz.gui.live import trace as live_module
@@ -208,6 +210,61 @@ def test_closing_during_a_run_takes_less_than_half_a_second(kind: str, tmp_path:
     assert min(found) < 0.5, found
 
 
+def test_closing_waits_once_for_all_workers(make_desk: MakeDesk) -> None:
+    desk, go = make_desk(inline=False), threading.Event()
+    begun = [threading.Event() for _scheduler in desk.window._schedulers]
+    for scheduler, event in zip(desk.window._schedulers, begun, strict=True):
+
+        def stage(token: CancelToken, event: threading.Event = event) -> None:
+            event.set()
+            go.wait(30)
+
+        scheduler.submit(stage, print, print, key="stage")
+    assert all(event.wait(30) for event in begun)
+    started = time.monotonic()
+    desk.window.close()
+    took = time.monotonic() - started
+    go.set()
+    assert not desk.window.ended_cleanly and took < 0.5
+
+
+ENDING = """
+import sys, time
+from PySide6.QtCore import QTimer
+from attnviz.gui import app
+
+class Window(app.Window):
+    def showEvent(self, event):
+        super().showEvent(event)
+        self.store.traced.connect(lambda trace: QTimer.singleShot(1500, self.close))
+
+    def closeEvent(self, event):
+        super().closeEvent(event)
+        print(time.process_time(), flush=True)
+
+app.Window = Window
+app.main("toy-attention")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no usage of a child there")
+def test_the_process_ends_with_its_window(tmp_path: Path) -> None:
+    """Seconds of the processor, which do not depend on other programs."""
+    folders = {"XDG_CONFIG_HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path)}
+    child = subprocess.Popen(
+        [sys.executable, "-c", ENDING],
+        stdout=subprocess.PIPE,
+        env={**os.environ, **folders, "QT_QPA_PLATFORM": "offscreen"},
+    )
+    assert child.stdout is not None
+    closed = float(child.stdout.readline())
+    _pid, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    child.stdout.close()
+    assert child.returncode == 0
+    assert usage.ru_utime + usage.ru_stime - closed < 0.2
+
+
 def test_many_tokens_are_typed_live(make_desk: MakeDesk) -> None:
     desk = make_desk(inline=False)
     desk.type_number("n_tokens_field", "300")
@@ -216,14 +273,3 @@ def test_many_tokens_are_typed_live(make_desk: MakeDesk) -> None:
     assert change(desk.store, vectors=SeededVectors(300, 8, 4))
     desk.settle()
     np.testing.assert_array_equal(desk.map.content.values, attnviz.run(desk.store.experiment)["weights"][0])
-
-
-def test_pictures_of_an_earlier_document_fade_until_there_are_numbers(desk: Desk) -> None:
-    card = desk.window.docks["stage"].widget()
-    assert card.graphicsEffect() is None
-    desk.window.live.failed.emit(ValueError("scores: too many"))
-    effect = card.graphicsEffect()
-    assert isinstance(effect, QGraphicsOpacityEffect) and effect.opacity() < 0.5
-    change(desk.store, temperature=2.0)
-    desk.settle()
-    assert card.graphicsEffect() is None

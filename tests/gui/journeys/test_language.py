@@ -310,7 +310,7 @@ def test_the_layout_is_remembered_from_one_window_to_the_next(
     left, right = Qt.DockWidgetArea.LeftDockWidgetArea, Qt.DockWidgetArea.RightDockWidgetArea
     first.window.docks["heads"].close()
     first.window.addDockWidget(right, first.window.docks["tokens"])
-    first.window.close()
+    first.close()
     # The size itself is the screen's business: the offscreen one is smaller than the window.
     assert settings.geometry() != b""
     second = make_desk("toy-attention").window

@@ -21,6 +21,7 @@ from attnviz.gui.settings import SETTINGS, Settings
 from attnviz.gui.widgets.document_text import DocumentText
 from attnviz.i18n import LANGUAGES, _, set_language
 from attnviz.model.io.files import save
+from attnviz.model.lessons.table import shipped_claims
 from attnviz.model.sites.sites import site_names
 
 
@@ -78,6 +79,15 @@ def test_a_few_letters_and_enter_run_a_command(desk: Desk) -> None:
         ("提示词", "panel:tokens"),
         ("动画", "action:export_sequence"),
         ("熵", "panel:heads"),
+        ("decoding and the kv", "lesson:cache"),
+        ("web page", "export:page"),
+        ("page", "export:page"),
+        ("notebook", "export:notebook"),
+        ("figure", "action:export_figure"),
+        ("script", "export:script"),
+        ("python script", "export:script"),
+        ("网页", "export:page"),
+        ("lesson softmax", "lesson:softmax"),
     ],
 )
 def test_words_of_a_newcomer_find_the_line_in_both_languages(desk: Desk, words: str, wanted: str) -> None:
@@ -94,6 +104,15 @@ def test_a_score_of_all_heads_opens_the_grid_that_shows_it(desk: Desk) -> None:
     assert keys(desk)[0] == "frames:distance"
     QTest.keyClick(line, Qt.Key.Key_Return)
     assert desk.window.docks["grid"].isVisible() and desk.store.document.view.grid.frames == "distance"
+
+
+def test_a_claim_is_found_by_its_words_and_opens_among_its_own(desk: Desk) -> None:
+    step = next(step for step in shipped_claims("softmax").steps if step.claim)
+    line = open_palette(desk)
+    line.setText(step.words["en"].title)
+    assert keys(desk)[0] == f"claim:softmax:{step.id}"
+    QTest.keyClick(line, Qt.Key.Key_Return)
+    assert desk.find(QLineEdit, "claims_search").text() == step.words["en"].title
 
 
 def test_no_line_shows_a_placeholder(desk: Desk) -> None:
@@ -198,8 +217,9 @@ def test_every_line_runs(
     desk = make_desk("encoder-decoder")
     settings.add_recent(saved(tmp_path / "kept.attnviz.json", desk))
     done, expected, kinds = _record_actions(desk), [], set()
-    # Presets last: stages, heads and layers are those of the document that the palette opened over.
-    for entry in sorted(all_entries(desk.window), key=lambda entry: entry.key.startswith("preset:")):
+    # What opens another document comes last: stages, heads and controls are those of the present one.
+    later = ("preset:", "lesson:", "claim:")
+    for entry in sorted(all_entries(desk.window), key=lambda entry: entry.key.startswith(later)):
         kinds.add(entry.key.partition(":")[0])
         expected += _run(desk, entry)
     assert done == expected and len(done) > 30
@@ -224,7 +244,16 @@ def _record_actions(desk: Desk) -> list[str]:
 
 def _run(desk: Desk, entry: Entry) -> list[str]:
     kind, _sep, id_ = entry.key.partition(":")
+    if kind == "export":
+        assert isinstance(entry.run, partial) and entry.run.args == (id_,)
+        return []  # a dialog
     entry.run()
+    if kind == "lesson":
+        desk.settle()
+        lesson = desk.window.lesson_live.lesson
+        assert lesson is not None and lesson.id == id_ and desk.window.panels["lesson"].is_seen
+    if kind == "claim":
+        assert desk.window.panels["claims"].is_seen
     QApplication.processEvents()
     view = desk.store.document.view
     if kind == "action":

@@ -99,7 +99,7 @@ def test_a_clean_close_removes_the_journal_and_a_cancelled_one_does_not(
     edit(desk, 2.0)
     written(desk)
     answers.button = getattr(QMessageBox.StandardButton, answer)
-    desk.window.close()
+    desk.close()
     assert len(journals()) == (answer == "Cancel")
 
 
@@ -159,7 +159,7 @@ def test_the_end_of_the_session_asks_nothing_and_leaves_the_journal(
         desk.qtbot.waitUntil(lambda: interrupt.obeyed == signal.SIGTERM, timeout=WAIT_MS)
     else:
         interrupt.on_commit(None)  # type: ignore[arg-type]
-        desk.window.close()
+        desk.close()
     interrupt.uninstall()
     assert not desk.window.isVisible() and answers.boxes == []
     (found,) = find_abandoned(journals()[0].parent)
@@ -178,7 +178,7 @@ def test_the_end_of_the_session_does_not_wait_for_the_answer_to_a_question(desk:
         os.kill(os.getpid(), signal.SIGTERM)
 
     QTimer.singleShot(200, end)
-    desk.window.close()  # until the question is closed
+    desk.close()  # until the question is closed
     desk.qtbot.waitUntil(lambda: interrupt.obeyed == signal.SIGTERM, timeout=WAIT_MS)
     interrupt.uninstall()
     assert asked == ["unsaved_box"]
@@ -189,7 +189,7 @@ def test_a_session_that_goes_on_after_all_asks_again(desk: Desk, answers: Answer
     edit(desk, 2.0)
     desk.window.keeping.end_session()
     edit(desk, 3.0)
-    desk.window.close()
+    desk.close()
     assert answers.boxes == ["unsaved_box"] and desk.window.isVisible()
 
 

@@ -84,7 +84,7 @@ def test_not_answered_it_is_offered_at_the_next_start(
     start(desk)
     if answer is not None:
         press(desk, answer)
-    desk.window.close()
+    desk.close()
     again = make_desk()
     start(again)
     assert "“b”" in sentence(again)

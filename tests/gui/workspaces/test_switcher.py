@@ -233,7 +233,7 @@ def test_a_floating_panel_is_told_that_it_is_in_sight(desk: Desk) -> None:
 
 def test_the_workspace_is_remembered(desk: Desk, make_desk: MakeDesk) -> None:
     desk.go("compare")
-    desk.window.close()
+    desk.close()
     assert make_desk("toy-attention").window.workspaces.present.id == "compare"
 
 

@@ -61,6 +61,12 @@ class CompareLive(QObject):
         """The state A; None if nothing is pinned."""
         return self._pinned
 
+    @property
+    def comparable(self) -> Pinned | None:
+        """The state A, unless the present document is unrelated."""
+        pinned, present = self._pinned, self._store.chapters.present
+        return pinned if pinned is not None and pinned.compares_with(present) else None
+
     # --- A
 
     @Slot()
@@ -99,7 +105,8 @@ class CompareLive(QObject):
 
     def _present(self) -> Pinned:
         store = self._store
-        return Pinned(store.document, self._live.engine, self._live.device, store.path)
+        chapter = store.chapters.present.number
+        return Pinned(store.document, self._live.engine, self._live.device, store.path, chapter)
 
     def _present_trace(self) -> Trace | None:
         """The numbers of the document, unless they are on their way."""

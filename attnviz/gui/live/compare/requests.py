@@ -18,6 +18,7 @@ from attnviz.model.claims.scope import Scope
 from attnviz.model.contrast.contrast import Contrast, Shown, contrast
 from attnviz.model.contrast.differences import Difference, differences
 from attnviz.model.contrast.next_tokens import NextToken, next_tokens
+from attnviz.model.edit.chapters import Chapter
 from attnviz.model.sites.sites import at, site_names
 from attnviz.model.sites.stages import Stages, site_stages
 from attnviz.model.spec.document import Document
@@ -36,17 +37,23 @@ NEXT_TOKENS = 5
 
 @dataclass(frozen=True, eq=False)
 class Pinned:
-    """The state A: its document with its view, the engine that computes it, and its file."""
+    """The state A: its document with its view, the engine that computes it, its file and its chapter."""
 
     document: Document
     engine: str
     device: str
     path: Path | None = None
+    chapter: int = 0
 
     @property
     def experiment(self) -> Experiment:
         """The experiment of A."""
         return self.document.experiment
+
+    def compares_with(self, present: Chapter) -> bool:
+        """True for a state of the same document, and for another document over the same tokens."""
+        is_same = present.number == self.chapter
+        return is_same or present.document.experiment.tokens == self.experiment.tokens
 
 
 @dataclass(frozen=True)

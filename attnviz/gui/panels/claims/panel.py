@@ -8,7 +8,7 @@ from functools import partial
 from html import unescape
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QLabel, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from attnviz.gui.look.fonts import section_title_font, ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
@@ -20,6 +20,7 @@ from attnviz.gui.store import Store
 from attnviz.gui.widgets.holds_chip import holds_in
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.tone import set_tone
+from attnviz.gui.widgets.window_keys import LineEdit
 from attnviz.i18n import _, current_language
 from attnviz.model.claims.own import Answer
 from attnviz.model.claims.scope import scope_now
@@ -74,7 +75,7 @@ class ClaimsPanel(Panel):
         self.detail.show_it.clicked.connect(self._on_show)
         self.detail.mend.clicked.connect(self._on_mend)
         self.detail.back.clicked.connect(self.return_wanted)
-        self.search = QLineEdit()
+        self.search = LineEdit()
         self.search.setObjectName("claims_search")
         self.search.setClearButtonEnabled(True)
         self.search.textChanged.connect(self._on_search)

@@ -17,7 +17,7 @@ from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
 from attnviz.gui.panels.compare.controls import Controls
 from attnviz.gui.panels.compare.details import HEIGHT, WIDTH, Details
 from attnviz.gui.panels.compare.picture import Picture, change_sentence, of_compared, of_contrast
-from attnviz.gui.panels.compare.texts import captions, differing, title
+from attnviz.gui.panels.compare.texts import captions, differing, name_of_pinned, title
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.control import plain_tooltip
@@ -212,6 +212,10 @@ class ComparePanel(Panel):
 
     def _ask(self) -> None:
         """Request the chosen comparison, once."""
+        if reason := self._why_unrelated():
+            if reason != self._reason:
+                self.show_reason(reason)
+            return
         trace = self.store.trace
         if trace is None or trace.experiment != self.store.experiment:
             return  # the next trace is on its way
@@ -224,6 +228,14 @@ class ComparePanel(Panel):
         if key != self._asked:
             self._asked = key
             self.asked.emit(request)
+
+    def _why_unrelated(self) -> str:
+        """Why A is not compared: another document is open; empty where it can be."""
+        pinned = self._pinned
+        if pinned is None or not self.is_own or pinned.compares_with(self.store.chapters.present):
+            return ""
+        says = _("A belongs to “{name}”, which has another text: go back to it, or pin the present state.")
+        return says.format(name=name_of_pinned(pinned))
 
     @Slot()
     def _on_drawn(self) -> None:
@@ -272,7 +284,7 @@ class ComparePanel(Panel):
         self._common_stage = self._found_common_stage()
         common = STAGE_BY_ID[self._common_stage].title if self._common_stage else ""
         offer = _("Compare “{stage}”").format(stage=_(common)) if common else ""
-        self._empty.set_action(_("Pin as A") if is_empty else offer)
+        self._empty.set_action(_("Pin as A") if is_empty or self._why_unrelated() else offer)
         self._empty.set_links(
             _("Or compare this state with a prepared change:"), _prepared() if is_empty else ()
         )
@@ -289,7 +301,8 @@ class ComparePanel(Panel):
     def _found_common_stage(self) -> str:
         """The nearest stage of both, if a reason is shown and A lacks the chosen one; else empty."""
         trace = self.store.trace
-        wanted = self._own_request(trace) if trace is not None and self.is_own and self._reason else None
+        is_asked = self.is_own and self._reason and not self._why_unrelated()
+        wanted = self._own_request(trace) if trace is not None and is_asked else None
         if wanted is None:
             return ""
         (of_a, of_b), stage = wanted[0].stages, wanted[0].stage
@@ -498,7 +511,7 @@ class ComparePanel(Panel):
     @Slot()
     def _on_action(self) -> None:
         """Pin A, or show the stage that the button names."""
-        if self._pinned is None:
+        if self._pinned is None or self._why_unrelated():
             self.pin_wanted.emit()
         else:
             self.store.look(stage=self._common_stage)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attnviz.core.text import visible
 from attnviz.engines.table import ENGINE_BY_ID
-from attnviz.gui.live.compare.requests import OwnAnswer, Where
+from attnviz.gui.live.compare.requests import OwnAnswer, Pinned, Where
 from attnviz.gui.panels.compare.differs import Line
 from attnviz.i18n import _
 from attnviz.model.claims.own import Answer
@@ -75,3 +75,9 @@ def _place(experiment: Experiment, where: Where, head: int, answer: OwnAnswer) -
 
 def _engine(engine: str) -> str:
     return ENGINE_BY_ID[engine].label
+
+
+def name_of_pinned(pinned: Pinned) -> str:
+    """The file, else the title, of the document of A."""
+    named = as_shown(pinned.document.title) if pinned.path is None else pinned.path.name
+    return visible(named)

@@ -12,6 +12,7 @@ from attnviz.gui.live.player import Player, Watch
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
 from attnviz.i18n import _
+from attnviz.model.errors.titles import in_words
 from attnviz.model.spec.document import Document
 
 
@@ -40,7 +41,10 @@ class DecodingPart(Panel):
     @property
     def why_empty(self) -> str:
         """The sentence of a panel without a decoding."""
-        return _("Decoding…") if self.store.player.is_due else _("No tokens have been generated yet.")
+        player = self.store.player
+        if player.problem is not None:
+            return in_words(player.problem)
+        return _("Decoding…") if player.is_due else _("No tokens have been generated yet.")
 
     def start(self) -> None:
         super().start()
@@ -94,6 +98,9 @@ class DecodingPart(Panel):
         if self._met == player:
             return
         old, self._met = self._met, player
-        if old.decoded is not self._met.decoded or old.is_due != self._met.is_due:
+        if old.decoded is not self._met.decoded or (old.is_due, old.problem) != (
+            player.is_due,
+            player.problem,
+        ):
             self.show_step()
         self.on_player(old, self._met)

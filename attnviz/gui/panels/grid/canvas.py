@@ -42,7 +42,7 @@ _NUMBER = QSizeF(18, 14)
 _NUMBERED = 28.0
 """Side from which a tile has room for its number."""
 _LEAST_FRAMED = 0.1
-"""Smallest score with a frame: a faint one around every tile is noise."""
+"""Smallest share of the largest score with a frame: a faint one around every tile is noise."""
 
 
 _FADED = 0.7
@@ -127,8 +127,13 @@ class GridCanvas(Canvas):
         self._pictures.clear()
         self._repaint()
 
+    @property
+    def largest_score(self) -> float:
+        """The magnitude that has a full frame; 0 without scores."""
+        return max(map(abs, self._scores.values()), default=0.0)
+
     def set_scores(self, scores: Mapping[Place, float]) -> None:
-        """Frame the tiles by their scores, −1 to 1, of which the sign is the colour; none without."""
+        """Frame the tiles by their scores, of which the sign is the colour; the largest has a full frame."""
         if scores != self._scores:
             self._scores = scores
             self.update()
@@ -242,17 +247,15 @@ class GridCanvas(Canvas):
         for group, (corner, block) in enumerate(zip(self._layout.corners, self._blocks, strict=True)):
             if len(self._blocks) > 1:
                 painter.drawText(QPointF(corner.x(), TITLE - 5), self._titles[group])
-            across = self._layout.layers_across
-            counts = (block.n_layers, block.n_heads) if across else (block.n_heads, block.n_layers)
-            for at in range(counts[0]):
+            for at in range(block.n_layers):
                 if at == 0 or (at + 1) % step == 0:
-                    box = self._layout.rect(group, *((at, 0) if across else (0, at)))
+                    box = self._layout.rect(group, at, 0)
                     self._number(
                         painter, at, QRectF(box.left() - 10, corner.y() - TITLE, box.width() + 20, TITLE - 3)
                     )
-            for at in range(counts[1]):
+            for at in range(block.n_heads):
                 if at == 0 or (at + 1) % step == 0:
-                    box = self._layout.rect(group, *((0, at) if across else (at, 0)))
+                    box = self._layout.rect(group, 0, at)
                     self._number(painter, at, QRectF(corner.x() - 26, box.top(), 20, box.height()))
         self._paint_axes(painter, metrics)
 
@@ -264,7 +267,7 @@ class GridCanvas(Canvas):
         if not self._blocks:
             return
         corner = self._layout.corners[0]
-        across, down = self._names if self._layout.layers_across else self._names[::-1]
+        across, down = self._names
         painter.drawText(QPointF(corner.x() - LABELS + 4, corner.y() - 7), across)
         block = self._blocks[0]
         last = self._layout.rect(0, block.n_layers - 1, block.n_heads - 1)
@@ -285,10 +288,12 @@ class GridCanvas(Canvas):
 
     def _paint_frames(self, painter: QPainter) -> None:
         painter.setBrush(Qt.BrushStyle.NoBrush)
+        most = self.largest_score or 1.0
         for place, score in self._scores.items():
-            if abs(score) >= _LEAST_FRAMED and self._has(place):
+            share = abs(score) / most
+            if share >= _LEAST_FRAMED and self._has(place):
                 color = QColor(self._theme.key_mark if score > 0 else self._theme.query)
-                color.setAlphaF(min(1.0, abs(score)) ** 1.5)
+                color.setAlphaF(share**1.5)
                 pen = QPen(color, 2.0)
                 pen.setJoinStyle(Qt.PenJoinStyle.MiterJoin)
                 painter.setPen(pen)
@@ -321,8 +326,6 @@ class GridCanvas(Canvas):
         if not self._blocks:
             return None
         group, layer, head = self._current or self._chosen or (0, 0, 0)
-        if not self._layout.layers_across:
-            across, down = down, across
         block = self._blocks[group]
         slot = self._slot((group, layer, head))
         there = min(max(layer + across, 0), block.n_layers - 1), min(max(slot + down, 0), block.n_heads - 1)

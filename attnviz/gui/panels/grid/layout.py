@@ -27,28 +27,22 @@ class Block:
 
 @dataclass(frozen=True)
 class GridLayout:
-    """Side of a tile, and the top left corner of each group's first tile.
-
-    With `layers_across`, columns are layers and rows are heads; else the other way round.
-    """
+    """Side of a tile, and the top left corner of each group's first tile; columns are layers, rows heads."""
 
     side: float
     corners: tuple[QPointF, ...]
     blocks: tuple[Block, ...]
-    layers_across: bool
 
     def rect(self, group: int, layer: int, head: int) -> QRectF:
         """The tile of a head."""
-        across, down = (layer, head) if self.layers_across else (head, layer)
         corner, step = self.corners[group], self.side + GAP
-        return QRectF(corner.x() + across * step, corner.y() + down * step, self.side, self.side)
+        return QRectF(corner.x() + layer * step, corner.y() + head * step, self.side, self.side)
 
     def at(self, point: QPointF) -> tuple[int, int, int] | None:
         """(group, layer, head) of the tile under a point; the gaps belong to none."""
         step = self.side + GAP
         for group, (corner, block) in enumerate(zip(self.corners, self.blocks, strict=True)):
-            across, down = (point.x() - corner.x()) / step, (point.y() - corner.y()) / step
-            layer, head = (across, down) if self.layers_across else (down, across)
+            layer, head = (point.x() - corner.x()) / step, (point.y() - corner.y()) / step
             is_inside = 0 <= layer < block.n_layers and 0 <= head < block.n_heads
             if is_inside and self.rect(group, int(layer), int(head)).contains(point):
                 return group, int(layer), int(head)
@@ -56,16 +50,13 @@ class GridLayout:
 
 
 def arrange(width: float, height: float, blocks: Sequence[Block], *, has_titles: bool) -> GridLayout:
-    """Lay out the groups side by side, with the largest tiles that fit; layers go across on a tie."""
-    tries = [_arranged(width, height, tuple(blocks), has_titles, across) for across in (True, False)]
-    return max(tries, key=lambda one: (one.side, one.layers_across))
+    """Lay out the groups side by side, with the largest tiles that fit.
 
-
-def _arranged(
-    width: float, height: float, blocks: tuple[Block, ...], has_titles: bool, layers_across: bool
-) -> GridLayout:
-    columns = [block.n_layers if layers_across else block.n_heads for block in blocks]
-    rows = max((block.n_heads if layers_across else block.n_layers for block in blocks), default=1)
+    Layers go across in every model, so that a place means the same in all: most models have more layers than
+    heads, and the panel is wide.
+    """
+    columns = [block.n_layers for block in blocks]
+    rows = max((block.n_heads for block in blocks), default=1)
     top = TITLE + (TITLE if has_titles else 0.0)
     around = LABELS * len(blocks) + GROUP_GAP * max(0, len(blocks) - 1)
     n_columns = max(1, sum(columns))
@@ -77,4 +68,4 @@ def _arranged(
     for count in columns:
         corners.append(QPointF(x + LABELS, top))
         x += LABELS + count * (side + GAP) + GROUP_GAP
-    return GridLayout(side, tuple(corners), blocks, layers_across)
+    return GridLayout(side, tuple(corners), tuple(blocks))

@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING
 from weakref import ref
 
-import numpy as np
 from PySide6.QtCore import QSize, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
@@ -26,7 +25,7 @@ from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.document_line import DocumentLine
-from attnviz.gui.widgets.elided_label import ElidedLabel
+from attnviz.gui.widgets.elided_label import ElidedLabel, WholeLabel
 from attnviz.gui.widgets.heat.content import cell_indices, color_kind
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.tone import set_tone
@@ -110,7 +109,8 @@ class GridPanel(Panel):
         self._said.setObjectName("grid_said")
         self._title.setFont(ui_font(TEXT_PX))
         self._said.setFont(ui_font(TEXT_PX))
-        self._color_by = QLabel()
+        self._color_by, self._scale = QLabel(), WholeLabel()
+        self._scale.setObjectName("grid_scale")
         self._color_by.setObjectName("grid_color_by")
         self._score = Segmented(_scores(), "")
         self._score.setObjectName("grid_score")
@@ -149,6 +149,7 @@ class GridPanel(Panel):
         second.setSpacing(GRID)
         second.addWidget(self._color_by)
         second.addWidget(self._score)
+        second.addWidget(self._scale)
         second.addStretch(1)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -158,7 +159,7 @@ class GridPanel(Panel):
         column.addWidget(self.effect)
         column.addWidget(self.canvas, 1)
         column.addWidget(self._said)
-        set_tone("muted", self._said, self._color_by)
+        set_tone("muted", self._said, self._color_by, self._scale)
         set_tone("title", self._title)
 
     @property
@@ -395,6 +396,9 @@ class GridPanel(Panel):
         self._enable_scores()
         scores = self._scores_of_frames(is_searched)
         self.canvas.set_scores(scores)
+        most = self.canvas.largest_score
+        is_scaled = bool(most) and not (is_searched and self._matching)
+        self._scale.setText(_("full frame: {score}").format(score=number(most, 3)) if is_scaled else "")
         self.canvas.set_orders(self._orders_by(scores) if self._is_by_score() else {})
         if self._trace is not None:
             self._show_shape(self._trace)
@@ -436,12 +440,11 @@ class GridPanel(Panel):
         return found
 
     def _supports(self) -> dict[Place, float]:
-        """Support of the logit by each head, relative to the largest; a negative one works against it."""
+        """Support of the logit by each head; a negative one works against it."""
         if self._effects is None:
             return {}
-        most = max((float(np.abs(values).max()) for values in self._effects.values.values()), default=0.0)
         found = {
-            self._place(site, head): -float(change) / (most or 1.0)
+            self._place(site, head): -float(change)
             for site, values in self._effects.values.items()
             for head, change in enumerate(values)
         }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent, QTextDocumentFragment
-from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QLabel, QLineEdit, QRadioButton, QVBoxLayout
+from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QLabel, QRadioButton, QVBoxLayout
 
 from attnviz.core.text import number
 from attnviz.errors import InputError
@@ -15,6 +15,7 @@ from attnviz.gui.widgets.card import Card
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.linked_text import LinkedText, paragraphs
 from attnviz.gui.widgets.tone import Tone, set_tone
+from attnviz.gui.widgets.window_keys import LineEdit
 from attnviz.i18n import _
 from attnviz.model.claims.scope import Scope, holds, value_of
 from attnviz.model.lessons.answers import answer_of, is_close
@@ -44,7 +45,7 @@ class Question(Card):
         self._answers = QVBoxLayout()
         self._answers.setSpacing(GRID // 2)
         self._group = QButtonGroup(self)
-        self.entry = QLineEdit()
+        self.entry = LineEdit()
         self.entry.setObjectName("answer_entry")
         self.entry.setFont(number_font(14))
         self.entry.setMaximumWidth(112)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QLineEdit, QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import GRID, RADIUS, TEXT_PX, Theme
 from attnviz.gui.widgets.control import active_theme
+from attnviz.gui.widgets.window_keys import LineEdit
 from attnviz.i18n import _
 
 KEYS = "Ctrl F"
@@ -16,7 +17,7 @@ _LEFT, _KEYS_ROOM = 28, 56
 _LENS = 5.0
 
 
-class SearchLine(QLineEdit):
+class SearchLine(LineEdit):
     """A line of text with a lens and its shortcut; Esc empties it, Enter leaves it."""
 
     left = Signal()

@@ -22,6 +22,7 @@ from attnviz.gui.look.colors import (
     pool,
     to_indices,
 )
+from attnviz.gui.widgets.heat.kept_numbers import kept
 
 Cell = tuple[int, int]
 Pictures = Callable[[int], QImage | None]
@@ -145,6 +146,20 @@ def cell_indices(
         has_nan = not is_finite and bool(np.isnan(values.max()))
         indices[blocked & ~np.isnan(values) if has_nan else blocked] = BLOCKED
     return indices, used
+
+
+def colored(content: HeatContent) -> tuple[Indices, tuple[float, float]]:
+    """`cell_indices` of a content."""
+    values, blocked = content.values, content.blocked
+    # The mask is kept with its result: as long as it lives, nothing else has its identity.
+    key = "indices", content.signed, content.range_id, content.levels, id(blocked)
+
+    def compute() -> tuple[Indices, tuple[float, float], object]:
+        found = cell_indices(values, content.signed, content.range_id, content.levels, blocked)
+        return *found, blocked
+
+    indices, ends, _mask = kept(values, key, compute)
+    return indices, ends
 
 
 def pooled_indices(

@@ -20,7 +20,7 @@ from attnviz.gui.look.colors import BLOCKED, NAN, Indices
 from attnviz.gui.look.fonts import number_font, ui_font
 from attnviz.gui.look.theme import LIGHT, TEXT_PX
 from attnviz.gui.widgets.heat.color_bar import ColorScale
-from attnviz.gui.widgets.heat.content import Cell, HeatContent, Highlight, cell_indices
+from attnviz.gui.widgets.heat.content import Cell, HeatContent, Highlight, colored
 from attnviz.gui.widgets.heat.labels import (
     Labels,
     across_label_at,
@@ -76,9 +76,7 @@ class HeatScene:
         before, self.content = self.content, content
         if _are_colored_alike(before, content):
             return  # as the map of a pinned state beside an edited one
-        self.indices, self.ends = cell_indices(
-            content.values, content.signed, content.range_id, content.levels, content.blocked
-        )
+        self.indices, self.ends = colored(content)
         self._lacking = (0, 0)
         if self.indices.size and self.indices.max() > BLOCKED:
             nan = int(np.count_nonzero(self.indices == NAN))

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from desk import Desk, MakeDesk, picture
 from first_layer import change
+from msgspec.structs import replace
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QFileDialog, QLabel, QPushButton
 
@@ -151,15 +152,41 @@ def test_hover_is_linked_with_the_other_panels_both_ways(make_desk: MakeDesk) ->
     assert readout(desk).startswith("four → one: ")
 
 
-def test_another_document_stays_comparable_and_a_is_kept(make_desk: MakeDesk) -> None:
+def test_an_unrelated_document_is_not_compared_and_a_is_kept_for_its_own(make_desk: MakeDesk) -> None:
+    desk = make_desk("toy-attention")
+    panel = pinned(desk)
+    first = desk.window.compare_live.pinned
+    assert first is not None
+    desk.store.open(load_preset("grouped-query"))
+    desk.settle()
+    says = desk.find(QLabel, "empty_state_text") if panel.picture is None else None
+    assert says is not None and says.text().startswith(
+        "A belongs to “Four tokens, three numbers each”, which has another"
+    )
+    assert readout(desk) == "" and desk.window.compare_live.comparable is None
+    desk.store.undo()
+    desk.settle()
+    desk.qtbot.waitUntil(lambda: panel.picture is not None)
+    assert desk.window.compare_live.pinned is first, "back in its document, A is compared again"
+    desk.store.open(replace(load_preset("toy-attention"), title="over the same tokens"))
+    desk.settle()
+    desk.qtbot.waitUntil(lambda: panel.picture is not None)
+    desk.store.open(load_preset("grouped-query"))
+    desk.settle()
+    desk.click(next(b for b in panel.findChildren(QPushButton, "empty_state_action") if b.isVisible()))
+    desk.settle()
+    assert desk.window.compare_live.pinned.document.title == load_preset("grouped-query").title
+    desk.qtbot.waitUntil(lambda: panel.picture is not None)
+
+
+def test_a_longer_text_of_the_document_is_compared(make_desk: MakeDesk) -> None:
     desk = make_desk("toy-attention")
     panel = pinned(desk)
     before = values(panel, "left").copy()
-    desk.store.open(load_preset("grouped-query"))
+    desk.store.edit(edits.set_n_tokens, 8)
     desk.store.look(stage="weights")
     desk.settle()
-    desk.qtbot.waitUntil(lambda: panel.picture is not None)
-    assert values(panel, "right").shape == (8, 8)
+    desk.qtbot.waitUntil(lambda: panel.picture is not None and values(panel, "right").shape == (8, 8))
     left = panel.picture.sheets[0] if panel.picture is not None else None
     assert left is not None and left.absent is not None and left.absent[4:].all() and left.absent[:, 4:].all()
     np.testing.assert_array_equal(left.values[:4, :4], before)

@@ -37,7 +37,14 @@ def test_tiles_fit_apart_from_each_other_and_are_found(blocks: list[Block], size
     assert found.at(QPointF(first.right() + GAP / 2, first.center().y())) is None or len(rects) == 1
 
 
-def test_thirty_layers_go_across_a_wide_panel_and_down_a_tall_one() -> None:
-    assert arrange(1104, 448, [Block(30, 9)], has_titles=False).layers_across
-    assert not arrange(448, 1104, [Block(30, 9)], has_titles=False).layers_across
+@pytest.mark.parametrize("size", [(1104, 448), (448, 1104)], ids=str)
+@pytest.mark.parametrize("block", [Block(4, 4), Block(5, 8), Block(12, 12), Block(30, 9)], ids=str)
+def test_layers_go_across_in_every_model_and_panel(block: Block, size: tuple[int, int]) -> None:
+    found = arrange(*size, [block], has_titles=False)
+    first, layer, head = found.rect(0, 0, 0), found.rect(0, 1, 0), found.rect(0, 0, 1)
+    assert layer.top() == first.top() and layer.left() > first.right()
+    assert head.left() == first.left() and head.top() > first.bottom()
+
+
+def test_thirty_layers_have_room_in_a_wide_panel() -> None:
     assert arrange(1104, 448, [Block(30, 9)], has_titles=False).side >= 30

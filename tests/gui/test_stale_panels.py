@@ -1,0 +1,77 @@
+"""A run that fails: the panels that keep earlier numbers fade, and say why as long as that is so."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from desk import Desk, MakeDesk, picture, pixels
+from PySide6.QtWidgets import QApplication, QLabel
+
+from attnviz.errors import InputError, Message
+from attnviz.gui.live import trace as live
+from attnviz.gui.panels.table import PANELS
+from attnviz.gui.widgets.veil import Veil
+from attnviz.model.edit.paths import putting
+from attnviz.model.trace import Trace
+
+REASON = "A run must fit in 1.0 GiB; got 64.0 GiB."
+
+
+def refuse(*_of: object, **_more: object) -> Trace:
+    raise InputError(Message("A run must fit in {most}; got {size}.", most="1.0 GiB", size="64.0 GiB"))
+
+
+def reasons(desk: Desk) -> dict[str, str]:
+    """The reason over each panel in sight."""
+    veils = {id_: dock.findChild(Veil) for id_, dock in desk.window.docks.items() if dock.is_in_sight}
+    return {id_: veil.reason for id_, veil in veils.items() if veil is not None and veil.isVisible()}
+
+
+def darkness(desk: Desk) -> float:
+    """The mean difference of the map from the ground of its panel."""
+    return float(np.abs(pixels(picture(desk.window.docks["stage"])) - 252).mean())
+
+
+def test_the_reason_stays_over_the_pictures_until_new_numbers_arrive(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = darkness(desk)
+    with monkeypatch.context() as patch:
+        patch.setattr(live, "execute", refuse)
+        desk.store.edit_attention(putting("temperature"), 2.0)
+        desk.qtbot.waitUntil(lambda: bool(reasons(desk)))
+    desk.window.status.clear()  # its sentence stays for some seconds
+    assert set(reasons(desk)) == {"pipeline", "stage", "heads", "inspector"}
+    assert set(reasons(desk).values()) == {REASON}
+    veil = desk.window.docks["stage"].findChild(Veil)
+    assert veil.card().isValid() and veil.card().width() < veil.width()
+    assert darkness(desk) < 0.6 * before
+    desk.bring("plane")
+    assert reasons(desk)["plane"] == REASON, "a panel that comes to the front says it, too"
+    desk.store.undo()
+    desk.settle()
+    assert reasons(desk) == {} and darkness(desk) == pytest.approx(before, rel=0.05)
+
+
+def test_the_panels_of_the_decoding_show_the_reason_and_no_earlier_text(
+    make_desk: MakeDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = make_desk("causal-decode")
+    desk.settle_decoding()
+    desk.go("generate")
+    with monkeypatch.context() as patch:
+        patch.setattr(live, "execute", refuse)
+        desk.store.edit_attention(putting("temperature"), 2.0)
+        desk.qtbot.waitUntil(lambda: desk.store.player.problem is not None)
+    QApplication.processEvents()
+    assert desk.store.player.decoded is None
+    says = [label.text() for label in desk.window.panels["next"].findChildren(QLabel) if label.isVisible()]
+    assert REASON in says
+    desk.store.undo()
+    desk.settle_decoding()
+    assert desk.store.player.problem is None
+
+
+def test_what_a_person_edits_never_fades() -> None:
+    edited = {"tokens", "vectors", "mechanism", "sampling", "cache", "text", "lesson"}
+    assert not edited & {row.id for row in PANELS if row.computed}
