@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from attnviz.bench.cases import Size
 from attnviz.bench.implementations import IMPLEMENTATIONS, Timed
@@ -94,7 +95,7 @@ class Question:
         """The device's with weights of the chosen format; with `OWN`, those that were set by hand."""
         return self.own if self.device == OWN else DEVICE_BY_ID[self.device].peaks(self.format(self.weights))
 
-    def with_own(self, **peaks: float) -> Question:
+    def with_own(self, **peaks: Any) -> Question:
         """The question with peaks that no device of the table has."""
         return replace(self, device=OWN, own=replace(self.peaks, format="", tf32=None, **peaks))
 
