@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
+from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
@@ -36,7 +37,7 @@ class TooLarge(InputError):
     """A file has more bytes than are read: one sentence."""
 
 
-def opened(path: str | os.PathLike[str], most: int | None = None) -> BinaryIO:
+def opened(path: str | os.PathLike[str], most: int | None = None) -> BufferedReader:
     """The file, open for reading.
 
     Raises `TooLarge` for more than `most` bytes, `NotRegular`, at once, `Missing`, and `OSError`.
