@@ -39,10 +39,14 @@ import attnviz  # noqa: E402
 from attnviz.checkpoints import CheckpointError, import_checkpoint, importing  # noqa: E402
 from attnviz.checkpoints.importing import describe, head_words  # noqa: E402
 from attnviz.checkpoints.signals.image import preparation_of, read_image  # noqa: E402
+from attnviz.checkpoints.signals.patches import IMAGE  # noqa: E402
+from attnviz.checkpoints.signals.reading import read_array  # noqa: E402
+from attnviz.checkpoints.signals.signal import features_of  # noqa: E402
 from attnviz.engines.engine import Engine  # noqa: E402
 from attnviz.engines.numpy_engine import NumpyEngine  # noqa: E402
 from attnviz.engines.run import run  # noqa: E402
 from attnviz.engines.torch_engine import TorchEngine  # noqa: E402
+from attnviz.errors import FieldError  # noqa: E402
 from attnviz.model.io.files import dumps, load, loads, matrices, save  # noqa: E402
 from attnviz.model.spec.image import Image as Patches  # noqa: E402
 from attnviz.model.stages import result_of  # noqa: E402
@@ -341,3 +345,16 @@ def test_a_part_that_is_left_out_is_named(tmp_path: Path, case: str, says: tuple
     if case == "SigLIP":  # its own configuration says that it has none
         saved(tmp_path, model, config(**sizes, vision_use_head=False))
         assert describe(tmp_path).ignored == ()
+
+
+@pytest.mark.parametrize("wrong", [np.ones((3, 4, 4), complex), np.full((3, 4, 4), "a")])
+def test_features_that_are_no_real_numbers_are_refused(wrong: Any) -> None:
+    with pytest.raises(
+        FieldError, match=r"^features must be an array of real numbers; got '(complex128|<U1)'"
+    ):
+        features_of(IMAGE, {"num_channels": 3, "image_size": 4}, wrong)
+
+
+def test_features_in_bfloat16_are_read_from_a_file(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.array([0x3F80, 0xC000], np.uint16).view("V2"))
+    np.testing.assert_array_equal(read_array(tmp_path / "a.npy"), [1.0, -2.0])

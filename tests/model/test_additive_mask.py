@@ -171,6 +171,7 @@ def test_a_keep_mask_that_is_added_has_a_notice() -> None:
     for values in (np.tri(7), np.tri(7)[None].repeat(4, 0)):
         (notice,) = attnviz.run(with_mask(values)).notices
         assert str(notice).startswith(says)
+        assert notice in attnviz.decode(with_mask(values, "causal"), steps=3).notices
     one_cell = np.zeros((7, 7))
     one_cell[3, 2] = 1
     for values in (one_cell, np.ones((7, 7)), numbers(7, 7), np.where(np.tri(7), 0.0, -INF)):

@@ -131,7 +131,7 @@ def test_the_arguments_of_bertviz_mean_the_same() -> None:
 
 
 def generated(**settings: Any) -> Any:
-    """What a small model of `transformers` returns of five tokens that it continues by four."""
+    """The output of a small model of `transformers` that continues five tokens by four, and its full pass."""
     torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
     torch.manual_seed(0)
     config = transformers.LlamaConfig(

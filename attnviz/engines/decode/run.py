@@ -41,6 +41,7 @@ from attnviz.engines.program import Check
 from attnviz.engines.resolution import operands_of
 from attnviz.engines.run import run
 from attnviz.errors import FieldError, Message, whole_number
+from attnviz.model.keep_mask import added_keep_masks
 from attnviz.model.operands.matrices import output_tokens, vectors_array, vocabulary
 from attnviz.model.sites.sites import at, places, shown_site
 from attnviz.model.spec.arrays import Matrix, in_float64
@@ -179,6 +180,7 @@ def decode(
     causal = causal_experiment(experiment, steps)
     changed = causal_changes(experiment, causal)
     notices = (*notices, *(text for field, text in CHANGES.items() if field in changed))
+    notices = (*notices, *added_keep_masks(experiment))
     longer = at_length(causal, steps)
     if longer is not causal:
         notices = (
