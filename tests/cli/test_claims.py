@@ -42,9 +42,9 @@ def test_a_document_that_keeps_its_claims_exits_with_zero(tmp_path: Path, capsys
     assert said[1] == "✗ n > 9" and said[2].startswith("? foo  The name 'foo' must be one of")
 
 
-def test_a_claim_that_is_an_array_names_its_shape_in_one_line(capsys: Capture) -> None:
+def test_a_claim_that_is_an_array_is_refused_in_one_line(capsys: Capture) -> None:
     assert main(["--language", "en", "claims", "toy-attention", "--claim", "weights"]) == 1
-    said = "The expression must be a condition, such as a < b; got array(4x4)."
+    said = "The expression must be a condition, such as a < b; got a number or an array."
     assert capsys.readouterr().out == f"? weights  {said}\n"
 
 
