@@ -464,7 +464,7 @@ REFUSED: tuple[tuple[list[str], str], ...] = (
     ),
     (["survey", "nope"], "nope needs --texts"),
     (["survey", "stories-en"], "stories-en needs --texts"),
-    (["survey", "nope.parquet"], "nope.parquet: No such file or directory"),
+    (["survey", "nope.parquet"], "nope.parquet: The file must exist in "),
     (
         ["survey", "stories-en", "--texts", "a.txt", "-o", "a.csv"],
         "--output must be a file with the suffix .parquet; got 'a.csv'.",

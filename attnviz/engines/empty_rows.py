@@ -13,7 +13,7 @@ from attnviz.model.sites.by_hand import still_hidden
 from attnviz.model.sites.sites import sites
 from attnviz.model.sites.titles import site_message
 from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.parts import Causal
+from attnviz.model.spec.parts import Causal, Padding
 from attnviz.model.trace import SiteTrace, Trace
 
 
@@ -52,7 +52,7 @@ def _said(first: int, count: int, total: int) -> Message:
 
 
 def _empty(site: SiteTrace) -> NDArray[np.bool_]:
-    """True for the queries without a visible key, perhaps in one head alone, (query,)."""
+    """True for the queries without a visible key, perhaps in one head alone, (query,); not for padding."""
     record, mask = site.experiment, site.experiment.additive_mask
     found = np.zeros(record.n_queries, dtype=np.bool_)
     own_edits = any(edit.head is not None for edit in record.edits)
@@ -60,4 +60,8 @@ def _empty(site: SiteTrace) -> NDArray[np.bool_]:
         hidden = still_hidden(record, "weights", head, site.hatched("weights", head))
         if hidden is not None:
             found |= hidden.all(axis=1)
+    for padding in record.masks:
+        if isinstance(padding, Padding) and record.memory is None:
+            own = np.arange(record.n_queries) + record.query_offset
+            found &= ~np.isin(own, padding.tokens)  # nobody reads what padding attends to
     return found

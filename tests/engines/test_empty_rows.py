@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import ENGINE_IDS, experiment
+from cases import ENGINE_IDS, MEMORY, experiment
 from experiments import SPREAD, STACKS
 from first_layer import with_fields
 
@@ -65,17 +65,25 @@ def test_weights_that_are_left_need_no_notice() -> None:
     assert said(with_fields(empty, edits=(Edit("masked", 2, 1.0, column=0),))) == []
     assert said(with_fields(empty, edits=(Edit("masked", 2, 1.0, head=0, column=0),))) == [ONE]
     assert said(experiment("causal")) == said(experiment("window")) == []
-    assert said(with_fields(experiment(), masks=(Causal(), Padding((0,))))) == [
-        "Query 1 attends to nothing; is the mask inverted?"
+    assert said(with_fields(experiment(), masks=(Causal(), Padding((0,))))) == []
+    every = Padding((0, 1, 2, 3, 4))
+    assert said(with_fields(experiment(heads="mha", memory=MEMORY), masks=(every,))) == [
+        "7 of 7 queries attend to nothing, query 1 first; is the mask inverted?"
     ]
 
 
 @pytest.mark.parametrize("name", POSITIVE)
 def test_a_notice_is_given_exactly_where_a_row_of_weights_is_empty(name: str) -> None:
-    """Held against the weights themselves: zeros or NaN as a whole."""
+    """Held against the weights themselves: zeros or NaN as a whole, of a query that is no padding."""
     trace = attnviz.run((SPREAD | STACKS)[name])
-    found = [trace.site(site) for site in trace.sites]
-    empty = any(bool((~(np.nan_to_num(site["weights"]) > 0)).all(axis=2).any()) for site in found)
+    empty = False
+    for site in map(trace.site, trace.sites):
+        rows = (~(np.nan_to_num(site["weights"]) > 0)).all(axis=2).any(axis=0)
+        padded = {
+            token for mask in site.experiment.masks if isinstance(mask, Padding) for token in mask.tokens
+        }
+        counted = set(np.flatnonzero(rows) + site.experiment.query_offset)
+        empty = empty or bool(counted - padded if site.experiment.memory is None else counted)
     assert any("attend" in str(notice) for notice in trace.notices) == empty
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from attnviz.checkpoints.presets import load_preset
 from attnviz.checkpoints.stories import record_of
@@ -70,26 +69,20 @@ def list_lessons() -> int:
 
 def check(lesson: Lesson, options: Namespace) -> int:
     """Set up and compute every step; print what is wrong."""
-    count = _print_problems(lesson, sys.stdout)
-    if not count:
-        print(_("no problem in {n} steps").format(n=len(lesson.steps)))
-    return PROBLEMS if count else 0
-
-
-def _print_problems(lesson: Lesson, stream: TextIO) -> int:
-    """Print what is wrong in each step, and return the number of the problems."""
     from attnviz.compute.execute import execute
     from attnviz.model.lessons.checking import problems
 
     count = 0
     for problem in problems(lesson, load_preset, execute):
-        print(visible(f"{problem.step}: {problem.message.text()}"), file=stream)
+        print(visible(f"{problem.step}: {problem.message.text()}"))
         count += 1
-    return count
+    if not count:
+        print(_("no problem in {n} steps").format(n=len(lesson.steps)))
+    return PROBLEMS if count else 0
 
 
 def export(lesson: Lesson, options: Namespace) -> int:
-    """Write a lesson with its figures, in the language of the shell; print what is wrong in it."""
+    """Write a lesson with its figures, in the language of the shell."""
     from attnviz.compute.execute import execute
     from attnviz.figures.lesson import first_document, sheets
 
@@ -103,7 +96,7 @@ def export(lesson: Lesson, options: Namespace) -> int:
     data = WRITERS[suffix](lesson, made, options.slides)
     data = carrying(data, suffix, record_of(first_document(lesson, language, made), command_line()))
     written(options.output, lambda: replace_file(Path(options.output), data))
-    return PROBLEMS if _print_problems(lesson, sys.stderr) else 0
+    return 0
 
 
 def _html(lesson: Lesson, made: tuple[Sheet, ...], is_slides: bool) -> bytes:

@@ -223,8 +223,7 @@ class Exporter(QObject):
 
     def _fail(self, path: Path, error: BaseException) -> None:
         message = failure_message(error)
-        is_named = str(message).startswith(path.name)
-        self.failed.emit(message if is_named else about(path.name, message))
+        self.failed.emit(message if path.name in str(message) else about(path.name, message))
         if not is_expected(error):
             raise error
 

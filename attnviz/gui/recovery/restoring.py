@@ -20,6 +20,7 @@ from attnviz.model.edit.chapters import Chapters
 from attnviz.model.io.titles import as_shown
 from attnviz.model.journal.crashes import Abandoned, find_abandoned
 from attnviz.model.journal.records import JournalError, LaterVersion
+from attnviz.model.text import load_tokenizer
 
 FIND, READ = "find", "restore"
 """Keys of the jobs: journals are searched once, and read one at a time."""
@@ -77,7 +78,9 @@ class Restoring(QObject):
 
     def _restore(self, journal: Abandoned) -> None:
         def job(token: CancelToken) -> Chapters:
-            return journal.read(matrices_of)
+            chapters = journal.read(matrices_of)
+            load_tokenizer(chapters.present.document.experiment)  # not in the window's thread
+            return chapters
 
         def done(chapters: Chapters) -> None:
             self._offered.remove(journal)

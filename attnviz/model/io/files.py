@@ -284,9 +284,11 @@ def replace_file(
             if sys.platform == "win32":  # which renames no open file
                 file.close()
             os.replace(temporary, target)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             temporary.unlink()
+        if isinstance(error, OSError) and error.filename == str(temporary):
+            error.filename = str(target)  # the name that somebody knows
         raise
     _sync_folder(target.parent)
 

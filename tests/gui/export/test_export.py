@@ -563,7 +563,8 @@ def test_a_table_is_shown_as_it_is_written(
 def test_what_cannot_be_written_is_one_sentence(bench: Bench, tmp_path: Path) -> None:
     made = EXPORT_BY_ID["table"].make(bench.exporter.source({}), Choice("csv", ()), lambda: None)
     bench.exporter.write(tmp_path / "absent" / "a.csv", made)
-    assert bench.failed == ["a.csv: No such file or directory"] and bench.said == []
+    first = tmp_path / "absent" / "a.csv-metadata.json"
+    assert bench.failed == [f"{first}: No such file or directory"] and bench.said == []
 
 
 def test_from_the_command_to_the_file(

@@ -291,7 +291,11 @@ def test_the_menu_copies_the_command_of_the_picture_in_sight(desk: Desk) -> None
     desk.window.commands["copy_shell"].trigger()
     desk.settle()
     text = QGuiApplication.clipboard().text()
-    assert text.startswith("attnviz render ") and "--stage scores" in text and text.endswith("-o scores.svg")
+    assert (
+        text.startswith("attnviz render ")
+        and "--stage scores" in text
+        and text.endswith("-o head-1.scores.svg")
+    )
     desk.store.look(stage="weights", picture="lines")
     desk.window.commands["copy_shell"].trigger()
     desk.settle()

@@ -149,7 +149,6 @@ class GridPanel(Panel):
         second.setSpacing(GRID)
         second.addWidget(self._color_by)
         second.addWidget(self._score)
-        second.addWidget(self._scale)
         second.addStretch(1)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -158,7 +157,10 @@ class GridPanel(Panel):
         column.addLayout(second)
         column.addWidget(self.effect)
         column.addWidget(self.canvas, 1)
-        column.addWidget(self._said)
+        below = QHBoxLayout()  # in the row above, a small window would cut the number
+        below.addWidget(self._said, 1)
+        below.addWidget(self._scale)
+        column.addLayout(below)
         set_tone("muted", self._said, self._color_by, self._scale)
         set_tone("title", self._title)
 
