@@ -116,6 +116,18 @@ def test_a_panel_torn_off_has_the_frame_of_a_window_whose_button_returns_it(desk
     assert not dock.isFloating() and dock.is_in_sight
 
 
+def test_a_panel_torn_off_shows_new_numbers_on_a_screen_to_the_left(desk: Desk) -> None:
+    """Its coordinates are negative there, where Qt says of whatever is shown that it is hidden."""
+    dock, panel = desk.window.docks["inspector"], desk.window.panels["inspector"]
+    desk.window.presentation.tear_off("inspector")
+    dock.move(-1600, -900)
+    desk.settle()
+    dock.hide()  # as another scale does
+    dock.show()
+    desk.settle()
+    assert dock.isFloating() and dock.x() < 0 and panel.is_seen
+
+
 def test_without_its_panel_a_workspace_has_its_main_one(desk: Desk) -> None:
     press_tab(desk, "cost")
     desk.go("compare")

@@ -110,7 +110,8 @@ class PanelDock(QDockWidget):
     def tell_visible(self) -> None:
         """Emit `visibilityChanged` for a dock in sight of which Qt has said last that it is hidden.
 
-        Qt does so when a dock leaves its tabs, and when an arrangement is restored.
+        Qt does so when a dock leaves its tabs, when an arrangement is restored, and when a window of its own
+        is shown on a screen to the left of the first one or above it, where coordinates are negative.
         """
         if self.is_in_sight and not self._is_said_visible:
             self.visibilityChanged.emit(True)
@@ -176,6 +177,8 @@ class PanelDock(QDockWidget):
                 return True
         elif event.type() == QEvent.Type.WindowActivate and self.isFloating():
             self.activated.emit(self.panel_id)
+        elif event.type() == QEvent.Type.Show and self.isFloating():
+            QTimer.singleShot(0, self, self.tell_visible)
         elif event.type() == QEvent.Type.MouseButtonRelease and self.isFloating():
             QTimer.singleShot(0, self, self.frame_window)  # the end of a drag out of the window
         return super().event(event)
