@@ -252,6 +252,17 @@ def test_under_another_tab_the_diagram_rests_and_then_catches_up(qtbot: QtBot) -
     assert not bench.panel.formulas[2].isVisible()
 
 
+def test_a_box_that_goes_leaves_the_keyboard(qtbot: QtBot) -> None:
+    """A key would reach it, although its stage has no place in the flow any more."""
+    bench = make(qtbot)
+    diagram, box = bench.panel.diagram, bench.panel.diagram.box("residual_1")
+    box.setFocus()
+    assert diagram.window().focusWidget() is box
+    diagram.hide()  # as under another tab
+    diagram.set_stages(tuple(stage for stage in diagram.stages if stage != "residual_1"), {})
+    assert diagram.window().focusWidget() is not box
+
+
 def test_data_flows_to_the_right_in_every_language(qtbot: QtBot) -> None:
     bench = make(qtbot)
     places = [rect(bench, stage).x() for stage in bench.panel.diagram.stages]

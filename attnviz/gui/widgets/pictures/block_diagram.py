@@ -171,6 +171,8 @@ class BlockDiagram(QWidget):
         self._stages = stages
         for stage, box in self._all.items():
             box.setVisible(stage in stages)
+            if stage not in stages:
+                box.clearFocus()  # under another tab, Qt leaves the keyboard to a box that is hidden
         self.arrange()
 
     @property
