@@ -67,7 +67,7 @@ def test_a_disk_that_refuses_is_told(desk: Desk, tmp_path: Path) -> None:
     made = EXPORT_BY_ID["script"].make(exporter.source({}), Choice("numpy", ()), lambda: None)
     exporter.write(tmp_path / "no" / "x.py", made)
     desk.settle()
-    assert desk.said().startswith("x.py: ")
+    assert desk.said().startswith(f"{tmp_path / 'no' / 'x.py'}: ")
 
 
 def test_the_copied_program_is_that_of_the_edited_document(desk: Desk) -> None:
