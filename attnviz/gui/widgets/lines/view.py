@@ -161,7 +161,8 @@ class WordLinesView(Control):
         """The lines in sight as pixels, painted when first needed: hovering paints few on top."""
         area = self._in_sight()
         if self._base is None or self._based_on != (area, ratio):
-            self._base, self._based_on = QPixmap(area.size() * ratio), (area, ratio)
+            pixels = (area.size() * ratio).expandedTo(QSize(1, 1))  # nothing may be in sight
+            self._base, self._based_on = QPixmap(pixels), (area, ratio)
             self._base.setDevicePixelRatio(ratio)
             self._base.fill(Qt.GlobalColor.transparent)
             painter = QPainter(self._base)

@@ -7,7 +7,7 @@ import pytest
 from desk import count_color, picture
 from experiments import small
 from pointer import move
-from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSizeF, Qt
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, QRectF, QSize, QSizeF, Qt
 from PySide6.QtGui import QColor, QHelpEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QToolTip
@@ -140,3 +140,10 @@ def test_everything_lies_inside(width: int, n: int) -> None:
     assert places.word_at(QPointF(places.left - 3, places.y(n - 1)), n, n) == (n - 1, -1)
     assert places.word_at(QPointF(places.right + 3, places.y(0)), n, n) == (-1, 0)
     assert places.word_at(QPointF((places.left + places.right) / 2, places.y(0)), n, n) == (-1, -1)
+
+
+def test_where_nothing_is_in_sight_nothing_is_painted(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A picture of no pixels has no painter, which Qt says."""
+    widget = make(qtbot, View())
+    monkeypatch.setattr(widget, "_in_sight", QRect)
+    assert widget._picture(1.0).size() == QSize(1, 1)
