@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from attnviz.engines.decode.step import DecodeStep
     from attnviz.engines.engine import EngineError
     from attnviz.figures.style import Style
-    from attnviz.model.gradients.gradient import Gradient
+    from attnviz.model.gradient import Gradient
     from attnviz.model.io.files import save
     from attnviz.model.io.schema import document_schema
     from attnviz.model.spec.document import Document
@@ -89,7 +89,7 @@ _HOMES = {
     "Document": "attnviz.model.spec.document",
     "EngineError": "attnviz.engines.engine",
     "Experiment": "attnviz.model.spec.experiment",
-    "Gradient": "attnviz.model.gradients.gradient",
+    "Gradient": "attnviz.model.gradient",
     "SiteTrace": "attnviz.model.trace",
     "Trace": "attnviz.model.trace",
     "View": "attnviz.model.spec.view",
@@ -284,10 +284,10 @@ def script(
     need a file beside the program: see `attnviz script`.
     """
     from attnviz.errors import FieldError, among
+    from attnviz.explain.scripts.library import LIBRARY_BY_ID
+    from attnviz.explain.scripts.script import Wanted
+    from attnviz.explain.scripts.script import script as written
     from attnviz.model.spec.document import Document
-    from attnviz.scripts.library import LIBRARY_BY_ID
-    from attnviz.scripts.script import Wanted
-    from attnviz.scripts.script import script as written
 
     if library not in LIBRARY_BY_ID:
         raise FieldError("library", library, among(LIBRARY_BY_ID))
@@ -305,11 +305,11 @@ def holds(
 
     Raises `ValueError` for a text that is no condition over the stages, and what `run` raises.
     """
-    from attnviz.model.claims.scope import Scope
-    from attnviz.model.claims.scope import holds as is_true
     from attnviz.model.spec.document import Document
     from attnviz.model.spec.view import View
     from attnviz.model.trace import Trace
+    from attnviz.study.claims.scope import Scope
+    from attnviz.study.claims.scope import holds as is_true
 
     trace = given if isinstance(given, Trace) else run(given, engine, device)
     return is_true(claim, Scope(trace, given.view if isinstance(given, Document) else View()))

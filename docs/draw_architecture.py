@@ -21,8 +21,9 @@ SHELL = "shell and public API"
 FLOORS = (
     ("cli",),
     ("gui", SHELL),
-    ("pages", "survey", "analysis", "bench"),
-    ("compute", "checkpoints", "figures", "scripts"),
+    ("pages", "figures", "bench"),
+    ("study",),
+    ("explain", "compute", "checkpoints"),
     ("engines",),
     ("model",),
     ("core",),

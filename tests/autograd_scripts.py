@@ -12,12 +12,12 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+from attnviz.explain.scripts.library import LIBRARY_BY_ID
+from attnviz.explain.scripts.script import Wanted, program
 from attnviz.model.sites.sites import site_names
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.stages import STAGE_BY_ID
-from attnviz.scripts.library import LIBRARY_BY_ID
-from attnviz.scripts.script import Wanted, program
 
 ALL = Wanted(tuple(STAGE_BY_ID))
 LETTERS = {

@@ -45,13 +45,13 @@ from shiboken6 import isValid
 
 from attnviz.checkpoints.presets import PRESETS, load_preset
 from attnviz.compute.execute import execute
+from attnviz.explain.arithmetic.cell import explain
 from attnviz.gui.actions import ACTIONS
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.timing import window as timed
 from attnviz.gui.widgets.heat.map import HeatMap
 from attnviz.gui.workspaces.table import WORKSPACES
 from attnviz.i18n import in_every_language
-from attnviz.model.explain.arithmetic.cell import explain
 from attnviz.model.io.files import load, save
 from attnviz.model.sites.sites import site_names
 from attnviz.model.spec.document import Document

@@ -14,8 +14,8 @@ import numpy as np
 
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
-from attnviz.model.explain.arithmetic.terms import Explanation, Gap, Line, Series, Term, Text, flat, plain
 from attnviz.model.spec.experiment import Experiment
+from attnviz.model.terms import Explanation, Gap, Line, Series, Term, Text, flat, plain
 from attnviz.model.trace import SiteTrace
 
 

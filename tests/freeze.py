@@ -125,9 +125,9 @@ def decoding(document: Any, engine: str) -> tuple[Arrays, str]:
 
 def explained(trace: Any, gradient: Any, whole: bool) -> Texts:
     """The lines of every tenth cell of each stage, of its gradient, and of each parameter."""
-    from attnviz.model.explain.arithmetic.cell import explain
-    from attnviz.model.explain.gradients.cell import explain_gradient
-    from attnviz.model.explain.parameters import explain_parameter
+    from attnviz.explain.arithmetic.cell import explain
+    from attnviz.explain.gradients.cell import explain_gradient
+    from attnviz.explain.parameters import explain_parameter
     from attnviz.model.spec.view import Cell
     from attnviz.model.weights import weights_of
 
@@ -158,7 +158,7 @@ def places(shape: tuple[int, ...], whole: bool) -> Iterator[tuple[int, ...]]:
 
 
 def lines(explanations: Iterator[Any]) -> str:
-    from attnviz.model.explain.arithmetic.terms import plain
+    from attnviz.model.terms import plain
 
     return "\n".join(
         " = ".join([plain(line.name), *map(plain, line.steps)])
@@ -172,10 +172,10 @@ def lines(explanations: Iterator[Any]) -> str:
 def described(trace: Any) -> Texts:
     """Formulas of the stages and of the sites, what reads what, failures, and estimates."""
     from attnviz.compute.estimate import estimate, estimate_decoding
-    from attnviz.model.explain.formulas.stages import stage_axes, stage_formula, stage_operation
-    from attnviz.model.explain.formulas.symbols import site_lines, stage_parts
-    from attnviz.model.failures.checks import CHECKS
+    from attnviz.explain.formulas.stages import stage_axes, stage_formula, stage_operation
+    from attnviz.explain.formulas.symbols import site_lines, stage_parts
     from attnviz.model.stages import inputs
+    from attnviz.study.failures.checks import CHECKS
 
     texts: Texts = {"estimate": str(estimate(trace.experiment, 8))}
     try:
@@ -201,8 +201,8 @@ def described(trace: Any) -> Texts:
 
 def drawn(trace: Any) -> Arrays:
     """The position curves of the last query and the first key of each site."""
-    from attnviz.model.explain.position_curves import curves
-    from attnviz.model.explain.score_pair import Pair
+    from attnviz.explain.position_curves import curves
+    from attnviz.explain.score_pair import Pair
 
     return {
         f"curve {name} {curve.id}": curve.values
@@ -213,9 +213,9 @@ def drawn(trace: Any) -> Arrays:
 
 def written(document: Any) -> Texts:
     """Both scripts; their stored arrays by their bytes."""
+    from attnviz.explain.scripts.library import LIBRARY_BY_ID
+    from attnviz.explain.scripts.script import Wanted, program
     from attnviz.model.stages import STAGE_BY_ID
-    from attnviz.scripts.library import LIBRARY_BY_ID
-    from attnviz.scripts.script import Wanted, program
 
     texts = {}
     for library in LIBRARY_BY_ID.values():

@@ -43,7 +43,7 @@ def recipe(q_positions: Positions, k_positions: Positions, step: int) -> Blocked
         (r"(?<=^OneMask = )(?!\()|(?<=^OneMask = \(\n)", "RecipeMask | "),
         (r"(?<=^__all__ = \[\n)", '    "RecipeMask",\n'),
     ),
-    "attnviz/model/explain/mask_reasons.py": (
+    "attnviz/model/mask_reasons.py": (
         (
             r"\Z",
             """
@@ -70,7 +70,7 @@ def recipe(mask: object, query: int, key: int) -> str:
         ),
         (r"(?<=^from attnviz.model.spec.parts import \(\n)", "    RecipeMask,\n"),
     ),
-    "attnviz/scripts/masks.py": (
+    "attnviz/explain/scripts/masks.py": (
         (
             r"(?<=^MASK_CODE: dict\[type, Callable\[\[Any, Asked\], str\]\] = \{\n)",
             '    RecipeMask: lambda mask, asked: f"(i - j) % {mask.step} != 0",\n',
@@ -183,8 +183,8 @@ import numpy as np
 import attnviz
 from attnviz import parts
 from attnviz.checkpoints import rotary
-from attnviz.model.explain.arithmetic.cell import explain
-from attnviz.model.explain.position_curves import candidates
+from attnviz.explain.arithmetic.cell import explain
+from attnviz.explain.position_curves import candidates
 from attnviz.model.io.files import dumps, loads
 from attnviz.model.sites.sites import alone, at
 from attnviz.model.spec.document import Document

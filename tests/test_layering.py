@@ -23,15 +23,14 @@ EVERYWHERE = {"attnviz.errors", "attnviz.resources", "attnviz.i18n", "attnviz.ve
 MAY_IMPORT = {
     "core": {"core"},
     "model": {"core", "model"},
+    "explain": {"core", "model", "explain"},
     "engines": {"core", "model", "engines"},
     "compute": {"core", "model", "engines", "compute"},
-    "pages": {"core", "model", "engines", "compute", "pages"},
-    "analysis": {"core", "model", "engines", "compute", "analysis"},
-    "survey": {"core", "model", "engines", "compute", "analysis", "checkpoints", "survey"},
-    "figures": {"core", "model", "engines", "figures"},
-    "scripts": {"core", "model", "scripts"},
-    "bench": {"core", "model", "engines", "compute", "checkpoints", "bench"},
     "checkpoints": {"core", "model", "checkpoints"},
+    "study": {"core", "model", "explain", "engines", "compute", "checkpoints", "study"},
+    "figures": {"core", "model", "explain", "engines", "study", "figures"},
+    "pages": {"core", "model", "explain", "engines", "compute", "pages"},
+    "bench": {"core", "model", "engines", "compute", "checkpoints", "bench"},
 }
 """Layer by layer, the folders it may import; `gui`, `cli` and the public `attnviz` stand on all of them."""
 

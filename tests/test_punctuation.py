@@ -13,20 +13,20 @@ from half_width import half_width_marks
 import attnviz
 from attnviz.checkpoints.presets import PRESETS, load_preset
 from attnviz.errors import FieldError
+from attnviz.explain.arithmetic.cell import explain
+from attnviz.explain.gradients.cell import explain_gradient
+from attnviz.explain.scripts.library import LIBRARIES
+from attnviz.explain.scripts.script import script
 from attnviz.i18n import language
-from attnviz.model.contrast.differences import differences
-from attnviz.model.explain.arithmetic.cell import explain
-from attnviz.model.explain.arithmetic.terms import Line, Term, plain
-from attnviz.model.explain.gradients.cell import explain_gradient
-from attnviz.model.gradients.gradient import GradientSite
+from attnviz.model.gradient import GradientSite
 from attnviz.model.masks import why_blocked
 from attnviz.model.sites.sites import at, site_names
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
+from attnviz.model.terms import Line, Term, plain
 from attnviz.model.trace import SiteTrace
-from attnviz.scripts.library import LIBRARIES
-from attnviz.scripts.script import script
+from attnviz.study.contrast.differences import differences
 
 MOST_POSITIONS = 24
 """Of a long text, the cells of the first positions are enough."""

@@ -32,14 +32,14 @@ from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.parity import parity
 from attnviz.engines.run import run
 from attnviz.engines.table import EngineKind
+from attnviz.explain.arithmetic.cell import explain
+from attnviz.explain.arithmetic.positions import ADDED_LINES, BIAS_LINES
+from attnviz.explain.arithmetic.relative import DISTANCES
+from attnviz.explain.position_curves import candidates
 from attnviz.gui.forms.fields import FormField
 from attnviz.gui.panels.mechanism import mask_fields, position, relative, scaling, tables
 from attnviz.model.caches import CACHES
 from attnviz.model.edit.switching import set_position
-from attnviz.model.explain.arithmetic.cell import explain
-from attnviz.model.explain.arithmetic.positions import ADDED_LINES, BIAS_LINES
-from attnviz.model.explain.arithmetic.relative import DISTANCES
-from attnviz.model.explain.position_curves import candidates
 from attnviz.model.io.tables import Table, table_bytes
 from attnviz.model.masks import MASKS
 from attnviz.model.normalisers import NORMALISERS
@@ -292,7 +292,7 @@ def test_a_lesson_may_name_the_parts_that_the_window_has() -> None:
     from attnviz.gui.panels.mechanism.panel import SECTIONS
     from attnviz.gui.panels.table import PANELS
     from attnviz.gui.workspaces.table import WORKSPACE_BY_ID
-    from attnviz.model.lessons import window
+    from attnviz.study.lessons import window
 
     assert set(window.BESIDE) == WORKSPACE_BY_ID["learn"].panels - {"lesson"}
     assert set(window.HIDDEN) == {row.id for row in PANELS} - {"lesson"}

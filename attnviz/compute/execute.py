@@ -31,7 +31,7 @@ from attnviz.engines.program import Check, never_cancelled
 from attnviz.engines.run import run
 from attnviz.engines.table import ENGINE_BY_ID, EngineKind
 from attnviz.errors import FieldError, Message, among, must_be, verbatim
-from attnviz.model.gradients.gradient import Gradient
+from attnviz.model.gradient import Gradient
 from attnviz.model.memo import WeakMemo
 from attnviz.model.spec.conversions import CODES, LIMIT
 from attnviz.model.spec.experiment import Experiment

@@ -13,8 +13,8 @@ from attnviz.figures.sheet import sheet_of
 from attnviz.figures.style import Style
 from attnviz.figures.subject import Subject
 from attnviz.i18n import _
-from attnviz.model.circuits import NAMES, formula_of
 from attnviz.model.sites.titles import site_title
+from attnviz.study.circuit_texts import NAMES, formula_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

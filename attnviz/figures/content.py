@@ -16,15 +16,15 @@ from attnviz.core.levels import RANGE_BY_ID, Ends, normalise
 from attnviz.core.shades import Shades
 from attnviz.core.text import elide, visible
 from attnviz.errors import FieldError, among, must_be
+from attnviz.explain.formulas.stages import stage_formula
 from attnviz.i18n import _
-from attnviz.model.explain.formulas.stages import stage_formula
-from attnviz.model.heads.mean import mean_ends
 from attnviz.model.ranges import range_ends, range_name
 from attnviz.model.sites.by_hand import edited_cells, still_hidden
 from attnviz.model.spec.view import View, shown_head
 from attnviz.model.stages import STAGE_BY_ID, Axis, Stage
 from attnviz.model.text import written_tokens
 from attnviz.model.trace import SUMMED, SiteTrace
+from attnviz.study.heads.mean import mean_ends
 
 
 class SharedEnds:

@@ -21,9 +21,9 @@ from attnviz.figures.layout import BAR, GAP, LEAST_BAR, LEAST_MAP, MARGIN, NAME,
 from attnviz.figures.sheet import Drawing, Note, fitting
 from attnviz.figures.style import Style
 from attnviz.i18n import _
-from attnviz.model.contrast.contrast import Contrast
 from attnviz.model.spec.view import View
 from attnviz.model.stages import AXIS_NAMES, STAGE_BY_ID
+from attnviz.study.contrast.contrast import Contrast
 
 if TYPE_CHECKING:
     pass

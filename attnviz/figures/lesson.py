@@ -14,13 +14,13 @@ from attnviz.figures.files import figure_bytes
 from attnviz.figures.style import Style
 from attnviz.figures.subject import Subject
 from attnviz.i18n import _
-from attnviz.model.claims.scope import Scope
-from attnviz.model.claims.verdict import VERDICT_BY_ID, verdict_of
-from attnviz.model.lessons.checking import Run, problems_of, scope_of
-from attnviz.model.lessons.lesson import Lesson, Step, Words
-from attnviz.model.lessons.markup import markup
-from attnviz.model.lessons.scene import Preset, covered_cells
 from attnviz.model.spec.document import Document
+from attnviz.study.claims.scope import Scope
+from attnviz.study.claims.verdict import VERDICT_BY_ID, verdict_of
+from attnviz.study.lessons.checking import Run, problems_of, scope_of
+from attnviz.study.lessons.lesson import Lesson, Step, Words
+from attnviz.study.lessons.markup import markup
+from attnviz.study.lessons.scene import Preset, covered_cells
 
 
 @dataclass(frozen=True)

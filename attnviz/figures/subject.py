@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from attnviz.errors import FieldError, among
+from attnviz.explain.score_pair import Pair, pair_in_focus
 from attnviz.figures.content import Head, SharedEnds
-from attnviz.model.explain.score_pair import Pair, pair_in_focus
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import View
 from attnviz.model.trace import SiteTrace, Trace

@@ -11,13 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.levels import Ends
+from attnviz.explain.arithmetic.cell import exists
 from attnviz.gui.look.theme import LIGHT, Theme
 from attnviz.gui.widgets.heat.content import NO_HIGHLIGHT, Highlight, colored
 from attnviz.gui.widgets.heat.kept_numbers import kept
 from attnviz.gui.widgets.heat.map import HeatContent
 from attnviz.i18n import _
-from attnviz.model.explain.arithmetic.cell import exists
-from attnviz.model.heads.mean import mean_ends, shows_mean
 from attnviz.model.provenance import Region, consumers, sources, tokens_of
 from attnviz.model.ranges import range_ends, range_name
 from attnviz.model.sites.by_hand import edited_cells, still_hidden
@@ -26,6 +25,7 @@ from attnviz.model.spec.parts import vectors_shape
 from attnviz.model.spec.view import Cell, View, shown_head
 from attnviz.model.stages import STAGE_BY_ID, Axis
 from attnviz.model.trace import SiteTrace
+from attnviz.study.heads.mean import mean_ends, shows_mean
 
 LIT_CELLS = 4096
 """Source cells outlined one by one; more than these are outlined as whole rows and columns."""

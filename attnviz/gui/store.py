@@ -37,7 +37,7 @@ from attnviz.model.stages import STAGE_BY_ID
 
 if TYPE_CHECKING:
     from attnviz.compute.decoding import Decoded
-    from attnviz.model.gradients.gradient import Gradient
+    from attnviz.model.gradient import Gradient
     from attnviz.model.trace import SiteTrace, Trace
 
 P = ParamSpec("P")

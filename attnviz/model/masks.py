@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from attnviz.core import masks as core
 from attnviz.core.phrases import sequenced
 from attnviz.i18n import N_, _
-from attnviz.model.explain import mask_reasons as reasons
+from attnviz.model import mask_reasons as reasons
 from attnviz.model.spec.parts import (
     AnyOf,
     Blocks,

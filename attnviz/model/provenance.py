@@ -13,9 +13,8 @@ from attnviz.core.positions import pair_of
 from attnviz.model.normalisers import NORMALISER_BY_ID
 from attnviz.model.operands.matrices import vocabulary
 from attnviz.model.positions import rope_of, rotated_features
-from attnviz.model.spec.block import FeedForward
 from attnviz.model.spec.differential import partners
-from attnviz.model.spec.site import Site
+from attnviz.model.spec.site import Site, ffn_of
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID, Rule, Stage, inputs
 from attnviz.model.trace import SiteTrace
@@ -128,12 +127,6 @@ def _consumed(site: Site, target: Stage, place: int, cell: Cell) -> Region | Non
             return None
     cells = RULE_BY_ID[rule_of(site, target)].read_by(site, place, cell)
     return None if cells is None else Region(target.id, heads, *cells)
-
-
-def ffn_of(site: Site) -> FeedForward:
-    """The feed-forward layer of a site that has its stages."""
-    assert site.block is not None and site.block.feed_forward is not None
-    return site.block.feed_forward
 
 
 def _target_heads(site: Site, target: Stage, cell: Cell) -> Indices:

@@ -27,7 +27,6 @@ from attnviz.core.positions import (
 )
 from attnviz.core.text import number
 from attnviz.i18n import N_, _
-from attnviz.model.explain.arithmetic.terms import Line, Pieces, Term, Text, constant, words
 from attnviz.model.spec.positions import (
     DynamicNtk,
     LinearScaling,
@@ -39,6 +38,7 @@ from attnviz.model.spec.positions import (
     Stretch,
     Yarn,
 )
+from attnviz.model.terms import Line, Pieces, Term, Text, constant, words
 
 Floats = NDArray[np.float64]
 Code = tuple[tuple[str, str], ...]

@@ -14,7 +14,6 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from attnviz.model.explain.formulas.block import experts_of
 from attnviz.model.operands.latent import latent_width
 from attnviz.model.operands.matrices import (
     embedding_projection_array,
@@ -37,7 +36,7 @@ from attnviz.model.spec.latent import LatentRole
 from attnviz.model.spec.parts import ROLES, AdditiveMask, Alibi, Explicit, ExplicitSinks, Tied
 from attnviz.model.spec.positions import Deberta, DrawnTable, Learned, T5Buckets, TransformerXl, WrittenTable
 from attnviz.model.spec.rows import DrawnRow, WrittenRow, row_array
-from attnviz.model.spec.site import Site
+from attnviz.model.spec.site import Site, experts_of
 
 Array = NDArray[np.float64]
 Shape = Callable[[Site], tuple[int, int]]

@@ -11,14 +11,15 @@ from numpy.typing import NDArray
 
 from attnviz import i18n
 from attnviz.core.positions import pair_of
+from attnviz.explain.formulas.stages import stage_formula
 from attnviz.i18n import _
-from attnviz.model.explain.formulas.stages import stage_formula
 from attnviz.model.operands.matrices import vocabulary
 from attnviz.model.positions import changes, rope_of, rotated_features
-from attnviz.model.provenance import ffn_of, inputs_of, rule_of
+from attnviz.model.provenance import inputs_of, rule_of
 from attnviz.model.sites.sites import place_of
 from attnviz.model.sites.titles import site_title
 from attnviz.model.spec.block import Vocabulary
+from attnviz.model.spec.site import ffn_of
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.text import shown_token
 from attnviz.model.trace import SiteTrace, Trace

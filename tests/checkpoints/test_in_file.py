@@ -207,12 +207,12 @@ def test_an_ablation_of_every_head_converts_each_matrix_once_more(
         return of(owner, n_bytes, lambda memory: (made.update([id(owner)]), make(memory))[1])
 
     monkeypatch.setattr(CONVERSIONS, "of", counted)
-    monkeypatch.setattr("attnviz.analysis.passes.MOST_KEPT", 2**30)
+    monkeypatch.setattr("attnviz.study.passes.MOST_KEPT", 2**30)
     target = analysis.Target(document.experiment.vocabulary.tokens[3])  # type: ignore[union-attr]
     effects = analysis.ablate(document, target)
     n_heads = sum(len(values) for values in effects.values.values())
     assert n_heads >= 4 and max(made.values()) == 2 and CONVERSIONS.nbytes == 0
-    monkeypatch.setattr("attnviz.analysis.passes.MOST_KEPT", 1)  # one pass after the other
+    monkeypatch.setattr("attnviz.study.passes.MOST_KEPT", 1)  # one pass after the other
     alone = analysis.ablate(document, target)
     for site, values in effects.values.items():
         np.testing.assert_array_equal(values, alone.values[site])

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 import attnviz
 from attnviz.checkpoints.presets import load_preset
 from attnviz.cli.shell import main
-from attnviz.model.lessons.table import CLAIMS, shipped_claims
+from attnviz.study.lessons.table import CLAIMS, shipped_claims
 
 Capture = pytest.CaptureFixture[str]
 COUNT = sum(len(shipped_claims(id_).steps) for id_ in CLAIMS)

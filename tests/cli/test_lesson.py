@@ -11,8 +11,8 @@ import pytest
 
 import attnviz
 from attnviz.cli.shell import main
-from attnviz.model.lessons.table import LESSONS, shipped_lesson
 from attnviz.resources import path
+from attnviz.study.lessons.table import LESSONS, shipped_lesson
 
 Capture = pytest.CaptureFixture[str]
 

@@ -20,20 +20,20 @@ from attnviz.engines.parity import parity
 from attnviz.engines.patches import Patch
 from attnviz.engines.run import sites_of
 from attnviz.errors import FieldError
-from attnviz.model.contrast.differences import differences
-from attnviz.model.contrast.words import value_text
+from attnviz.explain.arithmetic.cell import explain
+from attnviz.explain.gradients.cell import explain_gradient
+from attnviz.explain.scripts.library import LIBRARIES, Library
+from attnviz.explain.scripts.script import script
 from attnviz.model.edit.by_hand import all_edits, as_text, take_all, with_text
-from attnviz.model.explain.arithmetic.cell import explain
-from attnviz.model.explain.arithmetic.terms import digits
-from attnviz.model.explain.gradients.cell import explain_gradient
 from attnviz.model.sites.sites import main_site, place_of, put, site_names, sites, with_records
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.edit import EDITABLE, FROM_LATENT, OPERATIONS, Edit
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID, result_of
-from attnviz.scripts.library import LIBRARIES, Library
-from attnviz.scripts.script import script
+from attnviz.model.terms import digits
+from attnviz.study.contrast.differences import differences
+from attnviz.study.contrast.words import value_text
 
 ENGINES = ("numpy", "torch")
 PRESETS = ("decoder-only", "multi-head-latent", "attention-sinks", "encoder-decoder", "experts", "deberta")

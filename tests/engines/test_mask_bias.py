@@ -17,8 +17,8 @@ from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.parity import parity
 from attnviz.engines.run import run
 from attnviz.engines.torch_engine import TorchEngine
-from attnviz.model.explain.arithmetic.cell import explain
-from attnviz.model.explain.formulas.stages import stage_formula
+from attnviz.explain.arithmetic.cell import explain
+from attnviz.explain.formulas.stages import stage_formula
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.experiment import Experiment, one_layer
 from attnviz.model.spec.parts import (

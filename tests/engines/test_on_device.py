@@ -201,7 +201,7 @@ def test_an_ablation_of_every_head_brings_each_matrix_in_once_more(
 ) -> None:
     """Without room for any matrix: once for the pass without patches, and once for those of all heads."""
     memory.size = 0
-    monkeypatch.setattr("attnviz.analysis.passes.MOST_KEPT", 2**30)
+    monkeypatch.setattr("attnviz.study.passes.MOST_KEPT", 2**30)
     vocabulary = document.experiment.vocabulary
     assert vocabulary is not None
     target = analysis.Target(vocabulary.tokens[3])

@@ -17,12 +17,12 @@ from attnviz.figures.contrast import contents_of, contrast_drawing
 from attnviz.figures.fonts import drawing
 from attnviz.figures.sheet import sheet_of
 from attnviz.figures.style import Style
-from attnviz.model.contrast.contrast import Contrast, Shown, contrast
-from attnviz.model.contrast.table import contrast_csv
 from attnviz.model.io.presets import load_preset
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Causal
 from attnviz.model.spec.view import View
+from attnviz.study.contrast.contrast import Contrast, Shown, contrast
+from attnviz.study.contrast.table import contrast_csv
 
 TOY = load_preset("toy-attention").experiment
 NAMES = ("A · before", "B · after", "B − A")

@@ -16,6 +16,9 @@ from attnviz.core.cost.curves import counts
 from attnviz.core.cost.memory import FORMAT_BY_ID
 from attnviz.core.text import number
 from attnviz.engines.decode.decodable import up_to
+from attnviz.explain.architectures import stack_of
+from attnviz.explain.position_curves import curves
+from attnviz.explain.score_pair import pair_scores
 from attnviz.figures import FORMATS, figure_bytes
 from attnviz.figures.figure import figure_of
 from attnviz.figures.kinds.pipeline import places, sources
@@ -24,13 +27,10 @@ from attnviz.figures.kinds.table import KIND_BY_ID, KINDS, PAIRS, UNFOLLOWED
 from attnviz.figures.style import Style, length
 from attnviz.figures.subject import Subject
 from attnviz.i18n import set_language
-from attnviz.model.explain.architectures import stack_of
-from attnviz.model.explain.position_curves import curves
-from attnviz.model.explain.score_pair import pair_scores
-from attnviz.model.gradients.curves import CURVE_BY_ID
 from attnviz.model.spec import parts as p
 from attnviz.model.spec.view import Cell, Ranges, View
 from attnviz.model.stages import STAGE_BY_ID
+from attnviz.study.gradient_curves import CURVE_BY_ID
 
 
 def subject(preset: str, **view: object) -> Subject:

@@ -12,7 +12,7 @@ from attnviz.checkpoints.presets import load_preset
 from attnviz.compute.execute import execute
 from attnviz.core.text import number
 from attnviz.figures.lesson import Sheet, lesson_page, sheets
-from attnviz.model.lessons.table import shipped_lesson
+from attnviz.study.lessons.table import shipped_lesson
 
 
 def one(lesson: str, step: str) -> Sheet:

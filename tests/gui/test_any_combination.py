@@ -31,6 +31,7 @@ from PySide6.QtWidgets import (
 
 from attnviz.checkpoints.presets import PRESETS, load_preset
 from attnviz.core.levels import RANGES
+from attnviz.explain.arithmetic.cell import explain
 from attnviz.gui.forms.rows import ChoiceRow, NumberRow, Row, SliderRow, SwitchRow
 from attnviz.gui.panels.table import PANELS
 from attnviz.gui.stage_heat import stage_content
@@ -43,7 +44,6 @@ from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.slider_field import Track
 from attnviz.model.edit.layers import set_n_layers
 from attnviz.model.edit.switching import refusal
-from attnviz.model.explain.arithmetic.cell import explain
 from attnviz.model.sites.sites import site_names
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import Cell, Orientation, Ranges, View

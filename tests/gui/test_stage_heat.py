@@ -9,6 +9,7 @@ from first_layer import stacked, with_fields
 
 import attnviz
 from attnviz.core.text import visible
+from attnviz.explain.arithmetic.cell import explain
 from attnviz.figures.content import content
 from attnviz.figures.figure import figure_of
 from attnviz.figures.palette import PALETTES
@@ -18,7 +19,6 @@ from attnviz.figures.subject import Subject
 from attnviz.gui.look.theme import DARK, LIGHT
 from attnviz.gui.stage_heat import axis_labels, highlight, stage_content, stage_title
 from attnviz.gui.widgets.heat.content import NO_HIGHLIGHT
-from attnviz.model.explain.arithmetic.cell import explain
 from attnviz.model.io.tables import Table, table_bytes
 from attnviz.model.provenance import sources
 from attnviz.model.ranges import range_ends

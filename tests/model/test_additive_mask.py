@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 
 import attnviz
 from attnviz.errors import FieldError
+from attnviz.explain.arithmetic.cell import explain
+from attnviz.explain.parameters import explain_parameter
+from attnviz.explain.scripts.library import LIBRARIES, Library
+from attnviz.explain.scripts.script import script
 from attnviz.gui.look.theme import LIGHT
 from attnviz.gui.stage_heat import stage_content
-from attnviz.model.claims.scope import Scope, value_of
 from attnviz.model.edit.additive import put_array, put_table, set_additive, set_per_head, table_of
 from attnviz.model.edit.by_hand import with_text
 from attnviz.model.edit.edits import set_heads
-from attnviz.model.explain.arithmetic.cell import explain
-from attnviz.model.explain.parameters import explain_parameter
-from attnviz.model.heads.tiles import facts_of
 from attnviz.model.links import word_lines
 from attnviz.model.normalisers import NORMALISERS
 from attnviz.model.sites.by_hand import still_hidden
@@ -33,8 +33,8 @@ from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import AdditiveMask, ExplicitSinks, Painted
 from attnviz.model.spec.view import Cell, View
 from attnviz.model.weights import weights_of
-from attnviz.scripts.library import LIBRARIES, Library
-from attnviz.scripts.script import script
+from attnviz.study.claims.scope import Scope, value_of
+from attnviz.study.heads.tiles import facts_of
 
 INF = np.inf
 RNG = np.random.default_rng(4)

@@ -21,10 +21,9 @@ from attnviz.engines.decode.run import decode
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.parity import parity
 from attnviz.engines.run import run
+from attnviz.explain.arithmetic.cell import explain
 from attnviz.model import scalings
 from attnviz.model.edit import edits, switching
-from attnviz.model.explain.arithmetic.cell import explain
-from attnviz.model.explain.arithmetic.terms import plain
 from attnviz.model.io.files import dumps, load, loads, save
 from attnviz.model.positions import (
     POSITIONS,
@@ -57,6 +56,7 @@ from attnviz.model.spec.positions import (
     Yarn,
 )
 from attnviz.model.spec.view import Cell
+from attnviz.model.terms import plain
 
 ENGINE = NumpyEngine("float64")
 STAGES_OF = {

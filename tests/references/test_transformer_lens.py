@@ -29,13 +29,13 @@ from transformers import (  # noqa: E402
 )
 
 from attnviz import analysis  # noqa: E402
-from attnviz.analysis.target import Target  # noqa: E402
 from attnviz.checkpoints import import_checkpoint  # noqa: E402
 from attnviz.compute.execute import execute  # noqa: E402
 from attnviz.model.edit.edits import set_tokens  # noqa: E402
 from attnviz.model.sites.sites import place_of, with_records  # noqa: E402
 from attnviz.model.spec.edit import Edit  # noqa: E402
 from attnviz.model.spec.experiment import Experiment  # noqa: E402
+from attnviz.study.target import Target  # noqa: E402
 
 CLOSE = 1e-4
 TEXT, OTHER = (5, 2, 7, 0, 7, 11, 5, 2, 1, 7), (5, 2, 7, 3, 7, 11, 5, 4, 1, 8)

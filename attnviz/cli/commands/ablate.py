@@ -17,7 +17,7 @@ from attnviz.model.text import MODEL, split_text
 
 def add(command: ArgumentParser) -> None:
     """Add the options."""
-    from attnviz.analysis.ablation import PARTS, REPLACEMENTS
+    from attnviz.study.ablation import PARTS, REPLACEMENTS
 
     add_document(command)
     add_target(command)
@@ -37,8 +37,8 @@ def add(command: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Print the parts whose ablation changes the target most."""
-    from attnviz.analysis.ablation import ablate
-    from attnviz.analysis.target import Target
+    from attnviz.study.ablation import ablate
+    from attnviz.study.target import Target
 
     known = document(options)
     other = None

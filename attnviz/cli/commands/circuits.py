@@ -29,10 +29,10 @@ from attnviz.errors import about, suffix_error
 from attnviz.figures.files import FORMATS
 from attnviz.figures.options import OPTIONS
 from attnviz.i18n import N_, _
-from attnviz.model.circuits import MOST_PAIRS, left_out
 from attnviz.model.io.titles import as_shown
 from attnviz.model.spec.document import Document
 from attnviz.model.text import shown_token
+from attnviz.study.circuit_texts import MOST_PAIRS, left_out
 
 if TYPE_CHECKING:
     from attnviz.figures.kinds.pairs import Rows
@@ -118,7 +118,7 @@ def _at_head(known: Document, options: Namespace) -> Document:
 
 
 def _pairs(known: Document, options: Namespace) -> Rows:
-    from attnviz.analysis.circuits import circuit
+    from attnviz.study.circuits import circuit
 
     top = options.top or (LISTED if options.output is None else MOST_PAIRS)
     found = circuit(

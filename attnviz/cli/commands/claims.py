@@ -16,11 +16,11 @@ from attnviz.cli.condition import Condition
 from attnviz.cli.options import add_document, document, execute
 from attnviz.core.text import in_json, visible
 from attnviz.i18n import N_, _, current_language
-from attnviz.model.claims.own import Answer, answers
-from attnviz.model.claims.scope import Scope
-from attnviz.model.claims.verdict import VERDICT_BY_ID
-from attnviz.model.lessons.judging import Judged, judged
-from attnviz.model.lessons.table import CLAIMS, shipped_claims
+from attnviz.study.claims.own import Answer, answers
+from attnviz.study.claims.scope import Scope
+from attnviz.study.claims.verdict import VERDICT_BY_ID
+from attnviz.study.lessons.judging import Judged, judged
+from attnviz.study.lessons.table import CLAIMS, shipped_claims
 
 FAILED = 1
 """Exit code of a document with a claim that does not hold."""

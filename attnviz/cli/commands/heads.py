@@ -42,7 +42,7 @@ def add(command: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Print the heads with the largest scores; heads without one are left out."""
-    from attnviz.analysis.scores import head_scores
+    from attnviz.study.heads.scores import head_scores
 
     if options.score not in HEAD_SCORE_BY_ID:
         raise FieldError("score", options.score, among(HEAD_SCORE_BY_ID))

@@ -27,8 +27,8 @@ def add(command: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Print the most probable tokens after each layer, and the rank of the target."""
-    from attnviz.analysis.lens import logit_lens
-    from attnviz.analysis.target import Target
+    from attnviz.study.lens import logit_lens
+    from attnviz.study.target import Target
 
     target = None
     if options.target is not None:

@@ -17,8 +17,8 @@ from attnviz.errors import about, message_of, verbatim
 from attnviz.i18n import N_, _, current_language
 from attnviz.model.io.carriers.table import carrying
 from attnviz.model.io.files import replace_file
-from attnviz.model.lessons.lesson import Lesson
-from attnviz.model.lessons.table import LESSONS, lesson_named, shipped_lesson
+from attnviz.study.lessons.lesson import Lesson
+from attnviz.study.lessons.table import LESSONS, lesson_named, shipped_lesson
 
 if TYPE_CHECKING:
     from attnviz.figures.lesson import Sheet
@@ -70,7 +70,7 @@ def list_lessons() -> int:
 def check(lesson: Lesson, options: Namespace) -> int:
     """Set up and compute every step; print what is wrong."""
     from attnviz.compute.execute import execute
-    from attnviz.model.lessons.checking import problems
+    from attnviz.study.lessons.checking import problems
 
     count = 0
     for problem in problems(lesson, load_preset, execute):

@@ -33,8 +33,8 @@ def add(command: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Print the recovered share of the target for each attention and position, or head and position."""
-    from attnviz.analysis.patching import patch
-    from attnviz.analysis.target import Target
+    from attnviz.study.patching import patch
+    from attnviz.study.target import Target
 
     clean = document(options)
     tokens = split_text(clean.experiment, options.corrupted_text, MODEL.id)

@@ -15,7 +15,7 @@ from attnviz.cli.options import add_document, command_line, document, execute, s
 from attnviz.core.text import number, visible
 from attnviz.errors import about, suffix_error
 from attnviz.i18n import N_, _
-from attnviz.model.gradients.gradient import Gradient
+from attnviz.model.gradient import Gradient
 
 if TYPE_CHECKING:
     from attnviz.model.spec.document import Document

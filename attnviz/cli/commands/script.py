@@ -13,8 +13,8 @@ from attnviz.errors import FieldError, among
 from attnviz.i18n import N_, _
 
 if TYPE_CHECKING:
+    from attnviz.explain.scripts.script import Wanted
     from attnviz.model.spec.document import Document
-    from attnviz.scripts.script import Wanted
 
 LIBRARIES = ("numpy", "torch")
 
@@ -45,10 +45,10 @@ def add(command: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Write or print the script of a document."""
-    from attnviz.scripts.files import NOTEBOOK, SCRIPT, check_suffix, save_script
-    from attnviz.scripts.library import LIBRARY_BY_ID
-    from attnviz.scripts.notebook import notebook
-    from attnviz.scripts.script import program
+    from attnviz.explain.scripts.files import NOTEBOOK, SCRIPT, check_suffix, save_script
+    from attnviz.explain.scripts.library import LIBRARY_BY_ID
+    from attnviz.explain.scripts.notebook import notebook
+    from attnviz.explain.scripts.script import program
 
     known, library = document(options), LIBRARY_BY_ID[options.library]
     wanted = _wanted(known, options)
@@ -65,9 +65,9 @@ def run(options: Namespace) -> int:
 
 def _wanted(known: Document, options: Namespace) -> Wanted:
     """The printed stages. Raises `FieldError` for a stage or an attention that the document lacks."""
+    from attnviz.explain.scripts.script import Wanted
     from attnviz.model.sites.sites import at, site_names
     from attnviz.model.sites.stages import site_stages
-    from attnviz.scripts.script import Wanted
 
     names = site_names(known.experiment)
     if options.site is not None and options.site not in names:

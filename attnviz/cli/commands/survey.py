@@ -65,11 +65,11 @@ def run(options: Namespace) -> int:
     if Path(options.output).suffix.lower() != SUFFIX:
         raise FieldError("--output", options.output, A_SURVEY)
     from attnviz.core.progress import Progress, never_cancelled
-    from attnviz.survey.cluster import Where
-    from attnviz.survey.measure import open_model
-    from attnviz.survey.plan import Plan
-    from attnviz.survey.running import check_memory, memory_needed, stated, survey
-    from attnviz.survey.texts import read_texts
+    from attnviz.study.survey.cluster import Where
+    from attnviz.study.survey.measure import open_model
+    from attnviz.study.survey.plan import Plan
+    from attnviz.study.survey.running import check_memory, memory_needed, stated, survey
+    from attnviz.study.survey.texts import read_texts
 
     scores = {} if options.scores is None else {"scores": tuple(options.scores.split(","))}
     model = str(Path(options.model).resolve()) if Path(options.model).exists() else options.model
@@ -109,7 +109,7 @@ def _show(share: float) -> None:
 
 
 def _sum_up(options: Namespace) -> int:
-    from attnviz.survey.summary import summary
+    from attnviz.study.survey.summary import summary
 
     if Path(options.model).suffix.lower() != SUFFIX:
         raise Refused(_("{option} needs {needed}").format(option=options.model, needed="--texts"))

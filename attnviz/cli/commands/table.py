@@ -53,11 +53,11 @@ def run(options: Namespace) -> int:
     from attnviz.figures.content import chosen_heads
     from attnviz.figures.kinds.comparison import contrast_of
     from attnviz.figures.subject import Subject
-    from attnviz.model.contrast.table import contrast_csv
     from attnviz.model.io.carriers.table import files_carrying
     from attnviz.model.io.files import replace_files
     from attnviz.model.io.tables import Table, table_bytes
     from attnviz.model.stages import STAGE_BY_ID
+    from attnviz.study.contrast.table import contrast_csv
 
     row, digits, chosen = _format(options), _digits(options.digits), parse_head(options.head)
     if chosen == "all":

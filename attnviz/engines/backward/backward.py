@@ -17,7 +17,7 @@ from attnviz.engines.backward.target import cell_seed, loss_seed
 from attnviz.engines.engine import Engine
 from attnviz.engines.resolution import operands_of
 from attnviz.engines.run import SiteRun, sites_of
-from attnviz.model.gradients.gradient import Gradient, GradientSite, Target, located
+from attnviz.model.gradient import Gradient, GradientSite, Target, located
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.target import TargetLoss, parsed
 from attnviz.model.spec.view import Cell

@@ -10,9 +10,9 @@ from attnviz.figures.sheet import Drawing
 from attnviz.figures.style import Style
 from attnviz.figures.subject import Subject
 from attnviz.i18n import _
-from attnviz.model.contrast.contrast import Contrast, Shown, contrast
-from attnviz.model.contrast.differences import differences
 from attnviz.model.stages import STAGE_BY_ID
+from attnviz.study.contrast.contrast import Contrast, Shown, contrast
+from attnviz.study.contrast.differences import differences
 
 MOST_NAMED, LONGEST = 2, 24
 """Differences by which A and B are told apart, and the characters of a value."""

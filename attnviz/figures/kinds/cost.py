@@ -10,12 +10,12 @@ from attnviz.core.cost.curves import counts
 from attnviz.core.cost.memory import FORMAT_BY_ID
 from attnviz.core.cost.stack import Stack, laid_out
 from attnviz.core.shades import Shades, head_color
+from attnviz.explain.architectures import stack_of
 from attnviz.figures.chart import GREY_DASHES, Chart, Curve, chart_drawing
 from attnviz.figures.sheet import Drawing
 from attnviz.figures.style import Style
 from attnviz.figures.subject import Subject
 from attnviz.i18n import _
-from attnviz.model.explain.architectures import stack_of
 from attnviz.model.spec.experiment import Experiment
 
 MOST_TOKENS = 131_072

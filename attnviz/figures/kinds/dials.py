@@ -10,6 +10,7 @@ import numpy as np
 from attnviz.core.positions import rope_angles
 from attnviz.core.text import elide, number, visible
 from attnviz.errors import Message
+from attnviz.explain.score_pair import pair_scores
 from attnviz.figures.fonts import number_font
 from attnviz.figures.kinds.matrix import titled
 from attnviz.figures.layout import MARGIN
@@ -17,7 +18,6 @@ from attnviz.figures.sheet import Drawing
 from attnviz.figures.style import Style
 from attnviz.figures.subject import Subject
 from attnviz.i18n import _
-from attnviz.model.explain.score_pair import pair_scores
 from attnviz.model.positions import changes, pair_frequencies
 
 DIAL, LEAST = 64.0, 34.0

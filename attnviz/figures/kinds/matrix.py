@@ -10,8 +10,8 @@ from attnviz.figures.content import Head, content, covering, mean_content
 from attnviz.figures.sheet import Drawing
 from attnviz.figures.style import Style
 from attnviz.figures.subject import Subject
-from attnviz.model.heads.mean import shows_mean
 from attnviz.model.sites.titles import site_title
+from attnviz.study.heads.mean import shows_mean
 
 
 def draw_stage(subject: Subject, style: Style) -> Drawing:

@@ -7,15 +7,15 @@ from numpy.typing import NDArray
 
 from attnviz.core.shades import Shades, head_color
 from attnviz.core.text import elide, visible
+from attnviz.explain.position_curves import CURVE_ROWS, curves, distances
+from attnviz.explain.position_curves import Curve as Encoding
+from attnviz.explain.score_pair import distance_of
 from attnviz.figures.chart import GREY_DASHES, Chart, Curve, chart_drawing
 from attnviz.figures.kinds.matrix import titled
 from attnviz.figures.sheet import Drawing
 from attnviz.figures.style import Style
 from attnviz.figures.subject import Subject
 from attnviz.i18n import _
-from attnviz.model.explain.position_curves import CURVE_ROWS, curves, distances
-from attnviz.model.explain.position_curves import Curve as Encoding
-from attnviz.model.explain.score_pair import distance_of
 
 LONGEST = 14
 

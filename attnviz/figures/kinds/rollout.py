@@ -18,8 +18,8 @@ from attnviz.figures.sheet import Drawing
 from attnviz.figures.style import Style
 from attnviz.figures.subject import Subject
 from attnviz.i18n import N_, _
-from attnviz.model.heads.rollout import layer_map
 from attnviz.model.sites.sites import at
+from attnviz.study.heads.rollout import layer_map
 
 TITLES = (N_("Attention rollout"), N_("Attention flow"))
 FORMULAS = (

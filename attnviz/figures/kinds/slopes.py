@@ -11,7 +11,7 @@ from attnviz.figures.sheet import Drawing
 from attnviz.figures.style import Style
 from attnviz.figures.subject import Subject
 from attnviz.i18n import _
-from attnviz.model.gradients.curves import CURVE_BY_ID, SAYS, GradientCurve
+from attnviz.study.gradient_curves import CURVE_BY_ID, SAYS, GradientCurve
 
 
 def draw_curve(row: GradientCurve, subject: Subject, style: Style) -> Drawing:

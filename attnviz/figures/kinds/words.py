@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from attnviz.errors import FieldError, listed, must_be
+from attnviz.explain.formulas.stages import stage_formula
 from attnviz.figures import lines
 from attnviz.figures.content import chosen_heads, figure_title
 from attnviz.figures.kinds.matrix import titled
 from attnviz.figures.sheet import Drawing
 from attnviz.figures.style import Style
 from attnviz.figures.subject import Subject
-from attnviz.model.explain.formulas.stages import stage_formula
 from attnviz.model.links import LINED, word_lines
 from attnviz.model.stages import STAGE_BY_ID
 

@@ -32,10 +32,10 @@ from attnviz.gui.widgets.window_keys import PathLine
 from attnviz.i18n import _
 from attnviz.model.io.files import SURVEY_SUFFIX
 from attnviz.model.spec.experiment import Experiment
-from attnviz.survey.measure import check_vocabulary
-from attnviz.survey.plan import MOST_TOKENS
-from attnviz.survey.store import NEEDS_PYARROW, PARTIAL
-from attnviz.survey.texts import SUFFIXES
+from attnviz.study.survey.measure import check_vocabulary
+from attnviz.study.survey.plan import MOST_TOKENS
+from attnviz.study.survey.store import NEEDS_PYARROW, PARTIAL
+from attnviz.study.survey.texts import SUFFIXES
 
 WIDTH = 560
 COLUMNS = 3

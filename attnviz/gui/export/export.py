@@ -15,6 +15,8 @@ from attnviz.core.progress import Check
 from attnviz.core.text import visible
 from attnviz.engines.decode.run import Decoding
 from attnviz.errors import InputError, Message, about
+from attnviz.explain.scripts.library import LIBRARIES
+from attnviz.explain.scripts.script import script
 from attnviz.figures.figure import kind_of
 from attnviz.figures.sequences.frames import Engines
 from attnviz.figures.subject import Subject
@@ -38,11 +40,9 @@ from attnviz.gui.widgets.heat.map import HeatMap
 from attnviz.gui.widgets.heat.words import table_text
 from attnviz.i18n import _
 from attnviz.model.io.titles import as_shown
-from attnviz.model.lessons.lesson import Lesson
 from attnviz.model.spec.view import View
 from attnviz.model.trace import Trace
-from attnviz.scripts.library import LIBRARIES
-from attnviz.scripts.script import script
+from attnviz.study.lessons.lesson import Lesson
 
 KEY = "export"
 

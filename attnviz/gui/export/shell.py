@@ -23,11 +23,11 @@ from attnviz.gui.export.names import file_name
 from attnviz.gui.export.source import Choice, Source
 from attnviz.gui.export.table import Export
 from attnviz.i18n import _, current_language
-from attnviz.model.heads.mean import shows_mean
 from attnviz.model.links import LINED
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.view import View
+from attnviz.study.heads.mean import shows_mean
 
 OF_NUMBERS = ("site", "stage", "head", "circuit", "alignment", "of_a")
 """Options that change the numbers of a table."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from attnviz.figures.sequences.frames import Engines
     from attnviz.gui.live.compare.requests import Pinned
     from attnviz.gui.panels.panel import Panel
-    from attnviz.model.lessons.lesson import Lesson
+    from attnviz.study.lessons.lesson import Lesson
 
 ALL = "all"
 

@@ -10,6 +10,8 @@ from attnviz.checkpoints.stories import record_of
 from attnviz.compute.execute import execute
 from attnviz.core.progress import Check
 from attnviz.errors import Message
+from attnviz.explain.scripts.files import NOTEBOOK, SCRIPT
+from attnviz.explain.scripts.library import LIBRARIES
 from attnviz.figures.files import FORMATS
 from attnviz.figures.kinds.table import KINDS, Kind
 from attnviz.figures.sequences.outputs import OUTPUTS
@@ -27,8 +29,6 @@ from attnviz.gui.widgets.control import active_theme
 from attnviz.i18n import N_, _
 from attnviz.model.io.carriers.table import carrying
 from attnviz.model.io.tables import TABLES
-from attnviz.scripts.files import NOTEBOOK, SCRIPT
-from attnviz.scripts.library import LIBRARIES
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from PySide6.QtCore import QPointF
 from PySide6.QtWidgets import QWidget
 
+from attnviz.explain.formulas.stages import stage_formula
 from attnviz.gui.context.target import Target, found_in
 from attnviz.gui.help.sources import SOURCES, Source
 from attnviz.gui.help.texts import (
@@ -22,7 +23,6 @@ from attnviz.gui.help.texts import (
 )
 from attnviz.gui.panels.table import PANEL_BY_ID
 from attnviz.i18n import _
-from attnviz.model.explain.formulas.stages import stage_formula
 from attnviz.model.stages import STAGE_BY_ID
 
 if TYPE_CHECKING:

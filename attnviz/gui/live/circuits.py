@@ -10,11 +10,11 @@ from PySide6.QtCore import QObject, Slot
 from attnviz.compute.scheduler import CancelToken, Scheduler
 from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.live.subject import Subject
-from attnviz.model.circuits import MOST_PAIRS
+from attnviz.study.circuit_texts import MOST_PAIRS
 
 if TYPE_CHECKING:
-    from attnviz.analysis.circuits import Pair
     from attnviz.gui.panels.circuits.panel import CircuitsPanel
+    from attnviz.study.circuits import Pair
 
 KEY = "circuits"
 _READ = (
@@ -68,7 +68,7 @@ class CircuitsLive(QObject):
             return
 
         def job(token: CancelToken) -> tuple[CircuitAsked, tuple[Pair, ...]]:
-            from attnviz.analysis.circuits import circuit
+            from attnviz.study.circuits import circuit
 
             pairs = circuit(
                 asked.subject.experiment,

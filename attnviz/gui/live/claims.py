@@ -13,17 +13,17 @@ from attnviz.checkpoints.presets import load_preset
 from attnviz.compute.scheduler import CancelToken, Scheduler
 from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.panels.claims.panel import Group
-from attnviz.model.claims.own import Answer, answers
-from attnviz.model.claims.scope import Scope
-from attnviz.model.lessons.judging import judged
-from attnviz.model.lessons.scene import document_of
-from attnviz.model.lessons.table import CLAIMS, shipped_claims
+from attnviz.study.claims.own import Answer, answers
+from attnviz.study.claims.scope import Scope
+from attnviz.study.lessons.judging import judged
+from attnviz.study.lessons.scene import document_of
+from attnviz.study.lessons.table import CLAIMS, shipped_claims
 
 if TYPE_CHECKING:
     from attnviz.gui.panels.claims.panel import ClaimsPanel, OwnAsked
     from attnviz.gui.window import Window
-    from attnviz.model.lessons.lesson import Scene
     from attnviz.model.spec.document import Document
+    from attnviz.study.lessons.lesson import Scene
 
 TABLE_KEY, OWN_KEY, OPEN_KEY = "claims", "own_claims", "lesson"
 MOST_STEPS_BACK = 100

@@ -12,8 +12,8 @@ from attnviz.gui.live.trace import GUI_CORES
 
 if TYPE_CHECKING:
     from attnviz.gui.panels.failures import Broken, FailuresPanel
-    from attnviz.model.failures.checks import Finding
     from attnviz.model.trace import Trace
+    from attnviz.study.failures.checks import Finding
 
 KEY = "failures"
 
@@ -34,7 +34,7 @@ class FailuresLive(QObject):
             return
 
         def job(token: CancelToken) -> Finding | None:
-            from attnviz.compute.failures import first_failure
+            from attnviz.study.failures.running import first_failure
 
             return first_failure(trace, broken.failure, broken.before, GUI_CORES, token.progress)
 

@@ -16,7 +16,7 @@ from attnviz.gui.store import Store
 from attnviz.model.spec.document import Document
 
 if TYPE_CHECKING:
-    from attnviz.model.gradients.gradient import Gradient
+    from attnviz.model.gradient import Gradient
     from attnviz.model.spec.experiment import Experiment
 
 KEY = "gradient"

@@ -13,13 +13,13 @@ from PySide6.QtCore import QObject, Slot
 
 from attnviz.compute.scheduler import CancelToken, Scheduler
 from attnviz.gui.failure import failure_message, is_expected
-from attnviz.model.heads.search import Found, Wanted, search
-from attnviz.model.heads.tiles import Facts, Tile, facts_of, tiles
+from attnviz.study.heads.search import Found, Wanted, search
+from attnviz.study.heads.tiles import Facts, Tile, facts_of, tiles
 
 if TYPE_CHECKING:
-    from attnviz.analysis.ablation import Effects
     from attnviz.gui.panels.grid.panel import GridPanel
     from attnviz.model.trace import Trace
+    from attnviz.study.ablation import Effects
 
 KEY, FACTS_KEY, SEARCH_KEY, EFFECTS_KEY = "grid", "facts", "search", "effects"
 
@@ -140,8 +140,8 @@ class GridLive(QObject):
             return
 
         def job(token: CancelToken) -> tuple[EffectsAsked, Effects]:
-            from attnviz.analysis.ablation import ablate
-            from attnviz.analysis.target import Target, likeliest
+            from attnviz.study.ablation import ablate
+            from attnviz.study.target import Target, likeliest
 
             trace = asked.trace
             found = ablate(

@@ -6,8 +6,8 @@ from PySide6.QtCore import QObject, Signal
 
 from attnviz.gui.settings import Settings
 from attnviz.i18n import _
-from attnviz.model.heads.names import model_key
 from attnviz.model.spec.experiment import Experiment
+from attnviz.study.heads.names import model_key
 
 LONGEST = 60
 """Characters of a name."""

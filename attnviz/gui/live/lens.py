@@ -12,8 +12,8 @@ from attnviz.gui.live.grid import KEY as GRID_KEY
 from attnviz.gui.live.subject import Subject
 
 if TYPE_CHECKING:
-    from attnviz.analysis.lens import Lens
     from attnviz.gui.panels.lens.panel import LensPanel
+    from attnviz.study.lens import Lens
 
 KEY = "lens"
 
@@ -55,7 +55,7 @@ class LensLive(QObject):
         self._asked = None
 
         def job(token: CancelToken) -> tuple[Subject, Lens]:
-            from attnviz.analysis.lens import logit_lens
+            from attnviz.study.lens import logit_lens
 
             return subject, logit_lens(
                 subject.experiment, engine=subject.engine, device=subject.device, check=token.progress

@@ -16,10 +16,10 @@ from attnviz.errors import InputError, about, message_of, verbatim
 from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.panels.table import PANEL_BY_ID
 from attnviz.i18n import _
-from attnviz.model.lessons.lesson import Lesson, Scene
-from attnviz.model.lessons.reading import load_lesson
-from attnviz.model.lessons.scene import document_of
-from attnviz.model.lessons.table import LESSONS, SUFFIX, shipped_lesson
+from attnviz.study.lessons.lesson import Lesson, Scene
+from attnviz.study.lessons.reading import load_lesson
+from attnviz.study.lessons.scene import document_of
+from attnviz.study.lessons.table import LESSONS, SUFFIX, shipped_lesson
 
 if TYPE_CHECKING:
     from attnviz.gui.panels.lesson.panel import LessonPanel

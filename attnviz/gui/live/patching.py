@@ -16,9 +16,9 @@ from attnviz.model.spec.experiment import Experiment
 from attnviz.model.text import MODEL, likely_splitting, split_text, splittings
 
 if TYPE_CHECKING:
-    from attnviz.analysis.patching import Recovered
-    from attnviz.analysis.target import Target
     from attnviz.gui.panels.patching.panel import PatchingPanel
+    from attnviz.study.patching import Recovered
+    from attnviz.study.target import Target
 
 KEY = "patching"
 
@@ -63,7 +63,7 @@ class PatchAsked:
 
     def target(self) -> Target | None:
         """The target as written; None for that of the texts themselves."""
-        from attnviz.analysis.target import Target
+        from attnviz.study.target import Target
 
         return Target(self.answer, self.against or None) if self.answer else None
 
@@ -84,7 +84,7 @@ class PatchingLive(QObject):
             return
 
         def job(token: CancelToken) -> tuple[PatchAsked, Recovered]:
-            from attnviz.analysis.patching import patch
+            from attnviz.study.patching import patch
 
             found = patch(
                 asked.clean_experiment(),

@@ -46,7 +46,7 @@ class RolloutLive(QObject):
             return
 
         def job(token: CancelToken) -> tuple[RolloutAsked, tuple[str, ...], NDArray[np.float64]]:
-            from attnviz.model.heads.rollout import layer_map
+            from attnviz.study.heads.rollout import layer_map
 
             by_flow = asked.by_flow
             names, rows = layer_map(

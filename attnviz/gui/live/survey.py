@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from attnviz.gui.dialogs.survey import SurveyAsked, SurveyDialog
     from attnviz.gui.panels.grid.survey.panel import SurveyPanel
     from attnviz.gui.window import Window
-    from attnviz.survey.plan import Plan
-    from attnviz.survey.summary import Summary
-    from attnviz.survey.texts import Text
+    from attnviz.study.survey.plan import Plan
+    from attnviz.study.survey.summary import Summary
+    from attnviz.study.survey.texts import Text
 
     Ready = tuple[Plan, Sequence[Text], Message]
     """The plan of a survey, its texts, and its memory in a sentence."""
@@ -106,7 +106,7 @@ class SurveyLive(QObject):
         experiment, ready = self._window.store.experiment, self._ready(asked)
 
         def job(token: CancelToken) -> Path:
-            from attnviz.survey.running import survey
+            from attnviz.study.survey.running import survey
 
             plan, texts, _memory = ready()
             check, output = token.progress, asked.output
@@ -128,9 +128,9 @@ class SurveyLive(QObject):
         experiment, engine, device = window.store.experiment, window.live.engine, window.live.device
 
         def ready() -> Ready:
-            from attnviz.survey.plan import Plan
-            from attnviz.survey.running import check_memory, memory_needed, stated
-            from attnviz.survey.texts import read_texts
+            from attnviz.study.survey.plan import Plan
+            from attnviz.study.survey.running import check_memory, memory_needed, stated
+            from attnviz.study.survey.texts import read_texts
 
             dtype = experiment.dtype
             plan = Plan(name, asked.scores, asked.ablate, asked.n_tokens, dtype, engine, device)
@@ -170,7 +170,7 @@ class SurveyLive(QObject):
         """Read one score of a result; empty is the first."""
 
         def job(token: CancelToken) -> tuple[Path, Summary]:
-            from attnviz.survey.summary import summary
+            from attnviz.study.survey.summary import summary
 
             return path, summary(path, score)
 

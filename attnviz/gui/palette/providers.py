@@ -19,6 +19,7 @@ from attnviz.core.levels import RANGES
 from attnviz.core.phrases import enumerated, named
 from attnviz.core.text import visible
 from attnviz.engines.table import ENGINES
+from attnviz.explain.formulas.stages import stage_formula
 from attnviz.figures.kinds.table import KIND_BY_ID
 from attnviz.gui.actions import ACTIONS
 from attnviz.gui.help.texts import PANEL_HELP, STAGE_HELP
@@ -29,11 +30,10 @@ from attnviz.gui.panels.stage.gradients import QUANTITIES, targets
 from attnviz.gui.panels.table import PANELS
 from attnviz.gui.settings import SETTINGS, Setting
 from attnviz.i18n import N_, _, current_language, in_every_language
-from attnviz.model.explain.formulas.stages import stage_formula
-from attnviz.model.lessons.table import CLAIMS, LESSONS, shipped_claims, shipped_lesson
 from attnviz.model.sites.sites import site_names
 from attnviz.model.sites.titles import site_title
 from attnviz.model.stages import STAGE_BY_ID
+from attnviz.study.lessons.table import CLAIMS, LESSONS, shipped_claims, shipped_lesson
 
 if TYPE_CHECKING:
     from attnviz.gui.panels.mechanism.section import Section

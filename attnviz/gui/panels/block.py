@@ -6,6 +6,8 @@ from PySide6.QtCore import QSize, Qt, QTimer, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame, QScrollArea, QWidget
 
+from attnviz.explain.formulas.stages import stage_axes, stage_formula
+from attnviz.explain.formulas.symbols import site_lines
 from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.panel import Panel
@@ -16,8 +18,6 @@ from attnviz.gui.widgets.formula_line import FormulaLine
 from attnviz.gui.widgets.pictures.block_diagram import BlockDiagram, shape_text
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.i18n import _
-from attnviz.model.explain.formulas.stages import stage_axes, stage_formula
-from attnviz.model.explain.formulas.symbols import site_lines
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import Cell, shown_head
 from attnviz.model.stages import STAGE_BY_ID

@@ -18,14 +18,14 @@ from attnviz.gui.widgets.link_line import LinkLine
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _
-from attnviz.model.failures.checks import Finding
-from attnviz.model.failures.mending import mended
-from attnviz.model.failures.table import FAILURE_BY_ID, FAILURES, Failure
 from attnviz.model.sites.titles import site_label
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import Trace
+from attnviz.study.failures.checks import Finding
+from attnviz.study.failures.mending import mended
+from attnviz.study.failures.table import FAILURE_BY_ID, FAILURES, Failure
 
 
 @dataclass(frozen=True, eq=False)

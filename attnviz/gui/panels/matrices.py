@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
+from attnviz.explain.parameters import explain_parameter
 from attnviz.gui.forms.marks import Mark
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.panel import Panel
@@ -19,7 +20,6 @@ from attnviz.gui.widgets.numbers.block import laid_over
 from attnviz.gui.widgets.numbers.grid import NumberGrid
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
-from attnviz.model.explain.parameters import explain_parameter
 from attnviz.model.sites.axes import stage_shape
 from attnviz.model.spec.arrays import in_float64
 from attnviz.model.spec.document import Document

@@ -29,7 +29,9 @@ from attnviz.gui.look.theme import GRID, LIGHT, TEXT_PX, Theme
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.numbers.text import full_precision
 from attnviz.i18n import _
-from attnviz.model.explain.arithmetic.terms import (
+from attnviz.model.spec.view import Cell
+from attnviz.model.stages import Hue
+from attnviz.model.terms import (
     VALUE_DIGITS,
     Explanation,
     Gap,
@@ -41,8 +43,6 @@ from attnviz.model.explain.arithmetic.terms import (
     flat,
     plain,
 )
-from attnviz.model.spec.view import Cell
-from attnviz.model.stages import Hue
 
 SCHEME = "term"
 LINE_HEIGHT_PERCENT = 118.0

@@ -8,9 +8,9 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QLabel, QWidget
 
+from attnviz.explain.formulas.symbols import Part, Parts
 from attnviz.gui.look.theme import Theme
 from attnviz.gui.widgets.control import active_theme, plain_tooltip
-from attnviz.model.explain.formulas.symbols import Part, Parts
 
 NARROWEST = 60
 """Minimum width of a formula; the tooltip contains the full text."""

@@ -8,7 +8,7 @@ from attnviz.errors import InputError
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.widgets.tone import Tone, set_tone
 from attnviz.i18n import N_, _
-from attnviz.model.claims.scope import Scope, holds
+from attnviz.study.claims.scope import Scope, holds
 
 _VERDICTS: dict[bool | None, tuple[Tone, str]] = {
     True: ("right", N_("✓ holds here")),

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QFrame, QSizePolicy, QTextBrowser
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import Theme
 from attnviz.gui.widgets.control import active_theme
-from attnviz.model.lessons.markup import NUMBER
+from attnviz.study.lessons.markup import NUMBER
 
 TEXT_PX = 15
 _LINE = 132

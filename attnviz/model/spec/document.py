@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from attnviz.errors import FieldError, InputError, about, must_be, verbatim
-from attnviz.model.claims.parser import parse
+from attnviz.model.expressions.parser import parse
 from attnviz.model.notebook import html
 from attnviz.model.sites.sites import at, shown_site
 from attnviz.model.spec.bounds import LONGEST_NAME, LONGEST_TEXT
@@ -25,7 +25,7 @@ class Document(Value, frozen=True):
     """An experiment and its view. `title` names it in the window and in figures.
 
     `caption` says in a sentence what to see in it; its words may refer to tokens (see `model/captions.py`).
-    `claims` are conditions over its stages, such as `weights[2].sum() == 1` (see `model/claims/`). `image` is
+    `claims` are conditions over its stages, such as `weights[2].sum() == 1` (see `study/claims/`). `image` is
     the one whose patches are the tokens; it changes no number.
     """
 

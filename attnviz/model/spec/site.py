@@ -6,7 +6,8 @@ from typing import Literal
 
 from attnviz.errors import FieldError, Message, must_be, size
 from attnviz.model.spec.attention import Attention
-from attnviz.model.spec.block import EmbeddingProjection, Norm, Vocabulary
+from attnviz.model.spec.block import EmbeddingProjection, FeedForward, Norm, Vocabulary
+from attnviz.model.spec.experts import Experts
 from attnviz.model.spec.generation import Writing
 from attnviz.model.spec.latent import Latent
 from attnviz.model.spec.parts import (
@@ -196,3 +197,16 @@ class Site(Attention, frozen=True):
         if self.qk_norm is not None:
             for name, width in self.qk_norm.gain_widths(self.heads).items():
                 check_row(f"qk_norm.{name}", getattr(self.qk_norm, name), width)
+
+
+def ffn_of(site: Site) -> FeedForward:
+    """The feed-forward layer of a site that has its stages."""
+    assert site.block is not None and site.block.feed_forward is not None
+    return site.block.feed_forward
+
+
+def experts_of(site: Site) -> Experts:
+    """The experts of a site that has their stages."""
+    experts = ffn_of(site).experts
+    assert experts is not None
+    return experts

@@ -37,7 +37,7 @@ from attnviz.model.io.files import matrices
 from attnviz.model.spec.arrays import widened
 from attnviz.model.spec.conversions import Conversions
 from attnviz.model.spec.memory_map import Made
-from attnviz.survey.store import read_table
+from attnviz.study.survey.store import read_table
 
 gguf = pytest.importorskip("gguf")
 pytest.importorskip("accelerate")

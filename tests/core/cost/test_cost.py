@@ -35,9 +35,9 @@ from attnviz.core.cost.memory import (
     stage_shapes,
     weight_bytes,
 )
+from attnviz.core.cost.published_models import PUBLISHED, PUBLISHED_BY_ID
 from attnviz.core.masks import causal, window
 from attnviz.model.operands.latent import cached_numbers, expanded_numbers
-from attnviz.model.published_models import PUBLISHED, PUBLISHED_BY_ID
 from attnviz.model.stages import STAGES
 
 FLOAT16 = FORMAT_BY_ID["float16"]

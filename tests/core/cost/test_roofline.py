@@ -8,8 +8,8 @@ import pytest
 
 from attnviz.core.cost.lines import Line, rounded
 from attnviz.core.cost.memory import FORMAT_BY_ID
+from attnviz.core.cost.published_models import PUBLISHED, PUBLISHED_BY_ID
 from attnviz.core.cost.roofline import DEVICE_BY_ID, DEVICES, Peaks, parameters_read, roofline
-from attnviz.model.published_models import PUBLISHED, PUBLISHED_BY_ID
 
 HALF = FORMAT_BY_ID["float16"]
 LLAMA = PUBLISHED_BY_ID["llama-2-7b"].architecture

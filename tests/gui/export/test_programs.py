@@ -11,10 +11,10 @@ from PySide6.QtGui import QGuiApplication
 
 import attnviz
 from attnviz.checkpoints.presets import load_preset
+from attnviz.explain.scripts.library import LIBRARY_BY_ID
+from attnviz.explain.scripts.script import script
 from attnviz.gui.export.source import Choice
 from attnviz.gui.export.table import EXPORT_BY_ID
-from attnviz.scripts.library import LIBRARY_BY_ID
-from attnviz.scripts.script import script
 
 
 def test_the_document_is_copied_as_python(desk: Desk) -> None:

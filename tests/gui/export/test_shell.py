@@ -26,10 +26,10 @@ from attnviz.gui.export.source import Choice, Source
 from attnviz.gui.export.table import EXPORT_BY_ID, EXPORTS, Export
 from attnviz.gui.live.compare.requests import Pinned
 from attnviz.i18n import set_language
-from attnviz.model.lessons.table import LESSONS, shipped_lesson
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.generation import Writing
 from attnviz.model.spec.view import Cell
+from attnviz.study.lessons.table import LESSONS, shipped_lesson
 
 CHOSEN = {
     "width": "120mm",

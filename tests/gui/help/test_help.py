@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from attnviz.explain.formulas.stages import stage_formula
 from attnviz.gui.context.target import Target
 from attnviz.gui.focus import CONTROLS
 from attnviz.gui.help.card import HelpCard
@@ -30,7 +31,6 @@ from attnviz.gui.settings import Settings
 from attnviz.gui.widgets.document_text import DocumentText
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.i18n import LANGUAGES, in_every_language
-from attnviz.model.explain.formulas.stages import stage_formula
 from attnviz.model.stages import STAGES
 
 TEXTS = (*PANEL_HELP.values(), *STAGE_HELP.values(), *RULE_HELP.values(), *CONTROL_HELP.values())

@@ -21,8 +21,8 @@ from attnviz.gui.settings import SETTINGS, Settings
 from attnviz.gui.widgets.document_text import DocumentText
 from attnviz.i18n import LANGUAGES, _, set_language
 from attnviz.model.io.files import save
-from attnviz.model.lessons.table import shipped_claims
 from attnviz.model.sites.sites import site_names
+from attnviz.study.lessons.table import shipped_claims
 
 
 def palette(desk: Desk) -> Palette:

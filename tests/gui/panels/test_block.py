@@ -15,13 +15,13 @@ from PySide6.QtWidgets import QApplication, QScrollArea
 from pytestqt.qtbot import QtBot
 
 import attnviz
+from attnviz.explain.formulas.symbols import Part
 from attnviz.gui.look.theme import DARK
 from attnviz.gui.panels.block import BlockPanel
 from attnviz.gui.widgets.formula_line import FormulaLine
 from attnviz.gui.widgets.pictures import block_layout
 from attnviz.gui.widgets.pictures.block_diagram import HIGHEST, LOWEST
 from attnviz.model.edit.layers import set_n_layers
-from attnviz.model.explain.formulas.symbols import Part
 from attnviz.model.spec.block import Block
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import Cell

@@ -25,12 +25,12 @@ from attnviz.gui.panels.circuits.panel import CircuitsPanel
 from attnviz.gui.panels.circuits.rows import PairRows
 from attnviz.gui.widgets.empty_state import EmptyState
 from attnviz.gui.widgets.explanation_page import ExplanationPage
-from attnviz.model.circuits import formula_of
-from attnviz.model.explain.arithmetic.terms import VALUE_DIGITS, Series, Term, digits, flat, plain
 from attnviz.model.io.files import save
 from attnviz.model.sites.sites import at, put
 from attnviz.model.spec.gate import Gate
+from attnviz.model.terms import VALUE_DIGITS, Series, Term, digits, flat, plain
 from attnviz.model.text import shown_token
+from attnviz.study.circuit_texts import formula_of
 
 
 def shown(desk: Desk) -> CircuitsPanel:

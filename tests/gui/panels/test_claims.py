@@ -18,9 +18,9 @@ from attnviz.gui.panels.claims.line import ClaimLine
 from attnviz.gui.panels.claims.panel import ClaimsPanel
 from attnviz.gui.widgets.linked_text import LinkedText
 from attnviz.i18n import set_language
-from attnviz.model.claims.scope import Scope, holds
 from attnviz.model.io.presets import load_preset
-from attnviz.model.lessons.table import CLAIMS, shipped_claims
+from attnviz.study.claims.scope import Scope, holds
+from attnviz.study.lessons.table import CLAIMS, shipped_claims
 
 COUNT = sum(len(shipped_claims(id_).steps) for id_ in CLAIMS)
 

@@ -28,9 +28,11 @@ from attnviz.bench.cases import Size
 from attnviz.bench.implementations import IMPLEMENTATIONS, timed
 from attnviz.core.cost.lines import Line
 from attnviz.core.cost.memory import FORMAT_BY_ID, cache_bytes, layouts
+from attnviz.core.cost.published_models import PUBLISHED, PUBLISHED_BY_ID, Published
 from attnviz.core.cost.roofline import Peaks
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
+from attnviz.explain.architectures import architecture_of
 from attnviz.gui.look.theme import DARK, LIGHT
 from attnviz.gui.panels.cost.curve import CostCurve
 from attnviz.gui.panels.cost.fields import FIELDS, CostFields
@@ -44,8 +46,6 @@ from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.i18n import set_language
 from attnviz.model.edit.by_hand import with_text
-from attnviz.model.explain.architectures import architecture_of
-from attnviz.model.published_models import PUBLISHED, PUBLISHED_BY_ID, Published
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment, one_layer
 from attnviz.model.spec.latent import Latent as LatentOfDocument

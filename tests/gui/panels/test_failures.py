@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from attnviz.gui.panels.failures import FailuresPanel
 from attnviz.gui.widgets.link_line import LinkLine
-from attnviz.model.failures.table import FAILURES
+from attnviz.study.failures.table import FAILURES
 
 
 def press(desk: Desk, id_: str) -> None:

@@ -14,7 +14,7 @@ from attnviz.core.recurrent import attention_by_distance, recurrent_by_distance
 from attnviz.core.softmax_slope import WIDTHS, slopes_by_width
 from attnviz.gui.panels.gradients.panel import GradientsPanel
 from attnviz.gui.widgets.combo import Combo
-from attnviz.model.claims.functions import slope
+from attnviz.study.claims.functions import slope
 
 DOCUMENT = load_preset("decoder-only")
 

@@ -18,7 +18,7 @@ from attnviz.gui.widgets.document_line import DocumentLine
 from attnviz.gui.widgets.elided_label import ElidedLabel
 from attnviz.model.edit.edits import set_tokens
 from attnviz.model.edit.layers import remove_layer, set_n_layers
-from attnviz.model.heads.names import model_key
+from attnviz.study.heads.names import model_key
 
 INDUCTION = ("layers.2.self", 1)
 

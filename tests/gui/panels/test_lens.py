@@ -186,7 +186,7 @@ def test_a_cancelled_lens_shows_no_older_numbers_and_is_computed_by_a_button(
     empty = panel.findChild(EmptyState)
     assert isinstance(empty, EmptyState) and empty.isHidden()
     with monkeypatch.context() as patched:
-        patched.setattr("attnviz.analysis.lens.logit_lens", Mock(side_effect=Stopped))
+        patched.setattr("attnviz.study.lens.logit_lens", Mock(side_effect=Stopped))
         desk.store.edit_here(lambda site: replace(site, temperature=3.0))
         qtbot.waitUntil(lambda: panel.lens is None)
     assert empty.isVisible() and empty.accessibleName() == "Cancelled."

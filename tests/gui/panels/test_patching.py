@@ -132,7 +132,7 @@ def test_a_map_that_failed_is_computed_by_a_button(
     panel = shown(desk)
     empty = panel.findChildren(EmptyState)[0]
     with monkeypatch.context() as patched:
-        patched.setattr("attnviz.analysis.patching.patch", Mock(side_effect=error))
+        patched.setattr("attnviz.study.patching.patch", Mock(side_effect=error))
         write(desk, "patch_clean", OTHER)
         qtbot.waitUntil(lambda: empty.accessibleName() == says)
     (again,) = panel.findChildren(QAbstractButton, "empty_state_action")

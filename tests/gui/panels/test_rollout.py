@@ -70,7 +70,7 @@ def test_a_map_that_failed_is_computed_by_a_button(
     )
     assert isinstance(empty, EmptyState) and empty.isHidden()
     with monkeypatch.context() as patched:
-        patched.setattr("attnviz.model.heads.rollout.layer_map", Mock(side_effect=OSError("No room.")))
+        patched.setattr("attnviz.study.heads.rollout.layer_map", Mock(side_effect=OSError("No room.")))
         desk.store.look(query=3)
         qtbot.waitUntil(lambda: empty.accessibleName() == "No room.")
     assert again.isVisible() and again.text() == "Compute"

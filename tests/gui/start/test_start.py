@@ -23,7 +23,7 @@ from attnviz.gui.start.pictures import Picture, Pictures, key_of, picture_of
 from attnviz.gui.start.recent import RecentRow, day_in_words
 from attnviz.gui.widgets.document_text import DocumentText
 from attnviz.i18n import set_language
-from attnviz.model.lessons.table import LESSONS
+from attnviz.study.lessons.table import LESSONS
 
 TODAY = date(2026, 11, 23)
 

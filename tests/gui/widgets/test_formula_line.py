@@ -6,8 +6,8 @@ import pytest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from attnviz.explain.formulas.symbols import Part
 from attnviz.gui.widgets.formula_line import FormulaLine
-from attnviz.model.explain.formulas.symbols import Part
 
 PARTS = tuple(Part(text) for text in ("A", " = ", "softmax", "(", "S", ")", " · ", "V", " + ", "b"))
 

@@ -22,10 +22,10 @@ from attnviz.gui.panels.mechanism.additive import read_numbers
 from attnviz.model.io.carriers.table import carries
 from attnviz.model.io.regular_file import Missing, NotRegular, TooLarge, opened, read_bytes, read_text
 from attnviz.model.io.stamp import Stamp, stamped
-from attnviz.model.lessons.table import lesson_named
 from attnviz.model.spec.memory_map import mapped
-from attnviz.survey.store import read_table
-from attnviz.survey.texts import read_texts
+from attnviz.study.lessons.table import lesson_named
+from attnviz.study.survey.store import read_table
+from attnviz.study.survey.texts import read_texts
 
 PACKAGE = Path(attnviz.__file__).parent
 HUGE = 10 * 2**30

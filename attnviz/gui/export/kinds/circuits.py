@@ -11,13 +11,13 @@ from attnviz.figures.style import LEAST_DPI
 from attnviz.gui.export.kinds.figure import CSV, PREVIEW_DPI
 from attnviz.gui.export.kinds.table import as_text
 from attnviz.gui.export.source import Choice, Made, Source
-from attnviz.model.circuits import MOST_PAIRS
 from attnviz.model.io.carriers.table import carrying
+from attnviz.study.circuit_texts import MOST_PAIRS
 
 
 def circuits(source: Source, choice: Choice, check: Check) -> Made:
     """The pairs of tokens with the largest numbers, on the engine of the trace."""
-    from attnviz.analysis.circuits import circuit
+    from attnviz.study.circuits import circuit
 
     subject, trace = choice.subject(source, check), source.trace
     kind, view = choice.text("circuit") or "qk", subject.shown_view

@@ -27,8 +27,8 @@ from attnviz.gui.export.source import Choice, Leaves, Made, Source
 from attnviz.gui.look.fonts import ui_font
 from attnviz.i18n import current_language
 from attnviz.model.io.carriers.table import carrying
-from attnviz.model.lessons.lesson import Lesson
 from attnviz.pages.fonts import font_rules
+from attnviz.study.lessons.lesson import Lesson
 
 _A4 = QPageSize(QPageSize.PageSizeId.A4)
 _WIDE = QPageSize(QSizeF(320, 180), QPageSize.Unit.Millimeter)

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from attnviz.checkpoints.stories import record_of
 from attnviz.core.progress import Check
+from attnviz.explain.scripts.files import program_files
+from attnviz.explain.scripts.library import LIBRARIES
+from attnviz.explain.scripts.script import program
 from attnviz.gui.export.kinds.table import shortened
 from attnviz.gui.export.source import Choice, Made, Source
 from attnviz.model.io.files import replace_files
-from attnviz.scripts.files import program_files
-from attnviz.scripts.library import LIBRARIES
-from attnviz.scripts.script import program
 
 
 def as_python(suffix: str, source: Source, choice: Choice, check: Check) -> Made:

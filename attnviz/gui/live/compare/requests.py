@@ -13,11 +13,6 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from attnviz.core.progress import Check, never_cancelled
-from attnviz.model.claims.own import Answer, answers
-from attnviz.model.claims.scope import Scope
-from attnviz.model.contrast.contrast import Contrast, Shown, contrast
-from attnviz.model.contrast.differences import Difference, differences
-from attnviz.model.contrast.next_tokens import NextToken, next_tokens
 from attnviz.model.edit.chapters import Chapter
 from attnviz.model.sites.sites import at, site_names
 from attnviz.model.sites.stages import Stages, site_stages
@@ -25,6 +20,11 @@ from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.trace import Trace
 from attnviz.model.why_not import WhyNot
+from attnviz.study.claims.own import Answer, answers
+from attnviz.study.claims.scope import Scope
+from attnviz.study.contrast.contrast import Contrast, Shown, contrast
+from attnviz.study.contrast.differences import Difference, differences
+from attnviz.study.contrast.next_tokens import NextToken, next_tokens
 
 if TYPE_CHECKING:
     from attnviz.engines.why_not import Compared

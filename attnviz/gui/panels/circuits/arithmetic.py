@@ -9,7 +9,8 @@ import numpy as np
 
 from attnviz.core.text import isolated, visible
 from attnviz.i18n import N_, _
-from attnviz.model.explain.arithmetic.terms import (
+from attnviz.model.spec.view import Cell
+from attnviz.model.terms import (
     Explanation,
     Line,
     Pieces,
@@ -19,10 +20,9 @@ from attnviz.model.explain.arithmetic.terms import (
     product,
     words,
 )
-from attnviz.model.spec.view import Cell
 
 if TYPE_CHECKING:
-    from attnviz.analysis.circuits import Pair
+    from attnviz.study.circuits import Pair
 
 LETTERS = {"qk": ("q", "k"), "ov": ("v", "w")}
 """The names of the two factors by the kind of circuit."""

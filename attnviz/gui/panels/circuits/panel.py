@@ -27,15 +27,15 @@ from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _
-from attnviz.model.circuits import formula_of
 from attnviz.model.sites.titles import site_label
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import shown_head
 from attnviz.model.text import shown_token
 from attnviz.model.trace import Trace
+from attnviz.study.circuit_texts import formula_of
 
 if TYPE_CHECKING:
-    from attnviz.analysis.circuits import Pair
+    from attnviz.study.circuits import Pair
 
 KINDS = (
     ("qk", N_("QK"), N_("The key tokens that a query token attends to most")),

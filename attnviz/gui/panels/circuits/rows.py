@@ -17,7 +17,7 @@ from attnviz.gui.widgets.along import Along
 from attnviz.gui.widgets.control import draw_focus_ring
 
 if TYPE_CHECKING:
-    from attnviz.analysis.circuits import Pair
+    from attnviz.study.circuits import Pair
 
 ROW_PX = 24
 NUMBER_PX, ARROW_PX = 60, 24

@@ -12,8 +12,8 @@ from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.holds_chip import HoldsChip
 from attnviz.gui.widgets.linked_text import LinkedText, paragraphs
 from attnviz.i18n import _
-from attnviz.model.claims.verdict import VERDICT_BY_ID
-from attnviz.model.lessons.judging import Card, Judged
+from attnviz.study.claims.verdict import VERDICT_BY_ID
+from attnviz.study.lessons.judging import Card, Judged
 
 
 class Detail(QWidget):

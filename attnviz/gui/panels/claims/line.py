@@ -11,7 +11,7 @@ from attnviz.gui.look.theme import GRID, RADIUS, TEXT_PX, Theme
 from attnviz.gui.widgets.button import PaintedButton
 from attnviz.gui.widgets.control import draw_focus_ring
 from attnviz.i18n import _
-from attnviz.model.claims.verdict import VERDICT_BY_ID, VerdictId
+from attnviz.study.claims.verdict import VERDICT_BY_ID, VerdictId
 
 SIGN_WIDTH = 20
 _FLAGS = int(Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)

@@ -18,9 +18,9 @@ from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.widgets.recall_line import RecallLine
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
-from attnviz.model.claims.own import Answer
-from attnviz.model.claims.parser import LONGEST
+from attnviz.model.expressions.parser import LONGEST
 from attnviz.model.spec.document import MOST_CLAIMS
+from attnviz.study.claims.own import Answer
 
 SHOWN = 60
 """Characters of a problem below its claim; the tooltip has the whole."""

@@ -22,13 +22,13 @@ from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.gui.widgets.window_keys import LineEdit
 from attnviz.i18n import _, current_language
-from attnviz.model.claims.own import Answer
-from attnviz.model.claims.scope import scope_now
-from attnviz.model.lessons.judging import Judged
-from attnviz.model.lessons.lesson import Lesson, Scene
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import View
 from attnviz.model.trace import Trace
+from attnviz.study.claims.own import Answer
+from attnviz.study.claims.scope import scope_now
+from attnviz.study.lessons.judging import Judged
+from attnviz.study.lessons.lesson import Lesson, Scene
 
 _TAG = re.compile(r"<[^>]*>")
 

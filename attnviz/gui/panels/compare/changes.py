@@ -17,7 +17,7 @@ from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.gui.panels.compare.picture import DIGITS, change_sentence
 from attnviz.gui.widgets.button import PaintedButton, rove
 from attnviz.gui.widgets.control import draw_focus_ring, plain_tooltip
-from attnviz.model.contrast.contrast import Change
+from attnviz.study.contrast.contrast import Change
 
 ROWS = 12
 ROW_HEIGHT = 24

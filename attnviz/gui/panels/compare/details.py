@@ -16,7 +16,7 @@ from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
-from attnviz.model.contrast.contrast import Change
+from attnviz.study.contrast.contrast import Change
 
 HEIGHT = 176
 """Pixels of the details below the maps."""

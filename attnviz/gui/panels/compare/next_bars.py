@@ -13,7 +13,7 @@ from attnviz.core.text import isolated, number, visible
 from attnviz.gui.look.fonts import number_font, ui_font
 from attnviz.gui.look.theme import GRID, LIGHT, TEXT_PX, Theme
 from attnviz.i18n import _
-from attnviz.model.contrast.next_tokens import NextToken
+from attnviz.study.contrast.next_tokens import NextToken
 
 ROW_HEIGHT = 28
 BAR_HEIGHT = 8.0

@@ -27,7 +27,6 @@ from attnviz.gui.widgets.heat.content import NO_HIGHLIGHT, Highlight
 from attnviz.gui.widgets.heat.layout import LABEL_MAX
 from attnviz.gui.widgets.segmented import Option
 from attnviz.i18n import N_, _, ngettext
-from attnviz.model.contrast.contrast import nearest_common
 from attnviz.model.sites.sites import site_names
 from attnviz.model.sites.titles import site_label
 from attnviz.model.spec.document import Document
@@ -36,6 +35,7 @@ from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import Trace
 from attnviz.model.why_not import WHY_NOT_BY_ID, WHY_NOTS
+from attnviz.study.contrast.contrast import nearest_common
 
 if TYPE_CHECKING:
     from attnviz.engines.why_not import Compared

@@ -18,9 +18,9 @@ from attnviz.gui.look.theme import Theme
 from attnviz.gui.stage_heat import axis_color
 from attnviz.gui.widgets.heat.content import HeatContent
 from attnviz.i18n import _
-from attnviz.model.contrast.contrast import NAMED, Change, Contrast
 from attnviz.model.spec.view import View
 from attnviz.model.stages import STAGE_BY_ID
+from attnviz.study.contrast.contrast import NAMED, Change, Contrast
 
 if TYPE_CHECKING:
     from attnviz.engines.why_not import Compared

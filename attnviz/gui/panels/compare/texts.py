@@ -7,12 +7,12 @@ from attnviz.engines.table import ENGINE_BY_ID
 from attnviz.gui.live.compare.requests import OwnAnswer, Pinned, Where
 from attnviz.gui.panels.compare.differs import Line
 from attnviz.i18n import _
-from attnviz.model.claims.own import Answer
 from attnviz.model.io.titles import as_shown
 from attnviz.model.sites.titles import label_among_several
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.stages import STAGE_BY_ID
+from attnviz.study.claims.own import Answer
 
 
 def title(document: Document, called: str) -> str:

@@ -13,8 +13,10 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QLayout, QSizePolicy, QVBoxLa
 from attnviz.bench.cases import Size
 from attnviz.bench.implementations import Timed
 from attnviz.core.cost.lines import Line, rounded
+from attnviz.core.cost.published_models import PUBLISHED
 from attnviz.core.cost.stack import Stack
 from attnviz.core.phrases import named
+from attnviz.explain.architectures import architecture_of, stack_of
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.gui.panels.cost.curve import CostCurve, Measured
@@ -41,8 +43,6 @@ from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
-from attnviz.model.explain.architectures import architecture_of, stack_of
-from attnviz.model.published_models import PUBLISHED
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.trace import Trace

@@ -13,11 +13,11 @@ from attnviz.core.cost import stack as cost_stack
 from attnviz.core.cost.architecture import Architecture
 from attnviz.core.cost.lines import Line
 from attnviz.core.cost.memory import FORMAT_BY_ID, MEMORIES_GB, Format
+from attnviz.core.cost.published_models import PUBLISHED_BY_ID
 from attnviz.core.cost.roofline import DEVICE_BY_ID, DEVICES, NANO, Peaks, roofline
+from attnviz.explain.architectures import counts_every_mask
 from attnviz.i18n import N_, _, ngettext
 from attnviz.model.edit.by_hand import all_edits
-from attnviz.model.explain.architectures import counts_every_mask
-from attnviz.model.published_models import PUBLISHED_BY_ID
 from attnviz.model.sites.by_hand import edited_shapes
 from attnviz.model.trace import Trace
 

@@ -20,15 +20,15 @@ from attnviz.gui.widgets.pictures.bars import Bars
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _
-from attnviz.model.gradients.curves import CURVE_BY_ID, CURVES, SAYS, GradientCurve
 from attnviz.model.sites.titles import site_title
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import EMBEDDED, STAGE_BY_ID
 from attnviz.model.trace import Trace
+from attnviz.study.gradient_curves import CURVE_BY_ID, CURVES, SAYS, GradientCurve
 
 if TYPE_CHECKING:
-    from attnviz.model.gradients.gradient import Gradient
+    from attnviz.model.gradient import Gradient
 
 TOKENS = "tokens"
 SHOWN: tuple[tuple[str, str, str], ...] = (

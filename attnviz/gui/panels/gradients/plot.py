@@ -9,7 +9,7 @@ from PySide6.QtGui import QColor
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.plots import pg
 from attnviz.gui.look.theme import LIGHT, Theme
-from attnviz.model.gradients.curves import GradientCurve, Line, Point
+from attnviz.study.gradient_curves import GradientCurve, Line, Point
 
 BAND_ALPHA = 0.16
 CURVE_PX = 2.2

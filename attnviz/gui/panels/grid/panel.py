@@ -30,19 +30,19 @@ from attnviz.gui.widgets.heat.content import cell_indices, color_kind
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _, ngettext
-from attnviz.model.head_orders import HEAD_ORDERS, HeadOrder, ordered
-from attnviz.model.heads.search import Found, wanted
-from attnviz.model.heads.tiles import Facts, Group, Tile, grid_stage, groups
 from attnviz.model.sites.titles import layer_label, site_label
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import Cell, HeadGrid
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.text import shown_token
 from attnviz.model.trace import Trace
+from attnviz.study.heads.orders import HEAD_ORDERS, HeadOrder, ordered
+from attnviz.study.heads.search import Found, wanted
+from attnviz.study.heads.tiles import Facts, Group, Tile, grid_stage, groups
 
 if TYPE_CHECKING:
-    from attnviz.analysis.ablation import Effects
     from attnviz.errors import Message
+    from attnviz.study.ablation import Effects
 
 FEW_HEADS = 64
 """Up to this number of heads tiles are large, and have more cells."""

@@ -17,13 +17,13 @@ from attnviz.gui.widgets.button import rove
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.i18n import _
-from attnviz.model.head_orders import HEAD_ORDER_BY_ID, HEAD_ORDERS, HeadOrder, measured, ordered
 from attnviz.model.looks import look_of, query_in_focus
 from attnviz.model.ranges import overview_ends, range_ends
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace, Trace
+from attnviz.study.heads.orders import HEAD_ORDER_BY_ID, HEAD_ORDERS, HeadOrder, measured, ordered
 
 SIDE, SMALLEST_SIDE = 63, 33
 """Pixels of a picture: in a strip that has more heads than room, and in a low window."""

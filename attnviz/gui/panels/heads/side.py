@@ -12,8 +12,8 @@ from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.i18n import _
-from attnviz.model.head_orders import HEAD_ORDERS
 from attnviz.model.spec.document import Document
+from attnviz.study.heads.orders import HEAD_ORDERS
 
 WIDTH, WIDEST = 190, 248
 """Pixels, and those for attentions with long labels."""

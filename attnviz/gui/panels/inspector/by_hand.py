@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QSizePolicy, QToolButton, QWidget
 
 from attnviz.core.phrases import named
+from attnviz.explain.arithmetic.cell import exists
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_row
@@ -15,8 +16,7 @@ from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
 from attnviz.model.edit.by_hand import find_edit, put_edit, take_edit
-from attnviz.model.explain.arithmetic.cell import exists
-from attnviz.model.explain.arithmetic.reading import Reading, stage_symbol
+from attnviz.model.reading import Reading, stage_symbol
 from attnviz.model.spec.edit import EDITABLE, FROM_LATENT, OPERATIONS, Edit, Operation
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID

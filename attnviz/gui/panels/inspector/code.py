@@ -6,6 +6,8 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QGuiApplication, QTextOption
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QSizePolicy, QWidget
 
+from attnviz.explain.scripts.library import LIBRARIES, LIBRARY_BY_ID
+from attnviz.explain.scripts.stages import stage_text
 from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.gui.widgets.boxes import in_column
@@ -15,8 +17,6 @@ from attnviz.gui.widgets.segmented import Segmented
 from attnviz.i18n import _
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace
-from attnviz.scripts.library import LIBRARIES, LIBRARY_BY_ID
-from attnviz.scripts.stages import stage_text
 
 HEIGHT = 132
 

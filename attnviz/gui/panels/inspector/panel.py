@@ -6,6 +6,8 @@ from msgspec.structs import replace
 from PySide6.QtCore import QSize, QTimer, Slot
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
+from attnviz.explain.arithmetic.cell import exists, explain
+from attnviz.explain.gradients.cell import explain_gradient
 from attnviz.gui.live.player import Player
 from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.look.theme import GRID
@@ -18,10 +20,8 @@ from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.explanation_page import ExplanationPage
 from attnviz.i18n import _
-from attnviz.model.explain.arithmetic.cell import exists, explain
-from attnviz.model.explain.arithmetic.reading import stage_symbol
-from attnviz.model.explain.gradients.cell import explain_gradient
-from attnviz.model.gradients.gradient import GradientSite
+from attnviz.model.gradient import GradientSite
+from attnviz.model.reading import stage_symbol
 from attnviz.model.sites.sites import site_names
 from attnviz.model.sites.titles import label_among_several
 from attnviz.model.spec.document import Document

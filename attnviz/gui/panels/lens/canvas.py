@@ -6,12 +6,12 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter
 from PySide6.QtWidgets import QWidget
 
-from attnviz.analysis.lens import Lens
 from attnviz.gui.widgets.token_table import At, TokenTable
 from attnviz.model.sites.titles import row_title
 from attnviz.model.spec.block import Vocabulary
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.text import shown_token, written_tokens
+from attnviz.study.lens import Lens
 
 DEEPEST = 0.45
 """Share of the accent in the cell of a certain token, on which ink is still readable."""

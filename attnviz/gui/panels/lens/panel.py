@@ -5,7 +5,6 @@ from __future__ import annotations
 from PySide6.QtCore import QSize, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
-from attnviz.analysis.lens import Lens
 from attnviz.core.text import number
 from attnviz.gui.live.subject import Subject
 from attnviz.gui.look.fonts import ui_font
@@ -23,6 +22,7 @@ from attnviz.model.sites.titles import site_label
 from attnviz.model.spec.document import Document
 from attnviz.model.text import shown_token
 from attnviz.model.trace import Trace
+from attnviz.study.lens import Lens
 
 
 class LensPanel(Panel):

@@ -10,9 +10,9 @@ from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.holds_chip import HoldsChip, holds_in
 from attnviz.gui.widgets.linked_text import LinkedText, paragraphs
 from attnviz.i18n import _
-from attnviz.model.claims.scope import Scope
-from attnviz.model.lessons.lesson import Step, Words
-from attnviz.model.lessons.markup import markup
+from attnviz.study.claims.scope import Scope
+from attnviz.study.lessons.lesson import Step, Words
+from attnviz.study.lessons.markup import markup
 
 
 class Claim(Card):

@@ -16,7 +16,7 @@ from attnviz.gui.widgets.control import draw_focus_ring, plain_tooltip
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _, current_language
-from attnviz.model.lessons.lesson import Lesson
+from attnviz.study.lessons.lesson import Lesson
 
 _HEIGHT, _LINE = 56, 16
 _LEFT, _RIGHT = 36, 8

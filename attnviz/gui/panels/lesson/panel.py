@@ -23,14 +23,14 @@ from attnviz.gui.widgets.linked_text import LinkedText, paragraphs, points
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _, current_language
-from attnviz.model.claims.scope import Scope, holds, scope_now
-from attnviz.model.lessons.lesson import Lesson, Step
-from attnviz.model.lessons.markup import NUMBER, markup
-from attnviz.model.lessons.scene import covered_cells, lit_cells
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import Cell, shown_head
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import Trace
+from attnviz.study.claims.scope import Scope, holds, scope_now
+from attnviz.study.lessons.lesson import Lesson, Step
+from attnviz.study.lessons.markup import NUMBER, markup
+from attnviz.study.lessons.scene import covered_cells, lit_cells
 
 _INSET = 2 * GRID
 

@@ -17,10 +17,10 @@ from attnviz.gui.widgets.linked_text import LinkedText, paragraphs
 from attnviz.gui.widgets.tone import Tone, set_tone
 from attnviz.gui.widgets.window_keys import LineEdit
 from attnviz.i18n import _
-from attnviz.model.claims.scope import Scope, holds, value_of
-from attnviz.model.lessons.answers import answer_of, is_close
-from attnviz.model.lessons.lesson import Step, Words
-from attnviz.model.lessons.markup import markup
+from attnviz.study.claims.scope import Scope, holds, value_of
+from attnviz.study.lessons.answers import answer_of, is_close
+from attnviz.study.lessons.lesson import Step, Words
+from attnviz.study.lessons.markup import markup
 
 _TEXT = 14
 

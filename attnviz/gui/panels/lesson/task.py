@@ -10,8 +10,8 @@ from attnviz.gui.widgets.card import Card
 from attnviz.gui.widgets.linked_text import LinkedText, paragraphs
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
-from attnviz.model.claims.scope import Scope
-from attnviz.model.lessons.markup import markup
+from attnviz.study.claims.scope import Scope
+from attnviz.study.lessons.markup import markup
 
 
 class Task(Card):

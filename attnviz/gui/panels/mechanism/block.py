@@ -35,11 +35,10 @@ from attnviz.model.edit.block import (
     set_residual_scale,
 )
 from attnviz.model.edit.switching import refusal
-from attnviz.model.explain.formulas.block import experts_of
 from attnviz.model.sites.sites import put
 from attnviz.model.spec.block import FEED_FORWARD_ROLES, Block, FeedForwardRole
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.site import Site
+from attnviz.model.spec.site import Site, experts_of
 
 _NORMS = {id_: title for id_, title, _hint in NORM_KINDS}
 _SHORT: dict[FeedForwardRole, str] = {

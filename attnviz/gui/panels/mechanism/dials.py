@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWi
 
 from attnviz.core.positions import rope_angles
 from attnviz.core.text import elide, number
+from attnviz.explain.score_pair import Pair, pair_in_focus, pair_scores
 from attnviz.gui.forms.marks import Mark
 from attnviz.gui.forms.rows import Note
 from attnviz.gui.look.fonts import number_font
@@ -22,7 +23,6 @@ from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.pictures.dial import Dial
 from attnviz.i18n import _
 from attnviz.model.edit.edits import set_multiplier
-from attnviz.model.explain.score_pair import Pair, pair_in_focus, pair_scores
 from attnviz.model.positions import changes, n_rotated, pair_frequencies
 from attnviz.model.spec.site import Site
 from attnviz.model.text import shown_token

@@ -34,7 +34,7 @@ from attnviz.model.text import shown_token, written_tokens
 from attnviz.model.trace import Trace
 
 if TYPE_CHECKING:
-    from attnviz.analysis.patching import Recovered
+    from attnviz.study.patching import Recovered
 
 PATCHED_STAGES = ("layer_input", "attention_output", "ffn_output", "mixed", "q", "k", "v", "weights")
 BY_HEAD = ("mixed",)

@@ -9,6 +9,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QWidget
 
 from attnviz.core.dropout import PLACES
+from attnviz.explain.formulas.stages import stage_axes, stage_formula, stage_operation
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.panels.pipeline.gap import Gap
 from attnviz.gui.panels.pipeline.room import Run, fold, runs
@@ -22,7 +23,6 @@ from attnviz.gui.widgets.button import rove
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.i18n import _
-from attnviz.model.explain.formulas.stages import stage_axes, stage_formula, stage_operation
 from attnviz.model.operands.dropout import dropout_of
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import Cell, shown_head

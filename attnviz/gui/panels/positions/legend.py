@@ -6,12 +6,12 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPaintEvent
 from PySide6.QtWidgets import QAbstractButton, QGridLayout, QSizePolicy, QWidget
 
+from attnviz.explain.position_curves import CURVE_ROWS
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, LIGHT, Theme
 from attnviz.gui.panels.positions.plot import curve_pen
 from attnviz.gui.widgets.control import draw_focus_ring, plain_tooltip
 from attnviz.i18n import _
-from attnviz.model.explain.position_curves import CURVE_ROWS
 
 HEIGHT, LINE, TEXT = 17, 20, 11
 COLUMNS = 2

@@ -7,6 +7,8 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLabel, QSizePolicy, QWidget
 
 from attnviz.core.text import elide, number
+from attnviz.explain.position_curves import Curve, curves, distances, kind_of, wave
+from attnviz.explain.score_pair import Pair, distance_of, pair_in_focus
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.panel import Panel
@@ -18,8 +20,6 @@ from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
-from attnviz.model.explain.position_curves import Curve, curves, distances, kind_of, wave
-from attnviz.model.explain.score_pair import Pair, distance_of, pair_in_focus
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import Cell
 from attnviz.model.text import shown_token

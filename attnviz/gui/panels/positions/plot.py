@@ -6,10 +6,10 @@ import numpy as np
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QPen
 
+from attnviz.explain.position_curves import CURVE_ROWS, Curve
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.plots import pg
 from attnviz.gui.look.theme import LIGHT, Theme, head_color
-from attnviz.model.explain.position_curves import CURVE_ROWS, Curve
 
 STRONG_PX, THIN_PX, OTHERS_ALPHA = 2.6, 1.2, 0.75
 

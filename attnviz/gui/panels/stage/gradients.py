@@ -17,7 +17,7 @@ from attnviz.gui.widgets.elided_label import WholeLabel
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _
-from attnviz.model.gradients.gradient import Target, located
+from attnviz.model.gradient import Target, located
 from attnviz.model.spec.target import LOSS, TargetCell, TargetLoss, parsed
 from attnviz.model.spec.view import Cell, shown_head
 from attnviz.model.stages import STAGE_BY_ID

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QBoxLayout, QLabel, QSizePolicy, QToolButton, QWid
 
 from attnviz.core.levels import RANGE_BY_ID, RANGES
 from attnviz.core.text import visible
+from attnviz.explain.formulas.symbols import Parts
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.icons import icon
 from attnviz.gui.look.theme import GRID, Theme
@@ -22,7 +23,6 @@ from attnviz.gui.widgets.formula_line import FormulaLine
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
-from attnviz.model.explain.formulas.symbols import Parts
 from attnviz.model.ranges import range_name
 from attnviz.model.spec.view import View
 

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from attnviz.core.phrases import enumerated
 from attnviz.core.text import isolated, visible
+from attnviz.explain.formulas.symbols import stage_parts
 from attnviz.gui.caption import DocumentCaption
 from attnviz.gui.live.brush import Brush
 from attnviz.gui.live.player import Player
@@ -30,9 +31,7 @@ from attnviz.gui.widgets.pictures.patches import PatchesView, PatchPictures
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.i18n import _
 from attnviz.model.edit import edits
-from attnviz.model.explain.formulas.symbols import stage_parts
-from attnviz.model.gradients.gradient import GradientSite
-from attnviz.model.heads.mean import has_mean, largest_head, shows_mean
+from attnviz.model.gradient import GradientSite
 from attnviz.model.io.titles import as_shown
 from attnviz.model.links import LINED, word_lines
 from attnviz.model.masks import mask_of
@@ -43,6 +42,7 @@ from attnviz.model.spec.parts import Padding
 from attnviz.model.spec.view import Cell, View, shown_head
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import MASKED_STAGES, SiteTrace, Trace
+from attnviz.study.heads.mean import has_mean, largest_head, shows_mean
 
 SIDE_FROM = 900
 """Width from which the side is open until the user decides."""

@@ -28,11 +28,11 @@ from attnviz.gui.widgets.elided_label import ElidedLabel
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.model.edit import edits
 from attnviz.model.edit.layers import set_n_layers
-from attnviz.model.heads.tiles import facts_of
 from attnviz.model.io.files import dumps, loads
 from attnviz.model.io.presets import load_preset
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import Frames, HeadGrid
+from attnviz.study.heads.tiles import facts_of
 
 
 def panel_of(desk: Desk) -> GridPanel:
@@ -410,7 +410,7 @@ def test_cancelled_effects_are_computed_again_by_a_button(
     assert again.isHidden()
     panel.effects_asked.connect(asked.append)
     with monkeypatch.context() as patched:
-        patched.setattr("attnviz.analysis.ablation.ablate", Mock(side_effect=Stopped))
+        patched.setattr("attnviz.study.ablation.ablate", Mock(side_effect=Stopped))
         desk.click(*panel.effect.findChildren(QAbstractButton, "segment_mean"))
         wait_for(desk, "Cancelled.")
     desk.click(again)

@@ -27,13 +27,13 @@ from attnviz.gui.widgets.empty_state import EmptyState
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.model.text import MODEL, split_text
-from attnviz.survey import running
-from attnviz.survey.measure import open_model
-from attnviz.survey.plan import EFFECT, Plan
-from attnviz.survey.running import memory_needed, survey
-from attnviz.survey.store import PARTIAL, read_table
-from attnviz.survey.summary import summary
-from attnviz.survey.texts import numbered, read_texts
+from attnviz.study.survey import running
+from attnviz.study.survey.measure import open_model
+from attnviz.study.survey.plan import EFFECT, Plan
+from attnviz.study.survey.running import memory_needed, survey
+from attnviz.study.survey.store import PARTIAL, read_table
+from attnviz.study.survey.summary import summary
+from attnviz.study.survey.texts import numbered, read_texts
 
 Capture = pytest.CaptureFixture[str]
 

@@ -14,8 +14,8 @@ from attnviz.gui.panels.heads.panel import HeadsPanel
 from attnviz.gui.panels.heads.picture import Fit, HeadPicture
 from attnviz.gui.widgets.combo import Combo
 from attnviz.model.edit.edits import set_heads
-from attnviz.model.head_orders import HEAD_ORDERS
 from attnviz.model.spec.view import Cell
+from attnviz.study.heads.orders import HEAD_ORDERS
 
 
 @pytest.fixture

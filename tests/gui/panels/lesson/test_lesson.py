@@ -23,10 +23,10 @@ from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.workspaces.table import WORKSPACE_BY_ID
 from attnviz.model.edit import edits
 from attnviz.model.edit.paths import put_at
-from attnviz.model.lessons.answers import answer_of
-from attnviz.model.lessons.table import LESSONS, shipped_lesson
 from attnviz.model.spec.view import Cell
 from attnviz.resources import path
+from attnviz.study.lessons.answers import answer_of
+from attnviz.study.lessons.table import LESSONS, shipped_lesson
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Place as SitePlace
 
 if TYPE_CHECKING:
-    from attnviz.survey.summary import HeadSummary, Summary
+    from attnviz.study.survey.summary import HeadSummary, Summary
 
 OPEN = "open"
 HEADS_SHARE, TEXTS_SHARE = 3, 2
@@ -268,7 +268,7 @@ class SurveyPanel(Panel):
 
 def _reading(experiment: Experiment, text: str, n_tokens: int) -> Experiment:
     """An experiment with a text of the survey. Raises `ValueError` for a model that reads none."""
-    from attnviz.survey.measure import with_text
+    from attnviz.study.survey.measure import with_text
 
     return with_text(experiment, text, n_tokens)
 

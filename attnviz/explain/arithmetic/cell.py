@@ -1,0 +1,201 @@
+"""The arithmetic of one cell: its formula with its real digits, every term with the cell it comes from.
+
+`explain` follows the provenance rules of `STAGES` down to the inputs of the next product or sum; a reader
+goes further through the terms. Records are in `arithmetic_pieces`; one function per stage makes its lines.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from attnviz.explain.arithmetic.block import activated_lines, hidden_lines, residual_lines
+from attnviz.explain.arithmetic.differential import combined_lines
+from attnviz.explain.arithmetic.edits import edited_lines
+from attnviz.explain.arithmetic.experts import routed_lines, routing_lines
+from attnviz.explain.arithmetic.latent import key_value_lines, latent_lines
+from attnviz.explain.arithmetic.linear import (
+    feed_forward_lines,
+    gate_lines,
+    projection_lines,
+    transform_lines,
+    widened_lines,
+)
+from attnviz.explain.arithmetic.norms import normed_lines, pair_normed_lines, qk_normed_lines
+from attnviz.explain.arithmetic.positions import biased_lines, rotated_lines, tempered_lines, x_lines
+from attnviz.explain.arithmetic.readout import logit_lines
+from attnviz.explain.arithmetic.relative import relative_lines
+from attnviz.explain.arithmetic.scores import (
+    added_lines,
+    below,
+    capped_lines,
+    dropped_lines,
+    is_passed_on,
+    masked_lines,
+    scaled_lines,
+    score_lines,
+    softmax_lines,
+)
+from attnviz.explain.arithmetic.vectors import (
+    concatenated_lines,
+    gated_lines,
+    given_lines,
+    mixed_lines,
+    origin_of,
+)
+from attnviz.explain.arithmetic.weights import weight_lines
+from attnviz.i18n import _
+from attnviz.model.reading import Reading, stage_symbol
+from attnviz.model.spec.view import Cell
+from attnviz.model.terms import Explanation, Line, Term, digits, flat, words
+from attnviz.model.trace import SiteTrace
+
+LINES: dict[str, Callable[[Reading, Cell], tuple[Line, ...]]] = {
+    "tokens_embedded": given_lines,
+    "layer_input": given_lines,
+    "x": x_lines,
+    "x_normed": normed_lines,
+    "x_projected": widened_lines,
+    "norm_1": normed_lines,
+    "memory": given_lines,
+    "q_latent": latent_lines,
+    "q_latent_normed": latent_lines,
+    "q": projection_lines,
+    "latent_projected": latent_lines,
+    "latent": latent_lines,
+    "rope_key": latent_lines,
+    "k": key_value_lines,
+    "v": key_value_lines,
+    "q_normed": qk_normed_lines,
+    "k_normed": qk_normed_lines,
+    "q_rotated": rotated_lines,
+    "q_tempered": tempered_lines,
+    "k_rotated": rotated_lines,
+    "v_rotated": rotated_lines,
+    "scores": score_lines,
+    "relative": relative_lines,
+    "scaled": scaled_lines,
+    "capped": capped_lines,
+    "biased": biased_lines,
+    "added": added_lines,
+    "masked": masked_lines,
+    "weights": weight_lines,
+    "dropped": dropped_lines,
+    "combined": combined_lines,
+    "mixed": mixed_lines,
+    "mixed_normed": pair_normed_lines,
+    "gate": gate_lines,
+    "gated": gated_lines,
+    "concatenated": concatenated_lines,
+    "attention_output": projection_lines,
+    "attention_dropped": dropped_lines,
+    "attention_normed": normed_lines,
+    "residual_1": residual_lines,
+    "norm_2": normed_lines,
+    "router": feed_forward_lines,
+    "routing": routing_lines,
+    "ffn_gate": feed_forward_lines,
+    "ffn_up": feed_forward_lines,
+    "ffn_gate_routed": routed_lines,
+    "ffn_up_routed": routed_lines,
+    "ffn_hidden": hidden_lines,
+    "ffn_routed": routed_lines,
+    "ffn_output": feed_forward_lines,
+    "ffn_dropped": dropped_lines,
+    "ffn_normed": normed_lines,
+    "residual_2": residual_lines,
+    "output": normed_lines,
+    "transform": transform_lines,
+    "transform_hidden": activated_lines,
+    "transform_normed": normed_lines,
+    "logits": logit_lines,
+    "probabilities": softmax_lines,
+}
+"""The function that writes each stage's lines."""
+
+NEXT: dict[str, Callable[[Reading, Cell], Cell]] = {
+    "scaled": below,
+    "capped": below,
+    "biased": below,
+    "added": below,
+    "masked": below,
+    "weights": below,
+    "dropped": below,
+    "combined": below,
+    "probabilities": below,
+    "concatenated": origin_of,
+}
+"""Stages that the lines of another one follow; the others end in a sum whose terms lead on."""
+
+CLOSE = 1e-5
+"""Relative difference between the trace and float64 above which a note appears: the sixth digit."""
+
+
+def explain(site: SiteTrace, cell: Cell) -> Explanation:
+    """The arithmetic of `cell`, in the present language, down to the nearest sum of products.
+
+    Raises `KeyError` where the trace lacks the stage and `IndexError` where the stage lacks the cell.
+    """
+    if not exists(site, cell):
+        raise IndexError(f"cell is {cell}; {cell.stage} has the shape {site.shape(cell.stage)}")
+    reading = Reading(site)
+    # Infinities and NaN are numbers here, to be shown as they are.
+    with np.errstate(all="ignore"):
+        lines = [_noted(reading, line) for line in _lines(reading, cell)]
+    return Explanation(cell, reading.title(cell), tuple(lines))
+
+
+def exists(site: SiteTrace, cell: Cell) -> bool:
+    """True if the site has this cell: an edit may remove stages, heads and tokens."""
+    if cell.stage not in site.stages or cell.site not in ("", site.name):
+        return False
+    n_heads, n_rows, n_columns = (1, *site.shape(cell.stage))[-3:]
+    return cell.head < n_heads and cell.row < n_rows and cell.column < n_columns
+
+
+def _lines(reading: Reading, cell: Cell) -> Iterator[Line]:
+    yield from edited_lines(reading, cell, LINES[cell.stage](reading, cell))
+    while cell.stage in NEXT:
+        cell = NEXT[cell.stage](reading, cell)
+        if not is_passed_on(reading, cell):
+            yield from map(_short, edited_lines(reading, cell, LINES[cell.stage](reading, cell)))
+
+
+def _short(line: Line) -> Line:
+    """The line of another stage of the same row and column: named by its stage alone."""
+    term = line.name[0] if line.name else None
+    if not isinstance(term, Term) or term.source is None:
+        return line
+    return replace(line, name=(replace(term, text=stage_symbol(term.source.stage)),))
+
+
+def _noted(reading: Reading, line: Line) -> Line:
+    """The line, with a note if its value is special."""
+    says = _oddity(reading, line)
+    if not says:
+        return line
+    return replace(line, notes=(*line.notes, words(says)))
+
+
+def _oddity(reading: Reading, line: Line) -> str:
+    if not line.steps or not line.name:
+        return ""
+    if math.isnan(line.value):
+        if any(map(math.isnan, _terms(line))):
+            return _("NaN, because a term is NaN")
+        return _("NaN: ∞ − ∞ and 0 × ∞ have no value")
+    if math.isinf(line.value):
+        is_passed_on = any(map(math.isinf, _terms(line)))
+        return "" if is_passed_on else _("too large for {dtype}").format(dtype=reading.experiment.dtype)
+    scale = max(abs(line.value), abs(line.recomputed))
+    if abs(line.value - line.recomputed) > CLOSE * scale:
+        text = _("{dtype}; the same terms in float64: {value}")
+        return text.format(dtype=reading.experiment.dtype, value=digits(line.recomputed, 6))
+    return ""
+
+
+def _terms(line: Line) -> list[float]:
+    return [p.value for step in line.steps for p in flat(step, is_whole=True) if isinstance(p, Term)]

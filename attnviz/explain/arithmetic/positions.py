@@ -1,0 +1,215 @@
+"""The arithmetic of positions: rows added to vectors, rotations with their frequencies, biases on scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from attnviz.core.positions import pair_of
+from attnviz.explain.arithmetic.scores import below
+from attnviz.i18n import _
+from attnviz.model.positions import (
+    bucket_table,
+    buckets,
+    learned_table,
+    magnitude,
+    pair_frequencies,
+    rope_of,
+    rotated_features,
+    rotation,
+    slopes_of,
+)
+from attnviz.model.provenance import sources
+from attnviz.model.reading import Reading, stage_symbol
+from attnviz.model.scalings import frequency_lines
+from attnviz.model.spec.positions import Alibi, Learned, Sinusoidal, T5Buckets
+from attnviz.model.spec.view import Cell
+from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.terms import Line, Pieces, Text, constant, guarded, words
+
+Explains = Callable[[Reading, Cell], tuple[Line, ...]]
+
+# --- added to vectors ------------------------------------------------------------------------------
+
+
+def x_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
+    """The token's vector plus a sine or cosine of its position, or plus a number of the learned table."""
+    return ADDED_LINES[type(reading.experiment.position)](reading, cell)
+
+
+def _wave_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
+    position: Any = reading.experiment.position
+    d_model = reading.experiment.d_embedding
+    pair, is_odd = divmod(cell.column, 2)
+    exponent = f"−2 × {pair} ÷ {d_model}"
+    frequency = _power(position.base, -2.0 * pair / d_model)
+    angle = (cell.row + position.start) * frequency
+    vector = reading.term(below(reading, cell))
+    wave, function = ("cos", np.cos) if is_odd else ("sin", np.sin)
+    steps = (
+        words(f"{stage_symbol(below(reading, cell).stage)} + {wave} θ"),
+        (vector, Text(f" + {wave}("), constant(angle, "θ"), Text(")")),
+    )
+    result = vector.value + float(function(angle))
+    numbers = (constant(position.base, _("base")), Text(f"^({exponent})"))
+    return (
+        Line((reading.link(cell),), steps, reading.number(cell), result),
+        _angle_line(cell.row, position.start, angle, frequency),
+        Line(words(_("frequency")), (numbers,), frequency, frequency),
+    )
+
+
+def _learned_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
+    position: Any = reading.experiment.position
+    at = cell.row + position.start
+    vector = reading.term(below(reading, cell))
+    number = learned_table(position, reading.experiment.d_embedding)[at, cell.column]
+    name = _("row {row} of {length}, feature {feature}")
+    entry = constant(number, name.format(row=at, length=position.length, feature=cell.column))
+    steps = (
+        words(f"{stage_symbol(below(reading, cell).stage)} + P[{at}, {cell.column}]"),
+        (vector, Text(" + "), *guarded(entry)),
+    )
+    note = words(_("P is the learned table: one row per position, {n} in all").format(n=position.length))
+    result = vector.value + entry.value
+    return (Line((reading.link(cell),), steps, reading.number(cell), result, (note,)),)
+
+
+ADDED_LINES: dict[type, Explains] = {Sinusoidal: _wave_lines, Learned: _learned_lines}
+"""Of each position that is added to the vectors, the arithmetic of the sum."""
+
+
+# --- rotation --------------------------------------------------------------------------------------
+
+
+def rotated_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
+    """One feature of a pair, rotated by position × frequency."""
+    experiment = reading.experiment
+    rope = rope_of(experiment)
+    source = sources(reading.site, cell)[0].stage
+    turned = rotated_features(experiment)
+    pair = pair_of(cell.column, len(turned), rope.pairing, turned.start)
+    if pair is None:
+        origin = reading.link(Cell(source, cell.row, cell.column, cell.head))
+        is_before = cell.column < turned.start
+        says = (
+            _("features before {n} are not rotated")
+            if is_before
+            else _("features from {n} on are not rotated")
+        )
+        note = words(says.format(n=turned.start if is_before else turned.stop))
+        return (Line((reading.link(cell),), ((origin,),), reading.number(cell), origin.value, (note,)),)
+    place = pair[0] - turned.start
+    number = place // 2 if rope.pairing == "interleaved" else place
+    frequency = float(pair_frequencies(experiment)[number])
+    at = cell.row + (experiment.query_offset if cell.stage == "q_rotated" else 0)
+    angle = (at + rope.start) * frequency
+    return (
+        _turned(reading, cell, (source, pair), angle),
+        _angle_line(at, rope.start, angle, frequency),
+        *frequency_lines(rotation(experiment), number, frequency),
+    )
+
+
+def _turned(reading: Reading, cell: Cell, pair: tuple[str, tuple[int, int]], angle: float) -> Line:
+    source, columns = pair
+    rope = rope_of(reading.experiment)
+    length = magnitude(rope)
+    a, b = (reading.term(Cell(source, cell.row, column, cell.head)) for column in columns)
+    theta, hue = constant(angle, "θ"), STAGE_BY_ID[source].hue
+    names = tuple(Text(f"{stage_symbol(source)}[{column}]", hue) for column in columns)
+    cos, sin = float(np.cos(angle)), float(np.sin(angle))
+    if cell.column == columns[0]:
+        first, sign, second, result = "cos", "−", "sin", a.value * cos - b.value * sin
+    else:
+        first, sign, second, result = "sin", "+", "cos", a.value * sin + b.value * cos
+    letters: Pieces = (names[0], Text(f" {first} θ {sign} "), names[1], Text(f" {second} θ"))
+    numbers: Pieces = (
+        a,
+        Text(f" × {first}("),
+        theta,
+        Text(f") {sign} "),
+        *guarded(b),
+        Text(f" × {second}("),
+        theta,
+        Text(")"),
+    )
+    if length == 1.0:
+        return Line((reading.link(cell),), (letters, numbers), reading.number(cell), result)
+    letters = (Text("t ("), *letters, Text(")"))
+    numbers = (constant(length, _("attention factor")), Text(" × ("), *numbers, Text(")"))
+    note = words(_("t, the attention factor, multiplies q and k; scores grow by its square"))
+    return Line((reading.link(cell),), (letters, numbers), reading.number(cell), length * result, (note,))
+
+
+def _angle_line(row: int, start: int, angle: float, frequency: float) -> Line:
+    position = f"({row} + {start})" if start else f"{row}"
+    numbers = (Text(f"{position} × "), *guarded(constant(frequency, _("frequency"))))
+    note = words(_("in radians"))
+    steps = (words(_("position × frequency")), numbers)
+    return Line(words("θ"), steps, angle, (row + start) * frequency, (note,))
+
+
+def _power(base: float, exponent: float) -> float:
+    """base ** exponent; infinite where that is too large, as arrays have it."""
+    return float(np.float64(base) ** exponent)
+
+
+# --- biases ----------------------------------------------------------------------------------------
+
+
+def biased_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
+    """The score and the bias of its distance."""
+    return BIAS_LINES[type(reading.experiment.position)](reading, cell)
+
+
+def _query(reading: Reading, cell: Cell) -> int:
+    """Position of the query of a score."""
+    return cell.row + reading.experiment.query_offset
+
+
+def _slope_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
+    score = reading.term(below(reading, cell))
+    name, query = _("slope of head {head}").format(head=cell.head + 1), _query(reading, cell)
+    slope = constant(slopes_of(reading.experiment)[cell.head], name)
+    steps = (
+        words(_("s − slope · |i − j|")),
+        (score, Text(" − "), *guarded(slope), Text(f" × |{query} − {cell.column}|")),
+    )
+    result = score.value - slope.value * abs(query - cell.column)
+    return (Line((reading.link(cell),), steps, reading.number(cell), result),)
+
+
+def _bucket_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
+    position: Any = reading.experiment.position
+    score = reading.term(below(reading, cell))
+    query = _query(reading, cell)
+    bucket = int(buckets(position, np.array([query]), np.array([cell.column]))[0, 0])
+    table = bucket_table(position, reading.experiment.heads.n_heads)
+    name = _("bucket {bucket} of head {head}").format(bucket=bucket, head=cell.head + 1)
+    added = constant(table[bucket, cell.head], name)
+    steps = (words(f"s + b[{bucket}, {cell.head}]"), (score, Text(" + "), *guarded(added)))
+    says = _("distance j − i = {distance} falls into bucket {bucket} of {n}")
+    note = words(says.format(distance=cell.column - query, bucket=bucket, n=position.n_buckets))
+    result = score.value + added.value
+    return (Line((reading.link(cell),), steps, reading.number(cell), result, (note,)),)
+
+
+BIAS_LINES: dict[type, Explains] = {Alibi: _slope_lines, T5Buckets: _bucket_lines}
+"""Of each position that is added to the scores, the arithmetic of the sum."""
+
+
+def tempered_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
+    """τ q, τ = 1 + strength · ln(1 + ⌊(m + 1) ÷ interval⌋)."""
+    site = reading.experiment
+    given = site.position_temperature
+    assert given is not None
+    (source,) = sources(reading.site, cell)
+    q, m = reading.term(Cell(source.stage, cell.row, cell.column, cell.head)), cell.row + site.query_offset
+    factor = float(given.factors(np.array([m]))[0])
+    tau = f"(1 + {given.strength!r} × ln(1 + ⌊({m} + 1) ÷ {given.interval}⌋))"
+    letters = words(f"τ · {stage_symbol(source.stage)}")
+    steps = (letters, (Text(f"{tau} × "), *guarded(q)))
+    return (Line((reading.link(cell),), steps, reading.number(cell), factor * q.value),)

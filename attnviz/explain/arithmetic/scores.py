@@ -1,0 +1,280 @@
+"""The arithmetic of score-shaped stages: from q · k to the weights that survive dropout.
+
+One function per stage; each takes a reading and a cell and returns the lines of that stage alone.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from attnviz.core.phrases import sequenced
+from attnviz.i18n import _
+from attnviz.model.masks import why_blocked
+from attnviz.model.operands.additive import added_number
+from attnviz.model.operands.dropout import dropout_of, factor_of
+from attnviz.model.provenance import sources
+from attnviz.model.reading import Floats, Reading, stage_symbol
+from attnviz.model.spec.site import Site
+from attnviz.model.spec.view import Cell
+from attnviz.model.stages import STAGE_BY_ID, inputs
+from attnviz.model.terms import (
+    Line,
+    Pieces,
+    Series,
+    Term,
+    Text,
+    constant,
+    digits,
+    guarded,
+    product,
+    words,
+)
+
+
+def below(reading: Reading, cell: Cell) -> Cell:
+    """The same cell of the stage that `cell`'s stage reads."""
+    source = inputs(cell.stage, reading.site.stages)[0]
+    return Cell(source, cell.row, cell.column, cell.head)
+
+
+def score_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
+    """q · k term by term, then the same as lengths and angle."""
+    q_region, k_region = sources(reading.site, cell)
+    q_head, k_head = (q_region.heads or (0,))[0], (k_region.heads or (0,))[0]
+    q = reading.row(q_region.stage, q_head, cell.row)
+    k = reading.row(k_region.stage, k_head, cell.column)
+
+    def item(index: int) -> Pieces:
+        return product(
+            reading.term(Cell(q_region.stage, cell.row, index, q_head), q[index]),
+            reading.term(Cell(k_region.stage, cell.column, index, k_head), k[index]),
+        )
+
+    value, total = reading.number(cell), float(np.sum(q * k))
+    letters = (
+        Text(stage_symbol(q_region.stage), "query"),
+        Text(" · "),
+        Text(stage_symbol(k_region.stage), "key"),
+    )
+    first = Line((reading.link(cell),), (letters, (Series(len(q), item),)), value, total)
+    return (first, *_length_line(q, k, letters, value))
+
+
+def _length_line(q: Floats, k: Floats, letters: Pieces, value: float) -> tuple[Line, ...]:
+    """|q||k| cos θ; nothing where a vector has no direction."""
+    q_length, k_length = float(np.linalg.norm(q)), float(np.linalg.norm(k))
+    if not 0 < q_length * k_length < math.inf:
+        return ()
+    cosine = float(np.sum(q * k)) / (q_length * k_length)
+    q_symbol, _dot, k_symbol = letters
+    lengths = (Text("|"), q_symbol, Text("||"), k_symbol, Text("| cos θ"))
+    numbers = (
+        constant(q_length, f"|{q_symbol.text}|", "query"),  # type: ignore[union-attr]
+        Text(" × "),
+        constant(k_length, f"|{k_symbol.text}|", "key"),  # type: ignore[union-attr]
+        Text(" × "),
+        *guarded(constant(cosine, "cos θ")),
+    )
+    degrees = math.degrees(math.acos(max(-1.0, min(1.0, cosine))))
+    note = words(f"θ = {degrees:.1f}°")
+    return (Line((), (lengths, numbers), value, q_length * k_length * cosine, (note,)),)
+
+
+def scaled_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
+    """Times the scale, divided by the temperature; a factor of one is left out."""
+    experiment, source = reading.experiment, below(reading, cell)
+    score = reading.term(source)
+    sign, factor, word = _scale(experiment)
+    temperature = experiment.temperature
+    letters = stage_symbol(source.stage) + (f" {sign} {word}" if sign else "")
+    numbers: Pieces = (score,)
+    result = score.value
+    if sign:
+        numbers += (Text(f" {sign} "), *guarded(constant(factor, word)))
+        result = result / factor if sign == "÷" else result * factor
+    if temperature != 1.0 or not sign:
+        letters += " ÷ T"
+        numbers += (Text(" ÷ "), constant(temperature, _("temperature")))
+        result /= temperature
+    line = Line((reading.link(cell),), (words(letters), numbers), reading.number(cell), result)
+    return (line,)
+
+
+def _scale(site: Site) -> tuple[str, float, str]:
+    """(× or ÷ or nothing, the number, how it is written)."""
+    sign, number, written = site.scale.step(site.d_qk)
+    return sign, number, _("scale") if sign == "×" else written
+
+
+def capped_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
+    """cap · tanh(s ÷ cap)."""
+    cap = reading.experiment.cap
+    assert cap is not None
+    score, limit = reading.term(below(reading, cell)), constant(cap, _("cap"))
+    steps = (
+        words("cap · tanh(s ÷ cap)"),
+        (limit, Text(" × tanh("), score, Text(" ÷ "), limit, Text(")")),
+    )
+    result = cap * math.tanh(score.value / cap)
+    return (Line((reading.link(cell),), steps, reading.number(cell), result),)
+
+
+# --- masks -----------------------------------------------------------------------------------------
+
+
+def added_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
+    """The score plus the number of the additive mask, and what it means where it is −∞ or absent."""
+    mask = reading.experiment.additive_mask
+    assert mask is not None
+    value = added_number(reading.experiment, cell.head, cell.row, cell.column)
+    score, place = reading.term(below(reading, cell)), f"M[{cell.row}, {cell.column}]"
+    n_rows, n_columns = mask.array(reading.experiment.heads.n_heads).shape[1:]
+    notes = tuple(map(words, why_cut(reading.experiment, cell)))
+    if cell.row >= n_rows or cell.column >= n_columns:
+        says = _("past the end of the additive mask ({rows} × {columns}): 0 is added")
+        notes = (words(says.format(rows=n_rows, columns=n_columns)),)
+    numbers: Pieces = (score, Text(" + "), *guarded(constant(value, place)))
+    steps = (words(f"s + {place}"), numbers)
+    return (Line((reading.link(cell),), steps, reading.number(cell), score.value + value, notes),)
+
+
+def why_cut(site: Site, cell: Cell) -> tuple[str, ...]:
+    """Why the additive mask blocks a cell, one sentence; empty if it does not."""
+    if site.additive_mask is None or added_number(site, cell.head, cell.row, cell.column) != -math.inf:
+        return ()
+    place = f"M[{cell.row}, {cell.column}]"
+    return (_("the additive mask blocks this key: {place} is −∞").format(place=place),)
+
+
+def masked_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
+    """Minus infinity, or the sum with the mask bias, and the reason; or the unchanged score."""
+    source, value = reading.link(below(reading, cell)), reading.number(cell)
+    added = reading.experiment.mask_bias
+    reasons = why_blocked(reading.experiment, cell.row, cell.column)
+    if not reasons:
+        notes = why_cut(reading.experiment, cell) or (_("no mask blocks this cell"),)
+        return (Line((reading.link(cell),), ((source,),), value, source.value, tuple(map(words, notes))),)
+    if added is not None:
+        score, bias = reading.term(below(reading, cell)), constant(added, _("added to blocked scores"))
+        steps: tuple[Pieces, ...] = (
+            (source, Text(" + "), *guarded(bias)),
+            (score, Text(" + "), *guarded(bias)),
+        )
+        return (Line((reading.link(cell),), steps, value, score.value + added, tuple(map(words, reasons))),)
+    instead = (Text(_("instead of {score} = ").format(score=stage_symbol(source.source.stage))),)  # type: ignore[union-attr]
+    told = (*map(words, reasons), (*instead, reading.term(below(reading, cell))))
+    return (Line((reading.link(cell),), (), value, -math.inf, told),)
+
+
+# --- softmax and dropout ---------------------------------------------------------------------------
+
+
+def softmax_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
+    """exp(s − m) ÷ Σ exp(s − m) over the row, m its largest number; and the effect of masks."""
+    experiment = reading.experiment
+    is_weight = cell.stage == "weights"
+    hidden = reading.site.blocked(slice(cell.row, cell.row + 1)) if is_weight else None
+    is_late = experiment.mask_placement == "after_softmax"
+    if hidden is not None and not is_late and hidden.all() and not experiment.adds_to_blocked:
+        return (fully_masked_line(reading, cell),)
+    is_zeroed = hidden is not None and is_late and bool(hidden[0, cell.column])
+    source = inputs(cell.stage, reading.site.stages)[0]
+    row = reading.row(source, cell.head, cell.row)
+    if is_weight and is_cut(reading, row):
+        return (fully_masked_line(reading, cell),)
+    if not math.isfinite(row.max()):
+        return (without_softmax_line(reading, cell, row, is_zeroed),)
+    return (_softmax(reading, cell, source, row, is_zeroed),)
+
+
+def is_cut(reading: Reading, row: Floats) -> bool:
+    """True for a row of scores of which the additive mask leaves none."""
+    return reading.experiment.additive_mask is not None and bool((row == -math.inf).all())
+
+
+def _softmax(reading: Reading, cell: Cell, source: str, row: Floats, is_zeroed: bool) -> Line:
+    top = int(np.argmax(row))
+    powers = np.exp(row - row[top])
+
+    def of(index: int) -> Cell:
+        return Cell(source, cell.row, index, cell.head)
+
+    def power(index: int) -> Term:
+        value = float(powers[index])
+        return Term(value, digits(value), f"exp({reading.full_name(of(index))} − m)", of(index))
+
+    own, n = reading.term(of(cell.column), row[cell.column]), len(row)
+    zeroed = (Text(" × 0"),) if is_zeroed else ()
+    numbers = (power(cell.column), Text(" ÷ ("), Series(n, lambda index: (power(index),)), Text(")"), *zeroed)
+    notes: tuple[Pieces, ...] = (
+        (Text("m = "), reading.term(of(top), row[top]), Text(_(", the row's maximum"))),
+    )
+    if is_zeroed:
+        reasons = why_blocked(reading.experiment, cell.row, cell.column)
+        notes = (words(sequenced((_("set to 0 after the softmax"), *reasons))), *notes)
+    return Line(
+        (reading.link(cell),),
+        ((Text("exp("), own, Text(" − m) ÷ Σ"), *zeroed), numbers),
+        reading.number(cell),
+        float(powers[cell.column] / powers.sum()) * (0.0 if is_zeroed else 1.0),
+        notes,
+    )
+
+
+def fully_masked_line(reading: Reading, cell: Cell) -> Line:
+    """A weight of a fully masked query: the site's definition, in words."""
+    is_nan = reading.experiment.fully_masked_row == "nan"
+    says = (
+        _("every key is blocked: all exp(−∞) are 0, and 0 ÷ 0 is NaN")
+        if is_nan
+        else _("every key is blocked: 0 ÷ 0 has no value, and the experiment defines this row as 0")
+    )
+    result = math.nan if is_nan else 0.0
+    return Line((reading.link(cell),), (), reading.number(cell), result, (words(says),))
+
+
+def without_softmax_line(reading: Reading, cell: Cell, row: Floats, is_zeroed: bool) -> Line:
+    """A row whose largest number is NaN or infinite has no softmax."""
+    source = inputs(cell.stage, reading.site.stages)[0]
+    culprit = int(np.argmax(~(np.isfinite(row) | (row == -math.inf)))) if row.max() != -math.inf else 0
+    found = reading.term(Cell(source, cell.row, culprit, cell.head), row[culprit])
+    says: Pieces = (
+        Text(_("no softmax: ")),
+        reading.link(Cell(source, cell.row, culprit, cell.head)),
+        Text(" = "),
+        found,
+    )
+    zero = words(_("set to 0 after the softmax"))
+    notes = (zero, says) if is_zeroed else (says,)
+    return Line((reading.link(cell),), (), reading.number(cell), 0.0 if is_zeroed else math.nan, notes)
+
+
+def dropped_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
+    """The weight, or the number of a token, times 0, or times 1/(1 − p)."""
+    dropout = dropout_of(reading.experiment, cell.stage)
+    is_kept = factor_of(reading.experiment, cell) != 0.0
+    w = STAGE_BY_ID[cell.stage].symbols[0]
+    weight, p = reading.term(below(reading, cell)), constant(dropout.p, "p")
+    names = {"p": digits(dropout.p), "seed": dropout.seed}
+    numbers: Pieces
+    if not is_kept:
+        numbers, letters, result = (weight, Text(" × 0")), f"{w} × 0", weight.value * 0.0
+        note = _("dropped: seed {seed}, p = {p}").format(**names)
+    elif dropout.rescale:
+        numbers, letters = (weight, Text(" ÷ (1 − "), p, Text(")")), f"{w} ÷ (1 − p)"
+        result = weight.value / (1 - dropout.p)
+        note = _("kept: seed {seed}, p = {p}").format(**names)
+    else:
+        numbers, letters, result = (weight, Text(" × 1")), f"{w} × 1", weight.value
+        note = _("kept, without 1/(1 − p): seed {seed}, p = {p}").format(**names)
+    line = Line(
+        (reading.link(cell),), (words(letters), numbers), reading.number(cell), result, (words(note),)
+    )
+    return (line,)
+
+
+def is_passed_on(reading: Reading, cell: Cell) -> bool:
+    """True if a masked cell equals the cell before the mask, so that its line would be empty."""
+    return cell.stage == "masked" and not why_blocked(reading.experiment, cell.row, cell.column)

@@ -1,0 +1,48 @@
+"""The formula and the operation of a stage, if they depend on the site."""
+
+from __future__ import annotations
+
+from attnviz.explain.formulas.block import block_letters
+from attnviz.i18n import N_, _
+from attnviz.model.normalisers import NORMALISER_BY_ID, SINK_FORMULA
+from attnviz.model.spec.site import Site
+from attnviz.model.stages import STAGE_BY_ID, Axis
+from attnviz.model.terms import digits
+
+MASK_BIAS_FORMULA = N_("s, or s + ({bias}) where blocked")
+
+AXIS_TITLES: dict[Axis, str] = {
+    "head": N_("head"),
+    "kv_head": N_("KV head"),
+    "token": N_("token"),
+    "memory": N_("token"),
+    "query": N_("query"),
+    "key": N_("key"),
+    "feature": N_("feature"),
+    "vocabulary": N_("vocabulary"),
+    "expert": N_("expert"),
+}
+"""Names of the dimensions of a stage: messages."""
+
+
+def stage_formula(site: Site, stage: str) -> str:
+    """Formula of a stage in this site; its words are in the active language."""
+    if stage == "weights":
+        has_sinks = site.sinks is not None
+        return _(SINK_FORMULA) if has_sinks else NORMALISER_BY_ID[site.normaliser].formula
+    if stage == "masked" and site.mask_bias is not None:
+        return _(MASK_BIAS_FORMULA).format(bias=digits(site.mask_bias))
+    return block_letters(site, stage)[0] or _(STAGE_BY_ID[stage].formula)
+
+
+def stage_operation(site: Site, stage: str) -> str:
+    """The short label of the step that leads to a stage, in the present language."""
+    if stage == "weights":
+        title = _(NORMALISER_BY_ID[site.normaliser].title)
+        return title if site.sinks is None else _("softmax + sink")
+    return block_letters(site, stage)[1] or _(STAGE_BY_ID[stage].operation)
+
+
+def stage_axes(stage: str) -> str:
+    """The dimensions of a stage in their public order, in the present language: `(head, query, key)`."""
+    return f"({', '.join(_(AXIS_TITLES[axis]) for axis in STAGE_BY_ID[stage].axes)})"

@@ -1,0 +1,463 @@
+"""`LOCAL`: the derivatives of a stage's cells by one cell that they read, one function for each stage.
+
+Each takes the values of the site and a `Use`, and returns one derivative for every cell of the use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from attnviz.core.block import ACTIVATION_BY_ID, GATED_UNIT_BY_ID
+from attnviz.core.positions import pair_of
+from attnviz.core.special import NUMPY_SPECIAL
+from attnviz.explain.arithmetic.experts import routing_jacobian
+from attnviz.explain.arithmetic.linear import FEED_FORWARD, PROJECTIONS
+from attnviz.explain.arithmetic.scores import is_cut
+from attnviz.explain.formulas.block import norm_at, transform_of
+from attnviz.explain.gradients.rows import GAINED, normalised
+from attnviz.model.normalisers import NORMALISER_BY_ID, n_visible
+from attnviz.model.operands.dropout import factor_of
+from attnviz.model.operands.latent import PRODUCT_OF_STAGE, latent_norm
+from attnviz.model.operands.matrices import (
+    embedding_projection_array,
+    feed_forward_array,
+    gate_array,
+    latent_array,
+    projection_array,
+    sinks_array,
+    transform_array,
+    unembedding_array,
+    vectors_array,
+    vocabulary,
+)
+from attnviz.model.operands.relative import relative_parts
+from attnviz.model.positions import magnitude, pair_frequencies, rope_of, rotated_features
+from attnviz.model.reading import Floats, Reading
+from attnviz.model.spec.block import Norm
+from attnviz.model.spec.rows import row_array
+from attnviz.model.spec.site import experts_of, ffn_of
+from attnviz.model.spec.view import Cell
+from attnviz.model.stages import STAGE_BY_ID, inputs
+
+
+@dataclass(frozen=True)
+class Use:
+    """The cells of `stage` that read `cell` as input number `place`: every head, row and column of these."""
+
+    stage: str
+    place: int
+    cell: Cell
+    heads: tuple[int, ...]
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        return len(self.heads), len(self.rows), len(self.columns)
+
+    def at(self, index: int) -> Cell:
+        """The cell at an index of the flattened use."""
+        head, row, column = np.unravel_index(index, self.shape)
+        return Cell(self.stage, self.rows[row], self.columns[column], self.heads[head])
+
+
+Local = Callable[[Reading, Use], Floats]
+
+
+def _ones(reading: Reading, use: Use) -> Floats:
+    return np.ones(use.shape)
+
+
+def _residual(reading: Reading, use: Use) -> Floats:
+    """1 by the stream, the factor of the residual connection by what is added."""
+    block = reading.experiment.block
+    assert block is not None
+    return np.full(use.shape, block.residual_scale if use.place else 1.0)
+
+
+def _masked(reading: Reading, use: Use) -> Floats:
+    """0 where −∞ takes the place of the score, 1 elsewhere."""
+    if reading.experiment.adds_to_blocked:
+        return np.ones(use.shape)
+    return np.where(_blocked(reading, use.cell.row)[use.cell.column], 0.0, 1.0) * np.ones(use.shape)
+
+
+def _blocked(reading: Reading, row: int) -> Any:
+    hidden = reading.site.blocked(slice(row, row + 1))
+    return np.zeros(reading.experiment.n_keys, np.bool_) if hidden is None else hidden[0]
+
+
+def _norm(reading: Reading, use: Use) -> Floats:
+    """gain_j (δ_ij − [1 ÷ d] − n_i n_j [÷ d]) ÷ σ."""
+    experiment, cell = reading.experiment, use.cell
+    heads: tuple[int, ...] = (cell.head,)
+    factor = 1.0
+    if use.stage in ("q_normed", "k_normed"):
+        norm: Any = experiment.qk_norm
+        gain = norm.query_gain if use.stage == "q_normed" else norm.key_gain
+        heads = use.heads if norm.across else heads
+    elif use.stage == "mixed_normed":
+        of = experiment.differential
+        assert of is not None
+        norm, gain, factor, heads = Norm("rms", of.eps), None, 1.0 - of.initial, use.heads
+    else:
+        norm = norm_at(experiment, use.stage)
+        gain = norm.gain
+    x = np.concatenate([reading.row(cell.stage, head, cell.row) for head in heads])
+    width = len(x) // len(heads)
+    by_all = normalised(norm.kind, x, norm.eps, heads.index(cell.head) * width + cell.column)
+    found = factor * (by_all if gain is None else by_all * row_array(gain, len(x)))
+    return found.reshape(len(heads), width)[:, list(use.columns)].reshape(use.shape)
+
+
+def _from_matrix(matrix: Floats, use: Use, width: int = 0) -> Floats:
+    """W[i, j] of the columns, those of a head side by side."""
+    columns = [head * width + column for head in use.heads for column in use.columns]
+    return np.asarray(matrix[use.cell.column, columns], dtype=np.float64).reshape(use.shape)
+
+
+def _projection(reading: Reading, use: Use) -> Floats:
+    role = PROJECTIONS[use.stage][0]
+    experiment = reading.experiment
+    width = 0 if role == "output" else experiment.d_qk if role == "query" else experiment.heads.d_head
+    return _from_matrix(projection_array(experiment, role), use, width)
+
+
+def _of_latent(reading: Reading, use: Use) -> Floats:
+    """A product with a matrix of the latent, or its norm; features behind the content are the RoPE key."""
+    experiment = reading.experiment
+    if latent_norm(experiment, use.stage) is not None:
+        return _norm(reading, use)
+    if use.stage == "k" and use.place == 1:
+        return np.ones(use.shape)
+    width = experiment.heads.d_head if STAGE_BY_ID[use.stage].per_head else 0
+    return _from_matrix(latent_array(experiment, PRODUCT_OF_STAGE[use.stage].role), use, width)
+
+
+def _key_or_value(reading: Reading, use: Use) -> Floats:
+    return (_projection if reading.experiment.latent is None else _of_latent)(reading, use)
+
+
+def _rotated(reading: Reading, use: Use) -> Floats:
+    """cos θ of its own feature, ± sin θ of the other one of its pair, times the attention factor."""
+    experiment, cell = reading.experiment, use.cell
+    rope, turned = rope_of(experiment), rotated_features(experiment)
+    pair = pair_of(cell.column, len(turned), rope.pairing, turned.start)
+    if pair is None:
+        return np.ones(use.shape)
+    place = pair[0] - turned.start
+    number = place // 2 if rope.pairing == "interleaved" else place
+    at = cell.row + (experiment.query_offset if use.stage == "q_rotated" else 0)
+    angle = (at + rope.start) * float(pair_frequencies(experiment)[number])
+    cos, sin = np.cos(angle), np.sin(angle)
+    by_column = (
+        {cell.column: cos, pair[1]: sin} if cell.column == pair[0] else {pair[0]: -sin, cell.column: cos}
+    )
+    return magnitude(rope) * np.array([by_column[c] for c in use.columns]).reshape(use.shape)
+
+
+def _tempered(reading: Reading, use: Use) -> Floats:
+    """τ of the query's position."""
+    given = reading.experiment.position_temperature
+    assert given is not None
+    at = np.array([use.cell.row + reading.experiment.query_offset])
+    return np.full(use.shape, given.factors(at)[0])
+
+
+def _scores(reading: Reading, use: Use) -> Floats:
+    """k of every key, or q of every query."""
+    query, key = inputs("scores", reading.site.stages)
+    return _other_factor(reading, use, key if use.place == 0 else query)
+
+
+def _other_factor(reading: Reading, use: Use, other: str) -> Floats:
+    """Feature `cell.column` of the rows of q for a key, of k for a query."""
+    size = reading.experiment.heads.group_size
+    heads = [head // size if use.place == 0 else head for head in use.heads]
+    found = np.stack([reading.column(other, head, use.cell.column) for head in heads])
+    along = use.columns if use.place == 0 else use.rows
+    return found[:, list(along)].reshape(use.shape)
+
+
+def _relative(reading: Reading, use: Use) -> Floats:
+    """1 by the score; a[row] by q; b[row] + u by k."""
+    if use.place == 0:
+        return np.ones(use.shape)
+    rows, columns = np.array(use.rows) + reading.experiment.query_offset, np.array(use.columns)
+    parts = relative_parts(reading.experiment, np.array(use.heads), rows, columns)
+    if use.place == 1:
+        return np.asarray(parts.to_query[:, parts.rows, use.cell.column])
+    found = np.zeros(use.shape)
+    if parts.to_key is not None:
+        found += parts.to_key[:, parts.rows, use.cell.column]
+    if parts.key_bias is not None:
+        found += parts.key_bias[:, use.cell.column][:, None, None]
+    return found
+
+
+def _scaled(reading: Reading, use: Use) -> Floats:
+    experiment = reading.experiment
+    return np.full(use.shape, experiment.scale.factor(experiment.d_qk) / experiment.temperature)
+
+
+def _capped(reading: Reading, use: Use) -> Floats:
+    """1 − tanh²(s ÷ cap)."""
+    cap, after = reading.experiment.cap, reading.number(use.at(0))
+    assert cap is not None
+    return np.full(use.shape, 1 - (after / cap) ** 2)
+
+
+def _weights(reading: Reading, use: Use) -> Floats:
+    """w_i (δ_ij − w_j) in a shared row; else the normaliser's own derivative. Cleared cells pass nothing."""
+    experiment, cell = reading.experiment, use.cell
+    hidden = _blocked(reading, cell.row)
+    is_after = experiment.mask_placement != "before_softmax"
+    row = NORMALISER_BY_ID[experiment.normaliser]
+    p = weights_before_clearing(reading, cell)
+    columns = np.array(use.columns)
+    if row.is_shared:
+        found = p[columns] * ((columns == cell.column) - p[cell.column])
+    else:
+        found = np.ones(len(columns))
+        row.pull_(np, p[columns], found, _counted(reading, cell))
+    if is_after:
+        found = np.where(hidden[columns], 0.0, found)
+    return np.asarray(found).reshape(use.shape)
+
+
+def _counted(reading: Reading, cell: Cell) -> Floats:
+    """The number of keys that the normaliser counts for the row of a cell, (1,)."""
+    is_before = reading.experiment.mask_placement == "before_softmax"
+    hidden = reading.site.unseen(cell.head, rows=slice(cell.row, cell.row + 1), by_masks=is_before)
+    return n_visible(hidden, 1, reading.experiment.n_keys)
+
+
+def weights_before_clearing(reading: Reading, cell: Cell) -> Floats:
+    """The row as the normaliser leaves it; zeros for one without a visible key."""
+    experiment = reading.experiment
+    is_before = experiment.mask_placement == "before_softmax"
+    s = reading.row(cell.stage, cell.head, cell.row)
+    is_empty = is_before and _blocked(reading, cell.row).all() and not experiment.adds_to_blocked
+    if is_empty or is_cut(reading, s):
+        return np.zeros(len(s))
+    if experiment.normaliser != "softmax":
+        apply, made = NORMALISER_BY_ID[experiment.normaliser].apply, s.copy()
+        assert apply is not None
+        apply(np, made[None], _counted(reading, cell)[:, None])
+        return made
+    sink = -np.inf if experiment.sinks is None else float(sinks_array(experiment)[cell.head])
+    powers = np.exp(s - max(s.max(), sink))
+    return np.asarray(powers / (powers.sum() + np.exp(sink - max(s.max(), sink))))
+
+
+def _dropped(reading: Reading, use: Use) -> Floats:
+    return np.full(use.shape, factor_of(reading.experiment, use.at(0)))
+
+
+def _combined(reading: Reading, use: Use) -> Floats:
+    """1 by the weight that is kept, −λ by the one that is subtracted."""
+    of, heads = reading.experiment.differential, reading.experiment.heads
+    assert of is not None
+    is_first = use.cell.head < heads.n_heads // 2
+    return np.full(use.shape, 1.0 if is_first else -of.factor(heads.d_head))
+
+
+def _mixed(reading: Reading, use: Use) -> Floats:
+    """v of the key, by a weight; the weight of each query, by a value."""
+    weights, value = inputs("mixed", reading.site.stages)
+    if use.place == 0:
+        head = use.heads[0] // reading.experiment.heads.group_size
+        return reading.row(value, head, use.cell.column)[list(use.columns)].reshape(use.shape)
+    found = np.stack([reading.column(weights, head, use.cell.row) for head in use.heads])
+    return found[:, list(use.rows)].reshape(use.shape)
+
+
+def _gate(reading: Reading, use: Use) -> Floats:
+    gate, heads = reading.experiment.gate, reading.experiment.heads
+    assert gate is not None
+    return _from_matrix(gate_array(reading.experiment), use, gate.width(heads))
+
+
+def _gated(reading: Reading, use: Use) -> Floats:
+    """σ(g) by the mixture; y σ(g) (1 − σ(g)) by the gate, of each feature that it multiplies."""
+    cell, place = use.cell, use.cell.column if use.place else min(use.cell.column, _gates(reading) - 1)
+    gate = reading.row("gate", cell.head, cell.row)[place]
+    share = float(NUMPY_SPECIAL.sigmoid(np.asarray(gate)))
+    if use.place == 0:
+        return np.full(use.shape, share)
+    source = inputs("gated", reading.site.stages)[0]
+    mixed = reading.row(source, cell.head, cell.row)[list(use.columns)]
+    return (mixed * share * (1 - share)).reshape(use.shape)
+
+
+def _gates(reading: Reading) -> int:
+    """Gates of one head."""
+    return reading.site.shape("gate")[-1]
+
+
+def _feed_forward(reading: Reading, use: Use) -> Floats:
+    block = reading.experiment.block
+    assert block is not None and block.feed_forward is not None
+    role = FEED_FORWARD[use.stage]
+    return _from_matrix(feed_forward_array(block.feed_forward, role, reading.experiment.d_model), use)
+
+
+def _hidden(reading: Reading, use: Use) -> Floats:
+    """act′(up), or the derivatives of the gated unit by gate and by up."""
+    block, cell = reading.experiment.block, use.cell
+    assert block is not None and block.feed_forward is not None
+    activation = block.feed_forward.activation
+    read = sorted(inputs(use.stage, reading.site.stages))  # ffn_gate, ffn_up, or both routed
+    *gate, up = (np.asarray(reading.number(Cell(stage, cell.row, cell.column))) for stage in read)
+    if not gate:
+        return np.full(use.shape, float(ACTIVATION_BY_ID[activation].derivative(np, up, NUMPY_SPECIAL)))
+    both = GATED_UNIT_BY_ID[activation].derivatives(np, gate[0], up, NUMPY_SPECIAL)
+    return np.full(use.shape, float(both[cell.stage == read[1]]))
+
+
+def _routing(reading: Reading, use: Use) -> Floats:
+    """Of each weight by a logit, where the chosen experts stay: the pull of a unit vector."""
+    experts = experts_of(reading.experiment)
+    logits, row = use.cell, reading.row("routing", 0, use.cell.row)
+    jacobian = routing_jacobian(experts, reading.row("router", 0, logits.row), row)
+    return jacobian[list(use.columns), logits.column].reshape(use.shape)
+
+
+def _routed(reading: Reading, use: Use) -> Floats:
+    """The weight of the expert by a hidden feature; the hidden features of an expert by its weight."""
+    cell = use.cell
+    if cell.stage != "routing":
+        weights = ffn_of(reading.experiment).weight_of(cell.column)
+        found = [reading.number(Cell("routing", cell.row, expert)) for expert in weights]
+        return np.full(use.shape, found[0] if found else 1.0)
+    ones = np.ones(experts_of(reading.experiment).n)
+    source = inputs(use.stage, reading.site.stages)[0]
+    made = np.append(reading.row(source, 0, cell.row), ones)
+    return made[list(use.columns)].reshape(use.shape)
+
+
+def _transform(reading: Reading, use: Use) -> Floats:
+    return _from_matrix(transform_array(reading.experiment), use)
+
+
+def _widened(reading: Reading, use: Use) -> Floats:
+    return _from_matrix(embedding_projection_array(reading.experiment), use)
+
+
+def _transformed(reading: Reading, use: Use) -> Floats:
+    row = ACTIVATION_BY_ID[transform_of(reading.experiment).activation]
+    z = np.asarray(reading.number(use.cell))
+    return np.full(use.shape, float(row.derivative(np, z, NUMPY_SPECIAL)))
+
+
+def _logits(reading: Reading, use: Use) -> Floats:
+    """scale (1 − tanh²) W_U of each token, or its vector; by a token's vector, the output of each query."""
+    experiment, known = reading.experiment, reading.experiment.vocabulary
+    if experiment.readout == "vocabulary" and known is not None:
+        found = known.logit_scale * _from_matrix(unembedding_array(known), use)
+        if known.cap is None:
+            return found
+        logits = reading.row("logits", 0, use.cell.row)[list(use.columns)]
+        return found * (1 - (logits / known.cap) ** 2).reshape(use.shape)
+    if use.place == 0:
+        rows = [vocabulary(experiment)[1][column] for column in use.columns]
+        return vectors_array(experiment.vectors)[rows, use.cell.column].reshape(use.shape)
+    output = inputs("logits", reading.site.stages)[0]
+    return reading.column(output, 0, use.cell.column)[list(use.rows)].reshape(use.shape)
+
+
+def _probabilities(reading: Reading, use: Use) -> Floats:
+    p, columns = reading.row("probabilities", 0, use.cell.row), np.array(use.columns)
+    return (p[columns] * ((columns == use.cell.column) - p[use.cell.column])).reshape(use.shape)
+
+
+LOCAL: dict[str, Local] = {
+    "x": _ones,
+    **dict.fromkeys(GAINED, _norm),
+    "x_projected": _widened,
+    "q_latent": _of_latent,
+    "q": _projection,
+    "latent_projected": _of_latent,
+    "latent": _of_latent,
+    "rope_key": _of_latent,
+    "k": _key_or_value,
+    "v": _key_or_value,
+    "q_rotated": _rotated,
+    "q_tempered": _tempered,
+    "k_rotated": _rotated,
+    "v_rotated": _rotated,
+    "scores": _scores,
+    "relative": _relative,
+    "scaled": _scaled,
+    "capped": _capped,
+    "biased": _ones,
+    "added": _ones,
+    "masked": _masked,
+    "weights": _weights,
+    "dropped": _dropped,
+    "combined": _combined,
+    "mixed": _mixed,
+    "mixed_normed": _norm,
+    "gate": _gate,
+    "gated": _gated,
+    "concatenated": _ones,
+    "attention_output": _projection,
+    "attention_dropped": _dropped,
+    "residual_1": _residual,
+    "router": _feed_forward,
+    "routing": _routing,
+    "ffn_gate": _feed_forward,
+    "ffn_up": _feed_forward,
+    "ffn_gate_routed": _routed,
+    "ffn_up_routed": _routed,
+    "ffn_hidden": _hidden,
+    "ffn_routed": _routed,
+    "ffn_output": _feed_forward,
+    "ffn_dropped": _dropped,
+    "residual_2": _residual,
+    "transform": _transform,
+    "transform_hidden": _transformed,
+    "logits": _logits,
+    "probabilities": _probabilities,
+}
+"""The derivatives of each stage by what it reads; stages that nothing computes have none."""
+
+LETTERS: dict[str, str] = {
+    **dict.fromkeys(GAINED, "gain (δ − n n ÷ d) ÷ σ"),
+    "x_projected": "W_X",
+    "q_latent": "W_DQ",
+    "q": "W_Q",
+    "latent_projected": "W_DKV",
+    "latent": "W_DKV",
+    "rope_key": "W_KR",
+    "k": "W_K",
+    "v": "W_V",
+    **dict.fromkeys(("q_rotated", "k_rotated", "v_rotated"), "(cos θ, ± sin θ)"),
+    "q_tempered": "τ",
+    "capped": "(1 − tanh²)",
+    "scaled": "1 ÷ √d",
+    "weights": "w_i (δ_ij − w_j)",
+    "combined": "1, −λ",
+    "mixed_normed": "(1 − λ₀) (δ − n n ÷ d) ÷ σ",
+    "gate": "W_G",
+    "gated": "σ(g), y σ′(g)",
+    "attention_output": "W_O",
+    "router": "W_router",
+    "routing": "∂G ÷ ∂r",
+    "ffn_gate": "W_gate",
+    "ffn_up": "W_up",
+    "ffn_gate_routed": "G, g",
+    "ffn_up_routed": "G, u",
+    "ffn_hidden": "act′",
+    "ffn_routed": "G, h",
+    "ffn_output": "W_down",
+    "transform": "W_T",
+    "transform_hidden": "act′",
+    "logits": "W_U",
+    "probabilities": "p_i (δ_ij − p_j)",
+}
+"""The derivative of each stage in letters, where it has more than a number."""

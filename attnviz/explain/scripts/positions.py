@@ -1,0 +1,166 @@
+"""`POSITION_CODE`: the stage that each position encoding adds: `x`, `relative` or `biased`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from attnviz.explain.scripts.buckets import deberta_buckets, t5_buckets
+from attnviz.explain.scripts.code import Asked, Code, note
+from attnviz.explain.scripts.masks import grid, row_of_query
+from attnviz.explain.scripts.rotation import rotated
+from attnviz.explain.scripts.sources import given
+from attnviz.i18n import N_
+from attnviz.model.positions import slopes_of
+from attnviz.model.spec.positions import (
+    Alibi,
+    Deberta,
+    Learned,
+    NoPosition,
+    Rope,
+    Sinusoidal,
+    T5Buckets,
+    TransformerXl,
+)
+
+SLOPES = N_("slope of each head")
+
+
+# --- added to vectors ------------------------------------------------------------------------------
+
+
+def _waves(asked: Asked, positions: str, base: float, name: str) -> None:
+    """Define sines and cosines of positions, (position, d_model): even features sines, odd ones cosines."""
+    xp, d_model = asked.xp, asked.site.d_for(asked.site.position)
+    pairs = (d_model + 1) // 2
+    cut = f"[:, :{d_model}]" if d_model % 2 else ""
+    stacked = f"{xp}.stack(({xp}.sin(angle), {xp}.cos(angle)), {asked.library.axis}=-1)"
+    asked.define(
+        name,
+        f"frequency = {base!r} ** (-2.0 * {xp}.arange({pairs}) / {d_model})",
+        f"angle = ({positions})[:, None] * frequency",
+        f"{name} = {stacked}.reshape(-1, {2 * pairs}){cut}",
+    )
+
+
+def _from(start: int, count: int, xp: str) -> str:
+    return f"{xp}.arange({start}, {start + count})" if start else f"{xp}.arange({count})"
+
+
+def _sinusoidal(position: Any, asked: Asked) -> Code:
+    (read,) = asked.reads
+    _waves(asked, _from(position.start, asked.site.n_queries, asked.xp), position.base, "P")
+    return asked.done(f"x = {read} + P")
+
+
+def _learned(position: Any, asked: Asked) -> Code:
+    (read,) = asked.reads
+    site, start = asked.site, position.start
+    given(asked, "P", position.table, (position.length, site.d_embedding))
+    return asked.done(f"x = {read} + P[{start}:{start + site.n_queries}]")
+
+
+# --- biases ----------------------------------------------------------------------------------------
+
+
+def _alibi(position: Any, asked: Asked) -> Code:
+    (read,) = asked.reads
+    grid(asked)
+    slopes = list(slopes_of(asked.site)) if position.slopes is not None else None
+    asked.define("slope", f"slope = {_slopes(asked, slopes)}{note(SLOPES)}")
+    return asked.done(f"biased = {read} - slope[:, None, None] * {asked.xp}.abs(i - j)")
+
+
+def _slopes(asked: Asked, slopes: list[float] | None) -> str:
+    """Explicit slopes, or the published ones: of a power of two, then every other one of the next."""
+    xp, n_heads = asked.xp, asked.site.heads.n_heads
+    if slopes is not None:
+        return asked.library.array(repr(slopes))
+    power = 2 ** int(math.log2(n_heads))
+    first = f"2.0 ** (-8.0 * {xp}.arange(1, {power + 1}) / {power})"
+    if power == n_heads:
+        return first
+    extra = f"2.0 ** (-8.0 * {xp}.arange(1, {2 * power + 1}, 2) / {2 * power})[:{n_heads - power}]"
+    return f"{asked.library.join}(({first}, {extra}))"
+
+
+def _t5(position: Any, asked: Asked) -> Code:
+    (read,) = asked.reads
+    given(asked, "B", position.table, (position.n_buckets, asked.site.heads.n_heads))
+    t5_buckets(position, asked)
+    return asked.done(f"biased = {read} + {_heads_first(asked, 'B[bucket]')}")
+
+
+def _heads_first(asked: Asked, array: str) -> str:
+    """(query, key, head) as (head, query, key)."""
+    return f"{array}.transpose(2, 0, 1)" if asked.library.is_numpy else f"{array}.permute(2, 0, 1)"
+
+
+# --- products with the distance --------------------------------------------------------------------
+
+
+def keys_of_heads(asked: Asked, key: str) -> str:
+    """The keys or values as every query head reads them: those of a group repeated."""
+    size = asked.site.heads.group_size
+    return key if size == 1 else asked.library.repeat(key, size)
+
+
+def _transformer_xl(position: Any, asked: Asked) -> Code:
+    scores, q, k = asked.reads
+    site, heads, xp = asked.site, asked.site.heads, asked.xp
+    reach, width = max(site.query_offset + site.n_queries, site.n_keys) - 1, heads.n_heads * heads.d_head
+    grid(asked)
+    _waves(asked, f"{xp}.arange({-reach}, {reach + 1})", position.base, "R")
+    given(asked, "W_R", position.weights, (site.d_model, width))
+    given(asked, "u", position.u, (heads.n_heads, heads.d_head))
+    given(asked, "v_R", position.v, (heads.n_heads, heads.d_head))
+    r = asked.library.split_heads("(R @ W_R)", 2 * reach + 1, heads.n_heads, heads.d_head)
+    row = f"[:, {row_of_query(asked)}, i - j + {reach}]"
+    return asked.done(
+        f"r = {r}{note(N_('(head, distance, feature)'))}",
+        f"relative = {scores} + ({q} @ r.mT){row}",
+        f"relative = relative + u[:, None, :] @ {keys_of_heads(asked, k)}.mT",
+        f"relative = relative + (r @ v_R[:, :, None])[..., 0][:, i - j + {reach}]",
+    )
+
+
+def _deberta(position: Any, asked: Asked) -> Code:
+    scores, q, k = asked.reads
+    heads, rows = asked.site.heads, 2 * position.span
+    grid(asked)
+    for name, table in (("K_rel", position.keys), ("Q_rel", position.queries)):
+        given(asked, name, table, (rows, heads.n_heads * heads.d_head))
+    deberta_buckets(position, asked)
+    by_head = [
+        asked.library.split_heads(name, rows, heads.n_heads, heads.d_head) for name in ("K_rel", "Q_rel")
+    ]
+    return asked.done(
+        f"relative = {scores} + ({q} @ {by_head[0]}.mT)[:, {row_of_query(asked)}, bucket]",
+        f"relative = relative + ({keys_of_heads(asked, k)} @ {by_head[1]}.mT)[:, j, bucket]",
+    )
+
+
+# --- the table -------------------------------------------------------------------------------------
+
+
+def _nothing(position: Any, asked: Asked) -> Code:
+    raise KeyError(asked.stage)  # a site without positions has none of these stages
+
+
+POSITION_CODE: dict[type, Callable[[Any, Asked], Code]] = {
+    NoPosition: _nothing,
+    Sinusoidal: _sinusoidal,
+    Learned: _learned,
+    Rope: lambda position, asked: rotated(asked),
+    Alibi: _alibi,
+    T5Buckets: _t5,
+    TransformerXl: _transformer_xl,
+    Deberta: _deberta,
+}
+
+
+def position_code(asked: Asked) -> Code:
+    """The code of the stage that the position of a site adds."""
+    position = asked.site.position
+    return POSITION_CODE[type(position)](position, asked)

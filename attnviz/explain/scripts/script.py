@@ -1,0 +1,171 @@
+"""A document as a script that recomputes it with one array library, stage by stage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from attnviz.core.phrases import named
+from attnviz.core.text import visible
+from attnviz.explain.formulas.stages import stage_axes, stage_formula
+from attnviz.explain.scripts.code import Lines, Written
+from attnviz.explain.scripts.library import Library
+from attnviz.explain.scripts.stages import stage_code
+from attnviz.explain.scripts.storage import Storage
+from attnviz.i18n import N_, _
+from attnviz.model.io.titles import as_shown
+from attnviz.model.sites.axes import stage_shape
+from attnviz.model.sites.sites import at, places
+from attnviz.model.sites.stages import Stages, site_stages
+from attnviz.model.sites.titles import site_title
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.site import Place
+from attnviz.model.stages import STAGE_BY_ID, result_of
+from attnviz.version import __version__
+
+PRECISION = N_("Computed in float64; the document's own precision is {dtype}, so the last digits differ.")
+MADE = N_("Made by attnviz {version}; it runs without attnviz.")
+
+MOST_TOKENS = 24
+"""Tokens in the text about a script; of a longer sequence, the first."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The stages that a script prints: of all sites or of one; None: the document's stage and the result."""
+
+    stages: Stages | None = None
+    site: str | None = None
+
+
+AS_SHOWN = Wanted()
+
+
+@dataclass(frozen=True)
+class Part:
+    """A stage of a script: title, formula and shape, its lines, and the line that prints it or nothing."""
+
+    site: str
+    stage: str
+    title: str
+    formula: str
+    shape: str
+    lines: Lines
+    printed: str
+
+
+@dataclass(frozen=True)
+class Program:
+    """A script in parts: a text about it, imports and settings, its stages by site, and stored arrays."""
+
+    about: Lines
+    opening: Lines
+    parts: tuple[Part, ...]
+    titles: dict[str, str]
+    storage: Storage
+
+    def imports(self, beside: str) -> Lines:
+        """Imports, settings and stored arrays.
+
+        `beside` is an expression: the path of the file of arrays that are too many for the script.
+        """
+        stored = self.storage.lines(beside)
+        text = "\n".join((*self.opening, *stored, *(line for part in self.parts for line in part.lines)))
+        modules = [name for name in ("base64", "io", "math") if f"{name}." in text]
+        standard = [f"import {name}" for name in modules]
+        others = ["import numpy as np"] if "np." in text else []
+        torch = ["import torch"] if "torch." in text else []
+        standard += ["from pathlib import Path"] if "Path(" in text else []
+        blank = [""] if standard else []
+        return (*standard, *blank, *others, *torch, "", *self.opening, *stored)
+
+    def text(self, beside: str = "") -> str:
+        """The whole script."""
+        first, *others = (line.replace("\\", "\\\\").replace('"', "'") for line in self.about)
+        lines = [f'"""{first}', *others, '"""', "", *self.imports(beside)]
+        site = ""
+        for part in self.parts:
+            if part.site != site:
+                site = part.site
+                lines += ["", "", f"# --- {self.titles[site]} ".ljust(96, "-")]
+            lines += ["", "# " + named(part.title, part.formula + part.shape), *part.lines]
+            lines += [part.printed] if part.printed else []
+        return "\n".join(lines) + "\n"
+
+
+def program(document: Document, library: Library, wanted: Wanted = AS_SHOWN) -> Program:
+    """The script of a document in a library, which prints the wanted stages."""
+    experiment, storage = document.experiment, Storage()
+    parts = tuple(_parts(document, library, wanted, storage))
+    titles = {place.name: site_title(experiment, place.name) for place in places(experiment)}
+    return Program(_about(document), _opening(library), parts, titles, storage)
+
+
+def script(document: Document, library: Library, wanted: Wanted = AS_SHOWN, beside: str = "") -> str:
+    """The text of `program`. Raises `FieldError` for many explicit numbers without a file `beside` it."""
+    return program(document, library, wanted).text(beside)
+
+
+def _about(document: Document) -> Lines:
+    experiment = document.experiment
+    title = as_shown(document.title) or _("Attention")
+    tokens = visible(" ".join(experiment.tokens[:MOST_TOKENS]))
+    lines = [title, "", tokens, "", _(MADE).format(version=__version__)]
+    if experiment.dtype != "float64":
+        lines.append(_(PRECISION).format(dtype=experiment.dtype))
+    return tuple(lines)
+
+
+def _opening(library: Library) -> Lines:
+    if library.is_numpy:
+        return ("np.set_printoptions(precision=4, suppress=True, linewidth=120)",)
+    settings = "torch.set_printoptions(precision=4, sci_mode=False, linewidth=120)"
+    return ("torch.set_default_dtype(torch.float64)", settings)
+
+
+def _parts(document: Document, library: Library, wanted: Wanted, storage: Storage) -> Iterator[Part]:
+    experiment = document.experiment
+    written, is_encoded = Written(), bool(experiment.encoder)
+    for place in places(experiment):
+        site = at(experiment, place.name)
+        stages = site_stages(site)
+        printed = _printed(document, wanted, place.name, stages)
+        for stage in stages:
+            code = stage_code(site, stage, library, is_encoded=is_encoded, keep=storage.keep)
+            lines = tuple(written.lines(code))
+            if stage == stages[-1]:
+                lines = (*lines, *_handed_on(experiment, place, stages))
+            yield Part(
+                place.name,
+                stage,
+                _(STAGE_BY_ID[stage].title),
+                stage_formula(site, stage),
+                f"   {stage_axes(stage)} = {stage_shape(site, stage)}",
+                lines,
+                _print(experiment, place, stage, library) if stage in printed else "",
+            )
+
+
+def _handed_on(experiment: Experiment, place: Place, stages: Stages) -> Lines:
+    """The lines after a site by which others read its result."""
+    standing = places(experiment)
+    if place is standing[-1]:
+        return ()
+    is_last = place.stack == "encoder" and place.layer == len(experiment.encoder) - 1
+    return (f"{'encoded' if is_last else 'result'} = {result_of(stages)}",)
+
+
+def _printed(document: Document, wanted: Wanted, site: str, stages: Stages) -> Stages:
+    if wanted.site not in (None, site):
+        return ()
+    if wanted.stages is not None:
+        return tuple(stage for stage in stages if stage in wanted.stages)
+    if wanted.site is None and site != document.site:
+        return ()
+    return tuple(stage for stage in stages if stage in (document.view.stage, result_of(stages)))
+
+
+def _print(experiment: Experiment, place: Place, stage: str, library: Library) -> str:
+    name = stage if len(places(experiment)) == 1 else f"{place.name}.{stage}"
+    return f'print("{name}", {library.shape(stage)}, {stage}, sep="\\n")'

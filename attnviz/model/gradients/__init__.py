@@ -1,1 +1,0 @@
-"""Gradients as values: the number whose gradient is wanted, and the gradients in the shape of a trace."""

@@ -1,0 +1,51 @@
+"""The first stage of a document that goes wrong: in its run, or in its decoding with an inexact cache."""
+
+from __future__ import annotations
+
+from attnviz.compute.decoding import decode_and_compare
+from attnviz.compute.execute import execute
+from attnviz.core.progress import Check, never_cancelled
+from attnviz.core.text import number
+from attnviz.errors import Message, verbatim
+from attnviz.model.caches import CACHES
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.trace import Trace
+from attnviz.study.failures.checks import Finding, first_finding, moved
+from attnviz.study.failures.table import MOVED, Failure
+
+
+def first_failure(
+    trace: Trace,
+    failure: Failure | None = None,
+    before: Experiment | None = None,
+    reserve: int = 0,
+    check: Check = never_cancelled,
+) -> Finding | None:
+    """The first finding in a run; without one, the first stage whose decoding differs from the full pass.
+
+    With a `failure`, what that one breaks: a trained model may have saturated heads all along. `before` is
+    the experiment before it, whose weights are compared with those of the run where a sink was removed. A
+    document with an exact cache, or without one, is not decoded. `reserve` cores are left to others.
+    """
+    lost = "" if failure is None else failure.check
+    if lost == MOVED and before is not None:
+        return moved(execute(before, trace.engine, trace.device, check=check, reserve=reserve), trace)
+    is_decoded = failure is not None and not lost
+    found = None if is_decoded else first_finding(trace, check, lost)
+    writing = trace.experiment.writing
+    if found is not None or writing is None or _is_exact(type(writing.cache)):
+        return found
+    decoded = decode_and_compare(trace.experiment, trace.engine, trace.device, check, reserve)
+    name = decoded.first_beyond
+    if name is None:
+        return None
+    site, _dot, stage = name.rpartition(".")
+    says = Message(
+        "With the cache, these numbers differ by up to {difference} from those of the full pass.",
+        difference=verbatim(number(decoded.differences[name], 2)),
+    )
+    return Finding(site or trace.sites[0], stage, says)
+
+
+def _is_exact(kind: type) -> bool:
+    return next(row.is_exact for row in CACHES if row.kind is kind)
