@@ -65,6 +65,9 @@ REST_S = 60.0
 """Longest time until nothing is computed any more."""
 STILL_S = 0.4
 """Time without a job after which the window rests: timers begin jobs later than the action."""
+STILL_TURNS = 8
+LEAST = 100
+"""The offscreen platform gives a window that leaves the full screen after another scale the size 1 × 1."""
 BETWEEN_RESTS = 20
 LEFT_OUT = {"quit"}
 LEAST_PX = 60
@@ -127,6 +130,8 @@ class Driver:
             except Exception:  # a fault of this script, or of a handler that it called: it goes on
                 self.fault(traceback.format_exc())
             pause(self.dice.choice((0.0, 0.0, 0.005, 0.02, 0.1)))
+            if self.window.height() < LEAST:
+                self.resize()
             if self.count % BETWEEN_RESTS == 0:
                 self.rest()
 
@@ -294,14 +299,16 @@ class Driver:
     def rest(self) -> None:
         """Wait until nothing is computed, and check what is shown."""
         until = time.monotonic() + REST_S
-        still_since = time.monotonic()
-        while time.monotonic() - still_since < STILL_S:
+        still_since, turns = time.monotonic(), 0
+        # Several turns too: one may take long, and end with a document that opens and does not run yet.
+        while time.monotonic() - still_since < STILL_S or turns < STILL_TURNS:
             pause(0.02)
+            turns += 1
             is_playing = self.window.store.player.is_playing
             if is_playing:
                 self.window.commands["play"].trigger()
             if is_playing or self.is_busy():
-                still_since = time.monotonic()
+                still_since, turns = time.monotonic(), 0
             if time.monotonic() > until:
                 self.fault("the window computes for ever")
                 return

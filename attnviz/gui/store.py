@@ -133,6 +133,11 @@ class Store(QObject):
         return self.trace if self._followed is None else self._followed[1]
 
     @property
+    def is_current(self) -> bool:
+        """True if the numbers are those of the document: an edit may be under way, or may have failed."""
+        return self.trace is not None and self.trace.experiment == self.experiment
+
+    @property
     def shown_site(self) -> SiteTrace:
         """The selected site of `shown_trace`."""
         assert self.shown_trace is not None

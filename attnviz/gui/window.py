@@ -203,7 +203,8 @@ class Window(QMainWindow):
         self.store.history_changed.connect(self._on_history)
         self.store.rejected.connect(self.status.warn)
         self.live.failed.connect(self.status.warn)
-        self.live.failed.connect(self._on_failed)
+        self.live.failed.connect(self._on_stale)
+        self.live.late.connect(self._on_stale)
         self.store.traced.connect(self._on_trace)
         self.store.noticed.connect(self.status.tell)
         self.live.chosen.connect(self._on_engine)
@@ -552,7 +553,7 @@ class Window(QMainWindow):
             self.mechanism.dtype_reason = ENGINE_BY_ID[engine].why_not
 
     @Slot(object)
-    def _on_failed(self, problem: Message) -> None:
+    def _on_stale(self, problem: Message) -> None:
         """The numbers are those of an earlier state, which their panels say until new ones arrive."""
         self._problem = problem
         self._show_problem()

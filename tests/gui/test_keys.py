@@ -16,8 +16,11 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QWidget
 from attnviz.gui.actions import ACTIONS
 from attnviz.gui.focus import CONTROLS, TEXTS
 from attnviz.gui.menus import PLAIN_KEYS
+from attnviz.gui.widgets.chips import TokenChips
 from attnviz.gui.widgets.combo import Combo
+from attnviz.gui.widgets.control import Availability
 from attnviz.gui.widgets.document_text import DocumentText
+from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.numbers.grid import NumberGrid
 from attnviz.gui.widgets.numbers.view import GridView
 from attnviz.gui.workspaces.table import WORKSPACES
@@ -126,6 +129,44 @@ def test_every_command_works_from_the_prompt(desk: Desk) -> None:
                 QTest.keyClick(line(desk), combination.key(), combination.keyboardModifiers())
                 wanted.append(row.id)
     assert done == wanted and len(wanted) > 25
+
+
+def test_no_control_types_the_key_of_a_command(desk: Desk) -> None:
+    """Ctrl+1 is a workspace, and no 1 in the selected number."""
+    window, done = desk.window, []
+    keys = [
+        key
+        for row in ACTIONS
+        for key in row.shortcuts
+        if key.startswith(("Ctrl+", "Alt+")) and len(key.rpartition("+")[2] or "+") == 1
+    ]
+    for row in ACTIONS:
+        window.commands[row.id].triggered.disconnect()
+        window.commands[row.id].triggered.connect(lambda *_of, id_=row.id: done.append(id_))
+        window.commands[row.id].setEnabled(True)
+    seen: set[type[QWidget]] = set()
+    for workspace in ("explore", "generate"):
+        desk.go(workspace)
+        desk.open_side()
+        for widget in window.findChildren(QWidget):
+            is_able = shiboken6.isValid(widget) and widget.isVisible() and widget.isEnabled()
+            if not (is_able and isinstance(widget, Availability)) or type(widget) in seen:
+                continue
+            seen.add(type(widget))
+            before = desk.store.document
+            for key in keys:
+                done.clear()
+                widget.setFocus()
+                if isinstance(widget, NumberGrid):
+                    widget.set_current_cell(0, 1)
+                combination = QKeySequence(key)[0]
+                QTest.keyClick(widget, combination.key(), combination.keyboardModifiers())
+                is_clipboard = isinstance(widget, NumberGrid) and key in ("Ctrl+C", "Ctrl+V", "Ctrl+A")
+                assert done or is_clipboard, f"{type(widget).__name__} {widget.objectName()} takes {key}"
+                editor = widget.findChild(QLineEdit, "number_editor")
+                assert editor is None or not editor.isVisible(), key
+            assert desk.store.document is before, widget.objectName()
+    assert {NumberGrid, TokenChips, DragNumber} <= seen
 
 
 def test_tab_leaves_every_table_at_once(desk: Desk) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+from typing import Any
+
 import numpy as np
 import pytest
 from desk import Desk, MakeDesk, picture, pixels
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QLabel
 
 from attnviz.errors import InputError, Message
@@ -51,6 +55,34 @@ def test_the_reason_stays_over_the_pictures_until_new_numbers_arrive(
     desk.store.undo()
     desk.settle()
     assert reasons(desk) == {} and darkness(desk) == pytest.approx(before, rel=0.05)
+
+
+def test_a_slow_run_says_so_over_the_pictures_and_nothing_of_them_is_exported(
+    make_desk: MakeDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk, goes_on = make_desk(inline=False), threading.Event()
+    computed = live.execute
+
+    def slow(*given: Any, **named: Any) -> Trace:
+        goes_on.wait(30.0)
+        return computed(*given, **named)
+
+    monkeypatch.setattr(live, "execute", slow)
+    desk.window.documents.open_preset("alibi-window")
+    desk.qtbot.waitUntil(lambda: bool(reasons(desk)))
+    assert set(reasons(desk)) == {"pipeline", "stage", "heads", "inspector"}
+    assert all("of an earlier state" in reason for reason in reasons(desk).values())
+    for command in ("export_figure", "export_panel", "copy_picture", "copy_table"):
+        QGuiApplication.clipboard().setText("of before")
+        desk.window.status.clear()
+        desk.window.commands[command].trigger()
+        assert desk.said().startswith("An export needs the numbers of this document"), command
+        assert QGuiApplication.clipboard().text() == "of before", command
+    goes_on.set()
+    desk.settle()
+    assert reasons(desk) == {}
+    desk.window.commands["copy_picture"].trigger()
+    assert QGuiApplication.clipboard().mimeData().hasImage()
 
 
 def test_the_panels_of_the_decoding_show_the_reason_and_no_earlier_text(

@@ -241,8 +241,15 @@ class Exporter(QObject):
         return path
 
     def _trace(self) -> Trace | None:
+        """The numbers on the screen; None, and a sentence, if they are not those of the document."""
         if self._store.shown_trace is None:
             self.failed.emit(InputError(Message("An export needs computed numbers; got none yet.")))
+        elif not self._store.is_current:
+            problem = Message(
+                "An export needs the numbers of this document; those on the screen are of an earlier state."
+            )
+            self.failed.emit(InputError(problem))
+            return None
         return self._store.shown_trace
 
     def _stage(self) -> str:

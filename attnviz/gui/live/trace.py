@@ -42,6 +42,13 @@ WARM_KEY = "warm"
 REST_MS = 150
 """So long after the last run the worker computes what no panel in sight shows."""
 
+LATE_MS = 500
+"""The numbers on the screen are said to be those of an earlier state if a run takes longer than this."""
+
+_LATE = Message(
+    "The numbers of this document are being computed; those on the screen are of an earlier state."
+)
+
 PATIENCE_SECONDS = 0.25
 """A run longer than this is cancelled for a newer one; a shorter one is shown first."""
 
@@ -51,6 +58,8 @@ class Live(QObject):
 
     failed = Signal(object)
     """One sentence: why the present experiment has no numbers."""
+    late = Signal(object)
+    """One sentence: a run is slow, and the numbers on the screen are not the present experiment's."""
     noticed = Signal(object)
     """One sentence that the run wants to be known, such as a fallback to NumPy."""
     running = Signal(bool)
@@ -73,6 +82,10 @@ class Live(QObject):
         self._resting.setSingleShot(True)
         self._resting.setInterval(REST_MS)
         self._resting.timeout.connect(self._on_resting)
+        self._late = QTimer(self)
+        self._late.setSingleShot(True)
+        self._late.setInterval(LATE_MS)
+        self._late.timeout.connect(self._on_late)
         store.changed.connect(self._on_changed)
 
     def choose(self, engine: str, device: str) -> None:
@@ -106,6 +119,8 @@ class Live(QObject):
         self._resting.stop()
         self._scheduler.stop(WARM_KEY)
         self.running.emit(True)
+        if self._store.trace is not None and not self._late.isActive():
+            self._late.start()
         self._scheduler.submit(job, self._on_done, self._on_failed, key=KEY)
 
     @Slot(object, object)
@@ -129,7 +144,12 @@ class Live(QObject):
         young = time.monotonic() - self._started < PATIENCE_SECONDS
         return young and self._scheduler.is_busy(KEY)
 
+    @Slot()
+    def _on_late(self) -> None:
+        self.late.emit(_LATE)
+
     def _on_done(self, trace: Trace) -> None:
+        self._late.stop()
         self.running.emit(False)
         self._store.set_trace(trace)
         if self._again:
@@ -155,6 +175,7 @@ class Live(QObject):
         self._scheduler.submit(job, _forget, _forget, key=WARM_KEY)
 
     def _on_failed(self, error: BaseException) -> None:
+        self._late.stop()
         self.running.emit(False)
         if self._again:
             self._timer.start(0)

@@ -21,7 +21,7 @@ from attnviz.gui.widgets.card import Card
 from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.tone import set_tone
-from attnviz.gui.widgets.window_keys import LineEdit
+from attnviz.gui.widgets.window_keys import LineEdit, typed
 from attnviz.i18n import _
 
 LEFT_WIDTH = 312
@@ -124,7 +124,7 @@ class StartPage(QWidget):
             self.search.clear()
         elif key == Qt.Key.Key_Escape:
             self.left.emit()
-        elif event.text() == "/":
+        elif typed(event) == "/":
             self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
         elif key in (Qt.Key.Key_Down, Qt.Key.Key_Right):
             self.gallery.focus_first()

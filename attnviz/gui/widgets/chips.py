@@ -24,6 +24,7 @@ from attnviz.gui.look.theme import RADIUS, Theme
 from attnviz.gui.widgets.chip_editor import ChipEditor
 from attnviz.gui.widgets.control import Availability, active_theme, draw_focus_ring, plain_tooltip
 from attnviz.gui.widgets.flow_layout import flow
+from attnviz.gui.widgets.window_keys import typed
 from attnviz.i18n import _
 from attnviz.model.text import Face
 
@@ -317,7 +318,7 @@ class TokenChips(Availability, QAbstractScrollArea):
     # Keyboard
 
     def takes_key(self, event: QKeyEvent) -> bool:
-        return Qt.Key(event.key()) in _KEYS or event.text() == _ADD
+        return Qt.Key(event.key()) in _KEYS or typed(event) == _ADD
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         step = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(event.key()))
@@ -333,7 +334,7 @@ class TokenChips(Availability, QAbstractScrollArea):
             self.removed.emit(index)
         elif event.key() in (Qt.Key.Key_F2, Qt.Key.Key_Return, Qt.Key.Key_Enter) and index >= 0:
             self.open_editor(index)
-        elif event.text() == _ADD:
+        elif typed(event) == _ADD:
             self.added.emit()
         else:
             super().keyPressEvent(event)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent
+from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QDragEnterEvent, QDragMoveEvent, QDropEvent, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QLineEdit
 
@@ -26,6 +26,13 @@ _WINDOWS = tuple(
 def is_windows(event: QKeyEvent) -> bool:
     """True if a key belongs to the window, whatever line has the focus."""
     return QKeySequence(event.keyCombination()) in _WINDOWS
+
+
+def typed(event: QKeyEvent) -> str:
+    """The text that a key types: none with Ctrl, Alt or Meta, which make it a command."""
+    keys = Qt.KeyboardModifier
+    is_command = event.modifiers() & (keys.ControlModifier | keys.AltModifier | keys.MetaModifier)
+    return "" if is_command else event.text()
 
 
 class LineEdit(QLineEdit):

@@ -48,6 +48,8 @@ def draw_blocked(painter: QPainter, rect: QRectF, theme: Theme, spacing: float =
     # The same for every frame of a drag: hundreds of smooth lines are drawn once per size.
     ratio = device_scale(painter)
     size = QSize(round(rect.width() * ratio), round(rect.height() * ratio))
+    if size.isEmpty():  # a picture without pixels cannot be painted into
+        return
     key = f"hatch {size.width()} {size.height()} {ratio} {spacing} {theme.name}"
     picture = QPixmap()
     if not QPixmapCache.find(key, picture):

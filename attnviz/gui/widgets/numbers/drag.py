@@ -28,6 +28,7 @@ from attnviz.gui.look.theme import RADIUS, TEXT_PX
 from attnviz.gui.widgets.control import Control, draw_focus_ring, plain_tooltip
 from attnviz.gui.widgets.numbers.editor import NumberEditor
 from attnviz.gui.widgets.numbers.text import full_precision
+from attnviz.gui.widgets.window_keys import typed
 from attnviz.i18n import _
 
 DRAG_THRESHOLD_PX = 3
@@ -254,7 +255,7 @@ class DragNumber(Control):
         event.accept()
 
     def takes_key(self, event: QKeyEvent) -> bool:
-        return Qt.Key(event.key()) in _KEYS or (bool(event.text()) and event.text() in STARTS_TYPING)
+        return Qt.Key(event.key()) in _KEYS or typed(event) in STARTS_TYPING
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         key, limits = event.key(), self._range
@@ -274,8 +275,8 @@ class DragNumber(Control):
                 self._enter(target)
         elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_F2):
             self.open_editor()
-        elif event.text() and event.text() in STARTS_TYPING:
-            self.open_editor(event.text())
+        elif typed(event) in STARTS_TYPING:
+            self.open_editor(typed(event))
         else:
             super().keyPressEvent(event)
 

@@ -29,6 +29,7 @@ from attnviz.gui.widgets.numbers.editor import NumberEditor
 from attnviz.gui.widgets.numbers.painting import Cell
 from attnviz.gui.widgets.numbers.text import full_precision, parse_number
 from attnviz.gui.widgets.numbers.view import GridView
+from attnviz.gui.widgets.window_keys import typed
 
 _ARROWS = {
     Qt.Key.Key_Up: (-1, 0),
@@ -174,8 +175,7 @@ class NumberGrid(GridView):
 
     def takes_key(self, event: QKeyEvent) -> bool:
         is_clipboard = any(event.matches(key) for key in _SEQUENCES)
-        is_typing = bool(event.text()) and event.text() in STARTS_TYPING
-        return is_clipboard or is_typing or Qt.Key(event.key()) in _KEYS
+        return is_clipboard or typed(event) in STARTS_TYPING or Qt.Key(event.key()) in _KEYS
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.matches(QKeySequence.StandardKey.Copy):
@@ -193,8 +193,8 @@ class NumberGrid(GridView):
         elif event.key() == Qt.Key.Key_Escape:
             self._deselect()
             event.ignore()
-        elif event.text() and event.text() in STARTS_TYPING:
-            self.open_editor(event.text())
+        elif typed(event) in STARTS_TYPING:
+            self.open_editor(typed(event))
         else:
             super().keyPressEvent(event)
 

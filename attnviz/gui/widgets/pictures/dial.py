@@ -21,6 +21,7 @@ from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import TEXT_PX
 from attnviz.gui.widgets.control import Control, draw_focus_ring
 from attnviz.gui.widgets.numbers.drag import DRAG_THRESHOLD_PX, NumberRange, modifier_factor, wheel_notches
+from attnviz.gui.widgets.window_keys import typed
 from attnviz.i18n import _
 
 _CIRCLE = 58
@@ -199,13 +200,13 @@ class Dial(Control):
         self._step(wheel_notches(event) * modifier_factor(event.modifiers()))
 
     def takes_key(self, event: QKeyEvent) -> bool:
-        return Qt.Key(event.key()) in _STEPS or event.key() in (Qt.Key.Key_Home, Qt.Key.Key_0)
+        return Qt.Key(event.key()) in _STEPS or event.key() == Qt.Key.Key_Home or typed(event) == "0"
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         step = _STEPS.get(Qt.Key(event.key()))
         if step is not None:
             self._step(step * modifier_factor(event.modifiers()))
-        elif event.key() in (Qt.Key.Key_Home, Qt.Key.Key_0):
+        elif event.key() == Qt.Key.Key_Home or typed(event) == "0":
             self._reset()
         else:
             super().keyPressEvent(event)
