@@ -124,6 +124,8 @@ def among(choices: Iterable[object], on: str = "") -> Message:
 
 def whole_number(least: int, most: int | None = None) -> Message:
     """The requirement of a whole number of at least `least`, and of at most `most`."""
+    if least == most:
+        return must_be(verbatim(str(least)))
     if most is None:
         return must_be("a whole number of at least {least}", least=least)
     return must_be("a whole number from {least:,} to {most:,}", least=least, most=most)

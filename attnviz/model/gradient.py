@@ -39,9 +39,9 @@ def located(cell: TargetCell, sites: Mapping[str, SiteTrace]) -> tuple[str, tupl
     if len(cell.index) != len(shape):
         axes = must_be("{n} numbers: {axes}", n=len(shape), axes=listed(STAGE_BY_ID[cell.stage].axes))
         raise FieldError("target", list(cell.index), axes)
-    for number, size in zip(cell.index, shape, strict=True):
+    for axis, number, size in zip(STAGE_BY_ID[cell.stage].axes, cell.index, shape, strict=True):
         if not -size <= number < size:
-            raise FieldError("target", number, whole_number(0, size - 1))
+            raise FieldError(f"target.{axis}", number, whole_number(0, size - 1))
     return name, tuple(number % size for number, size in zip(cell.index, shape, strict=True))
 
 

@@ -15,8 +15,10 @@ from attnviz.core.shades import LIGHT
 from attnviz.figures import figure_bytes
 from attnviz.figures.contrast import contents_of, contrast_drawing
 from attnviz.figures.fonts import drawing
+from attnviz.figures.kinds.comparison import draw_comparison
 from attnviz.figures.sheet import sheet_of
 from attnviz.figures.style import Style
+from attnviz.figures.subject import Subject
 from attnviz.model.io.presets import load_preset
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Causal
@@ -91,3 +93,13 @@ def test_the_table_has_every_digit_and_no_number_where_a_cell_is_absent() -> Non
                 found.second.values[cell],
                 found.difference[cell],
             ]
+
+
+def test_the_title_says_which_head_of_each_state_is_drawn() -> None:
+    """A state with fewer heads shows its last one."""
+    several = load_preset("grouped-query")
+    toy = Subject(execute(TOY), View())
+    both = Subject(execute(several.experiment), several.view, "weights", 3, other=toy)
+    with drawing():
+        figure = sheet_of(draw_comparison(both, Style()), "", Style())
+    assert "weights · head 1 of A, head 4 of B" in texts(figure)

@@ -45,7 +45,10 @@ def draw_comparison(subject: Subject, style: Style) -> Drawing:
         note = _("greatest change: {change}").format(change=named(words, values))
     title = found.called
     if STAGE_BY_ID[found.stage].per_head:
-        title = _("{stage} · head {head}").format(stage=title, head=found.second.head + 1)
+        first, second = found.first.head + 1, found.second.head + 1
+        of_both, of_each = _("{stage} · head {head}"), _("{stage} · head {first} of A, head {head} of B")
+        says = of_both if first == second else of_each
+        title = says.format(stage=title, first=first, head=second)
     return contrast_drawing(found, (title, note), (*_names(subject), DIFFERENCE), subject.view, style)
 
 

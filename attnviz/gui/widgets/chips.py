@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Sequence
 
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, QRectF, QSize, Qt, Signal
@@ -178,10 +179,11 @@ class TokenChips(Availability, QAbstractScrollArea):
         painter = QPainter(self.viewport())
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setOpacity(1.0 if self.isEnabled() else 0.5)
-        for index in range(len(self._rects)):
-            rect = self.chip_rect(index)
-            if rect.bottom() >= 0 and rect.top() <= self.viewport().height():
-                self._paint_chip(painter, index, rect)
+        top = self.verticalScrollBar().value()
+        first = bisect_left(self._rects, top, key=QRect.bottom)
+        last = bisect_right(self._rects, top + self.viewport().height(), key=QRect.top)
+        for index in range(first, last):
+            self._paint_chip(painter, index, self.chip_rect(index))
         if self._drop is not None:
             self._paint_drop(painter, self._drop)
 

@@ -129,7 +129,11 @@ def _own(experiment: Experiment, link: Link | None) -> Iterator[tuple[str, Matri
 
 
 def _document(document: Document | Experiment) -> Document:
-    return Document(document) if isinstance(document, Experiment) else document
+    if isinstance(document, Experiment):
+        return Document(document)
+    if isinstance(document, Document):
+        return document
+    raise TypeError(f"document must be an Experiment or a Document; got a {type(document).__name__}.")
 
 
 def _named(name: str, action: Callable[[], _Result]) -> _Result:

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from attnviz.errors import FieldError, InputError, Message, missing, must_be, quoted
+from attnviz.errors import FieldError, InputError, Message, among, missing, must_be, quoted
 from attnviz.i18n import N_
 from attnviz.model.errors.conversion import field_error
 from attnviz.model.io.migrations import MIGRATIONS, migrated, path_before
@@ -112,7 +112,7 @@ def document_from(
         )
     version = data.get("version")
     if type(version) is not int or version != VERSION and version not in MIGRATIONS:
-        reads = must_be("{version}, which this program reads", version=VERSION)
+        reads = among((*sorted(MIGRATIONS), VERSION))
         raise FieldError("$.version", version, reads) if "version" in data else missing("$.version", reads)
 
     data = migrated(data)

@@ -222,7 +222,7 @@ def test_the_softmax_jacobian_by_hand() -> None:
     [
         ("layers.0.self.weights", "target must be 'loss', or a cell such as layers.0.self.weights[0, 2, 1]"),
         ("weights[0, 2]", "target must be 3 numbers: 'head', 'query', 'key'; got [0, 2]."),
-        ("weights[0, 2, 99]", "target must be a whole number from 0 to 3; got 99."),
+        ("weights[0, 2, 99]", "target.key must be a whole number from 0 to 3; got 99."),
         ("logits[0, 0]", "target must be one of 'tokens_embedded', 'q', 'k'"),
         ("layers.7.self.weights[0, 0, 0]", "target must be 'layers.0.self'; got 'layers.7.self'."),
         ("loss", "target must be a cell: the experiment has no logits; got 'loss'."),

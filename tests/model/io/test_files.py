@@ -229,3 +229,10 @@ def test_a_file_keeps_its_owner(folder: Path) -> None:
     save(explicit(2, 2), path)
     found = path.stat()
     assert (found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)) == (12345, 12346, 0o640)
+
+
+@pytest.mark.parametrize("given", [3, None, "toy-attention"])
+def test_what_is_no_document_is_said_before_anything_is_written(tmp_path: Path, given: Any) -> None:
+    with pytest.raises(TypeError, match="^document must be an Experiment or a Document; got a "):
+        save(given, tmp_path / "a.json")
+    assert list(tmp_path.iterdir()) == []

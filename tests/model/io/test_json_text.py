@@ -242,9 +242,9 @@ def test_an_illegal_value_is_named_with_its_path_and_with_what_is_legal(
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ('"version": 3', '"version": 4', "$.version must be 3, which this program reads; got 4."),
-        ('"version": 3', '"version": true', "$.version must be 3, which this program reads; got true."),
-        ('"version": 3,', "", "$.version must be 3, which this program reads; got nothing."),
+        ('"version": 3', '"version": 4', "$.version must be one of 1, 2, 3; got 4."),
+        ('"version": 3', '"version": true', "$.version must be one of 1, 2, 3; got true."),
+        ('"version": 3,', "", "$.version must be one of 1, 2, 3; got nothing."),
         ('"attnviz"', '"other"', "The file must be an attnviz document, which begins "),
         (
             '"view": {}',
