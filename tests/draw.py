@@ -18,7 +18,7 @@ import subprocess
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
@@ -40,8 +40,8 @@ REFERENCES = re.compile(
 )
 """An import in a file of tests whose numbers other people computed."""
 
-Row = TypeVar("Row", bound=Sequence[object])
-Drawn = Callable[[Sequence[Row]], list[Row]]
+Rows = list[tuple[Any, ...]]
+Drawn = Callable[[Rows], Rows]
 
 
 def seed(folder: Path) -> int:
@@ -68,14 +68,15 @@ def draw(sets: Sequence[Mapping[str, object]], seed: int | str, together: int = 
         for one in sets
     ]
     missing = set().union(*combinations)
-    places = []
-    while missing:
-        best = max(order, key=lambda place: len(combinations[place] & missing))  # the first of the best
-        missing -= combinations[best]
-        order.remove(best)
-        places.append(best)
-    more = max(0, math.ceil(len(sets) / SHARE) - len(places))
-    return sorted(places + order[:more])
+    taken: list[int] = []
+    # Those that add most come first. What a set adds only shrinks: one way through finds all that add n_new.
+    for n_new in range(max(map(len, combinations), default=0), 0, -1):
+        for place in order:
+            if len(combinations[place] & missing) == n_new:
+                missing -= combinations[place]
+                taken.append(place)
+    n_taken = max(len(taken), math.ceil(len(sets) / SHARE))
+    return sorted(list(dict.fromkeys(taken + order))[:n_taken])
 
 
 def _key(value: object) -> Hashable:
@@ -109,21 +110,20 @@ class Draw:
             self.seed = self.worker["draw"]
         elif runs_all(config) and not config.option.whole:
             self.seed = seed(config.rootpath)
-        self.drawn: Counter[str] = Counter()
-        self.left: Counter[str] = Counter()
-        """Numbers of sets by room."""
+        self.counts: Counter[tuple[str, str]] = Counter()
+        """How many, by room and by what they are."""
 
     def places(
-        self, path: Path, name: str, sets: Sequence[Mapping[str, object]], together: int = 1
+        self, kind: str, path: Path, name: str, sets: Sequence[Mapping[str, object]], together: int = 1
     ) -> list[int]:
-        """Places of the sets that the test `name` in `path` takes in this run."""
+        """Places of those sets that this run takes, counted as `kind` in the room of `path`."""
         if self.seed is None:
             return list(range(len(sets)))
         places = draw(sets, f"{self.seed} {name}", together)
         below = path.relative_to(self.tests).parts
         room = below[0] if len(below) > 1 else self.tests.name
-        self.drawn[room] += len(places)
-        self.left[room] += len(sets) - len(places)
+        self.counts[room, f"{kind} drawn"] += len(places)
+        self.counts[room, f"{kind} left out"] += len(sets) - len(places)
         return places
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -142,14 +142,15 @@ class Draw:
             if len(sets) > MANY and not first.get_closest_marker("references"):
                 sets.sort(key=lambda item: item.nodeid)
                 together = 2 if first.get_closest_marker("pairwise") else 1
-                places = self.places(first.path, name, [one.callspec.params for one in sets], together)
+                places = self.places(
+                    "tests", first.path, name, [one.callspec.params for one in sets], together
+                )
                 left |= set(sets) - {sets[place] for place in places}
         if left:
             config.hook.pytest_deselected(items=[item for item in items if item in left])
             items[:] = [item for item in items if item not in left]
         if self.worker is not None and self.worker["workerid"] != "gw0":
-            self.drawn.clear()  # each worker draws the same: one of them counts
-            self.left.clear()
+            self.counts.clear()  # each worker draws the same tests: one of them counts
 
     def pytest_report_header(self) -> str | None:
         return None if self.seed is None else f"draw: SEED={self.seed}; --whole runs all"
@@ -160,19 +161,18 @@ class Draw:
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         if self.worker is not None:
-            session.config.workeroutput["draw"] = dict(self.drawn), dict(self.left)  # type: ignore[attr-defined]
+            session.config.workeroutput["draw"] = dict(self.counts)  # type: ignore[attr-defined]
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        drawn, left = getattr(node, "workeroutput", {}).get("draw", ({}, {}))  # none of one that crashed
-        self.drawn.update(drawn)
-        self.left.update(left)
+        self.counts.update(getattr(node, "workeroutput", {}).get("draw", {}))  # none of one that crashed
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if self.seed is not None:
             terminalreporter.section(f"drawn by SEED={self.seed}; --whole runs all")
-            for room in sorted(self.drawn):
-                terminalreporter.line(f"{room}: {self.drawn[room]} drawn, {self.left[room]} left out")
+            for room, counts in itertools.groupby(sorted(self.counts.items()), key=lambda item: item[0][0]):
+                said = ", ".join(f"{number} {kind}" for (_room, kind), number in counts)
+                terminalreporter.line(f"{room}: {said}")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -193,14 +193,14 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
         option.dist = "loadfile"
 
 
-@pytest.fixture
-def drawn(request: pytest.FixtureRequest) -> Drawn[Any]:
+@pytest.fixture(scope="module")
+def drawn(request: pytest.FixtureRequest) -> Drawn:
     """Draws from the rows of values that a test goes through, as from the parameter sets of a function."""
     plugin: Draw = request.config.pluginmanager.get_plugin("draw")
 
-    def choose(rows: Sequence[Row]) -> list[Row]:
+    def choose(rows: Rows) -> Rows:
         sets = [{f"{place}": value for place, value in enumerate(row)} for row in rows]
-        return [rows[place] for place in plugin.places(request.path, request.node.nodeid, sets)]
+        return [rows[place] for place in plugin.places("rows", request.path, request.node.nodeid, sets)]
 
     return choose
 

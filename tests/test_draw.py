@@ -184,8 +184,11 @@ def test_all_tests_draw_alike_in_workers_and_in_any_order(run: Run) -> None:
     assert [len({(one[i], one[j]) for one in pairs}) for i, j in ((0, 1), (0, 2), (1, 2))] == [20, 15, 12]
     assert len(of(alone, "test_few")) == 40 and len(of(alone, "test_reference")) == 50
     assert "inside 25" in said
-    n_left = 75 + (60 - len(pairs)) + 75
-    summary = [f"drawn by SEED={WITHOUT_GIT}", f"room: {50 + len(pairs)} drawn, {n_left} left out"]
+    summary = [
+        f"drawn by SEED={WITHOUT_GIT}",
+        "room: 25 rows drawn, 75 rows left out, "
+        f"{25 + len(pairs)} tests drawn, {135 - len(pairs)} tests left out",
+    ]
     assert all(line in said for line in [f"draw: SEED={WITHOUT_GIT}; --whole runs all", *summary])
 
     together, said = run("-p", "xdist", "-p", "pytest_randomly", "--randomly-seed=3")
