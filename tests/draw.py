@@ -126,6 +126,11 @@ class Draw:
         self.counts[room, f"{kind} left out"] += len(sets) - len(places)
         return places
 
+    def turn(self, path: Path) -> int:
+        """Modules of the window and of the shell come first: one of a minute must not be the last."""
+        room, *below = path.relative_to(self.tests).parts
+        return 0 if room == "gui" else 1 if not below else 2
+
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         """Draw from each function with many sets, in whatever order they come."""
         for path, of_file in itertools.groupby(items, key=lambda item: item.path):
@@ -149,8 +154,10 @@ class Draw:
         if left:
             config.hook.pytest_deselected(items=[item for item in items if item in left])
             items[:] = [item for item in items if item not in left]
-        if self.worker is not None and self.worker["workerid"] != "gw0":
-            self.counts.clear()  # each worker draws the same tests: one of them counts
+        if self.worker is not None:
+            items.sort(key=lambda item: self.turn(item.path))
+            if self.worker["workerid"] != "gw0":
+                self.counts.clear()  # each worker draws the same tests: one of them counts
 
     def pytest_report_header(self) -> str | None:
         return None if self.seed is None else f"draw: SEED={self.seed}; --whole runs all"
@@ -191,6 +198,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
         option.numprocesses = min(available_cores(), MOST_WORKERS)
     if option.numprocesses and option.dist == "no":
         option.dist = "loadfile"
+        option.loadscopereorder = False
 
 
 @pytest.fixture(scope="module")
