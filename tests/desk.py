@@ -199,7 +199,7 @@ class Shared:
         }
 
     def changes(self) -> list[str]:
-        """What is no longer as it was."""
+        """The names of those that are no longer as they were."""
         now = self._state()
         return [name for name, value in self._before.items() if now[name] != value]
 

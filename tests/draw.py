@@ -38,7 +38,7 @@ ADAPTERS = "reference_models|decoder_cases|onnx_cases|autograd_scripts"
 REFERENCES = re.compile(
     rf"^\s*(?:from|import) (?:{LIBRARIES}|{ADAPTERS})\b|importorskip\(\"(?:{LIBRARIES})\b", re.MULTILINE
 )
-"""An import in a file of tests whose numbers other people computed."""
+"""An import in a file of tests whose numbers other people computed, as are all in the folder `references`."""
 
 Rows = list[tuple[Any, ...]]
 Drawn = Callable[[Rows], Rows]
@@ -111,7 +111,7 @@ class Draw:
         elif runs_all(config) and not config.option.whole:
             self.seed = seed(config.rootpath)
         self.counts: Counter[tuple[str, str]] = Counter()
-        """How many, by room and by what they are."""
+        """Numbers of sets, by room and by what became of them."""
 
     def places(
         self, kind: str, path: Path, name: str, sets: Sequence[Mapping[str, object]], together: int = 1
@@ -134,7 +134,8 @@ class Draw:
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         """Draw from each function with many sets, in whatever order they come."""
         for path, of_file in itertools.groupby(items, key=lambda item: item.path):
-            if REFERENCES.search(path.read_text(encoding="utf-8")):
+            is_in_folder = path.is_relative_to(self.tests / "references")
+            if is_in_folder or REFERENCES.search(path.read_text(encoding="utf-8")):
                 for item in of_file:
                     item.add_marker("references")
         functions: dict[str, list[pytest.Function]] = {}

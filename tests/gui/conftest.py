@@ -92,16 +92,13 @@ def desks(qapp: QApplication, qtbot: QtBot, settings: Settings, *, is_whole: boo
     qapp.setProperty(THEME_PROPERTY, theme)
 
 
-def is_of_all(request: pytest.FixtureRequest) -> bool:
-    return request.path.relative_to(Path(__file__).parent).as_posix() in WHOLE
-
-
 @pytest.fixture
 def make_desk(
     qapp: QApplication, qtbot: QtBot, settings: Settings, request: pytest.FixtureRequest
 ) -> Iterator[MakeDesk]:
     """Makes windows for one test."""
-    with desks(qapp, qtbot, settings, is_whole=is_of_all(request)) as make:
+    is_whole = request.path.relative_to(Path(__file__).parent).as_posix() in WHOLE
+    with desks(qapp, qtbot, settings, is_whole=is_whole) as make:
         yield make
 
 
@@ -112,13 +109,13 @@ def make_desk(
 def _shared(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Shared | None]:
-    """Opened before any test: what a test opens is closed with it."""
+    """Opened, with all panels, before any test: what a test brings about is gone after it."""
     if not any(item.parent is request.node and reads(item) for item in request.session.items):
         yield None
         return
     qapp = request.getfixturevalue("qapp")
     settings, stored = settings_in(tmp_path_factory.mktemp("shared") / "settings.ini")
-    with desks(qapp, QtBot(request), settings, is_whole=is_of_all(request)) as make:
+    with desks(qapp, QtBot(request), settings, is_whole=True) as make:
         shared = Shared(make(), stored)
         yield shared
         shared.__dict__.clear()
