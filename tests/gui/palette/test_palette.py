@@ -134,8 +134,9 @@ def test_arrows_choose_and_escape_closes(desk: Desk) -> None:
     QTest.keyClick(line, Qt.Key.Key_Return)
     assert desk.store.document.view.head == int(chosen.split(":")[1])
     line = open_palette(desk)
+    last = len(keys(desk)) - 1
     QTest.keyClick(line, Qt.Key.Key_Up)
-    assert palette(desk).list.currentIndex().row() == len(keys(desk)) - 1
+    assert palette(desk).list.currentIndex().row() == last
     QTest.keyClick(line, Qt.Key.Key_Escape)
     assert not palette(desk).isVisible()
 
