@@ -35,6 +35,7 @@ for variable in _USER_FOLDERS:
 os.environ.setdefault("MPLCONFIGDIR", str(Path(_HOME.name) / "matplotlib"))
 
 import pytest  # noqa: E402  (the environment comes first)
+from draw import drawn, pytest_addoption, pytest_cmdline_main  # noqa: E402, F401  (hooks and a fixture)
 from hypothesis import settings  # noqa: E402
 from hypothesis.internal.conjecture.providers import HypothesisProvider  # noqa: E402
 from hypothesis.internal.constants_ast import Constants  # noqa: E402

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 from pointer import move
-from PySide6.QtCore import QCoreApplication, QEvent, QPoint, QPointF, QRect, QRectF, Qt
+from PySide6.QtCore import QCoreApplication, QEvent, QPoint, QPointF, QRect, QRectF, QSettings, Qt
 from PySide6.QtGui import QColor, QImage, QKeyEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
@@ -32,6 +33,7 @@ from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.gui.window import Window
 from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.view import View
 
 W = TypeVar("W", bound=QWidget)
 WAIT_MS = 8000
@@ -67,6 +69,10 @@ class Desk:
     @property
     def vectors(self) -> NumberGrid:
         return self.find(NumberGrid, "vectors_grid")
+
+    def activate(self) -> None:
+        self.window.activateWindow()
+        self.qtbot.waitUntil(self.window.isActiveWindow, timeout=WAIT_MS)
 
     def settle(self) -> None:
         """Until the numbers on the screen are those of the document."""
@@ -169,6 +175,33 @@ class Desk:
 
     def vector_center(self, row: int, column: int) -> QPoint:
         return self.vectors.cell_rect(row, column).center()
+
+
+class Shared:
+    """A window that tests share, and what it was when it was opened."""
+
+    def __init__(self, desk: Desk, stored: QSettings) -> None:
+        self.desk, self._stored = desk, stored
+        self._before = self._state()
+        self.changed_by = ""
+        """The test that was to change nothing."""
+
+    def _state(self) -> dict[str, object]:
+        window = self.desk.window
+        document = window.store.document
+        return {
+            "document": replace(document, view=View()),
+            "view": document.view,
+            "history": [window.commands[id_].isEnabled() for id_ in ("undo", "redo")],
+            "settings": {key: self._stored.value(key) for key in self._stored.allKeys()},
+            "workspace": window.workspaces.present.id,
+            "layout": (window.size().toTuple(), window.saveState().data()),
+        }
+
+    def changes(self) -> list[str]:
+        """The names of those that are no longer as they were."""
+        now = self._state()
+        return [name for name, value in self._before.items() if now[name] != value]
 
 
 def picture(widget: QWidget) -> QImage:

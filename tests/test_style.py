@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import functools
 import io
+import itertools
 import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -20,58 +22,88 @@ PAGES = sorted((ROOT / "docs").rglob("*.md")) + [ROOT / "README.md", ROOT / "CON
 OWNERS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
+@functools.cache
+def read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
 def quoted(heading: str) -> list[str]:
     """The words in italics of the paragraph of `docs/style.md` that begins with `heading`."""
-    found = re.search(
-        rf"^{re.escape(heading)}(.*?)(?:\n\n|\Z)", STYLE.read_text("utf-8"), re.MULTILINE | re.DOTALL
-    )
+    found = re.search(rf"^{re.escape(heading)}(.*?)(?:\n\n|\Z)", read(STYLE), re.MULTILINE | re.DOTALL)
     assert found, heading
     return re.findall(r"\*([^*]+)\*", found[1])
 
 
 OPENINGS = re.compile(rf"(?:{'|'.join(quoted('No docstring opens with'))})\b")
-PHRASES = re.compile(rf"\b(?:{'|'.join(quoted('These phrases occur nowhere'))})\b", re.IGNORECASE)
+PHRASES = re.compile(
+    rf"\b(?:{'|'.join(quoted('These phrases occur nowhere'))})\b".replace(" ", r"\s+"), re.IGNORECASE
+)
+
+Faults = Iterator[tuple[int, str]]
+"""(line, what is wrong)."""
 
 
-def plain(text: str) -> str:
-    """`text` on one line without code and quotations, which may hold any word."""
-    text = re.sub(r"```.*?```|`[^`]*`|\"[^\"]*\"|\*[^*\n]+\*", "…", text, flags=re.DOTALL)
-    return re.sub(r"\s+", " ", text)
+def phrases(text: str, first: int = 1) -> Faults:
+    """The phrases in a text that begins on line `first`; code and quotations in it may hold any word."""
+    plain = re.sub(
+        r"```.*?```|`[^`]*`|\"[^\"]*\"|\*[^*\n]+\*",
+        lambda hit: "…" + "\n" * hit[0].count("\n"),
+        text,
+        flags=re.DOTALL,
+    )
+    for hit in PHRASES.finditer(plain):
+        yield first + plain.count("\n", 0, hit.start()), " ".join(hit[0].split())
 
 
-def strings(tree: ast.Module) -> Iterator[tuple[ast.AST, ast.Constant]]:
-    """Every docstring with its owner: a module, a class, a function, or the assignment before it."""
-    for owner in ast.walk(tree):
-        if not isinstance(owner, OWNERS):
-            continue
-        for before, statement in zip([owner, *owner.body], owner.body, strict=False):
-            if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
-                if isinstance(statement.value.value, str):
-                    yield before, statement.value
+@functools.cache
+def docstrings(source: str) -> list[tuple[bool, int, str]]:
+    """(True of a function, first line, text) of every docstring, those after an assignment too."""
+    return [
+        (isinstance(before, ast.FunctionDef), statement.value.lineno, statement.value.value)
+        for owner in ast.walk(ast.parse(source))
+        if isinstance(owner, OWNERS)
+        for before, statement in zip([owner, *owner.body], owner.body, strict=False)
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+        if isinstance(statement.value.value, str)
+    ]
 
 
-def comments(source: str) -> str:
-    """All comments of a file, one after the other, as a wrapped one continues on the next line.
+def phrases_of_comments(source: str) -> Faults:
+    """A wrapped comment continues on the next line.
 
     Tokens are slow to find: a file without a phrase behind any # is not searched for them.
     """
     behind = " ".join(line.partition("#")[2].lstrip("# ") for line in source.splitlines() if "#" in line)
-    if not PHRASES.search(re.sub(r"\s+", " ", behind)):
-        return ""
+    if not PHRASES.search(behind):
+        return
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-    return " ".join(token.string.lstrip("# ") for token in tokens if token.type == tokenize.COMMENT)
+    lines = [
+        (token.start[0], token.string.lstrip("# ")) for token in tokens if token.type == tokenize.COMMENT
+    ]
+    # Of lines that follow each other, the number less the place in the list is the same.
+    for _run, block in itertools.groupby(enumerate(lines), key=lambda item: item[1][0] - item[0]):
+        numbers, texts = zip(*(line for _place, line in block), strict=True)
+        yield from phrases("\n".join(texts), numbers[0])
+
+
+def phrases_of_docstrings(source: str) -> Faults:
+    for _of, line, text in docstrings(source):
+        yield from phrases(text, line)
+
+
+def openings_of_docstrings(source: str) -> Faults:
+    for is_of_function, line, text in docstrings(source):
+        is_predicate = is_of_function and text.lstrip().startswith("Whether ")
+        if OPENINGS.match(text.lstrip()) or is_predicate:
+            yield line, f"opens with {text.split()[0]}"
+
+
+RULES = (phrases_of_comments, phrases_of_docstrings, openings_of_docstrings)
 
 
 def faults(source: str) -> list[str]:
     """The broken rules of a Python file."""
-    found = [f"comment: {hit[0]}" for hit in PHRASES.finditer(plain(comments(source)))]
-    for owner, constant in strings(ast.parse(source)):
-        text = str(constant.value).strip()
-        found += [f"line {constant.lineno}: {hit[0]}" for hit in PHRASES.finditer(plain(text))]
-        is_predicate = isinstance(owner, ast.FunctionDef) and text.startswith("Whether ")
-        if OPENINGS.match(text) or is_predicate:
-            found.append(f"line {constant.lineno}: opens with {text.split()[0]}")
-    return found
+    return [f"line {line}: {what}" for rule in RULES for line, what in rule(source)]
 
 
 def test_the_rules_are_found_and_can_fail() -> None:
@@ -79,20 +111,28 @@ def test_the_rules_are_found_and_can_fail() -> None:
     assert len(quoted("These phrases occur nowhere")) >= 10
     assert faults('"""What a row is."""') == ["line 1: opens with What"]
     assert faults('def f():\n    """Whether it holds."""') == ["line 2: opens with Whether"]
-    assert faults("# the layer that is looked at\n") == ["comment: looked at"]
+    assert faults("# the layer that is\n# looked at\n\n# is\nlegal = 1\n") == ["line 2: looked at"]
+    assert faults("x = 1\n# the layer that\n# is looked\n# at\n") == ["line 3: looked at"]
+    assert faults('x = 1\n"""One.\n\n`there\nis` a row that\nis looked  at."""') == ["line 6: looked at"]
     assert faults('"""A name, `what is given up`."""\nx = 1\n"""Whether x holds."""') == []
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_docstrings_and_comments_keep_the_rules(path: Path) -> None:
-    assert faults(path.read_text(encoding="utf-8")) == []
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_docstrings_and_comments_keep_the_rules(rule: Callable[[str], Faults]) -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {what}" for path in SOURCES for line, what in rule(read(path))
+    ]
+    assert not found, "\n".join(found)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_pages_keep_the_rules(page: Path) -> None:
+def test_pages_keep_the_rules() -> None:
     """The last column of the glossary holds the words that do not stand for a term."""
-    text = re.sub(r"\|[^|\n]*\|$", "|", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    assert [hit[0] for hit in PHRASES.finditer(plain(text))] == []
+    found = [
+        f"{page.relative_to(ROOT)}:{line}: {what}"
+        for page in PAGES
+        for line, what in phrases(re.sub(r"\|[^|\n]*\|$", "|", read(page), flags=re.MULTILINE))
+    ]
+    assert not found, "\n".join(found)
 
 
 def test_no_file_is_named_by_a_past_participle() -> None:

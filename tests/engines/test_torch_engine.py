@@ -44,6 +44,7 @@ def assert_same(given: Experiment, dtype: str = "float64") -> None:
         np.testing.assert_allclose(a, b, rtol=0, atol=TOLERANCE[dtype], err_msg=stage)
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("heads", HEADS)
 @pytest.mark.parametrize("position", POSITIONS)
 @pytest.mark.parametrize("masks", MASKS)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
+from draw import Drawn
 from experiments import SITES, SPREAD, STACKS, sited, small
 from explained import exact, formulas, maximum, shown, site_of, worked_out
 from first_layer import stacked, with_fields
@@ -65,9 +67,10 @@ def site(looked_at: tuple[Trace, str]) -> SiteTrace:
 
 
 @pytest.fixture(scope="module")
-def explained(site: SiteTrace) -> dict[Cell, Explanation]:
-    """Every cell of the site, explained once for the tests of this page."""
-    return {cell: explain(site, cell) for cell in cells(site)}
+def explained(site: SiteTrace, drawn: Drawn) -> dict[Cell, Explanation]:
+    """The cells of the site, explained once for the tests of this page."""
+    rows = drawn([(cell.stage, cell.row, cell.column, cell.head) for cell in cells(site)])
+    return {cell: explain(site, cell) for cell in itertools.starmap(Cell, rows)}
 
 
 def near(found: float, expected: float, rel: float, abs_: float) -> bool:
@@ -105,7 +108,7 @@ def test_every_formula_gives_the_number_of_the_trace(
                 found = worked_out(exact(step), maximum(line))
                 assert near(found, line.value, 1e-10, 1e-12), (cell, exact(step))
                 worked += 1
-    assert worked > 100
+    assert worked > len(explained) / 2
 
 
 def test_the_digits_shown_are_enough_to_work_it_out_by_hand(explained: dict[Cell, Explanation]) -> None:

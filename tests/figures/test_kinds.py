@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from draw import Drawn, Rows
 from matplotlib.figure import Figure
 from msgspec.structs import replace as with_fields
 
@@ -57,12 +59,18 @@ def texts(kind: str, shown: Subject, **style: object) -> list[str]:
     return [text.get_text() for text in figure.axes[0].texts]
 
 
+@pytest.fixture(scope="module")
+def files(drawn: Drawn) -> Rows:
+    """(kind of figure, format of its file)."""
+    return drawn([(kind, row.id) for kind in KIND_BY_ID for row in FORMATS])
+
+
 @pytest.mark.parametrize("kind", KIND_BY_ID)
-def test_every_kind_is_written_in_every_format_theme_and_language(kind: str) -> None:
+def test_every_kind_is_written_in_every_format_theme_and_language(kind: str, files: Rows) -> None:
     assert KIND_BY_ID[kind].why_not(ROTATED) is None
-    for row in FORMATS:
-        figure = figure_of(kind, ROTATED, Style(theme="dark" if row.id == "pdf" else "light"))
-        assert len(figure_bytes(figure, row.id, dpi=60)) > 1000
+    for format_id in [format_id for one, format_id in files if one == kind]:
+        figure = figure_of(kind, ROTATED, Style(theme="dark" if format_id == "pdf" else "light"))
+        assert len(figure_bytes(figure, format_id, dpi=60)) > 1000
     set_language("zh_CN")
     try:
         assert any("\u4e00" <= letter <= "\u9fff" for text in texts(kind, ROTATED) for letter in text)
@@ -94,9 +102,15 @@ def test_the_options_of_a_kind_are_those_that_change_its_picture(kind: str) -> N
     assert (figure_bytes(figure_of(kind, fewer, Style()), "svg") == usual) == (kind in UNFOLLOWED)
 
 
+@pytest.fixture(scope="module")
+def widths(drawn: Drawn) -> Rows:
+    """(kind of figure, its width in mm)."""
+    return drawn(list(itertools.product(KIND_BY_ID, (40, 85, 174, 254))))
+
+
 @pytest.mark.parametrize("kind", KIND_BY_ID)
-def test_a_kind_has_the_width_that_is_set_or_names_the_least(kind: str) -> None:
-    for millimetres in (40, 85, 174, 254):
+def test_a_kind_has_the_width_that_is_set_or_names_the_least(kind: str, widths: Rows) -> None:
+    for millimetres in [width for one, width in widths if one == kind]:
         style = Style(width=length(f"{millimetres}mm"), font_size=8.0, grey=True)
         try:
             figure = figure_of(kind, ROTATED, style)
@@ -222,11 +236,10 @@ def without_numbers() -> Subject:
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KIND_BY_ID if kind not in ("comparison", "dials")])
-def test_a_document_of_nan_without_title_and_caption_is_drawn(kind: str) -> None:
-    for row in FORMATS:
-        assert (
-            len(figure_bytes(figure_of(kind, without_numbers(), Style(caption=True)), row.id, dpi=60)) > 500
-        )
+def test_a_document_of_nan_without_title_and_caption_is_drawn(kind: str, files: Rows) -> None:
+    for format_id in [format_id for one, format_id in files if one == kind]:
+        figure = figure_of(kind, without_numbers(), Style(caption=True))
+        assert len(figure_bytes(figure, format_id, dpi=60)) > 500
 
 
 def test_numbers_that_are_nan_are_never_drawn_as_zero() -> None:

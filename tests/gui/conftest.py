@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from desk import WAIT_MS, Answers, Desk, MakeDesk
+from desk import Answers, Desk, MakeDesk, Shared
 from PySide6.QtCore import QSettings, QSize, QTranslator
 from PySide6.QtWidgets import QApplication, QMessageBox
 from pytestqt.qtbot import QtBot
@@ -37,27 +38,28 @@ Other windows begin as the program's own, and get a panel or a section once it i
 """
 
 
+def settings_in(file: Path) -> tuple[Settings, QSettings]:
+    """The program's settings in a file, and what stores them."""
+    stored = QSettings(str(file), QSettings.Format.IniFormat)
+    made = Settings(stored)
+    made["theme"], made["language"] = "light", "en"
+    return made, stored
+
+
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     """The program's settings, in a file of this test."""
-    made = Settings(QSettings(str(tmp_path / "settings.ini"), QSettings.Format.IniFormat))
-    made["theme"], made["language"] = "light", "en"
-    return made
+    return settings_in(tmp_path / "settings.ini")[0]
 
 
-@pytest.fixture
-def make_desk(
-    qapp: QApplication,
-    qtbot: QtBot,
-    settings: Settings,
-    request: pytest.FixtureRequest,
-) -> Iterator[MakeDesk]:
+@contextmanager
+def desks(qapp: QApplication, qtbot: QtBot, settings: Settings, *, is_whole: bool) -> Iterator[MakeDesk]:
     """Make windows in the program's own colours; at the end they are closed, whatever is unsaved."""
-    is_whole = request.path.relative_to(Path(__file__).parent).as_posix() in WHOLE
-    palette, font = qapp.palette(), qapp.font()
+    palette, font, sheet = qapp.palette(), qapp.font(), qapp.styleSheet()
+    theme, translators = qapp.property(THEME_PROPERTY), set(qapp.findChildren(QTranslator))
     load_fonts()
     look.apply(qapp, settings)
-    desks: list[Desk] = []
+    opened: list[Desk] = []
 
     def make(what: str | Document = "fluffy-blue-creature", *, inline: bool = True) -> Desk:
         document = load_preset(what) if isinstance(what, str) else what
@@ -65,36 +67,78 @@ def make_desk(
         window = Window(document, settings, inline=inline)
         window.resize(SIZE)
         desk = Desk(qtbot, window)
-        desks.append(desk)
+        opened.append(desk)
         look.apply(qapp, settings)
         window.show()
         window.begin(in_pauses=False)
         if is_whole:
             window.complete()
             window.mechanism.open_all()
-        window.activateWindow()
-        qtbot.waitUntil(window.isActiveWindow, timeout=WAIT_MS)
+        desk.activate()
         desk.settle()
         return desk
 
     yield make
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(QMessageBox, "exec", lambda box: QMessageBox.StandardButton.Discard)
-        while desks:
-            desks.pop().leave()
-    for translator in qapp.findChildren(QTranslator):
+        while opened:
+            opened.pop().leave()
+    for translator in set(qapp.findChildren(QTranslator)) - translators:
         qapp.removeTranslator(translator)
         translator.deleteLater()
-    qapp.setStyleSheet("")
+    qapp.setStyleSheet(sheet)
     qapp.setPalette(palette)
     qapp.setFont(font)
-    qapp.setProperty(THEME_PROPERTY, None)
+    qapp.setProperty(THEME_PROPERTY, theme)
 
 
 @pytest.fixture
-def desk(make_desk: MakeDesk) -> Desk:
-    """The window on the first preset."""
-    return make_desk()
+def make_desk(
+    qapp: QApplication, qtbot: QtBot, settings: Settings, request: pytest.FixtureRequest
+) -> Iterator[MakeDesk]:
+    """Makes windows for one test."""
+    is_whole = request.path.relative_to(Path(__file__).parent).as_posix() in WHOLE
+    with desks(qapp, qtbot, settings, is_whole=is_whole) as make:
+        yield make
+
+
+# --- one window for the tests of a module that only read ---------------------------------------------
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _shared(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Shared | None]:
+    """Opened, with all panels, before any test: what a test brings about is gone after it."""
+    if not any(item.parent is request.node and reads(item) for item in request.session.items):
+        yield None
+        return
+    qapp = request.getfixturevalue("qapp")
+    settings, stored = settings_in(tmp_path_factory.mktemp("shared") / "settings.ini")
+    with desks(qapp, QtBot(request), settings, is_whole=True) as make:
+        shared = Shared(make(), stored)
+        yield shared
+        shared.__dict__.clear()
+
+
+def reads(item: pytest.Item) -> bool:
+    return item.get_closest_marker("reads") is not None
+
+
+@pytest.fixture
+def desk(request: pytest.FixtureRequest, _shared: Shared | None) -> Iterator[Desk]:
+    """The window on the first preset: the shared one for a test that is marked `reads`."""
+    if _shared is None or not reads(request.node):
+        yield request.getfixturevalue("make_desk")()
+        return
+    if _shared.changed_by:
+        pytest.fail(f"{_shared.changed_by} has changed the window", pytrace=False)
+    _shared.desk.activate()
+    yield _shared.desk
+    _shared.desk.settle()
+    if changes := _shared.changes():
+        _shared.changed_by = request.node.nodeid
+        pytest.fail(f"this test reads, and has changed: {', '.join(changes)}", pytrace=False)
 
 
 @pytest.fixture

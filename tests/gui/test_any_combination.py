@@ -6,6 +6,7 @@ the way that led there.
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +15,7 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 from desk import WAIT_MS, Desk, MakeDesk
+from draw import Drawn
 from experiments import STACKS, small
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QStandardItemModel
@@ -413,20 +415,29 @@ PARTS = 8
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_every_panel_can_be_used_on_every_site_of_every_preset(make_desk: MakeDesk, part: int) -> None:
+def test_every_panel_can_be_used_on_every_site_of_every_preset(
+    make_desk: MakeDesk, part: int, drawn: Drawn
+) -> None:
+    documents = {preset.id: load_preset(preset.id) for preset in PRESETS[part::PARTS]}
+    visits = drawn(
+        [
+            (preset, site, row.id)
+            for preset, document in documents.items()
+            for site in site_names(document.experiment)
+            for row in PANELS
+        ]
+    )
     desk = make_desk(DOCUMENTS[0])
     walk = Walk(desk, seed=part)
-    for preset in PRESETS[part::PARTS]:
-        document = load_preset(preset.id)
-        for site in site_names(document.experiment):
-            print(f"preset {preset.id}, site {site}")
-            desk.store.open(document)
-            desk.store.look(site=site)
-            walk.wait()
-            for row in PANELS:
-                with desk.qtbot.captureExceptions() as raised:
-                    walk.visit(row.id)
-                assert raised == []
-            # A lesson opens another document, and a failure may leave one attention alone.
-            if site in site_names(desk.store.experiment):
-                walk.check(site)
+    for (preset, site), panels in itertools.groupby(visits, key=lambda visit: visit[:2]):
+        print(f"preset {preset}, site {site}")
+        desk.store.open(documents[preset])
+        desk.store.look(site=site)
+        walk.wait()
+        for _preset, _site, panel in panels:
+            with desk.qtbot.captureExceptions() as raised:
+                walk.visit(panel)
+            assert raised == []
+        # A lesson opens another document, and a failure may leave one attention alone.
+        if site in site_names(desk.store.experiment):
+            walk.check(site)

@@ -25,6 +25,7 @@ def test_the_table_is_consistent() -> None:
     assert all(callable(getattr(Handlers, f"on_{row.run or row.id}")) for row in ACTIONS)
 
 
+@pytest.mark.reads
 def test_every_row_stands_in_its_menu_with_its_keys(desk: Desk) -> None:
     for row in ACTIONS:
         (action,) = desk.window.findChildren(QAction, f"action_{row.id}")
@@ -39,6 +40,7 @@ def test_every_row_stands_in_its_menu_with_its_keys(desk: Desk) -> None:
             assert action.text().replace("&", "").split("\t")[0] != ""
 
 
+@pytest.mark.reads
 def test_titles_have_an_accelerator_of_their_own(desk: Desk) -> None:
     letters = [desk.find(QMenu, f"menu_{id_}").title().split("&")[1][0].lower() for id_, _title in MENUS]
     assert len(set(letters)) == len(letters)
@@ -67,6 +69,7 @@ def test_docks_are_hidden_and_shown_from_the_view_menu(desk: Desk) -> None:
         assert not desk.window.docks[id_].isHidden()
 
 
+@pytest.mark.reads
 def test_dialogs_open_and_list_the_keys(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[str] = []
 

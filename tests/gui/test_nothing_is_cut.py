@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 from desk import Desk, MakeDesk
+from draw import Drawn
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import (
@@ -116,17 +117,16 @@ def faults(desk: Desk) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
 @pytest.mark.parametrize(("language", "theme", "preset"), LOOKS, ids=lambda value: str(value))
 def test_no_text_is_cut_in_any_workspace(
-    make_desk: MakeDesk, settings: Settings, language: str, theme: str, preset: str, size: tuple[int, int]
+    make_desk: MakeDesk, settings: Settings, drawn: Drawn, language: str, theme: str, preset: str
 ) -> None:
     settings["language"], settings["theme"] = language, theme
     desk = make_desk(preset)
-    desk.window.resize(*size)
     found = []
-    for row in WORKSPACES:
-        desk.go(row.id)
+    for size, workspace in drawn([(size, row.id) for size in SIZES for row in WORKSPACES]):
+        desk.window.resize(*size)
+        desk.go(workspace)
         desk.qtbot.wait(10)
         found += faults(desk)
     assert not found, "\n".join(found)

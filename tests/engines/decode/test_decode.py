@@ -47,6 +47,7 @@ def assert_equal(engine: Engine, given: Experiment, steps: int | None = None) ->
 # --- equal in value --------------------------------------------------------------------------------
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("heads", HEADS)
 @pytest.mark.parametrize("position", POSITIONS)
 @pytest.mark.parametrize("masks", MASKS)
@@ -57,6 +58,7 @@ def test_steps_equal_the_full_pass(masks: str, position: str, heads: str) -> Non
         assert [step.token for step in decoding.steps] == list(TOKENS), (engine, dtype)
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("heads", HEADS)
 @pytest.mark.parametrize("position", POSITIONS)
 @pytest.mark.parametrize("masks", MASKS)

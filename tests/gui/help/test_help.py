@@ -87,6 +87,7 @@ def _is_control(widget: QWidget) -> bool:
     return isinstance(widget, (*CONTROLS, DragNumber, QSlider, QLineEdit, DocumentText)) and not is_of_tabs
 
 
+@pytest.mark.reads
 def test_the_key_explains_the_stage_under_the_pointer(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     point_at(monkeypatch, desk.map, desk.map.cell_center(2, 1))
     desk.map.setFocus()
@@ -107,6 +108,7 @@ def test_a_click_elsewhere_closes_the_card(desk: Desk) -> None:
     assert not card(desk).isVisible()
 
 
+@pytest.mark.reads
 def test_a_control_explains_itself(desk: Desk) -> None:
     line = desk.find(DocumentText, "token_line")
     shown = help_at(desk.window, line, QPointF(2, 2))
@@ -123,6 +125,7 @@ def test_a_question_mark_is_typed_into_text(desk: Desk) -> None:
     )
 
 
+@pytest.mark.reads
 def test_a_source_opens_only_after_a_question(
     desk: Desk, answers: Answers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,6 +142,7 @@ def test_a_source_opens_only_after_a_question(
     assert opened == [SOURCES["rope"].url]
 
 
+@pytest.mark.reads
 def test_every_target_of_a_menu_has_a_card(desk: Desk) -> None:
     targets = [Target(panel=row.id) for row in PANELS] + [Target(stage=s) for s in desk.store.site.stages]
     for target in (*targets, Target(head=1), Target(token=0)):

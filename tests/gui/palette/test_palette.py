@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from desk import Desk, MakeDesk
+from desk import WAIT_MS, Desk, MakeDesk
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLineEdit, QWidget
@@ -37,7 +37,7 @@ def open_palette(desk: Desk) -> QLineEdit:
 
 def keys(desk: Desk) -> list[str]:
     """The lines that show once all are made."""
-    desk.qtbot.waitUntil(lambda: palette(desk).is_complete)
+    desk.qtbot.waitUntil(lambda: palette(desk).is_complete, timeout=WAIT_MS)
     return [entry.key for entry in palette(desk).found()]
 
 
@@ -50,6 +50,7 @@ def test_a_few_letters_and_enter_run_a_command(desk: Desk) -> None:
     assert desk.theme.is_dark and not palette(desk).isVisible() and desk.map.hasFocus()
 
 
+@pytest.mark.reads
 @pytest.mark.parametrize(
     ("words", "wanted"),
     [
@@ -96,6 +97,7 @@ def test_words_of_a_newcomer_find_the_line_in_both_languages(desk: Desk, words: 
     assert set(ALSO) <= {entry.key for entry in all_entries(desk.window)} | {"action:save"}
     palette(desk).line.setText("no such words at all")
     assert keys(desk) == []
+    QTest.keyClick(palette(desk).line, Qt.Key.Key_Escape)
 
 
 def test_a_score_of_all_heads_opens_the_grid_that_shows_it(desk: Desk) -> None:
@@ -132,12 +134,14 @@ def test_arrows_choose_and_escape_closes(desk: Desk) -> None:
     QTest.keyClick(line, Qt.Key.Key_Return)
     assert desk.store.document.view.head == int(chosen.split(":")[1])
     line = open_palette(desk)
+    last = len(keys(desk)) - 1
     QTest.keyClick(line, Qt.Key.Key_Up)
-    assert palette(desk).list.currentIndex().row() == len(keys(desk)) - 1
+    assert palette(desk).list.currentIndex().row() == last
     QTest.keyClick(line, Qt.Key.Key_Escape)
     assert not palette(desk).isVisible()
 
 
+@pytest.mark.reads
 def test_the_palette_opens_from_the_prompt_and_gives_the_focus_back(desk: Desk) -> None:
     prompt = desk.find(DocumentText, "token_line")
     prompt.setFocus()
@@ -167,12 +171,14 @@ def test_what_ran_last_comes_first(desk: Desk) -> None:
     assert keys(desk)[0] == "stage:scaled" and keys(desk).count("stage:scaled") == 1
 
 
+@pytest.mark.reads
 def test_nothing_found_is_said_and_enter_does_nothing(desk: Desk) -> None:
     line = open_palette(desk)
     desk.type_text(line, "xyzzy")
     assert keys(desk) == [] and palette(desk).findChild(object, "palette_empty").isVisible()
     QTest.keyClick(line, Qt.Key.Key_Return)
     assert palette(desk).isVisible()
+    QTest.keyClick(line, Qt.Key.Key_Escape)
 
 
 def test_the_palette_stays_inside_a_small_window(desk: Desk) -> None:
@@ -196,6 +202,7 @@ def test_every_table_is_in_the_palette(make_desk: MakeDesk) -> None:
     assert {f"panel:{row.id}" for row in PANELS} <= found
 
 
+@pytest.mark.reads
 @pytest.mark.parametrize("language", [language.code for language in LANGUAGES])
 def test_every_line_has_words_and_is_found_by_both_languages(desk: Desk, language: str) -> None:
     entries = list(all_entries(desk.window))
