@@ -18,7 +18,7 @@ USES = {
     "cluster": "attnviz survey",
 }
 """A command, or an option of one, that needs each extra of the program."""
-OF_TESTS = {"dev", "references"}
+OF_TESTS = {"dev", "references", "package"}
 
 
 def blocks(language: str) -> list[str]:
