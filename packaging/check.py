@@ -31,8 +31,8 @@ FILLING = "{{ 'x' * 3000000000 }}"
 WINDOW_S = 15.0
 """Seconds for which the window stays open, where no picture can be taken."""
 PATIENCE_S = 180.0
-PAINTED = 20_000
-"""Bytes of a picture of the screen that shows a window; that of an empty screen has a few hundred."""
+PAINTED = 100_000
+"""Bytes of a picture of the screen that shows the numbers of a map; that of empty panels has a fifth of it."""
 EXTENSIONS = """
 import importlib, pathlib, sys
 root = pathlib.Path(sys._MEIPASS)
