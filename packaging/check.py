@@ -32,7 +32,7 @@ WINDOW_S = 15.0
 """Seconds for which the window stays open, where no picture can be taken."""
 PATIENCE_S = 180.0
 PAINTED = 100_000
-"""Bytes of a picture of the screen that shows the numbers of a map; that of empty panels has a fifth of it."""
+"""Bytes of a picture of the screen that shows a map with numbers; empty panels have a fifth."""
 EXTENSIONS = """
 import importlib, pathlib, sys
 root = pathlib.Path(sys._MEIPASS)
