@@ -223,6 +223,159 @@ print("works")
 """
 
 
+POSITION = {
+    "attnviz/model/spec/positions.py": (
+        (
+            r"^(?=Position = )",
+            """class RecipePosition(Encoding, frozen=True, tag_field="kind", tag="recipe_position"):
+    \"\"\"A bias -factor * ln(1 + |i - j|).\"\"\"
+
+    where: ClassVar[str] = "position."
+
+    factor: Annotated[float, Field(N_("Recipe: factor"), N_("Multiplies the logarithm"), above=0)] = 1.0
+
+
+""",
+        ),
+        (r"(?<=^Position = )(?!\()|(?<=^Position = \(\n)", "RecipePosition | "),
+        (r"(?<=^__all__ = \[\n)", '    "RecipePosition",\n'),
+    ),
+    "attnviz/model/positions.py": (
+        (
+            r"^(?=POSITIONS: )",
+            """def _logarithms(q_positions: Ints, k_positions: Ints) -> Floats:
+    return np.log1p(np.abs(q_positions[:, None] - k_positions))
+
+
+def _recipe(site: Site) -> Bias:
+    factor = site.position.factor
+    return lambda heads, q, k: -factor * _logarithms(q, k) * np.ones((*heads.shape, 1, 1))
+
+
+def _pull_recipe(site: Site, g: Floats, q_positions: Ints, k_positions: Ints) -> tuple[str, Floats]:
+    return "factor", -np.sum(g * _logarithms(q_positions, k_positions), keepdims=True).ravel()
+
+
+""",
+        ),
+        (
+            r"(?<=^POSITIONS: tuple\[PositionRow, \.\.\.\] = \(\n)",
+            """    PositionRow(
+        RecipePosition,
+        N_("recipe"),
+        N_("Scores lowered by the logarithm of the distance"),
+        "bias",
+        hue=5,
+        bias=_recipe,
+        pull_bias=_pull_recipe,
+    ),
+""",
+        ),
+        (r"(?<=^from attnviz.model.spec.positions import \(\n)", "    RecipePosition,\n"),
+    ),
+    "attnviz/explain/arithmetic/positions.py": (
+        (
+            r"^(?=BIAS_LINES: )",
+            """def _recipe_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
+    score, query = reading.term(below(reading, cell)), _query(reading, cell)
+    factor = constant(reading.experiment.position.factor, "factor")
+    numbers = (score, Text(" − "), *guarded(factor), Text(f" × ln(1 + |{query} − {cell.column}|)"))
+    result = score.value - factor.value * float(np.log1p(abs(query - cell.column)))
+    return (Line((reading.link(cell),), (numbers,), reading.number(cell), result),)
+
+
+""",
+        ),
+        (r"(?<=^BIAS_LINES: dict\[type, Explains\] = \{)", "RecipePosition: _recipe_lines, "),
+        (
+            r"(?<=^from attnviz.model.spec.positions import )(?=\w)"
+            r"|(?<=^from attnviz.model.spec.positions import \(\n)",
+            "RecipePosition, ",
+        ),
+    ),
+    "attnviz/explain/scripts/positions.py": (
+        (
+            r"^(?=POSITION_CODE: )",
+            """def _recipe(position: Any, asked: Asked) -> Code:
+    (read,) = asked.reads
+    grid(asked)
+    xp = asked.xp
+    return asked.done(f"biased = {read} - {position.factor!r} * {xp}.log1p(1.0 * {xp}.abs(i - j))")
+
+
+""",
+        ),
+        (
+            r"(?<=^POSITION_CODE: dict\[type, Callable\[\[Any, Asked\], Code\]\] = \{\n)",
+            "    RecipePosition: _recipe,\n",
+        ),
+        (r"(?<=^from attnviz.model.spec.positions import \(\n)", "    RecipePosition,\n"),
+    ),
+    "attnviz/gui/panels/mechanism/position.py": (
+        (r"(?<=^FIRST_ROW = \{)", '"recipe_position", '),
+        (r"(?<=^FIELDS: tuple\[FormField\[Site\], \.\.\.\] = \(\n)", '    row("position.factor"),\n'),
+    ),
+}
+"""By file, as `MASK`."""
+
+USE_OF_POSITION = """
+import numpy as np
+import attnviz
+from attnviz import parts
+from attnviz.explain.arithmetic.cell import explain
+from attnviz.explain.position_curves import candidates
+from attnviz.model.io.files import dumps, loads
+from attnviz.model.sites.sites import at
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.view import Cell
+from msgspec.structs import replace
+
+def with_factor(factor):
+    position, heads = parts.RecipePosition(factor), parts.Heads(2, 1, 4)
+    return attnviz.one_layer(
+        tuple("abcde"), parts.SeededVectors(5, 8), heads=heads, position=position, dtype="float64"
+    )
+
+experiment = with_factor(0.5)
+trace, i = attnviz.run(experiment), np.arange(5)
+lowered = 0.5 * np.log(1.0 + np.abs(i[:, None] - i))
+np.testing.assert_allclose(trace["biased"], trace["scaled"] - lowered, atol=1e-12)
+assert loads(dumps(Document(experiment))).experiment == experiment
+for step in attnviz.decode(experiment).steps:
+    assert step is not None
+for library in ("numpy", "torch"):
+    if library == "torch":
+        try:
+            import torch
+        except ImportError:
+            continue
+    names = {}
+    exec(attnviz.script(experiment, library), names)
+    np.testing.assert_allclose(np.asarray(names["weights"]), trace["weights"], atol=1e-6)
+for line in explain(trace.only, Cell("biased", 3, 1, 1)).lines:
+    np.testing.assert_allclose(line.value, line.recomputed, rtol=1e-12)
+assert "recipe_position" in {id_ for id_, _title, _site in candidates(at(experiment, "layers.0.self"))}
+target, step = "layers.0.self.weights[1, 3, 2]", 1e-6
+gradient = attnviz.backward(experiment, target).parameters["layers.0.self.position.factor"]
+near = [attnviz.run(with_factor(0.5 + sign * step))["weights"][1, 3, 2] for sign in (1, -1)]
+np.testing.assert_allclose(float(np.ravel(gradient)[0]), (near[0] - near[1]) / (2 * step), rtol=1e-6)
+try:
+    parts.RecipePosition(0.0)
+except ValueError as error:
+    assert str(error).startswith("position.factor must be"), error
+
+from PySide6.QtWidgets import QApplication
+app = QApplication([])
+from attnviz.gui.panels.mechanism.position import FIELDS, FIRST_ROW
+field = next(field for field in FIELDS if field.path == "position.factor")
+site = at(experiment, "layers.0.self")
+assert "recipe_position" in FIRST_ROW and field.shown(site)
+assert not field.shown(replace(site, position=parts.Alibi()))
+assert field.edit(site, 3.0).position == parts.RecipePosition(3.0)
+print("works")
+"""
+
+
 def files_of(text: str) -> list[str]:
     """The paths that a recipe names."""
     return re.findall(r"(?<![\w/])((?:attnviz|tests|resources|docs)/[\w./<>]*[\w/>])", text)
@@ -284,3 +437,10 @@ def test_a_scaling_is_added_by_its_recipe_in_three_files(tmp_path: Path) -> None
     assert len(SCALING) <= 3
     followed(tmp_path, SCALING)
     works(tmp_path, USE_OF_SCALING)
+
+
+def test_a_position_is_added_by_its_recipe_in_five_files(tmp_path: Path) -> None:
+    assert steps_of("A position encoding") == set(POSITION), "the recipe names other files than it takes"
+    assert len(POSITION) <= 5
+    followed(tmp_path, POSITION)
+    works(tmp_path, USE_OF_POSITION)

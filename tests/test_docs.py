@@ -34,6 +34,13 @@ def test_paths_that_a_page_names_exist(page: Path) -> None:
     assert missing == []
 
 
+def test_the_source_layout_has_every_folder_of_the_package() -> None:
+    page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    folders = set(re.findall(r"^\| (`[\w/]+`) \|", page, re.MULTILINE))
+    rooms = {f"`attnviz/{path.parent.name}/`" for path in (ROOT / "attnviz").glob("*/__init__.py")}
+    assert folders >= rooms > {"`attnviz/core/`"}
+
+
 def script(name: str) -> ModuleType:
     """A script of `docs`."""
     spec = importlib.util.spec_from_file_location(name, ROOT / f"docs/{name}.py")

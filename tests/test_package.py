@@ -81,6 +81,26 @@ def test_pins_admit_what_was_tried_and_shut_out_what_fails(
     assert not any(Version(one) in pins[package] for one in bad)
 
 
+def test_the_citation_has_the_version_the_licence_and_the_authors_of_the_package() -> None:
+    project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
+    lines = PROJECT.with_name("CITATION.cff").read_text(encoding="utf-8").splitlines()
+    said = dict(line.strip(" -").split(": ", 1) for line in lines if ": " in line)
+    assert said["version"] == __version__ and said["license"] == project["license"]
+    assert said["name"].strip('"') == project["authors"][0]["name"]
+    assert said["title"].strip('"').startswith("attnviz: ")
+    words = [line.strip("- ") for line in lines[lines.index("keywords:") + 1 :]]
+    assert words == project["keywords"]
+
+
+def test_the_versions_of_python_are_those_that_the_gate_tries() -> None:
+    project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
+    begin = "Programming Language :: Python :: 3."
+    named = [name.removeprefix(begin) for name in project["classifiers"] if name.startswith(begin)]
+    gate = (PROJECT.parent / ".ci/run").read_text(encoding="utf-8")
+    assert f"for minor in {' '.join(named)}; do" in gate
+    assert project["requires-python"] == f">=3.{named[0]}"
+
+
 def test_torch_is_an_extra_only() -> None:
     project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
     assert not any(Requirement(line).name == "torch" for line in project["dependencies"])

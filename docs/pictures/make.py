@@ -1,4 +1,4 @@
-"""Draws the pictures of the README from the program itself: `python docs/pictures/make.py`.
+"""Draws the pictures of the README and of the manual from the program itself: `python docs/pictures/make.py`.
 
 The window is painted without a display; the page is opened in the machine's Chromium, by playwright.
 """
@@ -13,12 +13,24 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 SIZE = (1280, 800)
-SETTLE_S = 2.0
+SETTLE_S = 4.0
+
+
+SHOTS = (
+    ("generate", "light", "stories-en"),
+    ("explore", "dark", "stories-induction"),
+    ("learn", "light", "stories-en"),
+    ("compare", "light", "causal-order"),
+    ("model", "light", "stories-induction"),
+)
+"""Of the window: the workspace, the theme, the preset."""
 
 
 def windows() -> None:
-    """The window, light and dark: a story that is generated, and the lesson on the softmax."""
+    """The window in each workspace: in Generate a story is generated, in Learn a lesson is open."""
+    from msgspec.structs import replace
     from PySide6.QtCore import QSettings
+    from PySide6.QtGui import QAction
     from PySide6.QtWidgets import QApplication
 
     from attnviz.checkpoints.presets import load_preset
@@ -28,6 +40,7 @@ def windows() -> None:
     from attnviz.gui.look.fonts import load_fonts
     from attnviz.gui.settings import Settings
     from attnviz.gui.window import Window
+    from attnviz.resources import path
 
     app = QApplication.instance() or make_application([])
     folder = Path(tempfile.mkdtemp())
@@ -38,12 +51,12 @@ def windows() -> None:
             app.processEvents()
             time.sleep(0.01)
 
-    for theme, name in (("light", "generate"), ("dark", "explore")):
+    for name, theme, preset in SHOTS:
         settings = Settings(QSettings(str(folder / f"{name}.ini"), QSettings.Format.IniFormat))
         settings["theme"], settings["language"] = theme, "en"
         load_fonts()
         look.apply(app, settings)
-        window = Window(load_preset("stories-induction" if name == "explore" else "stories-en"), settings)
+        window = Window(load_preset(preset), settings)
         look.apply(app, settings)  # once more, as the program does: now the window has its icons and colours
         window.resize(*SIZE)
         window.start()
@@ -52,6 +65,11 @@ def windows() -> None:
         settle()
         if name == "generate":
             window.store.play(GoTo(24))
+        if name == "learn":
+            window.open_file(path("lessons", "softmax.md"))
+        if name == "compare":
+            next(action for action in window.findChildren(QAction) if action.text() == "Pin as A").trigger()
+            window.store.edit_attention(replace, masks=())
         settle()
         file = HERE / f"{name}-{theme}.png"
         window.grab().save(str(file))

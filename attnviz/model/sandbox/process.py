@@ -116,13 +116,16 @@ class Process:
 
 def _started(channel: socket.socket) -> subprocess.Popen[bytes]:
     """The process of `worker.py`, with its end of a pair of sockets. Raises `OSError` if it cannot start."""
-    if getattr(sys, "frozen", False) or not sys.executable:
-        raise FileNotFoundError  # a program in one file brings no interpreter
+    if not sys.executable:
+        raise FileNotFoundError
     is_windows = sys.platform == "win32"
     # Not `multiprocessing`: it imports the main module again, which a notebook, `python -c` or a script
-    # without a guard does not survive. -S leaves out the files that an environment runs at each start.
+    # without a guard does not survive. -S leaves out the files that an environment runs at each start. A
+    # program that carries its own Python has the worker inside, see `attnviz/__main__.py`.
+    is_frozen = getattr(sys, "frozen", False)
+    module = ["-m", worker.__name__] if is_frozen else ["-S", "-P", worker.__file__]
     started = subprocess.Popen(
-        [sys.executable, "-S", "-P", worker.__file__, str(GIGABYTES * 2**30), *_paths()],
+        [sys.executable, *module, str(GIGABYTES * 2**30), *_paths()],
         stdin=subprocess.PIPE if is_windows else channel.fileno(),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,  # a panic prints forty lines

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -207,6 +208,42 @@ def test_without_an_interpreter_it_is_one_sentence(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(sys, "executable", executable)
     with pytest.raises(ValueError, match="needs a Python interpreter of its own, which could not be started"):
         rendered("{{ 1 }}")
+
+
+BUILT = """#!{python}
+import runpy, sys
+sys.frozen = True
+sys.path[:] = {path!r}
+runpy.run_module("attnviz", run_name="__main__", alter_sys=True)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the limits of a process, in /proc")
+def test_a_program_that_carries_its_python_is_the_process_itself(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As PyInstaller builds it: `sys.executable` is the program, which starts at `attnviz/__main__.py`."""
+    program = tmp_path / "attnviz"
+    program.write_text(BUILT.format(python=sys.executable, path=sandbox._paths()))
+    program.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(program))
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    assert rendered("{{ 1 + 1 }}") == "2"
+    first = pid()
+    assert str(program) in Path(f"/proc/{first}/cmdline").read_text()
+    limits = dict(
+        re.findall(r"^Max (\w+ \w+) +(\d+)", Path(f"/proc/{first}/limits").read_text(), re.MULTILINE)
+    )
+    assert limits["address space"] == str(2 * 2**30)
+    with pytest.raises(Exceeded, match="more than 3 seconds or 2 GB of memory"):
+        rendered(LOOP)
+    assert ends(lambda: not lives(first))
+    with pytest.raises(Exceeded):
+        rendered("{{ 'x' * 3000000000 }}")
+    sourced = subprocess.run([program, "-c", "print(6 * 7)"], capture_output=True, text=True)
+    assert (sourced.returncode, sourced.stdout, sourced.stderr) == (0, "42\n", "")
+    asked = subprocess.run([program, "presets"], capture_output=True, text=True)
+    assert asked.returncode == 0 and "toy-attention" in asked.stdout
 
 
 # --- tokenizers ------------------------------------------------------------------------------------
