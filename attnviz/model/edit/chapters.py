@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 
 import msgspec
@@ -47,7 +48,7 @@ class Chapter:
     is_exercise: bool = False
     """Whether a lesson has opened it, and only the lesson has edited it: nobody saves it."""
 
-    @property
+    @cached_property
     def document(self) -> Document:
         """The document in its present state."""
         return self.history.present
@@ -87,7 +88,7 @@ class Chapters:
         """One chapter with one entry."""
         return Chapters((Chapter(0, History((document,)), document),))
 
-    @property
+    @cached_property
     def present(self) -> Chapter:
         return self.chapters[self.index]
 

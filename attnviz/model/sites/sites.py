@@ -32,6 +32,7 @@ def site_names(experiment: Experiment) -> tuple[str, ...]:
     return _standing(experiment)[1]
 
 
+@WeakMemo
 def _standing(experiment: Experiment) -> tuple[tuple[Place, ...], tuple[str, ...]]:
     n_encoder, n_layers = len(experiment.encoder), len(experiment.layers)
     return _counted(experiment.memory is not None, experiment.has_cross, n_encoder, n_layers)

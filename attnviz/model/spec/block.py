@@ -16,7 +16,15 @@ from attnviz.model.spec.parts import BIAS, EPS, Dropout, Explicit, Identity, See
 from attnviz.model.spec.pieces import Pieces, writes_alike
 from attnviz.model.spec.rows import Row, check_row
 from attnviz.model.spec.tokenizer_file import LONGEST
-from attnviz.model.spec.value import Value, check_drawn, check_texts, require
+from attnviz.model.spec.value import (
+    Refusal,
+    Value,
+    check_drawn,
+    check_texts,
+    refuse,
+    require,
+    unless,
+)
 
 __all__ = [
     "Block",
@@ -66,13 +74,18 @@ class Norm(Value, frozen=True):
     ] = None
 
     def check(self) -> None:
-        if self.kind == "rms":
-            require(self.bias is None, "norm.bias", self.bias, must_be("null in a norm of kind 'rms'"))
+        if self.bias is not None:
+            refuse(bias_beside_kind(self.kind, self.bias))
 
     def check_size(self, field: str, features: int) -> None:
         """Refuse a gain or a bias of another length than `features`."""
         check_row(f"{field}.gain", self.gain, features)
         check_row(f"{field}.bias", self.bias, features)
+
+
+def bias_beside_kind(kind: NormKind, bias: Row) -> Refusal:
+    """The refusal of a bias that a norm of this kind does not have."""
+    return unless(kind != "rms", "norm.bias", bias, must_be("null in a norm of kind 'rms'"))
 
 
 class FeedForward(Value, frozen=True):
@@ -130,9 +143,7 @@ class FeedForward(Value, frozen=True):
     router_bias: Annotated[Row | None, BIAS] = None
 
     def check(self) -> None:
-        if self.activation == "clamped_swish":
-            gated = must_be("true with the activation 'clamped_swish'")
-            require(self.gated, "feed_forward.gated", self.gated, gated)
+        refuse(gate_beside_activation(self.activation, self.gated))
 
     def shape(self, role: FeedForwardRole, d_model: int) -> tuple[int, int]:
         """(in, out) of one of its matrices."""
@@ -196,6 +207,12 @@ class FeedForward(Value, frozen=True):
 
 
 FEED_FORWARD_ROLES: tuple[FeedForwardRole, ...] = ("gate", "up", "down", "router")
+
+
+def gate_beside_activation(activation: ActivationKind, gated: bool) -> Refusal:
+    """The refusal of an activation that needs a gate, without one."""
+    is_had = gated or activation != "clamped_swish"
+    return unless(is_had, "feed_forward.gated", gated, must_be("true with the activation 'clamped_swish'"))
 
 
 class Block(Value, frozen=True):
@@ -285,9 +302,7 @@ class Block(Value, frozen=True):
             for name in ("norm_2", "after_2"):
                 needs = Message("needs a feed-forward layer")
                 require(getattr(self, name) is None, f"block.{name}", self.feed_forward, needs)
-        if self.placement == "parallel":
-            always = must_be("true with the placement 'parallel'")
-            require(self.residual, "block.residual", self.residual, always)
+        refuse(residual_beside_placement(self.placement, self.residual))
         if self.placement != "sandwich":
             for name in ("after_1", "after_2"):
                 needs = Message("needs the placement 'sandwich'")
@@ -301,6 +316,12 @@ class Block(Value, frozen=True):
                 norm.check_size(f"{field}.{name}", d_model)
         if self.feed_forward is not None:
             self.feed_forward.check_size(f"{field}.feed_forward", d_model)
+
+
+def residual_beside_placement(placement: NormPlacement, residual: bool) -> Refusal:
+    """The refusal of a placement that is a sum, without residual connections."""
+    always = must_be("true with the placement 'parallel'")
+    return unless(residual or placement != "parallel", "block.residual", residual, always)
 
 
 NORMS = ("norm_1", "after_1", "norm_2", "after_2")

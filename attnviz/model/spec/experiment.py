@@ -21,7 +21,7 @@ from attnviz.model.spec.parts import (
     check_tokens,
     vectors_shape,
 )
-from attnviz.model.spec.value import Value, require
+from attnviz.model.spec.value import Refusal, Value, refuse, require, unless
 
 
 class Experiment(Value, frozen=True):
@@ -185,8 +185,7 @@ class Experiment(Value, frozen=True):
 
     def _check_vocabulary(self) -> None:
         if self.readout == "similarity":
-            alike = must_be("'vocabulary' or 'none' behind an embedding of other features")
-            require(self.d_embedding == self.d_model, "readout", self.readout, alike)
+            refuse(similarity_beside_projection(self.d_embedding, self.d_model))
         if self.vocabulary is None:
             without = must_be("'similarity' or 'none' without a vocabulary")
             require(self.readout != "vocabulary", "readout", self.readout, without)
@@ -201,6 +200,12 @@ class Experiment(Value, frozen=True):
         from attnviz.model.sites.sites import sites
 
         sites(self)
+
+
+def similarity_beside_projection(d_embedding: int, d_model: int) -> Refusal:
+    """The refusal of a similarity of outputs and token vectors of different widths."""
+    alike = must_be("'vocabulary' or 'none' behind an embedding of other features")
+    return unless(d_embedding == d_model, "readout", "similarity", alike)
 
 
 def one_layer(tokens: tuple[str, ...], vectors: Vectors, **fields: Any) -> Experiment:

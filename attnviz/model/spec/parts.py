@@ -28,7 +28,7 @@ from attnviz.model.spec.positions import Rope as Rope
 from attnviz.model.spec.positions import Sinusoidal as Sinusoidal
 from attnviz.model.spec.rows import Row as Row
 from attnviz.model.spec.source import Source, Written
-from attnviz.model.spec.value import Value, check_texts, require
+from attnviz.model.spec.value import Refusal, Value, check_texts, refuse, require, unless
 
 __all__ = [
     "AdditiveMask",
@@ -310,8 +310,8 @@ class Projections(Value, frozen=True):
     def check(self) -> None:
         for role in ROLES:
             to = self.tied_to(role)
-            is_end = to is None or self.tied_to(to) is None
-            require(is_end, f"projections.{role}.to", to, must_be("a projection that is not tied itself"))
+            if to is not None:
+                refuse(tie_beside_tie(role, to, self.tied_to(to)))
 
     def tied_to(self, role: Role) -> Role | None:
         """The projection whose matrix W of `role` is; None where it has its own."""
@@ -320,6 +320,12 @@ class Projections(Value, frozen=True):
 
 
 ROLES: tuple[Role, ...] = ("query", "key", "value", "output")
+
+
+def tie_beside_tie(role: Role, to: Role, further: Role | None) -> Refusal:
+    """The refusal of a tie of W of `role` to one that is itself tied `further`."""
+    own = must_be("a projection that is not tied itself")
+    return unless(further is None, f"projections.{role}.to", to, own)
 
 
 def is_transposed(role: Role, to: Role) -> bool:

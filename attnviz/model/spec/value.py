@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from attnviz.errors import FieldError, Message, must_be, of_length, size
+from attnviz.errors import FieldError, InputError, Message, must_be, of_length, size
 from attnviz.model.errors.conversion import field_error
 from attnviz.model.spec.arrays import MAX_DRAWN, Matrix
 from attnviz.model.spec.field import Field, field_of, fields_of, is_nullable, plain
@@ -116,10 +116,27 @@ def as_matrix(expected: type, value: Any) -> Any:
     raise NotImplementedError(f"no decoder for {expected}")
 
 
+Refusal = InputError | None
+"""The error of an unusable value, or none. A rule returns one: a check raises it, and a form shows it beside
+an option that cannot be chosen.
+"""
+
+
 def require(condition: bool, field: str, value: object, requirement: Message) -> None:
     """Raise the `FieldError` of a field and its value where a requirement is not met."""
     if not condition:
         raise FieldError(field, value, requirement)
+
+
+def unless(condition: bool, field: str, value: object, requirement: Message) -> Refusal:
+    """The `FieldError` of a field and its value where a requirement is not met."""
+    return None if condition else FieldError(field, value, requirement)
+
+
+def refuse(refusal: Refusal) -> None:
+    """Raise the error that a rule returned, if any."""
+    if refusal is not None:
+        raise refusal
 
 
 def check_texts(field: str, texts: Collection[str], most: int) -> None:
