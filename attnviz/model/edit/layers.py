@@ -30,7 +30,7 @@ from attnviz.model.spec.parts import (
 )
 from attnviz.model.spec.rows import DrawnRow
 from attnviz.model.spec.site import Place, Site
-from attnviz.model.spec.value import Refusal, refuse, unless
+from attnviz.model.spec.value import Refusal, refuse
 
 SEED_STEP = 100
 """Distance between the seeds of a copied layer and those of its original."""
@@ -107,8 +107,9 @@ def remove_layer(experiment: Experiment, site: str) -> Experiment:
 
 def why_not_removed(experiment: Experiment, place: Place) -> Refusal:
     """The refusal to remove the only layer of the tokens; that of an encoder is removed with it."""
-    is_last = place.stack != "encoder" and len(experiment.layers) == 1
-    return unless(not is_last, "layers", of_length(0), Message("must keep at least one layer"))
+    if place.stack == "encoder" or len(experiment.layers) > 1:
+        return None
+    return FieldError("layers", of_length(0), Message("must keep at least one layer"))
 
 
 def _entered_like(old: Layer, new: Layer) -> Layer:

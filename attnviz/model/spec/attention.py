@@ -33,9 +33,10 @@ from attnviz.model.spec.parts import (
     SqrtDHead,
     check_kinds_once,
 )
-from attnviz.model.spec.value import Refusal, Value, refuse, require, unless
+from attnviz.model.spec.value import Refusal, Value, refuse, require
 
 USUAL_CAP = 30.0
+FINITE_SCALE = Message("must leave the scale divided by it finite")
 
 
 class Attention(Value, frozen=True, kw_only=True):
@@ -232,21 +233,21 @@ class Attention(Value, frozen=True, kw_only=True):
             refuse(edits_beside_latent(self.edits))
         # The engines multiply by this quotient: an infinite one would make NaN of a score of 0.
         is_finite = math.isfinite(self.scale.factor(1) / self.temperature)
-        finite = Message("must leave the scale divided by it finite")
-        require(is_finite, "temperature", self.temperature, finite)
+        require(is_finite, "temperature", self.temperature, FINITE_SCALE)
 
 
 def heads_beside_differential(heads: Heads) -> Refusal:
     """The refusal of a number of heads that has no partners, with differential attention."""
-    return unless(
-        heads.n_heads % 2 == 0, "heads.n_heads", heads.n_heads, must_be("even with differential attention")
-    )
+    if heads.n_heads % 2 == 0:
+        return None
+    return FieldError("heads.n_heads", heads.n_heads, must_be("even with differential attention"))
 
 
 def normaliser_beside_sinks(normaliser: Normaliser) -> Refusal:
     """The refusal of a function from scores to weights in which sinks have no part."""
-    softmax = must_be("'softmax' with attention sinks")
-    return unless(normaliser == "softmax", "normaliser", normaliser, softmax)
+    if normaliser == "softmax":
+        return None
+    return FieldError("normaliser", normaliser, must_be("'softmax' with attention sinks"))
 
 
 def edits_beside_latent(edits: tuple[Edit, ...]) -> Refusal:
@@ -260,8 +261,10 @@ def edits_beside_latent(edits: tuple[Edit, ...]) -> Refusal:
 
 def feed_forward_beside_cross(feed_forward: FeedForward | None) -> Refusal:
     """The refusal of a feed-forward layer between a layer's own attention and the one to the memory."""
+    if feed_forward is None:
+        return None
     behind = must_be("null in a layer with cross-attention, which has the feed-forward layer")
-    return unless(feed_forward is None, "block.feed_forward", feed_forward, behind)
+    return FieldError("block.feed_forward", feed_forward, behind)
 
 
 class Layer(Attention, frozen=True, kw_only=True):

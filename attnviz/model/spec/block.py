@@ -23,7 +23,6 @@ from attnviz.model.spec.value import (
     check_texts,
     refuse,
     require,
-    unless,
 )
 
 __all__ = [
@@ -85,7 +84,7 @@ class Norm(Value, frozen=True):
 
 def bias_beside_kind(kind: NormKind, bias: Row) -> Refusal:
     """The refusal of a bias that a norm of this kind does not have."""
-    return unless(kind != "rms", "norm.bias", bias, must_be("null in a norm of kind 'rms'"))
+    return FieldError("norm.bias", bias, must_be("null in a norm of kind 'rms'")) if kind == "rms" else None
 
 
 class FeedForward(Value, frozen=True):
@@ -211,8 +210,9 @@ FEED_FORWARD_ROLES: tuple[FeedForwardRole, ...] = ("gate", "up", "down", "router
 
 def gate_beside_activation(activation: ActivationKind, gated: bool) -> Refusal:
     """The refusal of an activation that needs a gate, without one."""
-    is_had = gated or activation != "clamped_swish"
-    return unless(is_had, "feed_forward.gated", gated, must_be("true with the activation 'clamped_swish'"))
+    if gated or activation != "clamped_swish":
+        return None
+    return FieldError("feed_forward.gated", gated, must_be("true with the activation 'clamped_swish'"))
 
 
 class Block(Value, frozen=True):
@@ -320,8 +320,9 @@ class Block(Value, frozen=True):
 
 def residual_beside_placement(placement: NormPlacement, residual: bool) -> Refusal:
     """The refusal of a placement that is a sum, without residual connections."""
-    always = must_be("true with the placement 'parallel'")
-    return unless(residual or placement != "parallel", "block.residual", residual, always)
+    if residual or placement != "parallel":
+        return None
+    return FieldError("block.residual", residual, must_be("true with the placement 'parallel'"))
 
 
 NORMS = ("norm_1", "after_1", "norm_2", "after_2")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Annotated, ClassVar, Literal
 
 from attnviz.core.routing import Choice
-from attnviz.errors import must_be, whole_number
+from attnviz.errors import FieldError, must_be, whole_number
 from attnviz.i18n import N_
 from attnviz.model.spec.bounds import Count, Positive
 from attnviz.model.spec.field import Field
 from attnviz.model.spec.rows import Row, check_row
-from attnviz.model.spec.value import Refusal, Value, refuse, require, unless
+from attnviz.model.spec.value import Refusal, Value, refuse, require
 
 SharesKind = Literal["softmax", "sigmoid"]
 Weighted = Literal["output", "input"]
@@ -162,5 +162,6 @@ class Experts(Value, frozen=True):
 
 def gate_beside_shared(d_shared: int, shared_gate: bool) -> Refusal:
     """The refusal of a gate of the shared expert, without that expert."""
-    has_shared = d_shared > 0 or not shared_gate
-    return unless(has_shared, "experts.shared_gate", shared_gate, must_be("false without a shared expert"))
+    if d_shared > 0 or not shared_gate:
+        return None
+    return FieldError("experts.shared_gate", shared_gate, must_be("false without a shared expert"))

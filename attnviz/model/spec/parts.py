@@ -28,7 +28,7 @@ from attnviz.model.spec.positions import Rope as Rope
 from attnviz.model.spec.positions import Sinusoidal as Sinusoidal
 from attnviz.model.spec.rows import Row as Row
 from attnviz.model.spec.source import Source, Written
-from attnviz.model.spec.value import Refusal, Value, check_texts, refuse, require, unless
+from attnviz.model.spec.value import Refusal, Value, check_texts, refuse, require
 
 __all__ = [
     "AdditiveMask",
@@ -177,8 +177,9 @@ def check_tokens(field: str, tokens: tuple[str, ...], vectors_field: str, vector
     """Refuse an empty sequence, a number of vectors other than the number of tokens, and texts too long."""
     rows = vectors_shape(vectors)[0]
     require(len(tokens) >= 1, field, list(tokens), A_TOKEN)
-    one_each = Message("must have {n} rows, one for each token", n=len(tokens))
-    require(rows == len(tokens), vectors_field, Message("{n} rows", n=rows), one_each)
+    if rows != len(tokens):
+        one_each = Message("must have {n} rows, one for each token", n=len(tokens))
+        raise FieldError(vectors_field, Message("{n} rows", n=rows), one_each)
     check_texts(field + "[{index}]", tokens, LONGEST_TOKEN)
 
 
@@ -324,8 +325,9 @@ ROLES: tuple[Role, ...] = ("query", "key", "value", "output")
 
 def tie_beside_tie(role: Role, to: Role, further: Role | None) -> Refusal:
     """The refusal of a tie of W of `role` to one that is itself tied `further`."""
-    own = must_be("a projection that is not tied itself")
-    return unless(further is None, f"projections.{role}.to", to, own)
+    if further is None:
+        return None
+    return FieldError(f"projections.{role}.to", to, must_be("a projection that is not tied itself"))
 
 
 def is_transposed(role: Role, to: Role) -> bool:
@@ -729,8 +731,9 @@ Mask = OneMask | AnyOf
 def check_kinds_once(field: str, masks: tuple[Mask, ...]) -> None:
     """Refuse two masks of one kind beside each other."""
     kinds = [mask.__struct_config__.tag for mask in masks]
-    for kind in kinds:
-        require(kinds.count(kind) == 1, field, twice(str(kind)), Message("must have each kind of mask once"))
+    if len(set(kinds)) < len(kinds):
+        kind = next(kind for kind in kinds if kinds.count(kind) > 1)
+        raise FieldError(field, twice(str(kind)), Message("must have each kind of mask once"))
 
 
 def _drops(dropout: Any) -> bool:

@@ -21,7 +21,7 @@ from attnviz.model.spec.arrays import MAX_DRAWN
 from attnviz.model.spec.bounds import Index, Positive, Seed
 from attnviz.model.spec.field import Field
 from attnviz.model.spec.source import Source, Written
-from attnviz.model.spec.value import Refusal, Value, check_drawn, refuse, require, unless
+from attnviz.model.spec.value import Refusal, Value, check_drawn, refuse, require
 
 __all__ = [
     "Alibi",
@@ -206,7 +206,7 @@ class Yarn(Stretch, frozen=True, tag_field="kind", tag="yarn"):
 
     @classmethod
     def beside_base(cls, base: float) -> Refusal:
-        return unless(base > 1, "position.base", base, must_be("a number above 1 with YaRN"))
+        return None if base > 1 else FieldError("position.base", base, must_be("a number above 1 with YaRN"))
 
 
 class Llama3Scaling(Stretch, frozen=True, tag_field="kind", tag="llama3"):
@@ -511,14 +511,16 @@ class Rope(Encoding, frozen=True, tag_field="kind", tag="rope"):
 
     def beside_latent(self, d_rope: int) -> Refusal:
         """A latent needs features to rotate, and has none in its values."""
+        if d_rope >= 2:
+            return values_beside_latent(self.on_values)
         rotated = must_be("at least 2 with rotary positions, which rotate these features")
-        return unless(d_rope >= 2, "latent.d_rope", d_rope, rotated) or values_beside_latent(self.on_values)
+        return FieldError("latent.d_rope", d_rope, rotated)
 
     @classmethod
     def at_sizes(cls, sizes: Sizes) -> Refusal:
         """A head needs a pair of features to rotate."""
         field, most = sizes.turnable
-        return unless(most >= 2, field, most, must_be("at least 2 with rotary positions"))
+        return None if most >= 2 else FieldError(field, most, must_be("at least 2 with rotary positions"))
 
     def fitted(self, sizes: Sizes) -> Rope:
         """No more features rotated than a head has; numbers of surplus pairs are cut."""
@@ -538,8 +540,10 @@ class Rope(Encoding, frozen=True, tag_field="kind", tag="rope"):
 
 def values_beside_latent(on_values: bool) -> Refusal:
     """The refusal of rotated values from a latent."""
+    if not on_values:
+        return None
     no_values = must_be("false with a latent, whose values have no rotated features")
-    return unless(not on_values, "position.on_values", on_values, no_values)
+    return FieldError("position.on_values", on_values, no_values)
 
 
 class Alibi(Encoding, frozen=True, tag_field="kind", tag="alibi"):

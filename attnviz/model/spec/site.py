@@ -26,7 +26,7 @@ from attnviz.model.spec.parts import (
 )
 from attnviz.model.spec.positions import Learned, Position, Sinusoidal, Sizes
 from attnviz.model.spec.rows import check_row
-from attnviz.model.spec.value import Refusal, Value, check_drawn, refuse, unless
+from attnviz.model.spec.value import Refusal, Value, check_drawn, refuse
 
 Stack = Literal["layers", "encoder", "decoder"]
 Kind = Literal["self", "cross"]
@@ -184,7 +184,7 @@ class Site(Attention, frozen=True):
             expected = self.projection_shape(role)
             check_row(f"projections.{role}_bias", getattr(self.projections, f"{role}_bias"), expected[1])
             check_drawn(f"projections.{role}", expected)
-            if source.written is not None:
+            if source.written is not None and source.written.shape != expected:
                 fitting = must_be("{shape} (in x out) for these vectors and heads", shape=size(expected))
                 source.check_shape(f"projections.{role}", expected, fitting)
             if source.tied_to is not None:
@@ -204,10 +204,12 @@ class Site(Attention, frozen=True):
         shape, expected = self.projection_shape(to), self.projection_shape(role)
         if is_transposed(role, to):
             shape = shape[::-1]
+        if shape == expected:
+            return None
         named = Message(
             "must name a projection of {shape}, not of {found}", shape=size(expected), found=size(shape)
         )
-        return unless(shape == expected, f"projections.{role}.to", to, named)
+        return FieldError(f"projections.{role}.to", to, named)
 
     def _check_qk_norm(self) -> None:
         if self.qk_norm is not None:

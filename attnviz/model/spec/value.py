@@ -128,11 +128,6 @@ def require(condition: bool, field: str, value: object, requirement: Message) ->
         raise FieldError(field, value, requirement)
 
 
-def unless(condition: bool, field: str, value: object, requirement: Message) -> Refusal:
-    """The `FieldError` of a field and its value where a requirement is not met."""
-    return None if condition else FieldError(field, value, requirement)
-
-
 def refuse(refusal: Refusal) -> None:
     """Raise the error that a rule returned, if any."""
     if refusal is not None:
