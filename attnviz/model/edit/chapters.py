@@ -184,9 +184,9 @@ class Chapters:
 
     def go_to(self, number: int) -> Chapters:
         """Make a chapter the last and the present one; unchanged if it was dropped."""
-        found = [chapter for chapter in self.chapters if chapter.number == number]
+        chosen = [chapter for chapter in self.chapters if chapter.number == number]
         rest = tuple(chapter for chapter in self.chapters if chapter.number != number)
-        return Chapters((*rest, *found), len(rest)) if found else self
+        return Chapters((*rest, *chosen), len(rest)) if chosen else self
 
     def mark_saved(self, path: Path, document: Document, stamp: Stamp | None = None) -> Chapters:
         """Note that the file at `path` holds `document`: the present chapter's, whoever else shares it."""

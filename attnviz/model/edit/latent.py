@@ -80,11 +80,11 @@ def set_latent(
     """
     heads, projections = site.heads, _untied(site)
     if latent is None:
-        made = {"key": _fitting(site, key, 1), "value": _fitting(site, value, 2)}
+        sources = {"key": _fitting(site, key, 1), "value": _fitting(site, value, 2)}
     else:
         heads = Heads(heads.n_heads, heads.n_heads, heads.d_head, heads.off)
-        made = {"key": Identity(), "value": Identity()}
-    projections = replace(projections, **made, key_bias=None, value_bias=None)
+        sources = {"key": Identity(), "value": Identity()}
+    projections = replace(projections, **sources, key_bias=None, value_bias=None)
     return _refitted(site, latent, heads, projections)
 
 

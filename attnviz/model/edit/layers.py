@@ -185,8 +185,8 @@ def set_cross(experiment: Experiment, is_on: bool, layers: tuple[Layer, ...] = (
             return replace(experiment, layers=kept)
         except ValueError:
             pass  # sampled for other vectors: they are created anew
-    made = tuple(_with_both(experiment, layer, index) for index, layer in enumerate(present))
-    return replace(experiment, layers=made)
+    both = tuple(_with_both(experiment, layer, index) for index, layer in enumerate(present))
+    return replace(experiment, layers=both)
 
 
 def _fields_of(layer: Attention) -> dict[str, Any]:

@@ -44,12 +44,12 @@ def _counted(
 ) -> tuple[tuple[Place, ...], tuple[str, ...]]:
     """The sites and their names, which follow from the layers and their inputs."""
     stack: Any = "decoder" if n_encoder or has_cross else "layers"
-    found = [Place("encoder", index, "self") for index in range(n_encoder)]
+    standing = [Place("encoder", index, "self") for index in range(n_encoder)]
     for index in range(n_layers):
-        found.append(Place(stack, index, "cross" if has_memory and not has_cross else "self"))
+        standing.append(Place(stack, index, "cross" if has_memory and not has_cross else "self"))
         if has_cross:
-            found.append(Place(stack, index, "cross", is_second=True))
-    return tuple(found), tuple(place.name for place in found)
+            standing.append(Place(stack, index, "cross", is_second=True))
+    return tuple(standing), tuple(place.name for place in standing)
 
 
 def place_of(experiment: Experiment, name: str) -> Place:

@@ -204,9 +204,10 @@ class Experiment(Value, frozen=True, metaclass=_Constructor):
             without = must_be("'similarity' or 'none' without a vocabulary")
             require(self.readout != "vocabulary", "readout", self.readout, without)
             return
-        found = self.vocabulary.embedding.shape[1]
-        as_wide = must_be("as wide as the token vectors ({n} columns)", n=self.d_embedding)
-        require(found == self.d_embedding, "vocabulary.embedding", Message("{n} columns", n=found), as_wide)
+        columns = self.vocabulary.embedding.shape[1]
+        if columns != self.d_embedding:
+            as_wide = must_be("as wide as the token vectors ({n} columns)", n=self.d_embedding)
+            raise FieldError("vocabulary.embedding", Message("{n} columns", n=columns), as_wide)
         self.vocabulary.check_size(self.d_model, self.readout == "vocabulary")
 
     def _check_sites(self) -> None:

@@ -704,9 +704,9 @@ class AdditiveMask(Value, frozen=True):
         if not self.per_head or before == after:
             return self
         table = self.array(before)
-        made = np.zeros((after, *table.shape[1:]))
-        made[: min(before, after)] = table[:after]
-        return self.of(made)
+        tables = np.zeros((after, *table.shape[1:]))
+        tables[: min(before, after)] = table[:after]
+        return self.of(tables)
 
 
 class AnyOf(Value, frozen=True, tag_field="kind", tag="any_of"):

@@ -72,17 +72,17 @@ def _fields(
 ) -> tuple[tuple[str, Any, Any, Classes, Classes, Field | None, bool, Valid], ...]:
     """Of each field: name, annotation, default, classes whose instances are checked, those of items, what its
     annotation says of its range, whether it may be null, and scalars that need no further check."""
-    found = []
+    fields = []
     for field in fields_of(cls):
         kind = plain(field.type)
         is_row = get_origin(kind) is tuple
         one = () if is_row else _ready(kind)
         items = _ready(get_args(kind)[0]) if is_row and get_args(kind)[1:] == (...,) else ()
         said = field_of(field.type) if _has_range(field.type) else None
-        found.append(
+        fields.append(
             (field.name, kind, field.default, one, items, said, is_nullable(field.type), _literals(kind))
         )
-    return tuple(found)
+    return tuple(fields)
 
 
 def _literals(annotation: Any) -> Valid:
