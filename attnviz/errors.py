@@ -1,8 +1,8 @@
 """Errors as values: the field, its value, its requirement; text only where somebody reads it.
 
-A `Message` is a template with its arguments. `str` returns its English, for scripts, logs and tests; `text`
-returns the active language and translates at that moment, so that a window shows a persistent error in a new
-language, too. Every error that a user can cause carries one.
+A `Message` is its English text, for scripts, logs and tests, and keeps the template and the arguments that it
+was filled from; `text` returns the active language and translates at that moment, so that a window shows a
+persistent error in a new language, too. Every error that a user can cause carries one.
 """
 
 from __future__ import annotations
@@ -47,47 +47,36 @@ class FieldName(str):
     """The path of a field inside a message: a window replaces it by the title of its control."""
 
 
-class Message:
-    """A template with named fields, and their arguments: texts, numbers and other messages.
+class Message(str):
+    """A template with named fields, filled with its arguments: texts, numbers and other messages.
 
     The catalogues find templates as the first argument of this class or of `must_be`.
     """
 
     __slots__ = ("arguments", "template")
 
-    def __init__(self, template: str, **arguments: object) -> None:
-        self.template = template
-        self.arguments = arguments
+    template: str
+    arguments: Mapping[str, object]
 
-    def __str__(self) -> str:
-        return self._filled(str, str)
+    def __new__(cls, template: str, **arguments: object) -> Message:
+        message = super().__new__(cls, _filled(template, arguments))
+        message.template, message.arguments = template, arguments
+        return message
 
     def text(self, name: Callable[[str], str] = str) -> str:
         """The message in the active language; `name` maps a field's path to its title."""
-        return self._filled(_, name)
-
-    def _filled(self, translate: Callable[[str], str], name: Callable[[str], str]) -> str:
-        template = translate(self.template)
-        if not self.arguments:  # a text from elsewhere may contain braces
-            return template
 
         def shown(value: object) -> object:
             if isinstance(value, Message):
-                return value._filled(translate, name)
+                return value.text(name)
             return name(value) if isinstance(value, FieldName) else value
 
-        return spaced(template, {key: shown(value) for key, value in self.arguments.items()})
+        return _filled(_(self.template), {key: shown(value) for key, value in self.arguments.items()})
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Message):
-            return NotImplemented
-        return self.template == other.template and self.arguments == other.arguments
 
-    def __hash__(self) -> int:
-        return hash((self.template, tuple(self.arguments)))
-
-    def __repr__(self) -> str:
-        return f"Message({str(self)!r})"
+def _filled(template: str, values: Mapping[str, object]) -> str:
+    """`template` with its fields filled; as it is without `values`: a text from elsewhere may have braces."""
+    return spaced(template, values) if values else template
 
 
 def spaced(template: str, values: Mapping[str, object]) -> str:
@@ -96,6 +85,9 @@ def spaced(template: str, values: Mapping[str, object]) -> str:
     A space parts a field from its neighbours where a Chinese character meets a Latin letter, a digit or a
     quotation mark of ASCII: a translation cannot know how a value begins.
     """
+    text = template.format(**values)
+    if text.isascii():  # every check of a document fills some requirements
+        return text
     text = ""
     for literal, name, form, _conversion in Formatter().parse(template):
         for part in (literal, "" if name is None else format(values[name], form or "")):

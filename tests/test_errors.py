@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import refusal
 
 import attnviz.version
 from attnviz import errors
 from attnviz.errors import FieldError, InputError, Message, among, message_of, must_be, quoted, whole_number
 from attnviz.i18n import set_language
-from attnviz.model.edit.switching import refusal, set_position
+from attnviz.model.edit.switching import set_position
 from attnviz.model.errors.titles import in_words
 from attnviz.model.fields import place_in_attention
 from attnviz.model.io.files import DocumentError, load, loads
@@ -118,6 +121,24 @@ def test_a_message_is_translated_when_it_is_read() -> None:
 def test_an_error_of_an_option_is_said_in_the_windows_words(chinese: None) -> None:
     why = refusal(set_position, main_site(load_preset("multi-head-latent").experiment), Deberta())
     assert why.startswith("“位置") and "'deberta'" in why and "must" not in why
+
+
+def test_a_message_is_its_english_text(chinese: None) -> None:
+    notices = Message("Numbers by hand removed with their tokens: {n}", n=2), must_be("even")
+    assert " · ".join(notices) == "Numbers by hand removed with their tokens: 2 · must be even"
+    assert "by hand" in notices[0] and notices[0] != notices[0].text()
+    assert notices[1] in {"must be even"} and f"{notices[1]:>13}" == " must be even"
+    assert type(str(notices[0])) is str and errors.verbatim("{a} {b}") == "{a} {b}"
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+def test_a_copied_message_is_translated_as_the_first_one(
+    copied: Callable[[Message], Message], chinese: None
+) -> None:
+    message = refused(lambda: Heads(4, 3, 4)).message
+    again = copied(message)
+    assert (again, again.text()) == (message, message.text())
+    assert in_words(again) == "“键/值头”必须是 n_heads（4）的约数，实际为 3。"
 
 
 def test_long_values_are_quoted_shortly() -> None:

@@ -142,17 +142,17 @@ def class_fields(checkpoint: Checkpoint, head: ClassHead) -> dict[str, Any]:
     """The fields of a vocabulary that ends in the classes. Raises `ValueError` for a shape that fits none."""
 
     def array(stem: str, kind: str) -> Array | None:
-        found = checkpoint.tensors.get(f"{stem}.{kind}")
-        return None if found is None else found.array()
+        tensor = checkpoint.tensors.get(f"{stem}.{kind}")
+        return None if tensor is None else tensor.array()
 
     def row(stem: str, kind: str) -> WrittenRow | None:
-        found = array(stem, kind)
-        return None if found is None else WrittenRow(Matrix.taken(in_memory(found.reshape(1, -1))))
+        numbers = array(stem, kind)
+        return None if numbers is None else WrittenRow(Matrix.taken(in_memory(numbers.reshape(1, -1))))
 
     def matrix(stem: str) -> Matrix:
-        found = array(stem, "weight")
-        assert found is not None
-        return matrix_of(found.T)
+        numbers = array(stem, "weight")
+        assert numbers is not None
+        return matrix_of(numbers.T)
 
     fields = {"unembedding": matrix(head.out), "bias": row(head.out, "bias")}
     if not head.dense:

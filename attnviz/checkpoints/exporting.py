@@ -74,10 +74,10 @@ def llama_tensors(experiment: Experiment, context: int) -> dict[str, Array]:
     config = read_config(LLAMA, llama_config(experiment, context))
     rows = [row for row in LLAMA.tensors if row.is_there(config)]
     outside = {row.name: _stored(experiment, row) for row in rows if "{layer}" not in row.name}
-    found = {name.replace("{layer}", ""): array for name, array in outside.items()}
+    tensors = {name.replace("{layer}", ""): array for name, array in outside.items()}
     for index, layer in enumerate(experiment.layers):
         inside = [row for row in rows if "{layer}" in row.name]
-        found |= {row.name.format(layer=index): _stored(layer, row) for row in inside}
+        tensors |= {row.name.format(layer=index): _stored(layer, row) for row in inside}
         _check(config, index, layer, inside)
     around = LLAMA.around(config)
     for name in ("embedding_norm", "final_norm"):
@@ -85,11 +85,11 @@ def llama_tensors(experiment: Experiment, context: int) -> dict[str, Array]:
         if expected != (None if there is None else Norm(there.kind, there.eps)):
             raise FieldError(name, there, OF_A_LLAMA)
     assert experiment.vocabulary is not None
-    made = Vocabulary(experiment.vocabulary.tokens, experiment.vocabulary.embedding)
+    plain = Vocabulary(experiment.vocabulary.tokens, experiment.vocabulary.embedding)
     for field in ("embedding_scale", "bias", "logit_scale", "cap"):
-        if (value := getattr(experiment.vocabulary, field)) != getattr(made, field):
+        if (value := getattr(experiment.vocabulary, field)) != getattr(plain, field):
             raise FieldError(f"vocabulary.{field}", value, OF_A_LLAMA)
-    return found
+    return tensors
 
 
 def _check(config: Config, index: int, layer: Layer, rows: list[Tensor]) -> None:

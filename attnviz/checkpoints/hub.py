@@ -113,8 +113,8 @@ def _snapshot(folder: Path) -> Path:
             return shots / named
     except (OSError, ValueError):
         pass
-    found = sorted((one for one in shots.iterdir() if one.is_dir()), key=lambda one: one.stat().st_mtime)
-    if not found:
+    snapshots = sorted((one for one in shots.iterdir() if one.is_dir()), key=lambda one: one.stat().st_mtime)
+    if not snapshots:
         empty = Message("The folder snapshots must contain the downloaded files; it is empty.")
         raise CheckpointError(about(folder.name, empty))
-    return found[-1]
+    return snapshots[-1]

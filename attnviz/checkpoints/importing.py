@@ -144,28 +144,28 @@ def import_checkpoint(
         alone = must_be("null with a text or ids")
         raise CheckpointError(FieldError("chat", verbatim("a conversation"), alone).message)
     memory = _Text(memory_text, id_list(memory_ids, "memory_ids"))
-    found = _read(checkpoint, attention_only, ignore_keys)
+    model = _read(checkpoint, attention_only, ignore_keys)
     try:
-        signal = read_signal(found.family.signal, found.config, checkpoint, image, features)
+        signal = read_signal(model.family.signal, model.config, checkpoint, image, features)
         seen = None if signal is None else signal.features
-        experiment = _experiment(found, (given, memory, seen), attention_only, progress)
+        experiment = _experiment(model, (given, memory, seen), attention_only, progress)
         if resources.root() not in located(path).resolve().parents:  # every program has what it ships
-            _mark(experiment, link_of(checkpoint, located(path), attention_only, ignore_keys, part), found)
+            _mark(experiment, link_of(checkpoint, located(path), attention_only, ignore_keys, part), model)
         lay_out(experiment)
         shown = None if signal is None else signal.image
         view = _first_view(experiment) if shown is None else View(picture="patches")
-        caption = _caption(found, experiment.n_queries)
-        return Document(replace(experiment, dtype=dtype), view, _title(found), caption, image=shown)
+        caption = _caption(model, experiment.n_queries)
+        return Document(replace(experiment, dtype=dtype), view, _title(model), caption, image=shown)
     except CheckpointError:
         raise
     except ValueError as error:
         raise CheckpointError(about(checkpoint.name, message_of(error))) from error
 
 
-def _caption(found: _Import, n_tokens: int) -> str:
+def _caption(model: _Import, n_tokens: int) -> str:
     """The sentence about a text that is longer than those of the training; a rotation has no end."""
-    most = found.checkpoint.config.get("max_position_embeddings")
-    is_longer = type(most) is int and n_tokens > most and isinstance(found.layers[0].position, Rope)
+    most = model.checkpoint.config.get("max_position_embeddings")
+    is_longer = type(most) is int and n_tokens > most and isinstance(model.layers[0].position, Rope)
     said = _("The model was trained for {most:,} positions; the text has {n:,}.")
     return said.format(most=most, n=n_tokens) if is_longer else ""
 
@@ -186,22 +186,22 @@ def weights(link: Link) -> Mapping[str, Matrix] | None:
     path = Path(link.path)
     if link_of(checkpoint, path, link.attention_only, link.ignored_keys).digest != link.digest:
         return None
-    found = _read(checkpoint, link.attention_only, link.ignored_keys)
-    signal = found.family.signal
-    blank = None if signal is None else np.zeros(signal.shape(found.config))
-    stacks = {"layers"} | ({"encoder"} if found.encoder and not link.attention_only else set())
+    model = _read(checkpoint, link.attention_only, link.ignored_keys)
+    signal = model.family.signal
+    blank = None if signal is None else np.zeros(signal.shape(model.config))
+    stacks = {"layers"} | ({"encoder"} if model.encoder and not link.attention_only else set())
     read = stacks - (set() if signal is None else {signal.stack})
     text, memory = (_Text(None, [0]) if stack in read else _Text() for stack in ("layers", "encoder"))
-    experiment = _experiment(found, (text, memory, blank), link.attention_only, no_progress)
-    _mark(experiment, link, found)
+    experiment = _experiment(model, (text, memory, blank), link.attention_only, no_progress)
+    _mark(experiment, link, model)
     lay_out(experiment)
     of_model = (matrix for _name, matrix in matrices(experiment) if matrix.origin is not None)
     return {matrix.origin.name: matrix for matrix in of_model if matrix.origin is not None}
 
 
-def _mark(experiment: Experiment, link: Link, found: _Import) -> None:
+def _mark(experiment: Experiment, link: Link, model: _Import) -> None:
     """Set the origin of every matrix of a new experiment that is one of the checkpoint."""
-    signal = found.family.signal
+    signal = model.family.signal
     of_input = OF_THE_TEXT if signal is None or signal.stack != "layers" else (*OF_THE_TEXT, *OF_THE_IMAGE)
     for name, matrix in matrices(experiment):
         if name not in of_input:
@@ -284,22 +284,22 @@ def describe(
     whole = open_checkpoint(path)
     checkpoint = half_of(whole, part)
     unknown = unknown_keys(_checked_family(checkpoint), checkpoint.config, ignore_keys)
-    found = _read(checkpoint, attention_only, (*ignore_keys, *unknown))
-    tensors = found.checkpoint.tensors.values()
+    model = _read(checkpoint, attention_only, (*ignore_keys, *unknown))
+    tensors = model.checkpoint.tensors.values()
     head = None if attention_only else class_head(checkpoint)
     return Described(
-        found.family.title,
-        len(found.layers),
-        len(found.encoder),
+        model.family.title,
+        len(model.layers),
+        len(model.encoder),
         sum(math.prod(tensor.shape) for tensor in tensors),
-        _tokens(found).reads_text,
+        _tokens(model).reads_text,
         unread(whole, head),
-        None if found.family.signal is None else found.family.signal.kind,
+        None if model.family.signal is None else model.family.signal.kind,
         tuple(unknown.items()),
-        reads_chat(checkpoint) and _tokens(found).reads_text,
+        reads_chat(checkpoint) and _tokens(model).reads_text,
         parts_of(whole),
         None if head is None else classes_of(checkpoint, head),
-        () if attention_only else ignored_words(found.family, checkpoint),
+        () if attention_only else ignored_words(model.family, checkpoint),
     )
 
 
@@ -417,12 +417,12 @@ Features = NDArray[np.float64]
 
 
 def _experiment(
-    found: _Import, reads: tuple[_Text, _Text, Features | None], attention_only: bool, progress: Progress
+    model: _Import, reads: tuple[_Text, _Text, Features | None], attention_only: bool, progress: Progress
 ) -> Experiment:
     """The whole experiment, in the default dtype; `reads` are the text, the memory's text, and a signal."""
-    (text, memory, features), around = reads, found.around
-    known = _tokens(found)
-    by_place = _arrays(found, attention_only, progress)
+    (text, memory, features), around = reads, model.around
+    known = _tokens(model)
+    by_place = _arrays(model, attention_only, progress)
     common = by_place.pop(("layers", None), {})
     given = common.pop("vocabulary.embedding", None)
     embedding = None if given is None else matrix_of(given)
@@ -440,19 +440,19 @@ def _experiment(
 
     def sequence(stack: str, given: _Text, name: str) -> tuple[tuple[str, ...], ExplicitVectors]:
         """The tokens that a stack reads, and their vectors: of the signal, or of a text."""
-        signal = found.family.signal
+        signal = model.family.signal
         if signal is not None and signal.stack == stack and features is not None:
-            _refuse_text(found, given, name)
-            made = signal.vectors(found.config, weights, features)
-            return signal.names(found.config, len(made)), ExplicitVectors(Matrix(made))
+            _refuse_text(model, given, name)
+            vectors = signal.vectors(model.config, weights, features)
+            return signal.names(model.config, len(vectors)), ExplicitVectors(Matrix(vectors))
         assert embedding is not None  # a stack that reads tokens
         ids = token_ids(known, given.text, given.ids, name, given.is_whole)
-        first = found.encoder[0] if stack == "encoder" else found.layers[0]
+        first = model.encoder[0] if stack == "encoder" else model.layers[0]
         if len(ids) > first.position.end:
             fitting = must_be(
                 "a text of at most {most:,} tokens, for which {family} has positions",
                 most=int(first.position.end),
-                family=found.family.title,
+                family=model.family.title,
             )
             raise FieldError(name, Message("{n:,} tokens", n=len(ids)), fitting)
         rows = in_float64(embedding.rows(list(ids))) * around.embedding_scale + added
@@ -460,28 +460,28 @@ def _experiment(
 
     tokens, vectors = sequence("layers", text, "ids")
     if attention_only:
-        fields: dict[str, Any] = {"layers": main_layers(_attention_alone(found.layers[0]))}
+        fields: dict[str, Any] = {"layers": main_layers(_attention_alone(model.layers[0]))}
         fields |= {name: getattr(around, name) for name in ("embedding_norm", "embedding_projection")}
         return Experiment(tokens, vectors, **filled_fields(fields, common))
-    fields = {"layers": main_layers(*found.layers)}
+    fields = {"layers": main_layers(*model.layers)}
     for name in AROUND:
         fields[name] = getattr(around, name)
-    if found.encoder:
+    if model.encoder:
         fields["memory"] = Memory(*sequence("encoder", memory, "memory_ids"))
-        fields["encoder"] = with_weights("encoder", found.encoder)
+        fields["encoder"] = with_weights("encoder", model.encoder)
     else:
-        _refuse_text(found, memory, "memory_ids")
-    classes = class_head(found.checkpoint)
-    has_logits = classes is not None or has_head(found.checkpoint)
-    made = None
-    if embedding is not None and (has_logits or found.family.is_tied(found.config)):
-        made = _vocabulary(around, known, embedding, head)
+        _refuse_text(model, memory, "memory_ids")
+    classes = class_head(model.checkpoint)
+    has_logits = classes is not None or has_head(model.checkpoint)
+    vocabulary = None
+    if embedding is not None and (has_logits or model.family.is_tied(model.config)):
+        vocabulary = _vocabulary(around, known, embedding, head)
     elif embedding is None and classes is not None:
-        made = Vocabulary(tokens, Matrix(vectors.values.array))  # of this image
-    if made is not None and classes is not None:
-        made = replace(made, logit_scale=1.0, cap=None, **class_fields(found.checkpoint, classes))
-    if made is not None:
-        fields["vocabulary"] = made
+        vocabulary = Vocabulary(tokens, Matrix(vectors.values.array))  # of this image
+    if vocabulary is not None and classes is not None:
+        vocabulary = replace(vocabulary, logit_scale=1.0, cap=None, **class_fields(model.checkpoint, classes))
+    if vocabulary is not None:
+        fields["vocabulary"] = vocabulary
         fields |= {"readout": "vocabulary"} if has_logits else {}
     return Experiment(tokens, vectors, **filled_fields(fields, common))
 
@@ -491,15 +491,15 @@ def _taken(arrays: dict[str, Numbers], beginning: str) -> dict[str, Numbers]:
     return {name: arrays.pop(name) for name in tuple(arrays) if name.startswith(beginning)}
 
 
-def _refuse_text(found: _Import, given: _Text, name: str) -> None:
+def _refuse_text(model: _Import, given: _Text, name: str) -> None:
     """Raise `FieldError` for a text or ids that no stack reads."""
     if given == _Text():
         return
-    signal = found.family.signal
+    signal = model.family.signal
     if signal is None:
-        needless = must_be("null for {family}, which has no encoder", family=found.family.title)
+        needless = must_be("null for {family}, which has no encoder", family=model.family.title)
     else:
-        needless = must_be("null for {family}, which reads no text there", family=found.family.title)
+        needless = must_be("null for {family}, which reads no text there", family=model.family.title)
     raise FieldError(name, given.text if given.text is not None else given.ids, needless)
 
 
@@ -514,25 +514,25 @@ def _attention_alone(layer: Layer) -> Layer:
     return replace(layer, block=alone)
 
 
-def _arrays(found: _Import, attention_only: bool, progress: Progress) -> ArraysOrMade:
+def _arrays(model: _Import, attention_only: bool, progress: Progress) -> ArraysOrMade:
     """The numbers of each layer by path, and under None those in no layer."""
     arrays: ArraysOrMade = {}
-    outside = _outside(found.layers[0])
-    read = [one for one in found.planned if not attention_only or _is_in_first_attention(one, outside)]
+    outside = _outside(model.layers[0])
+    read = [one for one in model.planned if not attention_only or _is_in_first_attention(one, outside)]
     done, whole = 0, sum(one.stored.size for one in read)
     for planned in read:
-        for place, array in planned.arrays(found.sizes):
+        for place, array in planned.arrays(model.sizes):
             arrays.setdefault((place.stack, place.layer), {})[place.path] = array
         done += planned.stored.size
         progress(done / whole)
-    if found.family.prepare is None:
+    if model.family.prepare is None:
         return arrays
-    made = {
+    prepared = {
         key: {path: one.numbers() if isinstance(one, Made) else one for path, one in below.items()}
         for key, below in arrays.items()
     }
-    found.family.prepare(found.config, found.sizes, made)
-    return {key: dict(below) for key, below in made.items()}
+    model.family.prepare(model.config, model.sizes, prepared)
+    return {key: dict(below) for key, below in prepared.items()}
 
 
 ArraysOrMade = dict[tuple[str, int | None], dict[str, Numbers]]
@@ -558,7 +558,7 @@ def _is_in_first_attention(planned: Planned, outside: tuple[str, ...]) -> bool:
 
 def _vocabulary(around: Around, tokens: Tokens, embedding: Matrix, head: Mapping[str, Numbers]) -> Vocabulary:
     """The vocabulary with its embedding and read-out."""
-    made = Vocabulary(
+    vocabulary = Vocabulary(
         tokens.texts,
         embedding,
         around.embedding_scale,
@@ -570,12 +570,12 @@ def _vocabulary(around: Around, tokens: Tokens, embedding: Matrix, head: Mapping
         pieces=tokens.pieces,
         tokenizer=tokens.tokenizer,
     )
-    return filled(made, {name.removeprefix("vocabulary."): array for name, array in head.items()})
+    return filled(vocabulary, {name.removeprefix("vocabulary."): array for name, array in head.items()})
 
 
-def _tokens(found: _Import) -> Tokens:
-    return read_tokens(found.checkpoint, found.sizes["vocabulary"])
+def _tokens(model: _Import) -> Tokens:
+    return read_tokens(model.checkpoint, model.sizes["vocabulary"])
 
 
-def _title(found: _Import) -> str:
-    return found.checkpoint.name
+def _title(model: _Import) -> str:
+    return model.checkpoint.name

@@ -59,9 +59,9 @@ def nearest(config: Mapping[str, Any], names: Collection[str], fits: Callable[[F
 
     ranked = sorted((one for one in FAMILIES if one.title in others), key=nearness, reverse=True)
     fitting = (one for one in ranked[:MOST_TRIED] if names and not others[one.title] and fits(one))
-    found = next(fitting, None)
-    if found is not None:
-        return Kin(found.model_types[0], fits=True)
+    nearest = next(fitting, None)
+    if nearest is not None:
+        return Kin(nearest.model_types[0], fits=True)
     first = ranked[0]
     return Kin(first.model_types[0], other=next((patterns[one] for one in others[first.title]), ""))
 
@@ -71,8 +71,8 @@ def _others(family: Family, patterns: Collection[str]) -> list[str]:
     rows = [row.name for row in family.tensors] + [row.name for row in family.ignored]
     known = {_pattern(name.removeprefix(family.prefix)) for name in rows}
     roots = ("", family.prefix, _root(patterns))
-    found = ([one for one in patterns if one.removeprefix(root) not in known] for root in roots)
-    return min(found, key=len)
+    unknown = ([one for one in patterns if one.removeprefix(root) not in known] for root in roots)
+    return min(unknown, key=len)
 
 
 def _root(patterns: Collection[str]) -> str:

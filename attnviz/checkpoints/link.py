@@ -32,18 +32,18 @@ def link_of(
 ) -> Link:
     """The link to a checkpoint that was opened by `path`."""
     files = sorted({tensor.file for tensor in checkpoint.tensors.values()})
-    found, size = hashlib.sha256(), 0
+    digest, size = hashlib.sha256(), 0
     for file in files:
         with opened(file) as data:  # a mapping would bring in more than is read
             length = length_of(data)
             size += length
-            found.update(f"{file.name} {length}\n".encode())
-            found.update(data.read(HEADER_BYTES))
+            digest.update(f"{file.name} {length}\n".encode())
+            digest.update(data.read(HEADER_BYTES))
             for number in range(SAMPLES):
                 data.seek(length * number // SAMPLES)
-                found.update(data.read(SAMPLE_BYTES))
-    found.update(repr(sorted(checkpoint.config.items(), key=str)).encode())
-    return Link(os.path.abspath(path), size, found.hexdigest(), attention_only, tuple(ignored), part)
+                digest.update(data.read(SAMPLE_BYTES))
+    digest.update(repr(sorted(checkpoint.config.items(), key=str)).encode())
+    return Link(os.path.abspath(path), size, digest.hexdigest(), attention_only, tuple(ignored), part)
 
 
 def places(link: Link, folder: Path | None, chosen: Path | None) -> tuple[Path, ...]:
@@ -63,16 +63,16 @@ def matrices_of(link: Link, folder: Path | None = None, chosen: Path | None = No
     """
     from attnviz.checkpoints.importing import weights
 
-    found = places(link, folder, chosen)
-    for path in found:
-        made = weights(replace(link, path=os.path.abspath(path)))
-        if made is not None:
-            return made
-    if not found:
+    candidates = places(link, folder, chosen)
+    for path in candidates:
+        matrices = weights(replace(link, path=os.path.abspath(path)))
+        if matrices is not None:
+            return matrices
+    if not candidates:
         gone = Message("The checkpoint of the document must be in {path}; got none.", path=link.path)
         raise CheckpointMissing(gone, link)
     other = Message(
         "The checkpoint in {path} must be the one that the document was imported from; got another one.",
-        path=str(found[0]),
+        path=str(candidates[0]),
     )
     raise CheckpointMissing(other, link)

@@ -58,5 +58,5 @@ def _typed(checkpoint: Checkpoint) -> Checkpoint:
 
     if checkpoint.config.get("model_type") is not None:
         return checkpoint
-    found = type_of_class(checkpoint.config)
-    return replace(checkpoint, config=checkpoint.config | {"model_type": found}) if found else checkpoint
+    kind = type_of_class(checkpoint.config)
+    return replace(checkpoint, config=checkpoint.config | {"model_type": kind}) if kind else checkpoint

@@ -26,10 +26,10 @@ def read_pieces(data: Json, tokens: tuple[str, ...]) -> Pieces | None:
     Raises one of the `FORM_FAULTS` for a file of another form.
     """
     model = data["model"]
-    found = _way(data)
-    if found is None or not _is_plain(model) or _puts_after(data):
+    way = _way(data)
+    if way is None or not _is_plain(model) or _puts_after(data):
         return None
-    kind, leading = found
+    kind, leading = way
     merges = tuple(_pair(merge) for merge in model["merges"])
     if len(merges) > MOST_MERGES or fault_in(tokens, merges, kind):
         return None

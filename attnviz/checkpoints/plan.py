@@ -63,10 +63,10 @@ class Planned:
         stored, is_large = self.stored, self.stored.size >= MAPPED_NUMBERS
         if stored.is_made and is_large:
             # Zeros that are not written to take no memory: they tell the shapes.
-            found = self.row.split(np.zeros(stored.shape, np.float32), sizes)
+            parts = self.row.split(np.zeros(stored.shape, np.float32), sizes)
         else:
-            found = self.row.split(stored.array(), sizes)
-        return [self._part(index, part, sizes) for index, part in enumerate(found)]
+            parts = self.row.split(stored.array(), sizes)
+        return [self._part(index, part, sizes) for index, part in enumerate(parts)]
 
     def _part(self, index: int, part: Array, sizes: Sizes) -> Array | Made:
         """A part of the tensor: as it is if it lies in the file or is small."""
@@ -137,24 +137,24 @@ def _for_each_expert(rows: tuple[Tensor, ...], sizes: Sizes) -> Iterator[Tensor]
 
 def _by_present_names(family: Family, checkpoint: Checkpoint) -> dict[str, StoredTensor]:
     """The tensors under the names that the tables have. Raises `CheckpointError` for two of one name."""
-    found: dict[str, StoredTensor] = {}
+    tensors: dict[str, StoredTensor] = {}
     for name, tensor in checkpoint.tensors.items():
         for old, present in family.endings:
             name = name.removesuffix(old) + present if name.endswith(old) else name
-        if name in found:
+        if name in tensors:
             alone = Message(
-                "must have one name; {other} names the same numbers", other=quoted(found[name].name)
+                "must have one name; {other} names the same numbers", other=quoted(tensors[name].name)
             )
             raise tensor_error(tensor.file, tensor.name, Message("two names"), alone)
-        found[name] = tensor
-    return found
+        tensors[name] = tensor
+    return tensors
 
 
 def architecture(config: Mapping[str, Any]) -> str:
     """The class of `transformers` that was saved, such as `LlamaForCausalLM`; empty if it is not said."""
     named = config.get("architectures")
-    found = named[0] if isinstance(named, list) and named else ""
-    return found if isinstance(found, str) else ""
+    architecture = named[0] if isinstance(named, list) and named else ""
+    return architecture if isinstance(architecture, str) else ""
 
 
 def has_head(checkpoint: Checkpoint) -> bool:
@@ -207,12 +207,12 @@ def left_out(checkpoint: Checkpoint) -> tuple[str, ...]:
 def ignored_words(family: Family, checkpoint: Checkpoint) -> tuple[str, ...]:
     """The messages about parts of the model that are left out, each once."""
     prefix, rows = _prefix(family, checkpoint), [row for row in family.ignored if row.says]
-    found = (
+    words = (
         row.says
         for row in rows
         if any(re.fullmatch(_pattern(row, family.prefix, prefix), name) for name in checkpoint.tensors)
     )
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(words))
 
 
 def _prefix(family: Family, checkpoint: Checkpoint) -> str:
@@ -238,17 +238,17 @@ def _names(
 
 def _checked(checkpoint: Checkpoint, name: str, shape: tuple[int, ...]) -> StoredTensor:
     """The tensor of that name. Raises `CheckpointError` if it is missing or of another shape or type."""
-    found = checkpoint.tensors.get(name)
-    if found is None:
+    tensor = checkpoint.tensors.get(name)
+    if tensor is None:
         needed = Message("must have the shape {shape} of this configuration", shape=shape_text(shape))
         raise tensor_error(Path(checkpoint.weights_name), name, Message("nothing"), needed)
-    if found.dtype not in FLOATS:
+    if tensor.dtype not in FLOATS:
         floats = Message("must have a dtype of {choices}", choices=", ".join(FLOATS))
-        raise tensor_error(found.file, name, found.dtype, floats)
-    if found.shape != shape:
+        raise tensor_error(tensor.file, name, tensor.dtype, floats)
+    if tensor.shape != shape:
         needed = Message("must have the shape {shape} of this configuration", shape=shape_text(shape))
-        raise tensor_error(found.file, name, shape_text(found.shape), needed)
-    return found
+        raise tensor_error(tensor.file, name, shape_text(tensor.shape), needed)
+    return tensor
 
 
 FLOATS = ("F16", "BF16", "F32", "F64")
@@ -259,7 +259,7 @@ def _check_ignored(
     family: Family, config: Config, prefix: str, checkpoint: Checkpoint, name: str, sizes: Sizes
 ) -> None:
     """Raise for a tensor that no row requests, unless it is known to have no effect."""
-    found = checkpoint.tensors[name]
+    tensor = checkpoint.tensors[name]
     for ignored in family.ignored:
         matches = re.fullmatch(_pattern(ignored, family.prefix, prefix), name)
         if not matches or not ignored.is_there(config):
@@ -267,21 +267,21 @@ def _check_ignored(
         if ignored.same_as is None:
             return
         other = checkpoint.tensors.get(prefix + ignored.same_as.removeprefix(family.prefix))
-        if other is not None and _are_equal(found, other):
+        if other is not None and _are_equal(tensor, other):
             return
         tied = Message(
             "must equal {other}, to which this configuration ties it", other=quoted(ignored.same_as)
         )
-        raise tensor_error(found.file, name, Message("other numbers"), tied)
+        raise tensor_error(tensor.file, name, Message("other numbers"), tied)
     number = _layer_of(family, prefix, name)
     if number is not None and number >= sizes["layers"]:
         of_layers = must_be(
             "in one of the layers 0 to {last:,} of this configuration", last=sizes["layers"] - 1
         )
-        raise tensor_error(found.file, name, Message("layer {number:,}", number=number), of_layers)
+        raise tensor_error(tensor.file, name, Message("layer {number:,}", number=number), of_layers)
     unused = must_be("a tensor of this configuration")
     raise tensor_error(
-        found.file, name, Message("one of shape {shape}", shape=shape_text(found.shape)), unused
+        tensor.file, name, Message("one of shape {shape}", shape=shape_text(tensor.shape)), unused
     )
 
 
@@ -290,8 +290,8 @@ def _layer_of(family: Family, prefix: str, name: str) -> int | None:
     rows = (row for row in family.tensors if not row.places[0].startswith("encoder."))
     of_layers = (row for row in rows if "{layer}" in row.name)
     matches = (re.fullmatch(_pattern(row, family.prefix, prefix), name) for row in of_layers)
-    found = next((match for match in matches if match), None)
-    return None if found is None else int(found[1][:9])
+    first = next((match for match in matches if match), None)
+    return None if first is None else int(first[1][:9])
 
 
 def _are_equal(first: StoredTensor, second: StoredTensor) -> bool:

@@ -298,7 +298,7 @@ def _sharded(index: Path) -> dict[str, StoredTensor]:
     if not isinstance(names, dict) or not all(isinstance(file, str) for file in names.values()):
         fault = FieldError("weight_map", names, Message("must have a file name for each tensor"))
         raise CheckpointError(about(index.name, fault.message))
-    found: dict[str, StoredTensor] = {}
+    tensors: dict[str, StoredTensor] = {}
     for file in sorted(set(names.values())):
         if Path(file).name != file or not file.endswith(".safetensors"):
             fault = FieldError("weight_map", file, Message("must name .safetensors files beside it"))
@@ -310,12 +310,12 @@ def _sharded(index: Path) -> dict[str, StoredTensor]:
             if names.get(name) != file:
                 as_said = Message("must be in the file that {index} names", index=index.name)
                 raise tensor_error(index.parent / file, name, Message("this file"), as_said)
-            found[name] = tensor
+            tensors[name] = tensor
     for name, file in names.items():
-        if name not in found:
+        if name not in tensors:
             as_said = Message("must be in this file, as {index} says", index=index.name)
             raise tensor_error(index.parent / file, name, Message("nothing"), as_said)
-    return found
+    return tensors
 
 
 def _tensors(file: Path) -> dict[str, StoredTensor]:

@@ -26,8 +26,8 @@ from attnviz.model.spec.document import Document
 def matrices() -> dict[str, Matrix]:
     """The weights of the model that ships, by name; they are read once."""
     first = MODEL_PRESETS[0]
-    found = files.matrices(load_preset(first.id).experiment)
-    return {f"{first.model}:{path}": matrix for path, matrix in found if path != "vectors"}
+    matrices = files.matrices(load_preset(first.id).experiment)
+    return {f"{first.model}:{path}": matrix for path, matrix in matrices if path != "vectors"}
 
 
 def record_of(document: Document, command: str = "") -> Record:

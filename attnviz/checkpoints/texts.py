@@ -101,13 +101,13 @@ def token_ids(
         raise _ids_error(name, None, must_be("a list of token ids, or a text must be given"))
     if text is not None and ids is not None:
         raise _ids_error(name, ids, must_be("null with a text"))
-    found = _encoded(tokens, text, is_whole) if text is not None else tuple(ids or ())
-    if not found:
+    encoded = _encoded(tokens, text, is_whole) if text is not None else tuple(ids or ())
+    if not encoded:
         raise _ids_error(name, [], A_TOKEN)
-    for index, one in enumerate(found):
+    for index, one in enumerate(encoded):
         if type(one) is not int or not 0 <= one < len(tokens.texts):
             raise _ids_error(f"{name}[{index}]", one, whole_number(0, len(tokens.texts) - 1))
-    return found
+    return encoded
 
 
 def _ids_error(name: str, value: object, requirement: Message) -> CheckpointError:

@@ -48,10 +48,10 @@ class Condition:
         """True if the other option is typed, or has one of the values."""
         if not self.values:
             return self.other in options.typed
-        found = value_of(options, self.other)
-        if found is None:
+        given = value_of(options, self.other)
+        if given is None:
             return not self.is_barred
-        return (Path(found).suffix.lower() if self.other == OUTPUT else found) in self.values
+        return (Path(given).suffix.lower() if self.other == OUTPUT else given) in self.values
 
     def refusal(self, options: Namespace) -> Message:
         """One sentence about options that do not meet the condition."""

@@ -74,10 +74,10 @@ def add_text(command: ArgumentParser) -> None:
 
 def document(options: Namespace) -> Document:
     """The file or preset that `DOC` names, with the requested text, dtype and edits by hand."""
-    found = _without_edits(options)
+    opened = _without_edits(options)
     for text in getattr(options, "edit", ()):
-        found = replace(found, experiment=with_text(found.experiment, text))
-    return found
+        opened = replace(opened, experiment=with_text(opened.experiment, text))
+    return opened
 
 
 def no_document(name: str) -> Message:
@@ -203,11 +203,11 @@ class Count(Action):
         self, parser: ArgumentParser, options: Namespace, value: Any, option: str | None = None
     ) -> None:
         """Keep the number. Raises `Refused` for another text and for a smaller number."""
-        found = _whole_number(value)
-        if not isinstance(found, int) or found < self.least:
+        number = _whole_number(value)
+        if not isinstance(number, int) or number < self.least:
             assert option is not None
-            raise Refused(FieldError(option, found, whole_number(self.least)).message.text())
-        setattr(options, self.dest, found)
+            raise Refused(FieldError(option, number, whole_number(self.least)).message.text())
+        setattr(options, self.dest, number)
 
 
 def _whole_number(text: str) -> int | str:

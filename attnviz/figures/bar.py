@@ -79,9 +79,9 @@ def draw_name(axes: Any, scale: Scale, quantity: str, rect: Rect, shades: Shades
 def _linear_ticks(low: float, high: float) -> list[float]:
     from matplotlib.ticker import MaxNLocator
 
-    found = [float(v) for v in MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)]
+    ticks = [float(v) for v in MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)]
     slack = (high - low) * 1e-9
-    inside = [0.0 if abs(v) < slack else v for v in found if low - slack <= v <= high + slack]
+    inside = [0.0 if abs(v) < slack else v for v in ticks if low - slack <= v <= high + slack]
     return inside if len(inside) > 1 else [low, high]
 
 

@@ -122,8 +122,8 @@ def _axis(chart: Chart, name: str, start: float, end: float) -> _Axis:
         low, high = low - 0.5, high + 0.5
     room = 0.05 * (high - low) if name == "y" else 0.0
     low, high = low - room, high + room
-    found = MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
-    return _Axis(low, high, start, end, False, tuple(float(v) for v in found if low <= v <= high))
+    ticks = MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
+    return _Axis(low, high, start, end, False, tuple(float(v) for v in ticks if low <= v <= high))
 
 
 def _draw_axes(axes: Any, chart: Chart, both: tuple[_Axis, _Axis], shades: Shades) -> None:

@@ -28,8 +28,8 @@ def circuit_figure(pairs: Rows, kind: str, subject: Subject, style: Style) -> Fi
     of_head = _("head {head}").format(head=subject.shown_view.head + 1)
     title = f"{_(NAMES[kind])} · {site_title(subject.trace.experiment, subject.shown_site.name)} · {of_head}"
     with drawing():
-        made = draw_pairs(pairs, title, formula_of(kind, subject.shown_site.experiment), style)
-        return sheet_of(made, subject.caption if style.caption else "", style)
+        drawn = draw_pairs(pairs, title, formula_of(kind, subject.shown_site.experiment), style)
+        return sheet_of(drawn, subject.caption if style.caption else "", style)
 
 
 def circuit_csv(pairs: Rows) -> bytes:

@@ -104,10 +104,10 @@ class Map:
     @property
     def hidden(self) -> NDArray[np.bool_]:
         """Cells without a number to show, (down, across): blocked or covered."""
-        found = np.zeros(self.values.shape, np.bool_) if self.blocked is None else self.blocked.copy()
+        hidden = np.zeros(self.values.shape, np.bool_) if self.blocked is None else self.blocked.copy()
         for cell in self.covered:
-            found[cell] = True
-        return found
+            hidden[cell] = True
+        return hidden
 
     @property
     def unsummed(self) -> frozenset[int]:

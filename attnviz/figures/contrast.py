@@ -43,14 +43,14 @@ def contrast_drawing(
 ) -> Drawing:
     """The three maps below a title and a note. Raises `ValueError` if the style's width is too small."""
     contents = contents_of(contrast, view, style.shades)
-    made = drawing_of(contents, heading, captions, style)
-    return replace(made, notes=_notes(contrast, contents))
+    three_maps = drawing_of(contents, heading, captions, style)
+    return replace(three_maps, notes=_notes(contrast, contents))
 
 
 def contents_of(contrast: Contrast, view: View, shades: Shades) -> tuple[Content, Content, Content]:
     """The three maps as values: labels, numbers, colours."""
-    found = [levels(side.values, "head", contrast.is_signed, side.hatched) for side in contrast.sides]
-    low, high = min(low for low, _high in found), max(high for _low, high in found)
+    limits = [levels(side.values, "head", contrast.is_signed, side.hatched) for side in contrast.sides]
+    low, high = min(low for low, _high in limits), max(high for _low, high in limits)
     kind: Any = "diverging" if contrast.is_signed else "sequential"
     common = Scale(kind, "head", low, high, contrast.is_signed)
     ends = levels(contrast.difference, "symmetric", True, contrast.hatched)
@@ -165,9 +165,9 @@ def _fitted(contents: tuple[Content, ...], captions: Names, style: Style) -> _La
     for columns in (3, 1):
         most = max(least, min(4 * MOST_CELL, TALLEST * style.room * columns / 3 / longest))
         placed = partial(_laid_out, contents, captions, style, columns)
-        found = fitting(style.room, lambda side: placed(side).width, least, most)  # noqa: B023
-        if found is not None:
-            return placed(found)
+        widest = fitting(style.room, lambda side: placed(side).width, least, most)  # noqa: B023
+        if widest is not None:
+            return placed(widest)
     raise style.too_narrow(placed(least).width)
 
 

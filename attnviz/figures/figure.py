@@ -69,10 +69,10 @@ def figure_of(
     row = KIND_BY_ID[kind]
     row.check(subject)
     with drawing():
-        made = row.draw(subject, style)
-        figure = sheet_of(made, subject.caption if style.caption else "", style)
-    if made.without is not None and say is not None:
-        say(made.without)
+        picture = row.draw(subject, style)
+        figure = sheet_of(picture, subject.caption if style.caption else "", style)
+    if picture.without is not None and say is not None:
+        say(picture.without)
     return figure
 
 

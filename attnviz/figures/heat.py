@@ -234,15 +234,15 @@ def draw_map(axes: Any, content: Content, one: Map, rect: marks.Rect, sheet: Cel
 
 def _slabs(mask: NDArray[np.bool_], x: float, y: float, sheet: Cells) -> list[marks.Rect]:
     """Rectangles that cover the cells of a mask; equal rows below each other share them."""
-    found, top = [], 0
+    slabs, top = [], 0
     changes = np.flatnonzero((mask[1:] != mask[:-1]).any(axis=1)) + 1
     for bottom in [*changes.tolist(), len(mask)]:
         edges = np.flatnonzero(np.diff(mask[top].astype(np.int8), prepend=0, append=0)).tolist()
         for left, right in zip(edges[::2], edges[1::2], strict=True):
             size = (right - left) * sheet.cell_w, (bottom - top) * sheet.cell_h
-            found.append((x + left * sheet.cell_w, y + top * sheet.cell_h, *size))
+            slabs.append((x + left * sheet.cell_w, y + top * sheet.cell_h, *size))
         top = bottom
-    return found
+    return slabs
 
 
 def _draw_cells(

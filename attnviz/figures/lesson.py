@@ -55,14 +55,14 @@ def sheets(
     lesson: Lesson, language: str, preset: Preset, run: Run, check: Check = never_cancelled
 ) -> tuple[Sheet, ...]:
     """The steps of a lesson, computed. Raises `InputError` with the first problem of a step."""
-    progress, made = progress_of(check), []
+    progress, computed = progress_of(check), []
     for index, step in enumerate(lesson.steps):
         progress.at(index / len(lesson.steps))
         problem = next(problems_of(step, lesson, preset, run), None)
         if problem is not None:
             raise InputError(about(verbatim(step.id), problem))
-        made.append(_sheet(step, language, preset, run))
-    return tuple(made)
+        computed.append(_sheet(step, language, preset, run))
+    return tuple(computed)
 
 
 def _sheet(step: Step, language: str, preset: Preset, run: Run) -> Sheet:
@@ -70,16 +70,16 @@ def _sheet(step: Step, language: str, preset: Preset, run: Run) -> Sheet:
     return Sheet(step, step.words_in(language), scope_of(step.scene, preset, run), cured)
 
 
-def first_document(lesson: Lesson, language: str, made: tuple[Sheet, ...]) -> Document:
+def first_document(lesson: Lesson, language: str, computed: tuple[Sheet, ...]) -> Document:
     """The document of the first step, which the file of a lesson carries."""
-    scope = made[0].scope
+    scope = computed[0].scope
     return Document(scope.trace.experiment, scope.view, title=lesson.title(language))
 
 
 def lesson_page(
     lesson: Lesson,
     language: str,
-    made: tuple[Sheet, ...],
+    computed: tuple[Sheet, ...],
     font_rules: Callable[[str], str],
     *,
     is_slides: bool = False,
@@ -91,7 +91,7 @@ def lesson_page(
     title = escape(lesson.title(language))
     about = escape(lesson.about(language))
     one = slide if is_slides else section
-    body = "".join(one(sheet, number, _as_data) for number, sheet in enumerate(made, 1))
+    body = "".join(one(sheet, number, _as_data) for number, sheet in enumerate(computed, 1))
     style = font_rules(title + about + body) + _STYLE + (_SLIDES if is_slides else "")
     return (
         f'<!doctype html>\n<html lang="{language.replace("_", "-")}"><head><meta charset="utf-8">'

@@ -61,7 +61,7 @@ class Drawing:
     without: Message | None = None
 
 
-def sheet_of(made: Drawing, caption: str, style: Style) -> Figure:
+def sheet_of(picture: Drawing, caption: str, style: Style) -> Figure:
     """A figure of one axes whose unit is a point at the usual size of type, y downwards.
 
     The picture begins at y = 0; title and formula lie above it. Raises `ValueError` if the picture is wider
@@ -70,25 +70,25 @@ def sheet_of(made: Drawing, caption: str, style: Style) -> Figure:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    total = _width(made, style)
-    heading = _Heading(made, style, total - 2 * MARGIN)
+    total = _width(picture, style)
+    heading = _Heading(picture, style, total - 2 * MARGIN)
     text, font = visible(" ".join(plain_caption(caption).split())), text_font(CAPTION_SIZE)
     lines = broken(text, font, total - 2 * MARGIN)
-    dpi = max(BASE_DPI, math.ceil(72 / (made.cell * style.scale)))
+    dpi = max(BASE_DPI, math.ceil(72 / (picture.cell * style.scale)))
     figure = Figure(facecolor=style.shades.panel, dpi=dpi)
     FigureCanvasAgg(figure)
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     axes.set_axis_off()
-    left = min(0.0, (made.width - total) / 2) if style.room is not None else 0.0
-    made.draw(axes)
+    left = min(0.0, (picture.width - total) / 2) if style.room is not None else 0.0
+    picture.draw(axes)
     heading.draw(axes, left + MARGIN)
     boxes = [one for drawn in axes.texts for one in unknown(drawn.get_text(), drawn.get_fontproperties())]
     unknown_note = _unknown_note([*boxes, *unknown(text, font)], total - 2 * MARGIN)
-    notes = _note_lines((*made.notes, *unknown_note), total - 2 * MARGIN)
-    below = made.height + (GAP + len(notes) * NOTE_LINE if notes else 0.0)
+    notes = _note_lines((*picture.notes, *unknown_note), total - 2 * MARGIN)
+    below = picture.height + (GAP + len(notes) * NOTE_LINE if notes else 0.0)
     height = below + MARGIN + (len(lines) * CAPTION_LINE + GAP if lines else 0.0)
     figure.set_size_inches(total * style.scale * POINT, (height + heading.height) * style.scale * POINT)
-    _draw_notes(axes, notes, left + MARGIN, made.height + GAP, style)
+    _draw_notes(axes, notes, left + MARGIN, picture.height + GAP, style)
     for index, line in enumerate(lines):
         y = below + MARGIN + index * CAPTION_LINE
         axes.text(left + MARGIN, y, line, font=font, color=style.shades.ink, va="top", parse_math=False)
@@ -99,14 +99,14 @@ def sheet_of(made: Drawing, caption: str, style: Style) -> Figure:
     return figure
 
 
-def _width(made: Drawing, style: Style) -> float:
+def _width(picture: Drawing, style: Style) -> float:
     """The sheet's width: the one that is set, or what the picture and its heading need."""
     if style.room is not None:
-        if made.width > style.room + 0.01:
-            raise style.too_narrow(made.width)
+        if picture.width > style.room + 0.01:
+            raise style.too_narrow(picture.width)
         return style.room
-    heading = (2 * MARGIN + width(line.text, line.font) for line in _lines(made, style))
-    return math.ceil(max(made.width, *heading, 0.0))
+    heading = (2 * MARGIN + width(line.text, line.font) for line in _lines(picture, style))
+    return math.ceil(max(picture.width, *heading, 0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,15 +119,15 @@ class _Line:
     step: float
 
 
-def _lines(made: Drawing, style: Style) -> tuple[_Line, ...]:
+def _lines(picture: Drawing, style: Style) -> tuple[_Line, ...]:
     """Title and formula."""
-    title = made.title if style.title else ""
-    formula = made.formula if style.formula else ""
-    found = (
+    title = picture.title if style.title else ""
+    formula = picture.formula if style.formula else ""
+    lines = (
         _Line(title, text_font(TITLE_SIZE, bold=True), style.shades.ink, TITLE_LINE),
         _Line(formula, text_font(FORMULA_SIZE), style.shades.muted, FORMULA_LINE),
     )
-    return tuple(line for line in found if line.text)
+    return tuple(line for line in lines if line.text)
 
 
 def is_one_line(title: str, style: Style) -> bool:
@@ -139,10 +139,10 @@ def is_one_line(title: str, style: Style) -> bool:
 class _Heading:
     """Title and formula in as many lines as they need, above y = 0."""
 
-    def __init__(self, made: Drawing, style: Style, room: float) -> None:
+    def __init__(self, picture: Drawing, style: Style, room: float) -> None:
         self._lines = [
             replace(line, text=text)
-            for line in _lines(made, style)
+            for line in _lines(picture, style)
             for part in line.text.split("\n")
             for text in broken(part, line.font, room)
         ]

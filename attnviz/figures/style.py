@@ -46,11 +46,11 @@ def length(text: str) -> float:
     Raises `ValueError` for anything else.
     """
     named = {row.id: row.text for row in WIDTHS}
-    found = _LENGTH.fullmatch(named.get(text, text).strip())
-    if found is None:
+    match = _LENGTH.fullmatch(named.get(text, text).strip())
+    if match is None:
         wanted = must_be("a length such as 85mm or 3.5in, or one of {names}", names=", ".join(named))
         raise FieldError("width", text, wanted)
-    return float(found[1]) * POINTS[found[2] or "mm"]
+    return float(match[1]) * POINTS[match[2] or "mm"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -72,9 +72,9 @@ class Subject:
         view.
         """
         seen = self.document(Document(self.trace.experiment, self.view))
-        found = pair_in_focus(replace(seen, view=replace(seen.view, site=self.shown_site.name)), None)
+        focus = pair_in_focus(replace(seen, view=replace(seen.view, site=self.shown_site.name)), None)
         last = self.shown_site.experiment.heads.n_heads - 1
-        return Pair(min(self.head, last), found.query, found.key) if isinstance(self.head, int) else found
+        return Pair(min(self.head, last), focus.query, focus.key) if isinstance(self.head, int) else focus
 
     @property
     def checked_stage(self) -> str:

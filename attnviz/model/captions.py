@@ -67,17 +67,17 @@ class Piece:
 
 def pieces(caption: str) -> tuple[Piece, ...]:
     """The caption as its pieces of text, in order."""
-    found: list[Piece] = []
+    parts: list[Piece] = []
     plain, end = "", 0
     for link in _LINK.finditer(caption):
         plain += caption[end : link.start()] + (link["kept"] or "")
         end = link.end()
         if link["kept"] is None:
-            found += [Piece(plain)] if plain else []
-            found.append(Piece(link["word"], _anchor(link["word"], link["axis"], link["token"])))
+            parts += [Piece(plain)] if plain else []
+            parts.append(Piece(link["word"], _anchor(link["word"], link["axis"], link["token"])))
             plain = ""
     plain += caption[end:]
-    return (*found, Piece(plain)) if plain else tuple(found)
+    return (*parts, Piece(plain)) if plain else tuple(parts)
 
 
 def plain_caption(caption: str) -> str:

@@ -78,11 +78,11 @@ def rows_of(owner: type[Value]) -> tuple[FieldRow, ...]:
 
 def structs_below(owner: type[Value]) -> tuple[type[Value], ...]:
     """`owner` and all structs in its fields, each once, outer ones first."""
-    found = [owner]
-    for struct in found:
+    structs = [owner]
+    for struct in structs:
         for field in fields_of(struct):
-            found += [below for below in _structs(field.type) if below not in found]
-    return tuple(dict.fromkeys(found))
+            structs += [below for below in _structs(field.type) if below not in structs]
+    return tuple(dict.fromkeys(structs))
 
 
 if TYPE_CHECKING:
@@ -137,13 +137,13 @@ def field_at(path: str) -> FieldRow | None:
     if place in _by_path():
         return _by_path()[place]
     kinds: tuple[type[Value], ...] = (Attention, Experiment)
-    found: list[FieldRow] = []
+    rows: list[FieldRow] = []
     for name in place.split("."):
         tagged = tuple(kind for kind in kinds if kind.__struct_config__.tag == name)
         if tagged:
             kinds = tagged
             continue
-        found = [row for kind in kinds for row in rows_of(kind) if row.name == name]
+        rows = [row for kind in kinds for row in rows_of(kind) if row.name == name]
         fields = [field for kind in kinds for field in fields_of(kind) if field.name == name]
         kinds = tuple(dict.fromkeys(struct for field in fields for struct in _structs(field.type)))
-    return found[0] if len({row.field for row in found}) == 1 else None
+    return rows[0] if len({row.field for row in rows}) == 1 else None

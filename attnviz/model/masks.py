@@ -227,7 +227,7 @@ def visible_pairs(site: Site) -> int:
         queries = np.arange(start, min(start + rows, n_queries))
         hidden = blocked_by_all(site.masks, queries + site.query_offset, np.arange(n_keys))
         hidden = np.zeros((len(queries), n_keys), np.bool_) if hidden is None else np.array(hidden)
-        below = cut[start : start + rows, :n_keys]
+        below = cut[start : start + len(queries), :n_keys]
         hidden[: below.shape[0], : below.shape[1]] |= below
         count += hidden.size - int(np.count_nonzero(hidden))
     return count

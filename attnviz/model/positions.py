@@ -312,8 +312,8 @@ def at_length(site: Site, tokens: int) -> Position:
     position: Any = site.position
     length, first = sequence_length(site), getattr(site.position, "start", 0) + site.query_offset
     longer = max(length, first + tokens)
-    found: Position = row_of(position).at_length(position, longer) if longer != length else position
-    return found
+    adapted: Position = row_of(position).at_length(position, longer) if longer != length else position
+    return adapted
 
 
 def _scaled_at_length(rope: Rope, length: int) -> Rope:

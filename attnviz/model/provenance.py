@@ -48,31 +48,31 @@ def sources(site: SiteTrace, cell: Cell) -> tuple[Region, ...]:
     stage = STAGE_BY_ID[cell.stage]
     if stage.id == "mixed" and cell.head in experiment.heads.off:
         return ()
-    found = []
+    regions = []
     for place, source in enumerate(inputs_of(site, stage.id)):
         if stage.rule == "latent_key" and not _is_part(experiment, place, cell.column):
             continue
         heads = _source_heads(experiment, stage, STAGE_BY_ID[source], cell)
         cells = RULE_BY_ID[rule_of(experiment, stage)].made_of(experiment, place, cell)
-        found.append(Region(source, heads, *cells))
-    return tuple(found)
+        regions.append(Region(source, heads, *cells))
+    return tuple(regions)
 
 
 def consumers(site: SiteTrace, cell: Cell) -> tuple[Region, ...]:
     """The cells that are computed from `cell` directly."""
-    found = []
+    regions = []
     for target in site.stages:
         for place, source in enumerate(inputs_of(site, target)):
             if source == cell.stage:
                 region = _consumed(site.experiment, STAGE_BY_ID[target], place, cell)
-                found += [region] if region else []
-    return tuple(found)
+                regions += [region] if region else []
+    return tuple(regions)
 
 
 def inputs_of(site: SiteTrace, stage: str) -> tuple[str, ...]:
     """The stages that are read; a vocabulary's logits come from its own matrix, not from the tokens here."""
-    found = inputs(stage, site.stages)
-    return found[:1] if stage == "logits" and site.experiment.readout == "vocabulary" else found
+    stages = inputs(stage, site.stages)
+    return stages[:1] if stage == "logits" and site.experiment.readout == "vocabulary" else stages
 
 
 def tokens_of(cell: Cell) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -51,13 +51,13 @@ class Reading:
 
     def row(self, stage: str, head: int, row: int) -> Floats:
         """One row of a stage."""
-        found = self.site.window(stage, head, slice(row, row + 1))[0]
-        return np.asarray(found, dtype=np.float64)
+        numbers = self.site.window(stage, head, slice(row, row + 1))[0]
+        return np.asarray(numbers, dtype=np.float64)
 
     def column(self, stage: str, head: int, column: int) -> Floats:
         """One column of a stage."""
-        found = self.site.window(stage, head, slice(None), slice(column, column + 1))[:, 0]
-        return np.asarray(found, dtype=np.float64)
+        numbers = self.site.window(stage, head, slice(None), slice(column, column + 1))[:, 0]
+        return np.asarray(numbers, dtype=np.float64)
 
     def term(self, cell: Cell, value: float | None = None) -> Term:
         """The number in a cell, as a term that links to it; `value` if it has been read already."""
@@ -104,10 +104,10 @@ class Reading:
         """
         if axis in ("feature", "head", "kv_head"):
             return str(index)
-        found = self._labels.get((axis, index))
-        if found is None:
-            found = self._labels[axis, index] = self._label(axis, index)
-        return found
+        label = self._labels.get((axis, index))
+        if label is None:
+            label = self._labels[axis, index] = self._label(axis, index)
+        return label
 
     def _label(self, axis: Axis, index: int) -> str:
         token = self.site.labels(axis)[index]

@@ -344,11 +344,11 @@ def _llama3_code(rotation: Rotation, xp: str) -> Code:
 
 def _divisors(rotation: Rotation) -> Floats:
     """The divisor of each pair that counts at this length, (pair,)."""
-    scaling, found = rotation.scaling, np.ones(rotation.n_rotated // 2)
+    scaling, divisors = rotation.scaling, np.ones(rotation.n_rotated // 2)
     is_long = rotation.made_for > scaling.original_length
     written = scaling.long_factor if is_long else scaling.short_factor
-    found[: len(written)] = written
-    return found
+    divisors[: len(written)] = written
+    return divisors
 
 
 def _longrope_magnitude(scaling: LongRope) -> float:

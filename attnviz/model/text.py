@@ -147,8 +147,8 @@ class _Written(dict[str, str]):
 
     def __missing__(self, token: str) -> str:
         one = self._ids.get(token)
-        found = self[token] = token if self._pairs is None or one is None else self._pairs.shown(one)
-        return found
+        shown = self[token] = token if self._pairs is None or one is None else self._pairs.shown(one)
+        return shown
 
 
 @WeakMemo

@@ -290,9 +290,9 @@ class Trace:
 
     def noticed(self, notice: Message) -> Trace:
         """The same numbers with one more notice."""
-        made = self.under(self.experiment)
-        made.notices = (*self.notices, notice)
-        return made
+        trace = self.under(self.experiment)
+        trace.notices = (*self.notices, notice)
+        return trace
 
     def _repr_html_(self) -> str | None:
         return html(self)
@@ -321,13 +321,13 @@ class Trace:
 
     def having(self, stage: str) -> SiteTrace:
         """The only site that has a stage. Raises `KeyError` if none or several have it."""
-        found = {name: site for name, site in self._sites.items() if stage in site.stages}
-        if len(found) > 1:
-            raise UnknownName("site", None, among(found))
-        if not found:
+        having = {name: site for name, site in self._sites.items() if stage in site.stages}
+        if len(having) > 1:
+            raise UnknownName("site", None, among(having))
+        if not having:
             stages = dict.fromkeys(stage for site in self._sites.values() for stage in site.stages)
             raise UnknownName("stage", stage, among(stages))
-        return next(iter(found.values()))
+        return next(iter(having.values()))
 
     def __getitem__(self, stage: str) -> Numbers:
         """A whole stage of the only site that has it."""

@@ -15,6 +15,7 @@ from gaps import require_all, row_of_kind
 from hypothesis import given
 from hypothesis import strategies as st
 from mask_formulas import SEES, STATED, blocks_cell, sees
+from msgspec.structs import replace
 
 from attnviz.model.io.files import dumps, loads
 from attnviz.model.io.schema import document_schema
@@ -253,6 +254,11 @@ def test_the_pairs_of_three_attentions() -> None:
     assert visible_pairs(site_of_n(6)) == 36
     assert visible_pairs(site_of_n(4)) == 16 and visible_pairs(site_of_n(4, p.Causal())) == 10
     assert visible_pairs(site_of_n(6, n_keys=4)) == 24
+
+
+def test_rows_of_an_additive_mask_past_the_end_of_the_text_count_for_nothing() -> None:
+    cut = p.AdditiveMask.of(np.array([[0.0, -np.inf, -np.inf]] * 5))
+    assert visible_pairs(replace(site_of_n(2), additive_mask=cut)) == 2
 
 
 # --- decoding --------------------------------------------------------------------------------------

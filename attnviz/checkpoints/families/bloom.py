@@ -95,12 +95,12 @@ def sizes(config: Config) -> Sizes:
 
 def _one(config: Config, name: str, other: str) -> int:
     """A size that configurations write under one of two names."""
-    found = {value for value in (config[name], config[other]) if value is not None}
-    if not found:
+    stated = {value for value in (config[name], config[other]) if value is not None}
+    if not stated:
         raise missing(name, whole_number(1, LARGEST))
-    if len(found) > 1:
+    if len(stated) > 1:
         raise FieldError(name, config[name], must_be("{value} ({field})", value=config[other], field=other))
-    return int(found.pop())
+    return int(stated.pop())
 
 
 def layer(config: Config, index: int) -> Layer:

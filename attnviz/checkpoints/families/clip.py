@@ -149,8 +149,8 @@ def _named(config: Config) -> Config:
 
 def sizes(config: Config) -> Sizes:
     """The sizes in the shapes."""
-    found = decoder.sizes(_named(config))
-    return {**found, "positions": config["max_position_embeddings"]}
+    sizes = decoder.sizes(_named(config))
+    return {**sizes, "positions": config["max_position_embeddings"]}
 
 
 def _position(config: Config, index: int) -> Position:
@@ -251,14 +251,14 @@ SIGLIP_KEYS = (
 
 def patches_alone(config: Config) -> Sizes:
     """The sizes of an encoder of patches without a first token."""
-    found = image_sizes(config)
-    return {**found, "positions": found["positions"] - 1}
+    sizes = image_sizes(config)
+    return {**sizes, "positions": sizes["positions"] - 1}
 
 
 def siglip_layer(config: Config, index: int) -> Layer:
     """One layer without its weights; a position for each patch is added before the first one."""
-    made = image_layer(config, index)
-    return made if index else replace(made, position=Learned(patches_alone(config)["positions"]))
+    layer = image_layer(config, index)
+    return layer if index else replace(layer, position=Learned(patches_alone(config)["positions"]))
 
 
 SIGLIP_VISION = Family(

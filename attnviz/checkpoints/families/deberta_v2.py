@@ -176,13 +176,13 @@ IGNORED = (
 
 def sizes(config: Config) -> Sizes:
     """The sizes in the shapes."""
-    found = encoder_sizes(config)
+    sizes = encoder_sizes(config)
     d, d_head = config["hidden_size"], config["hidden_size"] // config["num_attention_heads"]
     for name, value in (("embedding_size", d), ("attention_head_size", d_head)):
         if config[name] not in (None, value):
             fitting = must_be("{value} for these heads and hidden_size", value=value)
             raise FieldError(name, config[name], fitting)
-    return {**found, "distances": 2 * _reach(config)}
+    return {**sizes, "distances": 2 * _reach(config)}
 
 
 def _longest(config: Config) -> int:
@@ -238,10 +238,10 @@ def prepare(config: Config, sizes: Sizes, arrays: Arrays) -> None:
                 matrix, added = own.pop(f"distances.{table}", None), own.pop(f"distances.{table}_bias", None)
                 if config["share_att_key"]:
                     matrix, added = own[f"projections.{role}"], own[f"projections.{role}_bias"]
-                made = np.zeros((len(rows), sizes["d"]))
+                projected = np.zeros((len(rows), sizes["d"]))
                 if matrix is not None and added is not None and kind in _parts(config["pos_att_type"]):
-                    made = in_float64(rows) @ in_float64(matrix) + in_float64(added)
-                own[f"position.{table}"] = _for_buckets(config, made)
+                    projected = in_float64(rows) @ in_float64(matrix) + in_float64(added)
+                own[f"position.{table}"] = _for_buckets(config, projected)
 
 
 def _for_buckets(config: Config, table: Array) -> Array:

@@ -135,11 +135,11 @@ def sizes(config: Config) -> Sizes:
 
 def layer(config: Config, index: int) -> Layer:
     """One layer without its weights."""
-    made = image_layer(_sized(config), index)
-    if not is_gated(config) or made.block is None or made.block.feed_forward is None:
-        return made
-    feed_forward = structs.replace(made.block.feed_forward, activation="silu", gated=True)
-    return structs.replace(made, block=structs.replace(made.block, feed_forward=feed_forward))
+    layer = image_layer(_sized(config), index)
+    if not is_gated(config) or layer.block is None or layer.block.feed_forward is None:
+        return layer
+    feed_forward = structs.replace(layer.block.feed_forward, activation="silu", gated=True)
+    return structs.replace(layer, block=structs.replace(layer.block, feed_forward=feed_forward))
 
 
 def scale_outputs(config: Config, sizes: Sizes, arrays: Arrays) -> None:

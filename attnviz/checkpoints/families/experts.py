@@ -77,23 +77,23 @@ def expert_keys(
 def n_experts(config: Config) -> int:
     """The number of experts, by either of its names."""
     for name in ("num_experts", "num_local_experts"):
-        found = config.get(name)
-        if found is not None:
-            return int(found)
+        count = config.get(name)
+        if count is not None:
+            return int(count)
     raise missing("num_experts", whole_number(1))
 
 
 def experts(normalised: Callable[[Config], bool]) -> Callable[[Config, int], Experts]:
     """Softmax over all experts, of which the largest are used; Qwen2's shared expert has a gate."""
 
-    def made(config: Config, index: int) -> Experts:
+    def of_layer(config: Config, index: int) -> Experts:
         d_shared = config.get("shared_expert_intermediate_size") or 0
         n, active = n_experts(config), config["num_experts_per_tok"]
         if active > n:
             raise FieldError("num_experts_per_tok", active, whole_number(1, n))
         return Experts(n, active, normalised=normalised(config), d_shared=d_shared, shared_gate=d_shared > 0)
 
-    return made
+    return of_layer
 
 
 def hidden(config: Config, index: int) -> int:

@@ -188,18 +188,18 @@ _DECODER = Decoder(position=_position, masks=_masks, experts=_experts, hidden=_h
 
 def layer(config: Config, index: int) -> Layer:
     """One layer without its weights: a norm of q and k where it rotates, else a temperature."""
-    made = _DECODER.layer(config, index)
-    if not isinstance(made.position, Rope):
+    layer = _DECODER.layer(config, index)
+    if not isinstance(layer.position, Rope):
         tuned = config["attn_temperature_tuning"]
         temperature = PositionTemperature(config["floor_scale"], config["attn_scale"]) if tuned else None
-        return replace(made, position_temperature=temperature)
+        return replace(layer, position_temperature=temperature)
     if not config["use_qk_norm"]:
-        return made
-    if magnitude(made.position) != 1.0:
+        return layer
+    if magnitude(layer.position) != 1.0:
         kept = must_be("without a factor of cosines and sines where use_qk_norm is true")
         written = scaling_values(config)["written"]
         raise FieldError(written, config[written], kept)
-    return replace(made, qk_norm=QKNorm("rms", config["rms_norm_eps"]))
+    return replace(layer, qk_norm=QKNorm("rms", config["rms_norm_eps"]))
 
 
 LLAMA4 = Family(

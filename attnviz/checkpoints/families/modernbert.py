@@ -124,9 +124,9 @@ _ENCODER = Decoder(_norm, _position, _masks, activation="hidden_activation")
 
 def layer(config: Config, index: int) -> Layer:
     """One layer without its weights; the first has no norm before its attention."""
-    found = _ENCODER.layer(config, index)
-    assert found.block is not None
-    return found if index else structs.replace(found, block=structs.replace(found.block, norm_1=None))
+    layer = _ENCODER.layer(config, index)
+    assert layer.block is not None
+    return layer if index else structs.replace(layer, block=structs.replace(layer.block, norm_1=None))
 
 
 def around(config: Config) -> Around:

@@ -69,11 +69,11 @@ def first_position(config: Mapping[str, Any]) -> int:
 
 def layer(config: Config, index: int) -> Layer:
     """One layer without its weights."""
-    made = bert_layer(config, index)
+    layer = bert_layer(config, index)
     return (
-        made
+        layer
         if index
-        else replace(made, position=Learned(config["max_position_embeddings"] - first_position(config)))
+        else replace(layer, position=Learned(config["max_position_embeddings"] - first_position(config)))
     )
 
 

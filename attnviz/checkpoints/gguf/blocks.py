@@ -151,19 +151,19 @@ def numbers(raw: Bytes, kind: Kind) -> tuple[Floats, bool]:
     The products are those of the package gguf, bit for bit.
     """
     blocks, step = raw.reshape(-1, kind.n_bytes), max(1, AT_ONCE // kind.length)
-    made, is_finite = np.empty((len(blocks), kind.length), np.float32), True
+    numbers, is_finite = np.empty((len(blocks), kind.length), np.float32), True
     whole = np.empty((min(step, len(blocks)), kind.length), np.int8)
     for start in range(0, len(blocks), step):
         part = blocks[start : start + step]
         factors, offsets = kind.factors(part)
         kind.write(part, whole[: len(part)])
-        into = made[start : start + step].reshape(-1, kind.group)
+        into = numbers[start : start + step].reshape(-1, kind.group)
         into[...] = whole[: len(part)].reshape(-1, kind.group)
         into *= factors.reshape(-1, 1)
         if offsets is not None:
             into += offsets.reshape(-1, 1)
         is_finite = is_finite and _are_finite(factors, offsets)
-    return made.reshape(len(raw), -1), is_finite
+    return numbers.reshape(len(raw), -1), is_finite
 
 
 def codes(raw: Bytes, kind: Kind) -> Codes | None:

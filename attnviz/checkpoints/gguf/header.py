@@ -102,10 +102,10 @@ class _Reader:
         return value
 
     def count(self, most: int) -> int:
-        found: int = self.number("Q")
-        if found > most:
+        number: int = self.number("Q")
+        if number > most:
             raise _damaged()
-        return found
+        return number
 
     def text(self) -> str:
         length = self.count(LONGEST_TEXT)
@@ -127,9 +127,9 @@ class _Reader:
         size = struct.calcsize("<" + letter) * count
         if self.at + size > len(self._file):
             raise _damaged()
-        found = struct.unpack_from(f"<{count}{letter}", self._file, self.at)
+        numbers = struct.unpack_from(f"<{count}{letter}", self._file, self.at)
         self.at += size
-        return list(found)
+        return list(numbers)
 
 
 def _as_written(value: Any, kind: int) -> Any:

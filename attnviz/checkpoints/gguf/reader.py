@@ -81,9 +81,9 @@ class GgufTensor(StoredTensor):
 
     def codes(self, rows: NDArray[Any]) -> Codes | None:
         file, raw = self._raw()
-        found = blocks.codes(raw[rows], blocks.KINDS[self.kind])
+        codes = blocks.codes(raw[rows], blocks.KINDS[self.kind])
         file.let_go(raw)
-        return found
+        return codes
 
     def _raw(self) -> tuple[MappedFile, NDArray[np.uint8]]:
         """The file, and the bytes of the rows of a quantised tensor."""
@@ -96,11 +96,11 @@ class GgufTensor(StoredTensor):
         """Rows of a quantised tensor, in float32. Raises `CheckpointError` where one is not finite."""
         file, raw = self._raw()
         with np.errstate(all="ignore"):
-            made, is_finite = _numbers(raw[chosen], self.kind)
+            numbers, is_finite = _numbers(raw[chosen], self.kind)
         file.let_go(raw[chosen] if isinstance(chosen, slice) else raw)
         if not is_finite:
-            check_finite(self, made)
-        return made if len(self.stored_shape) == 2 else made.reshape(self.stored_shape)
+            check_finite(self, numbers)
+        return numbers if len(self.stored_shape) == 2 else numbers.reshape(self.stored_shape)
 
 
 def _are_alike(rows: NDArray[Any]) -> bool:
@@ -192,9 +192,9 @@ def _given(architecture: Architecture, own: Mapping[str, Any]) -> Config:
 def _check_widths(own: Mapping[str, Any], width: int) -> None:
     """Refuse a rotation of a part of each head, and values of another width than queries and keys."""
     for key in WIDTHS:
-        found = key.read(own)
-        if found not in (None, width):
-            raise FieldError(key.name, found, must_be("{n}, the width of a head", n=width))
+        stated = key.read(own)
+        if stated not in (None, width):
+            raise FieldError(key.name, stated, must_be("{n}, the width of a head", n=width))
 
 
 def _one(value: Any) -> Any:
@@ -225,15 +225,15 @@ def _divisors(path: Path, header: Header, width: int) -> list[float] | None:
 def _tensors(
     path: Path, architecture: Architecture, header: Header, config: Config
 ) -> dict[str, StoredTensor]:
-    found: dict[str, StoredTensor] = {}
+    tensors: dict[str, StoredTensor] = {}
     for entry in header.tensors:
         if entry.name == DIVISORS and architecture.rotates:
             continue
         name, change = _named(architecture, entry.name)
-        if name in found:
+        if name in tensors:
             raise tensor_error(path, entry.name, Message("two names"), must_be("a tensor of its own"))
-        found[name] = _tensor(path, header, entry, name, change, config)
-    return found
+        tensors[name] = _tensor(path, header, entry, name, change, config)
+    return tensors
 
 
 def _named(architecture: Architecture, name: str) -> tuple[str, Change]:

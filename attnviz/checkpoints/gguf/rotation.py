@@ -78,10 +78,10 @@ def scaling(own: Mapping[str, Any], divisors: Sequence[float] | None) -> dict[st
         if divisors is not None:
             raise FieldError(_TYPE, kind, must_be("'none' or 'linear' with the tensor {name}", name=DIVISORS))
         betas = {name: given[f"rope.scaling.yarn_{name}"] for name in _BETAS}
-        found = {name: beta for name, beta in betas.items() if beta is not None}
+        stated = {name: beta for name, beta in betas.items() if beta is not None}
         if attention != 1:
-            found["attention_factor"] = attention * yarn_attention_factor(factor)
-        return {"rope_type": kind, "factor": factor, **lengths, **found}
+            stated["attention_factor"] = attention * yarn_attention_factor(factor)
+        return {"rope_type": kind, "factor": factor, **lengths, **stated}
     factor = factor if kind == _LINEAR else 1.0
     if divisors is not None:
         divided = [factor * one for one in divisors]

@@ -64,27 +64,27 @@ def read_tokenizer(metadata: Mapping[str, Any]) -> Json | None:
         return None
     if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
         raise FieldError(_STEM + "tokens", tokens, must_be("a list of texts"))
-    made = make(metadata, tokens)
-    if made is None:
+    tokenizer = make(metadata, tokens)
+    if tokenizer is None:
         return None
     kinds = _numbers(metadata, "token_type", len(tokens))
-    named = {found[0] for role in _ROLES if (found := _token(metadata, f"{role}_token_id", tokens))}
+    named = {role_token[0] for role in _ROLES if (role_token := _token(metadata, f"{role}_token_id", tokens))}
     added = [
         Added(one, text, kind != _USERS)
         for one, (text, kind) in enumerate(zip(tokens, kinds, strict=True))
         if kind in (_UNKNOWN, _CONTROL, _USERS) or text in named
     ]
-    return with_added(made, added)
+    return with_added(tokenizer, added)
 
 
 def read_chat(metadata: Mapping[str, Any]) -> Json:
     """The chat template, and the tokens that it may put around messages, as in tokenizer_config.json."""
     tokens = metadata.get(_STEM + "tokens")
-    found: Json = {"chat_template": metadata.get("tokenizer.chat_template")}
+    settings: Json = {"chat_template": metadata.get("tokenizer.chat_template")}
     for name in ("bos", "eos", "unknown", "padding"):
         named = _token(metadata, f"{name}_token_id", tokens) if isinstance(tokens, list) else None
-        found[f"{_SHORT.get(name, name)}_token"] = named and named[0]
-    return found
+        settings[f"{_SHORT.get(name, name)}_token"] = named and named[0]
+    return settings
 
 
 _SHORT = {"unknown": "unk", "padding": "pad"}
@@ -96,8 +96,8 @@ def _byte_level(metadata: Mapping[str, Any], tokens: list[str]) -> Json | None:
     if cut is None or not isinstance(merges, list):
         return None
     pairs = [merge.split(" ", 1) for merge in merges if isinstance(merge, str)]
-    made = byte_level(_ids(tokens), pairs, cut.before, cut.normalizer, cut.whole_words)
-    return with_ends(made, *_ends(metadata, tokens, begins=cut.begins))
+    tokenizer = byte_level(_ids(tokens), pairs, cut.before, cut.normalizer, cut.whole_words)
+    return with_ends(tokenizer, *_ends(metadata, tokens, begins=cut.begins))
 
 
 def _sentence_piece(metadata: Mapping[str, Any], tokens: list[str]) -> Json:
@@ -105,25 +105,25 @@ def _sentence_piece(metadata: Mapping[str, Any], tokens: list[str]) -> Json:
     plain = [(text, float(score)) for text, score in zip(tokens, scores, strict=True)]
     unknown = _token(metadata, "unknown_token_id", tokens)
     leads = _flag(metadata, "add_space_prefix", True)
-    made = spaced_pairs(plain, unknown and unknown[0], "<0x0A>" in tokens, leads)
-    return with_ends(made, *_ends(metadata, tokens, begins=True))
+    tokenizer = spaced_pairs(plain, unknown and unknown[0], "<0x0A>" in tokens, leads)
+    return with_ends(tokenizer, *_ends(metadata, tokens, begins=True))
 
 
 def _word_piece(metadata: Mapping[str, Any], tokens: list[str]) -> Json:
     """llama.cpp marks the beginnings of words and not, as BERT does, their insides."""
-    special = {found[0] for role in _ROLES if (found := _token(metadata, f"{role}_token_id", tokens))}
+    special = {token[0] for role in _ROLES if (token := _token(metadata, f"{role}_token_id", tokens))}
     kinds = _numbers(metadata, "token_type", len(tokens))
     texts = [
         text if text in special or kind in (_CONTROL, _UNUSED) else _inside(text)
         for text, kind in zip(tokens, kinds, strict=True)
     ]
     tokens[:] = texts
-    made = word_piece(
+    tokenizer = word_piece(
         _ids(texts), is_lower=not any(text != text.lower() for text in texts if text not in special)
     )
     first = _token(metadata, "cls_token_id", texts) or _token(metadata, "bos_token_id", texts)
     last = _token(metadata, "seperator_token_id", texts) or _token(metadata, "eos_token_id", texts)
-    return with_ends(made, first, last)
+    return with_ends(tokenizer, first, last)
 
 
 def _inside(text: str) -> str:
@@ -139,10 +139,10 @@ MODELS: dict[str, Callable[[Mapping[str, Any], list[str]], Json | None]] = {
 
 
 def _ids(tokens: Sequence[str]) -> dict[str, int]:
-    found: dict[str, int] = {}
+    ids: dict[str, int] = {}
     for one, text in enumerate(tokens):
-        found.setdefault(text, one)
-    return found
+        ids.setdefault(text, one)
+    return ids
 
 
 def _ends(
@@ -156,10 +156,10 @@ def _ends(
 
 
 def _flag(metadata: Mapping[str, Any], name: str, default: bool) -> bool:
-    found = metadata.get(_STEM + name, default)
-    if not isinstance(found, bool):
-        raise FieldError(_STEM + name, found, must_be("true or false"))
-    return found
+    flag = metadata.get(_STEM + name, default)
+    if not isinstance(flag, bool):
+        raise FieldError(_STEM + name, flag, must_be("true or false"))
+    return flag
 
 
 def _token(metadata: Mapping[str, Any], name: str, tokens: Sequence[str]) -> tuple[str, int] | None:
@@ -172,7 +172,7 @@ def _token(metadata: Mapping[str, Any], name: str, tokens: Sequence[str]) -> tup
 
 def _numbers(metadata: Mapping[str, Any], name: str, count: int) -> list[Any]:
     """A list with one number for each token; ordinary tokens if it is missing."""
-    found = metadata.get(_STEM + name, [1] * count)
-    if not isinstance(found, list) or len(found) != count:
-        raise FieldError(_STEM + name, found, must_be("a list with a number for each token"))
-    return found
+    numbers = metadata.get(_STEM + name, [1] * count)
+    if not isinstance(numbers, list) or len(numbers) != count:
+        raise FieldError(_STEM + name, numbers, must_be("a list with a number for each token"))
+    return numbers

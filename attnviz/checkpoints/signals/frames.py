@@ -23,16 +23,16 @@ def spectrogram_shape(config: Config) -> tuple[int, ...]:
 
 def vectors(config: Config, weights: Weights, spectrogram: Floats) -> Floats:
     """The vectors (token, d) of a spectrogram (band, frame): two frames make one token."""
-    made = _convolved(spectrogram, weights["narrow"], weights["narrow_bias"], step=1)
-    return _convolved(made, weights["wide"], weights["wide_bias"], step=2).T
+    narrow = _convolved(spectrogram, weights["narrow"], weights["narrow_bias"], step=1)
+    return _convolved(narrow, weights["wide"], weights["wide_bias"], step=2).T
 
 
 def _convolved(x: Floats, kernel: Floats, bias: Floats, step: int) -> Floats:
     """GELU of a convolution of width 3 over x (channel, time), with a zero at each end; (out, time)."""
     padded = np.pad(x, ((0, 0), (1, 1)))
     windows = np.lib.stride_tricks.sliding_window_view(padded, kernel.shape[-1], axis=1)[:, ::step]
-    made = np.einsum("ctw,dcw->dt", windows, kernel, optimize=True) + bias[:, None]
-    return np.asarray(ACTIVATION_BY_ID["gelu"].apply(np, made, NUMPY_SPECIAL))
+    sums = np.einsum("ctw,dcw->dt", windows, kernel, optimize=True) + bias[:, None]
+    return np.asarray(ACTIVATION_BY_ID["gelu"].apply(np, sums, NUMPY_SPECIAL))
 
 
 def names(config: Config, n_tokens: int) -> tuple[str, ...]:

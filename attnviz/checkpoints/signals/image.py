@@ -73,10 +73,10 @@ class Preparation:
 
     def picture(self, given: Image) -> Image:
         """The picture that the model sees."""
-        made, sides = given.convert("RGB"), self._sides(given)
+        picture, sides = given.convert("RGB"), self._sides(given)
         if sides is not None:
-            made = made.resize(sides[::-1], self.resampling)
-        return made if self.crop is None else _center(made, self.crop)
+            picture = picture.resize(sides[::-1], self.resampling)
+        return picture if self.crop is None else _center(picture, self.crop)
 
     def numbers(self, picture: Image) -> Floats:
         """The features (channel, row, column) of a picture that has its size."""
@@ -207,7 +207,7 @@ def _channels(values: Mapping[str, Any], name: str) -> tuple[float, ...]:
 
 def fitting(picture: Image, shape: tuple[int, ...]) -> None:
     """Raise `FieldError` if a prepared picture has not the size of a model's images."""
-    found = (picture.height, picture.width)
-    if found != shape[1:] or shape[0] != len(HALF):
+    shape_of_picture = (picture.height, picture.width)
+    if shape_of_picture != shape[1:] or shape[0] != len(HALF):
         wanted = must_be("{shape} pixels with three colours after the preparation", shape=size(shape[1:]))
-        raise FieldError("image", Message("{shape}", shape=size(found)), wanted)
+        raise FieldError("image", Message("{shape}", shape=size(shape_of_picture)), wanted)

@@ -56,11 +56,11 @@ def features_of(signal: Signal, config: Config, given: Any) -> Floats:
     shape = signal.shape(config)
     if features.ndim == len(shape) + 1 and len(features) == 1:
         features = features[0]  # a batch of one
-    found = features.shape
-    is_short = signal.kind == "sound" and found[:-1] == shape[:-1] and 2 <= found[-1] <= shape[-1]
-    if found != shape and not is_short:
+    sizes = features.shape
+    is_short = signal.kind == "sound" and sizes[:-1] == shape[:-1] and 2 <= sizes[-1] <= shape[-1]
+    if sizes != shape and not is_short:
         fitting = must_be("{shape} for this configuration", shape=size(shape))
-        raise FieldError("features", Message("{shape}", shape=size(found)), fitting)
+        raise FieldError("features", Message("{shape}", shape=size(sizes)), fitting)
     if not np.isfinite(features).all():
         raise FieldError("features", Message("a number that is not finite"), must_be("finite numbers"))
     return features

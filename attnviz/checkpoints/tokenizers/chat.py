@@ -61,20 +61,20 @@ def render(checkpoint: Checkpoint, talk: Talk) -> str:
 def _settings(checkpoint: Checkpoint) -> Mapping[str, Any]:
     if checkpoint.chat is not None:
         return checkpoint.chat
-    file, found = checkpoint.folder / TEMPLATE_FILE, read_settings(checkpoint.folder)
+    file, settings = checkpoint.folder / TEMPLATE_FILE, read_settings(checkpoint.folder)
     try:
-        return {**found, TEMPLATE: read_text(file)} if file.is_file() else found
+        return {**settings, TEMPLATE: read_text(file)} if file.is_file() else settings
     except (OSError, ValueError) as error:
         raise CheckpointError(about(file.name, message_of(error))) from None
 
 
 def _template(settings: Mapping[str, Any]) -> str | None:
     """The template, or the one named default of several."""
-    found = settings.get(TEMPLATE)
-    if isinstance(found, list):
-        named = {one.get("name"): one.get("template") for one in found if isinstance(one, dict)}
-        found = named.get("default")
-    return found if isinstance(found, str) else None
+    template = settings.get(TEMPLATE)
+    if isinstance(template, list):
+        named = {one.get("name"): one.get("template") for one in template if isinstance(one, dict)}
+        template = named.get("default")
+    return template if isinstance(template, str) else None
 
 
 def _text(value: Any) -> str:

@@ -88,12 +88,12 @@ def spaced_pairs(
 def merges_of(pieces: Sequence[tuple[str, float]]) -> list[tuple[str, str]]:
     """The pairs that merge to a piece, by its score, and by how long the left one is."""
     vocabulary = {text: one for one, (text, _score) in enumerate(pieces)}
-    found: list[tuple[float, int, int, str, str]] = []
+    pairs: list[tuple[float, int, int, str, str]] = []
     for text, score in pieces:
         halves = ((text[:at], text[at:]) for at in range(1, len(text)))
         own = [(a, b) for a, b in halves if a in vocabulary and b in vocabulary]
-        found += [(-score, vocabulary[a], vocabulary[b], a, b) for a, b in own]
-    return [(a, b) for _score, _first, _second, a, b in sorted(found)]
+        pairs += [(-score, vocabulary[a], vocabulary[b], a, b) for a, b in own]
+    return [(a, b) for _score, _first, _second, a, b in sorted(pairs)]
 
 
 def unigram(

@@ -47,10 +47,10 @@ class TokenizerFile:
 
 
 def _as_it_is(folder: Path, config: Mapping[str, Any], settings: Json) -> Json:
-    found = _json(folder / TOKENIZER)
-    if not isinstance(found, dict):
+    tokenizer = _json(folder / TOKENIZER)
+    if not isinstance(tokenizer, dict):
         raise InputError(NO_FORM)
-    return found
+    return tokenizer
 
 
 def _sentence_piece(name: str) -> Read:
@@ -96,13 +96,13 @@ def _pairs(folder: Path, config: Mapping[str, Any], settings: Json) -> Json:
     merges = [line.split(" ") for line in lines if line and not line.startswith("#version")]
     if not isinstance(vocabulary, dict) or any(len(merge) != 2 for merge in merges):
         raise InputError(NO_FORM)
-    made = byte_level(vocabulary, merges, rule.before, rule.normalizer)
-    made = with_added(made, [Added(vocabulary[text], text) for text in USUAL if text in vocabulary])
+    tokenizer = byte_level(vocabulary, merges, rule.before, rule.normalizer)
+    tokenizer = with_added(tokenizer, [Added(vocabulary[text], text) for text in USUAL if text in vocabulary])
 
     def end(text: str | None) -> tuple[str, int] | None:
         return (text, vocabulary[text]) if text is not None and text in vocabulary else None
 
-    return with_ends(made, end(rule.first), end(rule.last))
+    return with_ends(tokenizer, end(rule.first), end(rule.last))
 
 
 WORD_PIECE = ("bert", "distilbert", "electra")
@@ -118,11 +118,13 @@ def _words(folder: Path, config: Mapping[str, Any], settings: Json) -> Json:
     vocabulary = {text: one for one, text in enumerate(tokens)}
     is_lower = settings.get("do_lower_case", True) is not False
     splits = settings.get("tokenize_chinese_chars", True) is not False
-    made = word_piece(vocabulary, is_lower, splits_chinese=splits)
+    tokenizer = word_piece(vocabulary, is_lower, splits_chinese=splits)
     special = ("[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]")
-    made = with_added(made, [Added(vocabulary[text], text) for text in special if text in vocabulary])
+    tokenizer = with_added(
+        tokenizer, [Added(vocabulary[text], text) for text in special if text in vocabulary]
+    )
     ends = [(text, vocabulary[text]) if text in vocabulary else None for text in ("[CLS]", "[SEP]")]
-    return with_ends(made, *ends)
+    return with_ends(tokenizer, *ends)
 
 
 TOKENIZER_FILES = (
@@ -152,10 +154,10 @@ def read_settings(folder: Path) -> Json:
     """The contents of tokenizer_config.json; empty without one. Raises `CheckpointError`."""
     file = folder / SETTINGS
     try:
-        found = _json(file) if file.is_file() else {}
+        settings = _json(file) if file.is_file() else {}
     except (OSError, *FORM_FAULTS) as error:
         raise CheckpointError(about(file.name, message_of(error))) from None
-    return found if isinstance(found, dict) else {}
+    return settings if isinstance(settings, dict) else {}
 
 
 def _read(folder: Path, row: TokenizerFile, config: Mapping[str, Any]) -> Json:
@@ -165,11 +167,11 @@ def _read(folder: Path, row: TokenizerFile, config: Mapping[str, Any]) -> Json:
             if (said := said_of_file(folder / one)) is not None:
                 raise CheckpointError(about(one, said))
         settings = read_settings(folder)
-        made = row.read(folder, config, settings)
-        vocabulary, listed = made["model"]["vocab"], made.get("added_tokens") or ()
+        tokenizer = row.read(folder, config, settings)
+        vocabulary, listed = tokenizer["model"]["vocab"], tokenizer.get("added_tokens") or ()
         known = dict(vocabulary if isinstance(vocabulary, dict) else _numbered(vocabulary))
         added = {one["content"]: one["id"] for one in listed}
-        return with_added(made, _named(settings, known, added))
+        return with_added(tokenizer, _named(settings, known, added))
     except CheckpointError:
         raise
     except InputError as error:
@@ -195,21 +197,21 @@ def _named(settings: Json, known: Mapping[str, int], added: Mapping[str, int]) -
     `known` are the ids of the vocabulary; a token without one has the next. Raises `CheckpointError`.
     """
     known = {**known, **added}
-    found: dict[str, Added] = {}
+    tokens: dict[str, Added] = {}
     after = max(known.values(), default=-1) + 1
     try:
         for value, is_role in _values(settings):
             flags = value if isinstance(value, dict) else {"content": value}
             text = flags["content"]
-            if not isinstance(text, str) or not text or text in found or (is_role and text in added):
+            if not isinstance(text, str) or not text or text in tokens or (is_role and text in added):
                 continue
             chosen = (bool(flags.get(name)) for name in FLAGS)
             is_special = is_role or bool(flags.get("special"))
-            found[text] = Added(known.get(text, after), text, is_special, *chosen)
+            tokens[text] = Added(known.get(text, after), text, is_special, *chosen)
             after += text not in known
     except FORM_FAULTS:
         raise CheckpointError(about(SETTINGS, NO_SETTINGS)) from None
-    return list(found.values())
+    return list(tokens.values())
 
 
 def _values(settings: Json) -> Iterator[tuple[Any, bool]]:

@@ -78,12 +78,12 @@ def sentence_piece(data: bytes, config: Mapping[str, Any], settings: Mapping[str
     if model.kind == _PAIRS:
         unknown = plain[model.unknown][0] if 0 <= model.unknown < len(plain) else None
         leads_each = settings.get("legacy") is not False
-        made = spaced_pairs(plain, unknown, model.has_bytes, model.leads, leads_each)
+        tokenizer = spaced_pairs(plain, unknown, model.has_bytes, model.leads, leads_each)
     else:
         extra = int(settings.get("extra_ids", 100)) if is_t5 else 0
         last = range(min(max(extra, 0), MOST_EXTRA))[::-1]
         plain += [(f"<extra_id_{number}>", 0.0) for number in last]
-        made = unigram(
+        tokenizer = unigram(
             plain, model.unknown, model.has_bytes, model.leads, model.characters, model.joins_spaces
         )
     special = [
@@ -92,7 +92,7 @@ def sentence_piece(data: bytes, config: Mapping[str, Any], settings: Mapping[str
         if kind in (_UNKNOWN_KIND, _CONTROL, _USERS)
     ]
     special += [Added(one, plain[one][0]) for one in range(len(model.pieces), len(plain))]
-    made = with_added(made, special)
+    tokenizer = with_added(tokenizer, special)
     ids = {text: one for one, (text, _score) in enumerate(plain)}
 
     def end(name: str, is_default: bool, text: str) -> tuple[str, int] | None:
@@ -101,13 +101,13 @@ def sentence_piece(data: bytes, config: Mapping[str, Any], settings: Mapping[str
 
     first = "<bos>" if "<bos>" in ids else "<s>"
     last_text = "<eos>" if "<eos>" in ids else "</s>"
-    return with_ends(made, end("bos", not is_t5, first), end("eos", is_t5, last_text))
+    return with_ends(tokenizer, end("bos", not is_t5, first), end("eos", is_t5, last_text))
 
 
 def _piece(data: Any) -> tuple[str, float, int]:
-    found = dict(_fields(data))
-    (score,) = struct.unpack("<f", found.get(2, b"\0\0\0\0"))
-    return found[1].decode("utf-8"), score, found.get(3, _ORDINARY)
+    fields = dict(_fields(data))
+    (score,) = struct.unpack("<f", fields.get(2, b"\0\0\0\0"))
+    return fields[1].decode("utf-8"), score, fields.get(3, _ORDINARY)
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, Any]]:

@@ -47,11 +47,11 @@ def run(options: Namespace) -> int:
         other = replace(known, experiment=set_tokens(known.experiment, tokens))
     target = Target(options.target, options.against, options.position)
     where = {"engine": options.engine, "device": options.device}
-    found = ablate(known, target, options.part, options.by, other, **where)
-    print(_("logit without ablation: {value}").format(value=number(found.base, 4)))
+    ablation = ablate(known, target, options.part, options.by, other, **where)
+    print(_("logit without ablation: {value}").format(value=number(ablation.base, 4)))
     parts = [
         (float(change), site, str(head) if options.part == "heads" else "")
-        for site, values in found.values.items()
+        for site, values in ablation.values.items()
         for head, change in enumerate(values)
     ]
     parts.sort(key=lambda row: -abs(row[0]))

@@ -74,8 +74,8 @@ def run(options: Namespace) -> int:
         lambda experiment, check: execute_decoding(experiment, None, *where, check),
     )
     progress = Progress(never_cancelled, _report)
-    made = frames(options.over, subject, engines, progress.part(0.0, 0.3), kind)
-    sequence, record = Sequence(made, kind, look), record_of(subject.document(known), command_line())
+    drawn_frames = frames(options.over, subject, engines, progress.part(0.0, 0.3), kind)
+    sequence, record = Sequence(drawn_frames, kind, look), record_of(subject.document(known), command_line())
     sequence.figure(0)  # what cannot be drawn is an error of an option, not of the file
     if sequence.without is not None:
         notice(sequence.without)

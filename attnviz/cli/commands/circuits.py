@@ -121,7 +121,7 @@ def _pairs(known: Document, options: Namespace) -> Rows:
     from attnviz.study.circuits import circuit
 
     top = options.top or (LISTED if options.output is None else MOST_PAIRS)
-    found = circuit(
+    pairs = circuit(
         known,
         known.view.site,
         known.view.head,
@@ -131,7 +131,7 @@ def _pairs(known: Document, options: Namespace) -> Rows:
         engine=options.engine,
         device=options.device,
     )
-    return [(pair.first, pair.second, pair.value) for pair in found]
+    return [(pair.first, pair.second, pair.value) for pair in pairs]
 
 
 CONDITIONS = (

@@ -76,16 +76,16 @@ def _row(one: Judged, language: str) -> dict[str, Any]:
 def _own(options: Namespace) -> int:
     known = document(options)
     known = replace(known, claims=(*known.claims, *options.claim))
-    found = answers(known.claims, Scope(execute(known, options), known.view))
+    answered = answers(known.claims, Scope(execute(known, options), known.view))
     if options.json:
-        print(in_json(json.dumps([_answer(one) for one in found], ensure_ascii=False, indent=1)))
+        print(in_json(json.dumps([_answer(one) for one in answered], ensure_ascii=False, indent=1)))
     else:
-        for one in found:
+        for one in answered:
             sign = "?" if one.verdict is None else VERDICT_BY_ID[one.verdict].sign
             print(f"{sign} {visible(one.claim)}" + (f"  {one.problem_text()}" if one.problem else ""))
-        if not found:
+        if not answered:
             print(_("The document has no claims; --claim adds one."))
-    return 0 if all(one.is_true for one in found) else FAILED
+    return 0 if all(one.is_true for one in answered) else FAILED
 
 
 def _answer(one: Answer) -> dict[str, Any]:

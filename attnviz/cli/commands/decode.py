@@ -71,8 +71,8 @@ def run(options: Namespace) -> int:
     for said in decoding.notices:
         notice(said)
     if options.json:
-        made = decoding_json(decoding, options.document)
-        print(in_json(json.dumps(made, ensure_ascii=False, allow_nan=False)))
+        record = decoding_json(decoding, options.document)
+        print(in_json(json.dumps(record, ensure_ascii=False, allow_nan=False)))
     else:
         _print_decoding(decoding)
     return 0
@@ -130,10 +130,10 @@ def json_numbers(values: Any) -> Any:
     """
     if values.ndim:
         return [json_numbers(part) for part in values]
-    found = float(str(values))
-    if math.isfinite(found):
-        return found
-    return "NaN" if math.isnan(found) else "Infinity" if found > 0 else "-Infinity"
+    number = float(str(values))
+    if math.isfinite(number):
+        return number
+    return "NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"
 
 
 def _print_decoding(decoding: Decoding) -> None:

@@ -49,17 +49,17 @@ def run(options: Namespace) -> int:
     opened = _referring(document(options), options)
     if HEAD_SCORE_BY_ID[options.score].needs_references and not opened.experiment.references:
         raise FieldError("score", options.score, NEEDS_REFERENCES)
-    found = head_scores(execute(opened, options))
+    scores = head_scores(execute(opened, options))
     if options.json:
         plain = {
             score: {site: [None if math.isnan(x) else x for x in row.tolist()] for site, row in of.items()}
-            for score, of in found.items()
+            for score, of in scores.items()
         }
         print(json.dumps(plain))
         return 0
     heads = [
         (float(value), site, head)
-        for site, values in found[options.score].items()
+        for site, values in scores[options.score].items()
         for head, value in enumerate(values)
         if not math.isnan(value)
     ]

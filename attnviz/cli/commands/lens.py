@@ -35,18 +35,18 @@ def run(options: Namespace) -> int:
         target = Target(options.target, position=options.position)
     where = {"engine": options.engine, "device": options.device}
     given = document(options)
-    found = logit_lens(given, target, top=options.top, **where)
+    lens = logit_lens(given, target, top=options.top, **where)
     head = (_("attention"), *([_("rank")] if target else []), _("most probable tokens"))
-    n_tokens, rows = found.tokens.shape[1], []
+    n_tokens, rows = lens.tokens.shape[1], []
     if not -n_tokens <= options.position < n_tokens:
         raise FieldError("position", options.position, whole_number(-n_tokens, n_tokens - 1))
-    for layer, site in enumerate(found.sites):
-        tokens, shares = found.tokens[layer][options.position], found.probabilities[layer][options.position]
-        names = (shown_token(given.experiment.vocabulary, found.vocabulary[token]) for token in tokens)
+    for layer, site in enumerate(lens.sites):
+        tokens, shares = lens.tokens[layer][options.position], lens.probabilities[layer][options.position]
+        names = (shown_token(given.experiment.vocabulary, lens.vocabulary[token]) for token in tokens)
         said = " · ".join(
             f"{name} {number(float(share), 3)}" for name, share in zip(names, shares, strict=True)
         )
-        rank = [str(found.ranks[layer][options.position])] if target else []
+        rank = [str(lens.ranks[layer][options.position])] if target else []
         rows.append((site, *rank, said))
     print_table([head, *rows])
     return 0

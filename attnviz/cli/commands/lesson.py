@@ -92,24 +92,24 @@ def export(lesson: Lesson, options: Namespace) -> int:
             _("lesson export needs --output with the suffix {suffixes}").format(suffixes=", ".join(WRITERS))
         )
     language = current_language()
-    made = sheets(lesson, language, load_preset, execute)
-    data = WRITERS[suffix](lesson, made, options.slides)
-    data = carrying(data, suffix, record_of(first_document(lesson, language, made), command_line()))
+    computed = sheets(lesson, language, load_preset, execute)
+    data = WRITERS[suffix](lesson, computed, options.slides)
+    data = carrying(data, suffix, record_of(first_document(lesson, language, computed), command_line()))
     written(options.output, lambda: replace_file(Path(options.output), data))
     return 0
 
 
-def _html(lesson: Lesson, made: tuple[Sheet, ...], is_slides: bool) -> bytes:
+def _html(lesson: Lesson, computed: tuple[Sheet, ...], is_slides: bool) -> bytes:
     from attnviz.figures.lesson import lesson_page
     from attnviz.pages.fonts import font_rules
 
-    return lesson_page(lesson, current_language(), made, font_rules, is_slides=is_slides).encode("utf-8")
+    return lesson_page(lesson, current_language(), computed, font_rules, is_slides=is_slides).encode("utf-8")
 
 
-def _pdf(lesson: Lesson, made: tuple[Sheet, ...], is_slides: bool) -> bytes:
+def _pdf(lesson: Lesson, computed: tuple[Sheet, ...], is_slides: bool) -> bytes:
     from attnviz.gui.export.kinds.lesson import lesson_paper
 
-    return lesson_paper(lesson, current_language(), made, is_slides=is_slides).pdf
+    return lesson_paper(lesson, current_language(), computed, is_slides=is_slides).pdf
 
 
 WRITERS: dict[str, Callable[[Lesson, tuple[Sheet, ...], bool], bytes]] = {".html": _html, ".pdf": _pdf}

@@ -69,8 +69,8 @@ def run(options: Namespace) -> int:
 
 def _size(text: str) -> tuple[int, int]:
     """Width and height in pixels."""
-    found = re.fullmatch(r"(\d{1,5})[x×](\d{1,5})", text)
-    sides = [] if found is None else [int(side) for side in found.groups()]
+    match = re.fullmatch(r"(\d{1,5})[x×](\d{1,5})", text)
+    sides = [] if match is None else [int(side) for side in match.groups()]
     if not sides or not all(LEAST <= side <= MOST for side in sides):
         needed = must_be("two sides from {least} to {most}, such as 640x400", least=LEAST, most=MOST)
         raise FieldError("size", text, needed)

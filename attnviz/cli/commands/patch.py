@@ -40,17 +40,17 @@ def run(options: Namespace) -> int:
     tokens = split_text(clean.experiment, options.corrupted_text, MODEL.id)
     corrupted = replace(clean, experiment=set_tokens(clean.experiment, tokens))
     target = Target(options.target, options.against, options.position)
-    found = patch(clean, corrupted, target, options.stage, engine=options.engine, device=options.device)
+    patched = patch(clean, corrupted, target, options.stage, engine=options.engine, device=options.device)
     print(
         _("clean {clean}, corrupted {corrupted}").format(
-            clean=number(found.clean, 4), corrupted=number(found.corrupted, 4)
+            clean=number(patched.clean, 4), corrupted=number(patched.corrupted, 4)
         )
     )
     given = clean.experiment
     head = (_("attention"), *(shown_token(given.vocabulary, token) for token in given.tokens))
     rows = [
         (site if shares.ndim == 1 else f"{site} {_('head {head}').format(head=index)}", *map(_share, row))
-        for site, shares in found.values.items()
+        for site, shares in patched.values.items()
         for index, row in enumerate(shares.reshape(-1, shares.shape[-1]))
     ]
     print_table([head, *rows])

@@ -71,10 +71,10 @@ def _decoded(known: Document, options: Namespace) -> Decoding:
     """The decoding of a document. Raises `FieldError` if it does not have the chosen step."""
     from attnviz.compute.execute import execute_decoding
 
-    found = execute_decoding(known.experiment, None, options.engine, options.device)
-    if options.step is not None and int(options.step) >= len(found.steps):
-        raise FieldError("step", int(options.step), whole_number(0, len(found.steps) - 1))
-    return found
+    decoding = execute_decoding(known.experiment, None, options.engine, options.device)
+    if options.step is not None and int(options.step) >= len(decoding.steps):
+        raise FieldError("step", int(options.step), whole_number(0, len(decoding.steps) - 1))
+    return decoding
 
 
 CONDITIONS = (

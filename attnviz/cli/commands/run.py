@@ -69,8 +69,8 @@ def _computed(known: Document, options: Namespace) -> tuple[Document, Trace]:
         return known, execute(known, options)
     from attnviz.compute.execute import execute_backward
 
-    found = execute_backward(known.experiment, options.backward, options.engine, options.device)[1]
-    return replace(known, view=replace(known.view, target=options.backward, quantity="gradient")), found
+    gradient = execute_backward(known.experiment, options.backward, options.engine, options.device)[1]
+    return replace(known, view=replace(known.view, target=options.backward, quantity="gradient")), gradient
 
 
 def _print_stages(trace: Trace, sites: tuple[str, ...], stages: tuple[str, ...] | None) -> None:

@@ -53,8 +53,8 @@ def run(options: Namespace) -> int:
     known, library = document(options), LIBRARY_BY_ID[options.library]
     wanted = _wanted(known, options)
     if options.output is None:
-        made = program(known, library, wanted)
-        print(notebook(made) if options.notebook else made.text(), end="")
+        code = program(known, library, wanted)
+        print(notebook(code) if options.notebook else code.text(), end="")
         return 0
     suffixes = (NOTEBOOK,) if options.notebook else (SCRIPT, NOTEBOOK)
     written(options.output, lambda: check_suffix(Path(options.output), suffixes))

@@ -114,10 +114,10 @@ def _sum_up(options: Namespace) -> int:
     if Path(options.model).suffix.lower() != SUFFIX:
         raise Refused(_("{option} needs {needed}").format(option=options.model, needed="--texts"))
     try:
-        found = summary(options.model, options.scores or "")
+        survey = summary(options.model, options.scores or "")
     except OSError as error:
         raise Named(about(verbatim(options.model), message_of(error))) from None
-    heads = sorted((one for one in found.heads if one.n_texts), key=lambda one: -one.mean)[:TOP]
+    heads = sorted((one for one in survey.heads if one.n_texts), key=lambda one: -one.mean)[:TOP]
     rows = [
         (
             one.site,
@@ -133,7 +133,7 @@ def _sum_up(options: Namespace) -> int:
         _("attention"),
         _("head"),
         _("texts"),
-        named(found.score, _("mean")),
+        named(survey.score, _("mean")),
         "5%",
         "25%",
         "50%",

@@ -36,20 +36,20 @@ def contrast_of(subject: Subject) -> Contrast:
 
 def draw_comparison(subject: Subject, style: Style) -> Drawing:
     """The three maps; A and B share one scale."""
-    found = contrast_of(subject)
+    contrast = contrast_of(subject)
     note = ""
-    if found.changes:
-        change = found.changes[0]
+    if contrast.changes:
+        change = contrast.changes[0]
         words = f"{visible(change.row_label)} → {visible(change.column_label)}"
         values = f"{number(change.first)} → {number(change.second)}"
         note = _("greatest change: {change}").format(change=named(words, values))
-    title = found.called
-    if STAGE_BY_ID[found.stage].per_head:
-        first, second = found.first.head + 1, found.second.head + 1
+    title = contrast.called
+    if STAGE_BY_ID[contrast.stage].per_head:
+        first, second = contrast.first.head + 1, contrast.second.head + 1
         of_both, of_each = _("{stage} · head {head}"), _("{stage} · head {first} of A, head {head} of B")
         says = of_both if first == second else of_each
         title = says.format(stage=title, first=first, head=second)
-    return contrast_drawing(found, (title, note), (*_names(subject), DIFFERENCE), subject.view, style)
+    return contrast_drawing(contrast, (title, note), (*_names(subject), DIFFERENCE), subject.view, style)
 
 
 def _head(subject: Subject) -> int:
@@ -62,8 +62,8 @@ def _names(subject: Subject) -> tuple[str, str]:
     assert other is not None
     texts: tuple[list[str], list[str]] = ([other.title], [subject.title])
     if other.title == subject.title:
-        found = differences(other.trace.experiment, subject.trace.experiment)
-        shown = found if len(found) <= MOST_NAMED else ()
+        changed = differences(other.trace.experiment, subject.trace.experiment)
+        shown = changed if len(changed) <= MOST_NAMED else ()
         texts = tuple(
             [f"{one.title()} {one.texts()[side]}" for one in shown if len(one.texts()[side]) <= LONGEST]
             for side in (0, 1)

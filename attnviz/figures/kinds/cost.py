@@ -39,8 +39,8 @@ def drawn_stacks(experiment: Experiment) -> list[tuple[str, Stack]]:
 
 
 def _curve(label: str, stack: Stack, index: int, shades: Shades) -> Curve:
-    found = counts(stack, "cache", FORMAT_BY_ID[STORED], 1, MOST_TOKENS)
-    x, y = (np.array(part, dtype=np.float64) for part in zip(*found, strict=True))
+    points = counts(stack, "cache", FORMAT_BY_ID[STORED], 1, MOST_TOKENS)
+    x, y = (np.array(part, dtype=np.float64) for part in zip(*points, strict=True))
     color = shades.ink if index == 0 or shades.is_grey else head_color(index)
     dash = GREY_DASHES[index % len(GREY_DASHES)]
     return Curve(label, color, x, np.maximum(y, 1.0), dash, index == 0)

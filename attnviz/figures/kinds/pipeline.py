@@ -44,10 +44,10 @@ class Place:
 def sources(stages: tuple[str, ...], stage: str) -> tuple[str, ...]:
     """The stages that a stage reads: of each input, the last possible one before it."""
     before = stages[: stages.index(stage)]
-    found = (
+    latest = (
         next((one for one in reversed(before) if one in names), None) for names in STAGE_BY_ID[stage].reads
     )
-    return tuple(dict.fromkeys(one for one in found if one is not None))
+    return tuple(dict.fromkeys(one for one in latest if one is not None))
 
 
 def places(stages: tuple[str, ...]) -> tuple[Place, ...]:
@@ -56,12 +56,12 @@ def places(stages: tuple[str, ...]) -> tuple[Place, ...]:
     for stage in stages:
         columns[stage] = 1 + max((columns[one] for one in sources(stages, stage)), default=-1)
     rows: dict[int, int] = {}
-    found = []
+    placed = []
     for stage in stages:
         row = rows.get(columns[stage], 0)
         rows[columns[stage]] = row + 1
-        found.append(Place(stage, columns[stage], row))
-    return tuple(found)
+        placed.append(Place(stage, columns[stage], row))
+    return tuple(placed)
 
 
 def draw_pipeline(subject: Subject, style: Style) -> Drawing:

@@ -86,14 +86,14 @@ def _arrows(
     queries, keys = tips
     shades, tokens = style.shades, site.names("key")
     shown = range(max(0, strong[1] + 1 - MOST_ARROWS), min(len(keys), max(MOST_ARROWS, strong[1] + 1)))
-    found = [
+    arrows = [
         _Arrow(
             (float(keys[i, 0]), float(keys[i, 1])), f"k {_word(tokens[i])}", shades.key_mark, i == strong[1]
         )
         for i in shown
     ]
     x, y = map(float, queries[strong[0]])
-    return [*found, _Arrow((x, y), f"q {_word(site.names('query')[strong[0]])}", shades.query, True)]
+    return [*arrows, _Arrow((x, y), f"q {_word(site.names('query')[strong[0]])}", shades.query, True)]
 
 
 def _word(token: str) -> str:

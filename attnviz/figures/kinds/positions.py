@@ -23,11 +23,13 @@ LONGEST = 14
 def draw_positions(subject: Subject, style: Style) -> Drawing:
     """All encodings over the distance; the present one is strong, the pair in focus a point on it."""
     site, pair = subject.shown_site, subject.pair
-    away, found = distances(site.experiment), curves(site, pair)
+    away, encodings = distances(site.experiment), curves(site, pair)
     at = min(max(distance_of(site.experiment, pair), int(away[0])), int(away[-1]))
-    point = next((float(one.values[at - away[0]]) for one in found if one.is_present), None)
+    point = next((float(one.values[at - away[0]]) for one in encodings if one.is_present), None)
     chart = Chart(
-        tuple(_curve(one, index, away.astype(np.float64), style.shades) for index, one in enumerate(found)),
+        tuple(
+            _curve(one, index, away.astype(np.float64), style.shades) for index, one in enumerate(encodings)
+        ),
         _("key − query"),
         _("score"),
         point=None if point is None else (float(at), point),

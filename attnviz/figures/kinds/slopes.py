@@ -18,10 +18,10 @@ def draw_curve(row: GradientCurve, subject: Subject, style: Style) -> Drawing:
     """Two medians with the band of their seeds; the shown head of the document is a point."""
     shades, x, curves = style.shades, np.array(row.x), []
     for line in row.lines:
-        found, color = line.slopes(), shades.query if line.is_first else shades.key
+        slopes, color = line.slopes(), shades.query if line.is_first else shades.key
         dashes = () if line.is_first else (5.0, 2.0)
-        curves.append(Curve(_(line.name), color, x, row.heights(found.median), dashes, is_strong=True))
-        for edge in (found.low, found.high):
+        curves.append(Curve(_(line.name), color, x, row.heights(slopes.median), dashes, is_strong=True))
+        for edge in (slopes.low, slopes.high):
             curves.append(Curve(_("10 and 90 %"), color, x, row.heights(edge), (1.5, 1.5)))
     own = row.point(subject.shown_site, subject.shown_view)
     point = None if own is None else (own[0][0], float(row.heights(np.array(own[0][1]))))

@@ -79,15 +79,15 @@ def draw_step(subject: Subject, style: Style) -> Drawing:
 
 def _flow(words: list[str], room: float) -> list[tuple[float, int]]:
     """(x, line) of each word, in lines no wider than `room`."""
-    font, found = text_font(WORD), []
+    font, places = text_font(WORD), []
     x, line = 0.0, 0
     for word in words:
         wide = width(word, font) + 8
         if x and x + wide > room:
             x, line = 0.0, line + 1
-        found.append((x, line))
+        places.append((x, line))
         x += wide
-    return found
+    return places
 
 
 def _draw_words(

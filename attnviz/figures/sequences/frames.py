@@ -156,13 +156,13 @@ OVER: dict[str, Callable[[Subject, Engines, Progress, str], tuple[Frame, ...]]] 
 
 def _swept(sweep: Sweep, subject: Subject, engines: Engines, progress: Progress) -> tuple[Frame, ...]:
     """A frame for each value of a number."""
-    made = list(sweep.frames(subject.trace.experiment, subject.shown_site.name))
-    found = []
-    for index, (value, experiment) in enumerate(made):
-        trace = engines.run(experiment, progress.step(index, len(made)))
+    steps = list(sweep.frames(subject.trace.experiment, subject.shown_site.name))
+    swept = []
+    for index, (value, experiment) in enumerate(steps):
+        trace = engines.run(experiment, progress.step(index, len(steps)))
         label = f"{_title(sweep.path)} = {_short(value)}"
-        found.append(Frame(dataclasses.replace(subject, trace=trace), label))
-    return tuple(found)
+        swept.append(Frame(dataclasses.replace(subject, trace=trace), label))
+    return tuple(swept)
 
 
 def _short(value: float) -> str:

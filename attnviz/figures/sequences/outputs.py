@@ -72,8 +72,8 @@ class Output:
     def files(self, drawn: Drawn, record: Record | None = None) -> tuple[bytes, ...]:
         """The one file, or each numbered file; `record` is in all of them."""
         self.check_package()
-        made = self.make(drawn)
-        return made if record is None else tuple(carrying(data, self.suffix, record) for data in made)
+        files = self.make(drawn)
+        return files if record is None else tuple(carrying(data, self.suffix, record) for data in files)
 
     def write(self, files: tuple[bytes, ...], path: Path) -> Path:
         """Write the file, or the folder of files, completely or not at all; returns it."""
@@ -219,9 +219,9 @@ def _in_palette(picture: Image, palette: Image) -> Image:
     known = np.reshape(palette.getpalette() or (), (-1, 3))
     distances = np.stack([((colors - one) ** 2).sum(axis=-1) for one in known])
     nearest = distances.argmin(axis=0).astype(np.uint8)[places.ravel()]
-    found = Image.frombytes("P", picture.size, nearest.tobytes())
-    found.putpalette(known.ravel().tolist())
-    return found
+    paletted = Image.frombytes("P", picture.size, nearest.tobytes())
+    paletted.putpalette(known.ravel().tolist())
+    return paletted
 
 
 def _video(drawn: Drawn) -> tuple[bytes, ...]:

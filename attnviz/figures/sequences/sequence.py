@@ -50,11 +50,11 @@ class Sequence:
     def figure(self, index: int) -> Figure:
         """One picture, as it is beside all others. Raises `ValueError` as `figure_of` does."""
         between, subject = self._measured[0], self.frames[index].subject
-        made = self._drawing(self.frames[index])
+        picture = self._drawing(self.frames[index])
         if self.frames[index].label:
-            made = replace(made, title=f"{made.title}{between}{self.frames[index].label}")
+            picture = replace(picture, title=f"{picture.title}{between}{self.frames[index].label}")
         with drawing():
-            return sheet_of(made, subject.caption if self.style.caption else "", self.style)
+            return sheet_of(picture, subject.caption if self.style.caption else "", self.style)
 
     @property
     def without(self) -> Message | None:
@@ -70,9 +70,11 @@ class Sequence:
         drawings = [self._drawing(frame) for frame in self.frames]  # every one widens the shared ends
         labels = [frame.label for frame in self.frames]
         with drawing():
-            whole = (f"{made.title}{BESIDE}{label}" for made, label in zip(drawings, labels, strict=True))
+            whole = (
+                f"{picture.title}{BESIDE}{label}" for picture, label in zip(drawings, labels, strict=True)
+            )
             between = BESIDE if all(is_one_line(title, self.style) for title in whole) else "\n"
-        return between, next((made.without for made in drawings if made.without is not None), None)
+        return between, next((picture.without for picture in drawings if picture.without is not None), None)
 
     def _drawing(self, frame: Frame) -> Drawing:
         row = KIND_BY_ID[self.kind]

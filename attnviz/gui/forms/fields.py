@@ -15,6 +15,7 @@ from typing import Any, Generic
 from attnviz.gui.forms.subject import S
 from attnviz.gui.widgets.segmented import Option
 from attnviz.i18n import _
+from attnviz.model.spec.value import Refusal
 
 # Any, since what a field reads depends on the kind of the part: a base, where the position has one.
 Read = Callable[[Any], Any]
@@ -26,14 +27,14 @@ def always(subject: object) -> bool:
     return True
 
 
-def available(subject: object) -> str:
+def available(subject: object) -> Refusal:
     """No reason to disable the row."""
-    return ""
+    return None
 
 
-def options_available(subject: object, option: str) -> str:
+def options_available(subject: object, option: str) -> Refusal:
     """No reason to disable an option."""
-    return ""
+    return None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,10 +44,10 @@ class FormField(Generic[S]):
     `path` is the document's field, of one attention or of the whole experiment: an error of that field is
     marked in the row.
 
-    `edit` returns the site, or the experiment, with the value; a `ValueError` rejects it. `reason` is why the
-    row is disabled at present (empty: it is enabled). With `from_start` all edits of one gesture start from
-    the state before it, so that a drag past a small value does not lose numbers that only a large one can
-    hold.
+    `edit` returns the site, or the experiment, with the value; a `ValueError` rejects it. `reason` is the
+    rule by which the edit raises, without an edit: its error disables the row. With `from_start` all edits of
+    one gesture start from the state before it, so that a drag past a small value does not lose numbers that
+    only a large one can hold.
     """
 
     name: str
@@ -56,7 +57,7 @@ class FormField(Generic[S]):
     path: str = ""
     hint: str = ""
     shown: Callable[[S], bool] = always
-    reason: Callable[[S], str] = available
+    reason: Callable[[S], Refusal] = available
     from_start: bool = False
 
 
@@ -94,13 +95,13 @@ class Switch(FormField[S]):
 class Choice(FormField[S]):
     """One of a few; `options` are (id, label, tooltip) with message ids, a tooltip one a line.
 
-    `why_not` disables single options. Without a `label` the choice is named by its `hint`. With `as_list` it
-    is a drop-down list instead of joined buttons.
+    `why_not` disables single options, as `reason` does all. Without a `label` the choice is named by its
+    `hint`. With `as_list` it is a drop-down list instead of joined buttons.
     """
 
     options: tuple[Option, ...]
     as_list: bool = False
-    why_not: Callable[[S, str], str] = options_available
+    why_not: Callable[[S, str], Refusal] = options_available
 
     def shown_options(self) -> tuple[Option, ...]:
         """The options in the present language."""

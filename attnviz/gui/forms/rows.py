@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Iterable, Sequence
 from typing import Any, Generic
 
 from PySide6.QtCore import QEvent, QRectF, Qt, Slot
@@ -25,9 +24,10 @@ from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.slider_field import SliderField
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import _
-from attnviz.model.errors.titles import in_words
+from attnviz.model.errors.titles import in_words, reason_in_words
 from attnviz.model.fields import place_in_attention
 from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.value import Refusal
 
 NUMBER_WIDTH = 56
 """Room for the numbers at the right end of sliders, so that the sliders end below each other."""
@@ -100,24 +100,24 @@ class Row(BreakingLine, Generic[S]):
         """Argument of the field's functions: the selected attention, or the whole experiment."""
         return self._subject.now()
 
-    def reason_of(self, why_not: Callable[[S], str]) -> str:
-        """The first reason against an edit that any of the attentions has which it would change."""
-        return next((reason for one in self._subject.edited() if (reason := why_not(one))), "")
-
     def refresh(self) -> None:
         """Show the document's value, whether the row applies, and why it cannot be used."""
-        subject = self.subject
-        is_shown = self.field.shown(subject)
+        edited = self._subject.edited()
+        is_shown = self.field.shown(edited[0])
         self.setVisible(is_shown)
         if is_shown:
-            self.show_value(self.field.read(subject))
-            self.show_reason(self.reason_of(self.field.reason))
+            self.show_value(self.field.read(edited[0]))
+            self.show_reasons([one for one in edited if self.field.shown(one)])
 
     def show_value(self, value: Any) -> None:
         """Show `value` without emitting."""
         raise NotImplementedError
 
-    def show_reason(self, reason: str) -> None:
+    def show_reasons(self, edited: Sequence[S]) -> None:
+        """Disable the control with the first reason that one of the `edited` attentions has, or enable it."""
+        self.show_reason(_first(self.field.reason(one) for one in edited))
+
+    def show_reason(self, reason: str | None) -> None:
         """Disable the control with the reason, or enable it."""
 
     def retranslate(self) -> None:
@@ -168,6 +168,11 @@ class Row(BreakingLine, Generic[S]):
             control.rejected.connect(self.store.rejected)
 
 
+def _first(refusals: Iterable[Refusal]) -> str | None:
+    """The first refusal in words."""
+    return reason_in_words(next(filter(None, refusals), None))
+
+
 class NumberRow(Row[S]):
     """Label and number."""
 
@@ -191,8 +196,8 @@ class NumberRow(Row[S]):
             self.control.set_range(*self._number_field.limits(self.subject))
         self.control.set_value(value)
 
-    def show_reason(self, reason: str) -> None:
-        self.control.set_unavailable(reason or None)
+    def show_reason(self, reason: str | None) -> None:
+        self.control.set_unavailable(reason)
 
     def retranslate(self) -> None:
         super().retranslate()
@@ -223,8 +228,8 @@ class SliderRow(Row[S]):
     def show_value(self, value: Any) -> None:
         self.control.set_value(value)
 
-    def show_reason(self, reason: str) -> None:
-        self.control.set_unavailable(reason or None)
+    def show_reason(self, reason: str | None) -> None:
+        self.control.set_unavailable(reason)
 
     def retranslate(self) -> None:
         self.control.set_label(_(self.field.label))
@@ -250,8 +255,8 @@ class SwitchRow(Row[S]):
     def show_value(self, value: Any) -> None:
         self.control.set_value(bool(value))
 
-    def show_reason(self, reason: str) -> None:
-        self.control.set_unavailable(reason or None)
+    def show_reason(self, reason: str | None) -> None:
+        self.control.set_unavailable(reason)
 
     def retranslate(self) -> None:
         self.control.set_label(_(self.field.label))
@@ -275,17 +280,12 @@ class ChoiceRow(Row[S]):
 
     def show_value(self, value: Any) -> None:
         self.control.set_value(str(value))
-        for id_, _label, _tooltip in self._choice_field.options:
-            reason = self.reason_of(partial(self._why_not, id_))
-            self.control.set_option_unavailable(id_, reason or None)
 
-    def _why_not(self, option: str, one: S) -> str:
-        return self._choice_field.why_not(one, option)
-
-    def show_reason(self, reason: str) -> None:
+    def show_reasons(self, edited: Sequence[S]) -> None:
+        reason, why_not = self.field.reason, self._choice_field.why_not
         for id_, _label, _tooltip in self._choice_field.options:
-            if reason:
-                self.control.set_option_unavailable(id_, reason)
+            found = _first(reason(one) or why_not(one, id_) for one in edited)
+            self.control.set_option_unavailable(id_, found)
 
     def retranslate(self) -> None:
         super().retranslate()
@@ -310,9 +310,9 @@ class SeedRow(Row[S]):
     def show_value(self, value: Any) -> None:
         self.control.set_value(value)
 
-    def show_reason(self, reason: str) -> None:
-        self.control.set_unavailable(reason or None)
-        self.dice.setEnabled(not reason)
+    def show_reason(self, reason: str | None) -> None:
+        self.control.set_unavailable(reason)
+        self.dice.setEnabled(reason is None)
 
     def retranslate(self) -> None:
         super().retranslate()

@@ -41,8 +41,8 @@ def set_per_head(site: Site, is_per_head: bool) -> Site:
     if site.additive_mask is None:  # another layer, edited alike
         return site
     tables = site.additive_mask.array(site.heads.n_heads)
-    made = np.repeat(tables[:1], site.heads.n_heads, axis=0) if is_per_head else tables[0]
-    return replace(site, additive_mask=AdditiveMask.of(made))
+    chosen = np.repeat(tables[:1], site.heads.n_heads, axis=0) if is_per_head else tables[0]
+    return replace(site, additive_mask=AdditiveMask.of(chosen))
 
 
 def put_table(site: Site, head: int, values: Floats) -> Site:

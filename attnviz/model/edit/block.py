@@ -241,9 +241,7 @@ def change_experts(site: Site, **fields: Any) -> Site:
     fields |= {"n_groups": groups, "n_active_groups": active_groups}
     most = active_groups * (n // groups)
     fields["n_active"] = min(fields.get("n_active", experts.n_active), most)
-    fields["shared_gate"] = fields.get("shared_gate", experts.shared_gate) and bool(
-        fields.get("d_shared", experts.d_shared)
-    )
+    fields.setdefault("shared_gate", experts.shared_gate and fields.get("d_shared", experts.d_shared) > 0)
     if fields.get("biased"):
         fields["weighted"] = "output"
     elif fields.get("weighted") == "input":

@@ -73,19 +73,19 @@ def with_text(experiment: Experiment, text: str) -> Experiment:
     whose numbers are separated by commas. Without a site it is that of the only attention.
     Raises `FieldError` for another text, and for a cell that the experiment does not have.
     """
-    found = _TEXT.fullmatch(text.strip())
-    parts = [] if found is None else [part.strip() for part in found["index"].split(",")]
-    value = None if found is None else _value(found["value"])
-    if found is None or value is None or not all(_NUMBERS.fullmatch(part) for part in parts):
+    match = _TEXT.fullmatch(text.strip())
+    parts = [] if match is None else [part.strip() for part in match["index"].split(",")]
+    value = None if match is None else _value(match["value"])
+    if match is None or value is None or not all(_NUMBERS.fullmatch(part) for part in parts):
         raise FieldError("edit", text, must_be("such as layers.0.self.mixed[1, 3, 2] = 0.8, += or *="))
     names = site_names(experiment)
-    name = found["site"] or (names[0] if len(names) == 1 else "")
+    name = match["site"] or (names[0] if len(names) == 1 else "")
     if name not in names:
         raise FieldError("edit", name, among(names))
     site = at(experiment, name)
-    if found["stage"] not in STAGE_BY_ID:
-        raise FieldError("edit", found["stage"], among(site_stages(site)))
-    edit = _edit(found["stage"], parts, SIGNS[found["sign"]], value)
+    if match["stage"] not in STAGE_BY_ID:
+        raise FieldError("edit", match["stage"], among(site_stages(site)))
+    edit = _edit(match["stage"], parts, SIGNS[match["sign"]], value)
     _check(site, edit, text)
     try:
         return put(experiment, put_edit(site, edit))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 
 import msgspec
@@ -47,7 +48,7 @@ class Chapter:
     is_exercise: bool = False
     """Whether a lesson has opened it, and only the lesson has edited it: nobody saves it."""
 
-    @property
+    @cached_property
     def document(self) -> Document:
         """The document in its present state."""
         return self.history.present
@@ -87,7 +88,7 @@ class Chapters:
         """One chapter with one entry."""
         return Chapters((Chapter(0, History((document,)), document),))
 
-    @property
+    @cached_property
     def present(self) -> Chapter:
         return self.chapters[self.index]
 
@@ -183,9 +184,9 @@ class Chapters:
 
     def go_to(self, number: int) -> Chapters:
         """Make a chapter the last and the present one; unchanged if it was dropped."""
-        found = [chapter for chapter in self.chapters if chapter.number == number]
+        chosen = [chapter for chapter in self.chapters if chapter.number == number]
         rest = tuple(chapter for chapter in self.chapters if chapter.number != number)
-        return Chapters((*rest, *found), len(rest)) if found else self
+        return Chapters((*rest, *chosen), len(rest)) if chosen else self
 
     def mark_saved(self, path: Path, document: Document, stamp: Stamp | None = None) -> Chapters:
         """Note that the file at `path` holds `document`: the present chapter's, whoever else shares it."""

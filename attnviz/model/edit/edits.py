@@ -217,13 +217,13 @@ def _with_sequence(
 ) -> Experiment:
     """The experiment with another sequence, its references and edits by hand where tokens have `moved`."""
     if sequence == "memory":
-        made = _fitted(experiment, {"memory": Memory(tokens, vectors)})
+        changed = _fitted(experiment, {"memory": Memory(tokens, vectors)})
     else:
         changes: dict[str, Any] = {"tokens": tokens, "vectors": vectors}
         if moved is not None:
             changes["references"] = moved_references(experiment, tokens, moved)
-        made = _fitted(experiment, changes)
-    return made if moved is None else with_moved_edits(experiment, made, sequence, moved)
+        changed = _fitted(experiment, changes)
+    return changed if moved is None else with_moved_edits(experiment, changed, sequence, moved)
 
 
 def read_vocabulary(experiment: Experiment, sequence: Sequence) -> Vocabulary | None:
@@ -238,11 +238,11 @@ def read_vocabulary(experiment: Experiment, sequence: Sequence) -> Vocabulary | 
 
 def _written(vocabulary: Vocabulary, tokens: tuple[str, ...], old: tuple[str, ...]) -> tuple[str, ...]:
     """`tokens`, with each new one that is no token of the model cut into tokens."""
-    there, found = Counter(old), list[str]()
+    there, written = Counter(old), list[str]()
     for token in tokens:
         there[token] -= 1
-        found += (token,) if there[token] >= 0 else own_tokens(vocabulary, token)
-    return tuple(found)
+        written += (token,) if there[token] >= 0 else own_tokens(vocabulary, token)
+    return tuple(written)
 
 
 def _embeddings(experiment: Experiment, sequence: Sequence, tokens: tuple[str, ...]) -> dict[str, Array]:

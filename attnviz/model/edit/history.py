@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from attnviz.model.spec.document import Document
 
@@ -17,7 +18,7 @@ class History:
     entries: tuple[Document, ...]
     index: int = 0
 
-    @property
+    @cached_property
     def present(self) -> Document:
         return self.entries[self.index]
 

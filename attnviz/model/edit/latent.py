@@ -17,8 +17,9 @@ from attnviz.model.operands.latent import latent_of
 from attnviz.model.operands.matrices import latent_array, projection_array
 from attnviz.model.positions import changes
 from attnviz.model.spec.arrays import Matrix, cut_or_filled
+from attnviz.model.spec.attention import edits_beside_latent
 from attnviz.model.spec.block import Norm, Weights
-from attnviz.model.spec.latent import Latent, LatentRole
+from attnviz.model.spec.latent import Latent, LatentRole, qk_norm_beside_latent
 from attnviz.model.spec.parts import (
     ROLES,
     Explicit,
@@ -30,6 +31,7 @@ from attnviz.model.spec.parts import (
 )
 from attnviz.model.spec.rows import WrittenRow
 from attnviz.model.spec.site import Site, sizes
+from attnviz.model.spec.value import Refusal
 
 Array = NDArray[np.float64]
 
@@ -44,8 +46,22 @@ def first_latent(site: Site) -> Latent:
     is rotary, else 0.
     """
     heads = site.heads
-    d_rope = max(heads.d_head // 4 * 2, 2) if changes(site.position) == "rotation" else 0
-    return Latent(max(heads.n_heads * heads.d_head // 2, 1), d_rope=d_rope, norm=RMS)
+    return Latent(max(heads.n_heads * heads.d_head // 2, 1), d_rope=_first_d_rope(site), norm=RMS)
+
+
+def _first_d_rope(site: Site) -> int:
+    return max(site.heads.d_head // 4 * 2, 2) if changes(site.position) == "rotation" else 0
+
+
+def why_no_latent(site: Site) -> Refusal:
+    """Why keys and values of a site cannot be projected from a latent that has features to rotate."""
+    beside = site.position.beside_latent(_first_d_rope(site))
+    return qk_norm_beside_latent(site.qk_norm) or beside or edits_beside_latent(site.edits)
+
+
+def why_no_projections(site: Site) -> Refusal:
+    """Why keys and values of a site cannot be projected from its input."""
+    return site.position.at_sizes(sizes(site.n_queries, site.d_for(site.position), site.heads, None))
 
 
 def set_latent(
@@ -64,11 +80,11 @@ def set_latent(
     """
     heads, projections = site.heads, _untied(site)
     if latent is None:
-        made = {"key": _fitting(site, key, 1), "value": _fitting(site, value, 2)}
+        sources = {"key": _fitting(site, key, 1), "value": _fitting(site, value, 2)}
     else:
         heads = Heads(heads.n_heads, heads.n_heads, heads.d_head, heads.off)
-        made = {"key": Identity(), "value": Identity()}
-    projections = replace(projections, **made, key_bias=None, value_bias=None)
+        sources = {"key": Identity(), "value": Identity()}
+    projections = replace(projections, **sources, key_bias=None, value_bias=None)
     return _refitted(site, latent, heads, projections)
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from attnviz.errors import NEEDS_MEMORY, FieldError, Message
+from attnviz.errors import NEEDS_MEMORY, FieldError, Message, of_length
 from attnviz.i18n import _
 from attnviz.model.edit.fitting import fitted_attention
 from attnviz.model.positions import changes, is_additive
@@ -30,6 +30,7 @@ from attnviz.model.spec.parts import (
 )
 from attnviz.model.spec.rows import DrawnRow
 from attnviz.model.spec.site import Place, Site
+from attnviz.model.spec.value import Refusal, refuse
 
 SEED_STEP = 100
 """Distance between the seeds of a copied layer and those of its original."""
@@ -95,14 +96,20 @@ def remove_layer(experiment: Experiment, site: str) -> Experiment:
     """Remove the layer of that site; its additive position moves to the next one."""
     place = place_of(experiment, site)
     layers = layers_of(experiment, place)
-    if len(layers) == 1 and place.stack != "encoder":
-        raise FieldError("layers", Message("length {n}", n=0), Message("must keep at least one layer"))
+    refuse(why_not_removed(experiment, place))
     rest = layers[: place.layer] + layers[place.layer + 1 :]
     if rest and place.layer == 0:
         rest = (_entered_like(layers[0], rest[0]), *rest[1:])
     if not rest:
         return set_n_encoder_layers(experiment, 0)
     return _with_layers(experiment, place, rest)
+
+
+def why_not_removed(experiment: Experiment, place: Place) -> Refusal:
+    """The refusal to remove the only layer of the tokens; that of an encoder is removed with it."""
+    if place.stack == "encoder" or len(experiment.layers) > 1:
+        return None
+    return FieldError("layers", of_length(0), Message("must keep at least one layer"))
 
 
 def _entered_like(old: Layer, new: Layer) -> Layer:
@@ -178,8 +185,8 @@ def set_cross(experiment: Experiment, is_on: bool, layers: tuple[Layer, ...] = (
             return replace(experiment, layers=kept)
         except ValueError:
             pass  # sampled for other vectors: they are created anew
-    made = tuple(_with_both(experiment, layer, index) for index, layer in enumerate(present))
-    return replace(experiment, layers=made)
+    both = tuple(_with_both(experiment, layer, index) for index, layer in enumerate(present))
+    return replace(experiment, layers=both)
 
 
 def _fields_of(layer: Attention) -> dict[str, Any]:

@@ -9,9 +9,11 @@ from typing import Any, Literal
 
 from msgspec.structs import replace
 
+from attnviz.errors import InputError, Message
 from attnviz.model.masks import FAMILY_OF, MASK_ORDER
-from attnviz.model.spec.parts import AnyOf, Causal, Mask, OneMask, Prefix
+from attnviz.model.spec.parts import AnyOf, Causal, FullyMaskedRow, Mask, OneMask, Prefix
 from attnviz.model.spec.site import Site
+from attnviz.model.spec.value import Refusal, refuse
 
 Joining = Literal["all", "any"]
 
@@ -80,6 +82,37 @@ def set_joining(site: Site, how: Joining) -> Site:
     patterns = [one for one in alone if _is_pattern(one)]
     more = [one for one in joined(site) if not _has(patterns, type(one))]
     return _with(site, [one for one in alone if not _is_pattern(one)], [*patterns, *more])
+
+
+USUAL_BIAS = -1e4
+
+
+def set_bias(site: Site, is_added: bool) -> Site:
+    """Add the usual number to blocked scores, or replace them by −∞. Raises `InputError` without effect."""
+    refuse(bias_without_effect(site))
+    return replace(site, mask_bias=USUAL_BIAS if is_added else None)
+
+
+def bias_without_effect(site: Site) -> Refusal:
+    """The refusal to choose the blocked scores of a mask that blocks weights."""
+    if site.mask_placement == "before_softmax":
+        return None
+    return InputError(Message("A mask bias applies only before the softmax."))
+
+
+def set_fully_masked_row(site: Site, weights: FullyMaskedRow) -> Site:
+    """Choose the weights of a query without keys. Raises `InputError` where these are settled."""
+    refuse(settled_row(site))
+    return replace(site, fully_masked_row=weights)
+
+
+def settled_row(site: Site) -> Refusal:
+    """The refusal to choose the weights of a query without keys where another setting determines them."""
+    if site.adds_to_blocked:
+        return InputError(Message("With a mask bias, no row is fully masked."))
+    if site.mask_placement == "before_softmax":
+        return None
+    return InputError(Message("With a mask after the softmax, a fully masked row is always zeros."))
 
 
 def _with(site: Site, alone: Any, either: Any) -> Site:

@@ -57,8 +57,8 @@ def with_moved_edits(before: Experiment, after: Experiment, sequence: Sequence, 
         if not site.edits:
             continue
         old = at(before, place.name)
-        found = [_moved(edit, old, site, sequence, moved) for edit in site.edits]
-        edits = tuple(edit for edit in found if edit is not None)
+        kept = [_moved(edit, old, site, sequence, moved) for edit in site.edits]
+        edits = tuple(edit for edit in kept if edit is not None)
         if edits != site.edits:
             fields[place] = {"edits": edits}
     return with_records(after, fields, {}) if fields else after
@@ -73,8 +73,8 @@ def moved_references(experiment: Experiment, tokens: List[str], moved: Moved) ->
         there if there is not None and tokens[there] == text else None
         for text, there in zip(experiment.tokens, moved, strict=True)
     ]
-    found = [(places[pronoun], places[name]) for pronoun, name in experiment.references]
-    return tuple((one, other) for one, other in found if one is not None and other is not None)
+    pairs = [(places[pronoun], places[name]) for pronoun, name in experiment.references]
+    return tuple((one, other) for one, other in pairs if one is not None and other is not None)
 
 
 def removed_with_tokens(before: Experiment, after: Experiment) -> Message | None:

@@ -24,8 +24,8 @@ _MASKS = {f"masks.{family.tag}": family.kind for family in MASKS}
 
 def fields_at(part: Any) -> tuple[str, ...]:
     """The names of the fields of a part; none of what is no part."""
-    found: tuple[str, ...] = getattr(part, "__struct_fields__", ())
-    return found
+    names: tuple[str, ...] = getattr(part, "__struct_fields__", ())
+    return names
 
 
 def part_at(subject: Site | Experiment, path: str) -> Any:

@@ -20,9 +20,9 @@ def sharing(part: Part, others: Iterable[Struct]) -> Part:
     for other in others:
         for matrix in matrices_in(other, seen):
             known.setdefault(matrix, matrix)
-    made = _with_known(part, known) if known else part
-    assert isinstance(made, type(part))
-    return made
+    shared = _with_known(part, known) if known else part
+    assert isinstance(shared, type(part))
+    return shared
 
 
 def matrices_in(part: Any, seen: set[int]) -> Iterator[Matrix]:
@@ -43,8 +43,8 @@ def matrices_in(part: Any, seen: set[int]) -> Iterator[Matrix]:
 def _with_known(part: Any, known: dict[Matrix, Matrix]) -> Any:
     """`part` with known matrices; the same object where nothing changes."""
     if isinstance(part, Matrix):
-        found = known.get(part, part)
-        return found if found.stored == part.stored else part
+        equal = known.get(part, part)
+        return equal if equal.stored == part.stored else part
     if isinstance(part, Struct):
         old = {field: getattr(part, field) for field in part.__struct_fields__}
         new = {field: _with_known(value, known) for field, value in old.items()}

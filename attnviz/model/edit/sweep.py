@@ -41,22 +41,22 @@ class Sweep:
 
         Raises `FieldError` for another text, and for a range that has no such values.
         """
-        found = _SWEEP.fullmatch(text)
-        if found is None:
+        match = _SWEEP.fullmatch(text)
+        if match is None:
             raise FieldError(
                 "over", text, must_be("decode, layers or a sweep such as {sweep}", sweep=_EXAMPLE)
             )
-        first, last = (_number(found[group]) for group in (2, 3))
+        first, last = (_number(match[group]) for group in (2, 3))
         for end in (first, last):
             if not math.isfinite(end):
                 raise FieldError("over", end, FINITE)
-        if not found[4].isdigit() or not 2 <= int(found[4]) <= MOST_FRAMES:
-            raise FieldError("frames", found[4], whole_number(2, MOST_FRAMES))
-        count = int(found[4])
-        if found[5] and not (first > 0 and last > 0):
+        if not match[4].isdigit() or not 2 <= int(match[4]) <= MOST_FRAMES:
+            raise FieldError("frames", match[4], whole_number(2, MOST_FRAMES))
+        count = int(match[4])
+        if match[5] and not (first > 0 and last > 0):
             raise FieldError("over", text, must_be("a range above 0 with equal ratios"))
-        spaced = np.geomspace(first, last, count) if found[5] else np.linspace(first, last, count)
-        return Sweep(found[1].strip(), tuple(float(f"{value:.12g}") for value in spaced))
+        spaced = np.geomspace(first, last, count) if match[5] else np.linspace(first, last, count)
+        return Sweep(match[1].strip(), tuple(float(f"{value:.12g}") for value in spaced))
 
     def frames(self, experiment: Experiment, site: str) -> Iterator[tuple[float, Experiment]]:
         """Each value with its experiment; whole numbers are rounded, and equal ones stand once.
@@ -120,11 +120,11 @@ def with_number(experiment: Experiment, site: str, path: str, value: float) -> E
     return put(experiment, changed) if isinstance(changed, Site) else changed
 
 
-def _with_vector(experiment: Experiment, path: str, value: float, found: re.Match[str]) -> Experiment:
-    sequence: Any = found[1] or "tokens"
-    vectors = experiment.memory.vectors if found[1] and experiment.memory else experiment.vectors
-    row, column = int(found[2]), int(found[3])
-    if (found[1] and experiment.memory is None) or row >= vectors.shape[0] or column >= vectors.shape[1]:
+def _with_vector(experiment: Experiment, path: str, value: float, match: re.Match[str]) -> Experiment:
+    sequence: Any = match[1] or "tokens"
+    vectors = experiment.memory.vectors if match[1] and experiment.memory else experiment.vectors
+    row, column = int(match[2]), int(match[3])
+    if (match[1] and experiment.memory is None) or row >= vectors.shape[0] or column >= vectors.shape[1]:
         raise _no_number(path)
     return set_vector_cell(experiment, row, column, value, sequence)
 
@@ -142,8 +142,8 @@ def _subject(experiment: Experiment, site: str, path: str) -> tuple[Site | Exper
 
 def _named_place(experiment: Experiment, path: str) -> Place | None:
     """The attention whose path begins this one: the longest, as one of a layer holds the other."""
-    found = [place for place in places(experiment) if path.startswith(f"{place.path}.")]
-    return max(found, key=lambda place: len(place.path), default=None)
+    around = [place for place in places(experiment) if path.startswith(f"{place.path}.")]
+    return max(around, key=lambda place: len(place.path), default=None)
 
 
 def _replaced(old: Any, indices: list[int], value: float, path: str, has_number: bool) -> Any:

@@ -5,18 +5,15 @@ Pure: `LastOfKind` is a value in which its owner notes the records it sees.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
 from attnviz.errors import FieldError, must_be
-from attnviz.model.edit.edits import position_of, set_projection
+from attnviz.model.edit.edits import position_of
 from attnviz.model.edit.fitting import fitted_qk_norm
-from attnviz.model.errors.titles import in_words
 from attnviz.model.operands.matrices import sinks_array
 from attnviz.model.positions import slopes_of
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import (
     Alibi,
     ExplicitSinks,
@@ -30,22 +27,11 @@ from attnviz.model.spec.parts import (
     ScaleValue,
     Sinks,
     SqrtDHead,
-    Tied,
 )
 from attnviz.model.spec.positions import Deberta, T5Buckets
 from attnviz.model.spec.site import Site
 
-S = TypeVar("S", Site, Experiment)
 T = TypeVar("T")
-
-
-def refusal(edit: Callable[[S, Any], S], subject: S, value: Any) -> str:
-    """Why an edit raises an error, in the words of its subject and the active language; or empty."""
-    try:
-        edit(subject, value)
-    except ValueError as error:
-        return in_words(error)
-    return ""
 
 
 class LastOfKind:
@@ -166,8 +152,3 @@ def scale_of_kind(site: Site, kind: str, remembered: LastOfKind) -> Scale:
 def fits(site: Site, role: Role, source: Projection) -> bool:
     """True if a remembered weight matrix still has the shape that its role needs."""
     return source.written is not None and source.written.shape == site.projection_shape(role)
-
-
-def why_not_tied(site: Site, role: Role, to: Role) -> str:
-    """One sentence: why W of `role` cannot be that of `to`; empty if it can."""
-    return refusal(lambda e, source: set_projection(e, role, source), site, Tied(to))

@@ -22,8 +22,8 @@ ROLES: dict[str, Role] = {"q": "query", "k": "key"}
 
 def x_stage(stages: tuple[str, ...]) -> str:
     """The stage that the plane calls x: the input of the site, with its position added and without a norm."""
-    made = ("x_normed", "x_projected")
-    return next(stage for stage in SITE_INPUTS if stage in stages and stage not in made)
+    behind = ("x_normed", "x_projected")
+    return next(stage for stage in SITE_INPUTS if stage in stages and stage not in behind)
 
 
 def why_fixed(experiment: Experiment, site: str, name: str, stages: tuple[str, ...]) -> str:

@@ -122,10 +122,10 @@ def _one_of(members: tuple[Any, ...]) -> Message:
     nouns = [_noun(member) for member in members if not _is_tagged(member)]
     if tags:
         nouns.insert(0, Message("an object whose kind is one of {choices}", choices=listed(tags)))
-    found = nouns[0]
+    choice = nouns[0]
     for noun in nouns[1:]:
-        found = Message("{one} or {other}", one=found, other=noun)
-    return found
+        choice = Message("{one} or {other}", one=choice, other=noun)
+    return choice
 
 
 def _is_tagged(member: Any) -> bool:

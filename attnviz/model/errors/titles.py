@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attnviz.errors import Message, message_of
+from attnviz.errors import InputError, Message, message_of
 from attnviz.i18n import _, current_language
 
 
@@ -22,6 +22,11 @@ def in_words(error: BaseException | Message) -> str:
     """An error as the window shows it: in the active language, with the titles of the fields' controls."""
     message = error if isinstance(error, Message) else message_of(error)
     return message.text(_title_or_path)
+
+
+def reason_in_words(refusal: InputError | None) -> str | None:
+    """Why something cannot be chosen, as the window shows it; None if it can."""
+    return None if refusal is None else in_words(refusal)
 
 
 def _title_or_path(path: str) -> str:

@@ -58,7 +58,7 @@ def parse(text: str) -> Node:
 
 def _tokens(text: str) -> list[tuple[str, str, int]]:
     """(kind, text, first character) of the signs of an expression; the kind of a sign or a word is itself."""
-    found, at = [], 0
+    tokens, at = [], 0
     end = len(text.rstrip())
     while at < end:
         match = _TOKEN.match(text, at)
@@ -67,9 +67,9 @@ def _tokens(text: str) -> list[tuple[str, str, int]]:
             _refuse(text, Message("a number, a name or an operator"), at, text[at])
         kind, part = str(match.lastgroup), match[str(match.lastgroup)]
         start, part = match.start(kind), _SAME.get(part, part)
-        found.append((part if kind == "sign" or part in _WORDS else kind, part, start))
+        tokens.append((part if kind == "sign" or part in _WORDS else kind, part, start))
         at = match.end()
-    return found
+    return tokens
 
 
 def _refuse(text: str, wanted: Message, at: int, got: str) -> NoReturn:
@@ -211,14 +211,14 @@ class _Parser:
 
     def _arguments(self) -> tuple[Node, ...]:
         self._expect("(")
-        found: list[Node] = []
+        arguments: list[Node] = []
         while self._kind != ")":
-            found.append(self._either())
+            arguments.append(self._either())
             if self._kind != ",":
                 break
             self._take()
         self._expect(")")
-        return tuple(found)
+        return tuple(arguments)
 
     def _atom(self) -> Node:
         kind = self._kind

@@ -165,10 +165,10 @@ def _read(path: Path) -> tuple[tuple[str, ...], dict[str, Floats]]:
 
 def _named(names: tuple[str, ...], role: str) -> list[str]:
     """The names in the file of one role: one, or none. Raises `FieldError` for two."""
-    found = [name for name in NAMES[role] if name in names]
-    if len(found) > 1:
-        raise FieldError(role, verbatim(listed(found)), must_be("one array"))
-    return found
+    present = [name for name in NAMES[role] if name in names]
+    if len(present) > 1:
+        raise FieldError(role, verbatim(listed(present)), must_be("one array"))
+    return present
 
 
 def _array(loaded: Any, names: tuple[str, ...], role: str) -> Floats:
@@ -307,13 +307,13 @@ def _is_causal(arrays: dict[str, Floats]) -> bool:
 
 def _vectors(name: str, array: Floats) -> Floats:
     """Queries, keys or values with three axes."""
-    found = array
-    while found.ndim > 3 and len(found) == 1:
-        found = found[0]
-    if found.ndim != 3 or 0 in found.shape or found.dtype.kind != "f":
+    vectors = array
+    while vectors.ndim > 3 and len(vectors) == 1:
+        vectors = vectors[0]
+    if vectors.ndim != 3 or 0 in vectors.shape or vectors.dtype.kind != "f":
         wanted = must_be("floats of (head, token, feature), of one layer and one text")
         raise FieldError(name, _described(array), wanted)
-    return _at_least_float32(found)
+    return _at_least_float32(vectors)
 
 
 def _check_alike(q: Floats, k: Floats, v: Floats) -> None:
@@ -362,31 +362,31 @@ def _additive(
     sees = np.tri(n_queries, n_keys, dtype=bool) if _is_causal(arrays) and not is_self else None
     if "mask" not in arrays:
         return None if sees is None else AdditiveMask.of(np.where(sees, 0.0, -np.inf))
-    found = _check_mask(arrays["mask"], n_heads, n_queries, n_keys)
-    if found.dtype.kind == "b":
-        found = np.where(found, 0.0, -np.inf)
-    elif is_keep_mask(found):
+    mask = _check_mask(arrays["mask"], n_heads, n_queries, n_keys)
+    if mask.dtype.kind == "b":
+        mask = np.where(mask, 0.0, -np.inf)
+    elif is_keep_mask(mask):
         wanted = must_be("truth values, true where a query attends, or numbers that are added")
         raise FieldError("mask", GIVEN, wanted)
-    per_head = found.ndim == 3 and len(found) > 1
-    whole = np.broadcast_to(found, (n_heads, n_queries, n_keys))
+    per_head = mask.ndim == 3 and len(mask) > 1
+    whole = np.broadcast_to(mask, (n_heads, n_queries, n_keys))
     whole = whole if per_head else whole[0]
     return AdditiveMask.of(whole if sees is None else np.where(sees, whole, -np.inf))
 
 
 def _check_mask(array: Floats, n_heads: int, n_queries: int, n_keys: int) -> Floats:
     """The mask, which broadcasts to (head, query, key), without the axis of a batch."""
-    found, whole = array, (n_heads, n_queries, n_keys)
-    while found.ndim > 3 and len(found) == 1:
-        found = found[0]
-    pairs = zip(found.shape[::-1], whole[::-1], strict=False)
-    fits = 1 <= found.ndim <= 3 and all(one in (1, of_whole) for one, of_whole in pairs)
-    if not fits or found.dtype.kind not in "bf":
+    mask, whole = array, (n_heads, n_queries, n_keys)
+    while mask.ndim > 3 and len(mask) == 1:
+        mask = mask[0]
+    pairs = zip(mask.shape[::-1], whole[::-1], strict=False)
+    fits = 1 <= mask.ndim <= 3 and all(one in (1, of_whole) for one, of_whole in pairs)
+    if not fits or mask.dtype.kind not in "bf":
         wanted = must_be(
             "truth values or floats of {size}, perhaps for each head", size=size((n_queries, n_keys))
         )
         raise FieldError("mask", _described(array), wanted)
-    return found
+    return mask
 
 
 # --- weights alone ---------------------------------------------------------------------------------

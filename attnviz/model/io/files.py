@@ -312,8 +312,8 @@ def _stem(target: Path) -> str:
 def remove_abandoned(target: Path) -> None:
     """Remove the temporary files that ended processes have left beside a file; never one that is held."""
     pattern = re.compile(re.escape(_stem(target)) + r"[0-9a-f]{12}\.tmp")
-    with contextlib.suppress(OSError), os.scandir(target.parent) as found:
-        for entry in found:
+    with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
+        for entry in entries:
             if pattern.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
                 with contextlib.suppress(OSError):
                     is_old = time.time() - entry.stat().st_mtime > ABANDONED_S
@@ -336,11 +336,11 @@ def _check_replaceable(target: Path) -> None:
 
 def _copy_owner(old: Path, new: Path) -> None:
     """Copy the old file's permissions and, if allowed, its owner to the new one."""
-    found = old.stat()
+    state = old.stat()
     if hasattr(os, "chown"):
         with contextlib.suppress(OSError):
-            os.chown(new, found.st_uid, found.st_gid)
-    new.chmod(found.st_mode & 0o7777)
+            os.chown(new, state.st_uid, state.st_gid)
+    new.chmod(state.st_mode & 0o7777)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -170,16 +170,16 @@ def _tensor(tensors: Mapping[str, Callable[[], Matrix]], name: object) -> Matrix
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    for key in found:
+    members = dict(pairs)
+    for key in members:
         # msgspec quotes keys in backticks: a backtick inside a key would garble the path of the error.
         if "`" in key:
             raise InputError(Message("A key must not contain a backtick; got {key}.", key=quoted(key)))
-    if len(found) != len(pairs):
+    if len(members) != len(pairs):
         counts = Counter(key for key, _value in pairs)
         repeated = next(key for key, count in counts.items() if count > 1)
         raise InputError(Message("An object must have each key once; got {key} twice.", key=quoted(repeated)))
-    return found
+    return members
 
 
 def _whole_number(digits: str) -> int:

@@ -54,11 +54,11 @@ def opened(path: str | os.PathLike[str], most: int | None = None) -> BufferedRea
 def descriptor_of(path: str | os.PathLike[str]) -> int:
     """The descriptor of the file, open for reading; who calls closes it. Raises as `opened` does."""
     try:
-        found = os.stat(path)
+        state = os.stat(path)
     except FileNotFoundError:
         folder = Path(path).absolute().parent
         raise Missing(Message("The file must exist in {folder}.", folder=folder)) from None
-    _check_regular(found.st_mode)  # before the opening, which alone may rewind a tape
+    _check_regular(state.st_mode)  # before the opening, which alone may rewind a tape
     descriptor = os.open(path, _FLAGS)
     try:
         _check_regular(os.fstat(descriptor).st_mode)

@@ -31,11 +31,11 @@ class Stamp(Struct, frozen=True):
         """The stamp of a file; None if it does not exist. Raises `OSError` if it cannot be read."""
         try:
             with opened(path) as file:
-                found = os.fstat(file.fileno())
+                state = os.fstat(file.fileno())
                 digest = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
         except FileNotFoundError:
             return None
-        return cls._of_state(found, digest)
+        return cls._of_state(state, digest)
 
     @classmethod
     def unread(cls, path: Path) -> Stamp | None:
@@ -46,8 +46,8 @@ class Stamp(Struct, frozen=True):
             return None
 
     @classmethod
-    def _of_state(cls, found: os.stat_result, digest: str) -> Stamp:
-        return cls(found.st_size, found.st_mtime_ns, found.st_ino, digest)
+    def _of_state(cls, state: os.stat_result, digest: str) -> Stamp:
+        return cls(state.st_size, state.st_mtime_ns, state.st_ino, digest)
 
     def still_holds(self, path: Path) -> bool:
         """True if the file has this content.
@@ -55,16 +55,16 @@ class Stamp(Struct, frozen=True):
         A file of this size, time and identity is not read, nor one of another size. Raises `OSError` if it
         cannot be read.
         """
-        found = Stamp.unread(path)
-        if found is None or found.size != self.size:
+        present = Stamp.unread(path)
+        if present is None or present.size != self.size:
             return False
-        if self._is_touched_since(found):
+        if self._is_touched_since(present):
             now = Stamp.of(path)
             return now is not None and now.digest == self.digest
         return True
 
-    def _is_touched_since(self, found: Stamp) -> bool:
-        return (found.size, found.changed, found.node) != (self.size, self.changed, self.node)
+    def _is_touched_since(self, other: Stamp) -> bool:
+        return (other.size, other.changed, other.node) != (self.size, self.changed, self.node)
 
 
 def stamped(path: Path, read: Callable[[], _Read]) -> tuple[_Read, Stamp | None]:
@@ -74,7 +74,7 @@ def stamped(path: Path, read: Callable[[], _Read]) -> tuple[_Read, Stamp | None]
     what `read` raises, and `OSError`.
     """
     before = Stamp.unread(path)
-    found = read()
+    content = read()
     after = Stamp.of(path)
     is_same = before is not None and after is not None and not before._is_touched_since(after)
-    return found, after if is_same else before
+    return content, after if is_same else before

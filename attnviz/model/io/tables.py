@@ -123,11 +123,11 @@ TABLE_BY_ID = {row.id: row for row in TABLES}
 def _lines(table: Table, check: Check) -> list[tuple[str, list[np.floating]]]:
     """Each row with its label, and a check before it."""
     progress = progress_of(check)
-    found = []
+    lines = []
     for index, (label, row) in enumerate(zip(table.rows, table.values, strict=True)):
         progress.at(index / len(table.values))
-        found.append((label, list(row)))
-    return found
+        lines.append((label, list(row)))
+    return lines
 
 
 def _plain(value: np.floating, digits: Digits) -> str:

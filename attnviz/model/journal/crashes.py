@@ -193,12 +193,12 @@ def _getter(file: BinaryIO, entries: Iterable[Entry]) -> Callable[[Key], bytes]:
 
 def _session(state: State, unpacker: Unpacker) -> Chapters:
     """The session of a state; of the other documents, those that can be read."""
-    found = {state.index: _chapter(state.index, state.chapters[state.index], unpacker)}
+    chapters = {state.index: _chapter(state.index, state.chapters[state.index], unpacker)}
     for number, stored in enumerate(state.chapters):
         with contextlib.suppress(ValueError):
-            found.setdefault(number, _chapter(number, stored, unpacker))
-    numbers = sorted(found)
-    return Chapters(tuple(found[number] for number in numbers), numbers.index(state.index))
+            chapters.setdefault(number, _chapter(number, stored, unpacker))
+    numbers = sorted(chapters)
+    return Chapters(tuple(chapters[number] for number in numbers), numbers.index(state.index))
 
 
 def _is_whole(state: State, session: Chapters) -> bool:
@@ -224,7 +224,7 @@ def _chapter(number: int, stored: StoredChapter, unpacker: Unpacker) -> Chapter:
 
 def _readable(keys: Iterable[Key], unpacker: Unpacker) -> tuple[Document, ...]:
     """The documents up to the first that cannot be read."""
-    found: list[Document] = []
+    documents: list[Document] = []
     with contextlib.suppress(ValueError):
-        found.extend(map(unpacker.document, keys))
-    return tuple(found)
+        documents.extend(map(unpacker.document, keys))
+    return tuple(documents)

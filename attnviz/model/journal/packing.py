@@ -281,7 +281,7 @@ def _matrix(data: dict[str, Any], get: Callable[[Key], bytes]) -> Matrix:
 
 
 def _json(content: bytes) -> dict[str, Any]:
-    found = parse(content.decode("utf-8"))
-    if not isinstance(found, dict):
+    record = parse(content.decode("utf-8"))
+    if not isinstance(record, dict):
         raise altered()
-    return found
+    return record

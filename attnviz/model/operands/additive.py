@@ -30,9 +30,9 @@ class AddedNumbers:
         of_heads = heads if len(self.table) > 1 else np.zeros_like(heads)
         n_rows, n_columns = self.table.shape[1:]
         rows, columns = np.minimum(q_positions, n_rows - 1), np.minimum(k_positions, n_columns - 1)
-        found = self.table[of_heads[..., None, None], rows[:, None], columns]
+        numbers = self.table[of_heads[..., None, None], rows[:, None], columns]
         is_inside = (q_positions < n_rows)[:, None] & (k_positions < n_columns)
-        return np.where(is_inside, found, 0.0)
+        return np.where(is_inside, numbers, 0.0)
 
 
 def added_numbers(site: Site) -> AddedNumbers | None:

@@ -23,16 +23,16 @@ class Drawn:
         self._kept: dict[Hashable, NDArray[Any]] = {}
 
     def __call__(self, *arguments: Hashable) -> NDArray[Any]:
-        found = self._kept.get(arguments)
-        if found is None:
-            found = self._make(*arguments)
-            found.setflags(write=False)
-            self._kept[arguments] = found
+        array = self._kept.get(arguments)
+        if array is None:
+            array = self._make(*arguments)
+            array.setflags(write=False)
+            self._kept[arguments] = array
             self._let_go()
         elif len(self._kept) > 1:
             self._kept.pop(arguments, None)  # to the end; another thread that misses it draws it again
-            self._kept[arguments] = found
-        return found
+            self._kept[arguments] = array
+        return array
 
     def _let_go(self) -> None:
         """Forget the oldest past `KEPT_BYTES`; works on a copy, as another thread may do the same."""

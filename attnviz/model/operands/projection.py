@@ -57,8 +57,8 @@ def _of_head(site: Site, heads: Floats, columns: slice, gain: str) -> Floats:
     if norm is None:
         return heads[:, columns]
     x = heads if norm.across else heads[:, columns]
-    made = _times(qk_normed(np, x, norm.kind, norm.eps), getattr(norm, gain))
-    return made[:, columns] if norm.across else made
+    normalised = _times(qk_normed(np, x, norm.kind, norm.eps), getattr(norm, gain))
+    return normalised[:, columns] if norm.across else normalised
 
 
 def normed(norm: Norm | None, x: Floats) -> Floats:

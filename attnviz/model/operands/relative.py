@@ -97,10 +97,10 @@ def _binned(g: Floats, rows: Ints, width: int) -> Floats:
     """The sums of g (head, i, j) over the j whose `rows[i, j]` is each row of a table: (head, i, row)."""
     n = len(rows)
     places = (np.arange(n)[:, None] * width + rows).ravel()
-    made = np.empty((len(g), n * width))
+    sums = np.empty((len(g), n * width))
     for head, cells in enumerate(g):
-        made[head] = np.bincount(places, cells.ravel(), n * width)
-    return made.reshape(len(g), n, width)
+        sums[head] = np.bincount(places, cells.ravel(), n * width)
+    return sums.reshape(len(g), n, width)
 
 
 @dataclass(frozen=True, eq=False)

@@ -156,12 +156,12 @@ def _environment() -> Any:
             body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
             return nodes.Scope(body, lineno=line)
 
-    made = sandbox.ImmutableSandboxedEnvironment(
+    environment = sandbox.ImmutableSandboxedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=[Generation, ext.loopcontrols]
     )
-    made.globals.update(raise_exception=_refuse, strftime_now=_now)
-    made.filters["tojson"] = _as_json
-    return made
+    environment.globals.update(raise_exception=_refuse, strftime_now=_now)
+    environment.filters["tojson"] = _as_json
+    return environment
 
 
 def _refuse(sentence: str) -> NoReturn:

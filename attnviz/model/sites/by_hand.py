@@ -28,12 +28,12 @@ def edited_cells(site: Site, stage: str, head: int) -> frozenset[tuple[int, int]
     if not any(edit.stage == stage for edit in site.edits):
         return frozenset()
     shape = stage_shape(site, stage)
-    found = set[tuple[int, int]]()
+    cells = set[tuple[int, int]]()
     for edit in site.edits:
         if edit.stage == stage and edit.head in (None, head) and edit.fits(shape):
             columns = range(shape[-1]) if edit.column is None else (edit.column,)
-            found |= {(edit.position, column) for column in columns}
-    return frozenset(found)
+            cells |= {(edit.position, column) for column in columns}
+    return frozenset(cells)
 
 
 def edited_shapes(site: Site, n: int, m: int) -> dict[str, tuple[int, ...]]:
@@ -41,11 +41,11 @@ def edited_shapes(site: Site, n: int, m: int) -> dict[str, tuple[int, ...]]:
     stages = set(site_stages(site)) if site.edits else set()
     edited = dict.fromkeys(edit.stage for edit in site.edits if edit.stage in stages)
     of_axis = {"token": n, "query": n, "key": m, "memory": m}
-    found = {}
+    shapes = {}
     for stage in edited:
         axes, shape = STAGE_BY_ID[stage].axes, stage_shape(site, stage)
-        found[stage] = tuple(of_axis.get(axis, size) for axis, size in zip(axes, shape, strict=True))
-    return found
+        shapes[stage] = tuple(of_axis.get(axis, size) for axis, size in zip(axes, shape, strict=True))
+    return shapes
 
 
 def still_hidden(
@@ -66,6 +66,6 @@ def still_hidden(
     ]
     if not cells:
         return hidden
-    made = hidden.copy()
-    made[tuple(np.array(cells).T)] = False
-    return made
+    rest = hidden.copy()
+    rest[tuple(np.array(cells).T)] = False
+    return rest

@@ -27,8 +27,8 @@ def key_sequence(place: Place) -> Sequence:
 
 def tokens_in(sequence: Sequence, source: Place, queries: Iterable[int], keys: Iterable[int]) -> Places:
     """The tokens of a sequence at the `queries` and `keys` of a site."""
-    found = set(queries) if query_sequence(source) == sequence else set()
-    return frozenset(found | set(keys) if key_sequence(source) == sequence else found)
+    tokens = set(queries) if query_sequence(source) == sequence else set()
+    return frozenset(tokens | set(keys) if key_sequence(source) == sequence else tokens)
 
 
 def same_tokens(

@@ -32,6 +32,7 @@ def site_names(experiment: Experiment) -> tuple[str, ...]:
     return _standing(experiment)[1]
 
 
+@WeakMemo
 def _standing(experiment: Experiment) -> tuple[tuple[Place, ...], tuple[str, ...]]:
     n_encoder, n_layers = len(experiment.encoder), len(experiment.layers)
     return _counted(experiment.memory is not None, experiment.has_cross, n_encoder, n_layers)
@@ -43,12 +44,12 @@ def _counted(
 ) -> tuple[tuple[Place, ...], tuple[str, ...]]:
     """The sites and their names, which follow from the layers and their inputs."""
     stack: Any = "decoder" if n_encoder or has_cross else "layers"
-    found = [Place("encoder", index, "self") for index in range(n_encoder)]
+    standing = [Place("encoder", index, "self") for index in range(n_encoder)]
     for index in range(n_layers):
-        found.append(Place(stack, index, "cross" if has_memory and not has_cross else "self"))
+        standing.append(Place(stack, index, "cross" if has_memory and not has_cross else "self"))
         if has_cross:
-            found.append(Place(stack, index, "cross", is_second=True))
-    return tuple(found), tuple(place.name for place in found)
+            standing.append(Place(stack, index, "cross", is_second=True))
+    return tuple(standing), tuple(place.name for place in standing)
 
 
 def place_of(experiment: Experiment, name: str) -> Place:

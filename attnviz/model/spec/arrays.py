@@ -98,7 +98,7 @@ class Matrix:
 
         Raises as the constructor does.
         """
-        made = cls.__new__(cls)
+        matrix = cls.__new__(cls)
         if file_of(array) is not None:
             array = np.array(array)
         is_own = (
@@ -107,8 +107,8 @@ class Matrix:
             and array.flags.c_contiguous
             and array.dtype in STORED_NAMES
         )
-        made._check_and_take(array if is_own else _as_array(array))
-        return made
+        matrix._check_and_take(array if is_own else _as_array(array))
+        return matrix
 
     @classmethod
     def lasting(cls, numbers: Lasting) -> Matrix:
@@ -117,10 +117,10 @@ class Matrix:
 
         Raises as the constructor does for a shape that a matrix cannot have.
         """
-        made = cls.__new__(cls)
+        matrix = cls.__new__(cls)
         _check_shape(numbers.shape)
-        made._hold(None, numbers, STORED_NAMES[numbers.dtype])
-        return made
+        matrix._hold(None, numbers, STORED_NAMES[numbers.dtype])
+        return matrix
 
     def _check_and_take(self, array: NDArray[Any]) -> None:
         _check_shape(array.shape)
@@ -178,8 +178,8 @@ class Matrix:
             made.setflags(write=False)
             return made
 
-        found: NDArray[Any] = CONVERSIONS.of(self, self.converted_bytes, make)
-        return found
+        converted: NDArray[Any] = CONVERSIONS.of(self, self.converted_bytes, make)
+        return converted
 
     def strips(self) -> Iterator[tuple[Strip, NDArray[Any]]]:
         """The numbers of a file in float32 or float64, those that lie together at a time; nothing is kept.
@@ -255,9 +255,9 @@ class Matrix:
     def _widened(self, bands: Iterator[tuple[slice, NDArray[Any]]]) -> Iterator[tuple[slice, NDArray[Any]]]:
         assert self._lasting is not None
         for band, numbers in bands:
-            made = widened(numbers)
-            made.setflags(write=False)
-            yield band, made
+            wide = widened(numbers)
+            wide.setflags(write=False)
+            yield band, wide
         self._lasting.let_go()
 
     def _numbers(self) -> NDArray[Any]:
@@ -321,9 +321,9 @@ class Matrix:
 
     @staticmethod
     def _of(copy: _Copy, stored: str) -> Matrix:
-        made = Matrix.__new__(Matrix)  # its numbers have been checked
-        made._hold(None, None, stored, copy)
-        return made
+        matrix = Matrix.__new__(Matrix)  # its numbers have been checked
+        matrix._hold(None, None, stored, copy)
+        return matrix
 
     def fitted(self, shape: tuple[int, int]) -> Matrix:
         """Of another shape: old numbers stay where they are, new ones are zero."""
@@ -401,11 +401,11 @@ class _Copy:
 
     def sample(self, rows: int, columns: int) -> NDArray[np.float64]:
         """The numbers of each so manieth row and column, in float64."""
-        found = np.array(widened(self._turned(self.base._numbers())[::rows, ::columns]), np.float64)
+        numbers = np.array(widened(self._turned(self.base._numbers())[::rows, ::columns]), np.float64)
         for (row, column), value in self.cells.items():
             if row % rows == column % columns == 0:
-                found[row // rows, column // columns] = value
-        return found
+                numbers[row // rows, column // columns] = value
+        return numbers
 
     def _turned(self, array: NDArray[Any]) -> NDArray[Any]:
         return array.T if self.turns else array
@@ -447,12 +447,12 @@ def widened(array: NDArray[Any], memory: Memory | None = None) -> NDArray[Any]:
     if array.dtype.itemsize != 2:
         return array
     bits = array["bfloat16"] if array.dtype == BFLOAT16 else array
-    made = _float32(bits, memory)
+    wide = _float32(bits, memory)
     if array.dtype == BFLOAT16:
-        np.left_shift(bits, 16, out=made.view(np.uint32), dtype=np.uint32)
+        np.left_shift(bits, 16, out=wide.view(np.uint32), dtype=np.uint32)
     else:
-        np.copyto(made, bits)
-    return made
+        np.copyto(wide, bits)
+    return wide
 
 
 def _float32(like: NDArray[Any], memory: Memory | None) -> NDArray[Any]:
@@ -482,9 +482,9 @@ def _narrowed(array: NDArray[Any], stored: str) -> NDArray[Any]:
         return array
     if dtype != BFLOAT16:
         return array.astype(dtype)
-    made = np.empty(array.shape, BFLOAT16)
-    made["bfloat16"] = np.ascontiguousarray(array, np.float32).view(np.uint32) >> 16
-    return made
+    narrow = np.empty(array.shape, BFLOAT16)
+    narrow["bfloat16"] = np.ascontiguousarray(array, np.float32).view(np.uint32) >> 16
+    return narrow
 
 
 def _has(stored: str, value: float) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Annotated
 
-from attnviz.errors import Message, must_be
+from attnviz.errors import FieldError, Message, must_be
 from attnviz.i18n import N_
-from attnviz.model.spec.block import Block
+from attnviz.model.spec.block import Block, FeedForward
 from attnviz.model.spec.bounds import Index
 from attnviz.model.spec.differential import Differential
 from attnviz.model.spec.edit import FROM_LATENT, Edit
@@ -33,9 +33,10 @@ from attnviz.model.spec.parts import (
     SqrtDHead,
     check_kinds_once,
 )
-from attnviz.model.spec.value import Value, require
+from attnviz.model.spec.value import Refusal, Value, refuse, require
 
 USUAL_CAP = 30.0
+FINITE_SCALE = Message("must leave the scale divided by it finite")
 
 
 class Attention(Value, frozen=True, kw_only=True):
@@ -225,19 +226,45 @@ class Attention(Value, frozen=True, kw_only=True):
         if self.additive_mask is not None:
             self.additive_mask.check_heads(self.heads.n_heads)
         if self.differential is not None:
-            even = must_be("even with differential attention")
-            require(self.heads.n_heads % 2 == 0, "heads.n_heads", self.heads.n_heads, even)
+            refuse(heads_beside_differential(self.heads))
         if self.sinks is not None:
-            softmax = must_be("'softmax' with attention sinks")
-            require(self.normaliser == "softmax", "normaliser", self.normaliser, softmax)
-        for index, edit in enumerate(self.edits):
-            from_latent = must_be("'latent' or 'rope_key', from which every step computes keys and values")
-            is_read = self.latent is not None and edit.stage in FROM_LATENT
-            require(not is_read, f"edits[{index}].stage", edit.stage, from_latent)
+            refuse(normaliser_beside_sinks(self.normaliser))
+        if self.latent is not None:
+            refuse(edits_beside_latent(self.edits))
         # The engines multiply by this quotient: an infinite one would make NaN of a score of 0.
         is_finite = math.isfinite(self.scale.factor(1) / self.temperature)
-        finite = Message("must leave the scale divided by it finite")
-        require(is_finite, "temperature", self.temperature, finite)
+        require(is_finite, "temperature", self.temperature, FINITE_SCALE)
+
+
+def heads_beside_differential(heads: Heads) -> Refusal:
+    """The refusal of a number of heads that has no partners, with differential attention."""
+    if heads.n_heads % 2 == 0:
+        return None
+    return FieldError("heads.n_heads", heads.n_heads, must_be("even with differential attention"))
+
+
+def normaliser_beside_sinks(normaliser: Normaliser) -> Refusal:
+    """The refusal of a function from scores to weights in which sinks have no part."""
+    if normaliser == "softmax":
+        return None
+    return FieldError("normaliser", normaliser, must_be("'softmax' with attention sinks"))
+
+
+def edits_beside_latent(edits: tuple[Edit, ...]) -> Refusal:
+    """The refusal of a number by hand in a stage that every step computes anew from the latent."""
+    for index, edit in enumerate(edits):
+        if edit.stage in FROM_LATENT:
+            from_latent = must_be("'latent' or 'rope_key', from which every step computes keys and values")
+            return FieldError(f"edits[{index}].stage", edit.stage, from_latent)
+    return None
+
+
+def feed_forward_beside_cross(feed_forward: FeedForward | None) -> Refusal:
+    """The refusal of a feed-forward layer between a layer's own attention and the one to the memory."""
+    if feed_forward is None:
+        return None
+    behind = must_be("null in a layer with cross-attention, which has the feed-forward layer")
+    return FieldError("block.feed_forward", feed_forward, behind)
 
 
 class Layer(Attention, frozen=True, kw_only=True):
@@ -258,5 +285,4 @@ class Layer(Attention, frozen=True, kw_only=True):
     def check(self) -> None:
         super().check()
         if self.cross is not None and self.block is not None:
-            behind = must_be("null in a layer with cross-attention, which has the feed-forward layer")
-            require(self.block.feed_forward is None, "block.feed_forward", self.block.feed_forward, behind)
+            refuse(feed_forward_beside_cross(self.block.feed_forward))

@@ -16,7 +16,14 @@ from attnviz.model.spec.parts import BIAS, EPS, Dropout, Explicit, Identity, See
 from attnviz.model.spec.pieces import Pieces, writes_alike
 from attnviz.model.spec.rows import Row, check_row
 from attnviz.model.spec.tokenizer_file import LONGEST
-from attnviz.model.spec.value import Value, check_drawn, check_texts, require
+from attnviz.model.spec.value import (
+    Refusal,
+    Value,
+    check_drawn,
+    check_texts,
+    refuse,
+    require,
+)
 
 __all__ = [
     "Block",
@@ -66,13 +73,18 @@ class Norm(Value, frozen=True):
     ] = None
 
     def check(self) -> None:
-        if self.kind == "rms":
-            require(self.bias is None, "norm.bias", self.bias, must_be("null in a norm of kind 'rms'"))
+        if self.bias is not None:
+            refuse(bias_beside_kind(self.kind, self.bias))
 
     def check_size(self, field: str, features: int) -> None:
         """Refuse a gain or a bias of another length than `features`."""
         check_row(f"{field}.gain", self.gain, features)
         check_row(f"{field}.bias", self.bias, features)
+
+
+def bias_beside_kind(kind: NormKind, bias: Row) -> Refusal:
+    """The refusal of a bias that a norm of this kind does not have."""
+    return FieldError("norm.bias", bias, must_be("null in a norm of kind 'rms'")) if kind == "rms" else None
 
 
 class FeedForward(Value, frozen=True):
@@ -130,9 +142,7 @@ class FeedForward(Value, frozen=True):
     router_bias: Annotated[Row | None, BIAS] = None
 
     def check(self) -> None:
-        if self.activation == "clamped_swish":
-            gated = must_be("true with the activation 'clamped_swish'")
-            require(self.gated, "feed_forward.gated", self.gated, gated)
+        refuse(gate_beside_activation(self.activation, self.gated))
 
     def shape(self, role: FeedForwardRole, d_model: int) -> tuple[int, int]:
         """(in, out) of one of its matrices."""
@@ -196,6 +206,13 @@ class FeedForward(Value, frozen=True):
 
 
 FEED_FORWARD_ROLES: tuple[FeedForwardRole, ...] = ("gate", "up", "down", "router")
+
+
+def gate_beside_activation(activation: ActivationKind, gated: bool) -> Refusal:
+    """The refusal of an activation that needs a gate, without one."""
+    if gated or activation != "clamped_swish":
+        return None
+    return FieldError("feed_forward.gated", gated, must_be("true with the activation 'clamped_swish'"))
 
 
 class Block(Value, frozen=True):
@@ -285,9 +302,7 @@ class Block(Value, frozen=True):
             for name in ("norm_2", "after_2"):
                 needs = Message("needs a feed-forward layer")
                 require(getattr(self, name) is None, f"block.{name}", self.feed_forward, needs)
-        if self.placement == "parallel":
-            always = must_be("true with the placement 'parallel'")
-            require(self.residual, "block.residual", self.residual, always)
+        refuse(residual_beside_placement(self.placement, self.residual))
         if self.placement != "sandwich":
             for name in ("after_1", "after_2"):
                 needs = Message("needs the placement 'sandwich'")
@@ -301,6 +316,13 @@ class Block(Value, frozen=True):
                 norm.check_size(f"{field}.{name}", d_model)
         if self.feed_forward is not None:
             self.feed_forward.check_size(f"{field}.feed_forward", d_model)
+
+
+def residual_beside_placement(placement: NormPlacement, residual: bool) -> Refusal:
+    """The refusal of a placement that is a sum, without residual connections."""
+    if residual or placement != "parallel":
+        return None
+    return FieldError("block.residual", residual, must_be("true with the placement 'parallel'"))
 
 
 NORMS = ("norm_1", "after_1", "norm_2", "after_2")

@@ -80,6 +80,6 @@ def _side_by_side(rows: NDArray[Any]) -> NDArray[Any]:
     missing = _padded(n_outputs) - n_outputs
     if missing:
         rows = np.concatenate((rows, np.zeros((missing, n), rows.dtype)))
-    made = np.ascontiguousarray(rows.reshape(-1, LANES, n).swapaxes(1, 2))
-    made.setflags(write=False)
-    return made
+    blocks = np.ascontiguousarray(rows.reshape(-1, LANES, n).swapaxes(1, 2))
+    blocks.setflags(write=False)
+    return blocks

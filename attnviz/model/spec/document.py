@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from attnviz.errors import FieldError, InputError, about, must_be, verbatim
 from attnviz.model.expressions.parser import parse
+from attnviz.model.memo import WeakMemo
 from attnviz.model.notebook import html
 from attnviz.model.sites.sites import at, shown_site
 from attnviz.model.spec.bounds import LONGEST_NAME, LONGEST_TEXT
@@ -53,7 +54,7 @@ class Document(Value, frozen=True):
     @property
     def site(self) -> str:
         """The selected site: the main one if the experiment has none of its name."""
-        return shown_site(self.experiment, self.view.site)
+        return self.attention.place.name
 
     def has_work_of(self, other: Document) -> bool:
         """True if two documents differ in their views alone, so that neither has unsaved work of its own."""
@@ -63,7 +64,7 @@ class Document(Value, frozen=True):
     @property
     def attention(self) -> Site:
         """The selected attention."""
-        return at(self.experiment, self.site)
+        return _selected(self)
 
     @property
     def locked_here(self) -> Cell | None:
@@ -87,3 +88,9 @@ class Document(Value, frozen=True):
         if cell is None or cell.site not in ("", self.site):
             return cell
         return replace(cell, head=shown_head(self.attention, self.view, cell.stage))
+
+
+@WeakMemo
+def _selected(document: Document) -> Site:
+    """The attention that the view selects, which every panel reads several times after each edit."""
+    return at(document.experiment, shown_site(document.experiment, document.view.site))

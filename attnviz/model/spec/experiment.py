@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from attnviz.errors import NEEDS_MEMORY, Message, must_be, of_length
+from msgspec import StructMeta
+
+from attnviz.errors import NEEDS_MEMORY, FieldError, Message, must_be, of_length
 from attnviz.i18n import N_
 from attnviz.model.notebook import html
 from attnviz.model.spec.attention import Layer
@@ -21,10 +23,21 @@ from attnviz.model.spec.parts import (
     check_tokens,
     vectors_shape,
 )
-from attnviz.model.spec.value import Value, require
+from attnviz.model.spec.value import Refusal, Value, refuse, require
 
 
-class Experiment(Value, frozen=True):
+class _Constructor(StructMeta):
+    """Calls the constructor of an experiment, and names that of one layer to a script for version 0.1."""
+
+    def __call__(cls, *args: Any, **fields: Any) -> Any:
+        of_layer = [name for name in fields if name in Layer.__struct_fields__]
+        if of_layer:
+            given = ", ".join(f"{name}=…" for name in of_layer)
+            raise TypeError(f"Fields of a layer must go to attnviz.one_layer(tokens, vectors, {given}).")
+        return super().__call__(*args, **fields)
+
+
+class Experiment(Value, frozen=True, metaclass=_Constructor):
     """Attention, completely specified: everything that changes a number, and nothing else.
 
     An experiment has one layer or more (see `Layer` and `Attention`) and the sequences that they read. With n
@@ -65,6 +78,7 @@ class Experiment(Value, frozen=True):
 
     Raises:
         FieldError: the field, its value, and the requirement that it breaks.
+        TypeError: a field of a layer, which `one_layer` takes.
     """
 
     tokens: Annotated[tuple[str, ...], Field(N_("Tokens"), N_("Texts of the tokens, in order"))]
@@ -185,15 +199,15 @@ class Experiment(Value, frozen=True):
 
     def _check_vocabulary(self) -> None:
         if self.readout == "similarity":
-            alike = must_be("'vocabulary' or 'none' behind an embedding of other features")
-            require(self.d_embedding == self.d_model, "readout", self.readout, alike)
+            refuse(similarity_beside_projection(self.d_embedding, self.d_model))
         if self.vocabulary is None:
             without = must_be("'similarity' or 'none' without a vocabulary")
             require(self.readout != "vocabulary", "readout", self.readout, without)
             return
-        found = self.vocabulary.embedding.shape[1]
-        as_wide = must_be("as wide as the token vectors ({n} columns)", n=self.d_embedding)
-        require(found == self.d_embedding, "vocabulary.embedding", Message("{n} columns", n=found), as_wide)
+        columns = self.vocabulary.embedding.shape[1]
+        if columns != self.d_embedding:
+            as_wide = must_be("as wide as the token vectors ({n} columns)", n=self.d_embedding)
+            raise FieldError("vocabulary.embedding", Message("{n} columns", n=columns), as_wide)
         self.vocabulary.check_size(self.d_model, self.readout == "vocabulary")
 
     def _check_sites(self) -> None:
@@ -201,6 +215,14 @@ class Experiment(Value, frozen=True):
         from attnviz.model.sites.sites import sites
 
         sites(self)
+
+
+def similarity_beside_projection(d_embedding: int, d_model: int) -> Refusal:
+    """The refusal of a similarity of outputs and token vectors of different widths."""
+    if d_embedding == d_model:
+        return None
+    alike = must_be("'vocabulary' or 'none' behind an embedding of other features")
+    return FieldError("readout", "similarity", alike)
 
 
 def one_layer(tokens: tuple[str, ...], vectors: Vectors, **fields: Any) -> Experiment:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Annotated, ClassVar, Literal
 
 from attnviz.core.routing import Choice
-from attnviz.errors import must_be, whole_number
+from attnviz.errors import FieldError, must_be, whole_number
 from attnviz.i18n import N_
 from attnviz.model.spec.bounds import Count, Positive
 from attnviz.model.spec.field import Field
 from attnviz.model.spec.rows import Row, check_row
-from attnviz.model.spec.value import Value, require
+from attnviz.model.spec.value import Refusal, Value, refuse, require
 
 SharesKind = Literal["softmax", "sigmoid"]
 Weighted = Literal["output", "input"]
@@ -138,8 +138,7 @@ class Experts(Value, frozen=True):
         require(self.n_active <= most, "experts.n_active", self.n_active, whole_number(1, most))
         of_outputs = self.weighted == "output" or not self.biased
         require(of_outputs, "experts.biased", self.biased, must_be("false with weighted inputs"))
-        has_shared = self.d_shared > 0 or not self.shared_gate
-        require(has_shared, "experts.shared_gate", self.shared_gate, must_be("false without a shared expert"))
+        refuse(gate_beside_shared(self.d_shared, self.shared_gate))
 
     def check_size(self, field: str) -> None:
         """Refuse a correction that is not one number for each expert."""
@@ -159,3 +158,10 @@ class Experts(Value, frozen=True):
     def names(self) -> tuple[str, ...]:
         """Names of the columns: the numbers of the experts from 1, and a plus for the shared one."""
         return (*(str(index + 1) for index in range(self.n)), "+")[: self.n_columns]
+
+
+def gate_beside_shared(d_shared: int, shared_gate: bool) -> Refusal:
+    """The refusal of a gate of the shared expert, without that expert."""
+    if d_shared > 0 or not shared_gate:
+        return None
+    return FieldError("experts.shared_gate", shared_gate, must_be("false without a shared expert"))

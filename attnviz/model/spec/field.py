@@ -90,8 +90,8 @@ class Field:
 def field_of(annotation: Any) -> Field | None:
     """The `Field` of an annotation; None without one."""
     extras = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
-    found = [extra for extra in extras if isinstance(extra, Field)]
-    return found[-1] if found else None  # the outermost: that of the field itself
+    stated = [extra for extra in extras if isinstance(extra, Field)]
+    return stated[-1] if stated else None  # the outermost: that of the field itself
 
 
 def plain(annotation: Any) -> Any:
@@ -107,8 +107,8 @@ def bounds_of(annotation: Any) -> tuple[float | None, float | None]:
     """(least, most) that the annotation of a whole number states, null or not."""
     if isinstance(annotation, Meta):
         return annotation.ge, annotation.le  # type: ignore[return-value]
-    found = [bounds_of(part) for part in get_args(annotation)]
-    return next((bounds for bounds in found if bounds != (None, None)), (None, None))
+    bounds_of_parts = [bounds_of(part) for part in get_args(annotation)]
+    return next((bounds for bounds in bounds_of_parts if bounds != (None, None)), (None, None))
 
 
 def is_nullable(annotation: Any) -> bool:

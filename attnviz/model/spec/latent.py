@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-from attnviz.errors import FieldName, Message, must_be, size
+from attnviz.errors import FieldError, FieldName, Message, must_be, size
 from attnviz.i18n import N_
 from attnviz.model.spec.block import Norm, Weights
 from attnviz.model.spec.bounds import Index, Positive
 from attnviz.model.spec.field import Field
 from attnviz.model.spec.parts import Heads, Position, Projections, QKNorm, Role, Seeded
-from attnviz.model.spec.value import Value, check_drawn, require
+from attnviz.model.spec.value import Refusal, Value, check_drawn, refuse, require
 
 LatentRole = Literal["down", "up_key", "up_value", "rope_key", "query_down"]
 LATENT_ROLES: tuple[LatentRole, ...] = ("down", "up_key", "up_value", "rope_key", "query_down")
@@ -128,13 +128,7 @@ def check_beside(
     latent: Latent, heads: Heads, projections: Projections, qk_norm: QKNorm | None, position: Position
 ) -> None:
     """Raise for settings of an attention that exclude keys and values from a latent."""
-    n_heads = heads.n_heads
-    every_head = must_be(
-        "n_heads ({n}) with a latent, from which every head has its own keys and values", n=n_heads
-    )
-    require(heads.n_kv_heads == n_heads, "heads.n_kv_heads", heads.n_kv_heads, every_head)
-    no_norm = must_be("null with a latent, which is normalised instead of queries and keys")
-    require(qk_norm is None, "qk_norm", qk_norm, no_norm)
+    refuse(kv_heads_beside_latent(heads.n_kv_heads, heads.n_heads) or qk_norm_beside_latent(qk_norm))
     for role in ("key", "value"):
         source = getattr(projections, role)
         kind = source.__struct_config__.tag
@@ -144,6 +138,29 @@ def check_beside(
         require(bias is None, f"projections.{role}_bias", bias, must_be("null with a latent"))
     used: tuple[Role, Role] = ("query", "output")
     for role in used:
-        to = projections.tied_to(role)
-        require(to not in ("key", "value"), f"projections.{role}.to", to, TIED_BESIDE_LATENT)
-    position.check_beside_latent(latent.d_rope)
+        refuse(tie_beside_latent(role, projections.tied_to(role)))
+    refuse(position.beside_latent(latent.d_rope))
+
+
+def kv_heads_beside_latent(n_kv_heads: int, n_heads: int) -> Refusal:
+    """The refusal of shared keys and values from a latent."""
+    if n_kv_heads == n_heads:
+        return None
+    every_head = must_be(
+        "n_heads ({n}) with a latent, from which every head has its own keys and values", n=n_heads
+    )
+    return FieldError("heads.n_kv_heads", n_kv_heads, every_head)
+
+
+def qk_norm_beside_latent(qk_norm: QKNorm | None) -> Refusal:
+    """The refusal of a norm of queries and keys beside a latent."""
+    if qk_norm is None:
+        return None
+    no_norm = must_be("null with a latent, which is normalised instead of queries and keys")
+    return FieldError("qk_norm", qk_norm, no_norm)
+
+
+def tie_beside_latent(role: Role, to: Role | None) -> Refusal:
+    """The refusal of a tie of W_Q or W_O to a matrix that a latent replaces."""
+    is_replaced = to in ("key", "value")
+    return FieldError(f"projections.{role}.to", to, TIED_BESIDE_LATENT) if is_replaced else None

@@ -44,12 +44,12 @@ class MappedFile(mmap.mmap):
     def __new__(cls, path: Path) -> MappedFile:
         descriptor = descriptor_of(path)
         try:
-            made = super().__new__(cls, descriptor, 0, access=mmap.ACCESS_READ)
+            mapping = super().__new__(cls, descriptor, 0, access=mmap.ACCESS_READ)
         except BaseException:
             os.close(descriptor)
             raise
-        made.path, made._descriptor, made._state = path, descriptor, _state(os.fstat(descriptor))
-        return made
+        mapping.path, mapping._descriptor, mapping._state = path, descriptor, _state(os.fstat(descriptor))
+        return mapping
 
     def __del__(self, close: Callable[[int], None] = os.close) -> None:
         close(self._descriptor)  # held here: the module may be gone when the process ends
@@ -75,8 +75,8 @@ class MappedFile(mmap.mmap):
             self.madvise(_WILL_NOT_NEED, begin, high - whole - begin)
 
 
-def _state(found: os.stat_result) -> tuple[int, int]:
-    return found.st_size, found.st_mtime_ns
+def _state(state: os.stat_result) -> tuple[int, int]:
+    return state.st_size, state.st_mtime_ns
 
 
 _OPEN: WeakValueDictionary[tuple[Any, ...], MappedFile] = WeakValueDictionary()
@@ -86,8 +86,8 @@ def mapped(path: Path) -> MappedFile:
     """The file's mapping, one for all documents that use it. Raises `OSError`, `NotRegular` among them, and,
     if it is empty, `ValueError`.
     """
-    found = path.stat()
-    key = found.st_dev, found.st_ino, *_state(found)
+    state = path.stat()
+    key = state.st_dev, state.st_ino, *_state(state)
     known = _OPEN.get(key)
     if known is None:
         known = _OPEN[key] = MappedFile(path)

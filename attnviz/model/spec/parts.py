@@ -28,7 +28,7 @@ from attnviz.model.spec.positions import Rope as Rope
 from attnviz.model.spec.positions import Sinusoidal as Sinusoidal
 from attnviz.model.spec.rows import Row as Row
 from attnviz.model.spec.source import Source, Written
-from attnviz.model.spec.value import Value, check_texts, require
+from attnviz.model.spec.value import Refusal, Value, check_texts, refuse, require
 
 __all__ = [
     "AdditiveMask",
@@ -177,8 +177,9 @@ def check_tokens(field: str, tokens: tuple[str, ...], vectors_field: str, vector
     """Refuse an empty sequence, a number of vectors other than the number of tokens, and texts too long."""
     rows = vectors_shape(vectors)[0]
     require(len(tokens) >= 1, field, list(tokens), A_TOKEN)
-    one_each = Message("must have {n} rows, one for each token", n=len(tokens))
-    require(rows == len(tokens), vectors_field, Message("{n} rows", n=rows), one_each)
+    if rows != len(tokens):
+        one_each = Message("must have {n} rows, one for each token", n=len(tokens))
+        raise FieldError(vectors_field, Message("{n} rows", n=rows), one_each)
     check_texts(field + "[{index}]", tokens, LONGEST_TOKEN)
 
 
@@ -310,8 +311,8 @@ class Projections(Value, frozen=True):
     def check(self) -> None:
         for role in ROLES:
             to = self.tied_to(role)
-            is_end = to is None or self.tied_to(to) is None
-            require(is_end, f"projections.{role}.to", to, must_be("a projection that is not tied itself"))
+            if to is not None:
+                refuse(tie_beside_tie(role, to, self.tied_to(to)))
 
     def tied_to(self, role: Role) -> Role | None:
         """The projection whose matrix W of `role` is; None where it has its own."""
@@ -320,6 +321,13 @@ class Projections(Value, frozen=True):
 
 
 ROLES: tuple[Role, ...] = ("query", "key", "value", "output")
+
+
+def tie_beside_tie(role: Role, to: Role, further: Role | None) -> Refusal:
+    """The refusal of a tie of W of `role` to one that is itself tied `further`."""
+    if further is None:
+        return None
+    return FieldError(f"projections.{role}.to", to, must_be("a projection that is not tied itself"))
 
 
 def is_transposed(role: Role, to: Role) -> bool:
@@ -696,9 +704,9 @@ class AdditiveMask(Value, frozen=True):
         if not self.per_head or before == after:
             return self
         table = self.array(before)
-        made = np.zeros((after, *table.shape[1:]))
-        made[: min(before, after)] = table[:after]
-        return self.of(made)
+        tables = np.zeros((after, *table.shape[1:]))
+        tables[: min(before, after)] = table[:after]
+        return self.of(tables)
 
 
 class AnyOf(Value, frozen=True, tag_field="kind", tag="any_of"):
@@ -723,8 +731,9 @@ Mask = OneMask | AnyOf
 def check_kinds_once(field: str, masks: tuple[Mask, ...]) -> None:
     """Refuse two masks of one kind beside each other."""
     kinds = [mask.__struct_config__.tag for mask in masks]
-    for kind in kinds:
-        require(kinds.count(kind) == 1, field, twice(str(kind)), Message("must have each kind of mask once"))
+    if len(set(kinds)) < len(kinds):
+        kind = next(kind for kind in kinds if kinds.count(kind) > 1)
+        raise FieldError(field, twice(str(kind)), Message("must have each kind of mask once"))
 
 
 def _drops(dropout: Any) -> bool:

@@ -21,7 +21,7 @@ from attnviz.model.spec.arrays import MAX_DRAWN
 from attnviz.model.spec.bounds import Index, Positive, Seed
 from attnviz.model.spec.field import Field
 from attnviz.model.spec.source import Source, Written
-from attnviz.model.spec.value import Value, check_drawn, require
+from attnviz.model.spec.value import Refusal, Value, check_drawn, refuse, require
 
 __all__ = [
     "Alibi",
@@ -116,8 +116,10 @@ _MAGNITUDE = Field(
 class Stretch(Value, frozen=True):
     """Interface of every scaling; most fit any base and any number of pairs."""
 
-    def check_base(self, base: float) -> None:
-        """Refuse a base that the scaling cannot have."""
+    @classmethod
+    def beside_base(cls, base: float) -> Refusal:
+        """The refusal of a base that no scaling of this kind can have."""
+        return None
 
     def check_pairs(self, count: int) -> None:
         """Refuse a scaling with numbers for more than `count` pairs."""
@@ -202,8 +204,9 @@ class Yarn(Stretch, frozen=True, tag_field="kind", tag="yarn"):
         )
         require(slow < fast <= 1e6, f"{self.where}beta_fast", fast, above)
 
-    def check_base(self, base: float) -> None:
-        require(base > 1, "position.base", base, must_be("a number above 1 with YaRN"))
+    @classmethod
+    def beside_base(cls, base: float) -> Refusal:
+        return None if base > 1 else FieldError("position.base", base, must_be("a number above 1 with YaRN"))
 
 
 class Llama3Scaling(Stretch, frozen=True, tag_field="kind", tag="llama3"):
@@ -355,8 +358,14 @@ class Encoding(Value, frozen=True):
             getattr(self, name).check_shape(f"position.{name}", shape, fitting)
             check_drawn(f"position.{name}", shape)
 
-    def check_beside_latent(self, d_rope: int) -> None:
-        """Refuse a latent of `d_rope` rotated features beside which this cannot stand."""
+    def beside_latent(self, d_rope: int) -> Refusal:
+        """The refusal of this encoding, or of `d_rope` rotated features, beside a latent."""
+        return None
+
+    @classmethod
+    def at_sizes(cls, sizes: Sizes) -> Refusal:
+        """The refusal of every encoding of this kind at these sizes."""
+        return None
 
     def fitted(self, sizes: Sizes) -> Self:
         """This encoding at other sizes: surplus numbers are cut, missing ones in a table are zero."""
@@ -480,7 +489,7 @@ class Rope(Encoding, frozen=True, tag_field="kind", tag="rope"):
     ] = NoScaling()
 
     def check(self) -> None:
-        self.scaling.check_base(self.base)
+        refuse(self.scaling.beside_base(self.base))
 
     def check_at(self, sizes: Sizes) -> None:
         """Refuse more rotated features, or numbers for more pairs, than a head has."""
@@ -500,17 +509,23 @@ class Rope(Encoding, frozen=True, tag_field="kind", tag="rope"):
     def rotates_values(self) -> bool:
         return self.on_values
 
-    def check_beside_latent(self, d_rope: int) -> None:
+    def beside_latent(self, d_rope: int) -> Refusal:
         """A latent needs features to rotate, and has none in its values."""
+        if d_rope >= 2:
+            return values_beside_latent(self.on_values)
         rotated = must_be("at least 2 with rotary positions, which rotate these features")
-        require(d_rope >= 2, "latent.d_rope", d_rope, rotated)
-        no_values = must_be("false with a latent, whose values have no rotated features")
-        require(not self.on_values, "position.on_values", self.on_values, no_values)
+        return FieldError("latent.d_rope", d_rope, rotated)
+
+    @classmethod
+    def at_sizes(cls, sizes: Sizes) -> Refusal:
+        """A head needs a pair of features to rotate."""
+        field, most = sizes.turnable
+        return None if most >= 2 else FieldError(field, most, must_be("at least 2 with rotary positions"))
 
     def fitted(self, sizes: Sizes) -> Rope:
         """No more features rotated than a head has; numbers of surplus pairs are cut."""
-        field, most = sizes.turnable
-        require(most >= 2, field, most, must_be("at least 2 with rotary positions"))
+        refuse(self.at_sizes(sizes))
+        _field, most = sizes.turnable
         even, n_rotated = most - most % 2, self.n_rotated
         if n_rotated is None or n_rotated > even:
             n_rotated = None if even == most else even
@@ -521,6 +536,14 @@ class Rope(Encoding, frozen=True, tag_field="kind", tag="rope"):
     def chosen(self, sizes: Sizes) -> Rope:
         """Beside a latent, values are not rotated."""
         return replace(self, on_values=self.on_values and sizes.d_rope is None).fitted(sizes)
+
+
+def values_beside_latent(on_values: bool) -> Refusal:
+    """The refusal of rotated values from a latent."""
+    if not on_values:
+        return None
+    no_values = must_be("false with a latent, whose values have no rotated features")
+    return FieldError("position.on_values", on_values, no_values)
 
 
 class Alibi(Encoding, frozen=True, tag_field="kind", tag="alibi"):
@@ -615,10 +638,18 @@ class T5Buckets(Encoding, frozen=True, tag_field="kind", tag="t5"):
 class Relative(Encoding, frozen=True):
     """Positions that are multiplied with q and k, feature by feature."""
 
-    def check_beside_latent(self, d_rope: int) -> None:
+    def beside_latent(self, d_rope: int) -> Refusal:
         """With a latent, a part of these features is no content."""
-        apart = must_be("a position encoding that is not multiplied with q and k, with a latent")
-        raise FieldError("position.kind", str(self.__struct_config__.tag), apart)
+        return _relative_beside_latent(type(self))
+
+    @classmethod
+    def at_sizes(cls, sizes: Sizes) -> Refusal:
+        return None if sizes.d_rope is None else _relative_beside_latent(cls)
+
+
+def _relative_beside_latent(kind: type[Relative]) -> FieldError:
+    apart = must_be("a position encoding that is not multiplied with q and k, with a latent")
+    return FieldError("position.kind", str(kind.__struct_config__.tag), apart)
 
 
 class TransformerXl(Relative, frozen=True, tag_field="kind", tag="transformer_xl"):

@@ -9,7 +9,7 @@ from attnviz.model.spec.attention import Attention
 from attnviz.model.spec.block import EmbeddingProjection, FeedForward, Norm, Vocabulary
 from attnviz.model.spec.experts import Experts
 from attnviz.model.spec.generation import Writing
-from attnviz.model.spec.latent import Latent
+from attnviz.model.spec.latent import Latent, tie_beside_latent
 from attnviz.model.spec.parts import (
     ROLES,
     DType,
@@ -21,11 +21,12 @@ from attnviz.model.spec.parts import (
     Vectors,
     check_tokens,
     is_transposed,
+    tie_beside_tie,
     vectors_shape,
 )
 from attnviz.model.spec.positions import Learned, Position, Sinusoidal, Sizes
 from attnviz.model.spec.rows import check_row
-from attnviz.model.spec.value import Value, check_drawn, require
+from attnviz.model.spec.value import Refusal, Value, check_drawn, refuse
 
 Stack = Literal["layers", "encoder", "decoder"]
 Kind = Literal["self", "cross"]
@@ -56,6 +57,11 @@ class Place(Value, frozen=True):
     def path(self) -> str:
         """Path of this attention in a document, such as `layers[0].cross`."""
         return f"{self.field}[{self.layer}]" + (".cross" if self.is_second else "")
+
+    @property
+    def precedes_cross(self) -> bool:
+        """True if a second attention of the same layer follows, which reads the memory."""
+        return self.stack == "decoder" and self.kind == "self"
 
     def refused(self, error: FieldError) -> FieldError:
         """An error of this site, its field named from the document's root."""
@@ -178,20 +184,32 @@ class Site(Attention, frozen=True):
             expected = self.projection_shape(role)
             check_row(f"projections.{role}_bias", getattr(self.projections, f"{role}_bias"), expected[1])
             check_drawn(f"projections.{role}", expected)
-            if source.written is not None:
+            if source.written is not None and source.written.shape != expected:
                 fitting = must_be("{shape} (in x out) for these vectors and heads", shape=size(expected))
                 source.check_shape(f"projections.{role}", expected, fitting)
             if source.tied_to is not None:
-                self._check_tie(role, source.tied_to)
+                refuse(self._tied_shape(role, source.tied_to))
 
-    def _check_tie(self, role: Role, to: Role) -> None:
+    def why_not_tied(self, role: Role, to: Role) -> Refusal:
+        """Why W of `role` cannot be that of `to`; a matrix that is tied to `role` is unbound for it."""
+        further = self.projections.tied_to(to)
+        return (
+            tie_beside_tie(role, to, None if further == role else further)
+            or (None if self.latent is None else tie_beside_latent(role, to))
+            or self._tied_shape(role, to)
+        )
+
+    def _tied_shape(self, role: Role, to: Role) -> Refusal:
+        """The refusal of a tie between matrices of different shapes."""
         shape, expected = self.projection_shape(to), self.projection_shape(role)
         if is_transposed(role, to):
             shape = shape[::-1]
+        if shape == expected:
+            return None
         named = Message(
             "must name a projection of {shape}, not of {found}", shape=size(expected), found=size(shape)
         )
-        require(shape == expected, f"projections.{role}.to", to, named)
+        return FieldError(f"projections.{role}.to", to, named)
 
     def _check_qk_norm(self) -> None:
         if self.qk_norm is not None:

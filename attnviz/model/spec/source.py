@@ -7,11 +7,11 @@ from typing import Annotated, Any, ClassVar, Self
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from attnviz.errors import Message, size
+from attnviz.errors import FieldError, Message, size
 from attnviz.i18n import N_
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.field import Field
-from attnviz.model.spec.value import Value, require
+from attnviz.model.spec.value import Value
 
 
 class Source(Value, frozen=True):
@@ -59,8 +59,8 @@ class Written(Source, frozen=True):
         return self.values
 
     def check_shape(self, field: str, shape: tuple[int, int], fitting: Message) -> None:
-        found = self.values.shape
-        require(found == shape, f"{field}.values", size(found), fitting)
+        if self.values.shape != shape:
+            raise FieldError(f"{field}.values", size(self.values.shape), fitting)
 
     def fitted(self, shape: tuple[int, int]) -> Self:
         """Cut if it is too large, padded with zeros if it is too small."""

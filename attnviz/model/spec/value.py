@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from attnviz.errors import FieldError, Message, must_be, of_length, size
+from attnviz.errors import FieldError, InputError, Message, must_be, of_length, size
 from attnviz.model.errors.conversion import field_error
 from attnviz.model.spec.arrays import MAX_DRAWN, Matrix
 from attnviz.model.spec.field import Field, field_of, fields_of, is_nullable, plain
@@ -72,17 +72,17 @@ def _fields(
 ) -> tuple[tuple[str, Any, Any, Classes, Classes, Field | None, bool, Valid], ...]:
     """Of each field: name, annotation, default, classes whose instances are checked, those of items, what its
     annotation says of its range, whether it may be null, and scalars that need no further check."""
-    found = []
+    fields = []
     for field in fields_of(cls):
         kind = plain(field.type)
         is_row = get_origin(kind) is tuple
         one = () if is_row else _ready(kind)
         items = _ready(get_args(kind)[0]) if is_row and get_args(kind)[1:] == (...,) else ()
         said = field_of(field.type) if _has_range(field.type) else None
-        found.append(
+        fields.append(
             (field.name, kind, field.default, one, items, said, is_nullable(field.type), _literals(kind))
         )
-    return tuple(found)
+    return tuple(fields)
 
 
 def _literals(annotation: Any) -> Valid:
@@ -116,10 +116,22 @@ def as_matrix(expected: type, value: Any) -> Any:
     raise NotImplementedError(f"no decoder for {expected}")
 
 
+Refusal = InputError | None
+"""The error of an unusable value, or none. A rule returns one: a check raises it, and a form shows it beside
+an option that cannot be chosen.
+"""
+
+
 def require(condition: bool, field: str, value: object, requirement: Message) -> None:
     """Raise the `FieldError` of a field and its value where a requirement is not met."""
     if not condition:
         raise FieldError(field, value, requirement)
+
+
+def refuse(refusal: Refusal) -> None:
+    """Raise the error that a rule returned, if any."""
+    if refusal is not None:
+        raise refusal
 
 
 def check_texts(field: str, texts: Collection[str], most: int) -> None:

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from experiments import SPREAD, block, sited, small
 from msgspec.structs import replace
+from refusals import refusal
 
 import attnviz
 from attnviz.model.edit import block as block_edits
 from attnviz.model.edit import edits
 from attnviz.model.edit.block import LastSeen
-from attnviz.model.edit.switching import refusal
 from attnviz.model.sites.sites import alone
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import Block, FeedForward, Norm, NormPlacement

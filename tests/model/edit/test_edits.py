@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 import attnviz
 from attnviz.model.edit import edits
-from attnviz.model.edit.switching import why_not_tied
 from attnviz.model.masks import mask_of
 from attnviz.model.operands.matrices import projection_array, vectors_array
 from attnviz.model.spec.arrays import Matrix
@@ -227,7 +226,7 @@ def test_who_was_tied_to_a_matrix_that_is_tied_itself_is_written_out() -> None:
     weights = projection_array(sited(before), "key")
     after = edits.set_projection(sited(before), "query", Tied("value"))
     assert projection_array(sited(after), "key").tolist() == weights.tolist()
-    assert why_not_tied(after, "key", "query")
+    assert after.why_not_tied("key", "query")
 
 
 def test_rope_follows_the_heads() -> None:

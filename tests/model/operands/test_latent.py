@@ -9,10 +9,11 @@ import pytest
 from experiments import MEMORY, sited, small
 from first_layer import with_fields
 from msgspec.structs import replace
+from refusals import refusal
 
 from attnviz.model.edit import edits
 from attnviz.model.edit.latent import first_latent, set_latent, set_latent_size
-from attnviz.model.edit.switching import refusal, set_n_rotated, set_position, why_not_tied
+from attnviz.model.edit.switching import set_n_rotated, set_position
 from attnviz.model.operands.latent import cached_numbers, expanded_numbers
 from attnviz.model.operands.matrices import latent_array, projection_array
 from attnviz.model.spec.arrays import Matrix
@@ -144,7 +145,7 @@ def test_forms_say_what_the_experiment_says() -> None:
     experiment = latent_experiment()
     with pytest.raises(ValueError) as refused:
         with_fields(experiment, projections=Projections(Tied("key")))
-    assert why_not_tied(sited(experiment), "query", "key") == str(refused.value)
+    assert str(sited(experiment).why_not_tied("query", "key")) == str(refused.value)
     assert "not multiplied with q and k" in refusal(set_position, sited(experiment), Deberta())
     none = with_fields(experiment, position=NoPosition(), latent=Latent(3))
     assert (

@@ -34,11 +34,23 @@ from attnviz.model.edit.block import (
     set_residual,
     set_residual_scale,
 )
-from attnviz.model.edit.switching import refusal
-from attnviz.model.sites.sites import put
-from attnviz.model.spec.block import FEED_FORWARD_ROLES, Block, FeedForwardRole
+from attnviz.model.spec.attention import feed_forward_beside_cross
+from attnviz.model.spec.block import (
+    FEED_FORWARD_ROLES,
+    Block,
+    FeedForward,
+    FeedForwardRole,
+    gate_beside_activation,
+    residual_beside_placement,
+)
 from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment, similarity_beside_projection
+from attnviz.model.spec.experts import gate_beside_shared
 from attnviz.model.spec.site import Site, experts_of
+from attnviz.model.spec.value import Refusal
+
+_FEED_FORWARD = FeedForward(1)
+"""A feed-forward layer, for the words of its refusal."""
 
 _NORMS = {id_: title for id_, title, _hint in NORM_KINDS}
 _SHORT: dict[FeedForwardRole, str] = {
@@ -76,9 +88,15 @@ def _expert_row(field: str, **special: Any) -> Any:
     return row(f"block.feed_forward.experts.{field}", edit=edit, shown=_has_experts, **special)
 
 
-def _gate(site: Site, is_on: bool) -> Site:
-    """A gate of the shared expert, as it stands: without that expert it is refused."""
-    return change_feed_forward(site, experts=replace(experts_of(site), shared_gate=is_on))
+def _why_no_shared_gate(site: Site) -> Refusal:
+    experts = experts_of(site)
+    return gate_beside_shared(experts.d_shared, not experts.shared_gate)
+
+
+def _why_no_ffn(site: Site) -> Refusal:
+    """A layer with a second attention has its feed-forward layer there."""
+    is_before = site.place.precedes_cross and not has_ffn(site)
+    return feed_forward_beside_cross(_FEED_FORWARD) if is_before else None
 
 
 def _whole_expert_row(field: str, least: int = 1) -> Any:
@@ -100,17 +118,24 @@ def _norm_shown(name: NormName, site: Site) -> bool:
     return block.placement == "sandwich" or name in ("norm_1", "norm_2")
 
 
-def _set_readout(site: Site, is_on: bool) -> Site:
-    return replace(site, readout="similarity" if is_on else "none")
+def _set_readout(experiment: Experiment, is_on: bool) -> Experiment:
+    return replace(experiment, readout="similarity" if is_on else "none")
 
 
-READOUT: Switch[Site] = Switch(
+def _why_no_similarity(experiment: Experiment) -> Refusal:
+    if experiment.readout == "similarity":
+        return None
+    return similarity_beside_projection(experiment.d_embedding, experiment.d_model)
+
+
+READOUT: Switch[Experiment] = Switch(
     name="readout_toggle",
     path="readout",
     label=N_("Similarity read-out"),
     read=lambda e: e.readout == "similarity",
     edit=_set_readout,
     hint=N_("softmax(output · token vectors): the token closest to the output"),
+    reason=_why_no_similarity,
 )
 
 
@@ -134,7 +159,7 @@ class BlockSection(Section):
         self._lines = WeightLines(self, self.store, tuple(self._slot(role) for role in FEED_FORWARD_ROLES))
         self.body.addLayout(self._lines)
         self._add_norms("norm_2", "after_2")
-        self.add_form((READOUT,))
+        self.add_whole_form((READOUT,))
 
     def present(self, document: Document) -> str:
         """The norm and the feed-forward layer: "RMSNorm · SwiGLU"."""
@@ -191,13 +216,13 @@ class BlockSection(Section):
                 label="",
                 hint=N_("Norm placement"),
                 edit=self._set_placement,
-                why_not=lambda e, id_: refusal(self._set_placement, e, id_),
+                why_not=lambda e, id_: residual_beside_placement(id_, e.block.residual),
             ),
             row(
                 "block.residual",
                 name="residual_toggle",
                 edit=set_residual,
-                reason=lambda e: refusal(set_residual, e, not e.block.residual),
+                reason=lambda e: residual_beside_placement(e.block.placement, not e.block.residual),
             ),
             row(
                 "block.residual_scale",
@@ -217,7 +242,7 @@ class BlockSection(Section):
                 self._set_ffn,
                 name="ffn_toggle",
                 shown=has_block,
-                reason=self._why_no_ffn,
+                reason=_why_no_ffn,
             ),
             row(
                 "block.feed_forward.d_hidden",
@@ -230,7 +255,7 @@ class BlockSection(Section):
                 "block.feed_forward.gated",
                 name="gated_toggle",
                 edit=_change("gated"),
-                reason=lambda e: refusal(_change("gated"), e, not _is_gated(e)),
+                reason=lambda e: gate_beside_activation(ffn_of(e).activation, not _is_gated(e)),
             ),
             row(
                 "block.feed_forward.activation",
@@ -239,7 +264,7 @@ class BlockSection(Section):
                 shown=lambda e: has_ffn(e) and not _is_gated(e),
                 options=activations + only_gated,
                 as_list=True,
-                why_not=lambda e, id_: refusal(_change("activation"), e, id_),
+                why_not=lambda e, id_: gate_beside_activation(id_, _is_gated(e)),
             ),
             Choice(
                 name="gated_unit_combo",
@@ -270,7 +295,7 @@ class BlockSection(Section):
             _whole_expert_row("n_groups"),
             _whole_expert_row("n_active_groups"),
             _whole_expert_row("d_shared", least=0),
-            _expert_row("shared_gate", reason=lambda e: refusal(_gate, e, not experts_of(e).shared_gate)),
+            _expert_row("shared_gate", reason=_why_no_shared_gate),
         )
 
     def _slot(self, role: FeedForwardRole) -> WeightSlot:
@@ -296,13 +321,6 @@ class BlockSection(Section):
 
     def _set_ffn(self, site: Site, is_on: bool) -> Site:
         return set_feed_forward(site, is_on, self._seen.here)
-
-    def _why_no_ffn(self, site: Site) -> str:
-        """A layer with a second attention has its feed-forward layer there: only the whole knows."""
-        if has_ffn(site) or not self.store.experiment.has_cross:
-            return ""
-        changed = set_feed_forward(site, True, self._seen.here)
-        return refusal(lambda e, _value: put(e, changed), self.store.experiment, None)
 
 
 def _put_norm(name: NormName, site: Site, norm: Any) -> Site:

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 from PySide6.QtWidgets import QWidget
 
+from attnviz.errors import InputError
 from attnviz.gui.forms.fields import Choice
 from attnviz.gui.panels.mechanism.section import Section
 from attnviz.gui.store import Store
@@ -53,7 +54,7 @@ class DTypeSection(Section):
                     read=lambda e: e.dtype,
                     edit=_set_dtype,
                     options=DTYPES,
-                    why_not=lambda e, dtype: self.reason(dtype),
+                    why_not=lambda e, dtype: InputError(text) if (text := self.reason(dtype)) else None,
                 ),
             )
         )

@@ -23,13 +23,14 @@ from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import N_, _
 from attnviz.model.edit.edits import set_heads, set_linked_heads, toggle_head
-from attnviz.model.edit.latent import first_latent, set_latent
-from attnviz.model.edit.switching import refusal
+from attnviz.model.edit.latent import first_latent, set_latent, why_no_latent, why_no_projections
+from attnviz.model.errors.titles import reason_in_words
 from attnviz.model.positions import changes
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.latent import Latent
+from attnviz.model.spec.latent import Latent, kv_heads_beside_latent
 from attnviz.model.spec.parts import Projections, Seeded
 from attnviz.model.spec.site import Site
+from attnviz.model.spec.value import Refusal
 from attnviz.model.spec.view import Cell
 from attnviz.model.trace import Trace
 
@@ -143,7 +144,7 @@ class HeadsSection(Section):
                     N_("Computes every head's keys and values from one cached latent"),
                 ),
             ),
-            why_not=lambda e, id_: refusal(self._set_source, e, id_),
+            why_not=_why_not_from,
         )
 
     def _set_source(self, site: Site, source: str) -> Site:
@@ -183,7 +184,8 @@ class HeadsSection(Section):
             control.set_value(str(heads.n_kv_heads))
         for count in found:
             shown = self._few if len(found) <= SEGMENTS else self._many
-            shown.set_option_unavailable(str(count), _why_not_shared(new.attention, count) or None)
+            reason = reason_in_words(_why_not_shared(new.attention, count))
+            shown.set_option_unavailable(str(count), reason)
         self.latent.on_document(old, new)
         self.wires.setVisible(new.attention.latent is None)
         self._model.setText(str(new.attention.d_model))
@@ -257,13 +259,16 @@ def _is_linked(site: Site) -> bool:
     return heads.n_heads * heads.d_head == site.d_model
 
 
-def _why_not_shared(site: Site, count: int) -> str:
+def _why_not_shared(site: Site, count: int) -> Refusal:
     """Why that number of key/value heads is impossible: with a latent every head has its own."""
-    return "" if site.latent is None else refusal(_share, site, count)
+    return None if site.latent is None else kv_heads_beside_latent(count, site.heads.n_heads)
 
 
-def _share(site: Site, n_kv_heads: int) -> Site:
-    return set_heads(site, n_kv_heads=n_kv_heads)
+def _why_not_from(site: Site, source: str) -> Refusal:
+    """Why keys and values cannot be projected from x, or from a latent."""
+    if (source == "latent") == (site.latent is not None):
+        return None
+    return why_no_latent(site) if site.latent is None else why_no_projections(site)
 
 
 def _row(label: QLabel, *controls: QWidget) -> QHBoxLayout:

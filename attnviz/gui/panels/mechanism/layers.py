@@ -31,8 +31,9 @@ from attnviz.model.edit.layers import (
     set_n_encoder_layers,
     set_n_layers,
     why_not_alike,
+    why_not_removed,
 )
-from attnviz.model.edit.switching import refusal
+from attnviz.model.errors.titles import reason_in_words
 from attnviz.model.fields import field_at
 from attnviz.model.sites.sites import place_of, places, shown_site
 from attnviz.model.spec.attention import Layer
@@ -139,8 +140,8 @@ class LayersSection(Section):
 
     def _show_rest(self) -> None:
         experiment, site = self.store.experiment, self.store.document.site
-        reason = refusal(lambda e, _value: remove_layer(e, site), experiment, None)
-        self._remove.setEnabled(not reason)
+        reason = reason_in_words(why_not_removed(experiment, place_of(experiment, site)))
+        self._remove.setEnabled(reason is None)
         tip = reason or _("Remove the selected layer")
         if plain_tooltip(tip) != self._remove.toolTip():
             self._remove.setToolTip(plain_tooltip(tip))
@@ -186,7 +187,6 @@ class LayersSection(Section):
                 edit=self._set_cross,
                 hint=N_("Every layer attends to its own tokens first, then to the memory sequence"),
                 shown=has_memory,
-                reason=lambda e: refusal(self._set_cross, e, not e.has_cross),
             ),
         )
 

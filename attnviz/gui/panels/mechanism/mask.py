@@ -54,7 +54,7 @@ class MaskSection(Section):
     def fill(self) -> None:
         self._masks = LastOfKind()
         self._last_additive: AdditiveMask | None = None
-        self._counted: tuple[tuple[Mask, ...], AdditiveMask | None, int, int, int] | None = None
+        self._shown: tuple[tuple[Mask, ...], AdditiveMask | None, int, int, int] | None = None
         self._seen: int | None = None
         self.tile = MaskTile()
         self._brush = Brush(self.store)
@@ -116,7 +116,7 @@ class MaskSection(Section):
                 self._masks.note(mask)
         super().on_document(old, new)
         self.tile.set_experiment(new.attention)
-        self.families.show_masks(new.attention, self._wanted)
+        self._show_masks(new.attention)
         self._show_pairs(new.attention)
         self._show_padded(new.attention)
         self._show_painted(new.attention)
@@ -143,13 +143,17 @@ class MaskSection(Section):
         self._show_padded(self.store.attention)
         self._show_painted(self.store.attention)
 
-    def _show_pairs(self, site: Site) -> None:
-        """Number of visible (query, key) pairs, counted again only when masks or lengths changed."""
+    def _show_masks(self, site: Site) -> None:
+        """Draw the families and count the visible pairs, if masks or lengths changed."""
         shown = (site.masks, site.additive_mask, site.query_offset, site.n_queries, site.n_keys)
+        if shown != self._shown:
+            self._shown = shown
+            self.families.show_masks(site, self._wanted)
+            self._seen = visible_pairs(site) if site.n_queries * site.n_keys <= MOST_COUNTED else None
+
+    def _show_pairs(self, site: Site) -> None:
+        """Number of visible (query, key) pairs."""
         everything = site.n_queries * site.n_keys
-        if shown != self._counted:
-            self._counted = shown
-            self._seen = visible_pairs(site) if everything <= MOST_COUNTED else None
         if self._seen is None:
             text = _("{all} pairs; visible pairs are counted up to {most}")
             self._pairs.setText(text.format(all=f"{everything:,}", most=f"{MOST_COUNTED:,}"))

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
 from attnviz.gui.forms.fields import Choice, FormField
 from attnviz.gui.forms.paths import positions, row
-from attnviz.i18n import N_, _
-from attnviz.model.edit.masks import has_pattern, joining, set_joining
+from attnviz.i18n import N_
+from attnviz.model.edit.masks import (
+    bias_without_effect,
+    has_pattern,
+    joining,
+    set_bias,
+    set_fully_masked_row,
+    set_joining,
+    settled_row,
+)
 from attnviz.model.fields import FIELDS, FieldRow
 from attnviz.model.spec.parts import AnyOf, Padding, Painted
 from attnviz.model.spec.site import Site
-
-USUAL_BIAS = -1e4
 
 
 def _longer(site: Site) -> int:
@@ -46,31 +50,13 @@ JOINING = Choice(
 )
 
 
-def _why_no_empty_row(site: Site) -> str:
-    if site.mask_placement == "before_softmax":
-        return ""
-    return _("With a mask after the softmax, a fully masked row is always zeros.")
-
-
-def _late(site: Site) -> str:
-    if site.mask_placement == "before_softmax":
-        return ""
-    return _("A mask bias applies only before the softmax.")
-
-
-def _why_row_is_settled(site: Site) -> str:
-    if site.adds_to_blocked:
-        return _("With a mask bias, no row is fully masked.")
-    return _why_no_empty_row(site)
-
-
 EFFECT: tuple[FormField[Site], ...] = (
     row("mask_placement"),
     Choice(
         name="mask_bias_segmented",
         label=N_("Blocked scores"),
         read=lambda e: "infinite" if e.mask_bias is None else "added",
-        edit=lambda e, kind: replace(e, mask_bias=USUAL_BIAS if kind == "added" else None),
+        edit=lambda e, kind: set_bias(e, kind == "added"),
         options=(
             ("infinite", "−∞", N_("A blocked score is −∞: its weight is exactly 0")),
             (
@@ -79,8 +65,8 @@ EFFECT: tuple[FormField[Site], ...] = (
                 N_("Adds a large negative number instead of −∞; the weight becomes tiny, not zero"),
             ),
         ),
-        reason=_late,
+        reason=bias_without_effect,
     ),
     row("mask_bias", shown=lambda e: e.adds_to_blocked),
-    row("fully_masked_row", reason=_why_row_is_settled),
+    row("fully_masked_row", edit=set_fully_masked_row, reason=settled_row),
 )

@@ -22,9 +22,10 @@ from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import N_, _
 from attnviz.model.edit.block import LastSeen, drawn_bias, drawn_gain, norm_of_kind
-from attnviz.model.errors.titles import in_words
+from attnviz.model.errors.titles import reason_in_words
 from attnviz.model.fields import field_at
-from attnviz.model.spec.block import Norm
+from attnviz.model.spec.block import Norm, bias_beside_kind
+from attnviz.model.spec.rows import DrawnRow
 
 KINDS = (
     ("none", N_("none"), N_("No norm")),
@@ -32,6 +33,8 @@ KINDS = (
     ("rms", "RMSNorm", N_("Divides each row by the root of its mean square")),
 )
 EPS_DECIMALS = 6
+_BIAS = DrawnRow()
+"""A bias, for the words of its refusal."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +102,7 @@ class NormLine(QWidget, Generic[S]):
             self.eps.set_value(norm.eps)
             self.gain.set_value(norm.gain is not None)
             self.bias.set_value(norm.bias is not None)
-            self.bias.set_unavailable(_why_no_bias(norm) or None)
+            self.bias.set_unavailable(reason_in_words(bias_beside_kind(norm.kind, _BIAS)))
 
     def retranslate(self) -> None:
         label = _(self.slot.label)
@@ -161,12 +164,3 @@ def _with(norm: Norm | None, **fields: Any) -> Norm | None:
         return None
     kept = {name: getattr(norm, name) for name in norm.__struct_fields__}
     return Norm(**(kept | fields))
-
-
-def _why_no_bias(norm: Norm) -> str:
-    """Why the norm cannot have a bias, in the words of its own check."""
-    try:
-        _with(norm, bias=norm.bias or drawn_bias("norm_1", LastSeen()))
-    except ValueError as error:
-        return in_words(error)
-    return ""

@@ -19,16 +19,17 @@ from attnviz.gui.panels.mechanism.slopes import AlibiSlopes
 from attnviz.gui.panels.mechanism.tables import TABLE_FIELDS, set_table_kind, table_kind
 from attnviz.gui.widgets.segmented import Option
 from attnviz.i18n import N_, _
-from attnviz.model.edit.paths import put_at, putting
-from attnviz.model.edit.switching import LastOfKind, refusal, set_n_rotated, set_position
+from attnviz.model.edit.paths import put_at
+from attnviz.model.edit.switching import LastOfKind, set_n_rotated, set_position
 from attnviz.model.errors.titles import in_words
 from attnviz.model.fields import place_in_attention
 from attnviz.model.positions import POSITIONS, n_rotated, rotation
 from attnviz.model.scalings import SCALING_BY_RECORD, SCALINGS
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import Rope
-from attnviz.model.spec.positions import DrawnTable
+from attnviz.model.spec.positions import DrawnTable, values_beside_latent
 from attnviz.model.spec.site import Site
+from attnviz.model.spec.value import Refusal
 from attnviz.model.spec.view import Cell
 from attnviz.model.trace import Trace
 
@@ -52,6 +53,10 @@ def _has_table(site: Site) -> bool:
     return hasattr(site.position, "table")
 
 
+def _why_no_kind(site: Site, kind: str) -> Refusal:
+    return KINDS[kind].at_sizes(site.sizes_for(site.position))
+
+
 OFFSET: FormField[Site] = row("query_offset")
 
 FIELDS: tuple[FormField[Site], ...] = (
@@ -70,7 +75,7 @@ FIELDS: tuple[FormField[Site], ...] = (
     row(
         "position.on_values",
         name="rope_on_values_toggle",
-        reason=lambda e: refusal(putting("position.on_values"), e, True) if e.latent is not None else "",
+        reason=lambda e: None if e.latent is None else values_beside_latent(True),
     ),
 )
 
@@ -102,7 +107,7 @@ class PositionSection(Section):
                     read=lambda e: e.position.__struct_config__.tag,
                     edit=self._set_kind,
                     options=_options(KINDS.keys() & FIRST_ROW),
-                    why_not=lambda e, id_: refusal(self._set_kind, e, id_),
+                    why_not=_why_no_kind,
                 ),
                 Choice(
                     name="position_more_segmented",
@@ -112,7 +117,7 @@ class PositionSection(Section):
                     read=lambda e: e.position.__struct_config__.tag,
                     edit=self._set_kind,
                     options=_options(KINDS.keys() - FIRST_ROW),
-                    why_not=lambda e, id_: refusal(self._set_kind, e, id_),
+                    why_not=_why_no_kind,
                 ),
             )
         )
@@ -149,7 +154,7 @@ class PositionSection(Section):
             read=lambda e: e.position.scaling.__struct_config__.tag,
             edit=self._set_scaling,
             options=tuple((row.id, row.title, row.description) for row in SCALINGS),
-            why_not=lambda e, id_: refusal(self._set_scaling, e, id_),
+            why_not=lambda e, id_: SCALING_KINDS[id_].beside_base(e.position.base),
             as_list=True,
         )
         return made
@@ -206,7 +211,7 @@ class PositionSection(Section):
             return site
         record = SCALING_KINDS[kind]
         fresh = SCALING_BY_RECORD[record].fresh(rotation(site))
-        scaling = self._scalings.last(record, fresh)
+        scaling = self._scalings.last(record, fresh).cut_to(n_rotated(site) // 2)
         return put_at(site, "position.scaling", scaling)
 
     def _set_table_kind(self, site: Site, kind: str) -> Site:

@@ -16,7 +16,7 @@ from attnviz.i18n import N_, _
 from attnviz.model.edit.block import set_bias
 from attnviz.model.edit.edits import set_projection
 from attnviz.model.edit.gate import change_gate, gate_of, gate_source, set_gate, set_gate_bias
-from attnviz.model.edit.switching import fits, why_not_tied
+from attnviz.model.edit.switching import fits
 from attnviz.model.operands.matrices import projection_array
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.document import Document
@@ -124,7 +124,7 @@ class ProjectionsSection(Section):
             bias=lambda e: getattr(e.projections, f"{role}_bias"),
             set_bias=lambda e, is_on: set_bias(e, role, is_on, self._seen.here),
             ties=tuple((to, SYMBOLS[to]) for to in ROLES if to != role),
-            why_not_tied=lambda e, to: why_not_tied(e, role, to),  # type: ignore[arg-type]
+            why_not_tied=lambda e, to: e.why_not_tied(role, to),
         )
 
     def _source(self, role: Role, site: Site, option: str) -> Projection:

@@ -15,7 +15,6 @@ from attnviz.i18n import N_, _
 from attnviz.model.edit.block import has_qk_gains, set_qk_gains
 from attnviz.model.edit.switching import (
     LastOfKind,
-    refusal,
     scale_of_kind,
     scale_value,
     set_qk_across,
@@ -25,14 +24,23 @@ from attnviz.model.edit.switching import (
 from attnviz.model.qk_norms import QK_NORMS
 from attnviz.model.spec.attention import USUAL_CAP
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.parts import PositionTemperature
+from attnviz.model.spec.latent import qk_norm_beside_latent
+from attnviz.model.spec.parts import PositionTemperature, QKNorm
 from attnviz.model.spec.site import Site
+from attnviz.model.spec.value import Refusal
+
+_NORM = QKNorm("rms")
+"""A norm, for the words of its refusal."""
 
 _SCALES: dict[str, Callable[[Site], str]] = {
     "sqrt_d_head": lambda site: f"÷√{site.heads.d_head}",
     "none": lambda site: "× 1",
     "value": lambda site: f"× {scale_value(site):.3g}",
 }
+
+
+def _why_no_norm(site: Site, kind: str) -> Refusal:
+    return None if site.latent is None or kind == "none" else qk_norm_beside_latent(_NORM)
 
 
 class ScoreSection(Section):
@@ -59,7 +67,7 @@ class ScoreSection(Section):
                         *((row.id, row.title, row.hint) for row in QK_NORMS),
                     ),
                     shown=always,
-                    why_not=lambda e, id_: refusal(set_qk_norm, e, id_),
+                    why_not=_why_no_norm,
                 ),
                 row("qk_norm.eps", edit=set_qk_norm_eps),
                 row("qk_norm.across", edit=set_qk_across),

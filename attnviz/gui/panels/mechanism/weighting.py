@@ -8,9 +8,10 @@ from attnviz.gui.panels.mechanism.head_numbers import HeadNumbers
 from attnviz.gui.panels.mechanism.section import Section
 from attnviz.i18n import N_, _
 from attnviz.model.edit.differential import set_differential
-from attnviz.model.edit.switching import refusal, set_normaliser, set_sink, set_sinks
+from attnviz.model.edit.switching import set_normaliser, set_sink, set_sinks
 from attnviz.model.normalisers import NORMALISERS
 from attnviz.model.operands.matrices import sinks_array
+from attnviz.model.spec.attention import heads_beside_differential, normaliser_beside_sinks
 from attnviz.model.spec.differential import Differential
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import SeededSinks, Sinks
@@ -35,12 +36,12 @@ class WeightsSection(Section):
                     name="normaliser_choice",
                     edit=set_normaliser,
                     options=tuple((row.id, row.title, row.hint) for row in NORMALISERS),
-                    why_not=lambda e, id_: refusal(set_normaliser, e, id_),
+                    why_not=lambda e, id_: None if e.sinks is None else normaliser_beside_sinks(id_),
                 ),
                 presence(
                     "sinks",
                     self._set_sunk,
-                    reason=lambda e: refusal(set_sinks, e, e.sinks or SeededSinks()),
+                    reason=lambda e: None if e.sinks else normaliser_beside_sinks(e.normaliser),
                 ),
                 row("sinks.seed"),
             )
@@ -54,7 +55,7 @@ class WeightsSection(Section):
                 presence(
                     "differential",
                     self._set_differential,
-                    reason=lambda e: refusal(set_differential, e, e.differential or Differential()),
+                    reason=lambda e: None if e.differential else heads_beside_differential(e.heads),
                 ),
                 row("differential.initial"),
                 row("differential.eps"),

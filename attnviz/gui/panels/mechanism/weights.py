@@ -20,9 +20,11 @@ from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.gui.widgets.tone import Tone, set_tone
 from attnviz.i18n import N_, _
-from attnviz.model.spec.parts import Projection, Seeded, Tied
+from attnviz.model.errors.titles import reason_in_words
+from attnviz.model.spec.parts import Projection, Role, Seeded, Tied
 from attnviz.model.spec.rows import Row
 from attnviz.model.spec.site import Site
+from attnviz.model.spec.value import Refusal
 
 KINDS = (
     ("identity", N_("identity"), N_("Ones on the diagonal")),
@@ -53,8 +55,8 @@ class WeightSlot:
     bias: Callable[[Site], Row | None] | None = None
     bias_path: str = ""
     set_bias: Callable[[Site, bool], Site] | None = None
-    ties: tuple[tuple[str, str], ...] = ()
-    why_not_tied: Callable[[Site, str], str] = lambda experiment, to: ""
+    ties: tuple[tuple[Role, str], ...] = ()
+    why_not_tied: Callable[[Site, Role], Refusal] = lambda experiment, to: None
 
 
 def option_of(source: Projection) -> str:
@@ -134,7 +136,7 @@ class _Line:
         source = self.slot.read(site)
         self.kind.set_value(option_of(source))
         for to, _symbol in self.slot.ties:
-            self.kind.set_option_unavailable(to, self.slot.why_not_tied(site, to) or None)
+            self.kind.set_option_unavailable(to, reason_in_words(self.slot.why_not_tied(site, to)))
         for widget in (self.label, self.kind):
             widget.show()
         self.bias.setVisible(self.slot.bias is not None)
@@ -147,7 +149,7 @@ class _Line:
     def retranslate(self) -> None:
         symbol = self.slot.symbol
         ties = [(id_, _("as {matrix}").format(matrix=other), "") for id_, other in self.slot.ties]
-        self.kind.set_options([(id_, _(label), _(tip)) for id_, label, tip in KINDS] + ties)
+        self.kind.set_options([*((id_, _(label), _(tip)) for id_, label, tip in KINDS), *ties])
         self.kind.setAccessibleName(_("Source of {matrix}").format(matrix=symbol))
         self.seed.setAccessibleName(_("Seed of {matrix}").format(matrix=symbol))
         self.bias.set_label(_(self.slot.short))
