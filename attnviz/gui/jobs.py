@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from PySide6.QtCore import QTimer, Slot
 from PySide6.QtWidgets import QLabel, QProgressBar, QWidget
 
 from attnviz.compute.scheduler import Busy, Scheduler
+from attnviz.gui.job import Job
 from attnviz.gui.look.theme import GRID
+from attnviz.gui.panels.table import PANELS
 from attnviz.gui.widgets.boxes import in_row
 from attnviz.gui.widgets.button import Button
 from attnviz.i18n import N_, _
@@ -23,14 +23,6 @@ BAR_WIDTH, BAR_HEIGHT = 96, 8
 PARTS = 1000
 
 
-@dataclass(frozen=True)
-class Job:
-    """One kind of job: the key under which it is submitted, and its description."""
-
-    key: str
-    title: str
-
-
 JOBS: tuple[Job, ...] = (
     Job("run", N_("Computing")),
     Job("warm", N_("Computing")),
@@ -39,25 +31,8 @@ JOBS: tuple[Job, ...] = (
     Job("gradient", N_("Computing the gradient")),
     Job("follow", N_("Computing")),
     Job("uncached", N_("Computing without a cache")),
-    Job("draws", N_("Sampling other texts")),
-    Job("compare", N_("Comparing")),
-    Job("grid", N_("Drawing the heads")),
-    Job("search", N_("Searching the heads")),
-    Job("effects", N_("Ablating the heads")),
-    Job("timed", N_("Timing the implementations")),
-    Job("lens", N_("Computing the logit lens")),
-    Job("circuits", N_("Multiplying the vocabulary")),
-    Job("rollout", N_("Computing rollout and flow")),
-    Job("patching", N_("Patching the stages")),
-    Job("survey", N_("Measuring the heads")),
-    Job("survey_file", N_("Opening")),
-    Job("survey_memory", N_("Estimating the memory")),
-    Job("failures", N_("Checking the stages")),
-    Job("claims", N_("Checking the claims")),
-    Job("own_claims", N_("Checking the claims")),
     Job("file", N_("Opening")),
     Job("story", N_("Opening")),
-    Job("lesson", N_("Opening")),
     Job("save", N_("Saving")),
     Job("export", N_("Exporting")),
     Job("copy", N_("Copying")),
@@ -66,9 +41,9 @@ JOBS: tuple[Job, ...] = (
     Job("pictures", N_("Drawing thumbnails")),
     Job("recent_days", N_("Reading recent documents")),
 )
-"""Every kind of job that the window submits."""
+"""Every kind of job that no panel asks for."""
 
-JOB_BY_KEY = {job.key: job for job in JOBS}
+JOB_BY_KEY = {job.key: job for job in (*JOBS, *(job for row in PANELS for job in row.asks or ()))}
 
 
 class JobLine(QWidget):

@@ -15,7 +15,6 @@ from attnviz.gui.help.sources import SOURCES, Source
 from attnviz.gui.help.texts import (
     CONTROL_HELP,
     HEAD_HELP,
-    PANEL_HELP,
     RULE_HELP,
     STAGE_HELP,
     TOKEN_HELP,
@@ -70,7 +69,8 @@ def _of_target(window: Window, target: Target) -> Shown | None:
     if target.token >= 0:
         return _shown(_("Token"), TOKEN_HELP)
     if target.panel:
-        return _shown(_(PANEL_BY_ID[target.panel].title), PANEL_HELP[target.panel])
+        row = PANEL_BY_ID[target.panel]
+        return _shown(_(row.title), Help(row.help, row.cites))
     return None
 
 

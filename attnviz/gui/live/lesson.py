@@ -14,7 +14,7 @@ from attnviz.compute.scheduler import CancelToken
 from attnviz.core.text import visible
 from attnviz.errors import InputError, about, message_of, verbatim
 from attnviz.gui.failure import failure_message, is_expected
-from attnviz.gui.panels.table import PANEL_BY_ID
+from attnviz.gui.panels.table import PANEL_NAMES
 from attnviz.i18n import _
 from attnviz.study.lessons.lesson import Lesson, Scene
 from attnviz.study.lessons.reading import load_lesson
@@ -154,7 +154,7 @@ class LessonLive(QObject):
 
     def _hide(self, panels: tuple[str, ...]) -> None:
         """Hide the panels that the lesson hides, in every workspace."""
-        self._window.workspaces.hide(frozenset(panels) & PANEL_BY_ID.keys())
+        self._window.workspaces.hide(frozenset(panels))
 
     @Slot(object)
     def _on_cure(self, scene: Scene) -> None:
@@ -219,7 +219,7 @@ class LessonLive(QObject):
     def open_file(self, path: Path) -> None:
         """Open the lesson in a file."""
         try:
-            self._file = load_lesson(path)
+            self._file = load_lesson(path, PANEL_NAMES)
         except (OSError, ValueError) as error:
             self._window.status.warn(InputError(about(verbatim(visible(path.name)), message_of(error))))
             return

@@ -22,7 +22,7 @@ from attnviz.engines.table import ENGINES
 from attnviz.explain.formulas.stages import stage_formula
 from attnviz.figures.kinds.table import KIND_BY_ID
 from attnviz.gui.actions import ACTIONS
-from attnviz.gui.help.texts import PANEL_HELP, STAGE_HELP
+from attnviz.gui.help.texts import STAGE_HELP
 from attnviz.gui.palette.entry import Entry
 from attnviz.gui.palette.match import OTHER_WORDS
 from attnviz.gui.panels.grid.frames import FRAMES, NO_SCORE
@@ -41,37 +41,25 @@ if TYPE_CHECKING:
 
 
 ALSO: dict[str, str] = {
-    "action:save": N_("store the file"),
-    "action:import_model": N_("open a checkpoint: safetensors, GGUF, Hugging Face"),
-    "action:preferences": N_("settings, options"),
-    "action:dark": N_("dark mode, night mode"),
-    "action:language": N_("language: Chinese, English"),
-    "action:scale_up": N_("bigger text, zoom in"),
-    "action:scale_down": N_("smaller text, zoom out"),
-    "action:enlarge": N_("presentation, maximise"),
-    "action:tear_off": N_("second screen, separate window"),
-    "action:play": N_("generate text, animate"),
-    "action:export_figure": N_("picture as SVG, PDF or PNG"),
-    "action:export_sequence": N_("animation as GIF or MP4"),
-    "action:export_numbers": N_("table as CSV, LaTeX or Markdown"),
-    "action:export_script": N_("code, notebook"),
-    "action:pin": N_("compare with the present state"),
-    "action:what_is_this": N_("explain, help"),
-    "action:shortcuts": N_("keys, help"),
-    "panel:tokens": N_("prompt, input text"),
-    "panel:cost": N_("KV cache, memory, FLOPs; GPT-3, Llama, DeepSeek"),
-    "panel:heads": N_("order by entropy, by locality"),
-    "panel:sampling": N_("temperature, top-k, top-p, min-p, repetition penalty"),
-    "panel:next": N_("logits, probabilities, force a token, branch"),
-    "panel:caches": N_("KV cache, past key values"),
-    "panel:cache": N_("eviction, quantisation, ring buffer, sinks"),
-    "panel:patching": N_("activation patching, causal tracing"),
-    "panel:survey": N_("dataset, corpus, many texts"),
-    "panel:plane": N_("vectors as arrows, PCA, dot product"),
-    "panel:positions": N_("RoPE, ALiBi, long context, extrapolation"),
-    "panel:gradients": N_("backward pass, backpropagation, saturation"),
+    "save": N_("store the file"),
+    "import_model": N_("open a checkpoint: safetensors, GGUF, Hugging Face"),
+    "preferences": N_("settings, options"),
+    "dark": N_("dark mode, night mode"),
+    "language": N_("language: Chinese, English"),
+    "scale_up": N_("bigger text, zoom in"),
+    "scale_down": N_("smaller text, zoom out"),
+    "enlarge": N_("presentation, maximise"),
+    "tear_off": N_("second screen, separate window"),
+    "play": N_("generate text, animate"),
+    "export_figure": N_("picture as SVG, PDF or PNG"),
+    "export_sequence": N_("animation as GIF or MP4"),
+    "export_numbers": N_("table as CSV, LaTeX or Markdown"),
+    "export_script": N_("code, notebook"),
+    "pin": N_("compare with the present state"),
+    "what_is_this": N_("explain, help"),
+    "shortcuts": N_("keys, help"),
 }
-"""Further words of lines: what a user who does not know their names would type."""
+"""Further words of commands: what a user who does not know their names would type."""
 
 
 AFTER_NAMES, AFTER_ALL = OTHER_WORDS - 8, 2 * OTHER_WORDS
@@ -96,12 +84,8 @@ def all_entries(window: Window) -> Iterator[Entry]:
             yield replace(
                 entry,
                 kind=_(provider.title),
-                words=(*entry.words, *in_every_language(provider.title), *_also(entry.key)),
+                words=(*entry.words, *in_every_language(provider.title)),
             )
-
-
-def _also(key: str) -> tuple[str, ...]:
-    return in_every_language(ALSO[key]) if key in ALSO else ()
 
 
 def _actions(window: Window) -> Iterator[Entry]:
@@ -115,7 +99,7 @@ def _actions(window: Window) -> Iterator[Entry]:
             f"action:{row.id}",
             _(row.text).replace("…", ""),
             action.trigger,
-            in_every_language(row.text),
+            (*in_every_language(row.text), *(in_every_language(ALSO[row.id]) if row.id in ALSO else ())),
             keys,
         )
 
@@ -350,7 +334,10 @@ def _panels(window: Window) -> Iterator[Entry]:
             f"panel:{row.id}",
             _(row.title),
             partial(window.workspaces.choose, row.id),
-            (row.id, *in_every_language(row.title), *in_every_language(PANEL_HELP[row.id].sentence)),
+            (
+                row.id,
+                *(text for part in (row.title, row.help, row.words) for text in in_every_language(part)),
+            ),
         )
 
 
