@@ -285,7 +285,7 @@ from attnviz.checkpoints.presets import load_preset
 from attnviz.gui.app import make_application
 from attnviz.gui.look import look
 from attnviz.gui.settings import Settings
-from attnviz.gui.window import Window
+from attnviz.gui.window.window import Window
 from attnviz.gui.workspaces.table import WORKSPACE_BY_ID
 
 app = make_application([])

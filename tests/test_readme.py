@@ -109,7 +109,7 @@ def test_it_names_every_recipe() -> None:
 
 
 def test_every_shortcut_it_lists_exists(qapp: object) -> None:
-    from attnviz.gui.actions import ACTIONS
+    from attnviz.gui.commands.actions import ACTIONS
 
     listed = [keys for cell, _does in table("keys | do") for keys in re.split(r", (?=\w)", cell)]
     assert len(listed) > 10

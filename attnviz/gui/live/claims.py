@@ -21,7 +21,7 @@ from attnviz.study.lessons.table import CLAIMS, shipped_claims
 
 if TYPE_CHECKING:
     from attnviz.gui.panels.claims.panel import ClaimsPanel, OwnAsked
-    from attnviz.gui.window import Window
+    from attnviz.gui.window.window import Window
     from attnviz.model.spec.document import Document
     from attnviz.study.lessons.lesson import Scene
 
@@ -99,7 +99,7 @@ class ClaimsLive(QObject):
         def job(token: CancelToken) -> Document:
             return document_of(scene, load_preset)
 
-        self._window.scheduler.submit(job, self._open, self._on_unread, key=OPEN_KEY)
+        self._window.services.schedulers.run.submit(job, self._open, self._on_unread, key=OPEN_KEY)
 
     def _open(self, document: Document) -> None:
         store = self._window.store

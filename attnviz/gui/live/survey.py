@@ -11,15 +11,15 @@ from PySide6.QtCore import QObject, Signal, Slot
 from attnviz.compute.scheduler import CancelToken, Scheduler, Stopped
 from attnviz.core.text import visible
 from attnviz.errors import InputError, Message, about, message_of
-from attnviz.gui.documents import name_of
 from attnviz.gui.failure import failure_message, is_expected, log_unexpected
 from attnviz.gui.live.trace import GUI_CORES
+from attnviz.gui.services.documents import name_of
 from attnviz.i18n import _
 
 if TYPE_CHECKING:
     from attnviz.gui.dialogs.survey import SurveyAsked, SurveyDialog
     from attnviz.gui.panels.grid.survey.panel import SurveyPanel
-    from attnviz.gui.window import Window
+    from attnviz.gui.window.window import Window
     from attnviz.study.survey.plan import Plan
     from attnviz.study.survey.summary import Summary
     from attnviz.study.survey.texts import Text
@@ -90,7 +90,7 @@ class SurveyLive(QObject):
             self.memory_counted.emit(asked, failure_message(error).text(), False)
             log_unexpected(error)
 
-        self._window.decode_scheduler.submit(job, done, failed, key=MEMORY_KEY)
+        self._window.services.schedulers.answers.submit(job, done, failed, key=MEMORY_KEY)
 
     @Slot()
     def ask_file(self) -> None:
@@ -125,7 +125,7 @@ class SurveyLive(QObject):
         Raises `InputError` for texts that cannot be read, and for too little memory.
         """
         window, name = self._window, self._name()
-        experiment, engine, device = window.store.experiment, window.live.engine, window.live.device
+        experiment, engine, device = window.store.experiment, window.store.engine, window.store.device
 
         def ready() -> Ready:
             from attnviz.study.survey.plan import Plan
@@ -177,7 +177,7 @@ class SurveyLive(QObject):
         def failed(error: BaseException) -> None:
             self._end(error, about(visible(path.name), failure_message(error)))
 
-        self._window.decode_scheduler.submit(job, self._on_read, failed, key=READ_KEY)
+        self._window.services.schedulers.answers.submit(job, self._on_read, failed, key=READ_KEY)
 
     def _on_read(self, found: tuple[Path, Summary]) -> None:
         self._file, summary = found

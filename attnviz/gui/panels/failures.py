@@ -8,10 +8,14 @@ from functools import partial
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
+from attnviz.compute.scheduler import CancelToken
 from attnviz.core.phrases import named
+from attnviz.gui.failure import raise_unexpected
+from attnviz.gui.live.trace import GUI_CORES
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.gui.panels.panel import Panel
+from attnviz.gui.services.services import Services
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.link_line import LinkLine
@@ -26,6 +30,8 @@ from attnviz.model.trace import Trace
 from attnviz.study.failures.checks import Finding
 from attnviz.study.failures.mending import mended
 from attnviz.study.failures.table import FAILURE_BY_ID, FAILURES, Failure
+
+KEY = "failures"
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +89,26 @@ class FailuresPanel(Panel):
     def on_trace(self, trace: Trace) -> None:
         if self._broken is not None:
             self.asked.emit(trace, self._broken)
+
+    def serve(self, services: Services) -> None:
+        """Take the services; a worker looks for the first failing stage."""
+        super().serve(services)
+        self.asked.connect(self._search)
+
+    @Slot(object, object)
+    def _search(self, trace: Trace | None, broken: Broken | None) -> None:
+        """Look through another run; None stops. The newest request wins."""
+        scheduler = self.services.schedulers.answers
+        if trace is None or broken is None:
+            scheduler.stop(KEY)
+            return
+
+        def job(token: CancelToken) -> Finding | None:
+            from attnviz.study.failures.running import first_failure
+
+            return first_failure(trace, broken.failure, broken.before, GUI_CORES, token.progress)
+
+        scheduler.submit(job, self.show_finding, raise_unexpected, key=KEY)
 
     def show_finding(self, finding: Finding | None) -> None:
         """Name the first stage that fails in the numbers that were asked about; None if all are sound."""

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import ClassVar
 from weakref import ref
 
-from PySide6.QtCore import SignalInstance, Slot
+from PySide6.QtCore import Signal, SignalInstance, Slot
 from PySide6.QtWidgets import QWidget
 
-from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.look.theme import LIGHT, Theme
+from attnviz.gui.pointer import Pointer
+from attnviz.gui.services.services import Services
 from attnviz.gui.store import Store
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import Cell, View
@@ -20,10 +21,13 @@ from attnviz.model.trace import Trace
 class Panel(QWidget):
     """Base of the panels. Subclasses build their widgets in `__init__`, then override what concerns them.
 
-    The window calls `start` once the panel is complete, `apply_theme` and `retranslate` when theme or
-    language change. Panels know the store and no other panel. A panel behind another tab receives no changes;
-    in front again, it receives all missed changes as one.
+    The window calls `serve`, `start` once the panel is complete, `apply_theme` and `retranslate` when theme
+    or language change. Panels know the store and no other panel. A panel behind another tab receives no
+    changes; in front again, it receives all missed changes as one.
     """
+
+    command_wanted = Signal(str)
+    """A row of `ACTIONS` is to be run, by its id."""
 
     follows: ClassVar[tuple[str, ...]] = View.__struct_fields__
     """Fields of the view that the panel shows: another look is not told. The experiment always is."""
@@ -43,6 +47,10 @@ class Panel(QWidget):
         self._told: tuple[Document | None, Trace | None] = (None, None)
         self._left: ref[Trace] | None = None
         """The trace of the document that was left for the present one; held by nobody, it is gone."""
+
+    def serve(self, services: Services) -> None:
+        """Take the services of the window, once, before `start`: whoever computes, remembers or says."""
+        self.services = services
 
     def start(self) -> None:
         """Connect to the store; show its present state, unless another tab lies over the panel."""

@@ -6,9 +6,9 @@ import time
 from typing import Any
 
 from attnviz.compute import scheduler
-from attnviz.gui.live.compare.live import KEY as COMPARE_KEY
 from attnviz.gui.live.grid import KEY as GRID_KEY
 from attnviz.gui.live.trace import KEY as RUN_KEY
+from attnviz.gui.panels.compare.live import KEY as COMPARE_KEY
 from attnviz.gui.panels.panel import Panel
 
 AWAITED = (RUN_KEY, COMPARE_KEY, GRID_KEY)

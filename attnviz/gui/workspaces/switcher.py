@@ -180,6 +180,11 @@ class Workspaces(QObject):
         self.enlarged = id_
         self.enlarged_changed.emit(id_)
 
+    def toggle_enlarged(self, id_: str) -> None:
+        """Enlarge a panel, or return from the one that is enlarged."""
+        if not self.give_back():
+            self.enlarge(id_)
+
     def give_back(self) -> bool:
         """Show the other panels again where they stood; False if no panel is enlarged."""
         if not self.enlarged:

@@ -34,9 +34,9 @@ from attnviz.compute.scheduler import Scheduler
 from attnviz.figures import Style, figure_bytes, render
 from attnviz.figures.files import FORMATS
 from attnviz.figures.options import OPTIONS
-from attnviz.gui.dialogs.export import ExportDialog
 from attnviz.gui.export import whole
 from attnviz.gui.export.choices import CHOICES
+from attnviz.gui.export.dialog import ExportDialog
 from attnviz.gui.export.export import MOST_COPIED, Exporter
 from attnviz.gui.export.shell import Command
 from attnviz.gui.export.source import Choice

@@ -186,10 +186,14 @@ def test_a_long_claim_delays_neither_decoding_nor_closing(
     desk.bring("claims")
     qtbot.waitUntil(began.is_set)
     done: list[str] = []
-    for worker in (desk.window.scheduler, desk.window.decode_scheduler, desk.window.survey_scheduler):
+    for worker in (
+        desk.window.services.schedulers.run,
+        desk.window.services.schedulers.answers,
+        desk.window.services.schedulers.survey,
+    ):
         worker.submit(lambda token: "done", done.append, done.append)
     qtbot.waitUntil(lambda: done == ["done"] * 3)
-    assert not desk.window.claims_scheduler.idle
+    assert not desk.window.services.schedulers.claims.idle
     desk.window.close()
     assert desk.window.ended_cleanly
 

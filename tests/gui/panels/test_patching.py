@@ -95,14 +95,14 @@ def test_a_pinned_state_is_the_clean_text(desk: Desk, qtbot: QtBot) -> None:
     corrupted = desk.store.experiment
     desk.store.edit(clean_of)
     desk.settle()
-    desk.window.compare_live.pin()
+    desk.window.panels["compare"].live.pin()
     desk.store.undo()
     desk.settle()
     panel = shown(desk)
     qtbot.waitUntil(lambda: panel.recovered is not None)
     assert panel.recovered is not None
     assert panel.recovered.clean == analysis.patch(clean_of(corrupted), corrupted).clean
-    desk.window.compare_live.unpin()
+    desk.window.panels["compare"].live.unpin()
     assert panel.recovered is None
 
 

@@ -11,14 +11,16 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from attnviz.core.alignment import ALIGNMENTS
-from attnviz.gui.live.compare.requests import OwnAnswer, OwnAsked, Pinned, PreparedAsked
 from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
 from attnviz.gui.panels.compare.controls import Controls
 from attnviz.gui.panels.compare.details import HEIGHT, WIDTH, Details
+from attnviz.gui.panels.compare.live import CompareLive
 from attnviz.gui.panels.compare.picture import Picture, change_sentence, of_compared, of_contrast
+from attnviz.gui.panels.compare.requests import OwnAnswer, OwnAsked, Pinned, PreparedAsked
 from attnviz.gui.panels.compare.texts import captions, differing, name_of_pinned, title
 from attnviz.gui.panels.panel import Panel
+from attnviz.gui.services.services import Services
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.empty_state import EmptyState
@@ -107,6 +109,11 @@ class ComparePanel(Panel):
 
     def minimumSizeHint(self) -> QSize:
         return QSize(360, 110)
+
+    def serve(self, services: Services) -> None:
+        """Take the services; a worker compares."""
+        super().serve(services)
+        self.live = CompareLive(self, services)
 
     def on_document(self, old: Document | None, new: Document) -> None:
         if old is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from weakref import ref
 
 from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
@@ -12,11 +13,13 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QLayout, QSizePolicy, QVBoxLa
 
 from attnviz.bench.cases import Size
 from attnviz.bench.implementations import Timed
+from attnviz.compute.scheduler import CancelToken
 from attnviz.core.cost.lines import Line, rounded
 from attnviz.core.cost.published_models import PUBLISHED
 from attnviz.core.cost.stack import Stack
 from attnviz.core.phrases import named
 from attnviz.explain.architectures import architecture_of, stack_of
+from attnviz.gui.failure import raise_unexpected
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.gui.panels.cost.curve import CostCurve, Measured
@@ -32,13 +35,14 @@ from attnviz.gui.panels.cost.question import (
     timings,
 )
 from attnviz.gui.panels.panel import Panel
-from attnviz.gui.stage_heat import differ_in_vectors_alone
+from attnviz.gui.services.services import Services
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.elided_label import WholeLabel
+from attnviz.gui.widgets.heat.stages import differ_in_vectors_alone
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.tone import set_tone
@@ -56,6 +60,7 @@ FIELDS_PX = 160
 MOST_RUNS = 400
 """Measured runs that are remembered."""
 
+TIMED_KEY = "timed"
 REST_MS = 120
 """A run's time is shown when no other run has followed for so long: never within a drag."""
 
@@ -280,6 +285,21 @@ class CostPanel(Panel):
     @Slot(int)
     def _on_n(self, n: int) -> None:
         self.ask(replace(self.question, n=n))
+
+    def serve(self, services: Services) -> None:
+        """Take the services; a worker times the implementations when a person wants it."""
+        super().serve(services)
+        self.measure_wanted.connect(self._time)
+
+    @Slot(object)
+    def _time(self, size: Size) -> None:
+        def job(token: CancelToken) -> tuple[Timed, ...]:
+            from attnviz.bench.implementations import timed
+
+            return timed(size, token.progress)
+
+        done = partial(self.show_timed, size)
+        self.services.schedulers.answers.submit(job, done, raise_unexpected, key=TIMED_KEY)
 
     def show_timed(self, size: Size, found: tuple[Timed, ...]) -> None:
         """The times of an attention have arrived."""

@@ -13,19 +13,19 @@ from PySide6.QtWidgets import QHBoxLayout, QWidget
 from attnviz.core.phrases import enumerated
 from attnviz.core.text import isolated, visible
 from attnviz.explain.formulas.symbols import stage_parts
-from attnviz.gui.caption import DocumentCaption
 from attnviz.gui.live.brush import Brush
-from attnviz.gui.live.player import Player
-from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.panel import Panel
+from attnviz.gui.panels.stage.caption import DocumentCaption
 from attnviz.gui.panels.stage.gradients import GradientBar, likely_target
 from attnviz.gui.panels.stage.header import StageHeader
 from attnviz.gui.panels.stage.side import Side
-from attnviz.gui.stage_heat import highlight, short_title, stage_content, stage_title
+from attnviz.gui.player import Player
+from attnviz.gui.pointer import Pointer
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.heat.map import NO_HIGHLIGHT, HeatContent, HeatMap
+from attnviz.gui.widgets.heat.stages import highlight, short_title, stage_content, stage_title
 from attnviz.gui.widgets.lines.view import WordLinesView
 from attnviz.gui.widgets.pictures.patches import PatchesView, PatchPictures
 from attnviz.gui.widgets.scroll import clear_scroll

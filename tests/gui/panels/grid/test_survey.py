@@ -331,7 +331,7 @@ def test_a_cancelled_survey_continues(
     desk.window.jobs.cancel()
     desk.qtbot.waitUntil(lambda: "continues" in desk.said())
     assert out.with_name(out.name + PARTIAL).exists() and not out.exists()
-    desk.qtbot.waitUntil(lambda: desk.window.survey_scheduler.idle)
+    desk.qtbot.waitUntil(lambda: desk.window.services.schedulers.survey.idle)
     desk.window.survey_live.start(asked)
     desk.qtbot.waitUntil(lambda: panel_of(desk).summary is not None)
     assert seen == [0, 1, 1, 2, 3, 4, 5]

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QTimer, Slot
 from PySide6.QtGui import QGuiApplication, QMouseEvent, QWindow
 from PySide6.QtWidgets import QTabBar, QWidget
 
 from attnviz.gui.widgets.panel_dock import PanelDock
-
-if TYPE_CHECKING:
-    from attnviz.gui.window import Window
+from attnviz.gui.workspaces.switcher import Workspaces
 
 FIRST = "stage"
 """The current panel before a click, where it is in sight."""
@@ -23,24 +21,24 @@ class Current(QObject):
     One that goes out of sight, behind a tab or with its workspace, is replaced by the main panel in sight.
     """
 
-    def __init__(self, window: Window) -> None:
+    def __init__(self, window: QWidget, docks: Mapping[str, PanelDock], workspaces: Workspaces) -> None:
         super().__init__(window)
-        self._window = window
+        self._window, self._docks, self._workspaces = window, docks, workspaces
         self._chosen = FIRST
         self._later = QTimer(self)
         self._later.setSingleShot(True)
         self._later.setInterval(0)
         self._later.timeout.connect(self._mark)
         window.installEventFilter(self)
-        window.workspaces.chosen.connect(self.choose)
-        for dock in window.docks.values():
+        workspaces.chosen.connect(self.choose)
+        for dock in docks.values():
             dock.activated.connect(self.choose)
             dock.visibilityChanged.connect(self._on_visible)
 
     @property
     def id(self) -> str:
         """Id of the current panel."""
-        docks, workspaces = self._window.docks, self._window.workspaces
+        docks, workspaces = self._docks, self._workspaces
         wished = (self._chosen, workspaces.enlarged, FIRST)
         seen = (id_ for id_ in wished if id_ and docks[id_].is_in_sight)
         return next(seen, workspaces.main)
@@ -80,7 +78,7 @@ class Current(QObject):
         pressed = self._window.childAt(at)
         if isinstance(pressed, QTabBar):
             title = pressed.tabText(pressed.tabAt(pressed.mapFrom(self._window, at)))
-            named = (id_ for id_, dock in self._window.docks.items() if dock.windowTitle() == title)
+            named = (id_ for id_, dock in self._docks.items() if dock.windowTitle() == title)
             self._chosen = next(named, self._chosen)
             self._later.start()
         else:
@@ -92,5 +90,5 @@ class Current(QObject):
 
     @Slot()
     def _mark(self) -> None:
-        for id_, dock in self._window.docks.items():
+        for id_, dock in self._docks.items():
             dock.set_current(id_ == self.id)

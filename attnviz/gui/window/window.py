@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,44 +23,46 @@ from PySide6.QtWidgets import (
 from attnviz.checkpoints.opening import is_model
 from attnviz.compute.scheduler import Scheduler
 from attnviz.core.text import visible
-from attnviz.engines.table import ENGINE_BY_ID
 from attnviz.errors import Message
 from attnviz.gui.bridge import Bridge
-from attnviz.gui.current import Current
-from attnviz.gui.documents import OPENED, Documents
-from attnviz.gui.edits_menu import EditsMenu
-from attnviz.gui.focus import Focus
-from attnviz.gui.handlers import Handlers
-from attnviz.gui.jobs import JobLine
+from attnviz.gui.commands.menus import Commands
+from attnviz.gui.commands.surface import Surface
 from attnviz.gui.live.decoding import DecodeLive
 from attnviz.gui.live.follow import FollowLive
 from attnviz.gui.live.full_pass import UncachedLive
 from attnviz.gui.live.gradient import GradientLive
 from attnviz.gui.live.grid import GridLive
 from attnviz.gui.live.idle import IdleLive
-from attnviz.gui.live.lesson import LESSON_SUFFIX, LessonLive
 from attnviz.gui.live.survey import SurveyLive
 from attnviz.gui.live.trace import Live
 from attnviz.gui.look.icons import app_icon
 from attnviz.gui.look.theme import GRID, Theme
-from attnviz.gui.making import Making
-from attnviz.gui.menus import Commands
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.panels.table import PANELS
-from attnviz.gui.presentation import Presentation
-from attnviz.gui.presets_menu import fill_presets
 from attnviz.gui.recovery.keeping import Keeping
+from attnviz.gui.services.documents import OPENED, Documents
+from attnviz.gui.services.services import Schedulers, Services
+from attnviz.gui.services.status import Status
 from attnviz.gui.settings import Settings
 from attnviz.gui.start.start import Start
-from attnviz.gui.status import StatusLine
 from attnviz.gui.store import Store
-from attnviz.gui.top_bar import TopBar
 from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.document_line import DocumentLine
 from attnviz.gui.widgets.document_text import DocumentText
 from attnviz.gui.widgets.local_files import accept_copy
 from attnviz.gui.widgets.panel_dock import PanelDock
+from attnviz.gui.window.current import Current
+from attnviz.gui.window.edits_menu import EditsMenu
+from attnviz.gui.window.focus import Focus
+from attnviz.gui.window.handlers import Handlers
+from attnviz.gui.window.jobs import JobLine
+from attnviz.gui.window.lessons import LESSON_SUFFIX, LessonLive
+from attnviz.gui.window.making import Making
+from attnviz.gui.window.presentation import Presentation
+from attnviz.gui.window.presets_menu import fill_presets
+from attnviz.gui.window.status import StatusLine
+from attnviz.gui.window.top_bar import TopBar
 from attnviz.gui.workspaces.switcher import Workspaces
 from attnviz.i18n import _
 from attnviz.model.errors.titles import in_words
@@ -71,8 +74,7 @@ from attnviz.model.sites.titles import label_among_several
 from attnviz.model.spec.document import Document
 
 if TYPE_CHECKING:
-    from attnviz.gui.live.compare.live import CompareLive
-    from attnviz.gui.panels.mechanism.panel import MechanismPanel
+    pass
 
 FIRST_SIZE = QSize(1280, 800)
 SMALLEST_SIZE = QSize(1000, 600)
@@ -102,11 +104,12 @@ class Window(QMainWindow):
         self.setContentsMargins(GRID, 0, GRID, 0)
         self.setAcceptDrops(True)
         self.settings = settings
-        self.bridge = Bridge(self)
-        self.scheduler = Scheduler(self.bridge.post, inline=inline)
-        self.decode_scheduler = Scheduler(self.bridge.post, inline=inline)
-        self.survey_scheduler = Scheduler(self.bridge.post, inline=inline)
-        self.claims_scheduler = Scheduler(self.bridge.post, inline=inline)
+        self.bridge = Bridge()
+        workers = (Scheduler(self.bridge.post, inline=inline) for _worker in fields(Schedulers))
+        self.store = Store(document)
+        schedulers = Schedulers(*workers)
+        self.documents = Documents(self.store, schedulers.run, settings)
+        self.services = Services(self.store, schedulers, self.documents, settings, Status())
         self.ended_cleanly = True
         self._may_close = False
         """True once the documents are saved, or may be lost."""
@@ -116,30 +119,25 @@ class Window(QMainWindow):
         self._asking.setSingleShot(True)
         self._asking.setInterval(0)
         self._asking.timeout.connect(self.ask_to_close)
-        self.store = Store(document, self)
-        self.live = Live(self.store, self.scheduler, self)
-        self._idle = IdleLive(self.store, self.scheduler, self)
-        self.decode_live = DecodeLive(self.store, self.live, self.decode_scheduler, self)
-        self.uncached_live = UncachedLive(self.store, self.decode_scheduler, self)
-        self.gradient_live = GradientLive(self.store, self.live, self.decode_scheduler, self)
-        self.follow_live = FollowLive(self.store, self.decode_scheduler, self)
-        self.documents = Documents(self.store, self.scheduler, settings, self)
-        self.handlers = Handlers(self)
-        self.commands = Commands(self, self.handlers)
+        self.live = Live(self.store, schedulers.run, self)
+        self._idle = IdleLive(self.store, schedulers.run, self)
+        self.decode_live = DecodeLive(self.store, self.live, schedulers.answers, self)
+        self.uncached_live = UncachedLive(self.store, schedulers.answers, self)
+        self.gradient_live = GradientLive(self.store, self.live, schedulers.answers, self)
+        self.follow_live = FollowLive(self.store, schedulers.answers, self)
+        self.commands = Commands(self)
         self._focus = Focus(self, self.leave)
         self.docks: dict[str, PanelDock] = {}
         self._make_docks()
-        self._making = Making(self, self.store, self.docks)
+        self._making = Making(self, self.services, self.docks)
         self._making.made.connect(self._on_made)
         self._making.started.connect(self._on_started)
-        self.top_bar = TopBar(self.store, self.live, self.commands)
-        self.commands.fill(self.top_bar.menus, self._extend_menu)
-        self.top_bar.layout_menu.aboutToShow.connect(self._fill_layout_menu)
-        self.status = StatusLine(self.store, self.live)
+        self.top_bar = TopBar(self.store, self.commands)
+        self.status = StatusLine(self.store, self.live, self.services.status)
         self.setStatusBar(self.status)
-        self.jobs = JobLine(self._schedulers)
+        self.jobs = JobLine(tuple(schedulers))
         self.status.addPermanentWidget(self.jobs)
-        self.keeping = Keeping(self, self.store, self.documents, self.status, self.bridge.post, inline=inline)
+        self.keeping = Keeping(self, self.services, self.bridge.post, inline=inline)
         self.setMenuWidget(self._head())
         self.resize(first_size(self.screen().availableSize()))
         self.store.head_names.keep_in(settings)
@@ -147,11 +145,24 @@ class Window(QMainWindow):
         self.commands["follow_player"].setChecked(settings["follow"])
         self.restoreGeometry(QByteArray(settings.geometry()))
         self.workspaces = Workspaces(self, self.docks, settings)
-        self.start_page = Start(self)
-        self.lesson_live = LessonLive(self)
-        self.survey_live = SurveyLive(self, self.survey_scheduler)
-        self.current = Current(self)
-        self.presentation = Presentation(self)
+        self.surface = self._surface()
+        self.lesson_live = LessonLive(self, self.surface)
+        self.start_page = Start(self, self.surface, self.lesson_live.progress)
+        self.survey_live = SurveyLive(self, schedulers.survey)
+        self.current = Current(self, self.docks, self.workspaces)
+        self.presentation = Presentation(self, self.surface, self.top_bar, self.current)
+        self.handlers = Handlers(
+            self,
+            self.surface,
+            self.presentation,
+            self.jobs,
+            self.start_page,
+            self.lesson_live,
+            self.survey_live,
+        )
+        self.commands.obey(self.handlers)
+        self.commands.fill(self.top_bar.menus, self._extend_menu)
+        self.top_bar.layout_menu.aboutToShow.connect(self._fill_layout_menu)
         self._connect()
         self.workspaces.start()
         self.top_bar.show_workspace(self.workspaces.present.id)
@@ -163,24 +174,6 @@ class Window(QMainWindow):
         """The panels that exist, by id; one that does not exist yet is made at its first use."""
         return self._making.panels
 
-    @property
-    def mechanism(self) -> MechanismPanel:
-        """The panel of all settings."""
-        panel = self.panels["mechanism"]
-        if TYPE_CHECKING:
-            assert isinstance(panel, MechanismPanel)
-        return panel
-
-    @property
-    def compare_live(self) -> CompareLive:
-        """The computation of comparisons, for their panel."""
-        assert self.panels["compare"]
-        return self._compare_live
-
-    @property
-    def _schedulers(self) -> tuple[Scheduler, ...]:
-        return self.scheduler, self.decode_scheduler, self.survey_scheduler, self.claims_scheduler
-
     # --- building
 
     def _make_docks(self) -> None:
@@ -188,6 +181,20 @@ class Window(QMainWindow):
             self.docks[row.id] = PanelDock(
                 row.id, has_frame=row.framed, may_scroll=bool(row.width), parent=self
             )
+
+    def _surface(self) -> Surface:
+        """What commands act on. Its acts are those of the handlers, which are made with it."""
+        return Surface(
+            self.services,
+            self.commands,
+            self._making.panels,
+            self.docks,
+            self.workspaces,
+            self._making.make_rest,
+            lambda row, **chosen: self.handlers.export(row, **chosen),
+            lambda target: self.handlers.what_is_this.explain(target),
+            lambda: self.handlers.apply_preferences(),
+        )
 
     def _head(self) -> QWidget:
         """The bar, and below it the question that waits: it moves the panels down and covers none."""
@@ -199,6 +206,9 @@ class Window(QMainWindow):
         self.top_bar.chosen.connect(self.workspaces.switch)
         self.workspaces.switched.connect(self.top_bar.show_workspace)
         self.workspaces.switched.connect(self._on_workspace)
+        self.top_bar.tab_clicked.connect(self.start_page.leave)
+        self.start_page.left.connect(self.leave)
+        self.handlers.language_changed.connect(self.retranslate)
         self.store.changed.connect(self._on_changed)
         self.store.history_changed.connect(self._on_history)
         self.store.rejected.connect(self.status.warn)
@@ -206,8 +216,8 @@ class Window(QMainWindow):
         self.live.failed.connect(self._on_stale)
         self.live.late.connect(self._on_stale)
         self.store.traced.connect(self._on_trace)
-        self.store.noticed.connect(self.status.tell)
-        self.live.chosen.connect(self._on_engine)
+        self.store.noticed.connect(self.services.status.tell)
+        self.store.engine_chosen.connect(self._on_engine)
         self.live.noticed.connect(self.status.warn)
         self.decode_live.failed.connect(self.status.warn)
         self.follow_live.failed.connect(self.status.warn)
@@ -239,18 +249,17 @@ class Window(QMainWindow):
         self.setFocus()
         if in_pauses:
             self.store.traced.connect(self._on_first_trace)
-        self.live.choose(self.settings["engine"], self.settings["device"])
+        self.store.choose_engine(self.settings["engine"], self.settings["device"])
 
     @Slot(str)
-    def _on_made(self, panel: str) -> None:
-        """Connect a new panel with what computes for it."""
+    def _on_made(self, id_: str) -> None:
+        """Connect a new panel with what else stands in the window."""
+        panel = self.panels[id_]
+        panel.command_wanted.connect(self._run)
         watches = {
             "compare": self._watch_comparisons,
-            "cost": self._watch_cost,
             "grid": self._watch_grid,
-            "head": self._watch_head,
             "lesson": self._watch_lessons,
-            "failures": self._watch_failures,
             "claims": self._watch_claims,
             "lens": self._watch_lens,
             "circuits": self._watch_circuits,
@@ -258,12 +267,13 @@ class Window(QMainWindow):
             "patching": self._watch_patching,
             "survey": self._watch_survey,
             "draws": self._watch_draws,
-            "mechanism": self._watch_mechanism,
-            "text": self._watch_text,
-            "tokens": self._watch_tokens,
         }
-        if panel in watches:
-            watches[panel]()
+        if id_ in watches:
+            watches[id_]()
+
+    @Slot(str)
+    def _run(self, command: str) -> None:
+        self.commands[command].trigger()
 
     @Slot(str)
     def _on_started(self, panel: str) -> None:
@@ -283,41 +293,21 @@ class Window(QMainWindow):
     @Slot()
     def complete(self) -> bool:
         """Make what is missing, and connect it; False before the window has begun."""
-        if self.panels:
-            self._making.make_rest()
-        return bool(self.panels)
+        return self._making.make_rest()
 
     def _watch_menus(self) -> None:
         from attnviz.gui.context.menu import ContextMenus
 
-        ContextMenus(self)
+        ContextMenus(self, self.surface)
 
     def _watch_comparisons(self) -> None:
-        from attnviz.gui.live.compare.live import CompareLive
         from attnviz.gui.panels.compare.panel import ComparePanel
 
         panel = self.panels["compare"]
         assert isinstance(panel, ComparePanel)
-        self._compare_live = CompareLive(panel, self.live, self.decode_scheduler, self)
-        self._compare_live.said.connect(self.status.say)
-        self._compare_live.pinned_changed.connect(self._show_pinned)
+        panel.live.pinned_changed.connect(self._show_pinned)
         panel.export_wanted.connect(self._export_comparison)
         self._show_pinned()
-
-    def _watch_tokens(self) -> None:
-        from attnviz.gui.panels.tokens import TokensPanel
-
-        panel = self.panels["tokens"]
-        assert isinstance(panel, TokensPanel)
-        panel.said.connect(self.status.say)
-
-    def _watch_cost(self) -> None:
-        from attnviz.gui.live.timing import TimedLive
-        from attnviz.gui.panels.cost.panel import CostPanel
-
-        panel = self.panels["cost"]
-        assert isinstance(panel, CostPanel)
-        self.timed_live = TimedLive(panel, self.decode_scheduler, self)
 
     def _watch_lessons(self) -> None:
         from attnviz.gui.panels.lesson.panel import LessonPanel
@@ -326,32 +316,12 @@ class Window(QMainWindow):
         assert isinstance(panel, LessonPanel)
         self.lesson_live.watch(panel)
 
-    def _watch_head(self) -> None:
-        from attnviz.gui.panels.head.panel import HeadPanel
-
-        panel = self.panels["head"]
-        assert isinstance(panel, HeadPanel)
-        panel.explore_wanted.connect(self._on_explore)
-        panel.pin_wanted.connect(self.handlers.on_pin)
-
-    @Slot()
-    def _on_explore(self) -> None:
-        self.workspaces.switch("explore")
-
     def _watch_grid(self) -> None:
         from attnviz.gui.panels.grid.panel import GridPanel
 
         panel = self.panels["grid"]
         assert isinstance(panel, GridPanel)
-        self.grid_live = GridLive(panel, self.decode_scheduler, self)
-
-    def _watch_failures(self) -> None:
-        from attnviz.gui.live.failures import FailuresLive
-        from attnviz.gui.panels.failures import FailuresPanel
-
-        panel = self.panels["failures"]
-        assert isinstance(panel, FailuresPanel)
-        self.failures_live = FailuresLive(panel, self.decode_scheduler, self)
+        self.grid_live = GridLive(panel, self.services.schedulers.answers, self)
 
     def _watch_claims(self) -> None:
         from attnviz.gui.live.claims import ClaimsLive
@@ -359,7 +329,7 @@ class Window(QMainWindow):
 
         panel = self.panels["claims"]
         assert isinstance(panel, ClaimsPanel)
-        self.claims_live = ClaimsLive(panel, self.claims_scheduler, self)
+        self.claims_live = ClaimsLive(panel, self.services.schedulers.claims, self)
         panel.own.edit.recall(self.settings.lines("claims"))
         panel.own.edit.remembered.connect(partial(self.settings.set_lines, "claims"))
 
@@ -369,7 +339,7 @@ class Window(QMainWindow):
 
         panel = self.panels["draws"]
         assert isinstance(panel, DrawsPanel)
-        self.draws_live = DrawsLive(panel, self.live, self.decode_scheduler, self)
+        self.draws_live = DrawsLive(panel, self.live, self.services.schedulers.answers, self)
 
     def _watch_lens(self) -> None:
         from attnviz.gui.live.lens import LensLive
@@ -377,7 +347,7 @@ class Window(QMainWindow):
 
         panel = self.panels["lens"]
         assert isinstance(panel, LensPanel)
-        self.lens_live = LensLive(panel, self.decode_scheduler, self)
+        self.lens_live = LensLive(panel, self.services.schedulers.answers, self)
 
     def _watch_circuits(self) -> None:
         from attnviz.gui.live.circuits import CircuitsLive
@@ -385,7 +355,7 @@ class Window(QMainWindow):
 
         panel = self.panels["circuits"]
         assert isinstance(panel, CircuitsPanel)
-        self.circuits_live = CircuitsLive(panel, self.decode_scheduler, self)
+        self.circuits_live = CircuitsLive(panel, self.services.schedulers.answers, self)
 
     def _watch_rollout(self) -> None:
         from attnviz.gui.live.rollout import RolloutLive
@@ -393,7 +363,7 @@ class Window(QMainWindow):
 
         panel = self.panels["rollout"]
         assert isinstance(panel, RolloutPanel)
-        self.rollout_live = RolloutLive(panel, self.decode_scheduler, self)
+        self.rollout_live = RolloutLive(panel, self.services.schedulers.answers, self)
 
     def _watch_patching(self) -> None:
         from attnviz.gui.live.patching import PatchingLive
@@ -401,7 +371,7 @@ class Window(QMainWindow):
 
         panel = self.panels["patching"]
         assert isinstance(panel, PatchingPanel)
-        self.patching_live = PatchingLive(panel, self.decode_scheduler, self)
+        self.patching_live = PatchingLive(panel, self.services.schedulers.answers, self)
         self._show_pinned()
 
     def _watch_survey(self) -> None:
@@ -418,33 +388,13 @@ class Window(QMainWindow):
     @Slot()
     def _show_pinned(self) -> None:
         """Give the pinned state A to the patching, once both panels exist."""
+        from attnviz.gui.panels.compare.panel import ComparePanel
         from attnviz.gui.panels.patching.panel import PatchingPanel
 
-        panel = self.panels.get("patching")
-        if isinstance(panel, PatchingPanel) and "compare" in self.panels:
-            pinned = self.compare_live.pinned
+        panel, compare = self.panels.get("patching"), self.panels.get("compare")
+        if isinstance(panel, PatchingPanel) and isinstance(compare, ComparePanel):
+            pinned = compare.live.pinned
             panel.set_pinned(None if pinned is None else pinned.experiment)
-
-    def _watch_mechanism(self) -> None:
-        from attnviz.gui.panels.mechanism.panel import MechanismPanel
-
-        panel = self.panels["mechanism"]
-        assert isinstance(panel, MechanismPanel)
-        panel.dtype_reason = ENGINE_BY_ID[self.live.engine].why_not
-        panel.fold(self.settings.folds("mechanism"))
-        panel.folded.connect(self._on_folded)
-
-    def _watch_text(self) -> None:
-        from attnviz.gui.panels.decoding.story.panel import TextPanel
-
-        panel = self.panels["text"]
-        assert isinstance(panel, TextPanel)
-        panel.restore(self.settings.choice)
-        panel.choice_changed.connect(self.settings.set_choice)
-
-    @Slot(str)
-    def _on_folded(self, text: str) -> None:
-        self.settings.set_folds("mechanism", text)
 
     # --- text, colours, layout
 
@@ -549,8 +499,6 @@ class Window(QMainWindow):
     @Slot(str, str)
     def _on_engine(self, engine: str, device: str) -> None:
         self.settings["engine"], self.settings["device"] = engine, device
-        if "mechanism" in self.panels:
-            self.mechanism.dtype_reason = ENGINE_BY_ID[engine].why_not
 
     @Slot(object)
     def _on_stale(self, problem: Message) -> None:
@@ -682,10 +630,12 @@ class Window(QMainWindow):
         self._making.stop()
         self._idle.stop()
         self.bridge.close()
-        for scheduler in self._schedulers:
+        for scheduler in self.services.schedulers:
             scheduler.close(0)  # all are cancelled before one is waited for
         until = time.monotonic() + PATIENCE_S
-        closed = [scheduler.close(max(0.0, until - time.monotonic())) for scheduler in self._schedulers]
+        closed = [
+            scheduler.close(max(0.0, until - time.monotonic())) for scheduler in self.services.schedulers
+        ]
         self.ended_cleanly = all((*closed, self.keeping.close()))
         event.accept()
 

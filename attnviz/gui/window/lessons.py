@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QUrl, Slot
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QFileDialog, QMessageBox
+from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
 
 from attnviz.checkpoints.presets import load_preset
 from attnviz.compute.scheduler import CancelToken
@@ -15,6 +15,7 @@ from attnviz.core.text import visible
 from attnviz.errors import InputError, about, message_of, verbatim
 from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.panels.table import PANEL_NAMES
+from attnviz.gui.workspaces.table import WORKSPACES
 from attnviz.i18n import _
 from attnviz.study.lessons.lesson import Lesson, Scene
 from attnviz.study.lessons.reading import load_lesson
@@ -22,8 +23,8 @@ from attnviz.study.lessons.scene import document_of
 from attnviz.study.lessons.table import LESSONS, SUFFIX, shipped_lesson
 
 if TYPE_CHECKING:
+    from attnviz.gui.commands.surface import Surface
     from attnviz.gui.panels.lesson.panel import LessonPanel
-    from attnviz.gui.window import Window
     from attnviz.model.spec.document import Document
 
 LESSON_SUFFIX = SUFFIX
@@ -37,9 +38,9 @@ SHELF = (*ALONE, "inspector")
 class LessonLive(QObject):
     """Answers the wishes of the lesson panel."""
 
-    def __init__(self, window: Window) -> None:
+    def __init__(self, window: QWidget, surface: Surface) -> None:
         super().__init__(window)
-        self._window = window
+        self._window, self._surface, self._services = window, surface, surface.services
         self._panel: LessonPanel | None = None
         self._file: Lesson | None = None
         """A lesson from a file of the reader."""
@@ -47,6 +48,7 @@ class LessonLive(QObject):
     def watch(self, panel: LessonPanel) -> None:
         """Begin with the shelf of all lessons."""
         self._panel = panel
+        panel.workspaces = {row.id: row.title for row in WORKSPACES}
         panel.lesson_wanted.connect(self.open)
         panel.step_wanted.connect(self.go)
         panel.step_done.connect(self._on_done)
@@ -55,9 +57,9 @@ class LessonLive(QObject):
         panel.file_wanted.connect(self.ask_file)
         panel.page_wanted.connect(self._on_page)
         panel.cure_wanted.connect(self._on_cure)
-        panel.workspace_wanted.connect(self._window.workspaces.switch)
-        self._window.workspaces.switched.connect(self._arrange)
-        self._window.store.changed.connect(self._on_changed)
+        panel.workspace_wanted.connect(self._surface.workspaces.switch)
+        self._surface.workspaces.switched.connect(self._arrange)
+        self._services.store.changed.connect(self._on_changed)
         self.show_shelf()
 
     @property
@@ -68,7 +70,7 @@ class LessonLive(QObject):
     @property
     def is_shown(self) -> bool:
         """True while a step is in sight."""
-        is_here = self._window.workspaces.present.id == WORKSPACE
+        is_here = self._surface.workspaces.present.id == WORKSPACE
         return is_here and self._panel is not None and self._panel.step is not None
 
     def progress(self) -> str:
@@ -95,7 +97,7 @@ class LessonLive(QObject):
     def open(self, id_: str) -> None:
         """Open a lesson where the reader left it; a finished one from the beginning."""
         lesson = self._file if self._file is not None and self._file.id == id_ else shipped_lesson(id_)
-        index, _seen = self._window.settings.lesson(id_)
+        index, _seen = self._services.settings.lesson(id_)
         is_over = self._is_finished(lesson) and index == len(lesson.steps) - 1
         self._show(lesson, 0 if is_over or index >= len(lesson.steps) else index)
 
@@ -124,8 +126,8 @@ class LessonLive(QObject):
 
     def _show(self, lesson: Lesson, index: int) -> None:
         """Have the worker read the document of a step, then open it."""
-        window, scene = self._window, lesson.steps[index].scene
-        if not window.documents.may_leave():
+        services, scene = self._services, lesson.steps[index].scene
+        if not services.documents.may_leave():
             return
 
         def job(token: CancelToken) -> Document:
@@ -133,28 +135,28 @@ class LessonLive(QObject):
 
         def done(document: Document) -> None:
             seen = max(self._seen(lesson), index + 1)
-            window.settings.set_lesson(lesson.id, index, seen)
+            services.settings.set_lesson(lesson.id, index, seen)
             assert self._panel is not None
-            window.store.open(document)
-            window.store.stand_in()
-            window.store.mark_exercise(is_one=True)
+            services.store.open(document)
+            services.store.stand_in()
+            services.store.mark_exercise(is_one=True)
             # What the store holds: it shares matrices with other documents of the history.
-            self._panel.show_step(lesson, index, window.store.document, seen - 1)
+            self._panel.show_step(lesson, index, services.store.document, seen - 1)
             self._hide(lesson.hides)
             self._arrange()
             if scene.section:
-                window.mechanism.open_section(scene.section)
+                self._surface.panels["mechanism"].open_section(scene.section)  # type: ignore[attr-defined]
             if scene.curve:
-                window.panels["gradients"].choose(scene.curve)  # type: ignore[attr-defined]
+                self._surface.panels["gradients"].choose(scene.curve)  # type: ignore[attr-defined]
             if scene.cost:
-                window.panels["cost"].choose(*scene.cost)  # type: ignore[attr-defined]
+                self._surface.panels["cost"].choose(*scene.cost)  # type: ignore[attr-defined]
             self._panel.take_keys()
 
-        window.scheduler.submit(job, done, self._on_failed, key="lesson")
+        services.schedulers.run.submit(job, done, self._on_failed, key="lesson")
 
     def _hide(self, panels: tuple[str, ...]) -> None:
         """Hide the panels that the lesson hides, in every workspace."""
-        self._window.workspaces.hide(frozenset(panels))
+        self._surface.workspaces.hide(frozenset(panels))
 
     @Slot(object)
     def _on_cure(self, scene: Scene) -> None:
@@ -164,12 +166,12 @@ class LessonLive(QObject):
             return document_of(scene, load_preset)
 
         def done(document: Document) -> None:
-            self._window.store.edit(lambda _present: document.experiment)
+            self._services.store.edit(lambda _present: document.experiment)
 
-        self._window.scheduler.submit(job, done, self._on_failed, key="lesson")
+        self._services.schedulers.run.submit(job, done, self._on_failed, key="lesson")
 
     def _on_failed(self, error: BaseException) -> None:
-        self._window.status.warn(failure_message(error))
+        self._services.status.warn(failure_message(error))
         if not is_expected(error):
             raise error
 
@@ -177,20 +179,20 @@ class LessonLive(QObject):
     def _on_done(self) -> None:
         """Remember that the step was read, its question answered and its task done."""
         assert self._panel is not None and self._panel.step is not None and self._panel.lesson is not None
-        self._window.settings.add_done(self._panel.lesson.id, self._panel.step.id)
+        self._services.settings.add_done(self._panel.lesson.id, self._panel.step.id)
 
     @Slot(object, object)
     def _on_changed(self, old: Document, new: Document) -> None:
         """An edit outside of the lesson makes its document work of the reader's own."""
         if not self.is_shown and not new.has_work_of(old):
-            self._window.store.mark_exercise(is_one=False)
+            self._services.store.mark_exercise(is_one=False)
 
     def _seen(self, lesson: Lesson) -> int:
-        return min(self._window.settings.lesson(lesson.id)[1], len(lesson.steps))
+        return min(self._services.settings.lesson(lesson.id)[1], len(lesson.steps))
 
     def _done(self, lesson: Lesson) -> list[str]:
         """The steps of a lesson that are done, by name."""
-        done = self._window.settings.done(lesson.id)
+        done = self._services.settings.done(lesson.id)
         return [step.id for step in lesson.steps if step.id in done]
 
     def _is_finished(self, lesson: Lesson) -> bool:
@@ -200,11 +202,11 @@ class LessonLive(QObject):
     @Slot()
     def _arrange(self) -> None:
         """Show the panels of the step beside the lesson."""
-        if self._panel is None or self._window.workspaces.present.id != WORKSPACE:
+        if self._panel is None or self._surface.workspaces.present.id != WORKSPACE:
             return
         step = self._panel.step
         wanted = ("lesson", *step.scene.panels) if step is not None and step.scene.panels else ALONE
-        self._window.workspaces.show_only(SHELF if step is None else wanted)
+        self._surface.workspaces.show_only(SHELF if step is None else wanted)
 
     # --- files and pages
 
@@ -221,9 +223,9 @@ class LessonLive(QObject):
         try:
             self._file = load_lesson(path, PANEL_NAMES)
         except (OSError, ValueError) as error:
-            self._window.status.warn(InputError(about(verbatim(visible(path.name)), message_of(error))))
+            self._services.status.warn(InputError(about(verbatim(visible(path.name)), message_of(error))))
             return
-        self._window.workspaces.switch(WORKSPACE)
+        self._surface.workspaces.switch(WORKSPACE)
         self._show(self._file, 0)
 
     @Slot(str)

@@ -8,9 +8,9 @@ from PySide6.QtCore import QSize, Qt, Slot
 from PySide6.QtWidgets import QToolButton, QWidget
 
 from attnviz.core.text import visible
-from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.look.icons import icon
 from attnviz.gui.look.theme import Theme
+from attnviz.gui.pointer import Pointer
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.caption import Caption, Phrase
 from attnviz.gui.widgets.control import MOUSE_ONLY, plain_tooltip

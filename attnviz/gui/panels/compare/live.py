@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from attnviz.compute.scheduler import CancelToken, Scheduler
+from attnviz.compute.scheduler import CancelToken
 from attnviz.gui.failure import failure_message, is_expected
-from attnviz.gui.live.compare.requests import OwnAnswer, OwnAsked, Pinned, PreparedAsked
-from attnviz.gui.live.trace import GUI_CORES, Live, execute
+from attnviz.gui.live.trace import GUI_CORES, execute
+from attnviz.gui.panels.compare.requests import OwnAnswer, OwnAsked, Pinned, PreparedAsked
 from attnviz.i18n import _
 from attnviz.model.errors.titles import in_words
 from attnviz.model.spec.document import Document
@@ -22,6 +22,7 @@ from attnviz.model.spec.experiment import Experiment
 
 if TYPE_CHECKING:
     from attnviz.gui.panels.compare.panel import ComparePanel
+    from attnviz.gui.services.services import Services
     from attnviz.model.trace import Trace
 
 KEY = "compare"
@@ -33,17 +34,13 @@ MOST_KEPT = 2**30
 class CompareLive(QObject):
     """Answers the panel's requests, and keeps what is pinned."""
 
-    said = Signal(str)
-    """One sentence: what was pinned."""
     pinned_changed = Signal()
     """Another state is pinned, or none."""
 
-    def __init__(
-        self, panel: ComparePanel, live: Live, scheduler: Scheduler, parent: QObject | None = None
-    ) -> None:
-        super().__init__(parent)
-        self._panel, self._live, self._scheduler = panel, live, scheduler
-        self._store = panel.store
+    def __init__(self, panel: ComparePanel, services: Services) -> None:
+        super().__init__(panel)
+        self._panel, self._status, self._scheduler = panel, services.status, services.schedulers.answers
+        self._store = services.store
         self._next: PreparedAsked | OwnAsked | None = None
         self._pinned: Pinned | None = None
         self._other: Pinned | None = None
@@ -75,11 +72,11 @@ class CompareLive(QObject):
         self._other, step = None, self._store.followed
         if step is None:
             self._set_pinned(self._present(), self._present_trace())
-            self.said.emit(_("Pinned the present state as A."))
+            self._status.say(_("Pinned the present state as A."))
             return
         self._set_pinned(replace(self._present(), document=step), self._store.shown_trace)
         said = _("Pinned step {step} of the generation as A.")
-        self.said.emit(said.format(step=step.experiment.n_queries))
+        self._status.say(said.format(step=step.experiment.n_queries))
 
     @Slot()
     def unpin(self) -> None:
@@ -106,7 +103,7 @@ class CompareLive(QObject):
     def _present(self) -> Pinned:
         store = self._store
         chapter = store.chapters.present.number
-        return Pinned(store.document, self._live.engine, self._live.device, store.path, chapter)
+        return Pinned(store.document, self._store.engine, self._store.device, store.path, chapter)
 
     def _present_trace(self) -> Trace | None:
         """The numbers of the document, unless they are on their way."""
@@ -120,8 +117,8 @@ class CompareLive(QObject):
 
     def _compute_on(self, pinned: Pinned) -> None:
         """Use the engine of a pinned state from now on."""
-        if (pinned.engine, pinned.device) != (self._live.engine, self._live.device):
-            self._live.choose(pinned.engine, pinned.device)
+        if (pinned.engine, pinned.device) != (self._store.engine, self._store.device):
+            self._store.choose_engine(pinned.engine, pinned.device)
 
     @Slot(object, object)
     def _on_changed(self, old: Document, new: Document) -> None:
@@ -159,7 +156,7 @@ class CompareLive(QObject):
             self._scheduler.submit(self._prepared(asked), self._on_prepared, self._on_failed, key=KEY)
 
     def _prepared(self, asked: PreparedAsked) -> Any:
-        engine, device = self._live.engine, self._live.device
+        engine, device = self._store.engine, self._store.device
 
         def job(token: CancelToken) -> Any:
             def run(experiment: Experiment, engine: str, device: str) -> Trace:

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QWidget
 from attnviz.gui.look.style import color
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.panels.table import PANEL_BY_ID, PANELS, PanelRow
-from attnviz.gui.store import Store
+from attnviz.gui.services.services import Services
 from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.widgets.panel_dock import PanelDock
 
@@ -40,9 +40,9 @@ class Making(QObject):
     started = Signal(str)
     """A panel shows the document."""
 
-    def __init__(self, window: QWidget, store: Store, docks: Mapping[str, PanelDock]) -> None:
+    def __init__(self, window: QWidget, services: Services, docks: Mapping[str, PanelDock]) -> None:
         super().__init__(window)
-        self._window, self._store, self._docks = window, store, docks
+        self._window, self._services, self._docks = window, services, docks
         self.panels = Panels(self.make)
         self._pause = QTimer(self)
         self._pause.timeout.connect(self._make_next)
@@ -64,12 +64,14 @@ class Making(QObject):
             self._make(PANEL_BY_ID[id_])
         return self.panels[id_]
 
-    def make_rest(self) -> None:
-        """Make all missing panels at once."""
+    @Slot()
+    def make_rest(self) -> bool:
+        """Make all missing panels at once; False before the first are made."""
         self._pause.stop()
-        for row in PANELS:
+        for row in PANELS if self.panels else ():
             if row.id not in self.panels:
                 self._make(row)
+        return bool(self.panels)
 
     def make_in_pauses(self) -> None:
         """Make the missing panels one by one, each after its module: the window answers in between."""
@@ -98,8 +100,9 @@ class Making(QObject):
 
     def _make(self, row: PanelRow) -> None:
         dock = self._docks[row.id]
-        panel = row.make(self._store, dock.room)
+        panel = row.make(self._services.store, dock.room)
         panel.setObjectName(f"{row.id}_panel")
+        panel.serve(self._services)
         self.panels[row.id] = panel
         dock.put(panel, panel.header())
         dock.visibilityChanged.connect(panel.set_seen)

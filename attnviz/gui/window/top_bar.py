@@ -11,10 +11,9 @@ from PySide6.QtWidgets import QApplication, QMenu, QMenuBar, QTabBar, QToolButto
 
 from attnviz.core.phrases import with_remark
 from attnviz.engines.table import ENGINE_BY_ID, ENGINES
-from attnviz.gui.live.trace import AUTO, Live
+from attnviz.gui.commands.menus import Commands
 from attnviz.gui.look.theme import GRID
-from attnviz.gui.menus import Commands
-from attnviz.gui.store import Store
+from attnviz.gui.store import AUTO, Store
 from attnviz.gui.widgets.boxes import in_row
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.workspaces.table import WORKSPACES
@@ -53,11 +52,11 @@ class TopBar(QWidget):
     tab_clicked = Signal()
     """A tab was clicked, also that of the present workspace."""
 
-    def __init__(self, store: Store, live: Live, commands: Commands) -> None:
+    def __init__(self, store: Store, commands: Commands) -> None:
         super().__init__()
         self.setObjectName("top_bar")
         self.setFixedHeight(HEIGHT)
-        self._store, self._live = store, live
+        self._store = store
         self._is_narrow = False
         self.menus = QMenuBar()
         self.menus.setNativeMenuBar(False)
@@ -149,7 +148,7 @@ class TopBar(QWidget):
 
     def _show_engine(self) -> None:
         trace = self._store.trace
-        engine = trace.engine if trace else self._live.engine
+        engine = trace.engine if trace else self._store.engine
         label = next(row.label for row in ENGINES if row.id == engine)
         device = "" if trace is None or trace.device == "cpu" else f" {trace.device}"
         dtype = "" if self._is_narrow else f" · {self._store.experiment.dtype}"
@@ -177,14 +176,14 @@ class TopBar(QWidget):
             for device in row.devices[: 1 if is_only else None]:
                 text = row.label if is_only else f"{row.label} · {device}"
                 action = self._choice(group, text, row.unavailable())
-                is_chosen = is_only or device == self._live.device
-                action.setChecked(row.id == self._live.engine and is_chosen)
+                is_chosen = is_only or device == self._store.device
+                action.setChecked(row.id == self._store.engine and is_chosen)
                 action.setData((row.id, device))
                 action.triggered.connect(self._on_engine)
         self._engine_menu.addSection(_("Precision"))
         group = QActionGroup(self._engine_menu)
         for dtype in get_args(DType):
-            action = self._choice(group, dtype, ENGINE_BY_ID[self._live.engine].why_not(dtype))
+            action = self._choice(group, dtype, ENGINE_BY_ID[self._store.engine].why_not(dtype))
             action.setChecked(dtype == self._store.experiment.dtype)
             action.setData(dtype)
             action.triggered.connect(self._on_dtype)
@@ -201,7 +200,7 @@ class TopBar(QWidget):
     @Slot()
     def _on_engine(self) -> None:
         engine, device = self.sender().data()  # type: ignore[attr-defined]
-        self._live.choose(engine, device)
+        self._store.choose_engine(engine, device)
 
     @Slot()
     def _on_dtype(self) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtGui import QAction, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QMenu, QMenuBar, QToolButton
 
 from attnviz.core.phrases import enumerated, with_remark
-from attnviz.gui.actions import ACTIONS, MENUS
+from attnviz.gui.commands.actions import ACTIONS, MENUS
 from attnviz.gui.look.icons import icon
 from attnviz.gui.look.theme import Theme
 from attnviz.gui.widgets.control import active_theme
@@ -23,7 +22,7 @@ PLAIN_KEYS = {"Esc": Qt.Key.Key_Escape}
 class Commands(QObject):
     """One QAction for every row of `ACTIONS`, and one QMenu for every row of `MENUS`."""
 
-    def __init__(self, parent: QObject, handlers: Any) -> None:
+    def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
         self._menus: dict[str, QMenu] = {}
         self._actions: dict[str, QAction] = {}
@@ -39,8 +38,12 @@ class Commands(QObject):
             for key in taken:
                 self._plain[PLAIN_KEYS[key]] = action
             action.setData(row.argument)
-            action.triggered.connect(getattr(handlers, f"on_{row.run or row.id}"))
             self._actions[row.id] = action
+
+    def obey(self, handlers: QObject) -> None:
+        """Have the methods `on_<id>` of an object run the commands."""
+        for row in ACTIONS:
+            self._actions[row.id].triggered.connect(getattr(handlers, f"on_{row.run or row.id}"))
 
     def __getitem__(self, id_: str) -> QAction:
         return self._actions[id_]

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QLabel, QSizePolicy, QStatusBar, QWidget
 
 from attnviz.errors import Message, message_of
 from attnviz.gui.live.trace import Live
+from attnviz.gui.services.status import Status
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.tone import Tone, set_tone
@@ -40,7 +41,7 @@ _FAILED = N_("not computed: the numbers are from the previous state")
 class StatusLine(QStatusBar):
     """Left: state, sizes and time of the present numbers. A warning takes its place for a while."""
 
-    def __init__(self, store: Store, live: Live, parent: QWidget | None = None) -> None:
+    def __init__(self, store: Store, live: Live, status: Status, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("status_line")
         self._store = store
@@ -76,6 +77,10 @@ class StatusLine(QStatusBar):
         self._waiting.setInterval(WAITING_MS)
         self._waiting.timeout.connect(self._on_waiting)
         live.running.connect(self._on_running)
+        status.said.connect(self.say)
+        status.warned.connect(self.warn)
+        status.hinted.connect(self.hint)
+        status.cleared.connect(self.clear)
 
     @Slot(object)
     def warn(self, error: BaseException | Message) -> None:
@@ -90,15 +95,11 @@ class StatusLine(QStatusBar):
         self._show(sentence, "said")
         self._said_in = current_language()
 
-    @Slot(object)
-    def tell(self, message: Message) -> None:
-        """Show what an edit changed beside what it was made for."""
-        self.say(message.text())
-
     def notice(self, sentence: str, details: str) -> None:
         """Show an unexpected error; `path` names the log file with the details."""
         self._show(sentence, "error", details)
 
+    @Slot(str)
     def hint(self, keys: str) -> None:
         """Show the keys that work in the present workspace, at the right end."""
         self._hint.setText(keys)

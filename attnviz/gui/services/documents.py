@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
+from PySide6.QtWidgets import QFileDialog, QMessageBox
 
 from attnviz.checkpoints.opening import GGUF
 from attnviz.checkpoints.presets import PRESETS, load_preset, needs_model
@@ -18,6 +18,7 @@ from attnviz.gui.dialogs.saving import Saving
 from attnviz.gui.failure import failure_message, is_expected, log_unexpected
 from attnviz.gui.settings import Settings
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.front import front_window
 from attnviz.i18n import _, current_language
 from attnviz.model.edit.chapters import Chapter
 from attnviz.model.errors.titles import in_words
@@ -84,10 +85,9 @@ class Documents(QObject):
     file_chosen = Signal(Path)
     """A file to open: a document, a lesson, or a survey."""
 
-    def __init__(self, store: Store, scheduler: Scheduler, settings: Settings, window: QWidget) -> None:
-        super().__init__(window)
-        self._store, self._scheduler = store, scheduler
-        self._settings, self._window = settings, window
+    def __init__(self, store: Store, scheduler: Scheduler, settings: Settings) -> None:
+        super().__init__()
+        self._store, self._scheduler, self._settings = store, scheduler, settings
         self._model_folder = ""
         self._packed: set[Path] = set()
         """Files that have the weights of their model, and keep them when they are saved again."""
@@ -149,7 +149,7 @@ class Documents(QObject):
         """Choose a file and open it."""
         folder = str(self._store.path.parent) if self._store.path else ""
         name, _kind = QFileDialog.getOpenFileName(
-            self._window, _("Open a document"), folder, _documents_filter((*OPENED, SURVEY_SUFFIX))
+            front_window(), _("Open a document"), folder, _documents_filter((*OPENED, SURVEY_SUFFIX))
         )
         if name:
             self.file_chosen.emit(Path(name))
@@ -160,7 +160,7 @@ class Documents(QObject):
         from attnviz.gui.dialogs.import_model import ask_import
 
         first = model or self._model_folder
-        document, self._model_folder = ask_import(self._window, self._scheduler, first)
+        document, self._model_folder = ask_import(front_window(), self._scheduler, first)
         if document is not None and self.may_leave():
             self._store.open(document)
 
@@ -230,9 +230,9 @@ class Documents(QObject):
             return None
         was = Path(missing.link.path)
         if was.suffix.lower() == GGUF:
-            name, _kind = QFileDialog.getOpenFileName(self._window, _("Find the model"), "", f"*{GGUF}")
+            name, _kind = QFileDialog.getOpenFileName(front_window(), _("Find the model"), "", f"*{GGUF}")
         else:
-            name = QFileDialog.getExistingDirectory(self._window, _("Find the model"))
+            name = QFileDialog.getExistingDirectory(front_window(), _("Find the model"))
         return Path(name) if name else None
 
     def save(self) -> bool:
@@ -245,7 +245,7 @@ class Documents(QObject):
         if start.suffix.lower() == JSON_SUFFIX:
             start = start.with_suffix(suffix_of(self._store.experiment))
         name, _kind = QFileDialog.getSaveFileName(
-            self._window, _("Save the document"), str(start), _documents_filter(SUFFIXES)
+            front_window(), _("Save the document"), str(start), _documents_filter(SUFFIXES)
         )
         path = Path(name)
         if (
@@ -260,7 +260,7 @@ class Documents(QObject):
         """Ask for a file, and write the document with all weights of its model: it needs no checkpoint."""
         start = (self._store.path or Path(proposed_name(self._store.document))).with_suffix(TENSORS_SUFFIX)
         name, _kind = QFileDialog.getSaveFileName(
-            self._window, _("Save with weights"), str(start), _documents_filter((TENSORS_SUFFIX,))
+            front_window(), _("Save with weights"), str(start), _documents_filter((TENSORS_SUFFIX,))
         )
         if not name:
             return False
@@ -321,7 +321,7 @@ class Documents(QObject):
     def _box(self, name: str, title: str, text: str) -> QMessageBox:
         """A question that saving answers, or nothing."""
         buttons = QMessageBox.StandardButton
-        box = QMessageBox(self._window)
+        box = QMessageBox(front_window())
         box.setObjectName(name)
         box.setWindowTitle(title)
         box.setTextFormat(Qt.TextFormat.PlainText)
@@ -343,7 +343,7 @@ class Documents(QObject):
         chapter = self._store.chapters.present
         document = chapter.document
         expected = chapter.stamp if path == chapter.path and not overwrites else None
-        saving = Saving(self._window, self._scheduler, document, path, expected, path in self._packed)
+        saving = Saving(front_window(), self._scheduler, document, path, expected, path in self._packed)
         saving.run()
         written, stamp, error = saving.written, saving.stamp, saving.error
         saving.deleteLater()

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from attnviz.core.phrases import enumerated
-from attnviz.gui.actions import ACTIONS, MENUS
+from attnviz.gui.commands.actions import ACTIONS, MENUS
 from attnviz.gui.look.fonts import number_font, ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.i18n import N_, _

@@ -35,10 +35,10 @@ from attnviz.figures.sequences.outputs import MOVING_DPI
 from attnviz.figures.style import DPI, WIDTHS
 from attnviz.figures.subject import ALL_SITES
 from attnviz.gui.dialogs.layout import column_of
-from attnviz.gui.dialogs.preview import Preview
 from attnviz.gui.export.choices import CHOICE_BY_NAME, CHOICES, At, ChoiceRow
 from attnviz.gui.export.kinds.sequence import MOVING
 from attnviz.gui.export.names import file_name
+from attnviz.gui.export.preview import Preview
 from attnviz.gui.export.shell import Command, command_of
 from attnviz.gui.export.source import Choice, Leaves, Made, Source
 from attnviz.gui.export.table import EXPORT_BY_ID, EXPORTS, PIXELS, Export, FileKind

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from PySide6.QtCore import QObject, QRect, Slot
+from PySide6.QtWidgets import QMainWindow
 
-from attnviz.gui.live.player import Watch
+from attnviz.gui.commands.surface import Surface
 from attnviz.gui.look.scale import largest_scale, next_scale, rescale
+from attnviz.gui.player import Watch
+from attnviz.gui.window.current import Current
+from attnviz.gui.window.top_bar import TopBar
 from attnviz.i18n import N_, _
-
-if TYPE_CHECKING:
-    from attnviz.gui.window import Window
-
 
 ENLARGED = "enlarged"
 """Name under which an enlarged panel is a viewer of the player."""
@@ -21,40 +19,44 @@ ENLARGED = "enlarged"
 class Presentation(QObject):
     """Enlarges panels and scales the window. While a panel is enlarged, the bar at the top is hidden."""
 
-    def __init__(self, window: Window) -> None:
+    def __init__(self, window: QMainWindow, surface: Surface, top_bar: TopBar, current: Current) -> None:
         super().__init__(window)
-        self._window = window
-        self._scale: int = window.settings["scale"]
+        self._window, self._surface, self._services = window, surface, surface.services
+        self._top_bar, self._current = top_bar, current
+        self._scale: int = self._services.settings["scale"]
         self._normal = (QRect(), 100, False)
         """Place of the window before the full screen, the scale then, and whether it was maximised."""
-        window.workspaces.enlarged_changed.connect(self._on_enlarged)
-        for dock in window.docks.values():
+        surface.workspaces.enlarged_changed.connect(self._on_enlarged)
+        for dock in surface.docks.values():
             dock.enlarge_wanted.connect(self.toggle)
+
+    @property
+    def current(self) -> str:
+        """The panel that commands without a pointer mean."""
+        return self._current.id
 
     @Slot(str)
     def toggle(self, panel: str = "") -> None:
         """Enlarge a panel, else the current one; or return from it."""
-        workspaces = self._window.workspaces
-        if not workspaces.give_back():
-            workspaces.enlarge(panel or self._window.current.id)
+        self._surface.workspaces.toggle_enlarged(panel or self._current.id)
 
     def tear_off(self, panel: str = "") -> None:
         """Give a panel, else the current one, a window of its own; or return it."""
-        self._window.workspaces.tear_off(panel or self._window.current.id)
+        self._surface.workspaces.tear_off(panel or self._current.id)
 
     @Slot(str)
     def _on_enlarged(self, panel: str) -> None:
         window = self._window
         # Without the bar the shortcuts of its menus need another widget that is visible.
-        for action in window.commands.all():
+        for action in self._surface.commands.all():
             (window.addAction if panel else window.removeAction)(action)
-        window.top_bar.setVisible(not panel)
+        self._top_bar.setVisible(not panel)
         if not panel:
-            window.store.play(Watch(ENLARGED, is_seen=False))
+            self._services.store.play(Watch(ENLARGED, is_seen=False))
         keys = N_("Esc returns · PgUp, PgDn: words, then presets · Ctrl+plus: larger")
-        window.status.hint(_(keys if panel else window.workspaces.present.keys))
+        self._services.status.hint(_(keys if panel else self._surface.workspaces.present.keys))
         if panel:
-            window.panels[panel].setFocus()
+            self._surface.panels[panel].setFocus()
 
     def show_full_screen(self, is_full: bool) -> None:
         """Fill the screen, or return to the former size on the screen, also if the scale has changed."""
@@ -83,12 +85,12 @@ class Presentation(QObject):
         most = max(100, largest_scale(window, self._scale))
         wanted = min(percent, most)
         if wanted < percent:
-            window.status.say(_("This screen fits at most {percent} %").format(percent=most))
-        window.settings["scale"] = wanted
+            self._services.status.say(_("This screen fits at most {percent} %").format(percent=most))
+        self._services.settings["scale"] = wanted
         if wanted == self._scale:
             return
-        floating = [dock for dock in window.docks.values() if dock.isFloating()]
+        floating = [dock for dock in self._surface.docks.values() if dock.isFloating()]
         if rescale([window, *floating], self._scale, wanted):
             self._scale = wanted
         else:
-            window.status.say(_("The new scale takes effect at the next start"))
+            self._services.status.say(_("The new scale takes effect at the next start"))

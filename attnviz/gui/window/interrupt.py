@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import signal
 import socket
+from collections.abc import Callable
 from types import FrameType
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from PySide6.QtCore import QObject, QSocketNotifier, QTimer, Slot
 from PySide6.QtGui import QSessionManager
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 
 from attnviz.compute.scheduler import end_process
 from attnviz.gui.look.look import application
-
-if TYPE_CHECKING:
-    from attnviz.gui.window import Window
 
 SIGNALLED = 128
 """The exit code after a signal is this and the number of the signal, as shells have it."""
@@ -42,9 +40,9 @@ class Interrupt(QObject):
     that `set_wakeup_fd` sends through a socket wakes Qt. No slot raises `KeyboardInterrupt`.
     """
 
-    def __init__(self, window: Window, ending: Ending) -> None:
+    def __init__(self, window: QWidget, close: Callable[[], None], ending: Ending) -> None:
         super().__init__(window)
-        self._window, self._ending = window, ending
+        self._window, self._close, self._ending = window, close, ending
         self._asked = 0
         self.obeyed = 0
         """The number of the signal that closed the window; 0 for none."""
@@ -100,6 +98,6 @@ class Interrupt(QObject):
             self._again.start()
             return
         if self._window.isVisible():
-            self._window.ask_to_close()
+            self._close()
         self.obeyed = 0 if self._window.isVisible() else self._asked
         self._asked = self.obeyed

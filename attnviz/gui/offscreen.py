@@ -11,17 +11,16 @@ from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, QEvent, QSettings, QSize
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 
 from attnviz.errors import InputError, verbatim
-from attnviz.gui.app import make_application
+from attnviz.gui.app import make_application, make_window
 from attnviz.gui.export.widget import framed, widget_bytes
-from attnviz.gui.look import look
 from attnviz.gui.panels.panel import Panel
+from attnviz.gui.services.services import Schedulers
 from attnviz.gui.settings import Settings
 from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.widgets.empty_state import EmptyState
-from attnviz.gui.window import Window
 from attnviz.i18n import current_language
 from attnviz.model.spec.document import Document
 
@@ -58,9 +57,22 @@ def panel_bytes(document: Document, asked: Asked, format_id: str) -> bytes:
         settings = Settings(QSettings(str(Path(folder) / "none.ini"), QSettings.Format.IniFormat))
         settings["theme"], settings["language"], settings["motion"] = asked.theme, current_language(), False
         settings["engine"], settings["device"] = asked.engine, asked.device
-        window = _window(app, document if asked.first is None else asked.first, settings)
+        window = make_window(app, document if asked.first is None else asked.first, settings)
         try:
-            return _painted(window, document, asked, format_id)
+            window.resize(WINDOW)
+            window.show()
+            errors: list[BaseException] = []
+            window.live.failed.connect(errors.append)
+            window.begin(in_pauses=False)
+            _settle(window.services.schedulers)
+            if asked.first is not None:
+                window.commands["pin"].trigger()
+                window.store.open(document)
+            window.workspaces.show_panel(asked.panel)
+            _settle(window.services.schedulers)
+            if errors:
+                raise errors[0]
+            return _painted(window.panels[asked.panel], asked.size, format_id)
         finally:
             _close(window)
 
@@ -71,34 +83,13 @@ def _application() -> QApplication:
     return make_application(sys.argv[:1])
 
 
-def _window(app: QApplication, document: Document, settings: Settings) -> Window:
-    look.apply(app, settings)
-    window = Window(document, settings)
-    look.apply(app, settings)  # once more, as the program does: now the window has its icons and colours
-    window.resize(WINDOW)
-    window.show()
-    return window
-
-
-def _painted(window: Window, document: Document, asked: Asked, format_id: str) -> bytes:
-    errors: list[BaseException] = []
-    window.live.failed.connect(errors.append)
-    window.begin(in_pauses=False)
-    _settle(window)
-    if asked.first is not None:
-        window.compare_live.pin()
-        window.store.open(document)
-    window.workspaces.show_panel(asked.panel)
-    _settle(window)
-    if errors:
-        raise errors[0]
-    panel = window.panels[asked.panel]
+def _painted(panel: Panel, size: tuple[int, int] | None, format_id: str) -> bytes:
     _check_content(panel)
     frame = framed(panel)
-    if asked.size is not None:
-        frame.resize(*asked.size)
+    if size is not None:
+        frame.resize(*size)
         QApplication.processEvents()
-        frame.resize(*asked.size)
+        frame.resize(*size)
     return widget_bytes(frame, active_theme(), format_id)
 
 
@@ -109,7 +100,7 @@ def _check_content(panel: Panel) -> None:
             raise InputError(verbatim(state.accessibleName()))
 
 
-def _settle(window: Window) -> None:
+def _settle(schedulers: Schedulers) -> None:
     """Wait until no panel waits for numbers.
 
     On a busy machine a second may pass between two rounds of events: a round counts as `ROUND_S` at most.
@@ -119,14 +110,14 @@ def _settle(window: Window) -> None:
     while quiet_s < QUIET_S and last < until:
         QApplication.processEvents()
         now = time.monotonic()
-        is_idle = window.scheduler.idle and window.decode_scheduler.idle
+        is_idle = all(scheduler.idle for scheduler in (schedulers.run, schedulers.answers))
         quiet_s = quiet_s + min(now - last, ROUND_S) if is_idle else 0.0
         last = now
         time.sleep(ROUND_S / 2)
     QApplication.processEvents()
 
 
-def _close(window: Window) -> None:
+def _close(window: QWidget) -> None:
     window.close()
     window.deleteLater()
     QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
