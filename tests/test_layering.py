@@ -48,7 +48,7 @@ PANEL_BASE = "panel"
 PANEL_TABLE = "gui/panels/table.py"
 """The list of panels: it knows them all, and none of them knows it."""
 ENTRIES = ("gui/app.py", "gui/offscreen.py")
-"""Where a window is made, each a room of its own. The other files right in `gui/` are one: the live state."""
+"""Files that make a window, each a room. The others right in `gui/` are one room: the live state."""
 MUTUAL = {("gui/live", "gui/panels"), ("gui/live", "gui/window")}
 """Pairs of rooms that import each other. This set may only shrink."""
 KNOT = {"gui/live/claims.py", "gui/live/survey.py"}

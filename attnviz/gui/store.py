@@ -88,7 +88,7 @@ class Store(QObject):
         self.why_no_gradient: Message | None = None
         """Why the view's target has none."""
         self.engine, self.device = "numpy", AUTO
-        """What computes the numbers."""
+        """The engine of the next run, and its device."""
         self.pointer = Pointer()
         self.player = Player()
         self._followed: tuple[Document, Trace] | None = None

@@ -19,7 +19,7 @@ OBSERVERS = {"submitted"}
 
 
 def neighbours(thing: Any) -> Iterator[tuple[str, Any]]:
-    """What an object holds, with the names; for an object of Qt its parent as well."""
+    """The objects that an object holds, with their names; for an object of Qt its parent as well."""
     if isinstance(thing, Mapping):
         yield from ((f"[{key!r}]", value) for key, value in thing.items())
     elif isinstance(thing, list | tuple | set | frozenset):

@@ -85,8 +85,10 @@ class Documents(QObject):
     file_chosen = Signal(Path)
     """A file to open: a document, a lesson, or a survey."""
 
-    def __init__(self, store: Store, scheduler: Scheduler, settings: Settings) -> None:
-        super().__init__()
+    def __init__(
+        self, store: Store, scheduler: Scheduler, settings: Settings, parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
         self._store, self._scheduler, self._settings = store, scheduler, settings
         self._model_folder = ""
         self._packed: set[Path] = set()

@@ -11,9 +11,9 @@ class Status(QObject):
     """Takes sentences from whoever has one. It keeps none: the last one stands in the status line."""
 
     said = Signal(str)
-    """What was done."""
+    """A deed that is done."""
     warned = Signal(object)
-    """An error or a Message: what is not right."""
+    """An error or a Message."""
     hinted = Signal(str)
     """The keys that work now."""
     cleared = Signal()

@@ -54,12 +54,9 @@ class Handlers(QObject):
     ) -> None:
         super().__init__(window)
         self._window, self._surface, self._services = window, surface, surface.services
-        self._store, self._settings, self._status = (
-            surface.store,
-            self._services.settings,
-            self._services.status,
-        )
-        self._documents, self._workspaces = self._services.documents, surface.workspaces
+        self._store, self._documents = surface.store, surface.services.documents
+        self._settings, self._status = surface.services.settings, surface.services.status
+        self._workspaces = surface.workspaces
         self._presentation, self._jobs, self._start_page = presentation, jobs, start_page
         self._lessons, self._surveys = lessons, surveys
         self._store.player_changed.connect(self._on_player)

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QByteArray, QSize, Qt, QTimer, Slot
+from PySide6.QtCore import QByteArray, QObject, QSize, Qt, QTimer, Slot
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -104,12 +104,14 @@ class Window(QMainWindow):
         self.setContentsMargins(GRID, 0, GRID, 0)
         self.setAcceptDrops(True)
         self.settings = settings
-        self.bridge = Bridge()
+        # Not the window: no service leads to it. And not nobody: a worker that ends last would destroy them.
+        self._shelf = shelf = QObject()
+        self.bridge = Bridge(shelf)
         workers = (Scheduler(self.bridge.post, inline=inline) for _worker in fields(Schedulers))
-        self.store = Store(document)
+        self.store = Store(document, shelf)
         schedulers = Schedulers(*workers)
-        self.documents = Documents(self.store, schedulers.run, settings)
-        self.services = Services(self.store, schedulers, self.documents, settings, Status())
+        self.documents = Documents(self.store, schedulers.run, settings, shelf)
+        self.services = Services(self.store, schedulers, self.documents, settings, Status(shelf))
         self.ended_cleanly = True
         self._may_close = False
         """True once the documents are saved, or may be lost."""
@@ -183,7 +185,7 @@ class Window(QMainWindow):
             )
 
     def _surface(self) -> Surface:
-        """What commands act on. Its acts are those of the handlers, which are made with it."""
+        """The parts that commands act on. Its acts are those of the handlers, which are made with it."""
         return Surface(
             self.services,
             self.commands,
