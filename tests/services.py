@@ -17,9 +17,16 @@ from attnviz.gui.store import Store
 P = TypeVar("P", bound=Panel)
 
 
+class Asleep(Scheduler):
+    """A worker that begins with nothing."""
+
+    def submit(self, *_job: object, **_key: object) -> int:  # type: ignore[override]
+        return 0
+
+
 def services_of(store: Store) -> Services:
     """Services around a store."""
-    worker = Scheduler(lambda call: None, inline=True)
+    worker = Asleep(lambda call: None)
     settings = Settings(QSettings("/dev/null", QSettings.Format.IniFormat))
     schedulers = Schedulers(worker, worker, worker, worker)
     return Services(store, schedulers, Documents(store, worker, settings), settings, Status())
@@ -27,5 +34,5 @@ def services_of(store: Store) -> Services:
 
 def served(panel: P) -> P:
     """The panel, which may remember and say; what it asks of a worker stays unanswered."""
-    Panel.serve(panel, services_of(panel.store))
+    panel.serve(services_of(panel.store))
     return panel

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar
+from typing import Any, ClassVar
 from weakref import ref
 
 from PySide6.QtCore import Signal, SignalInstance, Slot
 from PySide6.QtWidgets import QWidget
 
+from attnviz.gui.live.answer import Answer, Asked, Result
 from attnviz.gui.look.theme import LIGHT, Theme
 from attnviz.gui.pointer import Pointer
 from attnviz.gui.services.services import Services
@@ -41,6 +42,8 @@ class Panel(QWidget):
         super().__init__(parent)
         self.store = store
         self.theme: Theme = LIGHT
+        self.answers: list[Answer[Any, Any]] = []
+        """The answers that the panel asks for while it is seen."""
         self.is_seen = True
         """False while another tab lies over the panel; Qt counts it as visible all the same."""
         self._is_started = False
@@ -51,6 +54,18 @@ class Panel(QWidget):
     def serve(self, services: Services) -> None:
         """Take the services of the window, once, before `start`: whoever computes, remembers or says."""
         self.services = services
+        for answer in self.answers:
+            answer.serve(services.schedulers.answers)
+
+    def asks(self, answer: Answer[Asked, Result]) -> Answer[Asked, Result]:
+        """Ask for this answer only while the panel is seen.
+
+        Behind another tab nothing is computed: a question under way is given up, and asked again in front.
+        Nothing of another document stays.
+        """
+        self.store.opened.connect(answer.clear)
+        self.answers.append(answer)
+        return answer
 
     def start(self) -> None:
         """Connect to the store; show its present state, unless another tab lies over the panel."""
@@ -101,6 +116,10 @@ class Panel(QWidget):
         if is_seen == self.is_seen:
             return
         self.is_seen = is_seen
+        if not is_seen and (due := [answer for answer in self.answers if answer.is_due]):
+            for answer in due:
+                answer.stop()
+            self.forget()
         if not self._is_started:
             return
         self._listen(is_seen)

@@ -398,7 +398,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow(
         "lens",
         N_("Logit lens"),
-        "lens.panel:LensPanel",
+        "lens:LensPanel",
         help=N_("The most probable next token after each layer, computed by the model's own read-out."),
         words=N_("early read-out, prediction of each layer"),
         workspaces=("model",),
@@ -409,7 +409,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow(
         "circuits",
         N_("Circuits"),
-        "circuits.panel:CircuitsPanel",
+        "circuits.circuits:CircuitsPanel",
         help=N_(
             "The token pairs with the largest QK and OV products of a head, through the whole vocabulary."
         ),
@@ -423,7 +423,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow(
         "rollout",
         N_("Rollout and flow"),
-        "rollout.panel:RolloutPanel",
+        "rollout:RolloutPanel",
         help=N_(
             "How much of each input token reaches the selected token in each layer; a click shows the layer."
         ),
@@ -437,7 +437,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow(
         "patching",
         N_("Patching"),
-        "patching.panel:PatchingPanel",
+        "patching.patching:PatchingPanel",
         help=N_(
             "Replaces a stage by that of a clean text, position by position, and shows how much of "
             "the answer it restores."

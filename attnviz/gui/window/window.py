@@ -263,10 +263,7 @@ class Window(QMainWindow):
             "grid": self._watch_grid,
             "lesson": self._watch_lessons,
             "claims": self._watch_claims,
-            "lens": self._watch_lens,
-            "circuits": self._watch_circuits,
-            "rollout": self._watch_rollout,
-            "patching": self._watch_patching,
+            "patching": self._show_pinned,
             "survey": self._watch_survey,
             "draws": self._watch_draws,
         }
@@ -343,39 +340,6 @@ class Window(QMainWindow):
         assert isinstance(panel, DrawsPanel)
         self.draws_live = DrawsLive(panel, self.live, self.services.schedulers.answers, self)
 
-    def _watch_lens(self) -> None:
-        from attnviz.gui.live.lens import LensLive
-        from attnviz.gui.panels.lens.panel import LensPanel
-
-        panel = self.panels["lens"]
-        assert isinstance(panel, LensPanel)
-        self.lens_live = LensLive(panel, self.services.schedulers.answers, self)
-
-    def _watch_circuits(self) -> None:
-        from attnviz.gui.live.circuits import CircuitsLive
-        from attnviz.gui.panels.circuits.panel import CircuitsPanel
-
-        panel = self.panels["circuits"]
-        assert isinstance(panel, CircuitsPanel)
-        self.circuits_live = CircuitsLive(panel, self.services.schedulers.answers, self)
-
-    def _watch_rollout(self) -> None:
-        from attnviz.gui.live.rollout import RolloutLive
-        from attnviz.gui.panels.rollout.panel import RolloutPanel
-
-        panel = self.panels["rollout"]
-        assert isinstance(panel, RolloutPanel)
-        self.rollout_live = RolloutLive(panel, self.services.schedulers.answers, self)
-
-    def _watch_patching(self) -> None:
-        from attnviz.gui.live.patching import PatchingLive
-        from attnviz.gui.panels.patching.panel import PatchingPanel
-
-        panel = self.panels["patching"]
-        assert isinstance(panel, PatchingPanel)
-        self.patching_live = PatchingLive(panel, self.services.schedulers.answers, self)
-        self._show_pinned()
-
     def _watch_survey(self) -> None:
         from attnviz.gui.panels.grid.survey.panel import SurveyPanel
 
@@ -391,7 +355,7 @@ class Window(QMainWindow):
     def _show_pinned(self) -> None:
         """Give the pinned state A to the patching, once both panels exist."""
         from attnviz.gui.panels.compare.panel import ComparePanel
-        from attnviz.gui.panels.patching.panel import PatchingPanel
+        from attnviz.gui.panels.patching.patching import PatchingPanel
 
         panel, compare = self.panels.get("patching"), self.panels.get("compare")
         if isinstance(panel, PatchingPanel) and isinstance(compare, ComparePanel):
