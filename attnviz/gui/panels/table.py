@@ -286,7 +286,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow(
         "draws",
         N_("Several samples"),
-        "decoding.draws.panel:DrawsPanel",
+        "decoding.draws.draws:DrawsPanel",
         help=N_("The texts that the document generates with other seeds; a click on a line adopts its text."),
         cites="nucleus",
         words=N_("seeds, random samples, temperature"),

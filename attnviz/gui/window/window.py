@@ -265,7 +265,6 @@ class Window(QMainWindow):
             "claims": self._watch_claims,
             "patching": self._show_pinned,
             "survey": self._watch_survey,
-            "draws": self._watch_draws,
         }
         if id_ in watches:
             watches[id_]()
@@ -331,14 +330,6 @@ class Window(QMainWindow):
         self.claims_live = ClaimsLive(panel, self.services.schedulers.claims, self)
         panel.own.edit.recall(self.settings.lines("claims"))
         panel.own.edit.remembered.connect(partial(self.settings.set_lines, "claims"))
-
-    def _watch_draws(self) -> None:
-        from attnviz.gui.live.draws import DrawsLive
-        from attnviz.gui.panels.decoding.draws.panel import DrawsPanel
-
-        panel = self.panels["draws"]
-        assert isinstance(panel, DrawsPanel)
-        self.draws_live = DrawsLive(panel, self.live, self.services.schedulers.answers, self)
 
     def _watch_survey(self) -> None:
         from attnviz.gui.panels.grid.survey.panel import SurveyPanel

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Signal, Slot
+from dataclasses import dataclass
+
+from PySide6.QtCore import QSize, Slot
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from attnviz.compute.decoding import Decoded
 from attnviz.compute.draws import Draw
-from attnviz.gui.live.draws import DrawsAsked
+from attnviz.core.progress import Progress
+from attnviz.gui.live.answer import Answer
+from attnviz.gui.live.trace import GUI_CORES
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.decoding.draws.row import DrawRow
 from attnviz.gui.panels.decoding.names import names_of
@@ -27,19 +31,36 @@ from attnviz.model.edit.generation import set_seed, writing_of
 COUNT, MOST = 4, 16
 
 
+@dataclass(frozen=True, eq=False)
+class Question:
+    """The seeds that are wanted, on an engine and its device.
+
+    They share the prompt of `decoded`, the decoding of the document.
+    """
+
+    decoded: Decoded
+    seeds: tuple[int, ...]
+    engine: str
+    device: str
+
+
+def compute(asked: Question, check: Progress) -> tuple[Draw, ...]:
+    """The samples of the seeds, in a worker."""
+    from attnviz.compute.draws import draws
+
+    given, earlier = asked.decoded.given, asked.decoded.decoding
+    return draws(given, asked.seeds, asked.engine, asked.device, check, GUI_CORES, earlier)
+
+
 class DrawsPanel(DecodingPart):
     """One line for each seed; a click on one makes its text that of the document."""
-
-    asked = Signal(object)
-    """A DrawsAsked, or None when nothing is wanted; `show_draws` or `show_problem` takes the answer."""
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
         self._first = -1
         """The seed of the first line; -1 before the first sample."""
-        self._request: DrawsAsked | None = None
-        self._problem = ""
-        self._draws: tuple[Draw, ...] = ()
+        self.answer = self.asks(Answer("draws", compute, self))
+        self.answer.changed.connect(self._show)
         self._rows: list[DrawRow] = []
         self._count = DragNumber(COUNT, minimum=2, maximum=MOST, integer=True)
         self._count.setObjectName("draws_count")
@@ -54,7 +75,7 @@ class DrawsPanel(DecodingPart):
         title.addStretch(1)
         title.addWidget(self._others)
         self._empty = EmptyState("")
-        self._empty.triggered.connect(self._ask_again)
+        self._empty.triggered.connect(self.answer.again)
         lines = QWidget()
         self._column = in_column(lines, spacing=GRID)
         self._column.addStretch(1)
@@ -75,29 +96,15 @@ class DrawsPanel(DecodingPart):
     @property
     def draws(self) -> tuple[Draw, ...]:
         """The samples that are shown."""
-        return self._draws
+        return self.answer.result or ()
 
     def show_step(self) -> None:
-        decoded = self.decoded
+        decoded, asked = self.decoded, self.answer.asked
         if decoded is None:
-            self._request, self._draws, self._problem = None, (), ""
-            self.asked.emit(None)
-        elif self._request is None or self._request.decoded is not decoded:
+            self.answer.clear()
+        elif asked is None or asked.decoded is not decoded:
             self._ask(decoded)
-            return
-        self._show()
-
-    def show_draws(self, answered: tuple[DrawsAsked, tuple[Draw, ...]]) -> None:
-        """Show the samples of the latest request; those of an earlier one are dropped."""
-        request, draws = answered
-        if request is self._request:
-            self._draws = draws
-            self._show()
-
-    def show_problem(self, request: DrawsAsked, why: str) -> None:
-        """Say why the latest request has no answer; the samples of an earlier one are shown no more."""
-        if request is self._request:
-            self._draws, self._problem = (), why
+        else:
             self._show()
 
     def retranslate(self) -> None:
@@ -118,24 +125,26 @@ class DrawsPanel(DecodingPart):
         self._request_seeds(decoded, count)
 
     def _request_seeds(self, decoded: Decoded, count: int) -> None:
-        self._request = DrawsAsked(decoded, tuple(range(self._first, self._first + count)))
-        self._problem = ""
-        self.asked.emit(self._request)
-        self._show()
+        trace = self.store.trace
+        if trace is not None:
+            seeds = tuple(range(self._first, self._first + count))
+            self.answer.ask(Question(decoded, seeds, trace.engine, trace.device))
 
+    @Slot()
     def _show(self) -> None:
-        decoded = self.decoded
-        is_drawn = decoded is not None and bool(self._draws)
+        decoded, problem = self.decoded, self.answer.problem
+        is_drawn = decoded is not None and bool(self.draws)
         self._scroll.setVisible(is_drawn)
         self._empty.setVisible(not is_drawn)
-        self._empty.set_outcome(self._problem, self.why_empty if decoded is None else _("Sampling…"))
+        says = self.why_empty if decoded is None else _("Sampling…")
+        self._empty.set_outcome("" if problem is None else problem.text(), says)
         if decoded is None or not is_drawn:
             return
         names, seed = names_of(decoded.decoding), writing_of(decoded.given).sampling.seed
-        for index, draw in enumerate(self._draws):
+        for index, draw in enumerate(self.draws):
             self._row(index).show_draw(draw, names, is_present=draw.seed == seed)
         for index, row in enumerate(self._rows):
-            row.setVisible(index < len(self._draws))
+            row.setVisible(index < len(self.draws))
 
     def _row(self, index: int) -> DrawRow:
         while len(self._rows) <= index:
@@ -157,11 +166,6 @@ class DrawsPanel(DecodingPart):
     def _on_count(self, count: int) -> None:
         if self.decoded is not None:
             self._ask(self.decoded)
-
-    @Slot()
-    def _ask_again(self) -> None:
-        if self._request is not None:
-            self._request_seeds(self._request.decoded, len(self._request.seeds))
 
     @Slot()
     def _on_others(self) -> None:
