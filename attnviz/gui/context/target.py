@@ -105,7 +105,7 @@ def _in_grid(surface: Surface, widget: GridView, at: QPointF | None) -> Target:
 
 def _in_heads(surface: Surface, widget: GridCanvas, at: QPointF | None) -> Target:
     """A head of the grid of all heads, which a click on it selects as well."""
-    from attnviz.gui.panels.grid.panel import GridPanel
+    from attnviz.gui.panels.grid.grid import GridPanel
 
     place = widget.current if at is None else widget.place_at(at)
     panel = surface.panels.get("grid")

@@ -33,6 +33,8 @@ class Answer(QObject, Generic[Asked, Result]):
 
     changed = Signal()
     """Another question is asked, or its result has arrived, or the reason why it has none."""
+    answered = Signal()
+    """`result` has arrived, or `problem` in its place."""
 
     def __init__(
         self,
@@ -92,8 +94,8 @@ class Answer(QObject, Generic[Asked, Result]):
     def take(self, asked: Asked, result: Result) -> None:
         """A question whose result is known already."""
         self.stop()
-        self.asked = asked
-        self._show(asked, result)
+        self.asked, self.of, self.result = asked, asked, result
+        self.changed.emit()
 
     def stop(self) -> None:
         """Give the latest question up, and its job; an earlier result stays."""
@@ -136,22 +138,25 @@ class Answer(QObject, Generic[Asked, Result]):
 
         def done(result: Result) -> None:
             if self._ends(number):
-                self._show(asked, result)
+                self.result, self.of = result, asked
+                self.answered.emit()
+                self.changed.emit()
                 self._follow()
 
         def failed(error: BaseException) -> None:
             if self._ends(number):
-                self.result, self.of, self.problem = None, None, failure_message(error)
-                self.changed.emit()
+                self._fail(error, number)
                 self._follow()
             if not is_expected(error):
                 raise error
 
         self._scheduler.submit(job, done, failed, key=self._key)
 
-    def _show(self, asked: Asked, result: Result) -> None:
-        self.of, self.result = asked, result
-        self.changed.emit()
+    def _fail(self, error: BaseException, number: int) -> None:
+        if number == self._number:  # else a newer question takes its turn, whose answer is awaited
+            self.result, self.of, self.problem = None, None, failure_message(error)
+            self.answered.emit()
+            self.changed.emit()
 
     def _cancel(self) -> None:
         self._is_running = False
@@ -167,5 +172,4 @@ class Answer(QObject, Generic[Asked, Result]):
     def _follow(self) -> None:
         """Begin with the question that waited for the end of another one."""
         if self._number != self._begun and not self._is_running and self.asked is not None:
-            self.problem = None
             self._begin()

@@ -9,7 +9,6 @@ from PySide6.QtWidgets import QWidget
 from attnviz.core.progress import Progress
 from attnviz.core.text import number
 from attnviz.gui.live.answer import Answer
-from attnviz.gui.live.grid import KEY as GRID_KEY
 from attnviz.gui.live.subject import Subject
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
@@ -26,6 +25,9 @@ from attnviz.model.spec.experiment import Experiment
 from attnviz.model.text import shown_token, written_tokens
 from attnviz.study.lens import Lens
 
+TILES = "grid"
+"""The job of the grid of heads beside it."""
+
 DEEPEST = 0.45
 """Share of the accent in the cell of a certain token, on which ink is still readable."""
 
@@ -39,7 +41,7 @@ class LensPanel(AnswerPanel[Subject, Lens]):
         super().__init__(store, parent)
         self.picture = LensPicture()
         self.picture.canvas.chosen.connect(self._on_chosen)
-        empty = self.shows(Answer("lens", compute, self, after=GRID_KEY), self.picture)
+        empty = self.shows(Answer("lens", compute, self, after=TILES), self.picture)
         in_column(self, self.picture, empty, spacing=0)
 
     def question(self) -> Subject | None:

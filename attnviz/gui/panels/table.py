@@ -466,7 +466,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow(
         "grid",
         N_("All heads"),
-        "grid.panel:GridPanel",
+        "grid.grid:GridPanel",
         help=N_("One small map for every head of every layer; a click goes there."),
         words=N_("overview of heads, find heads, head scores"),
         workspaces=("model",),

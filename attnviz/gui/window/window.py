@@ -31,7 +31,6 @@ from attnviz.gui.live.decoding import DecodeLive
 from attnviz.gui.live.follow import FollowLive
 from attnviz.gui.live.full_pass import UncachedLive
 from attnviz.gui.live.gradient import GradientLive
-from attnviz.gui.live.grid import GridLive
 from attnviz.gui.live.idle import IdleLive
 from attnviz.gui.live.survey import SurveyLive
 from attnviz.gui.live.trace import Live
@@ -260,7 +259,6 @@ class Window(QMainWindow):
         panel.command_wanted.connect(self._run)
         watches = {
             "compare": self._watch_comparisons,
-            "grid": self._watch_grid,
             "lesson": self._watch_lessons,
             "claims": self._watch_claims,
             "patching": self._show_pinned,
@@ -313,13 +311,6 @@ class Window(QMainWindow):
         panel = self.panels["lesson"]
         assert isinstance(panel, LessonPanel)
         self.lesson_live.watch(panel)
-
-    def _watch_grid(self) -> None:
-        from attnviz.gui.panels.grid.panel import GridPanel
-
-        panel = self.panels["grid"]
-        assert isinstance(panel, GridPanel)
-        self.grid_live = GridLive(panel, self.services.schedulers.answers, self)
 
     def _watch_claims(self) -> None:
         from attnviz.gui.live.claims import ClaimsLive

@@ -17,8 +17,7 @@ from attnviz.checkpoints.presets import load_preset
 from attnviz.compute.scheduler import Stopped
 from attnviz.core.text import visible
 from attnviz.gui.live.answer import TURN_MS
-from attnviz.gui.live.grid import KEY as GRID_KEY
-from attnviz.gui.panels.lens import LensCanvas, LensPanel
+from attnviz.gui.panels.lens import TILES, LensCanvas, LensPanel
 from attnviz.gui.widgets.empty_state import EmptyState
 from attnviz.model.edit.edits import set_tokens
 from attnviz.model.spec.experiment import Experiment
@@ -115,7 +114,7 @@ def test_the_tiles_of_the_grid_come_first(desk: Desk, qtbot: QtBot, monkeypatch:
     panel = shown(desk)
     before = panel.answer.result
     with monkeypatch.context() as patched:
-        patched.setattr(desk.window.services.schedulers.answers, "is_busy", lambda key: key == GRID_KEY)
+        patched.setattr(desk.window.services.schedulers.answers, "is_busy", lambda key: key == TILES)
         desk.store.edit_here(lambda site: replace(site, temperature=3.0))
         qtbot.waitUntil(lambda: panel.answer.is_due)
         qtbot.wait(2 * TURN_MS)

@@ -14,8 +14,8 @@ from attnviz.core.text import isolated, number, visible
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.gui.panels.grid.canvas import GridCanvas, Place
+from attnviz.gui.panels.grid.heads import GROUP_TITLES
 from attnviz.gui.panels.grid.layout import Block
-from attnviz.gui.panels.grid.panel import GROUP_TITLES
 from attnviz.gui.panels.grid.survey.distribution import Distribution
 from attnviz.gui.panels.grid.survey.rows import TextRows
 from attnviz.gui.panels.panel import Panel
