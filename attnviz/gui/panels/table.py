@@ -108,7 +108,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow(
         "stage",
         N_("Stage"),
-        "stage.panel:StageViewPanel",
+        "stage.stage:StageViewPanel",
         help=N_("The matrix of one stage and one head; a click on a cell opens its arithmetic."),
         cites="attention",
         words=N_("attention map, heat map, matrix"),

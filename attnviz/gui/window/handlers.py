@@ -259,7 +259,7 @@ class Handlers(QObject):
 
     def _step_word(self, step: int) -> bool:
         """Lock what the next word of the caption, or the one before, refers to; False without one."""
-        from attnviz.gui.panels.stage.panel import StageViewPanel
+        from attnviz.gui.panels.stage.stage import StageViewPanel
 
         stage = self._surface.panels.get("stage")
         return isinstance(stage, StageViewPanel) and stage.step_caption(step)

@@ -45,7 +45,7 @@ from attnviz.gui.export.table import EXPORT_BY_ID, EXPORTS, PIXELS, FileKind
 from attnviz.gui.export.widget import framed, picture, widget_bytes
 from attnviz.gui.look.fonts import load_fonts
 from attnviz.gui.look.theme import LIGHT
-from attnviz.gui.panels.stage.panel import StageViewPanel
+from attnviz.gui.panels.stage.stage import StageViewPanel
 from attnviz.gui.panels.table import PANEL_BY_ID
 from attnviz.gui.panels.vectors import VectorsPanel
 from attnviz.gui.settings import Settings

@@ -12,7 +12,7 @@ from attnviz.gui.context.rows import ROWS
 from attnviz.gui.context.target import Target
 from attnviz.gui.panels.inspector.by_hand import ByHand
 from attnviz.gui.panels.mechanism.by_hand import ByHandSection
-from attnviz.gui.panels.stage.panel import StageViewPanel
+from attnviz.gui.panels.stage.stage import StageViewPanel
 from attnviz.gui.widgets.elided_label import ElidedLabel
 from attnviz.gui.widgets.link_line import LinkLine
 from attnviz.gui.widgets.numbers.drag import DragNumber
