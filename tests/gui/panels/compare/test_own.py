@@ -15,7 +15,8 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QFileDialog, QLabel, QPushButton
 
 from attnviz.gui.export.dialog import ExportDialog
-from attnviz.gui.panels.compare.panel import OWN, SIDES, ComparePanel
+from attnviz.gui.panels.compare.maps import SIDES
+from attnviz.gui.panels.compare.panel import OWN, ComparePanel
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.elided_label import ElidedLabel
 from attnviz.gui.widgets.link_line import LinkLine
@@ -312,17 +313,17 @@ def test_blink_shows_a_in_the_map_of_b_and_rests_without_motion(make_desk: MakeD
     blink = desk.find(QPushButton, "compare_blink")
     desk.click(blink)
     assert panel.maps["right"].badge == "A" and picture(panel.maps["right"].map) != before
-    panel._on_blink()
+    panel.pictures.blink()
     assert panel.maps["right"].badge == "B"
     desk.click(blink)
-    assert panel.maps["right"].badge == "B" and not panel._blink.isActive()
+    assert panel.maps["right"].badge == "B" and not panel.pictures.is_blinking
     desk.click(blink)
     settings = desk.window.settings
     try:
         settings["motion"] = False
         desk.window.handlers.apply_preferences()
         assert not blink.isEnabled() and "switched off" in blink.toolTip()
-        assert panel.maps["right"].badge == "B" and not panel._blink.isActive()
+        assert panel.maps["right"].badge == "B" and not panel.pictures.is_blinking
     finally:
         settings["motion"] = True
         desk.window.handlers.apply_preferences()
