@@ -49,10 +49,6 @@ PANEL_TABLE = "gui/panels/table.py"
 """The list of panels: it knows them all, and none of them knows it."""
 ENTRIES = ("gui/app.py", "gui/offscreen.py")
 """Files that make a window, each a room. The others right in `gui/` are one room: the live state."""
-MUTUAL = {("gui/live", "gui/panels"), ("gui/live", "gui/window")}
-"""Pairs of rooms that import each other. This set may only shrink."""
-KNOT = {"gui/live/claims.py", "gui/live/survey.py"}
-"""Files that import the window without being its start. This set may only shrink."""
 FORBIDDEN = {"pickle", "cPickle", "dill", "joblib", "shelve", "marshal", "matplotlib.pyplot", "pylab"}
 CORE_FORBIDS = {"torch", "matplotlib", "msgspec", "safetensors", "json"}
 
@@ -222,12 +218,12 @@ def imports_between_rooms() -> dict[tuple[str, str], list[str]]:
 
 def test_no_two_rooms_import_each_other() -> None:
     found = imports_between_rooms()
-    assert {pair for pair in found if pair[0] < pair[1] and pair[::-1] in found} == MUTUAL
+    assert {pair for pair in found if pair[0] < pair[1] and pair[::-1] in found} == set()
 
 
 def test_rooms_import_one_another_in_no_circle() -> None:
     """Rooms that import nothing of those that are left are taken off, until none is left."""
-    left = {(a, b) for a, b in imports_between_rooms() if not {(a, b), (b, a)} & MUTUAL}
+    left = set(imports_between_rooms())
     while leaves := {room for pair in left for room in pair} - {a for a, _b in left}:
         left = {(a, b) for a, b in left if b not in leaves}
     assert left == set()
@@ -235,7 +231,7 @@ def test_rooms_import_one_another_in_no_circle() -> None:
 
 def test_nothing_but_the_program_s_start_imports_the_window() -> None:
     def check(file: Path) -> list[str]:
-        if name_of(file) in {ENTRIES[0], *KNOT} or room_of(file) == "gui/window":
+        if name_of(file) == ENTRIES[0] or room_of(file) == "gui/window":
             return []
         return broken(file, lambda module: (module + ".").startswith("attnviz.gui.window."))
 

@@ -29,6 +29,8 @@ class Panel(QWidget):
 
     command_wanted = Signal(str)
     """A row of `ACTIONS` is to be run, by its id."""
+    front_wanted = Signal()
+    """The panel has something to show: it is to come in front, in a workspace where it stands."""
 
     follows: ClassVar[tuple[str, ...]] = View.__struct_fields__
     """Fields of the view that the panel shows: another look is not told. The experiment always is."""
@@ -60,7 +62,7 @@ class Panel(QWidget):
     def asks(self, answer: Answer[Asked, Result]) -> Answer[Asked, Result]:
         """Ask for this answer only while the panel is seen.
 
-        Behind another tab nothing is computed: a question under way is given up, and asked again in front.
+        Behind another tab nothing is computed: a question under way is dropped, and asked again in front.
         Nothing of another document stays.
         """
         self.store.opened.connect(answer.clear)

@@ -385,7 +385,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow(
         "claims",
         N_("Claims"),
-        "claims.panel:ClaimsPanel",
+        "claims.claims:ClaimsPanel",
         help=N_("Textbook statements with the verdict of the live engine, and the claims of this document."),
         words=N_("textbook, true or false"),
         workspaces=("explore",),
@@ -451,7 +451,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow(
         "survey",
         N_("Survey"),
-        "grid.survey.panel:SurveyPanel",
+        "grid.survey.survey:SurveyPanel",
         help=N_("Every head over many texts, and the texts that excite it most; a click on a text opens it."),
         words=N_("dataset, corpus, many texts"),
         workspaces=("model",),

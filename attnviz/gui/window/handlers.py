@@ -14,7 +14,6 @@ from PySide6.QtWidgets import QMainWindow
 
 from attnviz.checkpoints.presets import PRESETS
 from attnviz.gui.commands.surface import Surface
-from attnviz.gui.live.survey import SurveyLive
 from attnviz.gui.look import look
 from attnviz.gui.player import END, Event, GoBy, GoTo, Player, Toggle, Watch
 from attnviz.gui.pointer import Pointer
@@ -34,6 +33,8 @@ if TYPE_CHECKING:
     from attnviz.gui.help.help import WhatIsThis
     from attnviz.gui.palette.palette import Palette
     from attnviz.gui.panels.compare.panel import ComparePanel
+    from attnviz.gui.panels.grid.survey.survey import SurveyPanel
+    from attnviz.gui.panels.grid.survey.surveys import Surveys
 
 
 class Handlers(QObject):
@@ -50,7 +51,6 @@ class Handlers(QObject):
         jobs: JobLine,
         start_page: Start,
         lessons: LessonLive,
-        surveys: SurveyLive,
     ) -> None:
         super().__init__(window)
         self._window, self._surface, self._services = window, surface, surface.services
@@ -58,7 +58,7 @@ class Handlers(QObject):
         self._settings, self._status = surface.services.settings, surface.services.status
         self._workspaces = surface.workspaces
         self._presentation, self._jobs, self._start_page = presentation, jobs, start_page
-        self._lessons, self._surveys = lessons, surveys
+        self._lessons = lessons
         self._store.player_changed.connect(self._on_player)
         self._store.pointer_changed.connect(self._on_pointer)
 
@@ -80,6 +80,14 @@ class Handlers(QObject):
         if TYPE_CHECKING:
             assert isinstance(panel, ComparePanel)
         return panel
+
+    @property
+    def surveys(self) -> Surveys:
+        """The surveys of the window, in their panel."""
+        panel = self._surface.panels["survey"]
+        if TYPE_CHECKING:
+            assert isinstance(panel, SurveyPanel)
+        return panel.surveys
 
     @cached_property
     def what_is_this(self) -> WhatIsThis:
@@ -133,7 +141,7 @@ class Handlers(QObject):
 
     @Slot()
     def on_survey(self) -> None:
-        self._surveys.ask()
+        self.surveys.ask()
 
     @Slot()
     def on_recent(self) -> None:

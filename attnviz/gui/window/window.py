@@ -32,12 +32,11 @@ from attnviz.gui.live.follow import FollowLive
 from attnviz.gui.live.full_pass import UncachedLive
 from attnviz.gui.live.gradient import GradientLive
 from attnviz.gui.live.idle import IdleLive
-from attnviz.gui.live.survey import SurveyLive
 from attnviz.gui.live.trace import Live
 from attnviz.gui.look.icons import app_icon
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.panel import Panel
-from attnviz.gui.panels.table import PANELS
+from attnviz.gui.panels.table import PANEL_BY_ID, PANELS
 from attnviz.gui.recovery.keeping import Keeping
 from attnviz.gui.services.documents import OPENED, Documents
 from attnviz.gui.services.services import Schedulers, Services
@@ -149,7 +148,6 @@ class Window(QMainWindow):
         self.surface = self._surface()
         self.lesson_live = LessonLive(self, self.surface)
         self.start_page = Start(self, self.surface, self.lesson_live.progress)
-        self.survey_live = SurveyLive(self, schedulers.survey)
         self.current = Current(self, self.docks, self.workspaces)
         self.presentation = Presentation(self, self.surface, self.top_bar, self.current)
         self.handlers = Handlers(
@@ -159,7 +157,6 @@ class Window(QMainWindow):
             self.jobs,
             self.start_page,
             self.lesson_live,
-            self.survey_live,
         )
         self.commands.obey(self.handlers)
         self.commands.fill(self.top_bar.menus, self._extend_menu)
@@ -225,8 +222,6 @@ class Window(QMainWindow):
         self.documents.failed.connect(self.status.warn)
         self.documents.said.connect(self.status.say)
         self.documents.file_chosen.connect(self.open_file)
-        self.survey_live.failed.connect(self.status.warn)
-        self.survey_live.said.connect(self.status.say)
 
     def start(self) -> None:
         """Make all panels, show the document in them, and run it for the first time."""
@@ -257,15 +252,20 @@ class Window(QMainWindow):
         """Connect a new panel with what else stands in the window."""
         panel = self.panels[id_]
         panel.command_wanted.connect(self._run)
+        panel.front_wanted.connect(partial(self._bring, id_))
         watches = {
             "compare": self._watch_comparisons,
             "lesson": self._watch_lessons,
-            "claims": self._watch_claims,
             "patching": self._show_pinned,
-            "survey": self._watch_survey,
         }
         if id_ in watches:
             watches[id_]()
+
+    def _bring(self, id_: str) -> None:
+        """Show a panel in front of others, in a workspace where it stands."""
+        self.start_page.leave()
+        self.workspaces.switch(PANEL_BY_ID[id_].workspaces[0])
+        self.workspaces.show_panel(id_)
 
     @Slot(str)
     def _run(self, command: str) -> None:
@@ -311,23 +311,6 @@ class Window(QMainWindow):
         panel = self.panels["lesson"]
         assert isinstance(panel, LessonPanel)
         self.lesson_live.watch(panel)
-
-    def _watch_claims(self) -> None:
-        from attnviz.gui.live.claims import ClaimsLive
-        from attnviz.gui.panels.claims.panel import ClaimsPanel
-
-        panel = self.panels["claims"]
-        assert isinstance(panel, ClaimsPanel)
-        self.claims_live = ClaimsLive(panel, self.services.schedulers.claims, self)
-        panel.own.edit.recall(self.settings.lines("claims"))
-        panel.own.edit.remembered.connect(partial(self.settings.set_lines, "claims"))
-
-    def _watch_survey(self) -> None:
-        from attnviz.gui.panels.grid.survey.panel import SurveyPanel
-
-        panel = self.panels["survey"]
-        assert isinstance(panel, SurveyPanel)
-        self.survey_live.watch(panel)
 
     @Slot(str, str, str)
     def _export_comparison(self, stage: str, alignment: str, of_a: str) -> None:
@@ -550,7 +533,8 @@ class Window(QMainWindow):
         if is_model(path):
             self.documents.ask_import(str(path))
         elif path.suffix.lower() == SURVEY_SUFFIX:
-            self.survey_live.open(path)
+            self._bring("survey")
+            self.handlers.surveys.open(path)
         elif path.suffix.lower() == LESSON_SUFFIX and not carries(path):
             self.complete()
             self.lesson_live.open_file(path)

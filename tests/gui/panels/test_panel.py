@@ -9,7 +9,6 @@ from experiments import STACKS
 from first_layer import with_fields
 from msgspec.structs import replace
 from panels import PanelBench
-from pointer import Log
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QCursor, QImage
 from PySide6.QtWidgets import QApplication, QScrollBar, QWidget
@@ -171,11 +170,12 @@ def test_what_is_under_way_as_another_tab_comes_in_front_is_asked_for_again(qtbo
 def test_claims_behind_another_tab_are_checked_again_in_front(qtbot: QtBot) -> None:
     bench = bench_of(qtbot, "claims", presets.load_preset("stories-induction"))
     bench.store.claim(("max(weights) < 2",))
-    asked = Log(bench.panel, "own_asked")
+    (own,) = bench.panel.answers
+    assert own.asked is not None and own.asked.claims == ("max(weights) < 2",)
     bench.panel.set_seen(False)
-    assert asked.values("own_asked") == [None]
+    assert own.asked is own.of is None
     bench.panel.set_seen(True)
-    assert asked.values("own_asked")[-1] is not None
+    assert own.asked is not None
 
 
 def noted(told: list[str], name: str, function: Any) -> Any:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import partial
 from html import unescape
 
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
+from attnviz.gui.live.answer import Answer
 from attnviz.gui.look.fonts import section_title_font, ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
+from attnviz.gui.panels.claims import questions
 from attnviz.gui.panels.claims.detail import Detail
 from attnviz.gui.panels.claims.line import ClaimLine
 from attnviz.gui.panels.claims.own import OwnClaims
+from attnviz.gui.panels.claims.questions import Group, OwnAsked
+from attnviz.gui.panels.claims.way_back import WayBack
 from attnviz.gui.panels.panel import Panel
+from attnviz.gui.services.services import Services
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.holds_chip import holds_in
 from attnviz.gui.widgets.scroll import clear_scroll
@@ -25,47 +29,30 @@ from attnviz.i18n import _, current_language
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import View
 from attnviz.model.trace import Trace
-from attnviz.study.claims.own import Answer
 from attnviz.study.claims.scope import scope_now
 from attnviz.study.lessons.judging import Judged
-from attnviz.study.lessons.lesson import Lesson, Scene
+from attnviz.study.lessons.table import CLAIMS
 
 _TAG = re.compile(r"<[^>]*>")
-
-
-@dataclass(frozen=True, eq=False)
-class OwnAsked:
-    """The claims of a document, to answer over its trace."""
-
-    trace: Trace
-    view: View
-    claims: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Group:
-    """The judged claims of one file."""
-
-    lesson: Lesson
-    claims: tuple[Judged, ...]
 
 
 class ClaimsPanel(Panel):
     """Own claims, then the claims of textbooks by groups; one of them is open at a time."""
 
-    table_asked = Signal()
-    """The verdicts on the textbooks' claims are wanted; `show_group` takes them group by group."""
-    own_asked = Signal(object)
-    """An `OwnAsked`, or None to stop; `show_answers` takes the answers."""
-    scene_wanted = Signal(object)
-    """A `Scene` to open."""
-    return_wanted = Signal()
-
     follows = ("site", "head")
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
-        self._is_asked = False
+        self._to_come = list(CLAIMS)
+        """The files of textbooks' claims whose verdicts are still to come."""
+        self._table = Answer("claims", questions.group, self)
+        self._table.answered.connect(self._on_group)
+        self._own = self.asks(Answer("own_claims", questions.own, self))
+        self._own.answered.connect(self._on_answers)
+        self._document = Answer("lesson", questions.document, self)
+        self._document.answered.connect(self._on_read)
+        self._way_back = WayBack(store, self)
+        self._way_back.changed.connect(self._set_left)
         self._opened: tuple[str, View] | None = None
         """The id of the claim whose document is in the program, and the view in which it was opened."""
         self._sections: list[_Section] = []
@@ -74,7 +61,8 @@ class ClaimsPanel(Panel):
         self.detail.hide()
         self.detail.show_it.clicked.connect(self._on_show)
         self.detail.mend.clicked.connect(self._on_mend)
-        self.detail.back.clicked.connect(self.return_wanted)
+        self.detail.back.clicked.connect(self._way_back.go)
+        self.detail.set_left(False)
         self.search = LineEdit()
         self.search.setObjectName("claims_search")
         self.search.setClearButtonEnabled(True)
@@ -94,6 +82,15 @@ class ClaimsPanel(Panel):
         layout.addWidget(clear_scroll(content, sideways=False))
         set_tone("muted", self._note)
 
+    def serve(self, services: Services) -> None:
+        """Claims have a worker of their own: one may take seconds, and nothing else waits for it."""
+        super().serve(services)
+        for answer in (self._table, self._own):
+            answer.serve(services.schedulers.claims)
+        self._document.serve(services.schedulers.run)
+        self.own.edit.recall(services.settings.lines("claims"))
+        self.own.edit.remembered.connect(partial(services.settings.set_lines, "claims"))
+
     # --- following
 
     def on_document(self, old: Document | None, new: Document) -> None:
@@ -101,9 +98,8 @@ class ClaimsPanel(Panel):
         self._ask_own()
 
     def on_trace(self, trace: Trace) -> None:
-        if not self._is_asked:
-            self._is_asked = True
-            self.table_asked.emit()
+        if self._table.asked is None:
+            self._ask_group()
         self._ask_own()
         self._show_now()
 
@@ -113,32 +109,53 @@ class ClaimsPanel(Panel):
     def set_seen(self, is_seen: bool) -> None:
         """Behind another tab no claim is computed; in front all are again."""
         if not is_seen and self.is_seen:
-            self.own_asked.emit(None)
+            self._own.clear()
             self.forget()
         super().set_seen(is_seen)
 
     def _ask_own(self) -> None:
         document, trace = self.store.document, self.store.trace
         if document.claims and trace is not None and trace.experiment is document.experiment:
-            self.own_asked.emit(OwnAsked(trace, document.view, document.claims))
+            self._own.ask(OwnAsked(trace, document.view, document.claims))
+
+    def _ask_group(self) -> None:
+        """Ask for the next group of textbooks' claims; an edit goes between two of them."""
+        if self._to_come:
+            self._table.ask(self._to_come.pop(0))
 
     # --- answers
 
-    def show_answers(self, answers: tuple[Answer, ...]) -> None:
+    @Slot()
+    def _on_answers(self) -> None:
         """Show the verdicts on the claims of the document."""
-        self.own.set_answers(answers)
+        if self._own.result is not None:
+            self.own.set_answers(self._own.result)
 
-    def show_group(self, group: Group) -> None:
-        """Show the next group of textbooks' claims."""
-        section = _Section(group)
+    @Slot()
+    def _on_group(self) -> None:
+        """Show a group of textbooks' claims."""
+        if self._table.result is None:
+            return
+        section = _Section(self._table.result)
         for judged, line in section.lines:
             line.clicked.connect(partial(self._on_line, judged, line))
         self._sections.append(section)
         self._column.insertWidget(self._column.count() - 1, section)
         section.retranslate()
         self._on_search(self.search.text())
+        self._ask_group()
 
-    def set_left(self, has_left: bool) -> None:
+    @Slot()
+    def _on_read(self) -> None:
+        """Open the document of a claim, or say why it cannot be read."""
+        if self._document.result is not None:
+            self._way_back.open(self._document.result)
+        elif self._document.problem is not None:
+            self.services.status.warn(self._document.problem)
+        self._document.clear()
+
+    @Slot(bool)
+    def _set_left(self, has_left: bool) -> None:
         """Say whether a claim was opened in the program, from which one can return."""
         self.detail.set_left(has_left)
         judged = self.detail.judged
@@ -213,9 +230,9 @@ class ClaimsPanel(Panel):
 
     def _open(self, is_cured: bool) -> None:
         judged = self.detail.judged
-        if judged is not None:
-            scene: Scene = judged.step.cured if is_cured else judged.step.scene
-            self.scene_wanted.emit(scene)
+        if judged is not None and self.services.documents.may_leave():
+            self._document.clear()
+            self._document.ask(judged.step.cured if is_cured else judged.step.scene)
 
 
 class _Section(QWidget):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QSize, Signal, Slot
+from PySide6.QtCore import QSize, Slot
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from attnviz.core.color_maps import Kind
@@ -18,7 +18,9 @@ from attnviz.gui.panels.grid.heads import GROUP_TITLES
 from attnviz.gui.panels.grid.layout import Block
 from attnviz.gui.panels.grid.survey.distribution import Distribution
 from attnviz.gui.panels.grid.survey.rows import TextRows
+from attnviz.gui.panels.grid.survey.surveys import Surveys
 from attnviz.gui.panels.panel import Panel
+from attnviz.gui.services.services import Services
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.elided_label import ElidedLabel
@@ -43,21 +45,15 @@ SCORE_WIDTH = 140
 class SurveyPanel(Panel):
     """Shows a summary; a click on a head goes there, one on a text makes it the document's."""
 
-    score_wanted = Signal(str)
-    """The id of another score; its summary comes through `show_summary`."""
-    survey_wanted = Signal()
-    file_wanted = Signal()
-
     follows = ("site", "head")
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
-        self._summary: Summary | None = None
         self._heads: dict[Place, HeadSummary] = {}
         self._place: Place | None = None
         self._listed: HeadSummary | None = None
         """The head whose texts are listed."""
-        self._is_waiting = False
+        self._drawn: Summary | None = None
         self._title, self._legend, self._head, self._spread = (ElidedLabel() for _label in range(4))
         for label, name in (
             (self._title, "survey_title"),
@@ -70,7 +66,6 @@ class SurveyPanel(Panel):
         self._score = Combo(())
         self._score.setObjectName("survey_score")
         self._score.setMinimumWidth(SCORE_WIDTH)
-        self._score.changed.connect(self.score_wanted)
         self.canvas = GridCanvas()
         self.canvas.setObjectName("survey_canvas")
         self.canvas.hovered.connect(self._say)
@@ -78,13 +73,19 @@ class SurveyPanel(Panel):
         self.rows = TextRows()
         self.rows.clicked.connect(self._on_text)
         self._empty = EmptyState("")
-        self._empty.triggered.connect(self.survey_wanted)
-        self._empty.chosen.connect(self._on_link)
         self._full = QWidget()
         self._lay_out()
         set_tone("title", self._title)
         set_tone("muted", self._legend, self._spread)
-        self._show()
+
+    def serve(self, services: Services) -> None:
+        super().serve(services)
+        self.surveys = Surveys(services, self)
+        self.surveys.changed.connect(self._show)
+        self.surveys.wanted.connect(self.front_wanted)
+        self._score.changed.connect(self.surveys.choose)
+        self._empty.triggered.connect(self.surveys.ask)
+        self._empty.chosen.connect(self.surveys.ask_file)
 
     def _lay_out(self) -> None:
         top, middle, side = QHBoxLayout(), QHBoxLayout(), QVBoxLayout()
@@ -113,14 +114,14 @@ class SurveyPanel(Panel):
     @property
     def summary(self) -> Summary | None:
         """The summary that is shown."""
-        return self._summary
+        return self.surveys.summary
 
     def sizeHint(self) -> QSize:
         return QSize(560, 280)
 
-    def show_summary(self, summary: Summary) -> None:
+    def _draw(self, summary: Summary) -> None:
         """Draw every head of a survey by one score."""
-        self._summary, self._is_waiting = summary, False
+        self._drawn = summary
         groups: dict[tuple[str, str], dict[int, list[HeadSummary]]] = {}
         for one in summary.heads:
             place = _place_of(one.site)
@@ -139,12 +140,6 @@ class SurveyPanel(Panel):
         if self._place not in self._heads:
             self._place = None
         self._mark(self.store.document)
-        self._show()
-
-    def show_waiting(self, *, is_waiting: bool) -> None:
-        """Say that a survey runs, unless the result of another one is shown."""
-        self._is_waiting = is_waiting
-        self._show()
 
     def on_document(self, old: Document | None, new: Document) -> None:
         self._mark(new)
@@ -154,9 +149,7 @@ class SurveyPanel(Panel):
         self.canvas.setAccessibleName(_("Heads of the survey"))
         self.rows.setAccessibleName(_("Texts with the highest scores"))
         self._score.setAccessibleName(_("Score of the survey"))
-        if self._summary is not None:
-            self.show_summary(self._summary)
-        self._say(self.canvas.current)
+        self._drawn = None
         self._show()
 
     # --- showing
@@ -168,8 +161,12 @@ class SurveyPanel(Panel):
         kind: Kind = "diverging" if is_signed else "sequential"
         return {place: Distribution(one.counts, one.mean, ends, kind) for place, one in self._heads.items()}
 
+    @Slot()
     def _show(self) -> None:
-        summary = self._summary
+        """Show the result, or that a survey runs."""
+        summary = self.summary
+        if summary is not None and summary is not self._drawn:
+            self._draw(summary)
         self._full.setVisible(summary is not None)
         self._empty.setVisible(summary is None)
         if summary is None:
@@ -190,7 +187,7 @@ class SurveyPanel(Panel):
         self._say(self.canvas.current)
 
     def _show_empty(self) -> None:
-        if self._is_waiting:
+        if self.surveys.is_measuring:
             self._empty.set_text(_("Measuring every head…"))
             self._empty.set_action("")
             self._empty.set_links("", ())
@@ -218,7 +215,7 @@ class SurveyPanel(Panel):
     @Slot(object)
     def _say(self, place: Place | None) -> None:
         """The head under the pointer, else the selected one: its numbers and its texts."""
-        summary, one = self._summary, self._heads.get(place or self._place or (-1, -1, -1))
+        summary, one = self.summary, self._heads.get(place or self._place or (-1, -1, -1))
         self._listed = one
         if summary is None or one is None:
             self._head.set_line(_("Hover a head to see the texts that excite it most."))
@@ -254,16 +251,12 @@ class SurveyPanel(Panel):
     @Slot(int)
     def _on_text(self, row: int) -> None:
         """Make a text the document's, as much of it as the survey read."""
-        summary, one = self._summary, self._listed
+        summary, one = self.summary, self._listed
         if summary is None or one is None:
             return
         text = summary.texts.get(one.highest[row][0])
         if text is not None:
             self.store.edit(_reading, text, summary.most_tokens)
-
-    @Slot(str)
-    def _on_link(self, id_: str) -> None:
-        self.file_wanted.emit()
 
 
 def _reading(experiment: Experiment, text: str, n_tokens: int) -> Experiment:
