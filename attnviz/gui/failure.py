@@ -24,12 +24,6 @@ def is_expected(error: BaseException) -> bool:
     return says and isinstance(error, EXPECTED)
 
 
-def raise_unexpected(error: BaseException) -> None:
-    """Raise a fault of the program; of another failure, the earlier answer stays."""
-    if not is_expected(error):
-        raise error
-
-
 def log_unexpected(error: BaseException) -> None:
     """Report a fault of the program where it is logged, and go on: the user is still to be asked."""
     if not is_expected(error):

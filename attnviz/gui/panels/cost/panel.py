@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from weakref import ref
 
-from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QSize, Qt, QTimer, Slot
 from PySide6.QtGui import QFont, QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from attnviz.bench.cases import Size
 from attnviz.bench.implementations import Timed
-from attnviz.compute.scheduler import CancelToken
 from attnviz.core.cost.lines import Line, rounded
 from attnviz.core.cost.published_models import PUBLISHED
 from attnviz.core.cost.stack import Stack
 from attnviz.core.phrases import named
+from attnviz.core.progress import Progress
 from attnviz.explain.architectures import architecture_of, stack_of
-from attnviz.gui.failure import raise_unexpected
+from attnviz.gui.live.answer import Answer
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.gui.panels.cost.curve import CostCurve, Measured
@@ -60,23 +59,29 @@ FIELDS_PX = 160
 MOST_RUNS = 400
 """Measured runs that are remembered."""
 
-TIMED_KEY = "timed"
 REST_MS = 120
 """A run's time is shown when no other run has followed for so long: never within a drag."""
+
+
+def times(size: Size, check: Progress) -> tuple[Timed, ...]:
+    """The implementations of one attention, timed in a worker."""
+    from attnviz.bench.implementations import timed
+
+    return timed(size, check)
 
 
 class CostPanel(Panel):
     """Choose whose cost and which quantity; drag the sizes; read the arithmetic and the curve."""
 
     follows = ()
-    measure_wanted = Signal(object)
-    """The `Size` of the attention that is to be timed."""
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
         self.question = _of_experiment(Question(architecture=architecture_of(store.experiment)), store)
         self._runs: list[tuple[object, Measured]] = []
         self._timed: dict[Size, tuple[Timed, ...]] = {}
+        self._times = Answer("timed", times, self)
+        self._times.changed.connect(self._on_times)
         self._make_controls()
         self.lines = CostLines()
         self.lines.setObjectName("cost_lines")
@@ -287,28 +292,20 @@ class CostPanel(Panel):
         self.ask(replace(self.question, n=n))
 
     def serve(self, services: Services) -> None:
-        """Take the services; a worker times the implementations when a person wants it."""
         super().serve(services)
-        self.measure_wanted.connect(self._time)
-
-    @Slot(object)
-    def _time(self, size: Size) -> None:
-        def job(token: CancelToken) -> tuple[Timed, ...]:
-            from attnviz.bench.implementations import timed
-
-            return timed(size, token.progress)
-
-        done = partial(self.show_timed, size)
-        self.services.schedulers.answers.submit(job, done, raise_unexpected, key=TIMED_KEY)
-
-    def show_timed(self, size: Size, found: tuple[Timed, ...]) -> None:
-        """The times of an attention have arrived."""
-        self._timed[size] = found
-        self._show_soon()
+        self._times.serve(services.schedulers.answers)
 
     @Slot()
     def _on_measure(self) -> None:
-        self.measure_wanted.emit(self.question.timed_size)
+        """Time the implementations, also once more."""
+        self._times.clear()
+        self._times.ask(self.question.timed_size)
+
+    @Slot()
+    def _on_times(self) -> None:
+        if self._times.of is not None and self._times.result is not None:
+            self._timed[self._times.of] = self._times.result
+            self._show_soon()
 
     @Slot()
     def _on_copy(self) -> None:
