@@ -115,7 +115,9 @@ class ClaimsPanel(Panel):
 
     def _ask_own(self) -> None:
         document, trace = self.store.document, self.store.trace
-        if document.claims and trace is not None and trace.experiment is document.experiment:
+        if not document.claims:
+            self._own.clear()
+        elif trace is not None and trace.experiment is document.experiment:
             self._own.ask(OwnAsked(trace, document.view, document.claims))
 
     def _ask_group(self) -> None:

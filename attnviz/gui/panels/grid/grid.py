@@ -144,8 +144,9 @@ class GridPanel(Panel):
         the same.
         """
         self._search.clear()
-        if trace is not self._trace:
+        if trace is not self._trace:  # of an earlier run nothing is held
             self._effects.clear()
+            self._facts.clear()
         view, self._trace = self.store.document.view, trace
         self._tiles.become(trace, view)
         self.canvas.set_off(self.heads.off)
