@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
 
-from attnviz.gui.live.player import END, GoTo, Toggle
 from attnviz.gui.panels.decoding.cache import CachePanel
 from attnviz.gui.panels.decoding.caches.panel import CachesPanel
 from attnviz.gui.panels.decoding.counters.panel import CountersPanel
@@ -12,6 +11,7 @@ from attnviz.gui.panels.decoding.next.panel import NextPanel
 from attnviz.gui.panels.decoding.sampling import SamplingPanel
 from attnviz.gui.panels.decoding.story.panel import TextPanel
 from attnviz.gui.panels.panel import Panel
+from attnviz.gui.player import END, GoTo, Toggle
 from attnviz.gui.store import Store
 
 PLACES = {

@@ -31,7 +31,7 @@ from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.numbers.grid import NumberGrid
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.toggle import Toggle
-from attnviz.gui.window import Window
+from attnviz.gui.window.window import Window
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.view import View
 
@@ -52,7 +52,7 @@ class Desk:
         found = self.window.findChildren(kind, name)
         if not found:  # in a panel or a section that nobody has seen yet
             self.window.complete()
-            self.window.mechanism.open_all()
+            self.window.panels["mechanism"].open_all()
             QApplication.processEvents()  # their layout is done when events are
             found = self.window.findChildren(kind, name)
         assert len(found) == 1, f"{len(found)} widgets named {name!r}"
@@ -81,7 +81,11 @@ class Desk:
 
     def _has_settled(self) -> bool:
         trace = self.store.trace
-        return trace is not None and trace.experiment == self.store.experiment and self.window.scheduler.idle
+        return (
+            trace is not None
+            and trace.experiment == self.store.experiment
+            and self.window.services.schedulers.run.idle
+        )
 
     def settle_decoding(self) -> None:
         """Until the decoding on the screen is the document's, too."""

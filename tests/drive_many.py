@@ -46,7 +46,7 @@ from shiboken6 import isValid
 from attnviz.checkpoints.presets import PRESETS, load_preset
 from attnviz.compute.execute import execute
 from attnviz.explain.arithmetic.cell import explain
-from attnviz.gui.actions import ACTIONS
+from attnviz.gui.commands.actions import ACTIONS
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.timing import window as timed
 from attnviz.gui.widgets.heat.map import HeatMap
@@ -254,7 +254,7 @@ class Driver:
             self.window.addDockWidget(self.dice.choice(areas), dock)
 
     def engine(self) -> None:
-        self.window.live.choose(*self.dice.choice((("numpy", "cpu"), ("torch", "cpu"))))
+        self.window.store.choose_engine(*self.dice.choice((("numpy", "cpu"), ("torch", "cpu"))))
 
     # --- places
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from PySide6.QtWidgets import QWidget
 
-from attnviz.gui.dialogs.export import ExportDialog
+from attnviz.gui.export.dialog import ExportDialog
 
 
 def box(dialog: ExportDialog, name: str) -> Any:

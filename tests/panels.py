@@ -6,6 +6,7 @@ from typing import Any, Generic, TypeVar
 
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
+from services import served
 
 import attnviz
 from attnviz.gui.look.style import color
@@ -24,7 +25,7 @@ class PanelBench(Generic[P]):
 
     def __init__(self, qtbot: QtBot, kind: type[P], what: str | Document, width: int, height: int) -> None:
         self.store = Store(load_preset(what) if isinstance(what, str) else what)
-        self.panel = kind(self.store)
+        self.panel = served(kind(self.store))
         self.header = self.panel.header()
         if self.header is not None:
             self.header.setParent(self.panel)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from desk import Desk
 
 from attnviz.gui.live.playback import Playback
-from attnviz.gui.live.player import END, GoTo, Toggle
 from attnviz.gui.panels.decoding.story.panel import TextPanel
+from attnviz.gui.player import END, GoTo, Toggle
 
 
 class Player:

@@ -375,6 +375,113 @@ assert field.edit(site, 3.0).position == parts.RecipePosition(3.0)
 print("works")
 """
 
+PANEL_CODE = """\"\"\"The entropy of the selected query's weights, in bits.\"\"\"
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+
+from attnviz.gui.panels.panel import Panel
+from attnviz.gui.store import Store
+from attnviz.i18n import _
+from attnviz.model.trace import Trace
+
+
+class EntropyPanel(Panel):
+    \"\"\"One number for the selected query and head.\"\"\"
+
+    follows = ("site", "head", "query")
+
+    def __init__(self, store: Store, parent: QWidget | None = None) -> None:
+        super().__init__(store, parent)
+        self._label = QLabel()
+        self._label.setObjectName("entropy_label")
+        QVBoxLayout(self).addWidget(self._label)
+
+    def on_trace(self, trace: Trace) -> None:
+        view = self.store.document.view
+        p = np.asarray(trace.shown(view.site)["weights"])[view.head, view.query]
+        p = p[p > 0]
+        self._label.setText(_("{bits:.4f} bits").format(bits=float(-(p * np.log2(p)).sum())))
+"""
+
+PANEL = {
+    "attnviz/gui/panels/": (),
+    "attnviz/gui/panels/table.py": (
+        (
+            r"(?=^\)\nPANEL_BY_ID)",
+            """    PanelRow(
+        "entropy",
+        N_("Entropy"),
+        "entropy:EntropyPanel",
+        help=N_("How widely the selected query spreads its attention, in bits."),
+        words=N_("uncertainty, perplexity"),
+        workspaces=("explore",),
+        lesson="hidden",
+        asks=(),
+        computed=True,
+    ),
+""",
+        ),
+    ),
+}
+"""By file, as `MASK`; the folder takes the new module."""
+
+USE_OF_PANEL = """
+import numpy as np
+from PySide6.QtCore import QSettings
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLabel, QLineEdit, QWidget
+from attnviz.checkpoints.presets import load_preset
+from attnviz.gui.app import make_application
+from attnviz.gui.look import look
+from attnviz.gui.settings import Settings
+from attnviz.gui.window.window import Window
+from attnviz.gui.workspaces.table import WORKSPACE_BY_ID
+
+app = make_application([])
+settings = Settings(QSettings("none.ini", QSettings.Format.IniFormat))
+look.apply(app, settings)
+window = Window(load_preset("toy-attention"), settings, inline=True)
+window.resize(1600, 1000)
+window.show()
+window.start()
+QTest.qWait(50)
+
+assert "entropy" in WORKSPACE_BY_ID["explore"].panels
+dock = window.docks["entropy"]
+assert dock in window.tabifiedDockWidgets(window.docks["inspector"]), "no tab of the drawer"
+assert dock.windowTitle() == "Entropy"
+
+window.commands["palette"].trigger()
+palette = window.findChild(QWidget, "palette")
+window.findChild(QLineEdit, "palette_line").setText("perplexity")
+while not palette.is_complete:
+    QTest.qWait(10)
+assert [entry.key for entry in palette.found()][0] == "panel:entropy"
+palette.found()[0].run()
+palette.close_palette()
+QTest.qWait(50)
+assert window.panels["entropy"].isVisible() and window.current.id == "entropy"
+view = window.store.document.view
+p = window.store.trace.shown(view.site)["weights"][view.head, view.query]
+p = p[p > 0]
+bits = float(-(p * np.log2(p)).sum())
+assert window.findChild(QLabel, "entropy_label").text() == f"{bits:.4f} bits"
+
+window.panels["entropy"].setFocus()
+window.commands["what_is_this"].trigger()
+card = window.findChild(QWidget, "help_card")
+assert any("spreads its attention" in label.text() for label in card.findChildren(QLabel))
+
+from attnviz.study.lessons.reading import read_lesson
+from attnviz.gui.panels.table import PANEL_NAMES
+assert "entropy" in PANEL_NAMES.hidden and "entropy" not in PANEL_NAMES.beside
+window.close()
+print("works")
+"""
+
 
 def files_of(text: str) -> list[str]:
     """The paths that a recipe names."""
@@ -404,6 +511,8 @@ def followed(folder: Path, recipe: dict[str, tuple[tuple[str, str], ...]]) -> No
     """Insert the lines of a recipe into the package in a folder."""
     copied(folder)
     for name, changes in recipe.items():
+        if not changes:
+            continue
         file = folder / name
         text = file.read_text(encoding="utf-8")
         for place, lines in changes:
@@ -444,3 +553,11 @@ def test_a_position_is_added_by_its_recipe_in_five_files(tmp_path: Path) -> None
     assert len(POSITION) <= 5
     followed(tmp_path, POSITION)
     works(tmp_path, USE_OF_POSITION)
+
+
+def test_a_panel_is_added_by_its_recipe_in_two_files(tmp_path: Path) -> None:
+    assert steps_of("A panel") == set(PANEL), "the recipe names other files than it takes"
+    assert len(PANEL) <= 2
+    followed(tmp_path, PANEL)
+    (tmp_path / "attnviz/gui/panels/entropy.py").write_text(PANEL_CODE, encoding="utf-8")
+    works(tmp_path, USE_OF_PANEL)

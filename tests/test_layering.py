@@ -43,10 +43,12 @@ THREADING = {"threading", "_thread", "concurrent", "multiprocessing", "asyncio"}
 THREAD_HOOK = "gui/app_errors.py"
 """Hears of threads that died, on any thread: it may use `threading`, but starts nothing."""
 QT_THREADS = (".QThread", ".QThreadPool", ".QRunnable")
-PANEL_BASE = "panel"
+PANEL_BASES = ("panel", "answer")
 """The base class: the one module of `panels/` that a panel may import."""
 PANEL_TABLE = "gui/panels/table.py"
 """The list of panels: it knows them all, and none of them knows it."""
+ENTRIES = ("gui/app.py", "gui/offscreen.py")
+"""Files that make a window, each a room. The others right in `gui/` are one room: the live state."""
 FORBIDDEN = {"pickle", "cPickle", "dill", "joblib", "shelve", "marshal", "matplotlib.pyplot", "pylab"}
 CORE_FORBIDS = {"torch", "matplotlib", "msgspec", "safetensors", "json"}
 
@@ -80,6 +82,7 @@ def imports(node: ast.AST, package: str) -> Iterator[tuple[str, int]]:
                 yield f"{base}.{alias.name}", item.lineno
 
 
+@cache
 def file_imports(file: Path) -> list[tuple[str, int]]:
     package = ".".join(("attnviz", *file.relative_to(PACKAGE).parts[:-1]))
     return list(imports(tree(file), package))
@@ -186,9 +189,51 @@ def test_panels_do_not_import_each_other() -> None:
         def is_wrong(module: str) -> bool:
             if not module.startswith("attnviz.gui.panels."):
                 return False
-            return module.split(".")[3] not in (PANEL_BASE, own)
+            return module.split(".")[3] not in (*PANEL_BASES, own)
 
         return broken(file, is_wrong)
+
+    assert collect(check) == []
+
+
+def room_of(file: Path) -> str:
+    """The layer of a file; in `gui/` the folder."""
+    parts = file.relative_to(PACKAGE).parts
+    if parts[0] != "gui":
+        return layer_of(file)
+    return name_of(file) if name_of(file) in ENTRIES else "/".join(parts[:2]) if len(parts) > 2 else "gui"
+
+
+def imports_between_rooms() -> dict[tuple[str, str], list[str]]:
+    """Every import of a module in another room, also those in functions and for types alone."""
+    files = {".".join(("attnviz", *file.relative_to(PACKAGE).with_suffix("").parts)): file for file in FILES}
+    found: dict[tuple[str, str], list[str]] = {}
+    for file in FILES:
+        for module, line in file_imports(file):
+            if module in files and room_of(files[module]) != room_of(file):
+                pair = room_of(file), room_of(files[module])
+                found.setdefault(pair, []).append(f"{name_of(file)}:{line} imports {module}")
+    return found
+
+
+def test_no_two_rooms_import_each_other() -> None:
+    found = imports_between_rooms()
+    assert {pair for pair in found if pair[0] < pair[1] and pair[::-1] in found} == set()
+
+
+def test_rooms_import_one_another_in_no_circle() -> None:
+    """Rooms that import nothing of those that are left are taken off, until none is left."""
+    left = set(imports_between_rooms())
+    while leaves := {room for pair in left for room in pair} - {a for a, _b in left}:
+        left = {(a, b) for a, b in left if b not in leaves}
+    assert left == set()
+
+
+def test_nothing_but_the_program_s_start_imports_the_window() -> None:
+    def check(file: Path) -> list[str]:
+        if name_of(file) == ENTRIES[0] or room_of(file) == "gui/window":
+            return []
+        return broken(file, lambda module: (module + ".").startswith("attnviz.gui.window."))
 
     assert collect(check) == []
 

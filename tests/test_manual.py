@@ -164,7 +164,7 @@ def test_the_panels_of_explore_stand_where_it_says() -> None:
 
 
 def test_every_shortcut_it_lists_exists(qapp: object) -> None:
-    from attnviz.gui.actions import ACTIONS
+    from attnviz.gui.commands.actions import ACTIONS
 
     listed = [keys for cell, _does in table("keys | do") for keys in re.split(r", (?=\w)", cell)]
     assert len(listed) > 10

@@ -59,7 +59,18 @@ ENGINE = NumpyEngine("float64")
 PAST = 4
 """Steps past the end of the document's tokens."""
 
-MESSAGES = {"title", "description", "hint", "label", "short", "sentence", "when_equal", "text"}
+MESSAGES = {
+    "title",
+    "description",
+    "hint",
+    "label",
+    "short",
+    "sentence",
+    "when_equal",
+    "text",
+    "help",
+    "words",
+}
 """Fields whose texts a person reads."""
 
 IDS = ("id", "key", "name", "tag")
@@ -290,12 +301,12 @@ def test_a_lesson_may_name_the_parts_that_the_window_has() -> None:
     from attnviz.gui.panels.cost.question import EXPERIMENT, QUANTITIES
     from attnviz.gui.panels.gradients.panel import SHOWN
     from attnviz.gui.panels.mechanism.panel import SECTIONS
-    from attnviz.gui.panels.table import PANELS
+    from attnviz.gui.panels.table import PANEL_NAMES, PANELS
     from attnviz.gui.workspaces.table import WORKSPACE_BY_ID
     from attnviz.study.lessons import window
 
-    assert set(window.BESIDE) == WORKSPACE_BY_ID["learn"].panels - {"lesson"}
-    assert set(window.HIDDEN) == {row.id for row in PANELS} - {"lesson"}
+    assert set(PANEL_NAMES.beside) == WORKSPACE_BY_ID["learn"].panels - {"lesson"}
+    assert set(PANEL_NAMES.hidden) == {row.id for row in PANELS} - {"lesson"}
     assert window.SECTIONS == tuple(section.id for section in SECTIONS)
     assert window.QUANTITIES == tuple(row.id for row in QUANTITIES)
     assert window.EXPERIMENT == EXPERIMENT

@@ -16,14 +16,14 @@ from attnviz.checkpoints.opening import is_model
 from attnviz.compute.scheduler import end_process
 from attnviz.gui import app_errors
 from attnviz.gui.display import sentence_for_abort
-from attnviz.gui.documents import FIRST_PRESET, STORIES, title_of
-from attnviz.gui.interrupt import SIGNALLED, Interrupt
 from attnviz.gui.look import look, scale
 from attnviz.gui.look.fonts import load_fonts
 from attnviz.gui.look.icons import app_icon
+from attnviz.gui.services.documents import FIRST_PRESET, STORIES, title_of
 from attnviz.gui.settings import Settings
 from attnviz.gui.widgets import roles
-from attnviz.gui.window import Window
+from attnviz.gui.window.interrupt import SIGNALLED, Interrupt
+from attnviz.gui.window.window import Window
 from attnviz.i18n import current_language
 from attnviz.model.io.files import SURVEY_SUFFIX
 from attnviz.model.io.presets import load_preset
@@ -49,6 +49,14 @@ def make_application(arguments: list[str]) -> QApplication:
     return app
 
 
+def make_window(app: QApplication, document: Document, settings: Settings) -> Window:
+    """A window in the language and the colours of its settings."""
+    look.apply(app, settings)
+    window = Window(document, settings)
+    look.apply(app, settings)  # once more: now the window has its icons and colours
+    return window
+
+
 def main(first: Path | str | None = None, language: str | None = None) -> NoReturn:
     """Show the window until it is closed, and end the process with the exit code.
 
@@ -61,12 +69,10 @@ def main(first: Path | str | None = None, language: str | None = None) -> NoRetu
     scale.prepare(settings)
     with sentence_for_abort():
         app = make_application(sys.argv[:1])
-    look.apply(app, settings)
     notices = _Notices()
     errors = app_errors.install(notices.show)
-    window = notices.window = Window(first_document(first), settings)
-    look.apply(app, settings)
-    interrupt = Interrupt(window, window.keeping)
+    window = notices.window = make_window(app, first_document(first), settings)
+    interrupt = Interrupt(window, window.ask_to_close, window.keeping)
     window.show()
     FirstFrame(window, partial(fill, window, first))
     code = app.exec()

@@ -13,6 +13,8 @@ from attnviz.errors import Message, about, message_of
 EXPECTED = (ValueError, EngineError, OSError, MemoryError, Stopped)
 """Exceptions of jobs with a sentence for the user. All others are faults of the program and are logged."""
 
+CANCELLED = Message("Cancelled.")
+
 
 def is_expected(error: BaseException) -> bool:
     """True if the error needs no log. Without a sentence, only missing memory and a cancelled job
@@ -31,7 +33,7 @@ def log_unexpected(error: BaseException) -> None:
 def failure_message(error: BaseException) -> Message:
     """Why the result is missing, in one sentence."""
     if isinstance(error, Stopped):
-        return Message("Cancelled.")
+        return CANCELLED
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         return about(visible(os.fsdecode(error.filename)), message_of(error))
     if is_expected(error):

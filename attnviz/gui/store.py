@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 from msgspec.structs import replace
 from PySide6.QtCore import QObject, Signal
 
+from attnviz.engines.table import ENGINE_BY_ID
 from attnviz.errors import Message
-from attnviz.gui.live import pointer as pointing
-from attnviz.gui.live.head_names import HeadNames
-from attnviz.gui.live.player import Arrive, Event, Follow, Player
-from attnviz.gui.live.pointer import Pointer
+from attnviz.gui import pointer as pointing
+from attnviz.gui.head_names import HeadNames
+from attnviz.gui.player import Arrive, Event, Follow, Player
+from attnviz.gui.pointer import Pointer
 from attnviz.model.edit.chapters import Chapters
 from attnviz.model.edit.generation import differs_in_writing
 from attnviz.model.edit.layers import companions, edit_alike
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
     from attnviz.model.trace import SiteTrace, Trace
 
 P = ParamSpec("P")
+
+AUTO = "auto"
+"""The device that every engine has: the one that it chooses."""
 
 
 class Store(QObject):
@@ -68,6 +72,8 @@ class Store(QObject):
     """The error of an edit that was rejected."""
     noticed = Signal(object)
     """A Message: what an edit changed beside what it was made for."""
+    engine_chosen = Signal(str, str)
+    """(engine, device) that the next run uses."""
     history_changed = Signal()
     """Undo, redo or save may have become available or unavailable."""
 
@@ -81,6 +87,8 @@ class Store(QObject):
         """The gradients of the view's target, once computed; `drawn_changed` announces others."""
         self.why_no_gradient: Message | None = None
         """Why the view's target has none."""
+        self.engine, self.device = "numpy", AUTO
+        """The engine of the next run, and its device."""
         self.pointer = Pointer()
         self.player = Player()
         self._followed: tuple[Document, Trace] | None = None
@@ -231,6 +239,12 @@ class Store(QObject):
         return self._chapters.can_redo
 
     # --- changing
+
+    def choose_engine(self, engine: str, device: str) -> None:
+        """Compute with another engine from now on; on `AUTO` where the engine has no such device."""
+        kind = ENGINE_BY_ID.get(engine)
+        self.engine, self.device = engine, device if kind is None or kind.is_device(device) else AUTO
+        self.engine_chosen.emit(self.engine, self.device)
 
     def edit(
         self, function: Callable[Concatenate[Experiment, P], Experiment], *args: P.args, **named: P.kwargs

@@ -35,11 +35,11 @@ def windows() -> None:
 
     from attnviz.checkpoints.presets import load_preset
     from attnviz.gui.app import make_application
-    from attnviz.gui.live.player import GoTo
     from attnviz.gui.look import look
     from attnviz.gui.look.fonts import load_fonts
+    from attnviz.gui.player import GoTo
     from attnviz.gui.settings import Settings
-    from attnviz.gui.window import Window
+    from attnviz.gui.window.window import Window
     from attnviz.resources import path
 
     app = QApplication.instance() or make_application([])

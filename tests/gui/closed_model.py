@@ -20,7 +20,7 @@ from PySide6.QtWidgets import QApplication
 from attnviz.checkpoints.presets import load_preset as load_any_preset
 from attnviz.gui.look import look
 from attnviz.gui.settings import Settings
-from attnviz.gui.window import Window
+from attnviz.gui.window.window import Window
 from attnviz.model.edit import edits
 from attnviz.model.io.presets import load_preset
 from attnviz.model.spec.arrays import Matrix
@@ -64,7 +64,7 @@ def settled(window: Window) -> Callable[[], bool]:
     def is_so() -> bool:
         trace = window.store.trace
         is_shown = trace is not None and trace.experiment is window.store.experiment
-        return is_shown and window.scheduler.idle and window.decode_scheduler.idle
+        return is_shown and window.services.schedulers.run.idle and window.services.schedulers.answers.idle
 
     return is_so
 

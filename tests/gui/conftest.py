@@ -14,9 +14,9 @@ from pytestqt.qtbot import QtBot
 
 from attnviz.gui.look import look
 from attnviz.gui.look.fonts import load_fonts
+from attnviz.gui.look.theme import THEME_PROPERTY
 from attnviz.gui.settings import Settings
-from attnviz.gui.widgets.control import THEME_PROPERTY
-from attnviz.gui.window import Window
+from attnviz.gui.window.window import Window
 from attnviz.model.io.presets import load_preset
 from attnviz.model.spec.document import Document
 
@@ -73,7 +73,7 @@ def desks(qapp: QApplication, qtbot: QtBot, settings: Settings, *, is_whole: boo
         window.begin(in_pauses=False)
         if is_whole:
             window.complete()
-            window.mechanism.open_all()
+            window.panels["mechanism"].open_all()
         desk.activate()
         desk.settle()
         return desk

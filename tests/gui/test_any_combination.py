@@ -37,9 +37,9 @@ from attnviz.core.levels import RANGES
 from attnviz.explain.arithmetic.cell import explain
 from attnviz.gui.forms.rows import ChoiceRow, NumberRow, Row, SliderRow, SwitchRow
 from attnviz.gui.panels.table import PANELS
-from attnviz.gui.stage_heat import stage_content
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.control import Availability
+from attnviz.gui.widgets.heat.stages import stage_content
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.numbers.grid import NumberGrid
 from attnviz.gui.widgets.pictures.dial import Dial

@@ -9,7 +9,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QLabel, QTabBar, QWidget
 
-from attnviz.gui.dialogs.export import ExportDialog
+from attnviz.gui.export.dialog import ExportDialog
 from attnviz.gui.palette.providers import all_entries
 from attnviz.gui.widgets.numbers.drag import DragNumber
 
@@ -39,7 +39,7 @@ def press_tab(desk: Desk, panel: str) -> None:
 
 def choose(desk: Desk, panel: str) -> None:
     """The panel's line in the palette."""
-    next(entry for entry in all_entries(desk.window) if entry.key == f"panel:{panel}").run()
+    next(entry for entry in all_entries(desk.window.surface) if entry.key == f"panel:{panel}").run()
     QApplication.processEvents()
 
 

@@ -46,7 +46,7 @@ def go_on(control: QWidget, at: QPoint) -> None:
 def test_another_document_opens_in_the_middle_of_any_drag(make_desk: MakeDesk, name: str, other: str) -> None:
     desk = make_desk(name)
     desk.bring("mechanism")
-    desk.window.mechanism.open_all()
+    desk.window.panels["mechanism"].open_all()
     QApplication.processEvents()
     first, second = desk.store.document, load_preset(other)
     names = [control.objectName() for control in controls(desk, "mechanism")]
@@ -66,7 +66,7 @@ def test_another_document_opens_in_the_middle_of_any_drag(make_desk: MakeDesk, n
 def test_undo_in_the_middle_of_any_drag(make_desk: MakeDesk) -> None:
     desk = make_desk("decoder-only")
     desk.bring("mechanism")
-    desk.window.mechanism.open_all()
+    desk.window.panels["mechanism"].open_all()
     QApplication.processEvents()
     first = desk.store.document
     for control in controls(desk, "mechanism"):
@@ -107,7 +107,7 @@ def test_the_cache_becomes_another_in_the_middle_of_a_drag(make_desk: MakeDesk) 
 def test_a_drag_that_edits_all_layers_starts_from_each_of_them(make_desk: MakeDesk) -> None:
     desk = make_desk("decoder-only")
     desk.bring("mechanism")
-    desk.window.mechanism.open_all()
+    desk.window.panels["mechanism"].open_all()
     store = desk.store
     layers = [replace(layer, temperature=1.0 + n) for n, layer in enumerate(store.experiment.layers)]
     store.edit(lambda experiment: replace(experiment, layers=tuple(layers)))

@@ -20,14 +20,15 @@ from PySide6.QtWidgets import (
 )
 
 from attnviz.checkpoints.presets import load_preset
-from attnviz.gui.focus import CONTROLS
 from attnviz.gui.look import look
+from attnviz.gui.look.theme import MOTION_PROPERTY
 from attnviz.gui.settings import Settings
 from attnviz.gui.widgets import roles
-from attnviz.gui.widgets.control import MOTION_PROPERTY, RING_PX, transition_ms
+from attnviz.gui.widgets.control import RING_PX, transition_ms
 from attnviz.gui.widgets.document_text import DocumentText
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.toggle import Toggle
+from attnviz.gui.window.focus import CONTROLS
 
 
 def shown_widgets(desk: Desk) -> Iterator[QWidget]:

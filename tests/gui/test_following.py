@@ -16,12 +16,12 @@ from attnviz.core.progress import never_cancelled
 from attnviz.core.text import visible
 from attnviz.gui.export.source import Choice
 from attnviz.gui.export.table import EXPORT_BY_ID
-from attnviz.gui.live.player import GoTo, Toggle
 from attnviz.gui.panels.block import BlockPanel
 from attnviz.gui.panels.decoding.story.text import StoryText
 from attnviz.gui.panels.heads.picture import HeadPicture
 from attnviz.gui.panels.inspector.panel import InspectorPanel
 from attnviz.gui.panels.plane import PlanePanel
+from attnviz.gui.player import GoTo, Toggle
 from attnviz.gui.settings import Settings
 from attnviz.gui.widgets.chips import TokenChips
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
@@ -225,8 +225,8 @@ def test_a_step_of_the_player_is_pinned_as_a(desk: Desk) -> None:
     desk.store.play(GoTo(STEP))
     desk.qtbot.waitUntil(lambda: desk.store.followed is not None, timeout=WAIT_MS)
     desk.qtbot.waitUntil(lambda: desk.store.shown_view.query == STEP, timeout=WAIT_MS)
-    desk.window.compare_live.pin()
-    pinned = desk.window.compare_live.pinned
+    desk.window.panels["compare"].live.pin()
+    pinned = desk.window.panels["compare"].live.pinned
     assert pinned is not None and pinned.experiment.n_queries == STEP + 1
     assert desk.said() == f"Pinned step {STEP + 1} of the generation as A."
     decoded = desk.store.player.decoded

@@ -78,19 +78,19 @@ def test_an_edit_computes_the_gradient_anew(desk: Desk) -> None:
 
 def test_another_engine_computes_the_gradient_too(desk: Desk) -> None:
     desk.store.look(target="loss", quantity="gradient")
-    desk.window.live.choose("torch", "cpu")
+    desk.window.store.choose_engine("torch", "cpu")
     desk.settle()
     assert desk.store.gradient is not None and desk.store.gradient.engine == "torch"
 
 
 def test_the_menu_of_a_cell_and_the_palette_choose_a_target(desk: Desk) -> None:
     row = next(row for row in ROWS if row.id == "gradient")
-    row.run(desk.window, of_cell(Cell("scores", 3, 1, 1)))
+    row.run(desk.window.surface, of_cell(Cell("scores", 3, 1, 1)))
     assert desk.store.document.view.target == f"{SITE}.scores[1, 3, 1]"
     wanted = attnviz.backward(DOCUMENT, f"{SITE}.scores[1, 3, 1]").site(SITE)["q"][1]
     desk.store.look(stage="q", head=1)
     np.testing.assert_allclose(shown(desk), wanted, atol=1e-14)
-    entry = next(entry for entry in all_entries(desk.window) if entry.key == "gradient:loss")
+    entry = next(entry for entry in all_entries(desk.window.surface) if entry.key == "gradient:loss")
     entry.run()
     assert desk.store.document.view.target == "loss"
 
@@ -99,13 +99,15 @@ def test_a_token_or_a_cell_asks_which_token_changes_its_loss_most(desk: Desk) ->
     row = next(row for row in ROWS if row.id == "loss")
     of_row = of_cell(Cell("weights", 3, 1, 0))
     last = desk.store.experiment.n_queries - 1
-    assert [row.applies(desk.window, one) for one in (Target(token=3), of_row, Target(token=last))] == [
+    assert [
+        row.applies(desk.window.surface, one) for one in (Target(token=3), of_row, Target(token=last))
+    ] == [
         1,
         1,
         0,
     ]
-    assert row.text(desk.window, of_row) == "Which token changes the loss at “on” most?"
-    row.run(desk.window, Target(token=3))
+    assert row.text(desk.window.surface, of_row) == "Which token changes the loss at “on” most?"
+    row.run(desk.window.surface, Target(token=3))
     desk.settle()
     assert desk.store.document.view.target == "loss[3]"
     found = attnviz.backward(DOCUMENT, "loss[3]").site("layers.0.self")["tokens_embedded"]
@@ -164,7 +166,7 @@ def test_the_inspector_opens_a_gradient_and_a_click_leads_towards_the_target(des
 
 def test_the_loss_at_the_selected_position_is_a_target(desk: Desk) -> None:
     desk.store.look(query=3)
-    (entry,) = [one for one in all_entries(desk.window) if one.key == "gradient:loss[3]"]
+    (entry,) = [one for one in all_entries(desk.window.surface) if one.key == "gradient:loss[3]"]
     assert entry.text == "Gradient: loss of the next token at “on”"
     entry.run()
     desk.settle()
@@ -172,7 +174,7 @@ def test_the_loss_at_the_selected_position_is_a_target(desk: Desk) -> None:
     desk.qtbot.waitUntil(lambda: desk.map.content.quantity == "∂ loss at “on” / ∂ weights", timeout=WAIT_MS)
     np.testing.assert_allclose(shown(desk), wanted.site(SITE)["weights"][0], atol=1e-14)
     desk.store.look(query=len(DOCUMENT.experiment.tokens) - 1)
-    assert not [one for one in all_entries(desk.window) if one.key.startswith("gradient:loss[5")]
+    assert not [one for one in all_entries(desk.window.surface) if one.key.startswith("gradient:loss[5")]
 
 
 def test_the_loss_in_the_menu_names_the_token_of_the_decoder(make_desk: MakeDesk) -> None:
@@ -180,6 +182,6 @@ def test_the_loss_in_the_menu_names_the_token_of_the_decoder(make_desk: MakeDesk
     desk.store.look(site="encoder.0.self")
     row = next(row for row in ROWS if row.id == "loss")
     of_decoder = of_cell(Cell("weights", 2, 0, 0, site="decoder.0.self"))
-    assert row.applies(desk.window, of_decoder)
+    assert row.applies(desk.window.surface, of_decoder)
     token = desk.store.experiment.tokens[2]
-    assert f"“{token}”" in row.text(desk.window, of_decoder)
+    assert f"“{token}”" in row.text(desk.window.surface, of_decoder)

@@ -12,8 +12,8 @@ import pytest
 from desk import WAIT_MS, Answers, Desk
 from PySide6.QtWidgets import QApplication, QDialog, QMessageBox
 
-from attnviz.gui import interrupt as interrupt_
-from attnviz.gui.interrupt import SIGNALLED, Interrupt
+from attnviz.gui.window import interrupt as interrupt_
+from attnviz.gui.window.interrupt import SIGNALLED, Interrupt
 from attnviz.model.edit.paths import putting
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a process cannot send itself Ctrl+C there")
@@ -41,7 +41,7 @@ sys.exit(app.main())
 
 @pytest.fixture
 def interrupt(desk: Desk) -> Iterator[Interrupt]:
-    made = Interrupt(desk.window, desk.window.keeping)
+    made = Interrupt(desk.window, desk.window.ask_to_close, desk.window.keeping)
     yield made
     made.uninstall()
     made.__dict__.clear()  # as `Desk.leave`: it holds nothing of the window
@@ -106,7 +106,7 @@ def test_a_dialog_goes_before_the_window(desk: Desk, interrupt: Interrupt) -> No
 
 def test_afterwards_ctrl_c_is_what_it_was(desk: Desk) -> None:
     before = signal.getsignal(signal.SIGINT)
-    made = Interrupt(desk.window, desk.window.keeping)
+    made = Interrupt(desk.window, desk.window.ask_to_close, desk.window.keeping)
     assert signal.getsignal(signal.SIGINT) != before
     made.uninstall()
     assert signal.getsignal(signal.SIGINT) == before

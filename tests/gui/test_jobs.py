@@ -18,10 +18,10 @@ from pytestqt.qtbot import QtBot
 import attnviz
 from attnviz.checkpoints.presets import load_preset
 from attnviz.compute.scheduler import CancelToken, Scheduler, Stopped
-from attnviz.gui import documents
 from attnviz.gui.bridge import Bridge
-from attnviz.gui.jobs import JOB_BY_KEY, SHOWN_AFTER_S, JobLine
 from attnviz.gui.live import trace as live_module
+from attnviz.gui.services import documents
+from attnviz.gui.window.jobs import JOB_BY_KEY, SHOWN_AFTER_S, JobLine
 from attnviz.i18n import set_language
 
 GUI = Path(attnviz.__file__).parent / "gui"

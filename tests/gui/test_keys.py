@@ -13,9 +13,8 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QWidget
 
-from attnviz.gui.actions import ACTIONS
-from attnviz.gui.focus import CONTROLS, TEXTS
-from attnviz.gui.menus import PLAIN_KEYS
+from attnviz.gui.commands.actions import ACTIONS
+from attnviz.gui.commands.menus import PLAIN_KEYS
 from attnviz.gui.widgets.chips import TokenChips
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.control import Availability
@@ -23,6 +22,7 @@ from attnviz.gui.widgets.document_text import DocumentText
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.numbers.grid import NumberGrid
 from attnviz.gui.widgets.numbers.view import GridView
+from attnviz.gui.window.focus import CONTROLS, TEXTS
 from attnviz.gui.workspaces.table import WORKSPACES
 
 TEXT_KEYS = {"Ctrl+Right", "Ctrl+Left", "Ctrl+Home", "Space", "?"}

@@ -10,13 +10,13 @@ from desk import WAIT_MS, Desk
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from attnviz.gui import making
 from attnviz.gui.look import look
 from attnviz.gui.look.fonts import load_fonts
 from attnviz.gui.panels.table import PANEL_BY_ID, PANELS
 from attnviz.gui.settings import Settings
 from attnviz.gui.widgets.narrow_scroll import NarrowScroll
-from attnviz.gui.window import Window
+from attnviz.gui.window import making
+from attnviz.gui.window.window import Window
 from attnviz.model.io.presets import load_preset
 
 ALL = {row.id for row in PANELS}
@@ -95,7 +95,7 @@ def test_a_panel_is_made_when_it_is_asked_for(begun: Desk) -> None:
     assert "lens" not in panels
     made = panels["lens"]
     assert made is panels["lens"] and begun.window.docks["lens"].isAncestorOf(made)
-    assert begun.window.compare_live.pinned is None and "compare" in panels
+    assert begun.window.panels["compare"].live.pinned is None and "compare" in panels
     with pytest.raises(KeyError):
         panels["no such panel"]
 

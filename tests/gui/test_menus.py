@@ -10,9 +10,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QDialog, QMenu, QScrollArea, QToolButton
 
-from attnviz.gui.actions import ACTIONS, MENUS
-from attnviz.gui.handlers import Handlers
-from attnviz.gui.menus import PLAIN_KEYS
+from attnviz.gui.commands.actions import ACTIONS, MENUS
+from attnviz.gui.commands.menus import PLAIN_KEYS
+from attnviz.gui.window.handlers import Handlers
 from attnviz.model.spec.parts import SeededVectors
 
 

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from attnviz.gui.settings import Settings
-from attnviz.gui.window import Window
+from attnviz.gui.window.window import Window
 from attnviz.model.io.presets import load_preset
 
 

@@ -117,7 +117,7 @@ def scaled_back() -> Iterator[None]:
 def test_the_interface_grows_and_shrinks_at_once(
     make_desk: MakeDesk, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("attnviz.gui.presentation.largest_scale", lambda window, percent: 200)
+    monkeypatch.setattr("attnviz.gui.window.presentation.largest_scale", lambda window, percent: 200)
     desk = make_desk()
     desk.window.setMinimumSize(QSize(100, 100))
     pixels = desk.window.width()
@@ -137,8 +137,8 @@ def test_the_interface_grows_and_shrinks_at_once(
 def test_the_window_returns_from_the_full_screen_to_its_pixels(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, scaled: int
 ) -> None:
-    monkeypatch.setattr("attnviz.gui.presentation.rescale", lambda windows, before, percent: True)
-    monkeypatch.setattr("attnviz.gui.presentation.largest_scale", lambda window, percent: 200)
+    monkeypatch.setattr("attnviz.gui.window.presentation.rescale", lambda windows, before, percent: True)
+    monkeypatch.setattr("attnviz.gui.window.presentation.largest_scale", lambda window, percent: 200)
     window = desk.window
     window.resize(1600, 1000)
     size, at = window.size(), window.pos()

@@ -17,8 +17,8 @@ from attnviz.figures.sequences.growing import grown
 from attnviz.figures.style import Style
 from attnviz.figures.subject import Subject
 from attnviz.gui.look.theme import DARK, LIGHT
-from attnviz.gui.stage_heat import axis_labels, highlight, stage_content, stage_title
 from attnviz.gui.widgets.heat.content import NO_HIGHLIGHT
+from attnviz.gui.widgets.heat.stages import axis_labels, highlight, stage_content, stage_title
 from attnviz.model.io.tables import Table, table_bytes
 from attnviz.model.provenance import sources
 from attnviz.model.ranges import range_ends

@@ -10,7 +10,7 @@ from pointer import Log
 from pytestqt.qtbot import QtBot
 
 import attnviz
-from attnviz.gui.live.pointer import Pointer
+from attnviz.gui.pointer import Pointer
 from attnviz.gui.store import Store
 from attnviz.model.edit import edits
 from attnviz.model.edit.history import LIMIT

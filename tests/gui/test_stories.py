@@ -15,13 +15,13 @@ from pytestqt.qtbot import QtBot
 
 import attnviz
 from attnviz.checkpoints.presets import load_preset
-from attnviz.gui import documents
 from attnviz.gui.app import FirstFrame, fill, first_document
-from attnviz.gui.documents import FIRST_PRESET, STORIES, title_of
+from attnviz.gui.services import documents
+from attnviz.gui.services.documents import FIRST_PRESET, STORIES, title_of
 from attnviz.gui.settings import Settings
 from attnviz.gui.widgets.chips import TokenChips
 from attnviz.gui.widgets.document_text import DocumentText
-from attnviz.gui.window import Window
+from attnviz.gui.window.window import Window
 from attnviz.i18n import _, set_language
 from attnviz.model.io.files import DocumentError
 from attnviz.model.spec.document import Document

@@ -18,7 +18,7 @@ from attnviz.explain.parameters import explain_parameter
 from attnviz.explain.scripts.library import LIBRARIES, Library
 from attnviz.explain.scripts.script import script
 from attnviz.gui.look.theme import LIGHT
-from attnviz.gui.stage_heat import stage_content
+from attnviz.gui.widgets.heat.stages import stage_content
 from attnviz.model.edit.additive import put_array, put_table, set_additive, set_per_head, table_of
 from attnviz.model.edit.by_hand import with_text
 from attnviz.model.edit.edits import set_heads

@@ -13,7 +13,7 @@ from attnviz.core.levels import RANGES, Range
 from attnviz.figures.content import content
 from attnviz.figures.palette import PALETTES
 from attnviz.gui.look.theme import LIGHT
-from attnviz.gui.stage_heat import stage_content
+from attnviz.gui.widgets.heat.stages import stage_content
 from attnviz.model.ranges import overview_ends, proposed_range, range_ends
 from attnviz.model.spec.parts import Causal, Heads
 from attnviz.model.spec.view import Ranges, View, shown_head

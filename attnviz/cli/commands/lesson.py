@@ -14,6 +14,7 @@ from attnviz.cli.condition import Condition
 from attnviz.cli.options import command_line, written
 from attnviz.core.text import visible
 from attnviz.errors import about, message_of, verbatim
+from attnviz.gui.panels.table import PANEL_NAMES
 from attnviz.i18n import N_, _, current_language
 from attnviz.model.io.carriers.table import carrying
 from attnviz.model.io.files import replace_file
@@ -51,7 +52,7 @@ def run(options: Namespace) -> int:
 
 def _read(name: str) -> Lesson:
     try:
-        return lesson_named(name)
+        return lesson_named(name, PANEL_NAMES)
     except OSError as error:
         raise Named(about(verbatim(name), message_of(error))) from None
     except ValueError as error:

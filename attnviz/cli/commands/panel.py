@@ -44,7 +44,7 @@ def add(command: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Paint a panel into a file."""
     from attnviz.figures.files import format_of
-    from attnviz.gui.export.offscreen import Asked, panel_bytes
+    from attnviz.gui.offscreen import Asked, panel_bytes
     from attnviz.gui.panels.table import PANEL_BY_ID
     from attnviz.model.io.carriers.table import carrying
     from attnviz.model.io.files import replace_file

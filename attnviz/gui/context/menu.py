@@ -6,23 +6,23 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QPoint, QPointF, Slot
-from PySide6.QtWidgets import QApplication, QMenu
+from PySide6.QtWidgets import QApplication, QMenu, QWidget
 
 from attnviz.gui.context.rows import ROWS
 from attnviz.gui.context.target import Target, target_at
 from attnviz.gui.widgets.panel_dock import PanelDock
 
 if TYPE_CHECKING:
-    from attnviz.gui.window import Window
+    from attnviz.gui.commands.surface import Surface
 
 
 class ContextMenus(QObject):
     """Opens a menu wherever a dock asks for one."""
 
-    def __init__(self, window: Window) -> None:
+    def __init__(self, window: QWidget, surface: Surface) -> None:
         super().__init__(window)
-        self._window = window
-        for dock in window.docks.values():
+        self._window, self._surface = window, surface
+        for dock in surface.docks.values():
             dock.menu_wanted.connect(self._on_wanted)
 
     @Slot(QPoint, bool)
@@ -33,7 +33,7 @@ class ContextMenus(QObject):
         if widget is None:
             return
         point = None if is_by_key else QPointF(widget.mapFromGlobal(at))
-        self.menu(target_at(self._window, widget, point)).popup(at)
+        self.menu(target_at(self._surface, widget, point)).popup(at)
 
     def menu(self, target: Target) -> QMenu:
         """The menu of a target."""
@@ -41,14 +41,14 @@ class ContextMenus(QObject):
         made.setObjectName("context_menu")
         made.aboutToHide.connect(made.deleteLater)
         for row in ROWS:
-            if row.applies(self._window, target):
+            if row.applies(self._surface, target):
                 if row.separated:
                     made.addSeparator()
-                action = made.addAction(row.text(self._window, target).replace("&", "&&"))
+                action = made.addAction(row.text(self._surface, target).replace("&", "&&"))
                 action.setObjectName(f"context_{row.id}")
-                action.triggered.connect(partial(_run, row.run, self._window, target))
+                action.triggered.connect(partial(_run, row.run, self._surface, target))
         return made
 
 
-def _run(run: object, window: Window, target: Target, checked: bool = False) -> None:
-    run(window, target)  # type: ignore[operator]
+def _run(run: object, surface: Surface, target: Target, checked: bool = False) -> None:
+    run(surface, target)  # type: ignore[operator]

@@ -25,7 +25,7 @@ from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.text import shown_token, written_tokens
 
 if TYPE_CHECKING:
-    from attnviz.gui.window import Window
+    from attnviz.gui.commands.surface import Surface
 
 
 @dataclass(frozen=True)
@@ -33,18 +33,18 @@ class ContextRow:
     """One entry: it stands in the menu of a target to which it `applies`."""
 
     id: str
-    text: Callable[[Window, Target], str]
-    applies: Callable[[Window, Target], bool]
-    run: Callable[[Window, Target], object]
+    text: Callable[[Surface, Target], str]
+    applies: Callable[[Surface, Target], bool]
+    run: Callable[[Surface, Target], object]
     separated: bool = False
 
 
-def value_of(window: Window, cell: Cell) -> float | None:
+def value_of(surface: Surface, cell: Cell) -> float | None:
     """The number in a cell; None where the shown trace does not have the cell."""
-    trace = window.store.drawn_trace
+    trace = surface.store.drawn_trace
     if trace is None or (cell.site and cell.site not in trace.sites):
         return None
-    site = trace.shown(cell.site or window.store.document.view.site)
+    site = trace.shown(cell.site or surface.store.document.view.site)
     if cell.stage not in site.stages:
         return None
     *_heads, rows, columns = site.shape(cell.stage)
@@ -57,99 +57,99 @@ def value_of(window: Window, cell: Cell) -> float | None:
 # --- cells
 
 
-def _has_value(window: Window, target: Target) -> bool:
-    return target.cell is not None and value_of(window, target.cell) is not None
+def _has_value(surface: Surface, target: Target) -> bool:
+    return target.cell is not None and value_of(surface, target.cell) is not None
 
 
-def _copy_text(window: Window, target: Target) -> str:
-    return _("Copy {value}").format(value=_digits(window, target))
+def _copy_text(surface: Surface, target: Target) -> str:
+    return _("Copy {value}").format(value=_digits(surface, target))
 
 
-def _copy(window: Window, target: Target) -> None:
-    QGuiApplication.clipboard().setText(_digits(window, target))
+def _copy(surface: Surface, target: Target) -> None:
+    QGuiApplication.clipboard().setText(_digits(surface, target))
 
 
-def _digits(window: Window, target: Target) -> str:
+def _digits(surface: Surface, target: Target) -> str:
     assert target.cell is not None
-    value = value_of(window, target.cell)
+    value = value_of(surface, target.cell)
     return "" if value is None else full_precision(value)
 
 
-def _explain(window: Window, target: Target) -> None:
-    _lock(window, target.cell)
-    window.workspaces.show_panel("inspector")
+def _explain(surface: Surface, target: Target) -> None:
+    _lock(surface, target.cell)
+    surface.workspaces.show_panel("inspector")
 
 
-def _differentiate(window: Window, target: Target) -> None:
+def _differentiate(surface: Surface, target: Target) -> None:
     assert target.cell is not None
-    site = target.cell.site or window.store.document.site
-    window.store.look(target=target_of(replace(target.cell, site=site)), quantity="gradient")
+    site = target.cell.site or surface.store.document.site
+    surface.store.look(target=target_of(replace(target.cell, site=site)), quantity="gradient")
 
 
-def _loss_position(window: Window, target: Target) -> int:
+def _loss_position(surface: Surface, target: Target) -> int:
     """The position of a token, or of the row of a cell, if another token follows: it has a loss; else −1."""
-    trace, cell = window.store.trace, target.cell
+    trace, cell = surface.store.trace, target.cell
     if trace is None or "logits" not in trace.site(trace.sites[-1]).stages:
         return -1
     position = target.token if cell is None else cell.row
     if cell is not None and STAGE_BY_ID[cell.stage].axes[-2] not in ("query", "token"):
         return -1
-    here = (cell.site if cell is not None else "") or window.store.document.site
+    here = (cell.site if cell is not None else "") or surface.store.document.site
     is_same_text = here.partition(".")[0] == trace.sites[-1].partition(".")[0]
     return (
         position if is_same_text and position < trace.site(trace.sites[-1]).experiment.n_queries - 1 else -1
     )
 
 
-def _has_loss(window: Window, target: Target) -> bool:
-    return _loss_position(window, target) >= 0
+def _has_loss(surface: Surface, target: Target) -> bool:
+    return _loss_position(surface, target) >= 0
 
 
-def _ask_loss_text(window: Window, target: Target) -> str:
-    trace = window.store.trace
+def _ask_loss_text(surface: Surface, target: Target) -> str:
+    trace = surface.store.trace
     assert trace is not None  # the row is offered for a text with a loss
     tokens = trace.site(trace.sites[-1]).experiment.tokens
-    token = shown_token(trace.experiment.vocabulary, tokens[_loss_position(window, target)])
+    token = shown_token(trace.experiment.vocabulary, tokens[_loss_position(surface, target)])
     return _("Which token changes the loss at “{token}” most?").format(token=isolated(token))
 
 
-def _ask_loss(window: Window, target: Target) -> None:
+def _ask_loss(surface: Surface, target: Target) -> None:
     """The loss at this place becomes the target, and Gradients shows a bar for each token."""
     from attnviz.gui.panels.gradients.panel import TOKENS, GradientsPanel
 
-    position = _loss_position(window, target)
-    window.store.look(target=str(TargetLoss(position)), quantity="gradient", query=position, locked=None)
-    window.workspaces.show_panel("gradients")
-    panel = window.panels["gradients"]
+    position = _loss_position(surface, target)
+    surface.store.look(target=str(TargetLoss(position)), quantity="gradient", query=position, locked=None)
+    surface.workspaces.show_panel("gradients")
+    panel = surface.panels["gradients"]
     assert isinstance(panel, GradientsPanel)
     panel.choose(TOKENS)
 
 
-def _set_by_hand(window: Window, target: Target) -> None:
+def _set_by_hand(surface: Surface, target: Target) -> None:
     """Lock the cell, and put the focus on the number that the inspector sets."""
     from attnviz.gui.panels.inspector.panel import InspectorPanel
 
-    _lock(window, target.cell)
-    window.workspaces.show_panel("inspector")
-    panel = window.panels["inspector"]
+    _lock(surface, target.cell)
+    surface.workspaces.show_panel("inspector")
+    panel = surface.panels["inspector"]
     assert isinstance(panel, InspectorPanel)
     panel.set_by_hand()
 
 
-def _may_set(window: Window, target: Target) -> bool:
-    return _has_value(window, target) and window.store.document.view.quantity == "value"
+def _may_set(surface: Surface, target: Target) -> bool:
+    return _has_value(surface, target) and surface.store.document.view.quantity == "value"
 
 
-def _is_locked(window: Window, target: Target) -> bool:
-    return target.cell is not None and window.store.document.view.locked == target.cell
+def _is_locked(surface: Surface, target: Target) -> bool:
+    return target.cell is not None and surface.store.document.view.locked == target.cell
 
 
-def _toggle_lock(window: Window, target: Target) -> None:
-    _lock(window, None if _is_locked(window, target) else target.cell)
+def _toggle_lock(surface: Surface, target: Target) -> None:
+    _lock(surface, None if _is_locked(surface, target) else target.cell)
 
 
-def _lock(window: Window, cell: Cell | None) -> None:
-    store = window.store
+def _lock(surface: Surface, cell: Cell | None) -> None:
+    store = surface.store
     if cell is None:
         store.look(locked=None)
         return
@@ -160,155 +160,155 @@ def _lock(window: Window, cell: Cell | None) -> None:
     store.look(site=site, locked=replace(cell, site=""), query=query)
 
 
-def _lock_text(window: Window, target: Target) -> str:
-    return _("Unlock the cell") if _is_locked(window, target) else _("Lock the cell")
+def _lock_text(surface: Surface, target: Target) -> str:
+    return _("Unlock the cell") if _is_locked(surface, target) else _("Lock the cell")
 
 
 # --- stages and heads
 
 
-def _is_other_stage(window: Window, target: Target) -> bool:
-    return bool(target.stage) and target.stage != window.store.document.view.stage
+def _is_other_stage(surface: Surface, target: Target) -> bool:
+    return bool(target.stage) and target.stage != surface.store.document.view.stage
 
 
-def _is_thumbnail_of_head(window: Window, target: Target) -> bool:
-    document = window.store.document
+def _is_thumbnail_of_head(surface: Surface, target: Target) -> bool:
+    document = surface.store.document
     is_elsewhere = target.site not in ("", document.site)
     return target.head >= 0 and (is_elsewhere or target.head != document.view.head)
 
 
-def _head_switch_text(window: Window, target: Target) -> str:
-    is_off = target.head in window.store.attention.heads.off
+def _head_switch_text(surface: Surface, target: Target) -> str:
+    is_off = target.head in surface.store.attention.heads.off
     says = _("Switch head {head} on") if is_off else _("Switch head {head} off")
     return says.format(head=target.head + 1)
 
 
-def _may_switch(window: Window, target: Target) -> bool:
+def _may_switch(surface: Surface, target: Target) -> bool:
     return (
-        target.site in ("", window.store.document.site)
-        and 0 <= target.head < window.store.attention.heads.n_heads
-        and window.store.attention.heads.n_heads > 1
+        target.site in ("", surface.store.document.site)
+        and 0 <= target.head < surface.store.attention.heads.n_heads
+        and surface.store.attention.heads.n_heads > 1
     )
 
 
-def _switch_head(window: Window, target: Target) -> None:
-    window.store.edit_attention(edits.toggle_head, target.head)
+def _switch_head(surface: Surface, target: Target) -> None:
+    surface.store.edit_attention(edits.toggle_head, target.head)
 
 
-def _show_head_text(window: Window, target: Target) -> str:
+def _show_head_text(surface: Surface, target: Target) -> str:
     return _("Show head {head}").format(head=target.head + 1)
 
 
-def _show(window: Window, target: Target) -> None:
+def _show(surface: Surface, target: Target) -> None:
     """Show the stage and the head of a target."""
-    view = window.store.document.view
+    view = surface.store.document.view
     head = target.head if target.head >= 0 else view.head
-    window.store.look(stage=target.stage or view.stage, head=head, site=target.site or view.site)
+    surface.store.look(stage=target.stage or view.stage, head=head, site=target.site or view.site)
 
 
-def _may_name(window: Window, target: Target) -> bool:
+def _may_name(surface: Surface, target: Target) -> bool:
     return target.head >= 0
 
 
-def _name_head(window: Window, target: Target) -> None:
+def _name_head(surface: Surface, target: Target) -> None:
     """Select the head, and put the caret into its name."""
     from attnviz.gui.panels.head.panel import HeadPanel
 
-    window.store.look(site=target.site or window.store.document.view.site, head=target.head)
-    dock, panel = window.docks["head"], window.panels["head"]
+    surface.store.look(site=target.site or surface.store.document.view.site, head=target.head)
+    dock, panel = surface.docks["head"], surface.panels["head"]
     dock.show()
     dock.raise_()
     assert isinstance(panel, HeadPanel)
     panel.edit_name()
 
 
-def _has_circuits(window: Window, target: Target) -> bool:
-    return target.head >= 0 and window.store.experiment.vocabulary is not None
+def _has_circuits(surface: Surface, target: Target) -> bool:
+    return target.head >= 0 and surface.store.experiment.vocabulary is not None
 
 
-def _show_circuits(window: Window, target: Target) -> None:
+def _show_circuits(surface: Surface, target: Target) -> None:
     """Select the head, and show its circuits."""
-    window.store.look(site=target.site or window.store.document.view.site, head=target.head)
-    window.workspaces.show_panel("circuits")
+    surface.store.look(site=target.site or surface.store.document.view.site, head=target.head)
+    surface.workspaces.show_panel("circuits")
 
 
-def _export(window: Window, target: Target) -> None:
-    _show(window, target)
-    window.handlers.on_export_figure()
+def _export(surface: Surface, target: Target) -> None:
+    _show(surface, target)
+    surface.commands["export_figure"].trigger()
 
 
-def _copy_picture(window: Window, target: Target) -> None:
-    _show(window, target)
-    window.handlers.on_copy_picture()
+def _copy_picture(surface: Surface, target: Target) -> None:
+    _show(surface, target)
+    surface.commands["copy_picture"].trigger()
 
 
-def _copy_python(window: Window, target: Target) -> None:
-    window.handlers.on_copy_python()
+def _copy_python(surface: Surface, target: Target) -> None:
+    surface.commands["copy_python"].trigger()
 
 
-def _copy_shell(window: Window, target: Target) -> None:
-    window.handlers.on_copy_shell()
+def _copy_shell(surface: Surface, target: Target) -> None:
+    surface.commands["copy_shell"].trigger()
 
 
-def _pin(window: Window, target: Target) -> None:
+def _pin(surface: Surface, target: Target) -> None:
     """Pin the present state as A, with the stage and the head of the target shown."""
-    _show(window, target)
-    window.handlers.on_pin()
+    _show(surface, target)
+    surface.commands["pin"].trigger()
 
 
-def _is_picture(window: Window, target: Target) -> bool:
+def _is_picture(surface: Surface, target: Target) -> bool:
     return bool(target.stage) or target.head >= 0
 
 
 # --- tokens
 
 
-def _is_token(window: Window, target: Target) -> bool:
-    return 0 <= target.token < len(window.store.experiment.tokens)
+def _is_token(surface: Surface, target: Target) -> bool:
+    return 0 <= target.token < len(surface.store.experiment.tokens)
 
 
-def _token(window: Window, target: Target) -> str:
-    return window.store.experiment.tokens[target.token]
+def _token(surface: Surface, target: Target) -> str:
+    return surface.store.experiment.tokens[target.token]
 
 
-def _is_padding(window: Window, target: Target) -> bool:
-    padding = mask_of(window.store.attention, Padding)
+def _is_padding(surface: Surface, target: Target) -> bool:
+    padding = mask_of(surface.store.attention, Padding)
     return padding is not None and target.token in padding.tokens
 
 
-def _toggle_padding(window: Window, target: Target) -> None:
-    is_padding = _is_padding(window, target)
-    window.store.edit_attention(edits.set_padding, target.token, not is_padding)
+def _toggle_padding(surface: Surface, target: Target) -> None:
+    is_padding = _is_padding(surface, target)
+    surface.store.edit_attention(edits.set_padding, target.token, not is_padding)
 
 
-def _select(window: Window, target: Target) -> None:
-    window.store.look(query=target.token)
+def _select(surface: Surface, target: Target) -> None:
+    surface.store.look(query=target.token)
 
 
-def _copy_token(window: Window, target: Target) -> None:
-    tokens = (_token(window, target),)
-    QGuiApplication.clipboard().setText(written_tokens(window.store.experiment.vocabulary, tokens)[0])
+def _copy_token(surface: Surface, target: Target) -> None:
+    tokens = (_token(surface, target),)
+    QGuiApplication.clipboard().setText(written_tokens(surface.store.experiment.vocabulary, tokens)[0])
 
 
-def _copy_token_text(window: Window, target: Target) -> str:
-    vocabulary = window.store.experiment.vocabulary
-    return _("Copy “{token}”").format(token=shown_token(vocabulary, _token(window, target)))
+def _copy_token_text(surface: Surface, target: Target) -> str:
+    vocabulary = surface.store.experiment.vocabulary
+    return _("Copy “{token}”").format(token=shown_token(vocabulary, _token(surface, target)))
 
 
-def _padding_text(window: Window, target: Target) -> str:
-    return _("Attend to this token again") if _is_padding(window, target) else _("Mark as padding")
+def _padding_text(surface: Surface, target: Target) -> str:
+    return _("Attend to this token again") if _is_padding(surface, target) else _("Mark as padding")
 
 
-def _may_be_padding(window: Window, target: Target) -> bool:
-    return _is_token(window, target) and window.store.experiment.memory is None
+def _may_be_padding(surface: Surface, target: Target) -> bool:
+    return _is_token(surface, target) and surface.store.experiment.memory is None
 
 
 # --- references
 
 
-def _may_refer(window: Window, target: Target) -> bool:
+def _may_refer(surface: Surface, target: Target) -> bool:
     """True for a cell of two different tokens of the text, of which one may stand for the other."""
-    cell, document = target.cell, window.store.document
+    cell, document = target.cell, surface.store.document
     if cell is None or STAGE_BY_ID[cell.stage].axes[-2:] != ("query", "key"):
         return False
     site = cell.site or document.site
@@ -319,9 +319,9 @@ def _may_refer(window: Window, target: Target) -> bool:
     return is_in_text and cell.row != cell.column and place.stack != "encoder" and place.kind == "self"
 
 
-def _refer_text(window: Window, target: Target) -> str:
+def _refer_text(surface: Surface, target: Target) -> str:
     assert target.cell is not None
-    experiment, pair = window.store.experiment, (target.cell.row, target.cell.column)
+    experiment, pair = surface.store.experiment, (target.cell.row, target.cell.column)
     says = (
         _("Remove the reference of “{pronoun}” to “{name}”")
         if pair in experiment.references
@@ -331,50 +331,50 @@ def _refer_text(window: Window, target: Target) -> str:
     return says.format(pronoun=pronoun, name=name)
 
 
-def _refer(window: Window, target: Target) -> None:
+def _refer(surface: Surface, target: Target) -> None:
     assert target.cell is not None
-    window.store.edit(edits.toggle_reference, target.cell.row, target.cell.column)
+    surface.store.edit(edits.toggle_reference, target.cell.row, target.cell.column)
 
 
 # --- panels
 
 
-def _panel_text(window: Window, target: Target) -> str:
+def _panel_text(surface: Surface, target: Target) -> str:
     return _("Export the panel {panel}…").format(panel=_(PANEL_BY_ID[target.panel].title))
 
 
-def _export_panel(window: Window, target: Target) -> None:
-    window.handlers.export("panel", panel=target.panel)
+def _export_panel(surface: Surface, target: Target) -> None:
+    surface.export("panel", panel=target.panel)
 
 
-def _explain_target(window: Window, target: Target) -> None:
-    window.handlers.what_is_this.explain(target)
+def _explain_target(surface: Surface, target: Target) -> None:
+    surface.explain(target)
 
 
-def _enlarge_text(window: Window, target: Target) -> str:
-    return _("Restore the panel") if window.workspaces.enlarged else _("Enlarge the panel")
+def _enlarge_text(surface: Surface, target: Target) -> str:
+    return _("Restore the panel") if surface.workspaces.enlarged else _("Enlarge the panel")
 
 
-def _enlarge(window: Window, target: Target) -> None:
-    window.presentation.toggle(target.panel)
+def _enlarge(surface: Surface, target: Target) -> None:
+    surface.workspaces.toggle_enlarged(target.panel)
 
 
-def _tear_text(window: Window, target: Target) -> str:
-    is_off = window.docks[target.panel].isFloating()
+def _tear_text(surface: Surface, target: Target) -> str:
+    is_off = surface.docks[target.panel].isFloating()
     return _("Return the panel to the window") if is_off else _("Tear off the panel")
 
 
-def _tear_off(window: Window, target: Target) -> None:
-    window.presentation.tear_off(target.panel)
+def _tear_off(surface: Surface, target: Target) -> None:
+    surface.workspaces.tear_off(target.panel)
 
 
-def _is_panel(window: Window, target: Target) -> bool:
+def _is_panel(surface: Surface, target: Target) -> bool:
     return target.panel in PANEL_BY_ID
 
 
-def _says(message: str) -> Callable[[Window, Target], str]:
+def _says(message: str) -> Callable[[Surface, Target], str]:
     """The text of a row that is the same for every target."""
-    return lambda window, target: _(message)
+    return lambda surface, target: _(message)
 
 
 ROWS: tuple[ContextRow, ...] = (

@@ -19,7 +19,7 @@ from attnviz.model.spec.view import Cell, shown_head
 from attnviz.model.stages import STAGE_BY_ID
 
 if TYPE_CHECKING:
-    from attnviz.gui.window import Window
+    from attnviz.gui.commands.surface import Surface
 
 
 @dataclass(frozen=True)
@@ -38,25 +38,25 @@ class Target:
     site: str = ""
 
 
-def target_at(window: Window, widget: QWidget, at: QPointF | None) -> Target:
+def target_at(surface: Surface, widget: QWidget, at: QPointF | None) -> Target:
     """The target at a point of a widget, or where the keyboard is in it; the innermost that is known."""
     found, panel = Target(), ""
     part: QWidget | None = widget
     while part is not None and not panel:
         if found == Target():
-            found = found_in(window, part, at)
+            found = found_in(surface, part, at)
             at = None if at is None else QPointF(part.mapToParent(at.toPoint()))
-        panel = next((id_ for id_, one in window.panels.items() if one is part), "")
+        panel = next((id_ for id_, one in surface.panels.items() if one is part), "")
         part = part.parentWidget()
     return replace(found, panel=panel)
 
 
-def found_in(window: Window, widget: QWidget, at: QPointF | None) -> Target:
+def found_in(surface: Surface, widget: QWidget, at: QPointF | None) -> Target:
     """The target that one widget knows at one of its points; an empty one if it knows none."""
     finder = next((find for kind, find in FINDERS if isinstance(widget, kind)), None)
     if isinstance(widget, QAbstractScrollArea) and at is not None:
         at = QPointF(widget.viewport().mapFromParent(at.toPoint()))
-    return Target() if finder is None or window.store.trace is None else finder(window, widget, at)
+    return Target() if finder is None or surface.store.trace is None else finder(surface, widget, at)
 
 
 def of_cell(cell: Cell) -> Target:
@@ -65,18 +65,18 @@ def of_cell(cell: Cell) -> Target:
     return Target(cell=cell, stage=cell.stage, head=head)
 
 
-def _in_map(window: Window, widget: HeatMap, at: QPointF | None) -> Target:
+def _in_map(surface: Surface, widget: HeatMap, at: QPointF | None) -> Target:
     """A cell of the stage map, which shows the stage and the head of the view."""
     place = widget.current_cell if at is None else widget.cell_at(at)
     if widget.objectName() != "stage_map":
         return Target()
-    site, view = window.store.drawn_site, window.store.document.view
+    site, view = surface.store.drawn_site, surface.store.document.view
     stage = view.stage if view.stage in site.stages else "weights"
     head = shown_head(site.experiment, view, stage)
     return Target(stage=stage) if place is None else of_cell(Cell(stage, *place, head))
 
 
-def _in_thumbnail(window: Window, widget: Thumbnail, at: QPointF | None) -> Target:
+def _in_thumbnail(surface: Surface, widget: Thumbnail, at: QPointF | None) -> Target:
     """A stage of the strip or the diagram, a head of the row of heads, or the output."""
     if widget.objectName() == "output_thumbnail":
         return Target(stage="attention_output")
@@ -84,18 +84,18 @@ def _in_thumbnail(window: Window, widget: Thumbnail, at: QPointF | None) -> Targ
     return Target(stage=stage or "", head=-1 if head is None else head)
 
 
-def _in_chips(window: Window, widget: TokenChips, at: QPointF | None) -> Target:
+def _in_chips(surface: Surface, widget: TokenChips, at: QPointF | None) -> Target:
     return Target(token=widget.selected() if at is None else widget.token_at(at.toPoint()))
 
 
-def _in_page(window: Window, widget: ExplanationPage, at: QPointF | None) -> Target:
+def _in_page(surface: Surface, widget: ExplanationPage, at: QPointF | None) -> Target:
     """The source of a number in the arithmetic; elsewhere the cell that is explained."""
     cell = None if at is None else widget.source_at(at.toPoint())
-    cell = cell or window.store.document.view.locked
+    cell = cell or surface.store.document.view.locked
     return Target() if cell is None else of_cell(cell)
 
 
-def _in_grid(window: Window, widget: GridView, at: QPointF | None) -> Target:
+def _in_grid(surface: Surface, widget: GridView, at: QPointF | None) -> Target:
     """A number of the token vectors."""
     place = widget.current_cell() if at is None else widget.cell_at(at)
     if place is None or widget.objectName() != "vectors_grid":
@@ -103,12 +103,12 @@ def _in_grid(window: Window, widget: GridView, at: QPointF | None) -> Target:
     return of_cell(Cell("tokens_embedded", *place))
 
 
-def _in_heads(window: Window, widget: GridCanvas, at: QPointF | None) -> Target:
+def _in_heads(surface: Surface, widget: GridCanvas, at: QPointF | None) -> Target:
     """A head of the grid of all heads, which a click on it selects as well."""
-    from attnviz.gui.panels.grid.panel import GridPanel
+    from attnviz.gui.panels.grid.grid import GridPanel
 
     place = widget.current if at is None else widget.place_at(at)
-    panel = window.panels.get("grid")
+    panel = surface.panels.get("grid")
     tile = panel.tiles.get(place) if isinstance(panel, GridPanel) and place is not None else None
     return Target() if tile is None else Target(head=tile.head, site=tile.site)
 

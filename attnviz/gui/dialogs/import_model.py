@@ -96,7 +96,7 @@ class InputText(TextBox):
             super().keyPressEvent(event)
 
 
-def ask_import(window: QWidget, scheduler: Scheduler, folder: str) -> tuple[Document | None, str]:
+def ask_import(window: QWidget | None, scheduler: Scheduler, folder: str) -> tuple[Document | None, str]:
     """Let the user choose a checkpoint and a text, starting with `folder`.
 
     Returns the imported document, or None if the user cancels, and the last chosen folder.
@@ -114,7 +114,7 @@ class ImportDialog(QDialog):
     document: Document | None = None
     """The imported document."""
 
-    def __init__(self, window: QWidget, scheduler: Scheduler, folder: str = "") -> None:
+    def __init__(self, window: QWidget | None, scheduler: Scheduler, folder: str = "") -> None:
         super().__init__(window)
         self.setObjectName("import_dialog")
         self.setWindowTitle(_("Import a trained model"))

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QProgressBar, Q
 from attnviz.compute.scheduler import Cancelled, CancelToken, Scheduler
 from attnviz.core.text import visible
 from attnviz.gui.dialogs.layout import column_of
-from attnviz.gui.recovery.folder import state_folder
+from attnviz.gui.state_folder import state_folder
 from attnviz.i18n import _
 from attnviz.model.io.stamp import Stamp
 from attnviz.model.io.turns import save_in_turn
@@ -37,7 +37,7 @@ class Saving(QDialog):
 
     def __init__(
         self,
-        window: QWidget,
+        window: QWidget | None,
         scheduler: Scheduler,
         document: Document,
         path: Path,

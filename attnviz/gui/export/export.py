@@ -20,23 +20,23 @@ from attnviz.explain.scripts.script import script
 from attnviz.figures.figure import kind_of
 from attnviz.figures.sequences.frames import Engines
 from attnviz.figures.subject import Subject
-from attnviz.gui.dialogs.export import ExportDialog
-from attnviz.gui.documents import proposed_name
+from attnviz.gui.export.dialog import ExportDialog
 from attnviz.gui.export.shell import Command, command_of, present_choice
 from attnviz.gui.export.source import Made, Source
 from attnviz.gui.export.table import EXPORT_BY_ID, FileKind
 from attnviz.gui.export.widget import framed, picture
 from attnviz.gui.failure import failure_message, is_expected
-from attnviz.gui.live.compare.requests import Pinned
 from attnviz.gui.live.trace import GUI_CORES
 from attnviz.gui.look.theme import Theme
+from attnviz.gui.panels.compare.requests import Pinned
 from attnviz.gui.panels.panel import Panel
+from attnviz.gui.services.documents import proposed_name
 from attnviz.gui.settings import Settings
-from attnviz.gui.stage_heat import stage_content
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.widgets.heat.content import HeatContent
 from attnviz.gui.widgets.heat.map import HeatMap
+from attnviz.gui.widgets.heat.stages import stage_content
 from attnviz.gui.widgets.heat.words import table_text
 from attnviz.i18n import _
 from attnviz.model.io.titles import as_shown
@@ -70,7 +70,7 @@ class Exporter(QObject):
     # --- commands
 
     def export(
-        self, row: str, panels: dict[str, Panel] | None = None, chosen: Mapping[str, str] | None = None
+        self, row: str, panels: Mapping[str, Panel] | None = None, chosen: Mapping[str, str] | None = None
     ) -> None:
         """Ask what is exported, a row of `EXPORTS` with `chosen` options first, and for a file; write it."""
         if self._trace() is None:
@@ -89,7 +89,7 @@ class Exporter(QObject):
         if is_accepted and made is not None and path is not None:
             self.write(path, made)
 
-    def source(self, panels: dict[str, Panel]) -> Source:
+    def source(self, panels: Mapping[str, Panel]) -> Source:
         """The present state."""
         self._store.set_hover(None)
         trace = self._store.shown_trace

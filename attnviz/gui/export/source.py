@@ -23,7 +23,7 @@ from attnviz.model.trace import Trace
 if TYPE_CHECKING:
     from attnviz.engines.decode.run import Decoding
     from attnviz.figures.sequences.frames import Engines
-    from attnviz.gui.live.compare.requests import Pinned
+    from attnviz.gui.panels.compare.requests import Pinned
     from attnviz.gui.panels.panel import Panel
     from attnviz.study.lessons.lesson import Lesson
 

@@ -7,7 +7,7 @@ from html import unescape
 from typing import TYPE_CHECKING, NamedTuple
 
 from PySide6.QtCore import QPointF
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QMainWindow, QWidget
 
 from attnviz.explain.formulas.stages import stage_formula
 from attnviz.gui.context.target import Target, found_in
@@ -15,7 +15,6 @@ from attnviz.gui.help.sources import SOURCES, Source
 from attnviz.gui.help.texts import (
     CONTROL_HELP,
     HEAD_HELP,
-    PANEL_HELP,
     RULE_HELP,
     STAGE_HELP,
     TOKEN_HELP,
@@ -26,7 +25,7 @@ from attnviz.i18n import _
 from attnviz.model.stages import STAGE_BY_ID
 
 if TYPE_CHECKING:
-    from attnviz.gui.window import Window
+    from attnviz.gui.commands.surface import Surface
 
 
 class Shown(NamedTuple):
@@ -38,22 +37,22 @@ class Shown(NamedTuple):
     source: Source | None = None
 
 
-def help_at(window: Window, widget: QWidget, at: QPointF | None) -> Shown | None:
+def help_at(surface: Surface, widget: QWidget, at: QPointF | None) -> Shown | None:
     """The help for a point of a widget; that of the innermost part that has one."""
     part: QWidget | None = widget
-    while part is not None and part is not window:
-        shown = _of_control(part) or _of_target(window, found_in(window, part, at)) or _of_tooltip(part)
-        panel = next((id_ for id_, dock in window.docks.items() if dock is part), "")
+    while part is not None and not isinstance(part, QMainWindow):
+        shown = _of_control(part) or _of_target(surface, found_in(surface, part, at)) or _of_tooltip(part)
+        panel = next((id_ for id_, dock in surface.docks.items() if dock is part), "")
         if shown is not None or panel:
-            return shown or _of_target(window, Target(panel=panel))
+            return shown or _of_target(surface, Target(panel=panel))
         at = None if at is None else QPointF(part.mapToParent(at.toPoint()))
         part = part.parentWidget()
     return None
 
 
-def help_of(window: Window, target: Target) -> Shown | None:
+def help_of(surface: Surface, target: Target) -> Shown | None:
     """The help for the target of a menu."""
-    return _of_target(window, target)
+    return _of_target(surface, target)
 
 
 def stage_help(stage: str) -> Help:
@@ -61,16 +60,17 @@ def stage_help(stage: str) -> Help:
     return STAGE_HELP.get(stage) or RULE_HELP[STAGE_BY_ID[stage].rule]
 
 
-def _of_target(window: Window, target: Target) -> Shown | None:
+def _of_target(surface: Surface, target: Target) -> Shown | None:
     if target.head >= 0 and target.cell is None:
         return _shown(_("Head {number}").format(number=target.head + 1), HEAD_HELP)
     if target.stage:
-        formula = stage_formula(window.store.attention, target.stage)
+        formula = stage_formula(surface.store.attention, target.stage)
         return _shown(_(STAGE_BY_ID[target.stage].title), stage_help(target.stage), formula)
     if target.token >= 0:
         return _shown(_("Token"), TOKEN_HELP)
     if target.panel:
-        return _shown(_(PANEL_BY_ID[target.panel].title), PANEL_HELP[target.panel])
+        row = PANEL_BY_ID[target.panel]
+        return _shown(_(row.title), Help(row.help, row.cites))
     return None
 
 

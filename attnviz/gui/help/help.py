@@ -16,15 +16,15 @@ from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.i18n import _, current_language
 
 if TYPE_CHECKING:
-    from attnviz.gui.window import Window
+    from attnviz.gui.commands.surface import Surface
 
 
 class WhatIsThis(QObject):
     """Shows help cards in a window, and gives tooltips to the controls of `CONTROL_HELP` without one."""
 
-    def __init__(self, window: Window) -> None:
+    def __init__(self, window: QWidget, surface: Surface) -> None:
         super().__init__(window)
-        self._window = window
+        self._window, self._surface = window, surface
         self.card = HelpCard(window)
         self._dressed: dict[int, str] = {}
         self._language = current_language()
@@ -37,19 +37,22 @@ class WhatIsThis(QObject):
         window = self._window
         at = window.mapFromGlobal(QCursor.pos())
         widget = window.childAt(at) if window.rect().contains(at) else None
-        shown = None if widget is None else help_at(window, widget, QPointF(widget.mapFrom(window, at)))
+        shown = (
+            None if widget is None else help_at(self._surface, widget, QPointF(widget.mapFrom(window, at)))
+        )
         focused = window.focusWidget()
         if shown is None and focused is not None and focused is not window:
-            shown, at = help_at(window, focused, None), focused.mapTo(window, focused.rect().center())
+            shown, at = help_at(self._surface, focused, None), focused.mapTo(window, focused.rect().center())
         self._show(shown, at)
 
     def explain(self, target: Target) -> None:
         """Show the card of a menu's target, at the pointer."""
-        self._show(help_of(self._window, target), self._window.mapFromGlobal(QCursor.pos()))
+        self._show(help_of(self._surface, target), self._window.mapFromGlobal(QCursor.pos()))
 
     def _show(self, shown: Shown | None, at: QPoint) -> None:
         if shown is None:
-            self._window.status.say(_("Point at a cell, a stage, a control or a panel, and press ?"))
+            says = _("Point at a cell, a stage, a control or a panel, and press ?")
+            self._surface.services.status.say(says)
         else:
             self.card.show_help(shown, at)
 

@@ -1,4 +1,4 @@
-"""The sentences of the help: of panels, stages and controls, each with its source if it has one."""
+"""The sentences of the help: of stages and controls, each with its source if it has one."""
 
 from __future__ import annotations
 
@@ -14,86 +14,6 @@ class Help(NamedTuple):
     sentence: str
     source: str = ""
 
-
-PANEL_HELP: dict[str, Help] = {
-    "tokens": Help(N_("The tokens of the document: type a text, drag a token, double-click to rename it.")),
-    "vectors": Help(N_("The vector of each token before the first projection; every number can be edited.")),
-    "pipeline": Help(
-        N_("Every stage of the attention in data-flow order; a click shows it in the map."), "attention"
-    ),
-    "stage": Help(
-        N_("The matrix of one stage and one head; a click on a cell opens its arithmetic."), "attention"
-    ),
-    "heads": Help(N_("The shown stage in every head of the layer; a click chooses a head."), "attention"),
-    "mechanism": Help(N_("Everything that changes a number: heads, score, mask, position, weights, block.")),
-    "head": Help(N_("The selected head: the key that its row attends to most, and the actions on it.")),
-    "inspector": Help(N_("The arithmetic of one number, term by term; a click on a term opens its origin.")),
-    "plane": Help(N_("Queries and keys, or token vectors, as arrows; drag a tip to change its vector.")),
-    "positions": Help(
-        N_("The score as a function of the distance of query and key, under each encoding."), "rope"
-    ),
-    "cost": Help(
-        N_("Operations, bytes and cache of a model of any size, with the arithmetic of each."), "gqa"
-    ),
-    "block": Help(
-        N_("The layer as a diagram: attention, residual connections, norms, feed-forward layer."), "attention"
-    ),
-    "matrices": Help(N_("The weight matrices of the projections; every number can be edited.")),
-    "axes": Help(
-        N_("The feature axis splits into heads and merges again; every cell keeps its number."), "attention"
-    ),
-    "lens": Help(N_("The most probable next token after each layer, computed by the model's own read-out.")),
-    "circuits": Help(
-        N_("The token pairs with the largest QK and OV products of a head, through the whole vocabulary."),
-        "circuits",
-    ),
-    "rollout": Help(
-        N_("How much of each input token reaches the selected token in each layer; a click shows the layer."),
-        "rollout",
-    ),
-    "patching": Help(
-        N_(
-            "Replaces a stage by that of a clean text, position by position, and shows how much of "
-            "the answer it restores."
-        )
-    ),
-    "survey": Help(
-        N_("Every head over many texts, and the texts that excite it most; a click on a text opens it.")
-    ),
-    "failures": Help(N_("Breaks the document on purpose, names the first stage that fails, and mends it.")),
-    "claims": Help(
-        N_("Textbook statements with the verdict of the live engine, and the claims of this document.")
-    ),
-    "architecture": Help(
-        N_("All attentions of the document, encoder and decoder, and what each of them reads."), "attention"
-    ),
-    "text": Help(N_("The text token by token as the player generates it; Space plays.")),
-    "next": Help(N_("The probability of each next token; a click forces one and the text goes on from it.")),
-    "sampling": Help(N_("The operations that turn logits into the chosen token, in their order."), "nucleus"),
-    "draws": Help(
-        N_("The texts that the document generates with other seeds; a click on a line adopts its text."),
-        "nucleus",
-    ),
-    "caches": Help(
-        N_("The keys and values kept from earlier steps; the framed row is appended in this step."), "mqa"
-    ),
-    "cache": Help(N_("The positions that a cache holds, evicts or quantises at each step."), "sinks"),
-    "counters": Help(
-        N_("The operations and bytes of this step with and without a cache, counted from the shapes.")
-    ),
-    "compare": Help(N_("The same stage under A and B, and their difference; the greatest change is named.")),
-    "lesson": Help(
-        N_("A lesson: each step sets up the document, and the numbers in its text are computed from it.")
-    ),
-    "gradients": Help(
-        N_(
-            "Norms of the gradient by stage and by layer, and how ÷√d keeps the gradient of the "
-            "softmax large."
-        ),
-        "attention",
-    ),
-    "grid": Help(N_("One small map for every head of every layer; a click goes there.")),
-}
 
 STAGE_HELP: dict[str, Help] = {
     "tokens_embedded": Help(N_("One vector for each token, before anything is computed.")),

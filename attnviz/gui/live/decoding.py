@@ -19,9 +19,9 @@ from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.live import freshness
 from attnviz.gui.live.clock import Clock, WallClock
 from attnviz.gui.live.freshness import Freshness
-from attnviz.gui.live.player import Expect, Player
 from attnviz.gui.live.subject import Subject
 from attnviz.gui.live.trace import GUI_CORES, Live
+from attnviz.gui.player import Expect, Player
 from attnviz.gui.store import Store
 from attnviz.model.spec.document import Document
 
@@ -102,7 +102,7 @@ class DecodeLive(QObject):
         self._become(replace(self._fresh, earlier=None))
 
     def _subject(self, experiment: Experiment) -> Subject:
-        return Subject(experiment, self._live.engine, self._live.device)
+        return Subject(experiment, self._store.engine, self._store.device)
 
     def _decode(self) -> None:
         trace = self._store.trace

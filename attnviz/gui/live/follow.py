@@ -14,9 +14,9 @@ from PySide6.QtCore import QObject, Signal, Slot
 from attnviz.compute.scheduler import Cancelled, CancelToken, Scheduler
 from attnviz.core.progress import Progress
 from attnviz.gui.failure import failure_message, is_expected
-from attnviz.gui.live.player import Player
-from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.live.trace import GUI_CORES, execute, warm
+from attnviz.gui.player import Player
+from attnviz.gui.pointer import Pointer
 from attnviz.gui.store import Store
 from attnviz.model.edit.generation import differs_in_writing
 from attnviz.model.spec.document import Document

@@ -9,8 +9,8 @@ from PySide6.QtCore import QObject, QTimer, Slot
 from attnviz.compute.scheduler import Cancelled, CancelToken, Scheduler
 from attnviz.core.progress import Progress
 from attnviz.gui.failure import failure_message, is_expected
-from attnviz.gui.live.player import Measure, Player
 from attnviz.gui.live.trace import GUI_CORES
+from attnviz.gui.player import Measure, Player
 from attnviz.gui.store import Store
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment

@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, QTimer, Slot
 from attnviz.compute.scheduler import CancelToken, Scheduler
 from attnviz.core.heap import trim
 from attnviz.engines.on_device import rest
-from attnviz.gui.live.player import Player
+from attnviz.gui.player import Player
 from attnviz.gui.store import Store
 from attnviz.model.io.files import matrices
 from attnviz.model.spec.experiment import Experiment

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, Slot
 
 from attnviz.gui.live.clock import Clock, WallClock
-from attnviz.gui.live.player import Pause, Player, Tick
+from attnviz.gui.player import Pause, Player, Tick
 from attnviz.gui.store import Store
 
 

@@ -15,11 +15,10 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from attnviz.compute.scheduler import CancelToken, Scheduler
 from attnviz.core.color_maps import Kind, color_table
-from attnviz.engines.table import ENGINE_BY_ID
 from attnviz.errors import Message
 from attnviz.gui.failure import failure_message, is_expected
-from attnviz.gui.stage_heat import prepare
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.heat.stages import prepare
 from attnviz.model.edit.generation import differs_in_writing
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
@@ -28,9 +27,6 @@ from attnviz.model.stages import STAGE_BY_ID
 
 if TYPE_CHECKING:
     from attnviz.model.trace import SiteTrace, Trace
-
-AUTO = "auto"
-"""The device that every engine has: the one that it chooses."""
 
 GUI_CORES = 1
 """Cores that a run leaves to the window."""
@@ -54,7 +50,7 @@ PATIENCE_SECONDS = 0.25
 
 
 class Live(QObject):
-    """Runs the store's experiment whenever it changes. `engine` and `device` are chosen in the window."""
+    """Runs the store's experiment whenever it changes, or another engine is chosen."""
 
     failed = Signal(object)
     """One sentence: why the present experiment has no numbers."""
@@ -63,13 +59,10 @@ class Live(QObject):
     noticed = Signal(object)
     """One sentence that the run wants to be known, such as a fallback to NumPy."""
     running = Signal(bool)
-    chosen = Signal(str, str)
-    """(engine, device) that the next run uses."""
 
     def __init__(self, store: Store, scheduler: Scheduler, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._store, self._scheduler = store, scheduler
-        self.engine, self.device = "numpy", "auto"
         self._again, self._started = False, 0.0
         self._said: tuple[Message, ...] = ()
         """Notices of the numbers that are shown: they are said once."""
@@ -87,13 +80,21 @@ class Live(QObject):
         self._late.setInterval(LATE_MS)
         self._late.timeout.connect(self._on_late)
         store.changed.connect(self._on_changed)
+        store.engine_chosen.connect(self._on_chosen)
 
-    def choose(self, engine: str, device: str) -> None:
-        """Compute with another engine from now on; on `AUTO` where the engine has no such device."""
-        kind = ENGINE_BY_ID.get(engine)
-        self.engine, self.device = engine, device if kind is None or kind.is_device(device) else AUTO
+    @property
+    def engine(self) -> str:
+        """The chosen engine."""
+        return self._store.engine
+
+    @property
+    def device(self) -> str:
+        """Its device."""
+        return self._store.device
+
+    @Slot()
+    def _on_chosen(self) -> None:
         self._said, self._is_chosen_anew = (), True
-        self.chosen.emit(self.engine, self.device)
         self.run_now()
 
     @Slot()
@@ -104,7 +105,7 @@ class Live(QObject):
             self._again = True  # the numbers on their way are shown first, so that a drag has pictures
             return
         self._again, self._started = False, time.monotonic()
-        document, engine, device = self._store.document, self.engine, self.device
+        document, engine, device = self._store.document, self._store.engine, self._store.device
         pictured = self._store.pictured
         is_chosen_anew, self._is_chosen_anew = self._is_chosen_anew, False
 

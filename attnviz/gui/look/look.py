@@ -6,9 +6,8 @@ from PySide6.QtCore import QLibraryInfo, QLocale, Qt, QTranslator
 from PySide6.QtWidgets import QApplication
 
 from attnviz.gui.look.style import apply_style
-from attnviz.gui.look.theme import DARK, LIGHT, Theme
+from attnviz.gui.look.theme import DARK, LIGHT, MOTION_PROPERTY, Theme
 from attnviz.gui.settings import Settings
-from attnviz.gui.widgets.control import MOTION_PROPERTY
 from attnviz.i18n import LANGUAGES, current_language, set_language, system_language
 
 

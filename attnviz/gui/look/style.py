@@ -11,8 +11,7 @@ from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import QApplication, QWidget
 
 from attnviz.gui.look.fonts import ui_font
-from attnviz.gui.look.theme import RADIUS, TEXT_PX, Theme
-from attnviz.gui.widgets.control import THEME_PROPERTY
+from attnviz.gui.look.theme import RADIUS, TEXT_PX, THEME_PROPERTY, Theme
 from attnviz.resources import path
 
 

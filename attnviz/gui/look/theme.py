@@ -23,6 +23,11 @@ TEXT_PX = 12
 MOTION_MS = 160
 """Length of a transition in milliseconds (0 when the system asks for reduced motion)."""
 
+THEME_PROPERTY = "attnviz_theme"
+"""The application's property with the name of its theme."""
+MOTION_PROPERTY = "attnviz_motion"
+"""The application's property that is False if the user has switched transitions off."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Theme(Shades):

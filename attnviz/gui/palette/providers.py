@@ -21,8 +21,8 @@ from attnviz.core.text import visible
 from attnviz.engines.table import ENGINES
 from attnviz.explain.formulas.stages import stage_formula
 from attnviz.figures.kinds.table import KIND_BY_ID
-from attnviz.gui.actions import ACTIONS
-from attnviz.gui.help.texts import PANEL_HELP, STAGE_HELP
+from attnviz.gui.commands.actions import ACTIONS
+from attnviz.gui.help.texts import STAGE_HELP
 from attnviz.gui.palette.entry import Entry
 from attnviz.gui.palette.match import OTHER_WORDS
 from attnviz.gui.panels.grid.frames import FRAMES, NO_SCORE
@@ -36,42 +36,31 @@ from attnviz.model.stages import STAGE_BY_ID
 from attnviz.study.lessons.table import CLAIMS, LESSONS, shipped_claims, shipped_lesson
 
 if TYPE_CHECKING:
+    from attnviz.gui.commands.surface import Surface
+    from attnviz.gui.panels.mechanism.panel import MechanismPanel
     from attnviz.gui.panels.mechanism.section import Section
-    from attnviz.gui.window import Window
 
 
 ALSO: dict[str, str] = {
-    "action:save": N_("store the file"),
-    "action:import_model": N_("open a checkpoint: safetensors, GGUF, Hugging Face"),
-    "action:preferences": N_("settings, options"),
-    "action:dark": N_("dark mode, night mode"),
-    "action:language": N_("language: Chinese, English"),
-    "action:scale_up": N_("bigger text, zoom in"),
-    "action:scale_down": N_("smaller text, zoom out"),
-    "action:enlarge": N_("presentation, maximise"),
-    "action:tear_off": N_("second screen, separate window"),
-    "action:play": N_("generate text, animate"),
-    "action:export_figure": N_("picture as SVG, PDF or PNG"),
-    "action:export_sequence": N_("animation as GIF or MP4"),
-    "action:export_numbers": N_("table as CSV, LaTeX or Markdown"),
-    "action:export_script": N_("code, notebook"),
-    "action:pin": N_("compare with the present state"),
-    "action:what_is_this": N_("explain, help"),
-    "action:shortcuts": N_("keys, help"),
-    "panel:tokens": N_("prompt, input text"),
-    "panel:cost": N_("KV cache, memory, FLOPs; GPT-3, Llama, DeepSeek"),
-    "panel:heads": N_("order by entropy, by locality"),
-    "panel:sampling": N_("temperature, top-k, top-p, min-p, repetition penalty"),
-    "panel:next": N_("logits, probabilities, force a token, branch"),
-    "panel:caches": N_("KV cache, past key values"),
-    "panel:cache": N_("eviction, quantisation, ring buffer, sinks"),
-    "panel:patching": N_("activation patching, causal tracing"),
-    "panel:survey": N_("dataset, corpus, many texts"),
-    "panel:plane": N_("vectors as arrows, PCA, dot product"),
-    "panel:positions": N_("RoPE, ALiBi, long context, extrapolation"),
-    "panel:gradients": N_("backward pass, backpropagation, saturation"),
+    "save": N_("store the file"),
+    "import_model": N_("open a checkpoint: safetensors, GGUF, Hugging Face"),
+    "preferences": N_("settings, options"),
+    "dark": N_("dark mode, night mode"),
+    "language": N_("language: Chinese, English"),
+    "scale_up": N_("bigger text, zoom in"),
+    "scale_down": N_("smaller text, zoom out"),
+    "enlarge": N_("presentation, maximise"),
+    "tear_off": N_("second screen, separate window"),
+    "play": N_("generate text, animate"),
+    "export_figure": N_("picture as SVG, PDF or PNG"),
+    "export_sequence": N_("animation as GIF or MP4"),
+    "export_numbers": N_("table as CSV, LaTeX or Markdown"),
+    "export_script": N_("code, notebook"),
+    "pin": N_("compare with the present state"),
+    "what_is_this": N_("explain, help"),
+    "shortcuts": N_("keys, help"),
 }
-"""Further words of lines: what a user who does not know their names would type."""
+"""Further words of commands: what a user who does not know their names would type."""
 
 
 AFTER_NAMES, AFTER_ALL = OTHER_WORDS - 8, 2 * OTHER_WORDS
@@ -82,32 +71,28 @@ has the name of the setting that it draws, and a claim is a sentence.
 
 @dataclass(frozen=True)
 class Provider:
-    """One kind of lines: its title, and the lines for a window."""
+    """One kind of lines: its title, and the lines for a surface."""
 
     id: str
     title: str
-    entries: Callable[[Window], Iterator[Entry]]
+    entries: Callable[[Surface], Iterator[Entry]]
 
 
-def all_entries(window: Window) -> Iterator[Entry]:
+def all_entries(surface: Surface) -> Iterator[Entry]:
     """Every line of the palette, in the order of `PROVIDERS`: the last ones take longest to make."""
     for provider in PROVIDERS:
-        for entry in provider.entries(window):
+        for entry in provider.entries(surface):
             yield replace(
                 entry,
                 kind=_(provider.title),
-                words=(*entry.words, *in_every_language(provider.title), *_also(entry.key)),
+                words=(*entry.words, *in_every_language(provider.title)),
             )
 
 
-def _also(key: str) -> tuple[str, ...]:
-    return in_every_language(ALSO[key]) if key in ALSO else ()
-
-
-def _actions(window: Window) -> Iterator[Entry]:
+def _actions(surface: Surface) -> Iterator[Entry]:
     native = QKeySequence.SequenceFormat.NativeText
     for row in ACTIONS:
-        action = window.commands[row.id]
+        action = surface.commands[row.id]
         if row.id == "palette" or not action.isEnabled():
             continue
         keys = enumerated(QKeySequence(key).toString(native) for key in row.shortcuts)
@@ -115,12 +100,12 @@ def _actions(window: Window) -> Iterator[Entry]:
             f"action:{row.id}",
             _(row.text).replace("…", ""),
             action.trigger,
-            in_every_language(row.text),
+            (*in_every_language(row.text), *(in_every_language(ALSO[row.id]) if row.id in ALSO else ())),
             keys,
         )
 
 
-def _exports(window: Window) -> Iterator[Entry]:
+def _exports(surface: Surface) -> Iterator[Entry]:
     """The kinds of files, each in its row of the export dialog; imported as late as that."""
     from attnviz.gui.export.table import EXPORTS
 
@@ -131,31 +116,34 @@ def _exports(window: Window) -> Iterator[Entry]:
         yield Entry(
             f"export:{row.id}",
             _(title).format(kind=_(row.title)),
-            partial(window.handlers.export, row.id),
+            partial(surface.export, row.id),
             (row.id, *row.words, formats, *(text.format(kind=kind) for text, kind in titles)),
             costs=AFTER_NAMES if row.id in KIND_BY_ID else 0,
         )
 
 
-def _lessons(window: Window) -> Iterator[Entry]:
+def _lessons(surface: Surface) -> Iterator[Entry]:
     language = current_language()
     for id_ in LESSONS:
         lesson = shipped_lesson(id_)
         yield Entry(
             f"lesson:{id_}",
             lesson.title(language),
-            partial(_open_lesson, window, id_),
+            partial(_open_lesson, surface, id_),
             (id_, *lesson.titles.values(), *lesson.abouts.values()),
         )
 
 
-def _open_lesson(window: Window, id_: str) -> None:
-    window.workspaces.choose("lesson")
-    window.complete()
-    window.lesson_live.open(id_)
+def _open_lesson(surface: Surface, id_: str) -> None:
+    from attnviz.gui.panels.lesson.panel import LessonPanel
+
+    surface.workspaces.choose("lesson")
+    panel = surface.panels["lesson"]
+    assert isinstance(panel, LessonPanel)
+    panel.lesson_wanted.emit(id_)
 
 
-def _claims(window: Window) -> Iterator[Entry]:
+def _claims(surface: Surface) -> Iterator[Entry]:
     """The claims of textbooks, each searched for in the panel of all."""
     language = current_language()
     for group in CLAIMS:
@@ -165,40 +153,40 @@ def _claims(window: Window) -> Iterator[Entry]:
                 yield Entry(
                     f"claim:{group}:{step.id}",
                     text,
-                    partial(_show_claim, window, text),
+                    partial(_show_claim, surface, text),
                     tuple(words.title for words in step.words.values()),
                     costs=AFTER_ALL,
                 )
 
 
-def _show_claim(window: Window, text: str) -> None:
-    window.workspaces.choose("claims")
-    window.panels["claims"].search.setText(text)  # type: ignore[attr-defined]
+def _show_claim(surface: Surface, text: str) -> None:
+    surface.workspaces.choose("claims")
+    surface.panels["claims"].search.setText(text)  # type: ignore[attr-defined]
 
 
-def _presets(window: Window) -> Iterator[Entry]:
+def _presets(surface: Surface) -> Iterator[Entry]:
     for preset in PRESETS:
         words = (preset.title, preset.description, preset.group)
         yield Entry(
             f"preset:{preset.id}",
             _(preset.title),
-            partial(window.documents.open_preset, preset.id),
+            partial(surface.services.documents.open_preset, preset.id),
             (preset.id, *(text for word in words for text in in_every_language(word))),
         )
 
 
-def _recent(window: Window) -> Iterator[Entry]:
-    for path in window.settings.recent():
+def _recent(surface: Surface) -> Iterator[Entry]:
+    for path in surface.services.settings.recent():
         yield Entry(
             f"recent:{path}",
             visible(path.name),
-            partial(window.documents.open, path),
+            partial(surface.services.documents.open, path),
             (visible(str(path)),),
         )
 
 
-def _stages(window: Window) -> Iterator[Entry]:
-    store = window.store
+def _stages(surface: Surface) -> Iterator[Entry]:
+    store = surface.store
     for stage in store.site.stages if store.trace is not None else ():
         title, known = STAGE_BY_ID[stage].title, STAGE_HELP.get(stage)
         told = () if known is None else in_every_language(known.sentence)
@@ -210,20 +198,20 @@ def _stages(window: Window) -> Iterator[Entry]:
         )
 
 
-def _heads(window: Window) -> Iterator[Entry]:
-    for head in range(window.store.attention.heads.n_heads):
+def _heads(surface: Surface) -> Iterator[Entry]:
+    for head in range(surface.store.attention.heads.n_heads):
         title = N_("Head {number}")
         yield Entry(
             f"head:{head}",
             _(title).format(number=head + 1),
-            partial(window.store.look, head=head),
+            partial(surface.store.look, head=head),
             tuple(text.format(number=head + 1) for text in in_every_language(title)),
         )
 
 
-def _frames(window: Window) -> Iterator[Entry]:
+def _frames(surface: Surface) -> Iterator[Entry]:
     """The scores that the grid of all heads can show."""
-    title, experiment = N_("Score of all heads"), window.store.experiment
+    title, experiment = N_("Score of all heads"), surface.store.experiment
     for row in FRAMES:
         if row.id == NO_SCORE or (row.needs_references and not experiment.references):
             continue
@@ -231,19 +219,19 @@ def _frames(window: Window) -> Iterator[Entry]:
         yield Entry(
             f"frames:{row.id}",
             named(_(title), _(row.title)),
-            partial(_show_frames, window, row.id),
+            partial(_show_frames, surface, row.id),
             (row.id, *texts),
         )
 
 
-def _show_frames(window: Window, id_: str) -> None:
-    window.workspaces.choose("grid")
-    grid = window.store.document.view.grid
-    window.store.look(grid=msgspec.structs.replace(grid, frames=id_))
+def _show_frames(surface: Surface, id_: str) -> None:
+    surface.workspaces.choose("grid")
+    grid = surface.store.document.view.grid
+    surface.store.look(grid=msgspec.structs.replace(grid, frames=id_))
 
 
-def _sites(window: Window) -> Iterator[Entry]:
-    store = window.store
+def _sites(surface: Surface) -> Iterator[Entry]:
+    store = surface.store
     names = site_names(store.experiment)
     for name in names if len(names) > 1 else ():
         yield Entry(
@@ -254,25 +242,25 @@ def _sites(window: Window) -> Iterator[Entry]:
         )
 
 
-def _ranges(window: Window) -> Iterator[Entry]:
+def _ranges(surface: Surface) -> Iterator[Entry]:
     title = N_("Colour range")
     for row in RANGES:
         yield Entry(
             f"range:{row.id}",
             named(_(title), _(row.label)),
-            partial(_choose_range, window, row.id),
+            partial(_choose_range, surface, row.id),
             (row.id, *in_every_language(title), *in_every_language(row.label)),
         )
 
 
-def _choose_range(window: Window, range_id: str) -> None:
-    view = window.store.document.view
-    window.store.look(ranges=view.with_range(view.stage, range_id))  # type: ignore[arg-type]
+def _choose_range(surface: Surface, range_id: str) -> None:
+    view = surface.store.document.view
+    surface.store.look(ranges=view.with_range(view.stage, range_id))  # type: ignore[arg-type]
 
 
-def _gradients(window: Window) -> Iterator[Entry]:
+def _gradients(surface: Surface) -> Iterator[Entry]:
     """The loss, the locked cell and the present target; and no gradient."""
-    title, store = N_("Gradient"), window.store
+    title, store = N_("Gradient"), surface.store
     for text, name, _hint in targets(store) if store.trace is not None else ():
         yield Entry(
             f"gradient:{text}",
@@ -289,13 +277,21 @@ def _gradients(window: Window) -> Iterator[Entry]:
         )
 
 
-def _mechanism(window: Window) -> Iterator[Entry]:
+def _panel_of_settings(surface: Surface) -> MechanismPanel:
+    from attnviz.gui.panels.mechanism.panel import MechanismPanel
+
+    panel = surface.panels["mechanism"]
+    assert isinstance(panel, MechanismPanel)
+    return panel
+
+
+def _mechanism(surface: Surface) -> Iterator[Entry]:
     """The controls of the mechanism that apply to the present document, each under its section's title."""
-    for section in window.mechanism.sections:
-        yield from list(_controls(window, section))  # at once: a control may go in a pause
+    for section in _panel_of_settings(surface).sections:
+        yield from list(_controls(surface, section))  # at once: a control may go in a pause
 
 
-def _controls(window: Window, section: Section) -> Iterator[Entry]:
+def _controls(surface: Surface, section: Section) -> Iterator[Entry]:
     """The controls of a section that apply."""
     for term in section.terms():
         if term.widget is section.header or not term.widget.isVisibleTo(section.content):
@@ -308,23 +304,23 @@ def _controls(window: Window, section: Section) -> Iterator[Entry]:
         yield Entry(
             f"control:{section.id}:{term.widget.objectName()}",
             named(heading, name) if name else heading,  # the row of kinds has the section's name
-            partial(_bring, window, term.widget),
-            (*texts, section.present(window.store.document)),
+            partial(_bring, surface, term.widget),
+            (*texts, section.present(surface.store.document)),
         )
 
 
-def _bring(window: Window, control: QWidget) -> None:
-    window.workspaces.choose("mechanism")
-    window.mechanism.bring(control)
+def _bring(surface: Surface, control: QWidget) -> None:
+    surface.workspaces.choose("mechanism")
+    _panel_of_settings(surface).bring(control)
 
 
-def _settings(window: Window) -> Iterator[Entry]:
+def _settings(surface: Surface) -> Iterator[Entry]:
     for row in SETTINGS:
         for value, title in _choices(row):
             yield Entry(
                 f"setting:{row.key}:{value}",
                 named(_(row.title), _(title)),
-                partial(_set, window, row.key, value),
+                partial(_set, surface, row.key, value),
                 (*in_every_language(row.title), *in_every_language(title), str(value)),
             )
 
@@ -339,18 +335,21 @@ def _choices(row: Setting) -> tuple[tuple[object, str], ...]:
     return row.choices
 
 
-def _set(window: Window, key: str, value: object) -> None:
-    window.settings[key] = value
-    window.handlers.apply_preferences()
+def _set(surface: Surface, key: str, value: object) -> None:
+    surface.services.settings[key] = value
+    surface.apply_settings()
 
 
-def _panels(window: Window) -> Iterator[Entry]:
+def _panels(surface: Surface) -> Iterator[Entry]:
     for row in PANELS:
         yield Entry(
             f"panel:{row.id}",
             _(row.title),
-            partial(window.workspaces.choose, row.id),
-            (row.id, *in_every_language(row.title), *in_every_language(PANEL_HELP[row.id].sentence)),
+            partial(surface.workspaces.choose, row.id),
+            (
+                row.id,
+                *(text for part in (row.title, row.help, row.words) for text in in_every_language(part)),
+            ),
         )
 
 

@@ -11,10 +11,10 @@ from attnviz.explain.formulas.symbols import site_lines
 from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.panel import Panel
-from attnviz.gui.stage_heat import highlight
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column, in_row
 from attnviz.gui.widgets.formula_line import FormulaLine
+from attnviz.gui.widgets.heat.stages import highlight
 from attnviz.gui.widgets.pictures.block_diagram import BlockDiagram, shape_text
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.i18n import _

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from attnviz.core.phrases import named
+from attnviz.core.progress import Progress
+from attnviz.gui.live.answer import Answer
+from attnviz.gui.live.trace import GUI_CORES
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.gui.panels.panel import Panel
@@ -37,12 +40,23 @@ class Broken:
     after: Experiment
 
 
+@dataclass(frozen=True, eq=False)
+class Question:
+    """The first failing stage of a run with a failure."""
+
+    trace: Trace
+    broken: Broken
+
+
+def first_failing(asked: Question, check: Progress) -> Finding | None:
+    """The first stage that fails, in a worker; None if all are sound."""
+    from attnviz.study.failures.running import first_failure
+
+    return first_failure(asked.trace, asked.broken.failure, asked.broken.before, GUI_CORES, check)
+
+
 class FailuresPanel(Panel):
     """Cards of `FAILURES`; one at a time is broken."""
-
-    asked = Signal(object, object)
-    """The trace whose first failing stage is wanted, or None, and the `Broken` of the failure;
-    `show_finding` takes the answer."""
 
     follows = ("site",)
 
@@ -50,6 +64,8 @@ class FailuresPanel(Panel):
         super().__init__(store, parent)
         self._broken: Broken | None = None
         self._finding: Finding | None = None
+        self._search = self.asks(Answer("failures", first_failing, self))
+        self._search.answered.connect(self._on_found)
         self._cards = {row.id: Card(row) for row in FAILURES}
         content = QWidget()
         column = QVBoxLayout(content)
@@ -82,12 +98,15 @@ class FailuresPanel(Panel):
 
     def on_trace(self, trace: Trace) -> None:
         if self._broken is not None:
-            self.asked.emit(trace, self._broken)
+            self._search.ask(Question(trace, self._broken))
 
-    def show_finding(self, finding: Finding | None) -> None:
-        """Name the first stage that fails in the numbers that were asked about; None if all are sound."""
-        self._finding = finding
-        self._show()
+    @Slot()
+    def _on_found(self) -> None:
+        """Name the first stage that fails in the numbers of the question; none if all are sound."""
+        if self._search.problem is None:
+            self._finding = self._search.result
+            self._show()
+        self._search.clear()  # it holds a run
 
     def retranslate(self) -> None:
         self.setAccessibleName(_("Failure lab"))
@@ -131,7 +150,7 @@ class FailuresPanel(Panel):
 
     def _forget(self) -> None:
         self._broken, self._finding = None, None
-        self.asked.emit(None, None)
+        self._search.clear()
 
     @Slot()
     def _go(self) -> None:

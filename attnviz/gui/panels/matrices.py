@@ -11,11 +11,11 @@ from attnviz.explain.parameters import explain_parameter
 from attnviz.gui.forms.marks import Mark
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.panel import Panel
-from attnviz.gui.stage_heat import numbered
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.combo import DropDown
 from attnviz.gui.widgets.explanation_page import ExplanationPage
+from attnviz.gui.widgets.heat.stages import numbered
 from attnviz.gui.widgets.numbers.block import laid_over
 from attnviz.gui.widgets.numbers.grid import NumberGrid
 from attnviz.gui.widgets.tone import set_tone

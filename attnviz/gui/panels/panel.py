@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar
+from typing import Any, ClassVar
 from weakref import ref
 
-from PySide6.QtCore import SignalInstance, Slot
+from PySide6.QtCore import Signal, SignalInstance, Slot
 from PySide6.QtWidgets import QWidget
 
-from attnviz.gui.live.pointer import Pointer
+from attnviz.gui.live.answer import Answer, Asked, Result
 from attnviz.gui.look.theme import LIGHT, Theme
+from attnviz.gui.pointer import Pointer
+from attnviz.gui.services.services import Services
 from attnviz.gui.store import Store
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import Cell, View
@@ -20,10 +22,15 @@ from attnviz.model.trace import Trace
 class Panel(QWidget):
     """Base of the panels. Subclasses build their widgets in `__init__`, then override what concerns them.
 
-    The window calls `start` once the panel is complete, `apply_theme` and `retranslate` when theme or
-    language change. Panels know the store and no other panel. A panel behind another tab receives no changes;
-    in front again, it receives all missed changes as one.
+    The window calls `serve`, `start` once the panel is complete, `apply_theme` and `retranslate` when theme
+    or language change. Panels know the store and no other panel. A panel behind another tab receives no
+    changes; in front again, it receives all missed changes as one.
     """
+
+    command_wanted = Signal(str)
+    """A row of `ACTIONS` is to be run, by its id."""
+    front_wanted = Signal()
+    """The panel has something to show: it is to come in front, in a workspace where it stands."""
 
     follows: ClassVar[tuple[str, ...]] = View.__struct_fields__
     """Fields of the view that the panel shows: another look is not told. The experiment always is."""
@@ -37,12 +44,30 @@ class Panel(QWidget):
         super().__init__(parent)
         self.store = store
         self.theme: Theme = LIGHT
+        self.answers: list[Answer[Any, Any]] = []
+        """The answers that the panel asks for while it is seen."""
         self.is_seen = True
         """False while another tab lies over the panel; Qt counts it as visible all the same."""
         self._is_started = False
         self._told: tuple[Document | None, Trace | None] = (None, None)
         self._left: ref[Trace] | None = None
         """The trace of the document that was left for the present one; held by nobody, it is gone."""
+
+    def serve(self, services: Services) -> None:
+        """Take the services of the window, once, before `start`: whoever computes, remembers or says."""
+        self.services = services
+        for answer in self.answers:
+            answer.serve(services.schedulers.answers)
+
+    def asks(self, answer: Answer[Asked, Result]) -> Answer[Asked, Result]:
+        """Ask for this answer only while the panel is seen.
+
+        Behind another tab nothing is computed: a question under way is dropped, and asked again in front.
+        Nothing of another document stays.
+        """
+        self.store.opened.connect(answer.clear)
+        self.answers.append(answer)
+        return answer
 
     def start(self) -> None:
         """Connect to the store; show its present state, unless another tab lies over the panel."""
@@ -93,6 +118,10 @@ class Panel(QWidget):
         if is_seen == self.is_seen:
             return
         self.is_seen = is_seen
+        if not is_seen and (due := [answer for answer in self.answers if answer.is_due]):
+            for answer in due:
+                answer.stop()
+            self.forget()
         if not self._is_started:
             return
         self._listen(is_seen)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Literal
 
-from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtCore import QSize, Qt, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
 from attnviz.core.tokens import is_unspaced
 from attnviz.errors import FieldError, Message
 from attnviz.gui.forms.marks import Mark
-from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.panel import Panel
+from attnviz.gui.pointer import Pointer
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column, in_row
 from attnviz.gui.widgets.chips import TokenChips
@@ -45,8 +45,6 @@ class TokensPanel(Panel):
     """
 
     follows = ("query",)
-    said = Signal(str)
-    """One sentence: the way in which a text is cut, where it was not chosen."""
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
@@ -187,7 +185,9 @@ class TokensPanel(Panel):
         if self._by != "user" and way == "word" and cut:
             self._by = "text"
             self._splitting.set_value("character")
-            self.said.emit(_("A text without spaces is split into characters; “split by” changes it."))
+            self.services.status.say(
+                _("A text without spaces is split into characters; “split by” changes it.")
+            )
         elif self._by == "text" and way == "character" and not cut:
             self._by = "tokens"
             self._splitting.set_value("word")

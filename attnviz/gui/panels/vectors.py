@@ -11,10 +11,10 @@ from attnviz.gui.forms.marks import Mark
 from attnviz.gui.look.icons import icon
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.panel import Panel
-from attnviz.gui.stage_heat import numbered
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column, in_row
 from attnviz.gui.widgets.fold_button import FoldButton
+from attnviz.gui.widgets.heat.stages import numbered
 from attnviz.gui.widgets.numbers.block import laid_over
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.numbers.grid import NumberGrid

@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from attnviz.compute.scheduler import CancelToken, Post, Scheduler
 from attnviz.errors import Message
 from attnviz.gui.failure import failure_message, log_unexpected
-from attnviz.gui.recovery.folder import state_folder
+from attnviz.gui.state_folder import state_folder
 from attnviz.gui.store import Store
 from attnviz.model.edit.chapters import Chapters
 from attnviz.model.journal.crashes import Abandoned

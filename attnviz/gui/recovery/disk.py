@@ -10,8 +10,8 @@ from PySide6.QtCore import QObject, QTimer, Slot
 from attnviz.compute.scheduler import CancelToken, Scheduler
 from attnviz.core.text import visible
 from attnviz.errors import Message, verbatim
-from attnviz.gui.documents import Documents
 from attnviz.gui.failure import log_unexpected
+from attnviz.gui.services.documents import Documents
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.question_card import Answer, Question, QuestionCard
 from attnviz.i18n import N_, _

@@ -7,12 +7,10 @@ from PySide6.QtWidgets import QWidget
 
 from attnviz.compute.scheduler import Post
 from attnviz.errors import Message
-from attnviz.gui.documents import Documents
 from attnviz.gui.recovery.autosave import Autosave
 from attnviz.gui.recovery.disk import Disk
 from attnviz.gui.recovery.restoring import Restoring
-from attnviz.gui.status import StatusLine
-from attnviz.gui.store import Store
+from attnviz.gui.services.services import Services
 from attnviz.gui.widgets.question_card import Answer, Question, QuestionCard
 from attnviz.i18n import N_
 
@@ -25,23 +23,22 @@ class Keeping(QObject):
     def __init__(
         self,
         window: QWidget,
-        store: Store,
-        documents: Documents,
-        status: StatusLine,
+        services: Services,
         post: Post,
         *,
         inline: bool = False,
     ) -> None:
         super().__init__(window)
+        store = services.store
         self.card = QuestionCard()
         self.autosave = Autosave(store, post, inline=inline)
         self.restoring = Restoring(store, self.autosave, self.card)
-        self.disk = Disk(store, self.autosave.scheduler, documents, self.card)
+        self.disk = Disk(store, self.autosave.scheduler, services.documents, self.card)
         self.is_session_ending = False
         """True if the journal takes the place of saving: nobody answers a question."""
         self.autosave.failed.connect(self._on_failed)
         self.autosave.written.connect(self._on_written)
-        self.restoring.failed.connect(status.warn)
+        self.restoring.failed.connect(services.status.warn)
         store.history_changed.connect(self._on_history)
         window.installEventFilter(self)
 

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import platformdirs
-from PySide6.QtCore import QEvent, QObject, QRect, Slot
+from PySide6.QtCore import QEvent, QObject, QRect, Signal, Slot
+from PySide6.QtWidgets import QMainWindow
 
 from attnviz.compute.scheduler import CancelToken
 from attnviz.gui.failure import is_expected
-from attnviz.gui.live.player import Player
+from attnviz.gui.player import Player
 from attnviz.i18n import _
 
 if TYPE_CHECKING:
+    from attnviz.gui.commands.surface import Surface
     from attnviz.gui.start.page import StartPage
     from attnviz.gui.start.pictures import Picture, Pictures
-    from attnviz.gui.window import Window
     from attnviz.model.io.presets import Preset
 
 
@@ -27,12 +29,17 @@ class Start(QObject):
     The page goes when a document opens, something plays, or another workspace is chosen.
     """
 
-    def __init__(self, window: Window) -> None:
+    left = Signal()
+    """The document is shown again."""
+
+    def __init__(self, window: QMainWindow, surface: Surface, progress: Callable[[], str]) -> None:
         super().__init__(window)
-        self._window = window
+        self._window, self._surface, self._services = window, surface, surface.services
+        self._progress = progress
         self.page: StartPage | None = None
-        window.store.opened.connect(self.leave)
-        window.store.player_changed.connect(self._on_player)
+        surface.store.opened.connect(self.leave)
+        surface.store.player_changed.connect(self._on_player)
+        surface.workspaces.switched.connect(self.leave)
 
     @property
     def is_shown(self) -> bool:
@@ -43,14 +50,14 @@ class Start(QObject):
     def show(self) -> None:
         """Show the page, with the focus where Space plays, Esc leaves and a slash searches."""
         page = self.page or self._made()
-        settings = self._window.settings
+        settings = self._services.settings
         page.begin(settings.recent(), settings["start"])
         self._show_progress(page)
         page.setGeometry(self._room())
         page.show()
         page.raise_()
         page.setFocus()
-        self._window.status.hint(self.keys())
+        self._services.status.hint(self.keys())
         self._read_days(settings.recent())
         self._read_pictures()
 
@@ -59,14 +66,14 @@ class Start(QObject):
         """Return to the document."""
         if self.page is not None and not self.page.isHidden():
             self.page.hide()
-            self._window.status.hint(self.keys())
-            self._window.leave()
+            self._services.status.hint(self.keys())
+            self.left.emit()
 
     def keys(self) -> str:
         """The keys that work now: those of the page, or those of the workspace."""
         if self.page is not None and not self.page.isHidden():
             return _("Enter opens · / searches · Esc returns to the document")
-        return _(self._window.workspaces.present.keys)
+        return _(self._surface.workspaces.present.keys)
 
     def retranslate(self) -> None:
         """Update the texts to the active language."""
@@ -75,7 +82,7 @@ class Start(QObject):
             self._show_progress(self.page)
 
     def _show_progress(self, page: StartPage) -> None:
-        page.set_note("workspace_learn", self._window.lesson_live.progress())
+        page.set_note("workspace_learn", self._progress())
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() in (QEvent.Type.Resize, QEvent.Type.LayoutRequest) and self.is_shown:
@@ -87,16 +94,14 @@ class Start(QObject):
     def _made(self) -> StartPage:
         from attnviz.gui.start.page import StartPage
 
-        window = self._window
+        window, documents = self._window, self._services.documents
         self.page = page = StartPage(window)
-        page.preset_chosen.connect(window.documents.open_preset)
-        page.recent_chosen.connect(window.documents.open)
-        page.file_wanted.connect(window.documents.ask_open)
+        page.preset_chosen.connect(documents.open_preset)
+        page.recent_chosen.connect(documents.open)
+        page.file_wanted.connect(documents.ask_open)
         page.entry_chosen.connect(self._on_entry)
         page.shown_at_start.connect(self._on_shown_at_start)
         page.left.connect(self.leave)
-        window.workspaces.switched.connect(self.leave)
-        window.top_bar.tab_clicked.connect(self.leave)
         window.installEventFilter(self)
         return page
 
@@ -115,7 +120,7 @@ class Start(QObject):
         def job(token: CancelToken) -> dict[Path, date | None]:
             return days_of(paths)
 
-        self._window.decode_scheduler.submit(job, self._on_days, _ignore, key="recent_days")
+        self._services.schedulers.answers.submit(job, self._on_days, _ignore, key="recent_days")
 
     def _on_days(self, days: dict[Path, date | None]) -> None:
         if self.page is not None:
@@ -138,7 +143,7 @@ class Start(QObject):
             self._make_next(pictures, [preset for preset in missing if preset.id not in found])
 
         if missing:
-            self._window.decode_scheduler.submit(job, done, _ignore, key="pictures")
+            self._services.schedulers.answers.submit(job, done, _ignore, key="pictures")
 
     def _make_next(self, pictures: Pictures, missing: list[Preset]) -> None:
         """Have the first missing picture computed, then the next, while the page is shown."""
@@ -159,7 +164,7 @@ class Start(QObject):
             if not is_expected(error):
                 raise error
 
-        self._window.decode_scheduler.submit(job, done, failed, key="pictures")
+        self._services.schedulers.answers.submit(job, done, failed, key="pictures")
 
     def _show_pictures(self, found: dict[str, Picture]) -> None:
         for card in self.page.gallery.cards if self.page is not None else ():
@@ -170,11 +175,11 @@ class Start(QObject):
 
     @Slot(str)
     def _on_entry(self, action: str) -> None:
-        self._window.commands[action].trigger()
+        self._surface.commands[action].trigger()
 
     @Slot(bool)
     def _on_shown_at_start(self, is_shown: bool) -> None:
-        self._window.settings["start"] = is_shown
+        self._services.settings["start"] = is_shown
 
     @Slot(object, object)
     def _on_player(self, old: Player, new: Player) -> None:

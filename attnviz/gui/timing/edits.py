@@ -8,17 +8,7 @@ from typing import Any
 
 from attnviz.gui.app import FirstFrame
 from attnviz.gui.timing.meter import AWAITED, Meter
-from attnviz.gui.timing.window import (
-    Frame,
-    TimedWindow,
-    close,
-    last_frame,
-    make_window,
-    now,
-    platform,
-    spin,
-    wait,
-)
+from attnviz.gui.timing.window import Frame, TimedWindow, now, platform, spin, wait
 from attnviz.gui.workspaces.table import WORKSPACES
 from attnviz.model.edit import edits
 from attnviz.model.spec.document import Document
@@ -45,28 +35,29 @@ def measure_edits(n: int, heads: int, d_head: int, count: int) -> dict[str, Any]
     `cpu` is the CPU time of the window's thread and of the worker's jobs. `parts` are the CPU seconds of each
     panel until it asks for its paint, and of painting all of them.
     """
-    window = make_window(document(n, heads, d_head))
+    timed = TimedWindow(document(n, heads, d_head))
+    window = timed.window
     FirstFrame(window, window.start)
     wait(lambda: window.store.trace)
-    window.handlers.on_pin()  # without a state to compare with, Compare has nothing to paint
-    bench = _Bench(window)
+    window.commands["pin"].trigger()  # without a state to compare with, Compare has nothing to paint
+    bench = _Bench(timed)
     found: list[dict[str, Any]] = []
     for workspace in WORKSPACES:
         window.workspaces.switch(workspace.id)
         spin(0.2)
         found.append({"workspace": workspace.id, **bench.measure(count)})
-    close(window)
+    timed.close()
     return {"workspaces": found, "platform": platform()}
 
 
 class _Bench:
     """Edits one window and waits for its paint."""
 
-    def __init__(self, window: TimedWindow) -> None:
-        self._window, self._meter = window, Meter()
+    def __init__(self, timed: TimedWindow) -> None:
+        self._timed, self._window, self._meter = timed, timed.window, Meter()
         self._arrived: Frame | None = None
         self._count = 0
-        window.store.traced.connect(self._on_trace)
+        self._window.store.traced.connect(self._on_trace)
 
     def measure(self, count: int) -> dict[str, Any]:
         """The seconds of each edit after the first ones."""
@@ -85,7 +76,7 @@ class _Bench:
         return {**found, "parts": parts}
 
     def _edit(self) -> dict[str, float]:
-        window, store = self._window, self._window.store
+        store = self._window.store
         self._count += 1
         self._meter.clear()
         self._arrived = None
@@ -95,21 +86,21 @@ class _Bench:
         )
         arrived = wait(lambda: self._arrived)
         wait(self._is_answered)
-        shown = last_frame(window)
+        shown = self._timed.last_frame()
         assert arrived is not None
         return {
             "seconds": shown.at - begun.at,
             "cpu": shown.cpu - begun.cpu + sum(self._meter.run),
             "seconds_to_trace": arrived.at - begun.at,
-            "painting": sum(frame.painting for frame in window.frames),
+            "painting": sum(frame.painting for frame in self._timed.frames),
         }
 
     def _is_answered(self) -> bool:
         """True if no job is left whose numbers the panels in sight show."""
-        schedulers = self._window.scheduler, self._window.decode_scheduler
+        schedulers = self._window.services.schedulers
         return not any(one.is_busy(key) for one in schedulers for key in AWAITED)
 
     def _on_trace(self, trace: Trace) -> None:
         if trace.experiment is self._window.store.experiment:
             self._arrived = now()
-            self._window.frames.clear()
+            self._timed.frames.clear()

@@ -6,12 +6,11 @@ import time
 from typing import Any
 
 from attnviz.compute import scheduler
-from attnviz.gui.live.compare.live import KEY as COMPARE_KEY
-from attnviz.gui.live.grid import KEY as GRID_KEY
 from attnviz.gui.live.trace import KEY as RUN_KEY
+from attnviz.gui.panels.compare.live import KEY as COMPARE_KEY
 from attnviz.gui.panels.panel import Panel
 
-AWAITED = (RUN_KEY, COMPARE_KEY, GRID_KEY)
+AWAITED = (RUN_KEY, COMPARE_KEY, "grid")
 """Keys of the jobs whose numbers the panels in sight show: an edit is painted after the last of them."""
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from attnviz.gui.app import FirstFrame, fill, first_document
-from attnviz.gui.timing.window import close, last_frame, make_window, platform, wait
+from attnviz.gui.timing.window import TimedWindow, platform, wait
 
 HEAVY = {"torch", "matplotlib", "matplotlib.pyplot", "pyqtgraph"}
 """Modules that the first frame must not wait for."""
@@ -19,16 +19,17 @@ def measure_start() -> dict[str, Any]:
 
     `first_cpu` and `filled_cpu` are the CPU seconds of the process until then, imports included.
     """
-    window = make_window(first_document(None))
+    timed = TimedWindow(first_document(None))
+    window = timed.window
     FirstFrame(window, partial(fill, window, None))
-    wait(lambda: window.frames)
-    first = window.frames[0].at, time.process_time()
+    wait(lambda: timed.frames)
+    first = timed.frames[0].at, time.process_time()
     modules = sorted(HEAVY & set(sys.modules))
     wait(lambda: window.store.trace)
-    window.frames.clear()
-    wait(lambda: window.frames)
-    filled = last_frame(window).at, time.process_time()
-    close(window)
+    timed.frames.clear()
+    wait(lambda: timed.frames)
+    filled = timed.last_frame().at, time.process_time()
+    timed.close()
     offset = time.time() - time.perf_counter()
     return {
         "first_frame": first[0] + offset,

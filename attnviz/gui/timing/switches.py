@@ -6,7 +6,7 @@ from typing import Any
 
 from attnviz.checkpoints.presets import load_preset
 from attnviz.gui.app import FirstFrame
-from attnviz.gui.timing.window import close, last_frame, make_window, now, spin, wait
+from attnviz.gui.timing.window import TimedWindow, now, spin, wait
 from attnviz.gui.workspaces.table import WORKSPACES
 
 DOCUMENT = "stories-en"
@@ -19,19 +19,20 @@ def measure_switches(count: int) -> dict[str, Any]:
 
     The first round is left out: panels are laid out for the first time in it.
     """
-    window = make_window(load_preset(DOCUMENT))
+    timed = TimedWindow(load_preset(DOCUMENT))
+    window = timed.window
     FirstFrame(window, window.start)
     wait(lambda: window.store.trace)
     found: dict[str, dict[str, list[float]]] = {row.id: {"seconds": [], "cpu": []} for row in WORKSPACES}
     for index in range(count + 1):
         for row in (*WORKSPACES[1:], WORKSPACES[0]):
             spin(PAUSE_S)
-            window.frames.clear()
+            timed.frames.clear()
             begun = now()
             window.workspaces.switch(row.id)
-            shown = last_frame(window)
+            shown = timed.last_frame()
             if index:
                 found[row.id]["seconds"].append(shown.at - begun.at)
                 found[row.id]["cpu"].append(shown.cpu - begun.cpu)
-    close(window)
+    timed.close()
     return found

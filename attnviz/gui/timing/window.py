@@ -10,13 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from PySide6.QtCore import QCoreApplication, QEvent, QEventLoop, QSettings, QTimer
+from PySide6.QtCore import QCoreApplication, QEvent, QEventLoop, QObject, QSettings, QTimer
 from PySide6.QtGui import QGuiApplication
 
-from attnviz.gui.app import make_application
-from attnviz.gui.look import look
+from attnviz.gui.app import make_application, make_window
 from attnviz.gui.settings import Settings
-from attnviz.gui.window import Window
 from attnviz.model.spec.document import Document
 
 PATIENCE_S = 30.0
@@ -44,45 +42,51 @@ def now() -> Frame:
     return Frame(time.perf_counter(), time.thread_time())
 
 
-class TimedWindow(Window):
-    """Notes when a frame is complete: Qt answers `UpdateRequest` by painting all requested widgets."""
+class TimedWindow(QObject):
+    """The window as `app.main` makes it, but with settings that are nobody's; shown, not started.
 
-    def __init__(self, document: Document, settings: Settings) -> None:
+    Notes when a frame is complete: Qt answers `UpdateRequest` by painting all requested widgets.
+    """
+
+    def __init__(self, document: Document) -> None:
+        super().__init__()
+        app = make_application(sys.argv[:1])
+        folder = tempfile.mkdtemp(prefix="attnviz-bench-")
+        settings = Settings(QSettings(str(Path(folder) / "none.ini"), QSettings.Format.IniFormat))
         self.frames: list[Frame] = []
-        super().__init__(document, settings)
+        self.window = make_window(app, document, settings)
+        self.window.installEventFilter(self)
+        self.window.show()
 
-    def event(self, event: QEvent) -> bool:
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() != QEvent.Type.UpdateRequest:
+            return False
         begun = time.thread_time()
-        done = super().event(event)
-        if event.type() == QEvent.Type.UpdateRequest:
-            at, cpu = time.perf_counter(), time.thread_time()
-            self.frames.append(Frame(at, cpu, cpu - begun))
+        done = watched.event(event)
+        at, cpu = time.perf_counter(), time.thread_time()
+        self.frames.append(Frame(at, cpu, cpu - begun))
         return done
 
+    def last_frame(self) -> Frame:
+        """Let the window paint until nothing is left to paint; return the last frame since the list was
+        cleared.
 
-def make_window(given: Document) -> TimedWindow:
-    """The window as `app.main` makes it, but with settings that are nobody's; shown, not started."""
-    app = make_application(sys.argv[:1])
-    folder = tempfile.mkdtemp(prefix="attnviz-bench-")
-    settings = Settings(QSettings(str(Path(folder) / "none.ini"), QSettings.Format.IniFormat))
-    look.apply(app, settings)
-    window = TimedWindow(given, settings)
-    look.apply(app, settings)
-    window.show()
-    return window
+        Without a frame, the present moment: no panel in sight shows what has changed.
+        """
+        begun, quiet = now(), 0
+        while quiet < QUIET_ROUNDS:
+            count = len(self.frames)
+            QCoreApplication.processEvents()
+            quiet = quiet + 1 if len(self.frames) == count else 0
+        return self.frames[-1] if self.frames else begun
 
-
-def last_frame(window: TimedWindow) -> Frame:
-    """Let the window paint until nothing is left to paint; return the last frame since the list was cleared.
-
-    Without a frame, the present moment: no panel in sight shows what has changed.
-    """
-    begun, quiet = now(), 0
-    while quiet < QUIET_ROUNDS:
-        count = len(window.frames)
-        QCoreApplication.processEvents()
-        quiet = quiet + 1 if len(window.frames) == count else 0
-    return window.frames[-1] if window.frames else begun
+    def close(self) -> None:
+        """End the window's threads and close it, without a question."""
+        self.window.bridge.close()
+        for scheduler in self.window.services.schedulers:
+            scheduler.close()
+        self.window.store.mark_saved(Path("bench"), self.window.store.document)
+        self.window.ask_to_close()
 
 
 def wait(answer: Callable[[], Found]) -> Found:
@@ -103,15 +107,6 @@ def spin(seconds: float) -> None:
     while time.perf_counter() < until:
         QCoreApplication.processEvents()
         time.sleep(0.001)
-
-
-def close(window: Window) -> None:
-    """End the window's threads and close it, without a question."""
-    window.bridge.close()
-    window.scheduler.close()
-    window.decode_scheduler.close()
-    window.store.mark_saved(Path("bench"), window.store.document)
-    window.ask_to_close()
 
 
 def platform() -> str:

@@ -8,10 +8,9 @@ from PySide6.QtCore import QEvent, QObject, QRectF, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QHideEvent, QKeyEvent, QPainter, QPen
 from PySide6.QtWidgets import QApplication, QStyle, QWidget
 
-from attnviz.gui.look.theme import LIGHT, MOTION_MS, RADIUS, THEMES, Theme
+from attnviz.gui.look.theme import LIGHT, MOTION_MS, MOTION_PROPERTY, RADIUS, THEME_PROPERTY, THEMES, Theme
 from attnviz.gui.widgets.window_keys import is_windows
 
-THEME_PROPERTY = "attnviz_theme"
 BURST_MS = 400
 """Wheel notches and key presses closer together than this are one gesture."""
 
@@ -21,8 +20,6 @@ RING_PX = 2.0
 
 MOUSE_ONLY = "attnviz_mouse_only"
 """Property of a part that a picture of its panel omits: a hint, a button."""
-MOTION_PROPERTY = "attnviz_motion"
-"""The application's property that is False if the user has switched transitions off."""
 
 
 def active_theme() -> Theme:

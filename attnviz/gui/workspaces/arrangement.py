@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 GAP = 8
@@ -50,6 +50,23 @@ def stacks(node: Node) -> Iterator[Stack]:
     else:
         for part in node.parts:
             yield from stacks(part)
+
+
+def placed(node: Node) -> frozenset[str]:
+    """All panels below a node."""
+    return frozenset(panel for stack in stacks(node) for panel in stack.panels)
+
+
+def with_rest(node: Node, drawer: str, panels: tuple[str, ...]) -> Node:
+    """The node with those of `panels` that it does not place, as further tabs beside `drawer`."""
+    rest = tuple(panel for panel in panels if panel not in placed(node))
+
+    def filled(part: Node) -> Node:
+        if isinstance(part, Split):
+            return replace(part, parts=tuple(map(filled, part.parts)))
+        return replace(part, panels=part.panels + rest) if drawer in part.panels else part
+
+    return filled(node)
 
 
 def extents(split: Split, length: int) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication, QMainWindow, QTabWidget
 from attnviz.gui.panels.table import PANEL_BY_ID
 from attnviz.gui.settings import Settings
 from attnviz.gui.widgets.panel_dock import PanelDock
-from attnviz.gui.workspaces.arrangement import Node, Split, Stack, first_panel, splits, stacks
+from attnviz.gui.workspaces.arrangement import Node, Split, Stack, first_panel, placed, splits, stacks
 from attnviz.gui.workspaces.rails import Rails
 from attnviz.gui.workspaces.table import FIRST, WORKSPACE_BY_ID, WORKSPACES, WorkspaceRow
 
@@ -180,6 +180,11 @@ class Workspaces(QObject):
         self.enlarged = id_
         self.enlarged_changed.emit(id_)
 
+    def toggle_enlarged(self, id_: str) -> None:
+        """Enlarge a panel, or return from the one that is enlarged."""
+        if not self.give_back():
+            self.enlarge(id_)
+
     def give_back(self) -> bool:
         """Show the other panels again where they stood; False if no panel is enlarged."""
         if not self.enlarged:
@@ -283,11 +288,11 @@ class Workspaces(QObject):
         window.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, first)
         self._divide(self._node)
         drawer = self._docks[self._row.drawer]
-        placed = self._panels()
+        here = self._panels()
         for id_, dock in self._docks.items():
-            if id_ not in placed:
+            if id_ not in here:
                 window.tabifyDockWidget(drawer, dock)
-            dock.setVisible(id_ in placed)
+            dock.setVisible(id_ in here)
         self._raise_fronts()
 
     def _raise_fronts(self) -> None:
@@ -373,7 +378,7 @@ class Workspaces(QObject):
             dock.show_title(dock.isFloating() or (PANEL_BY_ID[id_].titled and id_ in alone))
 
     def _panels(self) -> frozenset[str]:
-        return frozenset(panel for stack in stacks(self._node) for panel in stack.panels)
+        return placed(self._node)
 
     # --- what happens
 

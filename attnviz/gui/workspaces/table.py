@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from attnviz.gui.workspaces.arrangement import Node, Split, Stack, stacks
+from attnviz.gui.panels.table import PANELS
+from attnviz.gui.workspaces.arrangement import Node, Split, Stack, placed, with_rest
 from attnviz.i18n import N_
 
 
@@ -13,8 +14,9 @@ from attnviz.i18n import N_
 class WorkspaceRow:
     """One workspace: its tab, what it is for, the keys that work in it, and its arrangements.
 
-    `arrangements` are (smallest width of the window, places), the widest first. Panels outside an arrangement
-    are closed at first; the View menu opens them as tabs of its `drawer`, named by one of the panels there.
+    `arrangements` are (smallest width of the window, places), the widest first. They name panels
+    whose rows name the workspace; those that they leave out are tabs beside the `drawer`, one of the panels.
+    All other panels are closed at first; the View menu opens them there.
     `tabs` is the side of a place where its tabs stand. A panel that another workspace lacks is shown in the
     first one that has it and `is_home`; in the others only where none is.
     """
@@ -28,6 +30,14 @@ class WorkspaceRow:
     tabs: Literal["top", "right"] = "top"
     is_home: bool = True
 
+    def __post_init__(self) -> None:
+        own = tuple(row.id for row in PANELS if self.id in row.workspaces)
+        for _least, node in self.arrangements:
+            for panel in placed(node) - set(own):
+                raise ValueError(f"The row of the panel {panel!r} lacks the workspace {self.id!r}.")
+        filled = tuple((least, with_rest(node, self.drawer, own)) for least, node in self.arrangements)
+        object.__setattr__(self, "arrangements", filled)
+
     def arrangement(self, width: int) -> Node:
         """The places for a window of `width` pixels."""
         return next(node for least, node in self.arrangements if width >= least)
@@ -35,10 +45,8 @@ class WorkspaceRow:
     @property
     def panels(self) -> frozenset[str]:
         """The panels of its widest arrangement."""
-        return frozenset(panel for stack in stacks(self.arrangements[0][1]) for panel in stack.panels)
+        return placed(self.arrangements[0][1])
 
-
-_DETAILS = ("plane", "positions", "cost", "block", "matrices", "axes", "gradients", "failures", "claims")
 
 _INPUTS = Split("down", (Stack(("tokens",), 272, 0.2), Stack(("vectors",), 440, 0.8)), size=216, grows=0.12)
 
@@ -54,7 +62,7 @@ _EXPLORE = Split(
                     "across",
                     (
                         Stack(("stage",), 552, 0.8),
-                        Stack(("inspector", *_DETAILS), 240, 0.2),
+                        Stack(("inspector",), 240, 0.2),
                     ),
                     size=576,
                     grows=0.8,
@@ -82,7 +90,7 @@ _EXPLORE_FIVE = Split(
             size=704,
             grows=0.7,
         ),
-        Stack(("inspector", *_DETAILS), 268, 0.15),
+        Stack(("inspector",), 268, 0.15),
     ),
 )
 """Set at the left, read at the right: the panels of the wide arrangement, five of them in view."""
@@ -100,7 +108,7 @@ _EXPLORE_NARROW = Split(
             size=752,
             grows=0.8,
         ),
-        Stack(("inspector", "mechanism", "tokens", "vectors", *_DETAILS), 264, 0.2),
+        Stack(("inspector", "mechanism", "tokens", "vectors"), 264, 0.2),
     ),
 )
 
@@ -149,8 +157,6 @@ _BESIDE_COMPARED = ("mechanism", "tokens", "inspector", "vectors")
 _COMPARE = Split("across", (Stack(("compare",), 1000, 0.9), Stack(_BESIDE_COMPARED, 280, 0.1)))
 _COMPARE_NARROW = Split("across", (Stack(("compare",), 1000, 1.0), Stack(_BESIDE_COMPARED, 280, folded=True)))
 
-_BELOW_GRID = ("lens", "circuits", "rollout", "patching", "survey", "block", "architecture", "cost")
-
 _MODEL = Split(
     "across",
     (
@@ -158,7 +164,7 @@ _MODEL = Split(
             "down",
             (
                 Stack(("grid",), 424, 0.6),
-                Stack(_BELOW_GRID, 280, 0.4),
+                Stack(("lens", "circuits", "rollout", "patching", "survey"), 280, 0.4),
             ),
             size=744,
             grows=0.6,
@@ -172,8 +178,6 @@ _MODEL = Split(
     ),
 )
 
-_OF_STEPS = ("plane", "positions", "matrices", "axes", "block", "architecture")
-
 _LEARN = Split(
     "across",
     (
@@ -182,7 +186,7 @@ _LEARN = Split(
         Split(
             "down",
             (
-                Stack(("inspector", "vectors", "tokens", "mechanism", "heads", *_OF_STEPS), 400, 0.6),
+                Stack(("inspector", "vectors", "tokens", "mechanism", "heads"), 400, 0.6),
                 Stack(("gradients",), 312, 0.4),  # a curve moves while a control beside it is used
             ),
             264,
@@ -239,3 +243,7 @@ WORKSPACES: tuple[WorkspaceRow, ...] = (
 FIRST = "explore"
 """The workspace of a first start."""
 WORKSPACE_BY_ID = {row.id: row for row in WORKSPACES}
+for _panel in PANELS:
+    for _workspace in _panel.workspaces:
+        if _workspace not in WORKSPACE_BY_ID:
+            raise ValueError(f"The row of the panel {_panel.id!r} names the workspace {_workspace!r}.")

@@ -20,7 +20,7 @@ from attnviz.model.io.regular_file import read_text
 from attnviz.model.spec.bounds import LONGEST_NAME, LONGEST_TEXT
 from attnviz.model.spec.value import check_texts
 from attnviz.study.lessons.lesson import Lesson, Scene, Step, Words
-from attnviz.study.lessons.window import BESIDE, CURVES, EXPERIMENT, HIDDEN, QUANTITIES, SECTIONS, WORKSPACES
+from attnviz.study.lessons.window import CURVES, EXPERIMENT, QUANTITIES, SECTIONS, WORKSPACES, PanelNames
 
 VERSION = "1"
 LONGEST = 256 * 1024
@@ -35,14 +35,17 @@ Lines = list[tuple[int, str]]
 """Lines with their numbers."""
 
 
-def load_lesson(path: Path | str) -> Lesson:
-    """The lesson in a file. Raises `InputError` with the line, and `OSError`."""
+def load_lesson(path: Path | str, panels: PanelNames | None = None) -> Lesson:
+    """The lesson in a file; see `read_lesson`. Raises `InputError` with the line, and `OSError`."""
     file = Path(path)
-    return read_lesson(read_text(file, 4 * LONGEST), file.name.split(".")[0])
+    return read_lesson(read_text(file, 4 * LONGEST), file.name.split(".")[0], panels)
 
 
-def read_lesson(text: str, id_: str = "lesson") -> Lesson:
-    """The lesson in a text. Raises `InputError` with the line."""
+def read_lesson(text: str, id_: str = "lesson", panels: PanelNames | None = None) -> Lesson:
+    """The lesson in a text, which may name these panels, or any without them.
+
+    Raises `InputError` with the line.
+    """
     if len(text) > LONGEST:
         raise InputError(
             Message("A lesson must have at most {most:,} characters; got {n:,}.", most=LONGEST, n=len(text))
@@ -57,11 +60,11 @@ def read_lesson(text: str, id_: str = "lesson") -> Lesson:
         raise missing("title", must_be("the lesson's name"))
     abouts = _by_language(front, "about")
     common: dict[str, str] = {key: front.pop(key) for key in ("preset", "panels") if key in front}
-    hides = tuple(_one_of("hides", HIDDEN, name) for name in _split(front.pop("hides", "")))
+    hides = _names("hides", panels and panels.hidden, front.pop("hides", ""))
     if front:
         known = ("lesson", "title", "about", "preset", "panels", "hides")
         raise FieldError("key", next(iter(front)), among(known))
-    steps = tuple(_step(lines, common) for lines in _sections(rest, "# "))
+    steps = tuple(_step(lines, common, panels) for lines in _sections(rest, "# "))
     if not 1 <= len(steps) <= MOST_STEPS:
         raise FieldError("steps", len(steps), whole_number(1, MOST_STEPS))
     ids = [step.id for step in steps]
@@ -122,14 +125,14 @@ def _sections(lines: Lines, mark: str) -> list[Lines]:
 # --- a step ----------------------------------------------------------------------------------------
 
 
-def _step(lines: Lines, common: dict[str, str]) -> Step:
+def _step(lines: Lines, common: dict[str, str], panels: PanelNames | None) -> Step:
     (number, heading), *rest = lines
     id_ = heading[2:].strip()
     if not _ID.match(id_):
         rule = must_be("a name of small letters, digits and hyphens")
         raise InputError(_at(number, FieldError("step", id_, rule).message))
     first = next((i for i, (_n, line) in enumerate(rest) if line.startswith("## ")), len(rest))
-    draft: dict[str, Any] = {"look": {}} | {key: [] for key in _LINES}
+    draft: dict[str, Any] = {"look": {}, "beside": panels and panels.beside} | {key: [] for key in _LINES}
     for key, value in common.items():
         KEYS[key](draft, value)
     for number, line in rest[:first]:
@@ -248,7 +251,7 @@ def _refuse(text: str) -> Any:
 
 
 def _panels(draft: dict[str, Any], value: str) -> None:
-    draft["panels"] = tuple(_one_of("panels", BESIDE, name) for name in _split(value))
+    draft["panels"] = _names("panels", draft["beside"], value)
 
 
 def _known(key: str, known: tuple[str, ...]) -> Callable[[dict[str, Any], str], None]:
@@ -272,8 +275,10 @@ def _one_of(key: str, known: tuple[str, ...], value: str) -> str:
     return value
 
 
-def _split(names: str) -> tuple[str, ...]:
-    return tuple(names.replace(",", " ").split())
+def _names(key: str, known: tuple[str, ...] | None, value: str) -> tuple[str, ...]:
+    """Names of `known`, or any without it. Raises `FieldError`."""
+    names = tuple(value.replace(",", " ").split())
+    return names if known is None else tuple(_one_of(key, known, name) for name in names)
 
 
 KEYS: dict[str, Callable[[dict[str, Any], str], None]] = {

@@ -9,6 +9,7 @@ from attnviz import resources
 from attnviz.errors import InputError, about, among, quoted, verbatim
 from attnviz.study.lessons.lesson import Lesson
 from attnviz.study.lessons.reading import load_lesson
+from attnviz.study.lessons.window import PanelNames
 
 SUFFIX = ".md"
 
@@ -60,11 +61,14 @@ def shipped_lesson(id_: str) -> Lesson:
     return load_lesson(resources.path("lessons", f"{id_}{SUFFIX}"))
 
 
-def lesson_named(name: str) -> Lesson:
-    """A lesson by its file, else by its id. Raises `InputError` with the name of the file, and `OSError`."""
+def lesson_named(name: str, panels: PanelNames | None = None) -> Lesson:
+    """A lesson by its file, which may name these panels, else by its id.
+
+    Raises `InputError` with the name of the file, and `OSError`.
+    """
     if name in LESSONS and not Path(name).is_file():
         return shipped_lesson(name)
     try:
-        return load_lesson(name)
+        return load_lesson(name, panels)
     except InputError as error:
         raise InputError(about(verbatim(Path(name).name), error.message)) from None

@@ -1,31 +1,16 @@
-"""Parts of the window that a lesson may name; the tables of the window have the same (see the tests)."""
+"""Parts of the window's panels that a lesson may name; the window has the same (see the tests)."""
 
 from __future__ import annotations
 
-BESIDE: tuple[str, ...] = (
-    "stage",
-    "inspector",
-    "vectors",
-    "tokens",
-    "mechanism",
-    "heads",
-    "plane",
-    "positions",
-    "matrices",
-    "axes",
-    "block",
-    "architecture",
-    "gradients",
-    "cost",
-)
-"""Panels that can stand beside a lesson."""
+from typing import NamedTuple
 
-HIDDEN: tuple[str, ...] = (
-    *BESIDE,
-    *("pipeline", "head", "text", "next", "sampling", "draws", "caches", "cache", "counters"),
-    *("compare", "failures", "claims", "lens", "patching", "circuits", "rollout", "survey", "grid"),
-)
-"""Panels that a lesson can hide: all but the lesson itself."""
+
+class PanelNames(NamedTuple):
+    """Panels of a window: those that a step can show beside a lesson, and those that a lesson can hide."""
+
+    beside: tuple[str, ...]
+    hidden: tuple[str, ...]
+
 
 SECTIONS: tuple[str, ...] = (
     *("heads", "score", "mask", "position", "weights", "projections"),

@@ -58,7 +58,7 @@ def test_a_cell_gives_its_value_in_full_precision(desk: Desk) -> None:
 def test_a_head_is_pinned_as_a(desk: Desk) -> None:
     tile = desk.find(Thumbnail, "head_2")
     choose(right_click(desk, tile, tile.rect().center()), "pin")
-    pinned = desk.window.compare_live.pinned
+    pinned = desk.window.panels["compare"].live.pinned
     assert pinned is not None and pinned.document.view.head == desk.store.document.view.head == 2
 
 
@@ -213,7 +213,7 @@ def test_every_row_applies_to_something_and_has_words(make_desk: MakeDesk) -> No
     for language in LANGUAGES:
         set_language(language.code)
         for row in ROWS:
-            fitting = [target for target in targets if row.applies(desk.window, target)]
+            fitting = [target for target in targets if row.applies(desk.window.surface, target)]
             assert fitting, row.id
-            assert all(row.text(desk.window, target) for target in fitting)
+            assert all(row.text(desk.window.surface, target) for target in fitting)
     assert len(FINDERS) >= 5

@@ -89,7 +89,7 @@ def test_a_cancelled_saving_leaves_the_file_and_the_changes(desk: Desk) -> None:
     assert not desk.window.documents.save()
     watch.stop()
     assert desk.said() == "Saving was cancelled; the file is unchanged"
-    desk.qtbot.waitUntil(lambda: desk.window.scheduler.idle)
+    desk.qtbot.waitUntil(lambda: desk.window.services.schedulers.run.idle)
     assert path.read_bytes() == before and desk.store.is_modified
     assert not [file for file in path.parent.iterdir() if file.suffix == ".tmp"]
 
@@ -156,7 +156,7 @@ def test_a_cancel_while_the_disk_takes_the_last_bytes_leaves_the_old_file(
     timer.start(10)
     assert not desk.window.documents.save()
     assert desk.said() == "Saving was cancelled; the file is unchanged"
-    desk.qtbot.waitUntil(lambda: desk.window.scheduler.idle)
+    desk.qtbot.waitUntil(lambda: desk.window.services.schedulers.run.idle)
     assert path.read_bytes() == before and desk.store.is_modified
     assert not list(path.parent.glob(".*"))
 

@@ -35,9 +35,9 @@ from attnviz.compute.scheduler import Scheduler
 from attnviz.figures import Style, figure_bytes, render
 from attnviz.figures.files import FORMATS
 from attnviz.figures.options import OPTIONS
-from attnviz.gui.dialogs.export import ExportDialog
 from attnviz.gui.export import whole
 from attnviz.gui.export.choices import CHOICES
+from attnviz.gui.export.dialog import ExportDialog
 from attnviz.gui.export.export import MOST_COPIED, Exporter
 from attnviz.gui.export.shell import Command
 from attnviz.gui.export.source import Choice
@@ -46,7 +46,7 @@ from attnviz.gui.export.table import EXPORT_BY_ID, EXPORTS, PIXELS, FileKind
 from attnviz.gui.export.widget import framed, picture, widget_bytes
 from attnviz.gui.look.fonts import load_fonts
 from attnviz.gui.look.theme import LIGHT
-from attnviz.gui.panels.stage.panel import StageViewPanel
+from attnviz.gui.panels.stage.stage import StageViewPanel
 from attnviz.gui.panels.table import PANEL_BY_ID
 from attnviz.gui.panels.vectors import VectorsPanel
 from attnviz.gui.settings import Settings

@@ -11,15 +11,16 @@ from desk import Desk
 from PySide6.QtCore import QTimer
 
 from attnviz.checkpoints.presets import load_preset
-from attnviz.gui.export.offscreen import QUIET_S, Asked, _settle, panel_bytes
 from attnviz.gui.export.widget import framed, widget_bytes
 from attnviz.gui.look.theme import LIGHT
+from attnviz.gui.offscreen import QUIET_S, Asked, _settle, panel_bytes
 from attnviz.gui.panels.stage.header import StageHeader
+from attnviz.gui.services.services import Schedulers
 
 
 def test_a_round_of_events_that_takes_long_is_no_time_of_rest(qapp: Any) -> None:
     """A timer of the window begins a job; the timers before it hold up the events."""
-    scheduler, done = SimpleNamespace(idle=True), list[str]()
+    scheduler, done = cast("Any", SimpleNamespace(idle=True)), list[str]()
 
     def finish() -> None:
         scheduler.idle = True
@@ -31,7 +32,7 @@ def test_a_round_of_events_that_takes_long_is_no_time_of_rest(qapp: Any) -> None
 
     QTimer.singleShot(0, lambda: time.sleep(1.5 * QUIET_S))
     QTimer.singleShot(int(500 * QUIET_S), begin)
-    _settle(cast("Any", SimpleNamespace(scheduler=scheduler, decode_scheduler=scheduler)))
+    _settle(Schedulers(scheduler, scheduler, scheduler, scheduler))
     assert done == ["job"]
 
 

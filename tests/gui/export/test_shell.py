@@ -24,7 +24,7 @@ from attnviz.gui.export.names import file_name
 from attnviz.gui.export.shell import command_of, present_choice, preset_of
 from attnviz.gui.export.source import Choice, Source
 from attnviz.gui.export.table import EXPORT_BY_ID, EXPORTS, Export
-from attnviz.gui.live.compare.requests import Pinned
+from attnviz.gui.panels.compare.requests import Pinned
 from attnviz.i18n import set_language
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.generation import Writing

@@ -151,7 +151,7 @@ from attnviz.compute.scheduler import end_process
 from attnviz.gui.live import trace as live
 from attnviz.gui.app import make_application
 from attnviz.gui.settings import Settings
-from attnviz.gui.window import Window
+from attnviz.gui.window.window import Window
 from attnviz.model.io.presets import load_preset
 
 stubborn = sys.argv[1] == "stubborn"

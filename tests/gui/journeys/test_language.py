@@ -34,7 +34,7 @@ from attnviz.gui.panels.table import PANEL_BY_ID
 from attnviz.gui.settings import Settings
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.numbers.grid import NumberGrid
-from attnviz.gui.window import Window
+from attnviz.gui.window.window import Window
 from attnviz.gui.workspaces.table import WORKSPACES
 from attnviz.i18n import current_language, set_language
 from attnviz.model.io.presets import load_preset
@@ -52,7 +52,7 @@ def see_everything(desk: Desk) -> None:
             assert desk.window.panels[panel].is_seen, panel
         # Where the player rests, the step is made without a cache, and what is said of it changes.
         desk.qtbot.waitUntil(
-            lambda: not desk.window.uncached_live.is_waiting and desk.window.decode_scheduler.idle
+            lambda: not desk.window.uncached_live.is_waiting and desk.window.services.schedulers.answers.idle
         )
     desk.go(WORKSPACES[0].id)
 

@@ -86,7 +86,7 @@ def settle(desk: Desk) -> None:
         made, wanted = decoded.decoding, causal_experiment(desk.store.experiment)
         given = tuple(step.token for step in made.steps if not step.generated)
         is_for_it = (made.experiment.writing, given) == (wanted.writing, wanted.tokens)
-        return is_for_it and desk.window.decode_scheduler.idle
+        return is_for_it and desk.window.services.schedulers.answers.idle
 
     desk.qtbot.waitUntil(is_there, timeout=8000)
 

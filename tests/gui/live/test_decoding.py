@@ -21,8 +21,8 @@ from attnviz.engines.decode.decodable import causal_experiment
 from attnviz.gui.bridge import Bridge
 from attnviz.gui.live import trace as trace_module
 from attnviz.gui.live.decoding import DecodeLive
-from attnviz.gui.live.player import Watch
 from attnviz.gui.live.trace import Live
+from attnviz.gui.player import Watch
 from attnviz.gui.store import Store
 from attnviz.model.edit import edits
 from attnviz.model.io.presets import load_preset

@@ -19,8 +19,8 @@ from attnviz.gui.bridge import Bridge
 from attnviz.gui.live import follow as follow_module
 from attnviz.gui.live.decoding import DecodeLive
 from attnviz.gui.live.follow import FollowLive, followed
-from attnviz.gui.live.player import GoBy, GoTo, Player, Tick, Toggle, Watch
 from attnviz.gui.live.trace import Live
+from attnviz.gui.player import GoBy, GoTo, Player, Tick, Toggle, Watch
 from attnviz.gui.store import Store
 from attnviz.model.edit import edits
 from attnviz.model.edit.generation import set_seed
@@ -84,7 +84,7 @@ def test_the_numbers_are_those_of_a_full_pass_over_these_tokens(make: Any, prese
     if engine == "torch":
         pytest.importorskip("torch")
     bench = make(preset)
-    bench.live.engine = engine
+    bench.store.engine = engine
     bench.decode_now()
     store, n_given = bench.store, PROMPTS[preset]
     last = store.player.n_steps - 1

@@ -22,8 +22,8 @@ from attnviz.engines.decode.run import Decoding
 from attnviz.gui.bridge import Bridge
 from attnviz.gui.live.decoding import DecodeLive
 from attnviz.gui.live.full_pass import REST_MS, UncachedLive
-from attnviz.gui.live.player import Pace
 from attnviz.gui.live.trace import Live
+from attnviz.gui.player import Pace
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.pictures.row_matrix import RowMatrix
 from attnviz.model.edit.edits import set_vector_cell

@@ -10,7 +10,7 @@ from clock import HandClock
 from pytestqt.qtbot import QtBot
 
 from attnviz.gui.live.playback import Playback
-from attnviz.gui.live.player import GoTo, Pace, Toggle
+from attnviz.gui.player import GoTo, Pace, Toggle
 from attnviz.gui.store import Store
 from attnviz.model.io.presets import load_preset
 

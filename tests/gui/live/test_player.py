@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from attnviz.gui.live.player import (
+from attnviz.gui.player import (
     END,
     Arrive,
     Event,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from attnviz.gui.live.pointer import (
+from attnviz.gui.pointer import (
     Gesture,
     Pointer,
     enter_history,

@@ -43,7 +43,7 @@ def test_another_engine_computes_again(
         line.setText(CLEAN)
         line.editingFinished.emit()
     desk.qtbot.waitUntil(lambda: asked == ["numpy"])
-    desk.window.live.choose("torch", "cpu")
+    desk.window.store.choose_engine("torch", "cpu")
     desk.qtbot.waitUntil(lambda: asked == ["numpy", "torch"])
     desk.settle()
     assert asked == ["numpy", "torch"]

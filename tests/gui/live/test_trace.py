@@ -222,7 +222,7 @@ def test_a_run_that_takes_long_is_cancelled_for_a_newer_one(
 
 def test_another_engine_is_run_at_once_and_told(bench: Bench, qtbot: QtBot) -> None:
     bench.runs = 0
-    bench.live.choose("numpy", "cpu")
+    bench.store.choose_engine("numpy", "cpu")
     assert bench.log.values("chosen") == [("numpy", "cpu")]
     qtbot.waitUntil(lambda: bench.runs == 1)
 
@@ -236,7 +236,7 @@ def test_an_engine_chosen_during_a_run_computes_the_same_document_after_it(
     bench.before = lambda check: go_on.wait(60) and None
     bench.live.run_now()
     qtbot.waitUntil(lambda: bench.runs == 1)
-    bench.live.choose("torch", "cpu")
+    bench.store.choose_engine("torch", "cpu")
     go_on.set()
     qtbot.waitUntil(lambda: bench.settled() and bench.store.trace.engine == "torch")
     assert bench.runs == 2
@@ -245,7 +245,7 @@ def test_an_engine_chosen_during_a_run_computes_the_same_document_after_it(
 
 
 def test_an_engine_that_does_not_exist_is_a_sentence(bench: Bench, qtbot: QtBot) -> None:
-    bench.live.choose("abacus", "auto")
+    bench.store.choose_engine("abacus", "auto")
     qtbot.waitUntil(lambda: len(bench.log.values("failed")) == 1)
     assert "abacus" in str(bench.log.values("failed")[0])
 
@@ -253,10 +253,10 @@ def test_an_engine_that_does_not_exist_is_a_sentence(bench: Bench, qtbot: QtBot)
 def test_a_device_that_the_engine_lacks_gives_way_to_its_own_choice(bench: Bench, qtbot: QtBot) -> None:
     for engine in ENGINES:
         for device in ("auto", "cpu", "cuda", "quantum"):
-            bench.live.choose(engine.id, device)
+            bench.store.choose_engine(engine.id, device)
             expected = device if engine.is_device(device) else "auto"
             assert bench.log.values("chosen")[-1] == (engine.id, expected)
-    bench.live.choose("numpy", "cuda")
+    bench.store.choose_engine("numpy", "cuda")
     bench.store.edit(edits.set_vector_cell, 0, 0, 0.125)
     qtbot.waitUntil(bench.settled)
     assert bench.log.values("failed") == [] and bench.store.trace.engine == "numpy"

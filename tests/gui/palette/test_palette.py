@@ -12,7 +12,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLineEdit, QWidget
 
 from attnviz.checkpoints.presets import PRESETS, load_preset
-from attnviz.gui.actions import ACTIONS
+from attnviz.gui.commands.actions import ACTIONS
 from attnviz.gui.palette.entry import Entry
 from attnviz.gui.palette.palette import Palette
 from attnviz.gui.palette.providers import ALSO, PROVIDERS, all_entries
@@ -94,7 +94,7 @@ def test_a_few_letters_and_enter_run_a_command(desk: Desk) -> None:
 def test_words_of_a_newcomer_find_the_line_in_both_languages(desk: Desk, words: str, wanted: str) -> None:
     open_palette(desk).setText(words)
     assert wanted in keys(desk)[:3]
-    assert set(ALSO) <= {entry.key for entry in all_entries(desk.window)} | {"action:save"}
+    assert set(ALSO) <= {row.id for row in ACTIONS}
     palette(desk).line.setText("no such words at all")
     assert keys(desk) == []
     QTest.keyClick(palette(desk).line, Qt.Key.Key_Escape)
@@ -120,7 +120,7 @@ def test_a_claim_is_found_by_its_words_and_opens_among_its_own(desk: Desk) -> No
 def test_no_line_shows_a_placeholder(desk: Desk) -> None:
     desk.store.open(load_preset("rope-pair"))
     desk.settle()
-    assert [entry.text for entry in all_entries(desk.window) if "{" in entry.text] == []
+    assert [entry.text for entry in all_entries(desk.window.surface) if "{" in entry.text] == []
 
 
 def test_arrows_choose_and_escape_closes(desk: Desk) -> None:
@@ -189,7 +189,7 @@ def test_the_palette_stays_inside_a_small_window(desk: Desk) -> None:
 
 def test_every_table_is_in_the_palette(make_desk: MakeDesk) -> None:
     desk = make_desk("encoder-decoder")
-    found = {entry.key for entry in all_entries(desk.window)}
+    found = {entry.key for entry in all_entries(desk.window.surface)}
     wanted = {f"action:{row.id}" for row in ACTIONS if desk.window.commands[row.id].isEnabled()}
     wanted |= {f"preset:{preset.id}" for preset in PRESETS}
     wanted |= {f"stage:{stage}" for stage in desk.store.site.stages}
@@ -205,7 +205,7 @@ def test_every_table_is_in_the_palette(make_desk: MakeDesk) -> None:
 @pytest.mark.reads
 @pytest.mark.parametrize("language", [language.code for language in LANGUAGES])
 def test_every_line_has_words_and_is_found_by_both_languages(desk: Desk, language: str) -> None:
-    entries = list(all_entries(desk.window))
+    entries = list(all_entries(desk.window.surface))
     set_language(language)
     for entry in entries:
         assert entry.text and entry.kind and entry.key
@@ -219,14 +219,14 @@ def test_every_line_has_words_and_is_found_by_both_languages(desk: Desk, languag
 def test_every_line_runs(
     make_desk: MakeDesk, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("attnviz.gui.presentation.largest_scale", lambda window, percent: 200)
-    monkeypatch.setattr("attnviz.gui.presentation.rescale", lambda windows, before, percent: True)
+    monkeypatch.setattr("attnviz.gui.window.presentation.largest_scale", lambda window, percent: 200)
+    monkeypatch.setattr("attnviz.gui.window.presentation.rescale", lambda windows, before, percent: True)
     desk = make_desk("encoder-decoder")
     settings.add_recent(saved(tmp_path / "kept.attnviz.json", desk))
     done, expected, kinds = _record_actions(desk), [], set()
     # What opens another document comes last: stages, heads and controls are those of the present one.
     later = ("preset:", "lesson:", "claim:")
-    for entry in sorted(all_entries(desk.window), key=lambda entry: entry.key.startswith(later)):
+    for entry in sorted(all_entries(desk.window.surface), key=lambda entry: entry.key.startswith(later)):
         kinds.add(entry.key.partition(":")[0])
         expected += _run(desk, entry)
     assert done == expected and len(done) > 30
@@ -279,7 +279,7 @@ def _run(desk: Desk, entry: Entry) -> list[str]:
         assert desk.window.panels[id_].is_seen
     if kind == "control":
         section, _sep, name = id_.partition(":")
-        control = desk.window.mechanism.findChild(QWidget, name)
+        control = desk.window.panels["mechanism"].findChild(QWidget, name)
         assert control is not None and not control.visibleRegion().isEmpty()
         focused = desk.window.focusWidget()
         has_focus = focused is not None and (focused is control or control.isAncestorOf(focused))
@@ -310,7 +310,9 @@ def test_enter_waits_for_lines_that_are_still_to_be_made(desk: Desk, monkeypatch
     assert not [entry for entry in palette(desk).found() if entry.key.startswith("control:")]
     QTest.keyClick(line, Qt.Key.Key_Return)
     assert not palette(desk).isVisible()
-    assert [section.id for section in desk.window.mechanism.sections if section.is_open] == ["score"]
+    assert [section.id for section in desk.window.panels["mechanism"].sections if section.is_open] == [
+        "score"
+    ]
 
 
 def test_the_chosen_line_stays_chosen_while_more_are_made(

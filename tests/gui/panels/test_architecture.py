@@ -12,6 +12,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QScrollArea
 from pytestqt.qtbot import QtBot
+from services import served
 
 import attnviz
 from attnviz.core.color_maps import color_table
@@ -127,7 +128,7 @@ def test_a_cell_of_another_attention_lights_there_and_is_not_the_hovered_cell(be
 
 
 def test_a_cell_of_another_attention_lights_its_tokens_among_the_chips(bench: Bench, qtbot: QtBot) -> None:
-    tokens = TokensPanel(bench.store)
+    tokens = served(TokensPanel(bench.store))
     qtbot.addWidget(tokens)
     tokens.start()
     bench.store.set_hover(Cell("weights", 1, 3, 0, SELF))

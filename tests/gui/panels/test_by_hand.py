@@ -12,7 +12,7 @@ from attnviz.gui.context.rows import ROWS
 from attnviz.gui.context.target import Target
 from attnviz.gui.panels.inspector.by_hand import ByHand
 from attnviz.gui.panels.mechanism.by_hand import ByHandSection
-from attnviz.gui.panels.stage.panel import StageViewPanel
+from attnviz.gui.panels.stage.stage import StageViewPanel
 from attnviz.gui.widgets.elided_label import ElidedLabel
 from attnviz.gui.widgets.link_line import LinkLine
 from attnviz.gui.widgets.numbers.drag import DragNumber
@@ -103,8 +103,8 @@ def test_the_menu_of_a_cell_leads_to_its_number(make_desk: MakeDesk) -> None:
     desk = make_desk("decoder-only")
     row = next(row for row in ROWS if row.id == "by_hand")
     target = Target(cell=Cell("weights", 3, 1, 0), site=SITE)
-    assert row.applies(desk.window, target)
-    row.run(desk.window, target)
+    assert row.applies(desk.window.surface, target)
+    row.run(desk.window.surface, target)
     desk.settle()
     assert desk.store.document.view.locked == Cell("weights", 3, 1, 0)
     assert not desk.find(ByHand, "by_hand").isHidden()

@@ -14,8 +14,8 @@ from PySide6.QtWidgets import QLabel, QLineEdit, QPushButton
 from pytestqt.qtbot import QtBot
 
 from attnviz.core.progress import Check
+from attnviz.gui.panels.claims.claims import ClaimsPanel
 from attnviz.gui.panels.claims.line import ClaimLine
-from attnviz.gui.panels.claims.panel import ClaimsPanel
 from attnviz.gui.widgets.linked_text import LinkedText
 from attnviz.i18n import set_language
 from attnviz.model.io.presets import load_preset
@@ -73,7 +73,7 @@ def test_a_claim_is_shown_made_true_and_left(checker: Desk) -> None:
 def test_a_second_window_computes_no_claim_again(
     checker: Desk, make_desk: MakeDesk, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr("attnviz.gui.live.claims.judged")
+    monkeypatch.delattr("attnviz.gui.panels.claims.questions.judged")
     second = make_desk("causal-decode")
     second.bring("claims")
     qtbot.waitUntil(lambda: len(panel(second).lines()) == COUNT)
@@ -181,15 +181,19 @@ def test_a_long_claim_delays_neither_decoding_nor_closing(
             time.sleep(0.01)
             check()
 
-    monkeypatch.setattr("attnviz.gui.live.claims.answers", asked_for_ever)
+    monkeypatch.setattr("attnviz.gui.panels.claims.questions.answers", asked_for_ever)
     desk = make_desk(replace(load_preset("causal-decode"), claims=("max(weights) < 2",)), inline=False)
     desk.bring("claims")
     qtbot.waitUntil(began.is_set)
     done: list[str] = []
-    for worker in (desk.window.scheduler, desk.window.decode_scheduler, desk.window.survey_scheduler):
+    for worker in (
+        desk.window.services.schedulers.run,
+        desk.window.services.schedulers.answers,
+        desk.window.services.schedulers.survey,
+    ):
         worker.submit(lambda token: "done", done.append, done.append)
     qtbot.waitUntil(lambda: done == ["done"] * 3)
-    assert not desk.window.claims_scheduler.idle
+    assert not desk.window.services.schedulers.claims.idle
     desk.window.close()
     assert desk.window.ended_cleanly
 

@@ -181,14 +181,14 @@ def test_no_choice_raises(panel: CostPanel, model, quantity: str) -> None:  # ty
 
 
 def test_three_implementations_are_timed_when_wanted(panel: CostPanel) -> None:
-    asked: list[Size] = []
-    panel.measure_wanted.connect(asked.append)
     choose(panel, "cost_quantity", "timed")
+    assert panel._times.asked is None
     assert all(row.hint in said(panel) for row in IMPLEMENTATIONS)
     find(panel, Button, "cost_measure").click()
     a = panel.question.architecture
-    assert asked == [Size(panel.question.n, a.n_heads, a.d_head)]
-    panel.show_timed(asked[0], timed(asked[0]))
+    size = Size(panel.question.n, a.n_heads, a.d_head)
+    assert panel._times.asked == size
+    panel._times.take(size, timed(size))
     QApplication.processEvents()
     assert all(f"{row.title}\t" in said(panel) for row in IMPLEMENTATIONS)
     assert "The outputs differ by at most" in said(panel)

@@ -11,7 +11,7 @@ from PySide6.QtTest import QTest
 from attnviz.checkpoints.presets import load_preset
 from attnviz.gui.context.rows import ROWS
 from attnviz.gui.context.target import target_at
-from attnviz.gui.panels.grid.panel import GridPanel
+from attnviz.gui.panels.grid.grid import GridPanel
 from attnviz.gui.panels.heads.picture import HeadPicture
 from attnviz.gui.settings import Settings
 from attnviz.gui.widgets.document_line import DocumentLine
@@ -41,10 +41,10 @@ def grid(desk: Desk) -> GridPanel:
 def name(desk: Desk, text: str) -> None:
     """Right-click the head in the grid, choose the entry, type, press Enter."""
     canvas = grid(desk).canvas
-    target = target_at(desk.window, canvas, canvas.grid.rect(0, 2, 1).center())
+    target = target_at(desk.window.surface, canvas, canvas.grid.rect(0, 2, 1).center())
     row = next(row for row in ROWS if row.id == "name_head")
-    assert (target.site, target.head) == INDUCTION and row.applies(desk.window, target)
-    row.run(desk.window, target)
+    assert (target.site, target.head) == INDUCTION and row.applies(desk.window.surface, target)
+    row.run(desk.window.surface, target)
     line = desk.find(DocumentLine, "head_name")
     assert line.hasFocus()
     line.clear()

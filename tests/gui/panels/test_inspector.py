@@ -22,9 +22,9 @@ from attnviz.engines.program import never_cancelled
 from attnviz.engines.run import run
 from attnviz.gui.look.theme import DARK, LIGHT
 from attnviz.gui.panels.inspector.panel import InspectorPanel
-from attnviz.gui.stage_heat import highlight
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.heat.content import NO_HIGHLIGHT
+from attnviz.gui.widgets.heat.stages import highlight
 from attnviz.i18n import set_language
 from attnviz.model.edit import edits
 from attnviz.model.spec.attention import Layer

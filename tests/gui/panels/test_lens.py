@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, cast
 from unittest.mock import Mock
 
 import numpy as np
 import pytest
 from desk import Desk, MakeDesk
 from msgspec.structs import replace
-from PySide6.QtCore import QObject, QPoint, Qt, Signal
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QAbstractButton
 from pytestqt.qtbot import QtBot
 
@@ -18,14 +16,11 @@ from attnviz import analysis
 from attnviz.checkpoints.presets import load_preset
 from attnviz.compute.scheduler import Stopped
 from attnviz.core.text import visible
-from attnviz.gui.live import lens as live_lens
-from attnviz.gui.live.grid import KEY as GRID_KEY
-from attnviz.gui.live.lens import TURN_MS, LensLive
-from attnviz.gui.live.subject import Subject
-from attnviz.gui.panels.lens.canvas import LensCanvas
-from attnviz.gui.panels.lens.panel import LensPanel
+from attnviz.gui.live.answer import TURN_MS
+from attnviz.gui.panels.lens import TILES, LensCanvas, LensPanel
 from attnviz.gui.widgets.empty_state import EmptyState
 from attnviz.model.edit.edits import set_tokens
+from attnviz.model.spec.experiment import Experiment
 from attnviz.model.text import shown_token
 
 
@@ -40,15 +35,15 @@ def desk(make_desk: MakeDesk, qtbot: QtBot) -> Desk:
     desk = make_desk(load_preset("stories-induction"))
     desk.go("model")
     desk.bring("lens")
-    qtbot.waitUntil(lambda: shown(desk).lens is not None)
+    qtbot.waitUntil(lambda: shown(desk).answer.result is not None)
     return desk
 
 
 def test_it_shows_what_the_library_computes(desk: Desk) -> None:
     panel, experiment = shown(desk), desk.store.experiment
     wanted = analysis.logit_lens(experiment)
-    assert panel.lens is not None
-    np.testing.assert_array_equal(panel.lens.tokens, wanted.tokens)
+    assert panel.answer.result is not None
+    np.testing.assert_array_equal(panel.answer.result.tokens, wanted.tokens)
     canvas = desk.find(LensCanvas, "lens_canvas")
     last = len(wanted.sites) - 1
     assert canvas.text_at((last, 19)) == visible(wanted.vocabulary[wanted.tokens[last, 19, 0]]) == "␣box"
@@ -60,7 +55,7 @@ def test_each_attention_of_a_decoder_layer_has_a_row_of_its_name(make_desk: Make
     desk = make_desk(load_preset("encoder-decoder"))
     desk.go("model")
     desk.bring("lens")
-    qtbot.waitUntil(lambda: shown(desk).lens is not None)
+    qtbot.waitUntil(lambda: shown(desk).answer.result is not None)
     canvas = desk.find(LensCanvas, "lens_canvas")
     for row, kind in enumerate(("self", "cross")):
         point = canvas.cell((row, 1)).center().toPoint()
@@ -75,7 +70,7 @@ def test_a_hovered_cell_says_its_first_tokens_and_a_click_goes_there(desk: Desk,
     point = canvas.cell(at).center().toPoint()
     qtbot.mouseMove(canvas, QPoint(point.x() - 3, point.y()))
     qtbot.mouseMove(canvas, point)
-    lens = shown(desk).lens
+    lens = shown(desk).answer.result
     assert lens is not None and canvas.current == at
     said = canvas.accessibleDescription()
     assert visible(lens.vocabulary[lens.tokens[1, 3, 0]]) in said and said.startswith("layer 2 of ")
@@ -99,11 +94,11 @@ def test_arrows_walk_and_enter_goes(desk: Desk, qtbot: QtBot) -> None:
 
 
 def test_an_edit_changes_the_lens(desk: Desk, qtbot: QtBot) -> None:
-    before = shown(desk).lens
+    before = shown(desk).answer.result
     desk.store.edit_here(lambda site: replace(site, temperature=3.0))
-    qtbot.waitUntil(lambda: shown(desk).lens is not before)
+    qtbot.waitUntil(lambda: shown(desk).answer.result is not before)
     assert before is not None
-    assert not np.array_equal(shown(desk).lens.probabilities, before.probabilities)  # type: ignore[union-attr]
+    assert not np.array_equal(shown(desk).answer.result.probabilities, before.probabilities)  # type: ignore[union-attr]
 
 
 def test_a_document_without_logits_says_what_is_needed(make_desk: MakeDesk) -> None:
@@ -114,69 +109,18 @@ def test_a_document_without_logits_says_what_is_needed(make_desk: MakeDesk) -> N
     assert empty is not None and empty.isVisible()
 
 
-class Worker:
-    """A scheduler whose grid is busy for as long as a test says."""
-
-    def __init__(self) -> None:
-        self.is_grid_busy, self.submitted = True, list[str]()
-        self.failed: Callable[[BaseException], None] | None = None
-
-    def is_busy(self, key: str) -> bool:
-        return key == GRID_KEY and self.is_grid_busy
-
-    def stop(self, key: str) -> bool:
-        return False
-
-    def submit(self, job: object, done: object, failed: Callable[[BaseException], None], key: str) -> None:
-        self.submitted.append(key)
-        self.failed = failed
-
-
-class Asking(QObject):
-    """The part of the panel that `LensLive` needs."""
-
-    asked = Signal(object)
-    show_lens = None
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.problems: list[str] = []
-
-    def show_problem(self, subject: Subject, why: str) -> None:
-        self.problems.append(why)
-
-
-def test_the_grid_comes_first(qtbot: QtBot) -> None:
+def test_the_tiles_of_the_grid_come_first(desk: Desk, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both share one worker, and the lens of a large model takes it for seconds."""
-    worker, panel = Worker(), Asking()
-    lens_live = LensLive(cast(Any, panel), cast(Any, worker))
-    panel.asked.emit(Subject(load_preset("toy-attention").experiment, "numpy", "cpu"))
-    qtbot.wait(2 * TURN_MS)
-    assert worker.submitted == []
-    worker.is_grid_busy = False
-    qtbot.waitUntil(lambda: worker.submitted == [live_lens.KEY])
-    qtbot.wait(2 * TURN_MS)
-    assert worker.submitted == [live_lens.KEY]
-    lens_live.deleteLater()
-
-
-def test_the_answer_to_a_cancelled_request_is_dropped_while_the_next_one_waits(qtbot: QtBot) -> None:
-    """A tab is left and chosen again, before the answer that the first lens was cancelled arrives."""
-    worker, panel = Worker(), Asking()
-    worker.is_grid_busy = False
-    lens_live = LensLive(cast(Any, panel), cast(Any, worker))
-    subject = Subject(load_preset("toy-attention").experiment, "numpy", "cpu")
-    panel.asked.emit(subject)
-    qtbot.waitUntil(lambda: worker.failed is not None)
-    panel.asked.emit(None)
-    panel.asked.emit(subject)
-    assert worker.failed is not None
-    worker.failed(Stopped())
-    assert panel.problems == []
-    qtbot.waitUntil(lambda: len(worker.submitted) == 2)
-    worker.failed(Stopped())
-    assert len(panel.problems) == 1
-    lens_live.deleteLater()
+    panel = shown(desk)
+    before = panel.answer.result
+    with monkeypatch.context() as patched:
+        patched.setattr(desk.window.services.schedulers.answers, "is_busy", lambda key: key == TILES)
+        desk.store.edit_here(lambda site: replace(site, temperature=3.0))
+        qtbot.waitUntil(lambda: panel.answer.is_due)
+        qtbot.wait(2 * TURN_MS)
+        assert panel.answer.is_due and panel.answer.result is before
+    qtbot.waitUntil(lambda: not panel.answer.is_due)
+    assert panel.answer.result is not before
 
 
 def test_a_cancelled_lens_shows_no_older_numbers_and_is_computed_by_a_button(
@@ -188,22 +132,27 @@ def test_a_cancelled_lens_shows_no_older_numbers_and_is_computed_by_a_button(
     with monkeypatch.context() as patched:
         patched.setattr("attnviz.study.lens.logit_lens", Mock(side_effect=Stopped))
         desk.store.edit_here(lambda site: replace(site, temperature=3.0))
-        qtbot.waitUntil(lambda: panel.lens is None)
+        qtbot.waitUntil(lambda: panel.answer.result is None)
     assert empty.isVisible() and empty.accessibleName() == "Cancelled."
     desk.click(*panel.findChildren(QAbstractButton, "empty_state_action"))
-    qtbot.waitUntil(lambda: panel.lens is not None)
+    qtbot.waitUntil(lambda: panel.answer.result is not None)
     wanted = analysis.logit_lens(desk.store.experiment)
-    np.testing.assert_array_equal(panel.lens.probabilities, wanted.probabilities)  # type: ignore[union-attr]
+    np.testing.assert_array_equal(panel.answer.result.probabilities, wanted.probabilities)  # type: ignore[union-attr]
     assert empty.isHidden()
 
 
 def test_another_model_never_shows_the_lens_of_the_one_before(desk: Desk, qtbot: QtBot) -> None:
-    panel, asked = shown(desk), list[Subject | None]()
-    panel.asked.connect(asked.append)
+    panel, asked = shown(desk), list[Experiment]()
+
+    def on_changed() -> None:
+        if panel.answer.is_due and panel.answer.asked is not None:
+            asked.append(panel.answer.asked.experiment)
+
+    panel.answer.changed.connect(on_changed)
     desk.store.look(site="layers.3.self")
     document = load_preset("stories-en")
     desk.store.open(document)
-    assert panel.lens is None
+    assert panel.answer.result is None
     assert panel.findChild(EmptyState).accessibleName() == "Computing the logit lens…"  # type: ignore[union-attr]
-    qtbot.waitUntil(lambda: panel.lens is not None)
-    assert [one.experiment for one in asked if one is not None] == [document.experiment]
+    qtbot.waitUntil(lambda: panel.answer.result is not None)
+    assert asked == [document.experiment]

@@ -11,7 +11,6 @@ from experiments import STACKS
 from first_layer import with_fields
 from msgspec.structs import replace
 from panels import PanelBench
-from pointer import Log
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QCursor, QImage
 from PySide6.QtWidgets import QApplication, QScrollBar, QWidget
@@ -21,6 +20,7 @@ from written import Written
 from attnviz.checkpoints import presets
 from attnviz.gui.forms.rows import Row
 from attnviz.gui.panels import table
+from attnviz.gui.panels.answer import AnswerPanel
 from attnviz.gui.panels.cost.panel import REST_MS
 from attnviz.gui.panels.mechanism.panel import MechanismPanel
 from attnviz.gui.panels.mechanism.section import Section
@@ -165,16 +165,27 @@ def test_the_pointer_is_told_after_the_numbers_that_it_points_at(qtbot: QtBot, i
     assert told[0] == "on_trace"
 
 
-@pytest.mark.parametrize("id_", ["lens", "rollout", "circuits", "claims"])
+@pytest.mark.parametrize("id_", ["lens", "rollout", "circuits"])
 def test_what_is_under_way_as_another_tab_comes_in_front_is_asked_for_again(qtbot: QtBot, id_: str) -> None:
-    bench = bench_of(qtbot, id_, presets.load_preset("stories-induction"))
+    panel = bench_of(qtbot, id_, presets.load_preset("stories-induction")).panel
+    assert isinstance(panel, AnswerPanel)
+    asked = panel.answer.asked
+    assert asked is not None
+    panel.set_seen(False)
+    assert panel.answer.asked is None
+    panel.set_seen(True)
+    assert panel.answer.asked == asked
+
+
+def test_claims_behind_another_tab_are_checked_again_in_front(qtbot: QtBot) -> None:
+    bench = bench_of(qtbot, "claims", presets.load_preset("stories-induction"))
     bench.store.claim(("max(weights) < 2",))
-    signal = "own_asked" if id_ == "claims" else "asked"
-    asked = Log(bench.panel, signal)
+    (own,) = bench.panel.answers
+    assert own.asked is not None and own.asked.claims == ("max(weights) < 2",)
     bench.panel.set_seen(False)
-    assert asked.values(signal) == [None]
+    assert own.asked is own.of is None
     bench.panel.set_seen(True)
-    assert asked.values(signal)[-1] is not None
+    assert own.asked is not None
 
 
 def noted(told: list[str], name: str, function: Any) -> Any:

@@ -14,8 +14,8 @@ from attnviz import analysis
 from attnviz.checkpoints.presets import load_preset
 from attnviz.compute.scheduler import Stopped
 from attnviz.gui.look.colors import LEVELS, cell_colors
-from attnviz.gui.panels.patching.canvas import PatchCanvas
-from attnviz.gui.panels.patching.panel import PatchingPanel
+from attnviz.gui.panels.patching.patching import PatchingPanel
+from attnviz.gui.panels.patching.picture import PatchCanvas
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.document_line import DocumentLine
 from attnviz.gui.widgets.empty_state import EmptyState
@@ -54,13 +54,13 @@ def write(desk: Desk, name: str, text: str) -> None:
 def written(desk: Desk, qtbot: QtBot) -> PatchingPanel:
     write(desk, "patch_clean", OTHER)
     panel = shown(desk)
-    qtbot.waitUntil(lambda: panel.recovered is not None)
+    qtbot.waitUntil(lambda: panel.answer.result is not None)
     return panel
 
 
 def test_the_shares_are_those_of_the_library_and_a_click_goes_there(desk: Desk, qtbot: QtBot) -> None:
     panel, corrupted = written(desk, qtbot), desk.store.experiment
-    found = panel.recovered
+    found = panel.answer.result
     assert found is not None
     wanted = analysis.patch(clean_of(corrupted), corrupted)
     assert (found.target, found.clean, found.corrupted) == (wanted.target, wanted.clean, wanted.corrupted)
@@ -82,7 +82,7 @@ def test_heads_have_rows_of_their_own(desk: Desk, qtbot: QtBot) -> None:
     stage = desk.find(Combo, "patch_stage")
     stage.set_value("mixed")
     stage.changed.emit("mixed")
-    qtbot.waitUntil(lambda: panel.recovered is not None)
+    qtbot.waitUntil(lambda: panel.answer.result is not None)
     canvas = desk.find(PatchCanvas, "patch_canvas")
     canvas.hovered.emit((5, 7))
     desk.click(canvas, canvas.cell((5, 7)).center())
@@ -95,15 +95,15 @@ def test_a_pinned_state_is_the_clean_text(desk: Desk, qtbot: QtBot) -> None:
     corrupted = desk.store.experiment
     desk.store.edit(clean_of)
     desk.settle()
-    desk.window.compare_live.pin()
+    desk.window.panels["compare"].live.pin()
     desk.store.undo()
     desk.settle()
     panel = shown(desk)
-    qtbot.waitUntil(lambda: panel.recovered is not None)
-    assert panel.recovered is not None
-    assert panel.recovered.clean == analysis.patch(clean_of(corrupted), corrupted).clean
-    desk.window.compare_live.unpin()
-    assert panel.recovered is None
+    qtbot.waitUntil(lambda: panel.answer.result is not None)
+    assert panel.answer.result is not None
+    assert panel.answer.result.clean == analysis.patch(clean_of(corrupted), corrupted).clean
+    desk.window.panels["compare"].live.unpin()
+    assert panel.answer.result is None
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_a_map_that_failed_is_computed_by_a_button(
     panel.retranslate()
     assert again.isVisible(), "another language takes no button away"
     desk.click(again)
-    qtbot.waitUntil(lambda: panel.recovered is not None)
+    qtbot.waitUntil(lambda: panel.answer.result is not None)
 
 
 def test_a_document_without_logits_says_what_is_needed(make_desk: MakeDesk) -> None:

@@ -19,7 +19,7 @@ from kill_many import MOST_LOST_S, kill_many, program, words
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication, QMessageBox
 
-from attnviz.gui.interrupt import SIGNALLED, Interrupt
+from attnviz.gui.window.interrupt import SIGNALLED, Interrupt
 from attnviz.model.edit.chapters import Chapters
 from attnviz.model.edit.paths import putting
 from attnviz.model.journal.crashes import find_abandoned
@@ -152,7 +152,7 @@ def test_two_windows_have_two_journals_and_neither_is_offered(make_desk: MakeDes
 def test_the_end_of_the_session_asks_nothing_and_leaves_the_journal(
     desk: Desk, answers: Answers, through: str
 ) -> None:
-    interrupt = Interrupt(desk.window, desk.window.keeping)
+    interrupt = Interrupt(desk.window, desk.window.ask_to_close, desk.window.keeping)
     edit(desk, 7.0)
     if through == "signal":
         os.kill(os.getpid(), signal.SIGTERM)
@@ -168,7 +168,7 @@ def test_the_end_of_the_session_asks_nothing_and_leaves_the_journal(
 
 
 def test_the_end_of_the_session_does_not_wait_for_the_answer_to_a_question(desk: Desk) -> None:
-    interrupt = Interrupt(desk.window, desk.window.keeping)
+    interrupt = Interrupt(desk.window, desk.window.ask_to_close, desk.window.keeping)
     edit(desk, 7.0)
     asked: list[str] = []
 

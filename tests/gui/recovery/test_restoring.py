@@ -12,7 +12,7 @@ from PySide6.QtCore import QPoint, QRect
 from PySide6.QtWidgets import QApplication, QLabel, QPushButton
 from sessions import left_behind, session_of, titled
 
-from attnviz.gui.recovery.folder import state_folder
+from attnviz.gui.state_folder import state_folder
 from attnviz.gui.workspaces.table import WORKSPACES
 from attnviz.model.edit.chapters import Chapter, Chapters
 from attnviz.model.edit.history import History

@@ -8,9 +8,9 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QPushButton
 from pytestqt.qtbot import QtBot
 
-from attnviz.gui.look.theme import DARK, LIGHT
+from attnviz.gui.look.theme import DARK, LIGHT, MOTION_PROPERTY
 from attnviz.gui.widgets.card import Card
-from attnviz.gui.widgets.control import MOTION_PROPERTY, active_theme, transition_ms
+from attnviz.gui.widgets.control import active_theme, transition_ms
 from attnviz.gui.widgets.empty_state import EmptyState
 from attnviz.gui.widgets.toggle import Toggle
 

@@ -9,10 +9,10 @@ from PySide6.QtGui import QHoverEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QTabBar, QWidget
 
-from attnviz.gui.live.lesson import SHELF
-from attnviz.gui.live.lesson import WORKSPACE as LEARN
 from attnviz.gui.panels.table import PANEL_BY_ID
 from attnviz.gui.settings import Settings
+from attnviz.gui.window.lessons import SHELF
+from attnviz.gui.window.lessons import WORKSPACE as LEARN
 from attnviz.gui.workspaces.arrangement import stacks
 from attnviz.gui.workspaces.switcher import TAB_PX
 from attnviz.gui.workspaces.table import WORKSPACES, WorkspaceRow

@@ -13,6 +13,7 @@ import pytest
 from attnviz.checkpoints.presets import load_preset
 from attnviz.compute.execute import execute
 from attnviz.errors import InputError
+from attnviz.gui.panels.table import PANEL_NAMES
 from attnviz.i18n import LANGUAGES
 from attnviz.model.captions import Anchor
 from attnviz.model.spec.view import shown_head
@@ -21,9 +22,9 @@ from attnviz.study.claims.scope import Scope, holds, value_of
 from attnviz.study.lessons.answers import is_close
 from attnviz.study.lessons.checking import problems, scope_of
 from attnviz.study.lessons.markup import markup
-from attnviz.study.lessons.reading import read_lesson
+from attnviz.study.lessons.reading import load_lesson, read_lesson
 from attnviz.study.lessons.scene import covered_cells, document_of, lit_cells
-from attnviz.study.lessons.table import LESSONS, shipped_lesson
+from attnviz.study.lessons.table import CLAIMS, LESSONS, shipped_lesson
 from attnviz.study.lessons.text import (
     CellLink,
     Number,
@@ -135,8 +136,8 @@ def test_numbers_in_their_formats(value: float, form: str, text: str) -> None:
         ("query: 3", "query: three", "Line 10: query must be a value of this key; got 'three'."),
         ("query: 3", "run: rm", "Line 10: key must be one of 'preset'"),
         ("query: 3", "section: masks", "Line 10: section must be one of 'heads'"),
-        ("query: 3", "panels: stage costs", "Line 10: panels must be one of 'stage'"),
-        ("title.zh_CN", "hides: coast\ntitle.zh_CN", "hides must be one of 'stage'"),
+        ("query: 3", "panels: stage costs", "Line 10: panels must be one of 'tokens'"),
+        ("title.zh_CN", "hides: coast\ntitle.zh_CN", "hides must be one of 'tokens'"),
         ("temperature = 2", "temperature 2", "A change must be path = value"),
         ("temperature = 2", "temperature = NaN", "A value must be JSON"),
         ("## zh_CN", "## fr", "language must be one of 'en', 'zh_CN'; got 'fr'."),
@@ -149,8 +150,14 @@ def test_numbers_in_their_formats(value: float, form: str, text: str) -> None:
 def test_a_wrong_file_is_refused_in_one_sentence(old: str, new: str, said: str) -> None:
     assert old in HALVES
     with pytest.raises(InputError) as caught:
-        read_lesson(HALVES.replace(old, new, 1))
+        read_lesson(HALVES.replace(old, new, 1), panels=PANEL_NAMES)
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(("folder", "ids"), [("lessons", LESSONS), ("claims", CLAIMS)])
+def test_every_shipped_file_names_panels_of_the_window(folder: str, ids: tuple[str, ...]) -> None:
+    for id_ in ids:
+        assert load_lesson(path(folder, f"{id_}.md"), PANEL_NAMES).steps
 
 
 @pytest.mark.parametrize(

@@ -10,16 +10,16 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QStackedWidget, 
 
 from attnviz.core.phrases import phrased
 from attnviz.core.text import isolated, number, visible
-from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.architecture.canvas import ArchitectureCanvas, SiteEntry
 from attnviz.gui.panels.panel import Panel
-from attnviz.gui.stage_heat import highlight, stage_content
+from attnviz.gui.pointer import Pointer
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.empty_state import EmptyState
 from attnviz.gui.widgets.heat.content import NO_HIGHLIGHT, HeatContent, Highlight
+from attnviz.gui.widgets.heat.stages import highlight, stage_content
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _

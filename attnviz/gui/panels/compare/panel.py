@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-import math
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QSize, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QVBoxLayout, QWidget
 
 from attnviz.core.alignment import ALIGNMENTS
-from attnviz.gui.live.compare.requests import OwnAnswer, OwnAsked, Pinned, PreparedAsked
-from attnviz.gui.look.fonts import number_font
-from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
+from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.compare.controls import Controls
 from attnviz.gui.panels.compare.details import HEIGHT, WIDTH, Details
+from attnviz.gui.panels.compare.live import CompareLive
+from attnviz.gui.panels.compare.maps import SIDES, CompareMaps
 from attnviz.gui.panels.compare.picture import Picture, change_sentence, of_compared, of_contrast
+from attnviz.gui.panels.compare.requests import OwnAnswer, OwnAsked, Pinned, PreparedAsked
 from attnviz.gui.panels.compare.texts import captions, differing, name_of_pinned, title
 from attnviz.gui.panels.panel import Panel
+from attnviz.gui.services.services import Services
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.empty_state import EmptyState
 from attnviz.gui.widgets.heat.compare_map import CompareMap
-from attnviz.gui.widgets.heat.content import NO_HIGHLIGHT, Highlight
-from attnviz.gui.widgets.heat.layout import LABEL_MAX
 from attnviz.gui.widgets.segmented import Option
 from attnviz.i18n import N_, _, ngettext
 from attnviz.model.sites.sites import site_names
@@ -40,19 +39,12 @@ from attnviz.study.contrast.contrast import nearest_common
 if TYPE_CHECKING:
     from attnviz.engines.why_not import Compared
 
-SIDES = ("left", "right", "difference")
 OWN = "own"
 """Entry of the menu for a comparison of one's own."""
 OWN_TITLE = N_("Pinned state")
 
-AROUND_MAPS, LEAST_MAPS = 100, 200
-"""Pixels of captions, ranges and margins around the cells; and the least height of the maps."""
 BELOW_FROM = 380
 """Height from which the details stand below the maps."""
-OWN_LABELS_FROM = 1300
-"""Width from which each map has labels beside it; below it, those of the first serve all."""
-BLINK_MS = 700
-"""Time for which each of A and B is shown while they blink; slower than three flashes a second."""
 
 
 class ComparePanel(Panel):
@@ -86,17 +78,7 @@ class ComparePanel(Panel):
         store.opened.connect(self._on_opened)
         store.drawn_changed.connect(self._on_drawn)
         self.controls, self.details, self._empty = Controls(), Details(), EmptyState("")
-        self.maps = {side: CompareMap(f"compare_{side}") for side in SIDES}
-        self._readout = QLabel()
-        self._readout.setObjectName("compare_readout")
-        self._readout.setTextFormat(Qt.TextFormat.PlainText)
-        self._readout.setFont(number_font(TEXT_PX))
-        self._readout.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._readout.setSizePolicy(self.sizePolicy().Policy.Ignored, self.sizePolicy().Policy.Fixed)
-        self._blink = QTimer(self)
-        self._blink.setInterval(BLINK_MS)
-        self._blink.timeout.connect(self._on_blink)
-        self._shows_first = self._shares_labels = False
+        self.pictures = CompareMaps()
         self._lay_out()
         self._connect()
 
@@ -107,6 +89,11 @@ class ComparePanel(Panel):
 
     def minimumSizeHint(self) -> QSize:
         return QSize(360, 110)
+
+    def serve(self, services: Services) -> None:
+        """Take the services; a worker compares."""
+        super().serve(services)
+        self.live = CompareLive(self, services)
 
     def on_document(self, old: Document | None, new: Document) -> None:
         if old is None:
@@ -134,15 +121,10 @@ class ComparePanel(Panel):
         super().set_seen(is_seen)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """In a low panel the details stand beside the maps; in a narrow one, all maps share labels."""
+        """In a low panel the details stand beside the maps."""
         super().resizeEvent(event)
         self._arrange()
-        shares_labels = self.width() < OWN_LABELS_FROM
-        if shares_labels != self._shares_labels:
-            self._shares_labels = shares_labels
-            self._draw()
-        elif self._picture is not None:
-            self._align_maps()
+        self.pictures.fit(self.width(), is_low=self.height() < BELOW_FROM)
 
     def apply_theme(self, theme: Theme) -> None:
         super().apply_theme(theme)
@@ -154,8 +136,7 @@ class ComparePanel(Panel):
         self.controls.align.set_value(self._alignment)
         self.controls.row.set_options(_options())
         self.details.retranslate(self.is_own)
-        for one in self.maps.values():
-            one.retranslate()
+        self.pictures.retranslate()
         self._placed = ()
         self._show_places()
         self._draw()
@@ -166,6 +147,11 @@ class ComparePanel(Panel):
     def is_own(self) -> bool:
         """True if A is the user's, not a prepared one."""
         return self.controls.row.value() == OWN
+
+    @property
+    def maps(self) -> dict[str, CompareMap]:
+        """The maps of `SIDES`."""
+        return self.pictures.sides
 
     @property
     def picture(self) -> Picture | None:
@@ -290,12 +276,7 @@ class ComparePanel(Panel):
         )
         self._show_controls()
         self._fill_details()
-        for side in SIDES:
-            self.maps[side].setVisible(is_drawn)
-        if self._picture is not None:
-            for index, side in enumerate(SIDES):
-                self._fill(side, index)
-            self._align_maps()
+        self.pictures.show_picture(self._picture, self.store.document.view, self.theme)
         self._light()
 
     def _found_common_stage(self) -> str:
@@ -314,16 +295,6 @@ class ComparePanel(Panel):
         if not self.is_own and self._compared is not None:
             return of_compared(self._compared)
         return None
-
-    def _fill(self, side: str, index: int) -> None:
-        """Show one of the three sheets in a map."""
-        picture = self._picture
-        assert picture is not None
-        sheet = picture.sheets[index]
-        view = self.store.document.view
-        content = picture.content(index, view, self.theme, shares_labels=self._shares_labels)
-        self.maps[side].map.says = self._cell_text
-        self.maps[side].set_content(sheet.badge, sheet.caption, content, sheet.kind, is_accented=index == 1)
 
     def _fill_details(self) -> None:
         details, picture = self.details, self._picture
@@ -403,9 +374,6 @@ class ComparePanel(Panel):
         controls.set_heads(n_heads, min(document.view.head, n_heads - 1))
         controls.head.setVisible(n_heads > 1 and STAGE_BY_ID[stage].per_head)
 
-    def _cell_text(self, row: int, column: int) -> str:
-        return "" if self._picture is None else self._picture.cell_text((row, column))
-
     # --- hovering and choosing
 
     def _light(self) -> None:
@@ -413,13 +381,7 @@ class ComparePanel(Panel):
         hovered = self._common(self.store.pointer.cell)
         chosen = self._common(self.store.document.locked_here) or self._local
         cell = hovered or chosen
-        lit = NO_HIGHLIGHT
-        if cell is not None:
-            is_locked = cell == chosen
-            lit = Highlight(cell, frozenset({cell[0]}), frozenset({cell[1]}), locked=is_locked)
-        for one in self.maps.values():
-            one.map.set_highlight(lit)
-        self._read(hovered, chosen)
+        self.pictures.light(cell, is_locked=cell == chosen, says=self._said(hovered, chosen))
         changes = () if self._picture is None else self._picture.changes
         places = [(change.row, change.column) for change in changes]
         self.details.changes.set_chosen(places.index(chosen) if chosen in places else -1)
@@ -449,17 +411,15 @@ class ComparePanel(Panel):
             return None
         return Cell(answer.contrast.stage, at[0], at[1], second.head, answer.where[1].site)
 
-    def _read(self, hovered: tuple[int, int] | None, chosen: tuple[int, int] | None) -> None:
+    def _said(self, hovered: tuple[int, int] | None, chosen: tuple[int, int] | None) -> str:
         """The numbers of the hovered cell; else those of the chosen one, and the greatest change."""
         picture = self._picture
         if picture is None:
-            self._readout.setText("")
-            return
+            return ""
         if hovered is not None:
-            self._readout.setText(picture.cell_text(hovered))
-            return
+            return picture.cell_text(hovered)
         said = [] if chosen is None else [picture.cell_text(chosen)]
-        self._readout.setText(" · ".join([*said, *([_summary(picture)] if self.is_own else [])]))
+        return " · ".join([*said, *([_summary(picture)] if self.is_own else [])])
 
     @Slot(int, int)
     def _on_hovered(self, row: int, column: int) -> None:
@@ -467,10 +427,7 @@ class ComparePanel(Panel):
         cell = None if row < 0 else self._cell_of_b(row, column)
         self.store.set_hover(cell)
         if row >= 0 and cell is None:  # a prepared comparison, or a token of A alone
-            lit = Highlight((row, column), frozenset({row}), frozenset({column}))
-            for one in self.maps.values():
-                one.map.set_highlight(lit)
-            self._read((row, column), None)
+            self.pictures.light((row, column), is_locked=False, says=self._said((row, column), None))
         elif row < 0:
             self._light()
 
@@ -564,24 +521,8 @@ class ComparePanel(Panel):
 
     @Slot(bool)
     def _set_blinking(self, is_on: bool) -> None:
-        """Show A and B in turn in the map of B, or B alone again."""
         self.controls.blink.setChecked(is_on)
-        if is_on:
-            self._blink.start()
-            self._on_blink()
-        elif self._blink.isActive():
-            self._blink.stop()
-            self._show_first(False)
-
-    @Slot()
-    def _on_blink(self) -> None:
-        self._show_first(not self._shows_first)
-
-    def _show_first(self, is_first: bool) -> None:
-        self._shows_first = is_first
-        if self._picture is not None:
-            self._fill("right", 0 if is_first else 1)
-            self._light()
+        self.pictures.set_blinking(is_on)
 
     # --- places
 
@@ -604,27 +545,15 @@ class ComparePanel(Panel):
         details.changes.chosen.connect(self._on_change)
         for button in details.open.values():
             button.clicked.connect(self._on_open)
-        for one in self.maps.values():
-            one.map.cell_hovered.connect(self._on_hovered)
-            one.map.cell_clicked.connect(self._on_clicked)
+        self.pictures.cell_hovered.connect(self._on_hovered)
+        self.pictures.cell_clicked.connect(self._on_clicked)
 
     def _lay_out(self) -> None:
-        self._maps = QWidget()
-        maps = QVBoxLayout(self._maps)
-        maps.setContentsMargins(0, 0, 0, 0)
-        maps.setSpacing(2)
-        self._map_row = QHBoxLayout()
-        self._map_row.setSpacing(GRID)
-        for one in self.maps.values():
-            self._map_row.addWidget(one, 1)
-        self._map_row.addStretch(0)
-        maps.addLayout(self._map_row, 1)
-        maps.addWidget(self._readout)
         self._body = QWidget()
         self._flow = QBoxLayout(QBoxLayout.Direction.TopToBottom, self._body)
         self._flow.setContentsMargins(0, 0, 0, 0)
         self._flow.setSpacing(GRID)
-        self._flow.addWidget(self._maps, 3)
+        self._flow.addWidget(self.pictures, 3)
         self._flow.addWidget(self.details, 1)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -645,27 +574,6 @@ class ComparePanel(Panel):
         self.details.setMinimumWidth(WIDTH if is_beside else 0)
         self.details.setMaximumWidth(WIDTH if is_beside else self.maximumWidth())
         self.details.setMinimumHeight(0 if is_beside else HEIGHT)
-
-    def _align_maps(self) -> None:
-        """Cells of one size in all three maps: the room for labels is common, or the first map is wider."""
-        widths = [one.map.label_widths() for one in self.maps.values()]
-        above = max(width[1] for width in widths)
-        free = self._maps.width() - 3 * self._map_row.spacing()
-        # A map gives its labels at most a quarter of its width.
-        most_label = min(LABEL_MAX, free / (10 if self._shares_labels else 12))
-        widest = widths[0][0] if self._shares_labels else max(width[0] for width in widths)
-        label = math.floor(min(widest, most_label))
-        beside = [label, 0, 0] if self._shares_labels else [label] * 3
-        room = int(free - sum(beside)) // 3
-        for one, label in zip(self.maps.values(), beside, strict=True):
-            one.map.set_label_room((label, above))
-            one.setMaximumWidth(max(72, label + room))
-        is_below = self.height() >= BELOW_FROM
-        # Maps are at most square: the details get the rest of a high panel.
-        self._map_row.activate()  # the angle of the labels follows from the widths
-        angle = self.maps["left"].map.layout_shown.across_angle
-        most = round(room + (above if angle else 0) + AROUND_MAPS) if is_below else self.maximumHeight()
-        self._maps.setMaximumHeight(max(most, LEAST_MAPS))
 
 
 def _summary(picture: Picture) -> str:

@@ -15,8 +15,8 @@ from attnviz.core.levels import levels
 from attnviz.core.phrases import named
 from attnviz.core.text import isolated, number, signed, visible
 from attnviz.gui.look.theme import Theme
-from attnviz.gui.stage_heat import axis_color
 from attnviz.gui.widgets.heat.content import HeatContent
+from attnviz.gui.widgets.heat.stages import axis_color
 from attnviz.i18n import _
 from attnviz.model.spec.view import View
 from attnviz.model.stages import STAGE_BY_ID

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from attnviz.core.text import visible
 from attnviz.engines.table import ENGINE_BY_ID
-from attnviz.gui.live.compare.requests import OwnAnswer, Pinned, Where
 from attnviz.gui.panels.compare.differs import Line
+from attnviz.gui.panels.compare.requests import OwnAnswer, Pinned, Where
 from attnviz.i18n import _
 from attnviz.model.io.titles import as_shown
 from attnviz.model.sites.titles import label_among_several

@@ -16,9 +16,9 @@ from attnviz.core.cost.curves import Counts, counts
 from attnviz.core.cost.lines import rounded, total
 from attnviz.core.cost.stack import Stack
 from attnviz.gui.look.fonts import ui_font
-from attnviz.gui.look.plots import pg
 from attnviz.gui.look.theme import LIGHT, Theme, head_color
 from attnviz.gui.panels.cost.question import EXPERIMENT, QUANTITY_BY_ID, Question
+from attnviz.gui.widgets.plots import pg
 from attnviz.i18n import _
 
 _DECADES = {0: "1", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E", 21: "Z", 24: "Y"}

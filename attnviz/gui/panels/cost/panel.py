@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from weakref import ref
 
-from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QSize, Qt, QTimer, Slot
 from PySide6.QtGui import QFont, QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QLayout, QSizePolicy, QVBoxLayout, QWidget
 
@@ -16,7 +16,9 @@ from attnviz.core.cost.lines import Line, rounded
 from attnviz.core.cost.published_models import PUBLISHED
 from attnviz.core.cost.stack import Stack
 from attnviz.core.phrases import named
+from attnviz.core.progress import Progress
 from attnviz.explain.architectures import architecture_of, stack_of
+from attnviz.gui.live.answer import Answer
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.gui.panels.cost.curve import CostCurve, Measured
@@ -32,13 +34,14 @@ from attnviz.gui.panels.cost.question import (
     timings,
 )
 from attnviz.gui.panels.panel import Panel
-from attnviz.gui.stage_heat import differ_in_vectors_alone
+from attnviz.gui.services.services import Services
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.elided_label import WholeLabel
+from attnviz.gui.widgets.heat.stages import differ_in_vectors_alone
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.tone import set_tone
@@ -60,18 +63,25 @@ REST_MS = 120
 """A run's time is shown when no other run has followed for so long: never within a drag."""
 
 
+def times(size: Size, check: Progress) -> tuple[Timed, ...]:
+    """The implementations of one attention, timed in a worker."""
+    from attnviz.bench.implementations import timed
+
+    return timed(size, check)
+
+
 class CostPanel(Panel):
     """Choose whose cost and which quantity; drag the sizes; read the arithmetic and the curve."""
 
     follows = ()
-    measure_wanted = Signal(object)
-    """The `Size` of the attention that is to be timed."""
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
         self.question = _of_experiment(Question(architecture=architecture_of(store.experiment)), store)
         self._runs: list[tuple[object, Measured]] = []
         self._timed: dict[Size, tuple[Timed, ...]] = {}
+        self._times = Answer("timed", times, self)
+        self._times.changed.connect(self._on_times)
         self._make_controls()
         self.lines = CostLines()
         self.lines.setObjectName("cost_lines")
@@ -281,14 +291,21 @@ class CostPanel(Panel):
     def _on_n(self, n: int) -> None:
         self.ask(replace(self.question, n=n))
 
-    def show_timed(self, size: Size, found: tuple[Timed, ...]) -> None:
-        """The times of an attention have arrived."""
-        self._timed[size] = found
-        self._show_soon()
+    def serve(self, services: Services) -> None:
+        super().serve(services)
+        self._times.serve(services.schedulers.answers)
 
     @Slot()
     def _on_measure(self) -> None:
-        self.measure_wanted.emit(self.question.timed_size)
+        """Time the implementations, also once more."""
+        self._times.clear()
+        self._times.ask(self.question.timed_size)
+
+    @Slot()
+    def _on_times(self) -> None:
+        if self._times.of is not None and self._times.result is not None:
+            self._timed[self._times.of] = self._times.result
+            self._show_soon()
 
     @Slot()
     def _on_copy(self) -> None:

@@ -8,8 +8,8 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
 from attnviz.compute.decoding import Decoded
-from attnviz.gui.live.player import Player, Watch
 from attnviz.gui.panels.panel import Panel
+from attnviz.gui.player import Player, Watch
 from attnviz.gui.store import Store
 from attnviz.i18n import _
 from attnviz.model.errors.titles import in_words

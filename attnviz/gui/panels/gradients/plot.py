@@ -7,8 +7,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor
 
 from attnviz.gui.look.fonts import ui_font
-from attnviz.gui.look.plots import pg
 from attnviz.gui.look.theme import LIGHT, Theme
+from attnviz.gui.widgets.plots import pg
 from attnviz.study.gradient_curves import GradientCurve, Line, Point
 
 BAND_ALPHA = 0.16

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtCore import QSize, Qt, Slot
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
 from attnviz.core.text import isolated, number, visible
-from attnviz.gui.live.head_names import LONGEST
+from attnviz.gui.head_names import LONGEST
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.panel import Panel
@@ -32,11 +32,6 @@ NAME_WIDTH = 200
 class HeadPanel(Panel):
     """Follows the selected head of the shown numbers."""
 
-    explore_wanted = Signal()
-    """The head is to be shown in the workspace Explore."""
-    pin_wanted = Signal()
-    """The present state is to be kept as A."""
-
     follows = ("site", "head", "query", "locked")
     follows_player = True
 
@@ -60,8 +55,8 @@ class HeadPanel(Panel):
         self._switch, self._explore, self._pin = Button(), Button(), Button()
         buttons = (
             (self._switch, "head_switch", self._on_switch),
-            (self._explore, "head_explore", self.explore_wanted),
-            (self._pin, "head_pin", self.pin_wanted),
+            (self._explore, "head_explore", self._on_explore),
+            (self._pin, "head_pin", self._on_pin),
         )
         row = QHBoxLayout()
         row.setSpacing(GRID)
@@ -161,6 +156,14 @@ class HeadPanel(Panel):
         site, head = self._named
         if site:
             self.store.head_names.rename(self.store.experiment, site, head, self._name.text())
+
+    @Slot()
+    def _on_explore(self) -> None:
+        self.command_wanted.emit("workspace_explore")
+
+    @Slot()
+    def _on_pin(self) -> None:
+        self.command_wanted.emit("pin")
 
     @Slot()
     def _on_switch(self) -> None:

@@ -11,9 +11,9 @@ from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.heads.picture import Fit, HeadPicture, tall_fit
 from attnviz.gui.panels.heads.side import HeadsSide
 from attnviz.gui.panels.panel import Panel
-from attnviz.gui.stage_heat import highlight
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.button import rove
+from attnviz.gui.widgets.heat.stages import highlight
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.i18n import _

@@ -6,7 +6,7 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QToolButton, QWidget
 
 from attnviz.core.phrases import with_remark
-from attnviz.gui.live.pointer import Pointer
+from attnviz.gui.pointer import Pointer
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_row
 from attnviz.gui.widgets.combo import Combo

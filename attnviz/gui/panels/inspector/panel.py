@@ -8,14 +8,14 @@ from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from attnviz.explain.arithmetic.cell import exists, explain
 from attnviz.explain.gradients.cell import explain_gradient
-from attnviz.gui.live.player import Player
-from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.inspector.by_hand import ByHand
 from attnviz.gui.panels.inspector.code import CodeFold
 from attnviz.gui.panels.inspector.path import InspectorPath
 from attnviz.gui.panels.inspector.start import InspectorStart
 from attnviz.gui.panels.panel import Panel
+from attnviz.gui.player import Player
+from attnviz.gui.pointer import Pointer
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.explanation_page import ExplanationPage

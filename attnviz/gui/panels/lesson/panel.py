@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtGui import QFont, QKeyEvent
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QLabel, QStackedWidget, QVBoxLayout, QWidget
 
 from attnviz.errors import InputError
-from attnviz.gui.live.pointer import Spot
 from attnviz.gui.look.fonts import section_title_font, ui_font
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.lesson.claim import Claim
@@ -16,6 +17,7 @@ from attnviz.gui.panels.lesson.library import Library, Shelved
 from attnviz.gui.panels.lesson.question import Question
 from attnviz.gui.panels.lesson.task import Task
 from attnviz.gui.panels.panel import Panel
+from attnviz.gui.pointer import Spot
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.control import plain_tooltip
@@ -57,6 +59,8 @@ class LessonPanel(Panel):
         super().__init__(store, parent)
         self.lesson: Lesson | None = None
         self.index = 0
+        self.workspaces: Mapping[str, str] = {}
+        """The titles of the workspaces that a step can offer."""
         self._seen = 0
         self._scene: Document | None = None
         self._scope: Scope | None = None
@@ -240,12 +244,10 @@ class LessonPanel(Panel):
         return None if self._scope is None or scene is None or trace is None else scope_now(trace, scene.view)
 
     def _show_workspace(self, step: Step) -> None:
-        from attnviz.gui.workspaces.table import WORKSPACE_BY_ID
-
-        row = WORKSPACE_BY_ID.get(step.scene.workspace)
-        self._go.setVisible(row is not None)
-        if row is not None:
-            self._go.setText(_("Open in {workspace}").format(workspace=_(row.title)))
+        title = self.workspaces.get(step.scene.workspace)
+        self._go.setVisible(title is not None)
+        if title is not None:
+            self._go.setText(_("Open in {workspace}").format(workspace=_(title)))
 
     def _show_way_back(self) -> None:
         scene, now = self._scene, self.store.document

@@ -11,11 +11,11 @@ from PySide6.QtWidgets import QHBoxLayout
 from attnviz.gui.forms.fields import Number, Switch
 from attnviz.gui.forms.paths import presence, row
 from attnviz.gui.forms.subject import whole_experiment
-from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.mechanism.memory import has_memory
 from attnviz.gui.panels.mechanism.norm import NormLine, NormSlot
 from attnviz.gui.panels.mechanism.section import Section
+from attnviz.gui.pointer import Pointer
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.toggle import Toggle

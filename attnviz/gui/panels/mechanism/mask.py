@@ -10,13 +10,13 @@ from attnviz.core.text import elide
 from attnviz.gui.forms.paths import presence, row
 from attnviz.gui.forms.rows import Note
 from attnviz.gui.live.brush import Brush
-from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.mechanism.additive import AdditiveGrid
 from attnviz.gui.panels.mechanism.families import FAMILIES, FamilyGrid
 from attnviz.gui.panels.mechanism.mask_fields import EFFECT, JOINING, PADDED, PARAMETERS
 from attnviz.gui.panels.mechanism.section import Section
 from attnviz.gui.panels.mechanism.tile import MaskTile
+from attnviz.gui.pointer import Pointer
 from attnviz.gui.widgets.button import Button
 from attnviz.i18n import N_, _, ngettext
 from attnviz.model.edit.additive import set_additive, set_per_head, zeros

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
+from attnviz.engines.table import ENGINE_BY_ID
 from attnviz.errors import FieldError, message_of
 from attnviz.gui.forms.rows import Note
-from attnviz.gui.live.pointer import Pointer
 from attnviz.gui.look.theme import GRID, RADIUS
 from attnviz.gui.panels.mechanism.block import BlockSection
 from attnviz.gui.panels.mechanism.by_hand import ByHandSection
@@ -30,8 +30,10 @@ from attnviz.gui.panels.mechanism.section import Section
 from attnviz.gui.panels.mechanism.terms import answering
 from attnviz.gui.panels.mechanism.weighting import WeightsSection
 from attnviz.gui.panels.panel import Panel
-from attnviz.gui.stage_heat import differ_in_vectors_alone
+from attnviz.gui.pointer import Pointer
+from attnviz.gui.services.services import Services
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.heat.stages import differ_in_vectors_alone
 from attnviz.i18n import _, ngettext
 from attnviz.model.edit.generation import differs_in_writing
 from attnviz.model.errors.titles import in_words
@@ -61,13 +63,10 @@ PADDING = 12
 class MechanismPanel(Panel):
     """A search field above sections that fold, in a column that scrolls.
 
-    `dtype_reason` is why a dtype is unavailable with the chosen engine (empty: it is available); the window
-    updates it when the engine changes.
+    `dtype_reason` is why a dtype is unavailable with the chosen engine (empty: it is available).
     """
 
     follows = ("head", "query", "locked")
-    folded = Signal(str)
-    """The open sections, as one text for the settings, after a user's click."""
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
@@ -126,7 +125,7 @@ class MechanismPanel(Panel):
                 self._scroll.reveal(section)
 
     def fold(self, text: str) -> None:
-        """Open the sections of `text`, which `folded` carried before; an empty one changes nothing."""
+        """Open the sections of `text`, which the settings keep; an empty one changes nothing."""
         if text:
             self._folding = Folding.read(text, (section.id for section in self.sections))
             self._show_folds()
@@ -166,7 +165,7 @@ class MechanismPanel(Panel):
         newly = folding.opened - self._folding.opened
         self._folding = folding
         self._show_folds()
-        self.folded.emit(folding.text())
+        self.services.settings.set_folds("mechanism", folding.text())
         for section in self.sections:
             if section.id in newly:
                 self._scroll.reveal(section)
@@ -253,7 +252,16 @@ class MechanismPanel(Panel):
             for section in self.sections:
                 section.header.set_error("")
 
-    # --- what the window tells
+    def serve(self, services: Services) -> None:
+        """Take the services: the open sections of an earlier start, and the present engine."""
+        super().serve(services)
+        self.fold(services.settings.folds("mechanism"))
+        self.store.engine_chosen.connect(self._on_engine)
+        self._on_engine()
+
+    @Slot()
+    def _on_engine(self) -> None:
+        self.dtype_reason = ENGINE_BY_ID[self.store.engine].why_not
 
     @property
     def dtype_reason(self) -> Callable[[str], str]:

@@ -17,9 +17,9 @@ from attnviz.gui.panels.pipeline.step import Step
 from attnviz.gui.panels.pipeline.strip import Place, Strip, captioned, least_width
 from attnviz.gui.panels.pipeline.tile import WIDTH as TILE_WIDTH
 from attnviz.gui.panels.pipeline.tile import FoldTile
-from attnviz.gui.stage_heat import highlight
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.button import rove
+from attnviz.gui.widgets.heat.stages import highlight
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.i18n import _

@@ -8,8 +8,8 @@ from PySide6.QtGui import QColor, QPen
 
 from attnviz.explain.position_curves import CURVE_ROWS, Curve
 from attnviz.gui.look.fonts import ui_font
-from attnviz.gui.look.plots import pg
 from attnviz.gui.look.theme import LIGHT, Theme, head_color
+from attnviz.gui.widgets.plots import pg
 
 STRONG_PX, THIN_PX, OTHERS_ALPHA = 2.6, 1.2, 0.75
 

@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QLabel, QWidget
 
 from attnviz.core.text import isolated, visible
 from attnviz.gui.look.theme import GRID, Theme
-from attnviz.gui.stage_heat import highlight
 from attnviz.gui.widgets.boxes import in_column
+from attnviz.gui.widgets.heat.stages import highlight
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.pictures.bars import Bars
 from attnviz.gui.widgets.scroll import clear_scroll

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter
 
-from attnviz.gui.look.plots import pg
+from attnviz.gui.widgets.plots import pg
 
 DOT_PX, STRONG_DOT_PX = 7.0, 11.0
 """Diameters of the dots at the tips."""

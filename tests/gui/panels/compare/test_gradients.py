@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 import attnviz
 from attnviz.checkpoints.presets import load_preset
-from attnviz.gui.live.compare.requests import OwnAsked, Pinned
 from attnviz.gui.panels.compare.picture import of_contrast
+from attnviz.gui.panels.compare.requests import OwnAsked, Pinned
 
 
 @pytest.mark.parametrize("stage", ["weights", "masked", "q"])

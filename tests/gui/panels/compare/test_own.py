@@ -14,8 +14,9 @@ from msgspec.structs import replace
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QFileDialog, QLabel, QPushButton
 
-from attnviz.gui.dialogs.export import ExportDialog
-from attnviz.gui.panels.compare.panel import OWN, SIDES, ComparePanel
+from attnviz.gui.export.dialog import ExportDialog
+from attnviz.gui.panels.compare.maps import SIDES
+from attnviz.gui.panels.compare.panel import OWN, ComparePanel
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.elided_label import ElidedLabel
 from attnviz.gui.widgets.link_line import LinkLine
@@ -155,7 +156,7 @@ def test_hover_is_linked_with_the_other_panels_both_ways(make_desk: MakeDesk) ->
 def test_an_unrelated_document_is_not_compared_and_a_is_kept_for_its_own(make_desk: MakeDesk) -> None:
     desk = make_desk("toy-attention")
     panel = pinned(desk)
-    first = desk.window.compare_live.pinned
+    first = desk.window.panels["compare"].live.pinned
     assert first is not None
     desk.store.open(load_preset("grouped-query"))
     desk.settle()
@@ -163,11 +164,11 @@ def test_an_unrelated_document_is_not_compared_and_a_is_kept_for_its_own(make_de
     assert says is not None and says.text().startswith(
         "A belongs to “Four tokens, three numbers each”, which has another"
     )
-    assert readout(desk) == "" and desk.window.compare_live.comparable is None
+    assert readout(desk) == "" and desk.window.panels["compare"].live.comparable is None
     desk.store.undo()
     desk.settle()
     desk.qtbot.waitUntil(lambda: panel.picture is not None)
-    assert desk.window.compare_live.pinned is first, "back in its document, A is compared again"
+    assert desk.window.panels["compare"].live.pinned is first, "back in its document, A is compared again"
     desk.store.open(replace(load_preset("toy-attention"), title="over the same tokens"))
     desk.settle()
     desk.qtbot.waitUntil(lambda: panel.picture is not None)
@@ -175,7 +176,7 @@ def test_an_unrelated_document_is_not_compared_and_a_is_kept_for_its_own(make_de
     desk.settle()
     desk.click(next(b for b in panel.findChildren(QPushButton, "empty_state_action") if b.isVisible()))
     desk.settle()
-    assert desk.window.compare_live.pinned.document.title == load_preset("grouped-query").title
+    assert desk.window.panels["compare"].live.pinned.document.title == load_preset("grouped-query").title
     desk.qtbot.waitUntil(lambda: panel.picture is not None)
 
 
@@ -203,7 +204,7 @@ def test_swap_exchanges_both_and_undo_exchanges_them_back(make_desk: MakeDesk) -
     second, shown = desk.store.experiment, values(panel, "difference").copy()
     desk.click(desk.find(QPushButton, "compare_swap"))
     desk.settle()
-    live = desk.window.compare_live
+    live = desk.window.panels["compare"].live
     assert desk.store.experiment == first and live.pinned is not None and live.pinned.experiment == second
     np.testing.assert_array_equal(values(panel, "difference"), -shown)
     desk.store.undo()
@@ -222,7 +223,7 @@ def test_swap_over_documents_goes_back_by_undo(make_desk: MakeDesk) -> None:
     desk.settle()
     desk.window.handlers.on_swap()
     desk.settle()
-    live = desk.window.compare_live
+    live = desk.window.panels["compare"].live
     assert desk.store.document.title == load_preset("toy-attention").title
     assert live.pinned is not None and live.pinned.document.title == load_preset("grouped-query").title
     desk.store.undo()
@@ -240,7 +241,7 @@ def test_a_swapped_state_is_gone_with_its_document(
     desk.settle()
     desk.window.handlers.on_swap()
     desk.settle()
-    live = desk.window.compare_live
+    live = desk.window.panels["compare"].live
     desk.store.open(load_preset("grouped-query"))
     assert live._other is not None  # undo leads back to the swap
     monkeypatch.setattr("attnviz.model.edit.chapters.MOST_CHAPTERS", 1)
@@ -312,17 +313,17 @@ def test_blink_shows_a_in_the_map_of_b_and_rests_without_motion(make_desk: MakeD
     blink = desk.find(QPushButton, "compare_blink")
     desk.click(blink)
     assert panel.maps["right"].badge == "A" and picture(panel.maps["right"].map) != before
-    panel._on_blink()
+    panel.pictures.blink()
     assert panel.maps["right"].badge == "B"
     desk.click(blink)
-    assert panel.maps["right"].badge == "B" and not panel._blink.isActive()
+    assert panel.maps["right"].badge == "B" and not panel.pictures.is_blinking
     desk.click(blink)
     settings = desk.window.settings
     try:
         settings["motion"] = False
         desk.window.handlers.apply_preferences()
         assert not blink.isEnabled() and "switched off" in blink.toolTip()
-        assert panel.maps["right"].badge == "B" and not panel._blink.isActive()
+        assert panel.maps["right"].badge == "B" and not panel.pictures.is_blinking
     finally:
         settings["motion"] = True
         desk.window.handlers.apply_preferences()
@@ -334,7 +335,7 @@ def test_unpin_gives_the_memory_of_the_trace_back(make_desk: MakeDesk) -> None:
     panel = pinned(desk)
     desk.store.open(load_preset("grouped-query"))  # then no panel remembers the trace of A
     desk.settle()
-    kept = desk.window.compare_live._trace
+    kept = desk.window.panels["compare"].live._trace
     assert kept is not None
     gone = weakref.ref(kept)
     del kept
@@ -344,12 +345,12 @@ def test_unpin_gives_the_memory_of_the_trace_back(make_desk: MakeDesk) -> None:
 
 
 def test_a_large_trace_is_not_kept(make_desk: MakeDesk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("attnviz.gui.live.compare.live.MOST_KEPT", 16)
+    monkeypatch.setattr("attnviz.gui.panels.compare.live.MOST_KEPT", 16)
     desk = make_desk("toy-attention")
     panel = pinned(desk)
     change(desk.store, temperature=4.0)
     desk.settle()
-    assert desk.window.compare_live._trace is None
+    assert desk.window.panels["compare"].live._trace is None
     change(desk.store, temperature=5.0)
     desk.settle()
     assert panel.picture is not None and len(panel.picture.changes) > 0

@@ -7,7 +7,8 @@ from desk import Desk, MakeDesk
 from first_layer import change
 from PySide6.QtWidgets import QLabel, QPushButton
 
-from attnviz.gui.panels.compare.panel import SIDES, ComparePanel
+from attnviz.gui.panels.compare.maps import SIDES
+from attnviz.gui.panels.compare.panel import ComparePanel
 from attnviz.gui.widgets.heat.range_bar import end_text
 from attnviz.i18n import set_language
 from attnviz.model.edit import edits

@@ -20,11 +20,11 @@ import attnviz
 from attnviz.checkpoints.presets import load_preset
 from attnviz.compute.decoding import decode_and_compare
 from attnviz.engines.program import never_cancelled
-from attnviz.gui.live.player import Expect, GoBy, GoTo
 from attnviz.gui.panels.decoding.caches.strip import WeightStrip
-from attnviz.gui.panels.decoding.draws.panel import DrawsPanel
+from attnviz.gui.panels.decoding.draws.draws import DrawsPanel
 from attnviz.gui.panels.decoding.next.panel import NextPanel
 from attnviz.gui.panels.decoding.next.rows import NextRows
+from attnviz.gui.player import Expect, GoBy, GoTo
 from attnviz.gui.widgets.elided_label import ElidedLabel, WholeLabel
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.pictures.row_matrix import RowMatrix

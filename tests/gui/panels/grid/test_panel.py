@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import Any, get_args
 from unittest.mock import Mock
 
 import numpy as np
@@ -20,9 +20,9 @@ from attnviz.compute.execute import execute
 from attnviz.compute.scheduler import Stopped
 from attnviz.core.head_scores import HEAD_SCORES
 from attnviz.core.text import number, signed
-from attnviz.gui.live.grid import EffectsAsked
+from attnviz.gui.live.answer import Answer
 from attnviz.gui.look.colors import LEVELS, cell_colors
-from attnviz.gui.panels.grid.panel import GridPanel
+from attnviz.gui.panels.grid.grid import GridPanel
 from attnviz.gui.widgets.document_line import DocumentLine
 from attnviz.gui.widgets.elided_label import ElidedLabel
 from attnviz.gui.widgets.segmented import Segmented
@@ -43,6 +43,18 @@ def panel_of(desk: Desk) -> GridPanel:
     desk.qtbot.waitUntil(panel.isVisible)
     panel.set_seen(True)
     return panel
+
+
+def asked_of(answer: Answer[Any, Any]) -> list[Any]:
+    """The questions to a worker from now on."""
+    asked: list[Any] = []
+
+    def on_changed() -> None:
+        if answer.is_due:
+            asked.append(answer.asked)
+
+    answer.changed.connect(on_changed)
+    return asked
 
 
 def said(desk: Desk) -> str:
@@ -177,17 +189,20 @@ def test_a_score_names_its_best_heads_and_stands_first_where_a_head_is_hovered(m
 def test_an_edit_measures_the_heads_only_where_the_frames_show_it(make_desk: MakeDesk) -> None:
     desk = make_desk("toy-attention")
     panel = panel_of(desk)
-    asked: list[bool] = []
-    panel.asked.connect(lambda one: asked.append(one is not None and one.with_facts))
+    questions = asked_of(panel._tiles._answer)
+
+    def asked() -> list[bool]:
+        return [one.with_facts for one in questions]
+
     desk.store.edit(edits.set_vector_cell, 0, 0, 0.25)
-    desk.qtbot.waitUntil(lambda: asked == [False])
+    desk.qtbot.waitUntil(lambda: asked() == [False])
     desk.choose("grid_score", "entropy")
-    desk.qtbot.waitUntil(lambda: asked == [False, True] and bool(panel.canvas.scores))
+    desk.qtbot.waitUntil(lambda: asked() == [False, True] and bool(panel.canvas.scores))
     before = dict(panel.canvas.scores)
     desk.store.edit(edits.set_vector_cell, 0, 0, 2.5)
     desk.qtbot.waitUntil(lambda: panel.canvas.scores != before)
     assert panel.canvas.scores[0, 0, 0] == facts_of(desk.store.site, 0).scores["entropy"]
-    assert asked == [False, True, True]
+    assert asked() == [False, True, True]
     desk.choose("grid_score", "none")
     desk.store.edit(edits.set_vector_cell, 0, 0, 0.75)
     desk.hover(panel.canvas, panel.canvas.grid.rect(0, 0, 0).center())
@@ -268,7 +283,11 @@ def test_the_frames_and_the_order_are_part_of_the_view(make_desk: MakeDesk) -> N
     assert {place: canvas.tile_rect(place) for place in panel.tiles} == found
     desk.store.look(grid=HeadGrid("effect", token=" the", replaced_by="mean"))
     line = desk.find(DocumentLine, "effect_token")
-    assert (line.text(), panel.effect.way, panel.effect.isVisible()) == (" the", "mean", True)
+    assert (line.text(), panel.controls.effect.way, panel.controls.effect.isVisible()) == (
+        " the",
+        "mean",
+        True,
+    )
     desk.qtbot.waitUntil(lambda: "The logit of" in said(desk))
     assert set(get_args(Frames)) == {"none", "effect", *(row.id for row in HEAD_SCORES)}
 
@@ -293,13 +312,12 @@ def test_it_follows_edits_stage_and_document_and_rests_behind_a_tab(make_desk: M
     np.testing.assert_array_equal(panel.tiles[0, 0, 0].values, desk.store.site["weights"][0])
     desk.store.look(stage="scores")
     np.testing.assert_array_equal(panel.tiles[0, 0, 0].values, desk.store.site["scores"][0])
-    asked: list[object] = []
-    panel.asked.connect(asked.append)
+    asked = asked_of(panel._tiles._answer)
     desk.go("explore")
     desk.qtbot.waitUntil(lambda: not panel.is_seen)
     desk.store.open(load_preset("grouped-query"))
     desk.settle()
-    assert asked[-1] is None
+    assert all(answer.asked is answer.of is None for answer in panel.answers), "it holds no run"
     before_front = len(asked)
     desk.go("model")
     desk.qtbot.waitUntil(lambda: panel.is_seen)
@@ -312,20 +330,14 @@ def test_it_follows_edits_stage_and_document_and_rests_behind_a_tab(make_desk: M
         desk.store.look(**look)
         desk.go("model")
         desk.qtbot.waitUntil(lambda: panel.is_seen)
-        assert sum(one is not None for one in asked) == wanted and len(panel.tiles) == 8
+        assert len(asked) == wanted and len(panel.tiles) == 8
 
 
 def test_tiles_arrive_one_attention_at_a_time(make_desk: MakeDesk) -> None:
     desk = make_desk("decoder-only", inline=False)
     panel = panel_of(desk)
     arrived: list[set[str]] = []
-    show = panel.show_tiles
-
-    def spy(tiles: tuple[object, ...]) -> None:
-        arrived.append({tile.site for tile in tiles})  # type: ignore[attr-defined]
-        show(tiles)  # type: ignore[arg-type]
-
-    panel.show_tiles = spy  # type: ignore[method-assign]
+    panel._tiles.arrived.connect(lambda places: arrived.append({panel.tiles[at].site for at in places}))
     change(desk.store, temperature=2.0)
     desk.settle()
     desk.qtbot.waitUntil(lambda: len(arrived) >= 2)
@@ -406,12 +418,11 @@ def test_cancelled_effects_are_computed_again_by_a_button(
     desk = make_desk(load_story("stories-name"))
     panel = by_effect(desk)
     wait_for(desk, "The logit of ")
-    again, asked = desk.find(QAbstractButton, "effect_again"), list[EffectsAsked]()
+    again, asked = desk.find(QAbstractButton, "effect_again"), asked_of(panel._effects)
     assert again.isHidden()
-    panel.effects_asked.connect(asked.append)
     with monkeypatch.context() as patched:
         patched.setattr("attnviz.study.ablation.ablate", Mock(side_effect=Stopped))
-        desk.click(*panel.effect.findChildren(QAbstractButton, "segment_mean"))
+        desk.click(*panel.controls.effect.findChildren(QAbstractButton, "segment_mean"))
         wait_for(desk, "Cancelled.")
     desk.click(again)
     wait_for(desk, "The logit of ")
@@ -423,7 +434,7 @@ def test_another_token_and_the_mean_ask_again(make_desk: MakeDesk) -> None:
     panel = by_effect(desk)
     wait_for(desk, "The logit of ")
     write(desk, "Tom")
-    desk.click(*panel.effect.findChildren(QAbstractButton, "segment_mean"))
+    desk.click(*panel.controls.effect.findChildren(QAbstractButton, "segment_mean"))
     wait_for(desk, "The logit of “Tom")
     wanted = ablate(desk.store.experiment, Target("Tom"), by="mean")
     supports = [-float(change) for of in wanted.values.values() for change in of]

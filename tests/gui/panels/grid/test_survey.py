@@ -20,7 +20,7 @@ from attnviz.gui.dialogs import survey as dialogs
 from attnviz.gui.dialogs.survey import SurveyAsked, SurveyDialog
 from attnviz.gui.look.colors import LEVELS, cell_colors, inks
 from attnviz.gui.panels.grid.survey.distribution import HIGHEST, Distribution
-from attnviz.gui.panels.grid.survey.panel import SurveyPanel
+from attnviz.gui.panels.grid.survey.survey import SurveyPanel
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.elided_label import ElidedLabel
 from attnviz.gui.widgets.empty_state import EmptyState
@@ -212,14 +212,14 @@ def test_a_survey_that_does_not_fit_is_refused_before_it_begins(
         assert button(dialog, "survey_button").isEnabled()
 
     ask(desk, monkeypatch, person)
-    desk.window.survey_live.start(SurveyAsked(texts, Plan("x").scores, None, 128, out))
+    desk.window.handlers.surveys.start(SurveyAsked(texts, Plan("x").scores, None, 128, out))
     assert desk.said() == says and not out.exists()
 
 
 def test_a_result_that_cannot_be_written_is_named(make_desk: MakeDesk, texts: Path) -> None:
     desk = make_desk(load_preset("stories-en"))
     out = texts.parent / "none" / "out.parquet"
-    desk.window.survey_live.start(SurveyAsked(texts, Plan("x").scores, None, 128, out))
+    desk.window.handlers.surveys.start(SurveyAsked(texts, Plan("x").scores, None, 128, out))
     assert desk.said() == "out.parquet: No such file or directory"
 
 
@@ -322,7 +322,7 @@ def test_a_cancelled_survey_continues(
 
     monkeypatch.setattr(running, "measure", slow)
     asked = SurveyAsked(texts, Plan("x").scores, "zero", 128, out)
-    desk.window.survey_live.start(asked)
+    desk.window.handlers.surveys.start(asked)
     desk.qtbot.waitUntil(lambda: seen == [0, 1])
     desk.qtbot.waitUntil(lambda: desk.window.jobs.is_shown)
     assert panel_of(desk).findChildren(EmptyState)[0].accessibleName() == "Measuring every head…"
@@ -331,8 +331,8 @@ def test_a_cancelled_survey_continues(
     desk.window.jobs.cancel()
     desk.qtbot.waitUntil(lambda: "continues" in desk.said())
     assert out.with_name(out.name + PARTIAL).exists() and not out.exists()
-    desk.qtbot.waitUntil(lambda: desk.window.survey_scheduler.idle)
-    desk.window.survey_live.start(asked)
+    desk.qtbot.waitUntil(lambda: desk.window.services.schedulers.survey.idle)
+    desk.window.handlers.surveys.start(asked)
     desk.qtbot.waitUntil(lambda: panel_of(desk).summary is not None)
     assert seen == [0, 1, 1, 2, 3, 4, 5]
     assert read_table(out).equals(read_table(whole))
@@ -367,7 +367,7 @@ def test_what_is_missing_is_one_sentence(
     assert desk.said() == "A survey needs the package pyarrow: pip install 'attnviz[cluster]'."
     asked = SurveyAsked(tmp_path / "gone.txt", ("first",), None, 8, tmp_path / "a.parquet")
     desk.store.open(load_preset("stories-en"))
-    desk.window.survey_live.start(asked)
+    desk.window.handlers.surveys.start(asked)
     assert "gone.txt" in desk.said()
     out = survey(Plan("stories-en", ("first",), n_tokens=8), numbered(WORDS[:1]), tmp_path / "a.parquet")
     desk.store.open(load_preset("stories-en"))

@@ -278,13 +278,13 @@ def test_a_step_opens_the_panels_that_it_needs(desk: Desk) -> None:
 
 
 def test_every_step_with_mechanism_opens_a_section_that_exists(desk: Desk) -> None:
-    known = [section.id for section in desk.window.mechanism.sections]
+    known = [section.id for section in desk.window.panels["mechanism"].sections]
     for id_ in LESSONS:
         for step in shipped_lesson(id_).steps:
             assert ("mechanism" in step.scene.panels) == (step.scene.section in known), step.id
     for lesson, section in (("heads", "heads"), ("sampling", "score"), ("masks", "mask")):
         open_step(desk, lesson, len(shipped_lesson(lesson).steps) - 1)
-        assert [one.id for one in desk.window.mechanism.sections if one.is_open] == [section]
+        assert [one.id for one in desk.window.panels["mechanism"].sections if one.is_open] == [section]
     assert desk.window.settings.folds("mechanism") == ""  # the reader's own choice stays
 
 

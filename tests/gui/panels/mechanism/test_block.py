@@ -15,6 +15,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QStandardItemModel
 from PySide6.QtWidgets import QAbstractButton, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
+from services import served
 
 import attnviz
 from attnviz.gui.panels.mechanism.panel import MechanismPanel
@@ -39,7 +40,7 @@ FULL = small(block=block("sandwich", after_1=Norm("rms"), after_2=Norm("layer", 
 
 @pytest.fixture
 def panel(qtbot: QtBot) -> Iterator[MechanismPanel]:
-    made = MechanismPanel(Store(Document(FULL)))
+    made = served(MechanismPanel(Store(Document(FULL))))
     qtbot.addWidget(made)
     made.open_all()
     made.start()

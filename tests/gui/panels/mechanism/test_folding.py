@@ -10,6 +10,7 @@ from PySide6.QtCore import QSettings, Qt
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
+from services import served
 
 from attnviz.errors import FieldError
 from attnviz.gui.forms.rows import Note, Row
@@ -26,7 +27,7 @@ from attnviz.model.io.presets import load_preset
 
 @pytest.fixture
 def panel(qtbot: QtBot) -> Iterator[MechanismPanel]:
-    made = MechanismPanel(Store(load_preset("fluffy-blue-creature")))
+    made = served(MechanismPanel(Store(load_preset("fluffy-blue-creature"))))
     qtbot.addWidget(made)
     made.start()
     made.resize(270, 720)
@@ -198,7 +199,7 @@ def test_an_error_opens_its_section_and_marks_it_until_the_next_edit(
 
 def test_the_open_sections_are_remembered(make_desk: MakeDesk, settings: Settings) -> None:
     desk = make_desk()
-    desk.window.mechanism.fold("mask")
+    desk.window.panels["mechanism"].fold("mask")
     desk.click(desk.find(SectionHeader, "heads_header"))
     desk.window.close()
     again = QSettings(settings._store.fileName(), QSettings.Format.IniFormat)
@@ -207,4 +208,4 @@ def test_the_open_sections_are_remembered(make_desk: MakeDesk, settings: Setting
 
 def test_ctrl_f_puts_the_caret_into_the_search(desk: Desk) -> None:
     desk.press_key(Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)
-    assert QApplication.focusWidget() is desk.window.mechanism.search
+    assert QApplication.focusWidget() is desk.window.panels["mechanism"].search

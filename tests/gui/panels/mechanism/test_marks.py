@@ -9,6 +9,7 @@ import pytest
 from first_layer import change
 from PySide6.QtGui import QColor
 from pytestqt.qtbot import QtBot
+from services import served
 
 from attnviz.errors import FieldError, must_be
 from attnviz.gui.forms.rows import Row
@@ -23,7 +24,7 @@ from attnviz.model.spec.experiment import Experiment
 
 @pytest.fixture
 def panel(qtbot: QtBot) -> Iterator[MechanismPanel]:
-    made = MechanismPanel(Store(load_preset("rope-pair")))
+    made = served(MechanismPanel(Store(load_preset("rope-pair"))))
     qtbot.addWidget(made)
     made.open_all()
     made.start()

@@ -21,16 +21,16 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 from pytestqt.qtbot import QtBot
+from services import served
 
 from attnviz.gui.look.style import apply_style
-from attnviz.gui.look.theme import DARK, LIGHT
+from attnviz.gui.look.theme import DARK, LIGHT, THEME_PROPERTY
 from attnviz.gui.panels.mechanism.header import SectionHeader
 from attnviz.gui.panels.mechanism.panel import MechanismPanel
 from attnviz.gui.panels.mechanism.tile import MaskTile
 from attnviz.gui.panels.mechanism.wires import HeadWires, lay_out
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.combo import Combo
-from attnviz.gui.widgets.control import THEME_PROPERTY
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.slider_field import SliderField
@@ -87,7 +87,7 @@ def panel(qtbot: QtBot) -> Iterator[MechanismPanel]:
     experiment = stacked(
         tokens=("a", "fluffy", "<s>", "creature"), vectors=SeededVectors(4, 8), heads=Heads(4, 2, 4)
     )
-    made = MechanismPanel(Store(Document(experiment)))
+    made = served(MechanismPanel(Store(Document(experiment))))
     qtbot.addWidget(made)
     made.open_all()
     made.start()

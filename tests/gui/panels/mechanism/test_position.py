@@ -13,6 +13,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor, QStandardItemModel
 from PySide6.QtWidgets import QAbstractButton, QLabel, QLineEdit, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
+from services import served
 
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
@@ -77,7 +78,7 @@ def panel(qtbot: QtBot) -> Iterator[MechanismPanel]:
     def compute(old: Document | None, new: Document) -> None:
         store.set_trace(run(NumpyEngine("float64"), new.experiment))
 
-    made = MechanismPanel(store)
+    made = served(MechanismPanel(store))
     qtbot.addWidget(made)
     made.open_all()
     made.start()

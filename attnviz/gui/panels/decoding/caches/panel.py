@@ -17,13 +17,13 @@ from attnviz.compute.decoding import Decoded
 from attnviz.compute.full_pass import UncachedStep
 from attnviz.core.text import isolated, number
 from attnviz.engines.decode.step import DecodeStep, Numbers, SiteStep
-from attnviz.gui.live.player import Player
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.panels.decoding.caches.strip import HEIGHT, HIGH, WeightStrip
 from attnviz.gui.panels.decoding.counts import plain_label, taken_over
 from attnviz.gui.panels.decoding.links import Links, StepCells, shown_step_site
 from attnviz.gui.panels.decoding.names import names_of
 from attnviz.gui.panels.decoding.part import DecodingPart
+from attnviz.gui.player import Player
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.control import plain_tooltip

@@ -6,11 +6,11 @@ from PySide6.QtCore import QRectF, QSize
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
-from attnviz.gui.live.player import Player
 from attnviz.gui.look.theme import GRID, RADIUS, Theme
 from attnviz.gui.panels.decoding.counters.line import LINE_PX, Counts
 from attnviz.gui.panels.decoding.counts import verdict
 from attnviz.gui.panels.decoding.part import DecodingPart
+from attnviz.gui.player import Player
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.elided_label import WholeLabel
 from attnviz.gui.widgets.tone import set_tone

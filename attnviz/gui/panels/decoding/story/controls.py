@@ -8,11 +8,11 @@ from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QWidget
 
 from attnviz.core.text import isolated
-from attnviz.gui.live.player import END, Event, GoBy, GoTo, Pace, Toggle
 from attnviz.gui.look.icons import icon
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.decoding.links import shown_step_site
 from attnviz.gui.panels.decoding.names import names_of
+from attnviz.gui.player import END, Event, GoBy, GoTo, Pace, Toggle
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.control import active_theme

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
-from PySide6.QtCore import QPoint, QSize, Signal, Slot
+from PySide6.QtCore import QPoint, QSize, Slot
 from PySide6.QtGui import QHideEvent, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame, QWidget
 
@@ -13,7 +11,6 @@ from attnviz.compute.decoding import Decoded
 from attnviz.core.text import number
 from attnviz.gui.live.clock import Clock
 from attnviz.gui.live.playback import Playback
-from attnviz.gui.live.player import GoTo, Player
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.decoding.counts import plain_label, reuse_words
 from attnviz.gui.panels.decoding.names import names_of, written_tokens
@@ -28,6 +25,8 @@ from attnviz.gui.panels.decoding.story.shading import (
     probability_then,
 )
 from attnviz.gui.panels.decoding.story.text import LARGE_PX, LINE_PX, TEXT_PX, Chip, StoryText
+from attnviz.gui.player import GoTo, Player
+from attnviz.gui.services.services import Services
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_row
 from attnviz.gui.widgets.chip_editor import ChipEditor
@@ -52,10 +51,8 @@ LARGE = QSize(1500, 120)
 class TextPanel(DecodingPart):
     """The text as far as it was played. A click goes to a token's step, a double click rewrites it.
 
-    `choice_changed` carries the name and the value of a control, which `restore` takes back at a start.
+    Its choices are kept in the settings.
     """
-
-    choice_changed = Signal(str, str)
 
     def __init__(self, store: Store, parent: QWidget | None = None, clock: Clock | None = None) -> None:
         super().__init__(store, parent)
@@ -183,8 +180,10 @@ class TextPanel(DecodingPart):
 
     # --- acting
 
-    def restore(self, choice: Callable[[str, str], str]) -> None:
-        """Take the choices of an earlier start: `choice` of a name and a default returns the last value."""
+    def serve(self, services: Services) -> None:
+        """Take the services, and the choices of an earlier start."""
+        super().serve(services)
+        choice = services.settings.choice
         shading = choice(SHADING, self._shading.value())
         self._shading.set_value(shading if shading in SHADING_BY_ID else self._shading.value())
         shows_rest = choice(REST, "") == REST
@@ -195,12 +194,12 @@ class TextPanel(DecodingPart):
     @Slot(str)
     def _on_shading(self, shading: str) -> None:
         self._show_shades()
-        self.choice_changed.emit(SHADING, shading)
+        self.services.settings.set_choice(SHADING, shading)
 
     @Slot(bool)
     def _on_rest(self, shows: bool) -> None:
         self._text.set_shows_rest(shows)
-        self.choice_changed.emit(REST, REST if shows else "")
+        self.services.settings.set_choice(REST, REST if shows else "")
 
     @Slot(int)
     def _on_chosen(self, index: int) -> None:

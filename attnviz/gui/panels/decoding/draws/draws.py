@@ -1,0 +1,176 @@
+"""Several samples side by side: the texts that the document generates with other seeds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import QSize, Slot
+from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+
+from attnviz.compute.decoding import Decoded
+from attnviz.compute.draws import Draw
+from attnviz.core.progress import Progress
+from attnviz.gui.live.answer import Answer
+from attnviz.gui.live.trace import GUI_CORES
+from attnviz.gui.look.theme import GRID
+from attnviz.gui.panels.decoding.draws.row import DrawRow
+from attnviz.gui.panels.decoding.names import names_of
+from attnviz.gui.panels.decoding.part import DecodingPart
+from attnviz.gui.store import Store
+from attnviz.gui.widgets.boxes import in_column, in_row
+from attnviz.gui.widgets.button import Button
+from attnviz.gui.widgets.control import plain_tooltip
+from attnviz.gui.widgets.dice import HIGHEST_SEED
+from attnviz.gui.widgets.empty_state import EmptyState
+from attnviz.gui.widgets.numbers.drag import DragNumber
+from attnviz.gui.widgets.scroll import clear_scroll
+from attnviz.gui.widgets.tone import set_tone
+from attnviz.i18n import _
+from attnviz.model.edit.generation import set_seed, writing_of
+
+COUNT, MOST = 4, 16
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """The seeds that are wanted, on an engine and its device.
+
+    They share the prompt of `decoded`, the decoding of the document.
+    """
+
+    decoded: Decoded
+    seeds: tuple[int, ...]
+    engine: str
+    device: str
+
+
+def compute(asked: Question, check: Progress) -> tuple[Draw, ...]:
+    """The samples of the seeds, in a worker."""
+    from attnviz.compute.draws import draws
+
+    given, earlier = asked.decoded.given, asked.decoded.decoding
+    return draws(given, asked.seeds, asked.engine, asked.device, check, GUI_CORES, earlier)
+
+
+class DrawsPanel(DecodingPart):
+    """One line for each seed; a click on one makes its text that of the document."""
+
+    def __init__(self, store: Store, parent: QWidget | None = None) -> None:
+        super().__init__(store, parent)
+        self._first = -1
+        """The seed of the first line; -1 before the first sample."""
+        self.answer = self.asks(Answer("draws", compute, self))
+        self.answer.changed.connect(self._show)
+        self._rows: list[DrawRow] = []
+        self._count = DragNumber(COUNT, minimum=2, maximum=MOST, integer=True)
+        self._count.setObjectName("draws_count")
+        self._count.changed.connect(self._on_count)
+        self._count.rejected.connect(store.rejected)
+        self._others = Button()
+        self._others.setObjectName("draws_others")
+        self._others.clicked.connect(self._on_others)
+        self._count_label = QLabel()
+        self._header = QWidget()
+        title = in_row(self._header, self._count_label, self._count, spacing=GRID // 2)
+        title.addStretch(1)
+        title.addWidget(self._others)
+        self._empty = EmptyState("")
+        self._empty.triggered.connect(self.answer.again)
+        lines = QWidget()
+        self._column = in_column(lines, spacing=GRID)
+        self._column.addStretch(1)
+        self._scroll = clear_scroll(lines, sideways=False)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self._scroll, 1)
+        column.addWidget(self._empty, 1)
+        set_tone("muted", self._count_label)
+
+    def header(self) -> QWidget:
+        """The number of samples, and other seeds, for the title."""
+        return self._header
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(240, 92)
+
+    @property
+    def draws(self) -> tuple[Draw, ...]:
+        """The samples that are shown."""
+        return self.answer.result or ()
+
+    def show_step(self) -> None:
+        decoded, asked = self.decoded, self.answer.asked
+        if decoded is None:
+            self.answer.clear()
+        elif asked is None or asked.decoded is not decoded:
+            self._ask(decoded)
+        else:
+            self._show()
+
+    def retranslate(self) -> None:
+        self.setAccessibleName(_("Several samples"))
+        self._count_label.setText(_("samples"))
+        self._count.setAccessibleName(_("Number of samples"))
+        self._count.set_tooltip(_("Number of samples"))
+        self._count.retranslate()
+        self._others.setText(_("Other seeds"))
+        self._others.setToolTip(plain_tooltip(_("Sample with the next seeds")))
+        self._show()
+
+    def _ask(self, decoded: Decoded) -> None:
+        """Keep the seeds while the document's is among them, so that a line that was taken stays."""
+        count, seed = int(self._count.value()), writing_of(decoded.given).sampling.seed
+        if not self._first <= seed < self._first + count or self._first < 0:
+            self._first = min(seed, HIGHEST_SEED - count)
+        self._request_seeds(decoded, count)
+
+    def _request_seeds(self, decoded: Decoded, count: int) -> None:
+        trace = self.store.trace
+        if trace is not None:
+            seeds = tuple(range(self._first, self._first + count))
+            self.answer.ask(Question(decoded, seeds, trace.engine, trace.device))
+
+    @Slot()
+    def _show(self) -> None:
+        decoded, problem = self.decoded, self.answer.problem
+        is_drawn = decoded is not None and bool(self.draws)
+        self._scroll.setVisible(is_drawn)
+        self._empty.setVisible(not is_drawn)
+        says = self.why_empty if decoded is None else _("Sampling…")
+        self._empty.set_outcome("" if problem is None else problem.text(), says)
+        if decoded is None or not is_drawn:
+            return
+        names, seed = names_of(decoded.decoding), writing_of(decoded.given).sampling.seed
+        for index, draw in enumerate(self.draws):
+            self._row(index).show_draw(draw, names, is_present=draw.seed == seed)
+        for index, row in enumerate(self._rows):
+            row.setVisible(index < len(self.draws))
+
+    def _row(self, index: int) -> DrawRow:
+        while len(self._rows) <= index:
+            row = DrawRow()
+            row.button.setObjectName(f"draw_{len(self._rows)}")
+            row.text.setObjectName(f"draw_text_{len(self._rows)}")
+            row.text.apply_theme(self.theme)
+            row.taken.connect(self._on_taken)
+            self._column.insertWidget(len(self._rows), row)
+            self._rows.append(row)
+        return self._rows[index]
+
+    @Slot(int)
+    def _on_taken(self, seed: int) -> None:
+        self.store.edit(set_seed, seed)
+        self._show()
+
+    @Slot(object)
+    def _on_count(self, count: int) -> None:
+        if self.decoded is not None:
+            self._ask(self.decoded)
+
+    @Slot()
+    def _on_others(self) -> None:
+        """Sample with the next seeds; the text of the document stays."""
+        decoded, count = self.decoded, int(self._count.value())
+        if decoded is not None:
+            self._first = (self._first + count) % (HIGHEST_SEED - count)
+            self._request_seeds(decoded, count)

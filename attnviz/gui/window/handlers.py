@@ -1,0 +1,518 @@
+"""Implementation of the commands: one method for every row of `ACTIONS`, named `on_<id>`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QMainWindow
+
+from attnviz.checkpoints.presets import PRESETS
+from attnviz.gui.commands.surface import Surface
+from attnviz.gui.look import look
+from attnviz.gui.player import END, Event, GoBy, GoTo, Player, Toggle, Watch
+from attnviz.gui.pointer import Pointer
+from attnviz.gui.services.documents import name_of
+from attnviz.gui.start.start import Start
+from attnviz.gui.widgets.control import active_theme
+from attnviz.gui.window.jobs import JobLine
+from attnviz.gui.window.lessons import LessonLive
+from attnviz.gui.window.presentation import ENLARGED, Presentation
+from attnviz.i18n import _, current_language
+from attnviz.model.edit import edits
+from attnviz.model.edit.chapters import Chapter
+from attnviz.model.sites.sites import site_names
+
+if TYPE_CHECKING:
+    from attnviz.gui.export.export import Exporter
+    from attnviz.gui.help.help import WhatIsThis
+    from attnviz.gui.palette.palette import Palette
+    from attnviz.gui.panels.compare.panel import ComparePanel
+    from attnviz.gui.panels.grid.survey.survey import SurveyPanel
+    from attnviz.gui.panels.grid.survey.surveys import Surveys
+
+
+class Handlers(QObject):
+    """Commands of the window. Each changes the store, or asks the object whose business it is."""
+
+    language_changed = Signal()
+    """The settings have another language."""
+
+    def __init__(
+        self,
+        window: QMainWindow,
+        surface: Surface,
+        presentation: Presentation,
+        jobs: JobLine,
+        start_page: Start,
+        lessons: LessonLive,
+    ) -> None:
+        super().__init__(window)
+        self._window, self._surface, self._services = window, surface, surface.services
+        self._store, self._documents = surface.store, surface.services.documents
+        self._settings, self._status = surface.services.settings, surface.services.status
+        self._workspaces = surface.workspaces
+        self._presentation, self._jobs, self._start_page = presentation, jobs, start_page
+        self._lessons = lessons
+        self._store.player_changed.connect(self._on_player)
+        self._store.pointer_changed.connect(self._on_pointer)
+
+    @cached_property
+    def _exporter(self) -> Exporter:
+        """Created on first use: its imports are slow."""
+        from attnviz.gui.export.export import Exporter
+
+        exporter = Exporter(self._window, self._store, self._services.schedulers.run, self._settings)
+        exporter.failed.connect(self._status.warn)
+        exporter.said.connect(self._status.say)
+        exporter.pinned = lambda: self._compare.live.comparable if "compare" in self._surface.panels else None
+        exporter.lesson = lambda: self._lessons.lesson
+        return exporter
+
+    @property
+    def _compare(self) -> ComparePanel:
+        panel = self._surface.panels["compare"]
+        if TYPE_CHECKING:
+            assert isinstance(panel, ComparePanel)
+        return panel
+
+    @property
+    def surveys(self) -> Surveys:
+        """The surveys of the window, in their panel."""
+        panel = self._surface.panels["survey"]
+        if TYPE_CHECKING:
+            assert isinstance(panel, SurveyPanel)
+        return panel.surveys
+
+    @cached_property
+    def what_is_this(self) -> WhatIsThis:
+        """Created with the panels, which it gives tooltips."""
+        from attnviz.gui.help.help import WhatIsThis
+
+        return WhatIsThis(self._window, self._surface)
+
+    @cached_property
+    def _palette(self) -> Palette:
+        """Created on first use: few starts of the program need it."""
+        from attnviz.gui.palette.palette import Palette
+        from attnviz.gui.palette.providers import all_entries
+
+        palette = Palette(self._window, partial(all_entries, self._surface))
+        palette.apply_theme(active_theme())
+        return palette
+
+    def retranslate(self) -> None:
+        """Update what lies over the window to the active language."""
+        if "_palette" in self.__dict__:
+            self._palette.retranslate()
+
+    # --- file
+
+    @Slot()
+    def on_start(self) -> None:
+        self._start_page.show()
+
+    @Slot()
+    def on_empty(self) -> None:
+        from attnviz.gui.panels.tokens import TokensPanel
+
+        self._documents.open_empty()
+        self._workspaces.show_panel("tokens")
+        tokens = self._surface.panels["tokens"]
+        assert isinstance(tokens, TokensPanel)
+        tokens.select_text()
+
+    @Slot()
+    def on_new(self) -> None:
+        self._documents.new()
+
+    @Slot()
+    def on_open(self) -> None:
+        self._documents.ask_open()
+
+    @Slot()
+    def on_import_model(self) -> None:
+        self._documents.ask_import()
+
+    @Slot()
+    def on_survey(self) -> None:
+        self.surveys.ask()
+
+    @Slot()
+    def on_recent(self) -> None:
+        self._documents.open(Path(_sender(self).data()))
+
+    @Slot()
+    def on_preset(self) -> None:
+        self._documents.open_preset(_sender(self).data())
+
+    @Slot()
+    def on_save(self) -> None:
+        self._documents.save()
+
+    @Slot()
+    def on_save_as(self) -> None:
+        self._documents.save_as()
+
+    @Slot()
+    def on_save_with_weights(self) -> None:
+        self._documents.save_with_weights()
+
+    @Slot()
+    def on_preferences(self) -> None:
+        from attnviz.gui.dialogs.preferences import show_preferences
+
+        if show_preferences(self._window, self._settings):
+            self.apply_preferences()
+
+    @Slot()
+    def on_quit(self) -> None:
+        self._window.close()
+
+    # --- edit
+
+    @Slot()
+    def on_undo(self) -> None:
+        self._go(self._store.undo, _after_undo)
+
+    @Slot()
+    def on_redo(self) -> None:
+        self._go(self._store.redo, _after_redo)
+
+    def _go(self, step: Callable[[], None], said: Callable[[Chapter], str]) -> None:
+        """Undo or redo; where that shows another document, the status line names it."""
+        store = self._store
+        before = store.chapters.present.number
+        self._status.clear()
+        step()
+        if store.chapters.present.number != before:
+            self._status.say(said(store.chapters.present))
+
+    @Slot()
+    def on_randomise(self) -> None:
+        seed = int(np.random.default_rng().integers(0, 10_000))
+        self._store.edit(edits.reseed_vectors, seed)
+
+    @Slot()
+    def on_find_setting(self) -> None:
+        self._workspaces.show_panel("mechanism")
+        self._surface.panels["mechanism"].focus_search()  # type: ignore[attr-defined]
+
+    @Slot()
+    def on_pin(self) -> None:
+        if self._surface.panels:
+            self._compare.live.pin()
+
+    @Slot()
+    def on_swap(self) -> None:
+        if self._surface.panels:
+            self._compare.live.swap()
+
+    # --- view
+
+    @Slot()
+    def on_palette(self) -> None:
+        self._palette.open()
+
+    @Slot(bool)
+    def on_transpose(self, checked: bool) -> None:
+        self._store.look(orientation="queries_as_columns" if checked else "queries_as_rows")
+
+    @Slot()
+    def on_next_head(self) -> None:
+        self._step_head(1)
+
+    @Slot()
+    def on_previous_head(self) -> None:
+        self._step_head(-1)
+
+    @Slot()
+    def on_next_stage(self) -> None:
+        self._step_stage(1)
+
+    @Slot()
+    def on_previous_stage(self) -> None:
+        self._step_stage(-1)
+
+    @Slot()
+    def on_next_layer(self) -> None:
+        self._turn_page(1)
+
+    @Slot()
+    def on_previous_layer(self) -> None:
+        self._turn_page(-1)
+
+    def _turn_page(self, step: int) -> None:
+        """The next layer; in a lesson the next step, and while one panel is enlarged the next word of the
+        caption, then the next preset, as a remote turns slides."""
+        if self._lessons.is_shown:
+            self._lessons.go_by(step)
+        elif not self._workspaces.enlarged:
+            self._step_site(step)
+        elif not self._step_word(step):
+            self._step_preset(step)
+
+    @Slot()
+    def on_next_word(self) -> None:
+        self._step_word(1)
+
+    @Slot()
+    def on_previous_word(self) -> None:
+        self._step_word(-1)
+
+    def _step_word(self, step: int) -> bool:
+        """Lock what the next word of the caption, or the one before, refers to; False without one."""
+        from attnviz.gui.panels.stage.stage import StageViewPanel
+
+        stage = self._surface.panels.get("stage")
+        return isinstance(stage, StageViewPanel) and stage.step_caption(step)
+
+    @Slot()
+    def on_free(self) -> None:
+        if self._jobs.is_shown:
+            self._jobs.cancel()
+            return
+        if self._workspaces.give_back():
+            return
+        self._store.set_paint_mode(False)
+        self._store.look(locked=None)
+        self._status.clear()
+
+    def show_caption(self) -> None:
+        """Show or hide captions as the settings say."""
+        is_shown = self._settings["caption"]
+        self._store.set_caption_shown(is_shown)
+        self._surface.commands["caption"].setChecked(is_shown)
+
+    @Slot(bool)
+    def on_caption(self, checked: bool) -> None:
+        self._store.set_caption_shown(checked)
+
+    @Slot(object, object)
+    def _on_pointer(self, old: Pointer, new: Pointer) -> None:
+        """Remember whether captions are shown."""
+        if old.shows_caption != new.shows_caption:
+            self._settings["caption"] = new.shows_caption
+            self._surface.commands["caption"].setChecked(new.shows_caption)
+
+    @Slot(bool)
+    def on_dark(self, checked: bool) -> None:
+        self._settings["theme"] = "dark" if checked else "light"
+        self.apply_preferences()
+
+    @Slot()
+    def on_language(self) -> None:
+        self._settings["language"] = look.other_language()
+        self.apply_preferences()
+
+    @Slot()
+    def on_tear_off(self) -> None:
+        self._presentation.tear_off()
+
+    @Slot(bool)
+    def on_full_screen(self, checked: bool) -> None:
+        self._presentation.show_full_screen(checked)
+
+    @Slot()
+    def on_reset_layout(self) -> None:
+        self._workspaces.reset()
+
+    @Slot()
+    def on_workspace(self) -> None:
+        self._workspaces.switch(_sender(self).data())
+        self._start_page.leave()
+
+    def apply_preferences(self) -> None:
+        """Take colours, language and engine from the settings."""
+        before = current_language()
+        look.apply(look.application(), self._settings)
+        self._presentation.scale_to(self._settings["scale"])
+        if current_language() != before:
+            self.language_changed.emit()
+        self.show_caption()
+        chosen = self._settings["engine"], self._settings["device"]
+        if chosen != (self._store.engine, self._store.device):
+            self._store.choose_engine(*chosen)
+
+    @Slot()
+    def on_enlarge(self) -> None:
+        self._presentation.toggle()
+
+    @Slot()
+    def on_scale_up(self) -> None:
+        self._presentation.scale_by(1)
+
+    @Slot()
+    def on_scale_down(self) -> None:
+        self._presentation.scale_by(-1)
+
+    @Slot()
+    def on_scale_reset(self) -> None:
+        self._presentation.scale_to(100)
+
+    @Slot()
+    def on_next_preset(self) -> None:
+        self._step_preset(1)
+
+    @Slot()
+    def on_previous_preset(self) -> None:
+        self._step_preset(-1)
+
+    def _step_preset(self, step: int) -> None:
+        """Open the preset after or before the present one, in the order of the menu."""
+        title = self._store.document.title
+        titles = [preset.title for preset in PRESETS]
+        place = titles.index(title) + step if title in titles else 0 if step > 0 else len(titles) - 1
+        if 0 <= place < len(titles):
+            self._documents.open_preset(PRESETS[place].id)
+
+    def _step_head(self, step: int) -> None:
+        store = self._store
+        n_heads = store.attention.heads.n_heads
+        store.look(head=(min(store.document.view.head, n_heads - 1) + step) % n_heads)
+
+    def _step_site(self, step: int) -> None:
+        store = self._store
+        names = site_names(store.experiment)
+        index = names.index(store.document.site) + step
+        store.look(site=names[min(max(index, 0), len(names) - 1)])
+
+    def _step_stage(self, step: int) -> None:
+        store = self._store
+        if store.trace is None:
+            return
+        stages = store.shown_site.stages
+        now = store.document.view.stage
+        index = stages.index(now) if now in stages else 0
+        store.look(stage=stages[(index + step) % len(stages)])
+
+    # --- decoding
+
+    @Slot()
+    def on_play(self) -> None:
+        self._play(Toggle())
+
+    @Slot(object, object)
+    def _on_player(self, old: Player, new: Player) -> None:
+        """Check the switch, and play a decoding requested earlier where it is visible."""
+        if old.follows != new.follows:
+            self._settings["follow"] = new.follows
+            self._surface.commands["follow_player"].setChecked(new.follows)
+        if old.is_awaited and new.is_playing:
+            self._bring_player()
+
+    @Slot(bool)
+    def on_follow_player(self, checked: bool) -> None:
+        self._store.set_following(checked)
+
+    @Slot()
+    def on_step_forward(self) -> None:
+        self._play(GoBy(1))
+
+    @Slot()
+    def on_step_back(self) -> None:
+        self._play(GoBy(-1))
+
+    @Slot()
+    def on_first_step(self) -> None:
+        self._play(GoTo(0))
+
+    @Slot()
+    def on_last_step(self) -> None:
+        self._play(GoTo(END))
+
+    def _play(self, event: Event) -> None:
+        self._bring_player()
+        self._store.play(event)
+
+    def _bring_player(self) -> None:
+        """Show the player, in the workspace where it stands; an enlarged panel follows it in its place."""
+        if self._workspaces.enlarged:
+            self._store.play(Watch(ENLARGED, is_seen=True))
+        else:
+            self._workspaces.show_panel("text")
+
+    # --- export, help
+
+    def export(self, row: str, **chosen: str) -> None:
+        """Open the export dialog at a row of its table, with chosen options."""
+        self._surface.complete()
+        self._exporter.export(row, self._surface.panels, {"panel": self._presentation.current, **chosen})
+
+    @Slot()
+    def on_export_figure(self) -> None:
+        self.export("stage")
+
+    @Slot()
+    def on_export_panel(self) -> None:
+        self.export("panel")
+
+    @Slot()
+    def on_export_numbers(self) -> None:
+        self.export("table")
+
+    @Slot()
+    def on_copy_picture(self) -> None:
+        self._exporter.copy_picture()
+
+    @Slot()
+    def on_copy_table(self) -> None:
+        self._exporter.copy_table()
+
+    @Slot()
+    def on_export_sequence(self) -> None:
+        self.export("sequence")
+
+    @Slot()
+    def on_export_script(self) -> None:
+        self.export("script")
+
+    @Slot()
+    def on_export_lesson(self) -> None:
+        self.export("lesson")
+
+    @Slot()
+    def on_copy_python(self) -> None:
+        self._exporter.copy_python()
+
+    @Slot()
+    def on_copy_shell(self) -> None:
+        self._exporter.copy_shell()
+
+    @Slot()
+    def on_what_is_this(self) -> None:
+        self.what_is_this.toggle()
+
+    @Slot()
+    def on_shortcuts(self) -> None:
+        from attnviz.gui.commands.shortcuts import show_shortcuts
+
+        show_shortcuts(self._window)
+
+    @Slot()
+    def on_about(self) -> None:
+        from attnviz.gui.dialogs.about import show_about
+
+        show_about(self._window)
+
+
+def _after_undo(reached: Chapter) -> str:
+    """Redo entries of a document stay when another one opens: redo repeats them before it leaves again."""
+    redo_returns = _("Back to {name}; redo returns")
+    redo_repeats = _("Back to {name}; redo first repeats its undone edits")
+    return (redo_repeats if reached.history.can_redo else redo_returns).format(name=name_of(reached))
+
+
+def _after_redo(reached: Chapter) -> str:
+    return _("Forward to {name}; undo returns").format(name=name_of(reached))
+
+
+def _sender(handlers: QObject) -> QAction:
+    sender = handlers.sender()
+    assert isinstance(sender, QAction)
+    return sender

@@ -1,0 +1,38 @@
+"""The services of a panel alone: workers whose answers reach nobody, settings in no file."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from PySide6.QtCore import QSettings
+
+from attnviz.compute.scheduler import Scheduler
+from attnviz.gui.panels.panel import Panel
+from attnviz.gui.services.documents import Documents
+from attnviz.gui.services.services import Schedulers, Services
+from attnviz.gui.services.status import Status
+from attnviz.gui.settings import Settings
+from attnviz.gui.store import Store
+
+P = TypeVar("P", bound=Panel)
+
+
+class Asleep(Scheduler):
+    """A worker that begins with nothing."""
+
+    def submit(self, *_job: object, **_key: object) -> int:  # type: ignore[override]
+        return 0
+
+
+def services_of(store: Store) -> Services:
+    """Services around a store."""
+    worker = Asleep(lambda call: None)
+    settings = Settings(QSettings("/dev/null", QSettings.Format.IniFormat))
+    schedulers = Schedulers(worker, worker, worker, worker)
+    return Services(store, schedulers, Documents(store, worker, settings), settings, Status())
+
+
+def served(panel: P) -> P:
+    """The panel, which may remember and say; what it asks of a worker stays unanswered."""
+    panel.serve(services_of(panel.store))
+    return panel
