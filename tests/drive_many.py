@@ -321,7 +321,7 @@ class Driver:
 
     def is_busy(self) -> bool:
         window = self.window
-        schedulers = window._schedulers
+        schedulers = window.services.schedulers
         return not all(one.idle for one in schedulers)
 
     def check_trace(self) -> Iterator[str]:
@@ -333,11 +333,10 @@ class Driver:
             if not message:
                 yield "the numbers are not those of the document, without a word"
             return
-        live = self.window.live
         said = self.window.status.findChild(QLabel, "status_facts").text()
         is_ready = said.startswith(READY)  # else they are said to be older ones: the run was cancelled
-        if is_ready and trace.engine != live.engine and live.device != "cuda":
-            yield f"numbers of {trace.engine} with {live.engine} chosen ({said})"
+        if is_ready and trace.engine != store.engine and store.device != "cuda":
+            yield f"numbers of {trace.engine} with {store.engine} chosen ({said})"
         fresh = execute(store.experiment, trace.engine, "cpu", check=lambda: None, reserve=0)
         yield from differences(trace, fresh)
 

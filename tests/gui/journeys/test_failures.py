@@ -212,8 +212,8 @@ def test_closing_during_a_run_takes_less_than_half_a_second(kind: str, tmp_path:
 
 def test_closing_waits_once_for_all_workers(make_desk: MakeDesk) -> None:
     desk, go = make_desk(inline=False), threading.Event()
-    begun = [threading.Event() for _scheduler in desk.window._schedulers]
-    for scheduler, event in zip(desk.window._schedulers, begun, strict=True):
+    begun = [threading.Event() for _scheduler in desk.window.services.schedulers]
+    for scheduler, event in zip(desk.window.services.schedulers, begun, strict=True):
 
         def stage(token: CancelToken, event: threading.Event = event) -> None:
             event.set()

@@ -35,7 +35,8 @@ class Bench:
         self.bridge = Bridge()
         self.scheduler = Scheduler(self.bridge.post, inline=inline)
         self.live = Live(self.store, self.scheduler)
-        self.log = Log(self.live, "failed", "noticed", "running", "chosen")
+        self.log = Log(self.live, "failed", "noticed", "running")
+        self.engines = Log(self.store, "engine_chosen")
         self.runs = 0
         self.execute = live_module.execute
         monkeypatch.setattr(live_module, "execute", self._execute)
@@ -223,7 +224,7 @@ def test_a_run_that_takes_long_is_cancelled_for_a_newer_one(
 def test_another_engine_is_run_at_once_and_told(bench: Bench, qtbot: QtBot) -> None:
     bench.runs = 0
     bench.store.choose_engine("numpy", "cpu")
-    assert bench.log.values("chosen") == [("numpy", "cpu")]
+    assert bench.engines.values("engine_chosen") == [("numpy", "cpu")]
     qtbot.waitUntil(lambda: bench.runs == 1)
 
 
@@ -255,7 +256,7 @@ def test_a_device_that_the_engine_lacks_gives_way_to_its_own_choice(bench: Bench
         for device in ("auto", "cpu", "cuda", "quantum"):
             bench.store.choose_engine(engine.id, device)
             expected = device if engine.is_device(device) else "auto"
-            assert bench.log.values("chosen")[-1] == (engine.id, expected)
+            assert bench.engines.values("engine_chosen")[-1] == (engine.id, expected)
     bench.store.choose_engine("numpy", "cuda")
     bench.store.edit(edits.set_vector_cell, 0, 0, 0.125)
     qtbot.waitUntil(bench.settled)
