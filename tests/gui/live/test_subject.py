@@ -18,7 +18,7 @@ ANALYSES = {
     "circuits": ("circuits", "circuit"),
     "patching": ("patching", "patch"),
 }
-"""Module of `attnviz.analysis` and function, by the panel that shows its result."""
+"""Module of `attnviz.study` and function, by the panel that shows its result."""
 
 
 @pytest.mark.parametrize("panel", ANALYSES)
@@ -27,7 +27,7 @@ def test_another_engine_computes_again(
 ) -> None:
     pytest.importorskip("torch")
     room, name = ANALYSES[panel]
-    module = importlib.import_module(f"attnviz.analysis.{room}")
+    module = importlib.import_module(f"attnviz.study.{room}")
     asked, function = list[str](), getattr(module, name)
 
     def noted(*given: Any, engine: str, **named: Any) -> Any:
