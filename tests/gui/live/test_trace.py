@@ -231,6 +231,7 @@ def test_another_engine_is_run_at_once_and_told(bench: Bench, qtbot: QtBot) -> N
 def test_an_engine_chosen_during_a_run_computes_the_same_document_after_it(
     qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    pytest.importorskip("torch")  # its first import takes longer than the wait
     bench = Bench(monkeypatch, inline=False)
     go_on = threading.Event()
     monkeypatch.setattr(live_module, "PATIENCE_SECONDS", 60.0)  # young, however slow the machine is
