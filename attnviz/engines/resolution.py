@@ -37,7 +37,7 @@ from attnviz.model.operands.matrices import (
     vocabulary,
 )
 from attnviz.model.operands.relative import Relative, relative_of
-from attnviz.model.sites.stages import begins, scale_factor, score_stages
+from attnviz.model.sites.stages import score_stages
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import Block, FeedForward, FeedForwardRole, Norm, Transform
 from attnviz.model.spec.experiment import Experiment
@@ -74,7 +74,7 @@ def resolve(engine: Engine, site: Site) -> Operands:
     is_latent, memory = site.latent is not None, site.memory
     add = positions.row_of(site.position).added
     return Operands(
-        vectors=engine.asarray(vectors_array(site.vectors)) if begins(site) else None,
+        vectors=engine.asarray(vectors_array(site.vectors)) if site.place.begins else None,
         added=None if add is None else partial(add, site.position, site.d_embedding),
         embedding_norm=_norm(engine, site.embedding_norm, site.d_embedding),
         embedding_projection=_embedding_projection(engine, site),
@@ -162,7 +162,7 @@ def _gate(engine: Engine, site: Site) -> Linear | None:
 
 def _embedding_projection(engine: Engine, site: Site) -> Linear | None:
     widened = site.embedding_projection
-    if widened is None or not begins(site):
+    if widened is None or not site.place.begins:
         return None
     shape = site.d_embedding, site.d_model
     return _linear(engine, widened.weights, shape, partial(embedding_projection_array, site), widened.bias)
@@ -228,7 +228,7 @@ def _bias(site: Site) -> positions.Bias | None:
 
 def scoring_of(site: Site) -> Scoring:
     """The functions from a site's queries and keys to weights."""
-    factor, is_before = scale_factor(site), site.mask_placement == "before_softmax"
+    factor, is_before = site.score_factor, site.mask_placement == "before_softmax"
     relative, bias, added = _relative(site), _bias(site), added_numbers(site)
     is_nan = site.fully_masked_row == "nan" and site.sinks is None  # a sink takes all of it
     return Scoring(

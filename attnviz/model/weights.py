@@ -14,7 +14,6 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from attnviz.model.operands.latent import latent_width
 from attnviz.model.operands.matrices import (
     embedding_projection_array,
     feed_forward_array,
@@ -28,7 +27,6 @@ from attnviz.model.operands.matrices import (
     unembedding_array,
 )
 from attnviz.model.positions import slopes_of
-from attnviz.model.sites.stages import begins
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import FEED_FORWARD_ROLES, NORMS, FeedForwardRole
 from attnviz.model.spec.differential import LAMBDA_ROWS
@@ -37,6 +35,7 @@ from attnviz.model.spec.parts import ROLES, AdditiveMask, Alibi, Explicit, Expli
 from attnviz.model.spec.positions import Deberta, DrawnTable, Learned, T5Buckets, TransformerXl, WrittenTable
 from attnviz.model.spec.rows import DrawnRow, WrittenRow, row_array
 from attnviz.model.spec.site import Site, experts_of
+from attnviz.model.stages import STAGE_BY_ID
 
 Array = NDArray[np.float64]
 Shape = Callable[[Site], tuple[int, int]]
@@ -145,14 +144,14 @@ class _BiasOfFirst(Weight):
     """A row of the projection of token vectors, which the first site of a stack has."""
 
     def source(self, attention: Site) -> Any:
-        return super().source(attention) if begins(attention) else None
+        return super().source(attention) if attention.place.begins else None
 
 
 class _OfFirst(_Projected):
     """The matrix of that projection."""
 
     def source(self, attention: Site) -> Any:
-        return super().source(attention) if begins(attention) else None
+        return super().source(attention) if attention.place.begins else None
 
 
 class _OfLatent(_Projected):
@@ -330,7 +329,7 @@ def _gain_width(name: str) -> Callable[[Site], int]:
 
 
 def _width(stage: str) -> Callable[[Site], int]:
-    return lambda e: latent_width(e, stage)
+    return STAGE_BY_ID[stage].width
 
 
 def _numbers_of_heads(numbers: Callable[[Site], Any]) -> Callable[[Site], Array]:

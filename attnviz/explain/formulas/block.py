@@ -15,7 +15,7 @@ from attnviz.model.spec.block import Block, FeedForward, Norm, Transform, Vocabu
 from attnviz.model.spec.experts import Experts
 from attnviz.model.spec.parts import QKNorm
 from attnviz.model.spec.site import Site, experts_of
-from attnviz.model.stages import LATENT_STAGES, STAGE_BY_ID
+from attnviz.model.stages import STAGE_BY_ID
 
 Letters = tuple[str, str]
 """A formula, and the short label of its step."""
@@ -25,7 +25,7 @@ _IN_BLOCK = {"norm_1": "norm_1", "attention_normed": "after_1", "norm_2": "norm_
 
 def norm_at(site: Site, stage: str) -> Norm | None:
     """The norm that computes a stage; None if the stage is no norm, or has none."""
-    if stage in LATENT_STAGES:
+    if STAGE_BY_ID[stage].phase == "heads":
         return latent_norm(site, stage)
     if stage == "transform_normed":
         return transform_of(site).norm
