@@ -12,9 +12,9 @@ from attnviz.core.text import elide, isolated
 from attnviz.i18n import _
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID, Axis
-from attnviz.model.terms import Term, digits
 from attnviz.model.text import shown_token
 from attnviz.model.trace import SiteTrace
+from attnviz.operations.terms import Term, digits
 
 LONGEST_TOKEN = 16
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")

@@ -13,6 +13,9 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from attnviz.i18n import N_
+from attnviz.operations.operation import Operation
+from attnviz.operations.pointwise import Cap, Factor, Plus
+from attnviz.operations.terms import Hue
 
 if TYPE_CHECKING:
     from attnviz.model.spec.site import Site
@@ -34,7 +37,6 @@ Rule = Literal[
     "qd,wd->qw",
     "routed",
 ]
-Hue = Literal["", "query", "key", "value"]
 Kind = Literal["scores", "weights", "features"]
 Phase = Literal["input", "heads", "scores", "weights", "mixture", "block", "read-out"]
 Lane = Literal["above", "middle", "below"]
@@ -125,6 +127,8 @@ class Stage:
     `lane` is its place across the flow in the diagram of a block. In a narrow strip, stages with the lowest
     `fold` go first, all of one number together, and those with 0 stay.
 
+    `made_by` is its operation, and `operands` names the parameters of that (see `model/binding.py`).
+
     `help` is a sentence about it, with the key of a source in `cites`; empty: that of its rule.
     """
 
@@ -150,6 +154,8 @@ class Stage:
     fold: int = 0
     help: str = ""
     cites: str = ""
+    made_by: type[Operation] | None = None
+    operands: str = ""
 
     @cached_property
     def score_shaped(self) -> bool:
@@ -607,6 +613,8 @@ STAGES: tuple[Stage, ...] = (
         fold=13,
         help=N_("Scores divided by √d_head, so that their spread does not grow with the head width."),
         cites="attention",
+        made_by=Factor,
+        operands="scale",
     ),
     Stage(
         "capped",
@@ -623,6 +631,8 @@ STAGES: tuple[Stage, ...] = (
         fold=9,
         help=N_("Scores limited smoothly to a range by tanh."),
         cites="gemma",
+        made_by=Cap,
+        operands="cap",
     ),
     Stage(
         "biased",
@@ -639,6 +649,8 @@ STAGES: tuple[Stage, ...] = (
         fold=9,
         help=N_("Scores lowered by the distance of query and key."),
         cites="alibi",
+        made_by=Plus,
+        operands="position",
     ),
     Stage(
         "added",
@@ -656,6 +668,8 @@ STAGES: tuple[Stage, ...] = (
         fold=9,
         help=N_("Scores plus a free number for each query and key; −∞ leaves a key without weight."),
         cites="attention",
+        made_by=Plus,
+        operands="additive_mask",
     ),
     Stage(
         "masked",

@@ -25,17 +25,15 @@ from attnviz.explain.arithmetic.linear import (
     widened_lines,
 )
 from attnviz.explain.arithmetic.norms import normed_lines, pair_normed_lines, qk_normed_lines
-from attnviz.explain.arithmetic.positions import biased_lines, rotated_lines, tempered_lines, x_lines
+from attnviz.explain.arithmetic.numbers import CellNumbers
+from attnviz.explain.arithmetic.positions import rotated_lines, tempered_lines, x_lines
 from attnviz.explain.arithmetic.readout import logit_lines
 from attnviz.explain.arithmetic.relative import relative_lines
 from attnviz.explain.arithmetic.scores import (
-    added_lines,
     below,
-    capped_lines,
     dropped_lines,
     is_passed_on,
     masked_lines,
-    scaled_lines,
     score_lines,
     softmax_lines,
 )
@@ -48,10 +46,12 @@ from attnviz.explain.arithmetic.vectors import (
 )
 from attnviz.explain.arithmetic.weights import weight_lines
 from attnviz.i18n import _
+from attnviz.model.binding import bind
 from attnviz.model.reading import Reading, stage_symbol
 from attnviz.model.spec.view import Cell
-from attnviz.model.terms import Explanation, Line, Term, digits, flat, words
+from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace
+from attnviz.operations.terms import Explanation, Line, Term, digits, flat, words
 
 LINES: dict[str, Callable[[Reading, Cell], tuple[Line, ...]]] = {
     "tokens_embedded": given_lines,
@@ -77,10 +77,6 @@ LINES: dict[str, Callable[[Reading, Cell], tuple[Line, ...]]] = {
     "v_rotated": rotated_lines,
     "scores": score_lines,
     "relative": relative_lines,
-    "scaled": scaled_lines,
-    "capped": capped_lines,
-    "biased": biased_lines,
-    "added": added_lines,
     "masked": masked_lines,
     "weights": weight_lines,
     "dropped": dropped_lines,
@@ -114,13 +110,9 @@ LINES: dict[str, Callable[[Reading, Cell], tuple[Line, ...]]] = {
     "logits": logit_lines,
     "probabilities": softmax_lines,
 }
-"""The function that writes each stage's lines."""
+"""The function that writes each stage's lines, where no operation does."""
 
 NEXT: dict[str, Callable[[Reading, Cell], Cell]] = {
-    "scaled": below,
-    "capped": below,
-    "biased": below,
-    "added": below,
     "masked": below,
     "weights": below,
     "dropped": below,
@@ -157,11 +149,25 @@ def exists(site: SiteTrace, cell: Cell) -> bool:
 
 
 def _lines(reading: Reading, cell: Cell) -> Iterator[Line]:
-    yield from edited_lines(reading, cell, LINES[cell.stage](reading, cell))
-    while cell.stage in NEXT:
-        cell = NEXT[cell.stage](reading, cell)
+    yield from edited_lines(reading, cell, _own_lines(reading, cell))
+    while (following := _next(reading, cell)) is not None:
+        cell = following
         if not is_passed_on(reading, cell):
-            yield from map(_short, edited_lines(reading, cell, LINES[cell.stage](reading, cell)))
+            yield from map(_short, edited_lines(reading, cell, _own_lines(reading, cell)))
+
+
+def _own_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
+    """The lines of a stage, without those of the stages before it."""
+    if STAGE_BY_ID[cell.stage].made_by is None:
+        return LINES[cell.stage](reading, cell)
+    return bind(reading.experiment, cell.stage).lines(CellNumbers(reading, cell))
+
+
+def _next(reading: Reading, cell: Cell) -> Cell | None:
+    """The cell whose lines follow; None behind a sum, whose terms lead on."""
+    if STAGE_BY_ID[cell.stage].made_by is None:
+        return NEXT[cell.stage](reading, cell) if cell.stage in NEXT else None
+    return below(reading, cell) if bind(reading.experiment, cell.stage).goes_on else None
 
 
 def _short(line: Line) -> Line:

@@ -13,7 +13,7 @@ from attnviz.model.spec.arrays import in_float64
 from attnviz.model.spec.parts import Identity
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID
-from attnviz.model.terms import Line, words
+from attnviz.operations.terms import Line, words
 
 
 def latent_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:

@@ -24,8 +24,8 @@ from attnviz.model.spec.block import FeedForwardRole
 from attnviz.model.spec.parts import Identity, Role
 from attnviz.model.spec.rows import Row, row_array
 from attnviz.model.spec.view import Cell
-from attnviz.model.stages import Hue
-from attnviz.model.terms import (
+from attnviz.operations.terms import (
+    Hue,
     Line,
     Pieces,
     Series,

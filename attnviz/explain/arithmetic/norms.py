@@ -14,7 +14,7 @@ from attnviz.model.reading import Floats, Reading, stage_symbol
 from attnviz.model.spec.differential import partners
 from attnviz.model.spec.rows import Row, row_array
 from attnviz.model.spec.view import Cell
-from attnviz.model.terms import Line, Pieces, Series, Term, Text, constant, guarded, words
+from attnviz.operations.terms import Line, Pieces, Series, Term, Text, constant, guarded, words
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from attnviz.explain.arithmetic.linear import FEED_FORWARD, PROJECTIONS
 from attnviz.explain.arithmetic.scores import is_cut
 from attnviz.explain.formulas.block import norm_at, transform_of
 from attnviz.explain.gradients.rows import GAINED, normalised
+from attnviz.model.binding import bind
 from attnviz.model.normalisers import NORMALISER_BY_ID, n_visible
 from attnviz.model.operands.dropout import factor_of
 from attnviz.model.operands.latent import PRODUCT_OF_STAGE, latent_norm
@@ -199,18 +200,6 @@ def _relative(reading: Reading, use: Use) -> Floats:
     return found
 
 
-def _scaled(reading: Reading, use: Use) -> Floats:
-    experiment = reading.experiment
-    return np.full(use.shape, experiment.scale.factor(experiment.d_qk) / experiment.temperature)
-
-
-def _capped(reading: Reading, use: Use) -> Floats:
-    """1 − tanh²(s ÷ cap)."""
-    cap, after = reading.experiment.cap, reading.number(use.at(0))
-    assert cap is not None
-    return np.full(use.shape, 1 - (after / cap) ** 2)
-
-
 def _weights(reading: Reading, use: Use) -> Floats:
     """w_i (δ_ij − w_j) in a shared row; else the normaliser's own derivative. Cleared cells pass nothing."""
     experiment, cell = reading.experiment, use.cell
@@ -375,6 +364,19 @@ def _probabilities(reading: Reading, use: Use) -> Floats:
     return (p[columns] * ((columns == use.cell.column) - p[use.cell.column])).reshape(use.shape)
 
 
+def derivatives(reading: Reading, use: Use) -> Floats:
+    """One derivative for every cell of a use."""
+    if STAGE_BY_ID[use.stage].made_by is None:
+        return LOCAL[use.stage](reading, use)
+    return np.full(use.shape, bind(reading.experiment, use.stage).derivative(reading.number(use.at(0))))
+
+
+def letters(stage: str) -> str:
+    """The derivative of a stage in letters; empty where it is a number alone."""
+    made_by = STAGE_BY_ID[stage].made_by
+    return LETTERS.get(stage, "") if made_by is None else made_by.letters
+
+
 LOCAL: dict[str, Local] = {
     "x": _ones,
     **dict.fromkeys(GAINED, _norm),
@@ -392,10 +394,6 @@ LOCAL: dict[str, Local] = {
     "v_rotated": _rotated,
     "scores": _scores,
     "relative": _relative,
-    "scaled": _scaled,
-    "capped": _capped,
-    "biased": _ones,
-    "added": _ones,
     "masked": _masked,
     "weights": _weights,
     "dropped": _dropped,
@@ -438,8 +436,6 @@ LETTERS: dict[str, str] = {
     "v": "W_V",
     **dict.fromkeys(("q_rotated", "k_rotated", "v_rotated"), "(cos θ, ± sin θ)"),
     "q_tempered": "τ",
-    "capped": "(1 − tanh²)",
-    "scaled": "1 ÷ √d",
     "weights": "w_i (δ_ij − w_j)",
     "combined": "1, −λ",
     "mixed_normed": "(1 − λ₀) (δ − n n ÷ d) ÷ σ",

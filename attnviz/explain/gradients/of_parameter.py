@@ -28,7 +28,7 @@ from attnviz.model.spec.parts import QKNorm
 from attnviz.model.spec.positions import Learned, T5Buckets, TransformerXl
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID, inputs
-from attnviz.model.terms import Pieces, Series, Term, Text, constant, digits
+from attnviz.operations.terms import Pieces, Series, Term, Text, constant, digits
 
 Ints = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 

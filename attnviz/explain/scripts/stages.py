@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from attnviz.core.phrases import named
@@ -14,9 +14,10 @@ from attnviz.explain.scripts.code import Asked, Code, Keep, in_a_dictionary, not
 from attnviz.explain.scripts.edits import edited_lines
 from attnviz.explain.scripts.functions import GATED_CODE, NORM_CODE, activated, sigmoid, softmax
 from attnviz.explain.scripts.library import Library
-from attnviz.explain.scripts.positions import position_code
+from attnviz.explain.scripts.positions import position_addend, position_code
 from attnviz.explain.scripts.sources import explicit, linear, projection, vectors, with_row
 from attnviz.i18n import N_, _
+from attnviz.model.binding import bind
 from attnviz.model.operands.latent import PRODUCT_OF_STAGE, latent_of
 from attnviz.model.operands.matrices import is_identity, transform_shape, vocabulary
 from attnviz.model.sites.axes import stage_shape
@@ -295,10 +296,6 @@ STAGE_CODE: dict[str, Row] = {
     "v_rotated": position_code,
     "scores": scores.scores,
     "relative": position_code,
-    "scaled": scores.scaled,
-    "capped": scores.capped,
-    "biased": position_code,
-    "added": scores.added,
     "masked": scores.masked,
     "weights": scores.weights,
     "dropped": scores.dropped,
@@ -334,6 +331,36 @@ STAGE_CODE: dict[str, Row] = {
 }
 
 
+ADDENDS: dict[str, Callable[[Asked], str]] = {
+    "position": position_addend,
+    "additive_mask": scores.additive_mask_addend,
+}
+"""The term that is added to a score, by the operands of its stage."""
+
+
+@dataclass(frozen=True)
+class Writer:
+    """The code of a stage, as its operation writes it."""
+
+    asked: Asked
+
+    @property
+    def stage(self) -> str:
+        return self.asked.stage
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return self.asked.reads
+
+    @property
+    def xp(self) -> str:
+        return self.asked.xp
+
+    def addend(self) -> str:
+        """Define what is added to a score; returns its expression with its sign."""
+        return ADDENDS[STAGE_BY_ID[self.stage].operands](self.asked)
+
+
 def stage_code(
     site: Site, stage: str, library: Library, *, is_encoded: bool = False, keep: Keep = in_a_dictionary
 ) -> Code:
@@ -345,7 +372,9 @@ def stage_code(
     stages = site_stages(site)
     if stage not in stages:
         raise KeyError(stage)
-    code = STAGE_CODE[stage](Asked(site, stage, stages, library, is_encoded, keep))
+    asked = Asked(site, stage, stages, library, is_encoded, keep)
+    is_bound = STAGE_BY_ID[stage].made_by is not None
+    code = asked.done(*bind(site, stage).code(Writer(asked))) if is_bound else STAGE_CODE[stage](asked)
     return replace(code, lines=(*code.lines, *edited_lines(site, stage, library)))
 
 

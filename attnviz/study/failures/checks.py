@@ -159,8 +159,8 @@ def _saturated(trace: Trace, site: SiteTrace) -> Iterator[Finding]:
 
 def _order(trace: Trace, site: SiteTrace) -> Iterator[Finding]:
     """A token that stands at two places and has the same scores there: the order is lost."""
-    scores = of_phase("scores")
-    stage = next(stage for stage in reversed(site.stages) if stage in scores and stage not in MASKED_STAGES)
+    unmasked = set(of_phase("scores")) - set(MASKED_STAGES)
+    stage = next(stage for stage in reversed(site.stages) if stage in unmasked)
     if site.experiment.memory is not None or site.blocked() is not None:
         return
     x = _whole(site, site.stages[0])
