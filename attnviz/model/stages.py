@@ -13,6 +13,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from attnviz.i18n import N_
+from attnviz.operations.linear import Linear
 from attnviz.operations.operation import Operation
 from attnviz.operations.pointwise import Cap, Factor, Plus
 from attnviz.operations.terms import Hue
@@ -292,6 +293,8 @@ STAGES: tuple[Stage, ...] = (
         when=_has("place.begins", "embedding_projection"),
         symbols=("x",),
         fold=3,
+        made_by=Linear,
+        operands="embedding_projection.weights",
     ),
     Stage(
         "norm_1",
@@ -339,6 +342,8 @@ STAGES: tuple[Stage, ...] = (
         symbols=("x",),
         lane="above",
         fold=4,
+        made_by=Linear,
+        operands="latent.query_down",
     ),
     Stage(
         "q_latent_normed",
@@ -372,6 +377,8 @@ STAGES: tuple[Stage, ...] = (
         fold=17,
         help=N_("Queries: each token vector projected to the question that it asks."),
         cites="attention",
+        made_by=Linear,
+        operands="projections.query",
     ),
     Stage(
         "latent_projected",
@@ -387,6 +394,8 @@ STAGES: tuple[Stage, ...] = (
         hue="key",
         symbols=("x",),
         fold=5,
+        made_by=Linear,
+        operands="latent.down",
     ),
     Stage(
         "latent",
@@ -404,6 +413,8 @@ STAGES: tuple[Stage, ...] = (
         fold=5,
         help=N_("The latent: the vector that a cache keeps instead of all keys and values."),
         cites="mla",
+        made_by=Linear,
+        operands="latent.down",
     ),
     Stage(
         "rope_key",
@@ -420,6 +431,8 @@ STAGES: tuple[Stage, ...] = (
         symbols=("x",),
         lane="below",
         fold=5,
+        made_by=Linear,
+        operands="latent.rope_key",
     ),
     Stage(
         "k",
@@ -436,6 +449,8 @@ STAGES: tuple[Stage, ...] = (
         fold=11,
         help=N_("Keys: each token vector projected to the description that queries are compared with."),
         cites="attention",
+        made_by=Linear,
+        operands="projections.key latent.up_key",
     ),
     Stage(
         "v",
@@ -453,6 +468,8 @@ STAGES: tuple[Stage, ...] = (
         fold=11,
         help=N_("Values: each token vector projected to the content that is mixed."),
         cites="attention",
+        made_by=Linear,
+        operands="projections.value latent.up_value",
     ),
     Stage(
         "q_normed",
@@ -787,6 +804,8 @@ STAGES: tuple[Stage, ...] = (
         fold=7,
         help=N_("The input projected to a gate for each head's output, before its sigmoid."),
         cites="output_gate",
+        made_by=Linear,
+        operands="gate.weights",
     ),
     Stage(
         "gated",
@@ -833,6 +852,8 @@ STAGES: tuple[Stage, ...] = (
         wraps="{0} W_O",
         help=N_("The concatenated heads projected back to the model width."),
         cites="attention",
+        made_by=Linear,
+        operands="projections.output",
     ),
     Stage(
         "attention_dropped",
@@ -911,6 +932,8 @@ STAGES: tuple[Stage, ...] = (
         fold=1,
         help=N_("One number for each expert: the larger, the more the token needs it."),
         cites="experts",
+        made_by=Linear,
+        operands="block.feed_forward.router",
     ),
     Stage(
         "routing",
@@ -948,6 +971,8 @@ STAGES: tuple[Stage, ...] = (
         fold=1,
         help=N_("The gate, which multiplies the hidden features of the feed-forward layer."),
         cites="glu",
+        made_by=Linear,
+        operands="block.feed_forward.gate",
     ),
     Stage(
         "ffn_up",
@@ -964,6 +989,8 @@ STAGES: tuple[Stage, ...] = (
         symbols=("x",),
         wraps="{entered} W_up",
         fold=1,
+        made_by=Linear,
+        operands="block.feed_forward.up",
     ),
     Stage(
         "ffn_gate_routed",
@@ -1054,6 +1081,8 @@ STAGES: tuple[Stage, ...] = (
         symbols=("h",),
         wraps="{0} W_down",
         fold=1,
+        made_by=Linear,
+        operands="block.feed_forward.down",
     ),
     Stage(
         "ffn_dropped",
@@ -1129,6 +1158,8 @@ STAGES: tuple[Stage, ...] = (
         width=_of("logit_features"),
         symbols=("o",),
         fold=2,
+        made_by=Linear,
+        operands="vocabulary.transform.weights",
     ),
     Stage(
         "transform_hidden",

@@ -6,7 +6,7 @@ document: `model/binding.py` makes it for a stage of a site, engines and explana
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -71,8 +71,20 @@ class Block(Protocol):
 class Numbers(Protocol):
     """The numbers around one cell of a trace, as its arithmetic writes them."""
 
+    @property
+    def cell(self) -> At: ...
+
     def term(self, place: int = 0) -> Term:
         """The number at the same place of input `place`."""
+
+    def row(self) -> Floats:
+        """The row of the cell in the first input."""
+
+    def term_at(self, column: int, value: float) -> Term:
+        """A number of that row, which has been read."""
+
+    def link(self, place: int, column: int) -> Term:
+        """A number of that row of an input, by its name."""
 
     def symbol(self, place: int = 0) -> str:
         """The name of input `place` in formulas."""
@@ -82,6 +94,23 @@ class Numbers(Protocol):
 
     def addend(self) -> Addend:
         """The term that is added to a score."""
+
+
+class Use(Protocol):
+    """The cells of a stage that read a cell as input number `place`: every head, row and column of these."""
+
+    @property
+    def place(self) -> int: ...
+    @property
+    def cell(self) -> At: ...
+    @property
+    def heads(self) -> tuple[int, ...]: ...
+    @property
+    def rows(self) -> tuple[int, ...]: ...
+    @property
+    def columns(self) -> tuple[int, ...]: ...
+    @property
+    def shape(self) -> tuple[int, int, int]: ...
 
 
 class Gradient(Protocol):
@@ -126,6 +155,21 @@ class Writer(Protocol):
     @property
     def xp(self) -> str: ...
 
+    def given(self, path: str, name: str) -> str:
+        """Define a parameter of the document under a name; returns that."""
+
+    def note(self, text: str) -> str:
+        """A comment behind a line; `text` is a message."""
+
+    def split_heads(self, product: str, width: int) -> str:
+        """The expression of heads of some width that stand side by side, as an axis of their own."""
+
+    def in_every_head(self, array: str) -> str:
+        """The expression of an array that all heads share."""
+
+    def join(self, parts: tuple[str, ...]) -> str:
+        """The expression of arrays joined along their features."""
+
     def addend(self) -> str:
         """Define what is added to a score; returns its expression with its sign."""
 
@@ -158,8 +202,8 @@ class Operation:
         """The vector–Jacobian product: from the gradient by the result to those by inputs and parameters."""
         raise NotImplementedError
 
-    def made_of(self, place: int, cell: At) -> Cells:
-        """The cells of input `place` that make a cell."""
+    def made_of(self, place: int, cell: At) -> Cells | None:
+        """The cells of input `place` that make a cell; None: none."""
         raise NotImplementedError
 
     def read_by(self, place: int, cell: At) -> Cells | None:
@@ -170,8 +214,11 @@ class Operation:
         """The arithmetic of one cell."""
         raise NotImplementedError
 
-    def derivative(self, result: float) -> float:
-        """The derivative of a cell, whose value is `result`, by the cell that it reads."""
+    def derivatives(self, use: Use, result: Callable[[], float]) -> Floats:
+        """The derivative of every cell of a use by the cell that they read.
+
+        `result` reads the value of the first of them.
+        """
         raise NotImplementedError
 
     def code(self, writer: Writer) -> Sequence[str]:
@@ -184,7 +231,14 @@ class Pointwise(Operation):
 
     goes_on = True
 
-    def made_of(self, place: int, cell: At) -> Cells:
+    def derivative(self, result: float) -> float:
+        """The derivative of a cell, whose value is `result`, by the cell that it reads."""
+        raise NotImplementedError
+
+    def derivatives(self, use: Use, result: Callable[[], float]) -> Floats:
+        return np.full(use.shape, self.derivative(result()))
+
+    def made_of(self, place: int, cell: At) -> Cells | None:
         return (cell.row,), (cell.column,)
 
     def read_by(self, place: int, cell: At) -> Cells | None:

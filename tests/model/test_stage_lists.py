@@ -18,7 +18,6 @@ TABLES = {
     "engines/backward/pulls.py",
     "engines/program.py",
     "explain/arithmetic/cell.py",
-    "explain/arithmetic/linear.py",
     "explain/formulas/block.py",
     "explain/gradients/corners.py",
     "explain/gradients/local.py",

@@ -19,7 +19,6 @@ from attnviz.engines.operands import FeedForward, Latent, Linear, Norm, Operands
 from attnviz.model.binding import bind
 from attnviz.model.operands.matrices import vocabulary
 from attnviz.model.spec.positions import Learned
-from attnviz.model.stages import STAGE_BY_ID
 
 Pull = Callable[[SiteGradients, str, Array], None]
 
@@ -332,7 +331,7 @@ def _probabilities(site: SiteGradients, stage: str, g: Array) -> None:
 
 def pull(site: SiteGradients, stage: str, g: Array) -> None:
     """From the gradient by a stage of a site to those by what it reads."""
-    if STAGE_BY_ID[stage].made_by is None:
+    if stage in PULLS:
         PULLS[stage](site, stage, g)
     else:
         bind(site.run.site, stage).pull(g, scores.Pulled(site, stage))

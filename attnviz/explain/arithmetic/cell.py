@@ -16,15 +16,7 @@ from attnviz.explain.arithmetic.block import activated_lines, hidden_lines, resi
 from attnviz.explain.arithmetic.differential import combined_lines
 from attnviz.explain.arithmetic.edits import edited_lines
 from attnviz.explain.arithmetic.experts import routed_lines, routing_lines
-from attnviz.explain.arithmetic.latent import key_value_lines, latent_lines
-from attnviz.explain.arithmetic.linear import (
-    feed_forward_lines,
-    gate_lines,
-    projection_lines,
-    transform_lines,
-    widened_lines,
-)
-from attnviz.explain.arithmetic.norms import normed_lines, pair_normed_lines, qk_normed_lines
+from attnviz.explain.arithmetic.norms import latent_lines, normed_lines, pair_normed_lines, qk_normed_lines
 from attnviz.explain.arithmetic.numbers import CellNumbers
 from attnviz.explain.arithmetic.positions import rotated_lines, tempered_lines, x_lines
 from attnviz.explain.arithmetic.readout import logit_lines
@@ -49,7 +41,6 @@ from attnviz.i18n import _
 from attnviz.model.binding import bind
 from attnviz.model.reading import Reading, stage_symbol
 from attnviz.model.spec.view import Cell
-from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace
 from attnviz.operations.terms import Explanation, Line, Term, digits, flat, words
 
@@ -58,17 +49,10 @@ LINES: dict[str, Callable[[Reading, Cell], tuple[Line, ...]]] = {
     "layer_input": given_lines,
     "x": x_lines,
     "x_normed": normed_lines,
-    "x_projected": widened_lines,
     "norm_1": normed_lines,
     "memory": given_lines,
-    "q_latent": latent_lines,
-    "q_latent_normed": latent_lines,
-    "q": projection_lines,
-    "latent_projected": latent_lines,
+    "q_latent_normed": normed_lines,
     "latent": latent_lines,
-    "rope_key": latent_lines,
-    "k": key_value_lines,
-    "v": key_value_lines,
     "q_normed": qk_normed_lines,
     "k_normed": qk_normed_lines,
     "q_rotated": rotated_lines,
@@ -83,28 +67,21 @@ LINES: dict[str, Callable[[Reading, Cell], tuple[Line, ...]]] = {
     "combined": combined_lines,
     "mixed": mixed_lines,
     "mixed_normed": pair_normed_lines,
-    "gate": gate_lines,
     "gated": gated_lines,
     "concatenated": concatenated_lines,
-    "attention_output": projection_lines,
     "attention_dropped": dropped_lines,
     "attention_normed": normed_lines,
     "residual_1": residual_lines,
     "norm_2": normed_lines,
-    "router": feed_forward_lines,
     "routing": routing_lines,
-    "ffn_gate": feed_forward_lines,
-    "ffn_up": feed_forward_lines,
     "ffn_gate_routed": routed_lines,
     "ffn_up_routed": routed_lines,
     "ffn_hidden": hidden_lines,
     "ffn_routed": routed_lines,
-    "ffn_output": feed_forward_lines,
     "ffn_dropped": dropped_lines,
     "ffn_normed": normed_lines,
     "residual_2": residual_lines,
     "output": normed_lines,
-    "transform": transform_lines,
     "transform_hidden": activated_lines,
     "transform_normed": normed_lines,
     "logits": logit_lines,
@@ -158,14 +135,14 @@ def _lines(reading: Reading, cell: Cell) -> Iterator[Line]:
 
 def _own_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     """The lines of a stage, without those of the stages before it."""
-    if STAGE_BY_ID[cell.stage].made_by is None:
+    if cell.stage in LINES:
         return LINES[cell.stage](reading, cell)
     return bind(reading.experiment, cell.stage).lines(CellNumbers(reading, cell))
 
 
 def _next(reading: Reading, cell: Cell) -> Cell | None:
     """The cell whose lines follow; None behind a sum, whose terms lead on."""
-    if STAGE_BY_ID[cell.stage].made_by is None:
+    if cell.stage in LINES:
         return NEXT[cell.stage](reading, cell) if cell.stage in NEXT else None
     return below(reading, cell) if bind(reading.experiment, cell.stage).goes_on else None
 

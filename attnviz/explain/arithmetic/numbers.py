@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from attnviz.explain.arithmetic.positions import position_addend
 from attnviz.explain.arithmetic.scores import additive_mask_addend
-from attnviz.model.reading import Reading, stage_symbol
+from attnviz.model.reading import Floats, Reading, stage_symbol
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID, inputs
 from attnviz.operations.operation import Addend
@@ -34,6 +34,18 @@ class CellNumbers:
         """The number at the same place of input `place`."""
         cell = self.cell
         return self.reading.term(Cell(self._input(place), cell.row, cell.column, cell.head))
+
+    def row(self) -> Floats:
+        """The row of the cell in the first input."""
+        return self.reading.row(self._input(0), 0, self.cell.row)
+
+    def term_at(self, column: int, value: float) -> Term:
+        """A number of that row, which has been read."""
+        return self.reading.term(Cell(self._input(0), self.cell.row, column), value)
+
+    def link(self, place: int, column: int) -> Term:
+        """A number of that row of an input, by its name."""
+        return self.reading.link(Cell(self._input(place), self.cell.row, column))
 
     def symbol(self, place: int = 0) -> str:
         """The name of input `place` in formulas."""
