@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.dims import Array
+from attnviz.i18n import N_
 from attnviz.operations.terms import Line, Pieces, Term
 
 Floats = NDArray[np.float64]
@@ -229,6 +230,7 @@ class Operation:
 class Pointwise(Operation):
     """Each number follows from the number at the same place."""
 
+    help = N_("Each number is computed from the number at the same place of its inputs.")
     goes_on = True
 
     def derivative(self, result: float) -> float:

@@ -39,7 +39,6 @@ class Factor(Pointwise):
     value: float
     steps: tuple[Step, ...]
 
-    help = N_("Each number is the number at the same place times one factor.")
     letters = "1 ÷ √d"
 
     @property
@@ -77,7 +76,7 @@ class Cap(Pointwise):
 
     cap: float
 
-    help = N_("Each number is limited smoothly to a range by tanh.")
+    help = N_("Scores limited smoothly to a range by tanh.")
     cites = "gemma"
     letters = "(1 − tanh²)"
     is_exact = False  # a vector unit's tanh differs from that of the numbers left over
@@ -117,8 +116,6 @@ class Plus(Pointwise):
 
     at: Callable[[Ints, Ints, Ints], Floats]
     parameters: Callable[[Floats, Ints, Ints], dict[str, Floats]]
-
-    help = N_("Each number is the number at the same place plus another one.")
 
     def shape_(self, arrays: Arrays, scores: Array, block: Block) -> None:
         scores += arrays.asarray(self.at(block.heads, block.q_positions, block.k_positions))

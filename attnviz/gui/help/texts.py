@@ -96,17 +96,11 @@ PANEL_HELP: dict[str, Help] = {
 }
 
 STAGE_HELP = {stage.id: Help(stage.help, stage.cites) for stage in STAGES if stage.help}
-"""Stages with a sentence of their own; the others take that of their rule."""
+"""Stages with a sentence of their own; the others take that of their operation or rule."""
 
 RULE_HELP: dict[Rule, Help] = {
     "given": Help(N_("Vectors that are given and not computed.")),
     "same_cell": Help(N_("Each number is computed from the number at the same place of its inputs.")),
-    "projection": Help(
-        N_("Each row is the row of the input times a matrix of learned weights."), "attention"
-    ),
-    "latent_key": Help(
-        N_("Each row is projected from the latent; the rotated part is shared by all heads."), "mla"
-    ),
     "pair": Help(N_("Each pair of features is rotated by an angle that grows with the position."), "rope"),
     "qd,kd->qk": Help(N_("Each number is the dot product of a query with a key."), "attention"),
     "relative": Help(

@@ -25,7 +25,7 @@ from attnviz.gui.focus import CONTROLS
 from attnviz.gui.help.card import HelpCard
 from attnviz.gui.help.finder import help_at, help_of, stage_help
 from attnviz.gui.help.sources import SOURCES
-from attnviz.gui.help.texts import CONTROL_HELP, PANEL_HELP, RULE_HELP, STAGE_HELP
+from attnviz.gui.help.texts import CONTROL_HELP, PANEL_HELP, RULE_HELP, STAGE_HELP, Help
 from attnviz.gui.panels.table import PANELS
 from attnviz.gui.settings import Settings
 from attnviz.gui.widgets.document_text import DocumentText
@@ -33,7 +33,10 @@ from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.i18n import LANGUAGES, in_every_language
 from attnviz.model.stages import STAGES
 
-TEXTS = (*PANEL_HELP.values(), *STAGE_HELP.values(), *RULE_HELP.values(), *CONTROL_HELP.values())
+TEXTS = (
+    *(*PANEL_HELP.values(), *STAGE_HELP.values(), *RULE_HELP.values(), *CONTROL_HELP.values()),
+    *(Help(row.made_by.help, row.made_by.cites) for row in STAGES if row.made_by is not None),
+)
 
 
 def card(desk: Desk) -> HelpCard:
