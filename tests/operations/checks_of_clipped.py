@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from experiments import SPREAD, small
@@ -18,13 +20,16 @@ from attnviz.explain.position_curves import curves, distances
 from attnviz.explain.score_pair import Pair
 from attnviz.explain.scripts.library import LIBRARIES
 from attnviz.explain.scripts.stages import stage_text
+from attnviz.gui.panels.pipeline.room import folds
 from attnviz.model.sites.stages import score_stages
+from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Heads
 from attnviz.model.spec.positions import Alibi
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID, inputs
 from attnviz.operations.pointwise import Cap
+from attnviz.pages import page_html
 from attnviz.study.failures.checks import CHECKS, first_finding
 
 EXPERIMENT = small(heads=Heads(4, 2, 3), cap=5.0, position=Alibi())
@@ -123,3 +128,10 @@ def test_the_estimate_stores_nothing_for_it_and_checks_know_it() -> None:
     assert "clipped" in score_stages(site.only.experiment) and STAGE_BY_ID["clipped"].made_by is Cap
     assert not [line for line in estimate(EXPERIMENT, 8).lines if "clip" in line.label]
     assert CHECKS and first_finding(site) is None
+
+
+def test_a_page_and_the_strip_have_it() -> None:
+    trace = run(NumpyEngine("float64"), EXPERIMENT)
+    text = page_html(Document(EXPERIMENT), trace)
+    assert re.search(r'"(stage|id)": ?"clipped"', text)
+    assert "clipped" in folds()[9] and "capped" in folds()[9]
