@@ -18,7 +18,7 @@ SHARED_KEY = N_("the same in every head")
 
 @dataclass(frozen=True, eq=False)
 class Linear(Operation):
-    """x W + b. With a `width`, each head has so many columns of W, one head beside the other.
+    """x W + b. With a `width`, each head has that number of columns of W, one head beside the other.
 
     `part(rows, columns)` returns numbers of W in float64; `passes`: W is a square identity, so that x is the
     product. `path` and `bias_path` are the parameters of the document, `symbol` and `bias_symbol` their names
