@@ -26,6 +26,7 @@ FLOORS = (
     ("explain", "compute", "checkpoints"),
     ("engines",),
     ("model",),
+    ("operations",),
     ("core",),
 )
 """Floors of layers, from the top. A layer that is missing here is drawn on the top floor."""

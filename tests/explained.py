@@ -15,8 +15,8 @@ import numpy as np
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
 from attnviz.model.spec.experiment import Experiment
-from attnviz.model.terms import Explanation, Gap, Line, Series, Term, Text, flat, plain
 from attnviz.model.trace import SiteTrace
+from attnviz.operations.terms import Explanation, Gap, Line, Series, Term, Text, flat, plain
 
 
 def site_of(experiment: Experiment, dtype: str = "float64") -> SiteTrace:

@@ -158,7 +158,7 @@ def places(shape: tuple[int, ...], whole: bool) -> Iterator[tuple[int, ...]]:
 
 
 def lines(explanations: Iterator[Any]) -> str:
-    from attnviz.model.terms import plain
+    from attnviz.operations.terms import plain
 
     return "\n".join(
         " = ".join([plain(line.name), *map(plain, line.steps)])

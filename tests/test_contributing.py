@@ -231,6 +231,7 @@ POSITION = {
     \"\"\"A bias -factor * ln(1 + |i - j|).\"\"\"
 
     where: ClassVar[str] = "position."
+    changes: ClassVar[Changes] = "bias"
 
     factor: Annotated[float, Field(N_("Recipe: factor"), N_("Multiplies the logarithm"), above=0)] = 1.0
 
@@ -264,7 +265,6 @@ def _pull_recipe(site: Site, g: Floats, q_positions: Ints, k_positions: Ints) ->
         RecipePosition,
         N_("recipe"),
         N_("Scores lowered by the logarithm of the distance"),
-        "bias",
         hue=5,
         bias=_recipe,
         pull_bias=_pull_recipe,
@@ -275,18 +275,21 @@ def _pull_recipe(site: Site, g: Floats, q_positions: Ints, k_positions: Ints) ->
     ),
     "attnviz/explain/arithmetic/positions.py": (
         (
-            r"^(?=BIAS_LINES: )",
-            """def _recipe_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
-    score, query = reading.term(below(reading, cell)), _query(reading, cell)
+            r"^(?=BIASES: )",
+            """def _recipe(reading: Reading, cell: Cell) -> Addend:
+    query = _query(reading, cell)
     factor = constant(reading.experiment.position.factor, "factor")
-    numbers = (score, Text(" − "), *guarded(factor), Text(f" × ln(1 + |{query} − {cell.column}|)"))
-    result = score.value - factor.value * float(np.log1p(abs(query - cell.column)))
-    return (Line((reading.link(cell),), (numbers,), reading.number(cell), result),)
+    pieces = (Text(" − "), *guarded(factor), Text(f" × ln(1 + |{query} − {cell.column}|)"))
+    term = -factor.value * float(np.log1p(abs(query - cell.column)))
+    return "s − factor · ln(1 + |i − j|)", pieces, term, ()
 
 
 """,
         ),
-        (r"(?<=^BIAS_LINES: dict\[type, Explains\] = \{)", "RecipePosition: _recipe_lines, "),
+        (
+            r"(?<=^BIASES: dict\[type, Callable\[\[Reading, Cell\], Addend\]\] = \{)",
+            "RecipePosition: _recipe, ",
+        ),
         (
             r"(?<=^from attnviz.model.spec.positions import )(?=\w)"
             r"|(?<=^from attnviz.model.spec.positions import \(\n)",
@@ -295,19 +298,18 @@ def _pull_recipe(site: Site, g: Floats, q_positions: Ints, k_positions: Ints) ->
     ),
     "attnviz/explain/scripts/positions.py": (
         (
-            r"^(?=POSITION_CODE: )",
-            """def _recipe(position: Any, asked: Asked) -> Code:
-    (read,) = asked.reads
+            r"^(?=BIAS_CODE: )",
+            """def _recipe(position: Any, asked: Asked) -> str:
     grid(asked)
     xp = asked.xp
-    return asked.done(f"biased = {read} - {position.factor!r} * {xp}.log1p(1.0 * {xp}.abs(i - j))")
+    return f" - {position.factor!r} * {xp}.log1p(1.0 * {xp}.abs(i - j))"
 
 
 """,
         ),
         (
-            r"(?<=^POSITION_CODE: dict\[type, Callable\[\[Any, Asked\], Code\]\] = \{\n)",
-            "    RecipePosition: _recipe,\n",
+            r"(?<=^BIAS_CODE: dict\[type, Callable\[\[Any, Asked\], str\]\] = \{)",
+            "RecipePosition: _recipe, ",
         ),
         (r"(?<=^from attnviz.model.spec.positions import \(\n)", "    RecipePosition,\n"),
     ),

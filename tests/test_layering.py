@@ -22,14 +22,15 @@ EVERYWHERE = {"attnviz.errors", "attnviz.resources", "attnviz.i18n", "attnviz.ve
 
 MAY_IMPORT = {
     "core": {"core"},
-    "model": {"core", "model"},
-    "explain": {"core", "model", "explain"},
-    "engines": {"core", "model", "engines"},
+    "operations": {"core", "operations"},
+    "model": {"core", "operations", "model"},
+    "explain": {"core", "operations", "model", "explain"},
+    "engines": {"core", "operations", "model", "engines"},
     "compute": {"core", "model", "engines", "compute"},
     "checkpoints": {"core", "model", "checkpoints"},
-    "study": {"core", "model", "explain", "engines", "compute", "checkpoints", "study"},
-    "figures": {"core", "model", "explain", "engines", "study", "figures"},
-    "pages": {"core", "model", "explain", "engines", "compute", "pages"},
+    "study": {"core", "operations", "model", "explain", "engines", "compute", "checkpoints", "study"},
+    "figures": {"core", "operations", "model", "explain", "engines", "study", "figures"},
+    "pages": {"core", "operations", "model", "explain", "engines", "compute", "pages"},
     "bench": {"core", "model", "engines", "compute", "checkpoints", "bench"},
 }
 """Layer by layer, the folders it may import; `gui`, `cli` and the public `attnviz` stand on all of them."""

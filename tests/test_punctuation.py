@@ -24,8 +24,8 @@ from attnviz.model.sites.sites import at, site_names
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
-from attnviz.model.terms import Line, Term, plain
 from attnviz.model.trace import SiteTrace
+from attnviz.operations.terms import Line, Term, plain
 from attnviz.study.contrast.differences import differences
 
 MOST_POSITIONS = 24

@@ -33,9 +33,10 @@ from attnviz.engines.parity import parity
 from attnviz.engines.run import run
 from attnviz.engines.table import EngineKind
 from attnviz.explain.arithmetic.cell import explain
-from attnviz.explain.arithmetic.positions import ADDED_LINES, BIAS_LINES
+from attnviz.explain.arithmetic.positions import ADDED_LINES, BIASES
 from attnviz.explain.arithmetic.relative import DISTANCES
 from attnviz.explain.position_curves import candidates
+from attnviz.explain.scripts.positions import BIAS_CODE
 from attnviz.gui.forms.fields import FormField
 from attnviz.gui.panels.mechanism import mask_fields, position, relative, scaling, tables
 from attnviz.model.caches import CACHES
@@ -191,7 +192,7 @@ def test_every_row_is_exported_and_read_again(name: str, tmp_path: Path) -> None
 def test_every_position_has_the_functions_that_its_kind_of_change_needs() -> None:
     of = {kind: {row.record for row in POSITIONS if row.changes == kind} for kind in ("vectors", "bias")}
     assert {row.record for row in POSITIONS if row.added} == of["vectors"] == set(ADDED_LINES)
-    assert {row.record for row in POSITIONS if row.bias} == of["bias"] == set(BIAS_LINES)
+    assert {row.record for row in POSITIONS if row.bias} == of["bias"] == set(BIASES) == set(BIAS_CODE)
     assert {row.record for row in POSITIONS if row.changes == "relative"} == set(PARTS) == set(DISTANCES)
 
 

@@ -18,19 +18,11 @@ from attnviz.engines.decode.run import Decoding
 from attnviz.engines.engine import ITEMSIZE
 from attnviz.engines.parity import compared
 from attnviz.engines.program import Check
-from attnviz.model.sites.stages import scale_factor
 from attnviz.model.spec.experiment import Experiment
-from attnviz.model.stages import as_read
+from attnviz.model.stages import STAGE_BY_ID, as_read
 from attnviz.model.trace import SiteTrace, Trace
 
 Numbers = NDArray[Any]
-
-AS_PROJECTED = ("tokens_embedded", "x", "q", "k", "v", "q_rotated", "k_rotated", "v_rotated")
-"""Stages of the first site computed by sums and products alone: their rounding is relative to their numbers.
-"""
-
-SCORES = ("scores", "relative", "scaled", "capped", "biased", "added", "masked")
-"""Stages whose rounding is relative to the multiplied vectors, however small the sum is."""
 
 KEPT_BYTES = 256 * 1024**2
 """Largest full pass that is kept beside its decoding."""
@@ -135,9 +127,12 @@ class Decoded:
         later = max(min(tolerance * self.scores, MOST_LATER), tolerance)
         if site not in ("", next(iter(self.decoding.steps[0].sites))):
             return later * max(self.sizes[name], 1.0)
-        if stage in SCORES:
+        row = STAGE_BY_ID[stage]
+        if row.phase == "scores":  # relative to the multiplied vectors, however small the sum is
             return tolerance * max(self.sizes[name], self.scores, 1.0)
-        return (tolerance if stage in AS_PROJECTED else later) * max(self.sizes[name], 1.0)
+        # sums and products alone, before the softmax: relative to their own numbers
+        as_projected = row.phase in ("input", "heads") and row.rule != "row"
+        return (tolerance if as_projected else later) * max(self.sizes[name], 1.0)
 
 
 def decode_and_compare(
@@ -201,5 +196,5 @@ def _score_bound(site: SiteTrace, sizes: dict[str, float]) -> float:
     """
     prefix = site.name + "." if site.name + ".q" in sizes else ""
     longest = [sizes[prefix + as_read(name, site.stages)] for name in ("q", "k")]
-    factor = scale_factor(site.experiment)
+    factor = site.experiment.score_factor
     return math.prod(longest) * site.shape("q")[-1] * max(1.0, abs(1.0 if factor is None else factor))

@@ -17,11 +17,12 @@ from attnviz.model.operands.matrices import is_identity, output_tokens, transfor
 from attnviz.model.positions import changes
 from attnviz.model.sites.by_hand import edited_shapes
 from attnviz.model.sites.sites import at, site_names
-from attnviz.model.sites.stages import begins
+from attnviz.model.sites.stages import site_stages
 from attnviz.model.spec.block import NORMS
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import ROLES
 from attnviz.model.spec.site import Site
+from attnviz.model.stages import STAGE_BY_ID, of_phase
 
 DOCUMENT_ITEMSIZE = 8
 """Bytes of a number in a document: engines of another precision hold converted copies of its matrices."""
@@ -117,7 +118,8 @@ def _kept(site: Site, n: int, m: int, itemsize: int) -> Estimate:
 
 def _further(site: Site, n: int, m: int, itemsize: int) -> Iterator[EstimateLine]:
     """The lines beside scores, q, k, v, input and output: their other forms, the block, the read-out."""
-    heads, block, position = site.heads, site.block, site.position
+    heads, block = site.heads, site.block
+    per_head = [STAGE_BY_ID[stage].axes[0] for stage in site_stages(site) if stage in of_phase("heads")]
     numbers = {
         "itemsize": itemsize,
         "queries": n,
@@ -127,9 +129,7 @@ def _further(site: Site, n: int, m: int, itemsize: int) -> Iterator[EstimateLine
         "d_head": site.d_qk,
         "features": site.d_model,
     }
-    is_turned, is_normed = changes(position) == "rotation", site.qk_norm is not None
-    is_tempered = site.position_temperature is not None
-    forms = 1 + is_turned + is_normed + is_tempered  # concatenated, rotated, normed, tempered
+    forms = per_head.count("head")  # those after q, and concatenated
     formula = _("{count} × {heads} heads × {queries} queries × {d_head} features × {itemsize} bytes")
     value = forms * heads.n_heads * n * site.d_qk * itemsize
     yield EstimateLine(_("further stages of q and mixed"), formula.format(count=forms, **numbers), value)
@@ -146,7 +146,7 @@ def _further(site: Site, n: int, m: int, itemsize: int) -> Iterator[EstimateLine
         text = _("{queries} queries × {columns} features × {itemsize} bytes")
         text, value = text.format(columns=columns, **numbers), n * columns * itemsize
         yield EstimateLine(_("gates"), text, value)
-    forms = is_turned + is_normed + position.rotates_values
+    forms = per_head.count("kv_head") - 2  # those after k and v
     if forms:
         formula = _("{count} × {kv_heads} KV heads × {keys} keys × {d_head} features × {itemsize} bytes")
         value = forms * heads.n_kv_heads * m * site.d_qk * itemsize
@@ -227,24 +227,23 @@ def _weights(site: Site) -> int:
         shapes.append((site.d_model if known is None else known.logit_features(site.d_model), columns))
     if _rows_of_transform(site):
         shapes.append(transform_shape(site))
-    if begins(site) and site.embedding_projection is not None:
+    if site.place.begins and site.embedding_projection is not None:
         shapes.append((site.d_embedding, site.d_model))
     return sum(rows * columns for rows, columns in shapes)
 
 
 def _rows_of_transform(site: Site) -> int:
     """Number of (query, d_model) arrays between the output and the logits."""
-    known = site.vocabulary
-    if site.readout != "vocabulary" or known is None or known.transform is None:
-        return 0
-    return 2 + (known.transform.norm is not None)
+    rows = [STAGE_BY_ID[stage] for stage in site_stages(site) if stage != "output"]
+    return sum(row.phase == "read-out" and row.axes[-1] == "feature" for row in rows)
 
 
 def _rows_of_embedding(site: Site) -> int:
     """Number of arrays of token vectors before they are projected to the features of the layers."""
-    if site.embedding_projection is None or not begins(site):
+    if site.embedding_projection is None or not site.place.begins:
         return 0
-    return 1 + (changes(site.position) == "vectors") + (site.embedding_norm is not None)
+    rows = [STAGE_BY_ID[stage] for stage in site_stages(site)]
+    return sum(row.phase == "input" and row.axes[0] == "token" for row in rows) - 1
 
 
 def _rows_of_block(site: Site) -> int:

@@ -9,7 +9,7 @@ from attnviz.engines.experts import add_routing, times_weights, weighted
 from attnviz.engines.features import Features
 from attnviz.engines.operands import Block, FeedForward, Norm, Transform
 from attnviz.engines.product import linear
-from attnviz.model.stages import result_of
+from attnviz.model.stages import STAGE_BY_ID, result_of
 
 
 def add_norm(engine: Engine, features: Features, stage: str, norm: Norm | None, source: str) -> None:
@@ -78,7 +78,7 @@ def _close_attention(engine: Engine, features: Features, block: Block) -> None:
 def _close_feed_forward(engine: Engine, features: Features, block: Block, entered: str) -> None:
     if block.placement == "sandwich":
         add_norm(engine, features, "ffn_normed", block.after_2, features.order[-1])
-    made = next(stage for stage in ("ffn_normed", "ffn_dropped", "ffn_output") if stage in features.tf)
+    made = STAGE_BY_ID["residual_2"].input(1, features.order)
     if block.residual:
         features.add("residual_2", features.tf[entered] + _scaled(block, features.tf[made]))
     if block.placement == "post":

@@ -7,7 +7,7 @@ import numpy as np
 from attnviz.errors import Message
 from attnviz.model.sites.titles import site_message
 from attnviz.model.stages import STAGE_BY_ID
-from attnviz.model.trace import INFINITE_ON_PURPOSE, SiteTrace, Trace
+from attnviz.model.trace import SiteTrace, Trace
 
 
 def range_notice(trace: Trace, dtype: str) -> Message | None:
@@ -44,7 +44,7 @@ def _first(site: SiteTrace) -> str:
     row = slice(int(ends[0]), int(ends[0]) + 1)
     for stage in site.stages:
         kind = STAGE_BY_ID[stage]
-        if stage in INFINITE_ON_PURPOSE:
+        if STAGE_BY_ID[stage].is_infinite:
             continue
         rows = row if kind.score_shaped else slice(None)
         heads = range(site.shape(stage)[0]) if kind.per_head else range(1)

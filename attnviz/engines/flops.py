@@ -22,7 +22,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from attnviz.model.operands.matrices import is_identity, output_tokens, transform_shape
-from attnviz.model.sites.stages import begins
 from attnviz.model.spec.block import NORMS, FeedForward, Norm
 from attnviz.model.spec.latent import LatentRole
 from attnviz.model.spec.parts import Identity, Role
@@ -87,7 +86,7 @@ def around(site: Site) -> int:
     """FLOPs of one token in everything around a site's attention: norms, residuals, feed-forward layer."""
     norms, widened = [site.final_norm], site.embedding_projection
     flops = _normed(site.embedding_norm, site.d_embedding)
-    if widened is not None and begins(site):
+    if widened is not None and site.place.begins:
         flops += 2 * site.d_embedding * site.d_model + (widened.bias is not None) * site.d_model
     if site.block is not None:
         norms += [getattr(site.block, name) for name in NORMS]

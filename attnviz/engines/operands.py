@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,6 +19,7 @@ from attnviz.engines.sight import Masks
 from attnviz.model.operands.relative import Relative
 from attnviz.model.positions import Bias, Turning
 from attnviz.model.spec.experts import Experts
+from attnviz.operations.operation import Operation
 
 Ints = NDArray[np.int64]
 
@@ -139,10 +140,11 @@ class Scoring:
     """The functions from queries and keys to weights; `stages` are the score-shaped ones, in order.
 
     Queries are numbered from 0 in all of them; the offset of their positions is inside.
-    `factor` is the scale over the temperature, None if neither is used. `relative`, `bias`, `added` and
-    `drop` are functions of heads and positions. `cuts_by_number`: `added` has a −∞, so that a row may be −∞
-    as a whole without a blocked cell. `masks_weights`: masks come after the normaliser. `empty_row` are the
-    weights of a row that sees no key. `spares_keys`: a blocked key has the weight 0 whatever its score.
+    `factor` is the scale over the temperature, None if neither is used. `operations` make the stages of their
+    names. `relative`, `added` and `drop` are functions of heads and positions. `cuts_by_number`: `added` has
+    a −∞, so that a row may be −∞ as a whole without a blocked cell. `masks_weights`: masks come after the
+    normaliser. `empty_row` are the weights of a row that sees no key. `spares_keys`: a blocked key has the
+    weight 0 whatever its score.
     `share` is λ, by which the weights of a partner head are multiplied and subtracted, or None.
     `normalise` is None for the engine's softmax, `pull_` its vector–Jacobian product; `sinks` are (head,).
     """
@@ -151,9 +153,8 @@ class Scoring:
     n_kv_heads: int
     group_size: int
     factor: float | None
+    operations: Mapping[str, Operation]
     relative: Relative | None
-    cap: float | None
-    bias: Bias | None
     added: Bias | None
     cuts_by_number: bool
     masks: Masks
@@ -170,9 +171,9 @@ class Scoring:
 
     @cached_property
     def adds(self) -> bool:
-        """True if a term is added to scores, so that q and k do not bound them."""
-        terms = self.bias, self.added, self.relative, self.mask_bias
-        return any(term is not None for term in terms)
+        """True if something is added to scores, so that q, k and the scale do not bound them."""
+        grows = (one.grows for stage, one in self.operations.items() if stage != "scaled")
+        return self.relative is not None or self.mask_bias is not None or any(grows)
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,9 +20,6 @@ from attnviz.model.trace import SiteTrace, Trace
 Numbers = NDArray[Any]
 Ints = NDArray[np.int64]
 
-ZERO_UNSEEN = ("weights", "dropped", "combined")
-"""Score-shaped stages in which a full pass has zeros where a step cannot see yet."""
-
 
 @dataclass(frozen=True)
 class Compared:
@@ -87,13 +84,14 @@ def _stages(decoding: Decoding, site: SiteTrace, progress: Progress) -> Iterator
 def _over_steps(decoding: Decoding, site: SiteTrace, stage: str, check: Check) -> Compared:
     sites = [step.sites[site.name] for step in decoding.steps]
     rows = rows_of(sites, stage)
-    if not STAGE_BY_ID[stage].score_shaped:
+    row = STAGE_BY_ID[stage]
+    if not row.score_shaped:
         return compare(np.stack(rows, axis=-2), site[stage][..., : len(rows), :])
     found, keys = Compared(0.0, 0.0), [made.key_positions for made in sites]
     for head in range(site.shape(stage)[0]):
         check()
         whole = site.window(stage, head)[: len(rows)]
-        made = _as_a_whole([row[head] for row in rows], keys, whole, stage in ZERO_UNSEEN)
+        made = _as_a_whole([one[head] for one in rows], keys, whole, row.phase == "weights")
         found = found.beside(compare(made, whole))
     return found
 

@@ -106,7 +106,11 @@ def _shape_scores(
         s_grqk /= product.factor  # a power of two: exact
         return
     for stage in _between(scoring.stages, product.stage, upto):
-        _SHAPE[stage](engine, scoring, s_grqk, block, product)
+        operation = scoring.operations.get(stage)
+        if operation is None:
+            _SHAPE[stage](engine, scoring, s_grqk, block, product)
+        else:
+            operation.shape_(engine, s_grqk, block)
 
 
 @lru_cache(maxsize=256)
@@ -118,24 +122,6 @@ def _add_relative(engine: Engine, scoring: Scoring, s_grqk: Array, block: Block,
     assert scoring.relative is not None
     parts = scoring.relative(block.heads, block.q_positions[:, None] - block.k_positions)
     add_relative_(engine, s_grqk, *block.qk, parts)
-
-
-def _scale(engine: Engine, scoring: Scoring, s_grqk: Array, block: Block, product: _Product) -> None:
-    s_grqk *= scoring.factor
-
-
-def _cap(engine: Engine, scoring: Scoring, s_grqk: Array, block: Block, product: _Product) -> None:
-    s_grqk[...] = scoring.cap * engine.xp.tanh(s_grqk / scoring.cap)
-
-
-def _add_bias(engine: Engine, scoring: Scoring, s_grqk: Array, block: Block, product: _Product) -> None:
-    assert scoring.bias is not None
-    s_grqk += engine.asarray(scoring.bias(block.heads, block.q_positions, block.k_positions))
-
-
-def _add_numbers(engine: Engine, scoring: Scoring, s_grqk: Array, block: Block, product: _Product) -> None:
-    assert scoring.added is not None
-    s_grqk += engine.asarray(scoring.added(block.heads, block.q_positions, block.k_positions))
 
 
 def _mask(engine: Engine, scoring: Scoring, s_grqk: Array, block: Block, product: _Product) -> None:
@@ -165,10 +151,6 @@ def without_scores(engine: Engine, scoring: Scoring, s_grqk: Array) -> Array | N
 
 _SHAPE: dict[str, Callable[[Engine, Scoring, Array, Block, _Product], None]] = {
     "relative": _add_relative,
-    "scaled": _scale,
-    "capped": _cap,
-    "biased": _add_bias,
-    "added": _add_numbers,
     "masked": _mask,
     "weights": _weigh,
 }

@@ -19,6 +19,7 @@ from attnviz.engines.in_file import InFile
 from attnviz.engines.operands import Linear, Operands, Scoring
 from attnviz.engines.sight import Masks
 from attnviz.model import positions
+from attnviz.model.binding import bind
 from attnviz.model.memo import WeakMemo
 from attnviz.model.normalisers import NORMALISER_BY_ID
 from attnviz.model.operands.additive import added_numbers
@@ -37,7 +38,7 @@ from attnviz.model.operands.matrices import (
     vocabulary,
 )
 from attnviz.model.operands.relative import Relative, relative_of
-from attnviz.model.sites.stages import begins, scale_factor, score_stages
+from attnviz.model.sites.stages import score_stages
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import Block, FeedForward, FeedForwardRole, Norm, Transform
 from attnviz.model.spec.experiment import Experiment
@@ -46,6 +47,7 @@ from attnviz.model.spec.parts import Identity, Role, is_transposed
 from attnviz.model.spec.rows import Row, held_row, row_array
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.source import Source
+from attnviz.model.stages import STAGE_BY_ID
 
 NORMS: dict[str, Callable[..., Array]] = {"layer": layer_norm, "rms": rms_norm}
 
@@ -74,7 +76,7 @@ def resolve(engine: Engine, site: Site) -> Operands:
     is_latent, memory = site.latent is not None, site.memory
     add = positions.row_of(site.position).added
     return Operands(
-        vectors=engine.asarray(vectors_array(site.vectors)) if begins(site) else None,
+        vectors=engine.asarray(vectors_array(site.vectors)) if site.place.begins else None,
         added=None if add is None else partial(add, site.position, site.d_embedding),
         embedding_norm=_norm(engine, site.embedding_norm, site.d_embedding),
         embedding_projection=_embedding_projection(engine, site),
@@ -162,7 +164,7 @@ def _gate(engine: Engine, site: Site) -> Linear | None:
 
 def _embedding_projection(engine: Engine, site: Site) -> Linear | None:
     widened = site.embedding_projection
-    if widened is None or not begins(site):
+    if widened is None or not site.place.begins:
         return None
     shape = site.d_embedding, site.d_model
     return _linear(engine, widened.weights, shape, partial(embedding_projection_array, site), widened.bias)
@@ -218,27 +220,18 @@ def _relative(site: Site) -> Relative | None:
     return lambda heads, distances: relative(heads, distances + offset)
 
 
-def _bias(site: Site) -> positions.Bias | None:
-    """The bias of the scores, of rows and columns."""
-    bias, offset = positions.bias_of(site), site.query_offset
-    if bias is None or not offset:
-        return bias
-    return lambda heads, queries, keys: bias(heads, queries + offset, keys)
-
-
 def scoring_of(site: Site) -> Scoring:
     """The functions from a site's queries and keys to weights."""
-    factor, is_before = scale_factor(site), site.mask_placement == "before_softmax"
-    relative, bias, added = _relative(site), _bias(site), added_numbers(site)
+    factor, is_before = site.score_factor, site.mask_placement == "before_softmax"
+    stages, relative, added = score_stages(site), _relative(site), added_numbers(site)
     is_nan = site.fully_masked_row == "nan" and site.sinks is None  # a sink takes all of it
     return Scoring(
-        stages=score_stages(site),
+        stages=stages,
         n_kv_heads=site.heads.n_kv_heads,
         group_size=site.heads.group_size,
         factor=factor,
+        operations={stage: bind(site, stage) for stage in stages if STAGE_BY_ID[stage].made_by is not None},
         relative=relative,
-        cap=site.cap,
-        bias=bias,
         added=None if added is None else added.at,
         cuts_by_number=added is not None and added.cuts,
         masks=Masks(site.masks, site.query_offset),

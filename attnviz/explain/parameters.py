@@ -9,9 +9,9 @@ from attnviz.i18n import _
 from attnviz.model.gradient import GradientSite, ProductSite
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
-from attnviz.model.terms import Explanation, Line, Pieces, Text, words
 from attnviz.model.trace import SiteTrace
 from attnviz.model.weights import Weight
+from attnviz.operations.terms import Explanation, Line, Pieces, Text, words
 
 
 def explain_parameter(site: SiteTrace, weight: Weight, row: int, column: int) -> Explanation:

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from attnviz.core.positions import rope_angles, rotate, turning
 from attnviz.explain.score_pair import Pair
 from attnviz.model import scalings
-from attnviz.model.edit.switching import scale_value, set_position
+from attnviz.model.binding import bind
+from attnviz.model.edit.switching import set_position
 from attnviz.model.operands.projection import entered, keys, queries
 from attnviz.model.operands.relative import relative_parts
 from attnviz.model.positions import (
     POSITIONS,
     added_rows,
-    bias,
     changes,
     last_token,
     magnitude,
@@ -35,9 +35,12 @@ from attnviz.model.positions import (
 )
 from attnviz.model.provenance import kv_head
 from attnviz.model.scalings import SCALINGS
+from attnviz.model.sites.stages import score_stages
 from attnviz.model.spec.positions import NoScaling, Rope
 from attnviz.model.spec.site import Site
+from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace
+from attnviz.operations.operation import NUMPY
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -104,12 +107,30 @@ def curves(site: SiteTrace, pair: Pair) -> tuple[Curve, ...]:
     for id_, title, candidate in candidates(experiment):
         raw = _raw(candidate, pair, (q_vector, k_vector), (q, k), away)
         with np.errstate(all="ignore"):  # infinite scores are shown as gaps
-            shaped = raw * (scale_value(experiment) / experiment.temperature)
-            if experiment.cap is not None:
-                shaped = experiment.cap * np.tanh(shaped / experiment.cap)
-        values = shaped + bias(candidate, np.array(pair.head), np.array([0]), away)[0]
+            values = _shaped(candidate, raw, pair.head, away)
         found.append(Curve(id_, title, values, id_ == present))
     return tuple(found)
+
+
+@dataclass(frozen=True)
+class _Distances:
+    """The scores of one head at each distance, as operations read them."""
+
+    heads: Ints
+    q_positions: Ints
+    k_positions: Ints
+
+
+def _shaped(candidate: Site, raw: Floats, head: int, away: Ints) -> Floats:
+    """Raw scores through every stage before the masks that works on them in place."""
+    found = raw[None].copy()
+    # Queries are numbered from 0 behind their offset: the query of all distances is at position 0.
+    block = _Distances(np.array(head), np.array([-candidate.query_offset]), away)
+    for stage in score_stages(candidate):
+        row = STAGE_BY_ID[stage]
+        if row.made_by is not None and row.phase == "scores" and not row.is_infinite:
+            bind(candidate, stage).shape_(NUMPY, found, block)
+    return np.asarray(found[0])
 
 
 def _temper(site: Site, query: int) -> float:

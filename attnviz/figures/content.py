@@ -23,7 +23,7 @@ from attnviz.model.sites.by_hand import edited_cells, still_hidden
 from attnviz.model.spec.view import View, shown_head
 from attnviz.model.stages import STAGE_BY_ID, Axis, Stage
 from attnviz.model.text import written_tokens
-from attnviz.model.trace import SUMMED, SiteTrace
+from attnviz.model.trace import SiteTrace
 from attnviz.study.heads.mean import mean_ends
 
 
@@ -258,7 +258,7 @@ def _map(
         values=values.T if turned else values,
         positions=positions.T if turned else positions,
         blocked=blocked.T if turned and blocked is not None else blocked,
-        sums=values.sum(axis=1) if stage.id in SUMMED and not scale.signed else None,
+        sums=values.sum(axis=1) if stage.has_sums and not scale.signed else None,
         sums_below=turned,
         later=later.T if turned and later is not None else later,
         edited=frozenset(cell[::-1] for cell in edited) if turned else edited,

@@ -31,6 +31,7 @@ from attnviz.model.operands.matrices import table_array
 from attnviz.model.scalings import Rotation
 from attnviz.model.spec.positions import (
     Alibi,
+    Changes,
     Deberta,
     Learned,
     NoPosition,
@@ -44,7 +45,6 @@ from attnviz.model.spec.site import Site
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Changes = Literal["nothing", "vectors", "rotation", "relative", "bias"]
 Bias = Callable[[Ints, Ints, Ints], Floats]
 """The bias of the scores of heads (...), queries (q,) and keys (k,): (..., q, k)."""
 
@@ -64,11 +64,7 @@ def _as_it_is(position: Any, length: int) -> Any:
 
 @dataclass(frozen=True)
 class PositionRow:
-    """One position encoding: its record, its short title, its effect, and its changed stages.
-
-    `vectors`: a row is added to each token vector (stage `x`). `rotation`: q and k are rotated (`q_rotated`,
-    `k_rotated`). `relative`: products of q and k with vectors of the distance (`relative`). `bias`: a number
-    is added to each score (`biased`).
+    """One position encoding: its record, its short title, and its effect.
 
     `hue` is the index of its curve's colour among the hues of heads, None for grey.
     `added` returns the rows that an additive one adds to tokens at some positions, from (record, d_model,
@@ -79,7 +75,6 @@ class PositionRow:
     record: type[Any]
     title: str
     description: str
-    changes: Changes
     hue: int | None
     added: Callable[[Any, int, Ints], Floats] | None = None
     bias: Callable[[Site], Bias] | None = None
@@ -91,6 +86,12 @@ class PositionRow:
         """The record's `kind` in a document."""
         return str(self.record.__struct_config__.tag)
 
+    @property
+    def changes(self) -> Changes:
+        """The record's own."""
+        found: Changes = self.record.changes
+        return found
+
 
 def row_of(position: Position) -> PositionRow:
     """The row of a position encoding."""
@@ -99,23 +100,18 @@ def row_of(position: Position) -> PositionRow:
 
 def changes(position: Position) -> Changes:
     """Stages that a position encoding changes."""
-    return row_of(position).changes
+    return position.changes
 
 
 def is_additive(position: Position) -> bool:
     """True if it is added to the vectors: once, where these come in."""
-    return changes(position) == "vectors"
+    return position.changes == "vectors"
 
 
 def rope_of(site: Site) -> Rope:
     """The rotary position of a site that has one."""
     assert isinstance(site.position, Rope)
     return site.position
-
-
-def has_bias(site: Site) -> bool:
-    """True if a bias is added to each score, so that the stage `biased` exists."""
-    return changes(site.position) == "bias"
 
 
 # --- added to vectors ------------------------------------------------------------------------------
@@ -156,7 +152,7 @@ def rotated_features(site: Site) -> range:
 
 @WeakMemo
 def _rotated_features(site: Site) -> range:
-    if changes(site.position) != "rotation":
+    if site.position.changes != "rotation":
         return range(0)
     position = rope_of(site)
     start = 0 if site.latent is None else site.heads.d_head
@@ -324,12 +320,11 @@ def _scaled_at_length(rope: Rope, length: int) -> Rope:
 # --- the table -------------------------------------------------------------------------------------
 
 POSITIONS: tuple[PositionRow, ...] = (
-    PositionRow(NoPosition, N_("none"), N_("Attention ignores the order of the tokens"), "nothing", hue=None),
+    PositionRow(NoPosition, N_("none"), N_("Attention ignores the order of the tokens"), hue=None),
     PositionRow(
         Sinusoidal,
         N_("sin"),
         N_("Sines and cosines added to the token vectors"),
-        "vectors",
         hue=1,
         added=_waves,
     ),
@@ -337,7 +332,6 @@ POSITIONS: tuple[PositionRow, ...] = (
         Learned,
         N_("table"),
         N_("A learned row of a table is added to each token vector"),
-        "vectors",
         hue=4,
         added=_learned_rows,
     ),
@@ -345,7 +339,6 @@ POSITIONS: tuple[PositionRow, ...] = (
         Rope,
         N_("RoPE"),
         N_("q and k rotated by angles that grow with the position"),
-        "rotation",
         hue=6,
         at_length=_scaled_at_length,
     ),
@@ -353,7 +346,6 @@ POSITIONS: tuple[PositionRow, ...] = (
         Alibi,
         N_("ALiBi"),
         N_("Scores lowered by slope · distance"),
-        "bias",
         hue=2,
         bias=_alibi,
         pull_bias=_pull_alibi,
@@ -362,7 +354,6 @@ POSITIONS: tuple[PositionRow, ...] = (
         T5Buckets,
         N_("T5"),
         N_("Scores plus a learned number for each bucket of distances"),
-        "bias",
         hue=3,
         bias=_t5,
         pull_bias=_pull_t5,
@@ -371,14 +362,12 @@ POSITIONS: tuple[PositionRow, ...] = (
         TransformerXl,
         N_("XL"),
         N_("Transformer-XL: q and two learned biases times sinusoids of the distance"),
-        "relative",
         hue=7,
     ),
     PositionRow(
         Deberta,
         N_("DeBERTa"),
         N_("q times keys of the distance, k times queries of the distance"),
-        "relative",
         hue=0,
     ),
 )

@@ -1,7 +1,7 @@
 """Provenance of a number: the cells that compute one cell, and the cells computed from it.
 
-`RULES` has one row per rule of `STAGES`. Linked hover, the inspector and the tests that recompute every cell
-read these.
+Operations say which; where a stage has none yet, `RULES` has one row per rule of `STAGES`. Linked hover, the
+inspector and the tests that recompute every cell read these.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from attnviz.core.positions import pair_of
+from attnviz.model.binding import bind
 from attnviz.model.normalisers import NORMALISER_BY_ID
 from attnviz.model.operands.matrices import vocabulary
 from attnviz.model.positions import rope_of, rotated_features
@@ -18,11 +19,7 @@ from attnviz.model.spec.site import Site, ffn_of
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID, Rule, Stage, inputs
 from attnviz.model.trace import SiteTrace
-
-Indices = tuple[int, ...] | None
-"""Some indices along one axis; None means all of them."""
-Cells = tuple[Indices, Indices]
-"""(rows, columns)."""
+from attnviz.operations.operation import Cells, Indices
 
 
 @dataclass(frozen=True)
@@ -50,11 +47,10 @@ def sources(site: SiteTrace, cell: Cell) -> tuple[Region, ...]:
         return ()
     regions = []
     for place, source in enumerate(inputs_of(site, stage.id)):
-        if stage.rule == "latent_key" and not _is_part(experiment, place, cell.column):
-            continue
-        heads = _source_heads(experiment, stage, STAGE_BY_ID[source], cell)
-        cells = RULE_BY_ID[rule_of(experiment, stage)].made_of(experiment, place, cell)
-        regions.append(Region(source, heads, *cells))
+        cells = _made_of(experiment, stage, place, cell)
+        if cells is not None:
+            heads = _source_heads(experiment, stage, STAGE_BY_ID[source], cell)
+            regions.append(Region(source, heads, *cells))
     return tuple(regions)
 
 
@@ -67,6 +63,13 @@ def consumers(site: SiteTrace, cell: Cell) -> tuple[Region, ...]:
                 region = _consumed(site.experiment, STAGE_BY_ID[target], place, cell)
                 regions += [region] if region else []
     return tuple(regions)
+
+
+def _made_of(site: Site, stage: Stage, place: int, cell: Cell) -> Cells | None:
+    """The rows and columns of an input that make a cell; None: none."""
+    if stage.made_by is None:
+        return RULE_BY_ID[rule_of(site, stage)].made_of(site, place, cell)
+    return bind(site, stage.id).made_of(place, cell)
 
 
 def inputs_of(site: SiteTrace, stage: str) -> tuple[str, ...]:
@@ -125,7 +128,10 @@ def _consumed(site: Site, target: Stage, place: int, cell: Cell) -> Region | Non
         heads = tuple(head for head in heads or () if head not in site.heads.off)
         if not heads:
             return None
-    cells = RULE_BY_ID[rule_of(site, target)].read_by(site, place, cell)
+    if target.made_by is None:
+        cells = RULE_BY_ID[rule_of(site, target)].read_by(site, place, cell)
+    else:
+        cells = bind(site, target.id).read_by(place, cell)
     return None if cells is None else Region(target.id, heads, *cells)
 
 
@@ -157,19 +163,6 @@ def _pair(site: Site, feature: int) -> tuple[int, ...]:
     return pair_of(feature, len(turned), position.pairing, turned.start) or (feature,)
 
 
-def _is_part(site: Site, place: int, feature: int) -> bool:
-    """True if a key's feature comes from input 0, the source of the content, or 1, the shared RoPE key."""
-    return (feature >= site.heads.d_head) == (place == 1)
-
-
-def _key_columns(site: Site, place: int, column: int) -> Indices:
-    """The features of a key computed from a cell of its input number `place`; all without a latent."""
-    d_head = site.heads.d_head
-    if site.latent is None:
-        return None
-    return tuple(range(d_head)) if place == 0 else (d_head + column,)
-
-
 # --- the rules -------------------------------------------------------------------------------------
 
 
@@ -187,14 +180,6 @@ def _whole_row(site: Site, place: int, cell: Cell) -> Cells:
 
 def _pair_of_a_row(site: Site, place: int, cell: Cell) -> Cells:
     return (cell.row,), _pair(site, cell.column)
-
-
-def _of_a_key(site: Site, place: int, cell: Cell) -> Cells:
-    return (cell.row,), None if place == 0 else (cell.column - site.heads.d_head,)
-
-
-def _by_a_key(site: Site, place: int, cell: Cell) -> Cells:
-    return (cell.row,), _key_columns(site, place, cell.column)
 
 
 def _of_a_distance(site: Site, place: int, cell: Cell) -> Cells:
@@ -263,9 +248,7 @@ class RuleRow:
 RULES: tuple[RuleRow, ...] = (
     RuleRow("given", _given, _given),
     RuleRow("same_cell", _same_cell, _same_cell),
-    RuleRow("projection", _whole_row, _whole_row),
     RuleRow("row", _whole_row, _whole_row),
-    RuleRow("latent_key", _of_a_key, _by_a_key),
     RuleRow("pair", _pair_of_a_row, _pair_of_a_row),
     RuleRow("relative", _of_a_distance, _by_a_distance),
     RuleRow(

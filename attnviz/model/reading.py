@@ -12,22 +12,9 @@ from attnviz.core.text import elide, isolated
 from attnviz.i18n import _
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID, Axis
-from attnviz.model.terms import Term, digits
 from attnviz.model.text import shown_token
 from attnviz.model.trace import SiteTrace
-
-SYMBOLS = {
-    "tokens_embedded": "e",
-    "q_normed": "q̂",
-    "k_normed": "k̂",
-    "q_rotated": "q′",
-    "q_tempered": "q″",
-    "k_rotated": "k′",
-    "v_rotated": "v′",
-    "ffn_gate_routed": "gate′",
-    "ffn_up_routed": "up′",
-}
-"""Stages whose symbol is shorter than their title."""
+from attnviz.operations.terms import Term, digits
 
 LONGEST_TOKEN = 16
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
@@ -139,4 +126,5 @@ class Reading:
 
 def stage_symbol(stage: str) -> str:
     """Symbol of a stage in formulas, in the active language."""
-    return SYMBOLS.get(stage) or _(STAGE_BY_ID[stage].title)
+    row = STAGE_BY_ID[stage]
+    return row.symbol or _(row.title)

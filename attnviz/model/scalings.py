@@ -38,7 +38,7 @@ from attnviz.model.spec.positions import (
     Stretch,
     Yarn,
 )
-from attnviz.model.terms import Line, Pieces, Term, Text, constant, words
+from attnviz.operations.terms import Line, Pieces, Term, Text, constant, words
 
 Floats = NDArray[np.float64]
 Code = tuple[tuple[str, str], ...]

@@ -26,23 +26,17 @@ from attnviz.model.spec.differential import partners
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Quantity
-from attnviz.model.stages import AXIS_NAMES, STAGE_BY_ID, Axis
+from attnviz.model.stages import AXIS_NAMES, STAGE_BY_ID, Axis, since
 from attnviz.model.text import written_tokens
 
 Numbers = NDArray[Any]
 Bools = NDArray[np.bool_]
 
-INFINITE_ON_PURPOSE = ("added", "masked")
-"""Stages in which −∞ marks blocked cells."""
-
-MASKED_STAGES = ("masked", "weights", "dropped", "combined")
+MASKED_STAGES = since("masked")
 """Stages in which cells that a mask blocks have no number of their own."""
 
-CUT_STAGES = ("added", *MASKED_STAGES)
+CUT_STAGES = since("added")
 """Stages in which cells that the additive mask blocks have none."""
-
-SUMMED = ("weights", "dropped", "probabilities")
-"""Stages whose rows are distributions, so that their sums are worth a look."""
 
 ALL = slice(None)
 
@@ -113,7 +107,7 @@ class SiteTrace:
 
     def has_shares(self, stage: str) -> bool:
         """True if the rows of a stage are shares of one, so that their sums inform."""
-        return self.quantity == "value" and stage in SUMMED
+        return self.quantity == "value" and STAGE_BY_ID[stage].has_sums
 
     def shape(self, stage: str) -> tuple[int, ...]:
         """Public shape of a stage. Raises `KeyError` naming the existing stages."""

@@ -14,11 +14,11 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from attnviz.model.operands.latent import latent_width
 from attnviz.model.operands.matrices import (
     embedding_projection_array,
     feed_forward_array,
     gate_array,
+    is_identity,
     latent_array,
     projection_array,
     sinks_array,
@@ -28,7 +28,6 @@ from attnviz.model.operands.matrices import (
     unembedding_array,
 )
 from attnviz.model.positions import slopes_of
-from attnviz.model.sites.stages import begins
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import FEED_FORWARD_ROLES, NORMS, FeedForwardRole
 from attnviz.model.spec.differential import LAMBDA_ROWS
@@ -37,6 +36,7 @@ from attnviz.model.spec.parts import ROLES, AdditiveMask, Alibi, Explicit, Expli
 from attnviz.model.spec.positions import Deberta, DrawnTable, Learned, T5Buckets, TransformerXl, WrittenTable
 from attnviz.model.spec.rows import DrawnRow, WrittenRow, row_array
 from attnviz.model.spec.site import Site, experts_of
+from attnviz.model.stages import STAGE_BY_ID, Stage
 
 Array = NDArray[np.float64]
 Shape = Callable[[Site], tuple[int, int]]
@@ -75,6 +75,13 @@ class Weight:
         """Symbol of the matrix whose numbers these are; empty if they are its own."""
         source = self.source(attention)
         return f"W_{_LETTERS[source.to]}" if isinstance(source, Tied) else ""
+
+    def passes(self, attention: Site) -> bool:
+        """True if it is an identity of equal sides, which returns its operand."""
+        if not self.source(attention).is_identity:
+            return False
+        rows, columns = self.shape(attention)
+        return rows == columns
 
     def array(self, attention: Site) -> Array:
         """The numbers, read-only."""
@@ -140,19 +147,23 @@ class _OfAttention(_Projected):
         is_unused = attention.latent is not None and self.path.endswith(("key", "value"))
         return None if is_unused else super().source(attention)
 
+    def passes(self, attention: Site) -> bool:
+        role: Any = self.path.partition(".")[2]
+        return is_identity(attention, role)
+
 
 class _BiasOfFirst(Weight):
     """A row of the projection of token vectors, which the first site of a stack has."""
 
     def source(self, attention: Site) -> Any:
-        return super().source(attention) if begins(attention) else None
+        return super().source(attention) if attention.place.begins else None
 
 
 class _OfFirst(_Projected):
     """The matrix of that projection."""
 
     def source(self, attention: Site) -> Any:
-        return super().source(attention) if begins(attention) else None
+        return super().source(attention) if attention.place.begins else None
 
 
 class _OfLatent(_Projected):
@@ -330,7 +341,7 @@ def _gain_width(name: str) -> Callable[[Site], int]:
 
 
 def _width(stage: str) -> Callable[[Site], int]:
-    return lambda e: latent_width(e, stage)
+    return STAGE_BY_ID[stage].width
 
 
 def _numbers_of_heads(numbers: Callable[[Site], Any]) -> Callable[[Site], Array]:
@@ -427,6 +438,22 @@ WEIGHTS: tuple[Weight, ...] = (
     _Unembedding("vocabulary.unembedding", "W_U", "logits", _unembedding),
     _OfReadout("vocabulary.bias", "b_U", "logits", _logit_bias),
 )
+
+
+WEIGHT_BY_PATH = {weight.path: weight for weight in WEIGHTS}
+
+
+def bias_path(path: str) -> str:
+    """The path of the bias beside a matrix."""
+    stem = path.removesuffix(".weights")
+    return f"{path}_bias" if stem == path else f"{stem}.bias"
+
+
+def bias_symbol(site: Site, stage: Stage) -> str:
+    """The symbol of the bias of a linear map that the site has; empty without one."""
+    paths = (bias_path(path) for path in stage.operands.split())
+    found = (WEIGHT_BY_PATH[path] for path in paths if path in WEIGHT_BY_PATH)
+    return next((weight.symbol for weight in found if weight.source(site) is not None), "")
 
 
 def weights_of(attention: Site) -> tuple[Weight, ...]:

@@ -31,7 +31,7 @@ from attnviz.model.spec.edit import EDITABLE, FROM_LATENT, OPERATIONS, Edit
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID, result_of
-from attnviz.model.terms import digits
+from attnviz.operations.terms import digits
 from attnviz.study.contrast.differences import differences
 from attnviz.study.contrast.words import value_text
 

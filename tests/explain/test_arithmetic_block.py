@@ -19,8 +19,8 @@ from attnviz.model.spec.block import Block, FeedForward, Norm, Transform, Vocabu
 from attnviz.model.spec.parts import Explicit, ExplicitVectors, Heads, Identity
 from attnviz.model.spec.rows import WrittenRow
 from attnviz.model.spec.view import Cell
-from attnviz.model.terms import Term, flat, plain
 from attnviz.model.trace import SiteTrace
+from attnviz.operations.terms import Term, flat, plain
 
 
 def block_of(**feed_forward: Any) -> SiteTrace:

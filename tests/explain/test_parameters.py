@@ -14,8 +14,8 @@ from attnviz.model.sites.sites import site_names
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.parts import Explicit, Heads, Identity, Projections, Seeded, Tied
 from attnviz.model.stages import result_of
-from attnviz.model.terms import flat, plain
 from attnviz.model.weights import weights_of
+from attnviz.operations.terms import flat, plain
 
 ALL = SPREAD | STACKS
 

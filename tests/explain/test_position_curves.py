@@ -26,13 +26,14 @@ from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import ExplicitVectors, Heads, NoScale, Rope, SeededVectors, Sinusoidal
 from attnviz.model.spec.positions import Learned, LinearScaling, Yarn
+from attnviz.model.stages import STAGES
 from attnviz.model.trace import SiteTrace
 
 ENGINE = NumpyEngine("float64")
 ON_VECTORS = tuple(row.id for row in POSITIONS if row.changes == "vectors")
 """Encodings that are added to the vectors; all others leave these alone."""
 IDS = [id_ for id_, _title, _experiment in candidates(sited(small(heads=Heads(4, 2, 4))))]
-LAST = ("biased", "capped", "scaled", "relative", "scores")
+BEFORE_MASKS = {stage.id for stage in STAGES if stage.phase == "scores" and not stage.is_infinite}
 
 
 def site_of(experiment: Experiment) -> SiteTrace:
@@ -41,7 +42,7 @@ def site_of(experiment: Experiment) -> SiteTrace:
 
 def final_score(site: SiteTrace, pair: Pair) -> float:
     """The score of a pair after scale, cap and bias, before masks."""
-    stage = next(stage for stage in LAST if stage in site.stages)
+    stage = next(stage for stage in reversed(site.stages) if stage in BEFORE_MASKS)
     return float(site.window(stage, pair.head)[pair.query, pair.key])
 
 

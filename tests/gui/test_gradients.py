@@ -23,7 +23,7 @@ from attnviz.gui.widgets.pictures.bars import Bars
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.model.edit import edits
 from attnviz.model.spec.view import Cell
-from attnviz.model.terms import VALUE_DIGITS, digits
+from attnviz.operations.terms import VALUE_DIGITS, digits
 
 DOCUMENT = load_preset("decoder-only")
 SITE = DOCUMENT.site

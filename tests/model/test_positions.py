@@ -56,7 +56,7 @@ from attnviz.model.spec.positions import (
     Yarn,
 )
 from attnviz.model.spec.view import Cell
-from attnviz.model.terms import plain
+from attnviz.operations.terms import plain
 
 ENGINE = NumpyEngine("float64")
 STAGES_OF = {

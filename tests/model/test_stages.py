@@ -41,6 +41,7 @@ from positions_by_hand import bucket, entry, related, rotated
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
 from attnviz.model.operands.matrices import vectors_array
+from attnviz.model.positions import POSITIONS
 from attnviz.model.provenance import consumers, sources
 from attnviz.model.spec.parts import (
     Alibi,
@@ -232,6 +233,27 @@ def normed(experiment: Site, cell: Cell, read: Reader) -> float:
     return gain * (row[at] - mean) / math.sqrt(squares + norm.eps)
 
 
+def slope_bias(experiment: Site, cell: Cell) -> float:
+    assert isinstance(experiment.position, Alibi)
+    n, slopes = experiment.heads.n_heads, experiment.position.slopes
+    if slopes is None:
+        power = 2 ** (n.bit_length() - 1)
+        slopes = tuple(2 ** (-8 * (h + 1) / power) for h in range(power))
+        slopes += tuple(2 ** (-4 * (2 * h + 1) / power) for h in range(n - power))
+    return -slopes[cell.head] * abs(cell.row + experiment.query_offset - cell.column)
+
+
+def bucket_bias(experiment: Site, cell: Cell) -> float:
+    t5 = experiment.position
+    assert isinstance(t5, T5Buckets)
+    row = bucket(t5, cell.column - cell.row - experiment.query_offset)
+    return entry(t5.table, (t5.n_buckets, experiment.heads.n_heads), row, cell.head)
+
+
+BIASES = {Alibi: slope_bias, T5Buckets: bucket_bias}
+"""By position: its term of one score."""
+
+
 def pointwise(experiment: Site, cell: Cell, read: Reader) -> float:
     value = read(read.stages[0], cell.head, cell.row, cell.column)
     if cell.stage == "x":
@@ -258,20 +280,8 @@ def pointwise(experiment: Site, cell: Cell, read: Reader) -> float:
     if cell.stage == "capped":
         assert experiment.cap is not None
         return experiment.cap * math.tanh(value / experiment.cap)
-    if cell.stage == "biased" and isinstance(experiment.position, T5Buckets):
-        t5 = experiment.position
-        shape = (t5.n_buckets, experiment.heads.n_heads)
-        return value + entry(
-            t5.table, shape, bucket(t5, cell.column - cell.row - experiment.query_offset), cell.head
-        )
     if cell.stage == "biased":
-        assert isinstance(experiment.position, Alibi)
-        n, slopes = experiment.heads.n_heads, experiment.position.slopes
-        if slopes is None:
-            power = 2 ** (n.bit_length() - 1)
-            slopes = tuple(2 ** (-8 * (h + 1) / power) for h in range(power))
-            slopes += tuple(2 ** (-4 * (2 * h + 1) / power) for h in range(n - power))
-        return value - slopes[cell.head] * abs(cell.row + experiment.query_offset - cell.column)
+        return value + BIASES[type(experiment.position)](experiment, cell)
     if cell.stage == "added":
         return value + number_of_mask(experiment, cell)
     if cell.stage == "masked":
@@ -422,6 +432,10 @@ def test_consumers_are_the_sources_read_backwards(site: SiteTrace) -> None:
                     if region.has(*index):
                         backwards.add((target, (region.stage, *index)))
     assert backwards == forwards
+
+
+def test_every_bias_is_computed_by_hand() -> None:
+    assert set(BIASES) == {row.record for row in POSITIONS if row.bias is not None}
 
 
 def test_the_spread_has_every_stage() -> None:

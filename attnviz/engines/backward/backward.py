@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from attnviz.core.progress import Check, never_cancelled, progress_of
 from attnviz.engines.backward.parameters import Parameters, Terms
-from attnviz.engines.backward.pulls import PULLS
+from attnviz.engines.backward.pulls import pull
 from attnviz.engines.backward.site import SiteGradients
 from attnviz.engines.backward.target import cell_seed, loss_seed
 from attnviz.engines.engine import Engine
@@ -73,9 +73,9 @@ def _flow(made: tuple[SiteRun, ...], pulled: dict[str, SiteGradients], check: Ch
         for stage in reversed(site.present):
             if stage in site.stages:
                 site.cut(stage)
-                PULLS[stage](site, stage, site.stages[stage])
-        for stage in ("layer_input", "memory", "tokens_embedded"):
-            if stage in site.stages and stage in run.given:
+                pull(site, stage, site.stages[stage])
+        for stage in run.given:
+            if stage in site.stages:
                 origin = run.given[stage]
                 pulled[origin.site].add(origin.stage, site.stages[stage])
 

@@ -16,6 +16,7 @@ from attnviz.engines.backward import scores
 from attnviz.engines.backward.site import SiteGradients
 from attnviz.engines.experts import by_weights, shares_of, times_weights
 from attnviz.engines.operands import FeedForward, Latent, Linear, Norm, Operands, Readout
+from attnviz.model.binding import bind
 from attnviz.model.operands.matrices import vocabulary
 from attnviz.model.spec.positions import Learned
 
@@ -328,6 +329,14 @@ def _probabilities(site: SiteGradients, stage: str, g: Array) -> None:
     site.add(before, made)
 
 
+def pull(site: SiteGradients, stage: str, g: Array) -> None:
+    """From the gradient by a stage of a site to those by what it reads."""
+    if stage in PULLS:
+        PULLS[stage](site, stage, g)
+    else:
+        bind(site.run.site, stage).pull(g, scores.Pulled(site, stage))
+
+
 PULLS: dict[str, Pull] = {
     "tokens_embedded": _given,
     "layer_input": _given,
@@ -350,10 +359,6 @@ PULLS: dict[str, Pull] = {
     "v_rotated": _rotated,
     "scores": scores.pull_scores,
     "relative": scores.pull_relative,
-    "scaled": scores.pull_scaled,
-    "capped": scores.pull_capped,
-    "biased": scores.pull_biased,
-    "added": scores.pull_added,
     "masked": scores.pull_masked,
     "weights": scores.pull_weights,
     "dropped": scores.pull_dropped,

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +18,10 @@ from attnviz.core.normalise import softmax_with_sinks_
 from attnviz.engines import program
 from attnviz.engines.backward.cells import At, Cells, Gradient, Outer
 from attnviz.engines.backward.site import SiteGradients
-from attnviz.engines.engine import spread
+from attnviz.engines.engine import Engine, spread
 from attnviz.model.normalisers import n_visible
-from attnviz.model.operands.additive import pull_added as pull_numbers
 from attnviz.model.operands.relative import pull_relative as pull_tables
-from attnviz.model.positions import row_of
+from attnviz.model.stages import STAGE_BY_ID
 
 Ints = NDArray[np.int64]
 
@@ -174,45 +175,10 @@ def _cleared(site: SiteGradients, g: Gradient) -> Array:
     return made
 
 
-def pull_biased(site: SiteGradients, stage: str, g: Cells) -> None:
-    """A bias is added: the gradient passes, and reaches its slopes or its table."""
-    (before,) = site.inputs(stage)
-    site.add(before, g)
-    pull = row_of(site.run.site.position).pull_bias
-    if pull is not None:
-        name, found = pull(site.run.site, site.by_heads(g.part()), *_positions(site))
-        site.add_parameter(f"position.{name}", site.engine.asarray(found))
-
-
 def _positions(site: SiteGradients) -> tuple[Ints, Ints]:
     """Positions of the queries and of the keys."""
     queries, keys = site.run.made.scores.positions
     return queries + site.run.site.query_offset, keys
-
-
-def pull_added(site: SiteGradients, stage: str, g: Cells) -> None:
-    """Numbers are added: the gradient passes, and reaches each of them."""
-    (before,) = site.inputs(stage)
-    site.add(before, g)
-    mask = site.run.site.additive_mask
-    assert mask is not None
-    found = pull_numbers(mask, site.by_heads(g.part()))
-    site.add_parameter("additive_mask.values", site.engine.asarray(found))
-
-
-def pull_capped(site: SiteGradients, stage: str, g: Cells) -> None:
-    """cap · tanh(s / cap) has the derivative 1 − tanh²."""
-    (before,) = site.inputs(stage)
-    share = score_stage(site, stage, is_computed=True) / site.operands.scoring.cap
-    site.add(before, Cells(g.part() * (1 - share * share)))
-
-
-def pull_scaled(site: SiteGradients, stage: str, g: Cells) -> None:
-    """s · factor."""
-    (before,) = site.inputs(stage)
-    factor = site.operands.scoring.factor
-    assert factor is not None
-    site.add(before, g.times(factor))
 
 
 def pull_relative(site: SiteGradients, stage: str, g: Cells) -> None:
@@ -299,3 +265,38 @@ def score_stage(site: SiteGradients, stage: str, *, is_computed: bool = False) -
     scoring, scores = site.operands.scoring, site.run.made.scores
     heads = np.arange(scoring.n_kv_heads * scoring.group_size).reshape(scoring.n_kv_heads, -1)
     return program.scores_of(site.engine, scoring, stage, scores.qk, heads, *scores.positions)
+
+
+@dataclass(frozen=True)
+class Pulled:
+    """The reads of an operation in the pass backwards, and the place of its gradients."""
+
+    site: SiteGradients
+    stage: str
+
+    @property
+    def arrays(self) -> Engine:
+        return self.site.engine
+
+    def result(self) -> Array:
+        """The numbers of the stage as they were computed, before any edit."""
+        if STAGE_BY_ID[self.stage].score_shaped:
+            return score_stage(self.site, self.stage, is_computed=True)
+        return self.site.made(self.stage)
+
+    def add(self, gradient: Any) -> None:
+        """Add to the gradient by the first input."""
+        is_array = STAGE_BY_ID[self.stage].score_shaped and not isinstance(gradient, Cells | Outer)
+        self.site.add(self.site.inputs(self.stage)[0], Cells(gradient) if is_array else gradient)
+
+    def add_parameter(self, name: str, gradient: Array) -> None:
+        """Add to the gradient by a parameter."""
+        self.site.add_parameter(name, gradient)
+
+    def by_heads(self, array: Array) -> NDArray[np.float64]:
+        """(g, r, …) as (head, …), in float64."""
+        return self.site.by_heads(array)
+
+    def positions(self) -> tuple[Ints, Ints]:
+        """Numbers of the queries and of the keys."""
+        return self.site.run.made.scores.positions

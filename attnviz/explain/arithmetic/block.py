@@ -14,7 +14,7 @@ from attnviz.i18n import _
 from attnviz.model.provenance import sources
 from attnviz.model.reading import Reading, stage_symbol
 from attnviz.model.spec.view import Cell
-from attnviz.model.terms import Line, Pieces, Term, Text, constant, guarded, words
+from attnviz.operations.terms import Line, Pieces, Term, Text, constant, guarded, words
 
 
 def residual_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:

@@ -16,26 +16,16 @@ from attnviz.explain.arithmetic.block import activated_lines, hidden_lines, resi
 from attnviz.explain.arithmetic.differential import combined_lines
 from attnviz.explain.arithmetic.edits import edited_lines
 from attnviz.explain.arithmetic.experts import routed_lines, routing_lines
-from attnviz.explain.arithmetic.latent import key_value_lines, latent_lines
-from attnviz.explain.arithmetic.linear import (
-    feed_forward_lines,
-    gate_lines,
-    projection_lines,
-    transform_lines,
-    widened_lines,
-)
-from attnviz.explain.arithmetic.norms import normed_lines, pair_normed_lines, qk_normed_lines
-from attnviz.explain.arithmetic.positions import biased_lines, rotated_lines, tempered_lines, x_lines
+from attnviz.explain.arithmetic.norms import latent_lines, normed_lines, pair_normed_lines, qk_normed_lines
+from attnviz.explain.arithmetic.numbers import CellNumbers
+from attnviz.explain.arithmetic.positions import rotated_lines, tempered_lines, x_lines
 from attnviz.explain.arithmetic.readout import logit_lines
 from attnviz.explain.arithmetic.relative import relative_lines
 from attnviz.explain.arithmetic.scores import (
-    added_lines,
     below,
-    capped_lines,
     dropped_lines,
     is_passed_on,
     masked_lines,
-    scaled_lines,
     score_lines,
     softmax_lines,
 )
@@ -48,27 +38,21 @@ from attnviz.explain.arithmetic.vectors import (
 )
 from attnviz.explain.arithmetic.weights import weight_lines
 from attnviz.i18n import _
+from attnviz.model.binding import bind
 from attnviz.model.reading import Reading, stage_symbol
 from attnviz.model.spec.view import Cell
-from attnviz.model.terms import Explanation, Line, Term, digits, flat, words
 from attnviz.model.trace import SiteTrace
+from attnviz.operations.terms import Explanation, Line, Term, digits, flat, words
 
 LINES: dict[str, Callable[[Reading, Cell], tuple[Line, ...]]] = {
     "tokens_embedded": given_lines,
     "layer_input": given_lines,
     "x": x_lines,
     "x_normed": normed_lines,
-    "x_projected": widened_lines,
     "norm_1": normed_lines,
     "memory": given_lines,
-    "q_latent": latent_lines,
-    "q_latent_normed": latent_lines,
-    "q": projection_lines,
-    "latent_projected": latent_lines,
+    "q_latent_normed": normed_lines,
     "latent": latent_lines,
-    "rope_key": latent_lines,
-    "k": key_value_lines,
-    "v": key_value_lines,
     "q_normed": qk_normed_lines,
     "k_normed": qk_normed_lines,
     "q_rotated": rotated_lines,
@@ -77,50 +61,35 @@ LINES: dict[str, Callable[[Reading, Cell], tuple[Line, ...]]] = {
     "v_rotated": rotated_lines,
     "scores": score_lines,
     "relative": relative_lines,
-    "scaled": scaled_lines,
-    "capped": capped_lines,
-    "biased": biased_lines,
-    "added": added_lines,
     "masked": masked_lines,
     "weights": weight_lines,
     "dropped": dropped_lines,
     "combined": combined_lines,
     "mixed": mixed_lines,
     "mixed_normed": pair_normed_lines,
-    "gate": gate_lines,
     "gated": gated_lines,
     "concatenated": concatenated_lines,
-    "attention_output": projection_lines,
     "attention_dropped": dropped_lines,
     "attention_normed": normed_lines,
     "residual_1": residual_lines,
     "norm_2": normed_lines,
-    "router": feed_forward_lines,
     "routing": routing_lines,
-    "ffn_gate": feed_forward_lines,
-    "ffn_up": feed_forward_lines,
     "ffn_gate_routed": routed_lines,
     "ffn_up_routed": routed_lines,
     "ffn_hidden": hidden_lines,
     "ffn_routed": routed_lines,
-    "ffn_output": feed_forward_lines,
     "ffn_dropped": dropped_lines,
     "ffn_normed": normed_lines,
     "residual_2": residual_lines,
     "output": normed_lines,
-    "transform": transform_lines,
     "transform_hidden": activated_lines,
     "transform_normed": normed_lines,
     "logits": logit_lines,
     "probabilities": softmax_lines,
 }
-"""The function that writes each stage's lines."""
+"""The function that writes each stage's lines, where no operation does."""
 
 NEXT: dict[str, Callable[[Reading, Cell], Cell]] = {
-    "scaled": below,
-    "capped": below,
-    "biased": below,
-    "added": below,
     "masked": below,
     "weights": below,
     "dropped": below,
@@ -157,11 +126,25 @@ def exists(site: SiteTrace, cell: Cell) -> bool:
 
 
 def _lines(reading: Reading, cell: Cell) -> Iterator[Line]:
-    yield from edited_lines(reading, cell, LINES[cell.stage](reading, cell))
-    while cell.stage in NEXT:
-        cell = NEXT[cell.stage](reading, cell)
+    yield from edited_lines(reading, cell, _own_lines(reading, cell))
+    while (following := _next(reading, cell)) is not None:
+        cell = following
         if not is_passed_on(reading, cell):
-            yield from map(_short, edited_lines(reading, cell, LINES[cell.stage](reading, cell)))
+            yield from map(_short, edited_lines(reading, cell, _own_lines(reading, cell)))
+
+
+def _own_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
+    """The lines of a stage, without those of the stages before it."""
+    if cell.stage in LINES:
+        return LINES[cell.stage](reading, cell)
+    return bind(reading.experiment, cell.stage).lines(CellNumbers(reading, cell))
+
+
+def _next(reading: Reading, cell: Cell) -> Cell | None:
+    """The cell whose lines follow; None behind a sum, whose terms lead on."""
+    if cell.stage in LINES:
+        return NEXT[cell.stage](reading, cell) if cell.stage in NEXT else None
+    return below(reading, cell) if bind(reading.experiment, cell.stage).goes_on else None
 
 
 def _short(line: Line) -> Line:

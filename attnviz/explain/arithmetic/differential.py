@@ -9,7 +9,7 @@ from attnviz.model.spec.differential import LAMBDA_ROWS
 from attnviz.model.spec.rows import row_array
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
-from attnviz.model.terms import (
+from attnviz.operations.terms import (
     Line,
     Pieces,
     Series,

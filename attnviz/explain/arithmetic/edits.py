@@ -9,7 +9,7 @@ from attnviz.model.reading import Reading
 from attnviz.model.sites.by_hand import edits_at
 from attnviz.model.spec.edit import Edit
 from attnviz.model.spec.view import Cell
-from attnviz.model.terms import Line, Pieces, Text, digits, words
+from attnviz.operations.terms import Line, Pieces, Text, digits, words
 
 
 def edited_lines(reading: Reading, cell: Cell, lines: tuple[Line, ...]) -> tuple[Line, ...]:

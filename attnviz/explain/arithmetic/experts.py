@@ -16,7 +16,7 @@ from attnviz.model.spec.experts import Experts
 from attnviz.model.spec.site import experts_of, ffn_of
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import inputs
-from attnviz.model.terms import Line, Pieces, Series, Text, constant, guarded, words
+from attnviz.operations.terms import Line, Pieces, Series, Text, constant, guarded, words
 
 
 def routing_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:

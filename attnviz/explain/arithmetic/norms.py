@@ -7,14 +7,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from attnviz.explain.arithmetic.numbers import CellNumbers
 from attnviz.explain.formulas.block import norm_at
 from attnviz.i18n import _
+from attnviz.model.binding import bind
+from attnviz.model.operands.latent import latent_norm
 from attnviz.model.provenance import sources
 from attnviz.model.reading import Floats, Reading, stage_symbol
 from attnviz.model.spec.differential import partners
 from attnviz.model.spec.rows import Row, row_array
 from attnviz.model.spec.view import Cell
-from attnviz.model.terms import Line, Pieces, Series, Term, Text, constant, guarded, words
+from attnviz.operations.terms import Line, Pieces, Series, Term, Text, constant, guarded, words
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,13 @@ def normed_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     norm = norm_at(reading.experiment, cell.stage)
     assert norm is not None
     return _lines(reading, cell, _Rule(norm.kind, norm.eps, norm.gain, norm.bias))
+
+
+def latent_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
+    """A number of a latent: Σ x · W, or that after its norm."""
+    if latent_norm(reading.experiment, cell.stage) is not None:
+        return normed_lines(reading, cell)
+    return bind(reading.experiment, cell.stage).lines(CellNumbers(reading, cell))
 
 
 class _Source(NamedTuple):

@@ -27,7 +27,8 @@ from attnviz.model.scalings import frequency_lines
 from attnviz.model.spec.positions import Alibi, Learned, Sinusoidal, T5Buckets
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID
-from attnviz.model.terms import Line, Pieces, Text, constant, guarded, words
+from attnviz.operations.operation import Addend
+from attnviz.operations.terms import Line, Pieces, Text, constant, guarded, words
 
 Explains = Callable[[Reading, Cell], tuple[Line, ...]]
 
@@ -160,9 +161,9 @@ def _power(base: float, exponent: float) -> float:
 # --- biases ----------------------------------------------------------------------------------------
 
 
-def biased_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
-    """The score and the bias of its distance."""
-    return BIAS_LINES[type(reading.experiment.position)](reading, cell)
+def position_addend(reading: Reading, cell: Cell) -> Addend:
+    """The bias of a score's distance."""
+    return BIASES[type(reading.experiment.position)](reading, cell)
 
 
 def _query(reading: Reading, cell: Cell) -> int:
@@ -170,35 +171,27 @@ def _query(reading: Reading, cell: Cell) -> int:
     return cell.row + reading.experiment.query_offset
 
 
-def _slope_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
-    score = reading.term(below(reading, cell))
+def _slope(reading: Reading, cell: Cell) -> Addend:
     name, query = _("slope of head {head}").format(head=cell.head + 1), _query(reading, cell)
     slope = constant(slopes_of(reading.experiment)[cell.head], name)
-    steps = (
-        words(_("s − slope · |i − j|")),
-        (score, Text(" − "), *guarded(slope), Text(f" × |{query} − {cell.column}|")),
-    )
-    result = score.value - slope.value * abs(query - cell.column)
-    return (Line((reading.link(cell),), steps, reading.number(cell), result),)
+    pieces: Pieces = (Text(" − "), *guarded(slope), Text(f" × |{query} − {cell.column}|"))
+    return _("s − slope · |i − j|"), pieces, -slope.value * abs(query - cell.column), ()
 
 
-def _bucket_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
+def _bucket(reading: Reading, cell: Cell) -> Addend:
     position: Any = reading.experiment.position
-    score = reading.term(below(reading, cell))
     query = _query(reading, cell)
     bucket = int(buckets(position, np.array([query]), np.array([cell.column]))[0, 0])
     table = bucket_table(position, reading.experiment.heads.n_heads)
     name = _("bucket {bucket} of head {head}").format(bucket=bucket, head=cell.head + 1)
     added = constant(table[bucket, cell.head], name)
-    steps = (words(f"s + b[{bucket}, {cell.head}]"), (score, Text(" + "), *guarded(added)))
     says = _("distance j − i = {distance} falls into bucket {bucket} of {n}")
     note = words(says.format(distance=cell.column - query, bucket=bucket, n=position.n_buckets))
-    result = score.value + added.value
-    return (Line((reading.link(cell),), steps, reading.number(cell), result, (note,)),)
+    return f"s + b[{bucket}, {cell.head}]", (Text(" + "), *guarded(added)), added.value, (note,)
 
 
-BIAS_LINES: dict[type, Explains] = {Alibi: _slope_lines, T5Buckets: _bucket_lines}
-"""Of each position that is added to the scores, the arithmetic of the sum."""
+BIASES: dict[type, Callable[[Reading, Cell], Addend]] = {Alibi: _slope, T5Buckets: _bucket}
+"""Of each position that is added to the scores, its term."""
 
 
 def tempered_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:

@@ -15,7 +15,7 @@ from attnviz.model.spec.arrays import in_float64
 from attnviz.model.spec.block import Vocabulary
 from attnviz.model.spec.rows import row_array
 from attnviz.model.spec.view import Cell
-from attnviz.model.terms import (
+from attnviz.operations.terms import (
     Line,
     Pieces,
     Series,

@@ -10,8 +10,8 @@ from attnviz.model.provenance import Region, sources
 from attnviz.model.reading import Floats, Reading, stage_symbol
 from attnviz.model.spec.positions import Deberta, TransformerXl
 from attnviz.model.spec.view import Cell
-from attnviz.model.stages import Hue
-from attnviz.model.terms import (
+from attnviz.operations.terms import (
+    Hue,
     Line,
     Pieces,
     Series,

@@ -19,7 +19,8 @@ from attnviz.model.reading import Floats, Reading, stage_symbol
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID, inputs
-from attnviz.model.terms import (
+from attnviz.operations.operation import Addend
+from attnviz.operations.terms import (
     Line,
     Pieces,
     Series,
@@ -82,62 +83,21 @@ def _length_line(q: Floats, k: Floats, letters: Pieces, value: float) -> tuple[L
     return (Line((), (lengths, numbers), value, q_length * k_length * cosine, (note,)),)
 
 
-def scaled_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
-    """Times the scale, divided by the temperature; a factor of one is left out."""
-    experiment, source = reading.experiment, below(reading, cell)
-    score = reading.term(source)
-    sign, factor, word = _scale(experiment)
-    temperature = experiment.temperature
-    letters = stage_symbol(source.stage) + (f" {sign} {word}" if sign else "")
-    numbers: Pieces = (score,)
-    result = score.value
-    if sign:
-        numbers += (Text(f" {sign} "), *guarded(constant(factor, word)))
-        result = result / factor if sign == "÷" else result * factor
-    if temperature != 1.0 or not sign:
-        letters += " ÷ T"
-        numbers += (Text(" ÷ "), constant(temperature, _("temperature")))
-        result /= temperature
-    line = Line((reading.link(cell),), (words(letters), numbers), reading.number(cell), result)
-    return (line,)
-
-
-def _scale(site: Site) -> tuple[str, float, str]:
-    """(× or ÷ or nothing, the number, how it is written)."""
-    sign, number, written = site.scale.step(site.d_qk)
-    return sign, number, _("scale") if sign == "×" else written
-
-
-def capped_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
-    """cap · tanh(s ÷ cap)."""
-    cap = reading.experiment.cap
-    assert cap is not None
-    score, limit = reading.term(below(reading, cell)), constant(cap, _("cap"))
-    steps = (
-        words("cap · tanh(s ÷ cap)"),
-        (limit, Text(" × tanh("), score, Text(" ÷ "), limit, Text(")")),
-    )
-    result = cap * math.tanh(score.value / cap)
-    return (Line((reading.link(cell),), steps, reading.number(cell), result),)
-
-
 # --- masks -----------------------------------------------------------------------------------------
 
 
-def added_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
-    """The score plus the number of the additive mask, and what it means where it is −∞ or absent."""
+def additive_mask_addend(reading: Reading, cell: Cell) -> Addend:
+    """The number of the additive mask, and what it means where it is −∞ or absent."""
     mask = reading.experiment.additive_mask
     assert mask is not None
     value = added_number(reading.experiment, cell.head, cell.row, cell.column)
-    score, place = reading.term(below(reading, cell)), f"M[{cell.row}, {cell.column}]"
+    place = f"M[{cell.row}, {cell.column}]"
     n_rows, n_columns = mask.array(reading.experiment.heads.n_heads).shape[1:]
     notes = tuple(map(words, why_cut(reading.experiment, cell)))
     if cell.row >= n_rows or cell.column >= n_columns:
         says = _("past the end of the additive mask ({rows} × {columns}): 0 is added")
         notes = (words(says.format(rows=n_rows, columns=n_columns)),)
-    numbers: Pieces = (score, Text(" + "), *guarded(constant(value, place)))
-    steps = (words(f"s + {place}"), numbers)
-    return (Line((reading.link(cell),), steps, reading.number(cell), score.value + value, notes),)
+    return f"s + {place}", (Text(" + "), *guarded(constant(value, place))), value, notes
 
 
 def why_cut(site: Site, cell: Cell) -> tuple[str, ...]:

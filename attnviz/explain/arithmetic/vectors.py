@@ -11,7 +11,7 @@ from attnviz.model.provenance import Region, sources
 from attnviz.model.reading import Reading, stage_symbol
 from attnviz.model.spec.parts import SeededVectors
 from attnviz.model.spec.view import Cell
-from attnviz.model.terms import Line, Pieces, Series, Text, guarded, product, words
+from attnviz.operations.terms import Line, Pieces, Series, Text, guarded, product, words
 
 
 def given_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:

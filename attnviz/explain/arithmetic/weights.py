@@ -21,7 +21,7 @@ from attnviz.model.normalisers import n_visible
 from attnviz.model.operands.matrices import sinks_array
 from attnviz.model.reading import Reading
 from attnviz.model.spec.view import Cell
-from attnviz.model.terms import (
+from attnviz.operations.terms import (
     Line,
     Piece,
     Pieces,

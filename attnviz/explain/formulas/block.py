@@ -15,7 +15,8 @@ from attnviz.model.spec.block import Block, FeedForward, Norm, Transform, Vocabu
 from attnviz.model.spec.experts import Experts
 from attnviz.model.spec.parts import QKNorm
 from attnviz.model.spec.site import Site, experts_of
-from attnviz.model.stages import LATENT_STAGES, STAGE_BY_ID
+from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.weights import bias_symbol
 
 Letters = tuple[str, str]
 """A formula, and the short label of its step."""
@@ -25,7 +26,7 @@ _IN_BLOCK = {"norm_1": "norm_1", "attention_normed": "after_1", "norm_2": "norm_
 
 def norm_at(site: Site, stage: str) -> Norm | None:
     """The norm that computes a stage; None if the stage is no norm, or has none."""
-    if stage in LATENT_STAGES:
+    if STAGE_BY_ID[stage].phase == "heads":
         return latent_norm(site, stage)
     if stage == "transform_normed":
         return transform_of(site).norm
@@ -131,22 +132,6 @@ def logit_letters(vocabulary: Vocabulary, o: str) -> str:
     return letters if vocabulary.cap is None else f"cap · tanh(({letters}) ÷ cap)"
 
 
-_BIASED = {
-    "q": ("query_bias", "b_Q"),
-    "k": ("key_bias", "b_K"),
-    "v": ("value_bias", "b_V"),
-    "attention_output": ("output_bias", "b_O"),
-    "gate": ("bias", "b_G"),
-    "router": ("router_bias", "b_router"),
-    "ffn_gate": ("gate_bias", "b_gate"),
-    "ffn_up": ("up_bias", "b_up"),
-    "ffn_output": ("down_bias", "b_down"),
-    "transform": ("bias", "b_T"),
-    "x_projected": ("bias", "b_X"),
-}
-"""Stages of linear maps: the field of their bias, and its symbol."""
-
-
 def block_letters(site: Site, stage: str) -> Letters:
     """(formula, operation) of a stage of linear maps, norms, residual connections or the read-out in this
     site, in the present language.
@@ -157,9 +142,10 @@ def block_letters(site: Site, stage: str) -> Letters:
     if norm is not None:
         return norm_letters(norm, letter_of_norm(site, stage)), _(QK_NORM_BY_ID[norm.kind].title)
     latent, row = latent_letters(site, stage), STAGE_BY_ID[stage]
-    if _has_bias(site, stage):
+    bias = bias_symbol(site, row)
+    if bias:
         formula, operation = latent or (row.formula, row.operation)
-        return f"{formula} + {_BIASED[stage][1]}", f"{operation} + b"
+        return f"{formula} + {bias}", f"{operation} + b"
     return latent or _LETTERS.get(stage, _none)(site)
 
 
@@ -210,17 +196,3 @@ _LETTERS: dict[str, Callable[[Site], Letters]] = {
     "logits": _logits,
 }
 """Stages whose texts depend on more of the site than a norm, a bias or a latent."""
-
-
-def _has_bias(site: Site, stage: str) -> bool:
-    if stage == "transform":
-        return transform_of(site).bias is not None
-    if stage == "gate":
-        return site.gate is not None and site.gate.bias is not None
-    if stage == "x_projected":
-        return site.embedding_projection is not None and site.embedding_projection.bias is not None
-    if stage not in _BIASED:
-        return False
-    is_projection = stage in ("q", "k", "v", "attention_output")
-    ffn = site.block.feed_forward if site.block is not None else None
-    return getattr(site.projections if is_projection else ffn, _BIASED[stage][0], None) is not None

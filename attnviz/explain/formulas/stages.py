@@ -7,7 +7,7 @@ from attnviz.i18n import N_, _
 from attnviz.model.normalisers import NORMALISER_BY_ID, SINK_FORMULA
 from attnviz.model.spec.site import Site
 from attnviz.model.stages import STAGE_BY_ID, Axis
-from attnviz.model.terms import digits
+from attnviz.operations.terms import digits
 
 MASK_BIAS_FORMULA = N_("s, or s + ({bias}) where blocked")
 

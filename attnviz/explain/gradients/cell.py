@@ -17,7 +17,7 @@ from attnviz.core.phrases import sequenced
 from attnviz.explain.arithmetic.cell import exists
 from attnviz.explain.arithmetic.scores import why_cut
 from attnviz.explain.gradients.corners import corner
-from attnviz.explain.gradients.local import LETTERS, LOCAL, Use
+from attnviz.explain.gradients.local import Use, derivatives, letters
 from attnviz.i18n import _
 from attnviz.model.gradient import GradientSite, ProductSite
 from attnviz.model.masks import why_blocked
@@ -27,7 +27,7 @@ from attnviz.model.reading import Floats, Reading, stage_symbol
 from attnviz.model.sites.by_hand import edits_at
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID, inputs
-from attnviz.model.terms import (
+from attnviz.operations.terms import (
     Explanation,
     Line,
     Pieces,
@@ -171,7 +171,7 @@ def _letters(part: _Part) -> str:
     """`Σ ∂/∂q · W_Q`."""
     stage = part.use.stage
     sign = "Σ " if part.gradients.size > 1 else ""
-    by = LETTERS.get(stage, "")
+    by = letters(part.site.values.experiment, stage)
     return f"{sign}∂/∂{stage_symbol(stage)}" + (f" · {by}" if by else "")
 
 
@@ -229,8 +229,7 @@ def _part(site: GradientSite, use: Use) -> _Part:
             for head in use.heads
         ]
     )
-    derivatives = LOCAL[use.stage](Reading(site.values), use)
-    return _Part(site, use, gradients.ravel(), np.asarray(derivatives).ravel())
+    return _Part(site, use, gradients.ravel(), np.asarray(derivatives(Reading(site.values), use)).ravel())
 
 
 def _parts_elsewhere(reader: GradientSite, called: str, cell: Cell) -> Iterator[_Part]:

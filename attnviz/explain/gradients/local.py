@@ -15,21 +15,15 @@ from attnviz.core.block import ACTIVATION_BY_ID, GATED_UNIT_BY_ID
 from attnviz.core.positions import pair_of
 from attnviz.core.special import NUMPY_SPECIAL
 from attnviz.explain.arithmetic.experts import routing_jacobian
-from attnviz.explain.arithmetic.linear import FEED_FORWARD, PROJECTIONS
 from attnviz.explain.arithmetic.scores import is_cut
 from attnviz.explain.formulas.block import norm_at, transform_of
 from attnviz.explain.gradients.rows import GAINED, normalised
+from attnviz.model.binding import bind
 from attnviz.model.normalisers import NORMALISER_BY_ID, n_visible
 from attnviz.model.operands.dropout import factor_of
-from attnviz.model.operands.latent import PRODUCT_OF_STAGE, latent_norm
+from attnviz.model.operands.latent import latent_norm
 from attnviz.model.operands.matrices import (
-    embedding_projection_array,
-    feed_forward_array,
-    gate_array,
-    latent_array,
-    projection_array,
     sinks_array,
-    transform_array,
     unembedding_array,
     vectors_array,
     vocabulary,
@@ -39,7 +33,7 @@ from attnviz.model.positions import magnitude, pair_frequencies, rope_of, rotate
 from attnviz.model.reading import Floats, Reading
 from attnviz.model.spec.block import Norm
 from attnviz.model.spec.rows import row_array
-from attnviz.model.spec.site import experts_of, ffn_of
+from attnviz.model.spec.site import Site, experts_of, ffn_of
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID, inputs
 
@@ -114,32 +108,11 @@ def _norm(reading: Reading, use: Use) -> Floats:
     return found.reshape(len(heads), width)[:, list(use.columns)].reshape(use.shape)
 
 
-def _from_matrix(matrix: Floats, use: Use, width: int = 0) -> Floats:
-    """W[i, j] of the columns, those of a head side by side."""
-    columns = [head * width + column for head in use.heads for column in use.columns]
-    return np.asarray(matrix[use.cell.column, columns], dtype=np.float64).reshape(use.shape)
-
-
-def _projection(reading: Reading, use: Use) -> Floats:
-    role = PROJECTIONS[use.stage][0]
-    experiment = reading.experiment
-    width = 0 if role == "output" else experiment.d_qk if role == "query" else experiment.heads.d_head
-    return _from_matrix(projection_array(experiment, role), use, width)
-
-
-def _of_latent(reading: Reading, use: Use) -> Floats:
-    """A product with a matrix of the latent, or its norm; features behind the content are the RoPE key."""
-    experiment = reading.experiment
-    if latent_norm(experiment, use.stage) is not None:
+def _latent(reading: Reading, use: Use) -> Floats:
+    """A product, or the norm of one."""
+    if latent_norm(reading.experiment, use.stage) is not None:
         return _norm(reading, use)
-    if use.stage == "k" and use.place == 1:
-        return np.ones(use.shape)
-    width = experiment.heads.d_head if STAGE_BY_ID[use.stage].per_head else 0
-    return _from_matrix(latent_array(experiment, PRODUCT_OF_STAGE[use.stage].role), use, width)
-
-
-def _key_or_value(reading: Reading, use: Use) -> Floats:
-    return (_projection if reading.experiment.latent is None else _of_latent)(reading, use)
+    return _by_operation(reading, use)
 
 
 def _rotated(reading: Reading, use: Use) -> Floats:
@@ -197,18 +170,6 @@ def _relative(reading: Reading, use: Use) -> Floats:
     if parts.key_bias is not None:
         found += parts.key_bias[:, use.cell.column][:, None, None]
     return found
-
-
-def _scaled(reading: Reading, use: Use) -> Floats:
-    experiment = reading.experiment
-    return np.full(use.shape, experiment.scale.factor(experiment.d_qk) / experiment.temperature)
-
-
-def _capped(reading: Reading, use: Use) -> Floats:
-    """1 − tanh²(s ÷ cap)."""
-    cap, after = reading.experiment.cap, reading.number(use.at(0))
-    assert cap is not None
-    return np.full(use.shape, 1 - (after / cap) ** 2)
 
 
 def _weights(reading: Reading, use: Use) -> Floats:
@@ -276,12 +237,6 @@ def _mixed(reading: Reading, use: Use) -> Floats:
     return found[:, list(use.rows)].reshape(use.shape)
 
 
-def _gate(reading: Reading, use: Use) -> Floats:
-    gate, heads = reading.experiment.gate, reading.experiment.heads
-    assert gate is not None
-    return _from_matrix(gate_array(reading.experiment), use, gate.width(heads))
-
-
 def _gated(reading: Reading, use: Use) -> Floats:
     """σ(g) by the mixture; y σ(g) (1 − σ(g)) by the gate, of each feature that it multiplies."""
     cell, place = use.cell, use.cell.column if use.place else min(use.cell.column, _gates(reading) - 1)
@@ -297,13 +252,6 @@ def _gated(reading: Reading, use: Use) -> Floats:
 def _gates(reading: Reading) -> int:
     """Gates of one head."""
     return reading.site.shape("gate")[-1]
-
-
-def _feed_forward(reading: Reading, use: Use) -> Floats:
-    block = reading.experiment.block
-    assert block is not None and block.feed_forward is not None
-    role = FEED_FORWARD[use.stage]
-    return _from_matrix(feed_forward_array(block.feed_forward, role, reading.experiment.d_model), use)
 
 
 def _hidden(reading: Reading, use: Use) -> Floats:
@@ -340,14 +288,6 @@ def _routed(reading: Reading, use: Use) -> Floats:
     return made[list(use.columns)].reshape(use.shape)
 
 
-def _transform(reading: Reading, use: Use) -> Floats:
-    return _from_matrix(transform_array(reading.experiment), use)
-
-
-def _widened(reading: Reading, use: Use) -> Floats:
-    return _from_matrix(embedding_projection_array(reading.experiment), use)
-
-
 def _transformed(reading: Reading, use: Use) -> Floats:
     row = ACTIVATION_BY_ID[transform_of(reading.experiment).activation]
     z = np.asarray(reading.number(use.cell))
@@ -358,7 +298,8 @@ def _logits(reading: Reading, use: Use) -> Floats:
     """scale (1 − tanh²) W_U of each token, or its vector; by a token's vector, the output of each query."""
     experiment, known = reading.experiment, reading.experiment.vocabulary
     if experiment.readout == "vocabulary" and known is not None:
-        found = known.logit_scale * _from_matrix(unembedding_array(known), use)
+        row = np.asarray(unembedding_array(known)[use.cell.column, list(use.columns)], dtype=np.float64)
+        found = known.logit_scale * row.reshape(use.shape)
         if known.cap is None:
             return found
         logits = reading.row("logits", 0, use.cell.row)[list(use.columns)]
@@ -375,51 +316,49 @@ def _probabilities(reading: Reading, use: Use) -> Floats:
     return (p[columns] * ((columns == use.cell.column) - p[use.cell.column])).reshape(use.shape)
 
 
+def derivatives(reading: Reading, use: Use) -> Floats:
+    """One derivative for every cell of a use."""
+    return LOCAL.get(use.stage, _by_operation)(reading, use)
+
+
+def _by_operation(reading: Reading, use: Use) -> Floats:
+    return bind(reading.experiment, use.stage).derivatives(use, lambda: reading.number(use.at(0)))
+
+
+def letters(site: Site, stage: str) -> str:
+    """The derivative of a stage in letters; empty where it is a number alone."""
+    if stage in LETTERS or STAGE_BY_ID[stage].made_by is None:
+        return LETTERS.get(stage, "")
+    return bind(site, stage).letters
+
+
 LOCAL: dict[str, Local] = {
     "x": _ones,
     **dict.fromkeys(GAINED, _norm),
-    "x_projected": _widened,
-    "q_latent": _of_latent,
-    "q": _projection,
-    "latent_projected": _of_latent,
-    "latent": _of_latent,
-    "rope_key": _of_latent,
-    "k": _key_or_value,
-    "v": _key_or_value,
+    "latent": _latent,
     "q_rotated": _rotated,
     "q_tempered": _tempered,
     "k_rotated": _rotated,
     "v_rotated": _rotated,
     "scores": _scores,
     "relative": _relative,
-    "scaled": _scaled,
-    "capped": _capped,
-    "biased": _ones,
-    "added": _ones,
     "masked": _masked,
     "weights": _weights,
     "dropped": _dropped,
     "combined": _combined,
     "mixed": _mixed,
     "mixed_normed": _norm,
-    "gate": _gate,
     "gated": _gated,
     "concatenated": _ones,
-    "attention_output": _projection,
     "attention_dropped": _dropped,
     "residual_1": _residual,
-    "router": _feed_forward,
     "routing": _routing,
-    "ffn_gate": _feed_forward,
-    "ffn_up": _feed_forward,
     "ffn_gate_routed": _routed,
     "ffn_up_routed": _routed,
     "ffn_hidden": _hidden,
     "ffn_routed": _routed,
-    "ffn_output": _feed_forward,
     "ffn_dropped": _dropped,
     "residual_2": _residual,
-    "transform": _transform,
     "transform_hidden": _transformed,
     "logits": _logits,
     "probabilities": _probabilities,
@@ -428,34 +367,17 @@ LOCAL: dict[str, Local] = {
 
 LETTERS: dict[str, str] = {
     **dict.fromkeys(GAINED, "gain (δ − n n ÷ d) ÷ σ"),
-    "x_projected": "W_X",
-    "q_latent": "W_DQ",
-    "q": "W_Q",
-    "latent_projected": "W_DKV",
-    "latent": "W_DKV",
-    "rope_key": "W_KR",
-    "k": "W_K",
-    "v": "W_V",
     **dict.fromkeys(("q_rotated", "k_rotated", "v_rotated"), "(cos θ, ± sin θ)"),
     "q_tempered": "τ",
-    "capped": "(1 − tanh²)",
-    "scaled": "1 ÷ √d",
     "weights": "w_i (δ_ij − w_j)",
     "combined": "1, −λ",
     "mixed_normed": "(1 − λ₀) (δ − n n ÷ d) ÷ σ",
-    "gate": "W_G",
     "gated": "σ(g), y σ′(g)",
-    "attention_output": "W_O",
-    "router": "W_router",
     "routing": "∂G ÷ ∂r",
-    "ffn_gate": "W_gate",
-    "ffn_up": "W_up",
     "ffn_gate_routed": "G, g",
     "ffn_up_routed": "G, u",
     "ffn_hidden": "act′",
     "ffn_routed": "G, h",
-    "ffn_output": "W_down",
-    "transform": "W_T",
     "transform_hidden": "act′",
     "logits": "W_U",
     "probabilities": "p_i (δ_ij − p_j)",

@@ -14,7 +14,6 @@ import numpy as np
 
 from attnviz.core.positions import sinusoidal
 from attnviz.core.qk_norm import normed
-from attnviz.explain.arithmetic.linear import FEED_FORWARD, PROJECTIONS
 from attnviz.explain.formulas.block import norm_at
 from attnviz.explain.gradients.local import weights_before_clearing
 from attnviz.i18n import _
@@ -27,8 +26,10 @@ from attnviz.model.spec.differential import LAMBDA_ROWS, partners
 from attnviz.model.spec.parts import QKNorm
 from attnviz.model.spec.positions import Learned, T5Buckets, TransformerXl
 from attnviz.model.spec.view import Cell
-from attnviz.model.stages import STAGE_BY_ID, inputs
-from attnviz.model.terms import Pieces, Series, Term, Text, constant, digits
+from attnviz.model.stages import STAGE_BY_ID, STAGES, inputs
+from attnviz.model.weights import bias_path
+from attnviz.operations.linear import Linear
+from attnviz.operations.terms import Pieces, Series, Term, Text, constant, digits
 
 Ints = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
@@ -410,15 +411,10 @@ def _of_lambda(name: str) -> Rule:
 _TABLE = "table"
 _OF_QK = ("q_normed", "k_normed")
 _LINEAR: dict[str, tuple[Rule, Rule]] = {
-    **{f"projections.{role}": _linear(stage) for stage, (role, _symbol, _hue) in PROJECTIONS.items()},
-    **{f"block.feed_forward.{role}": _linear(stage) for stage, role in FEED_FORWARD.items()},
-    "latent.query_down": _linear("q_latent"),
-    "latent.down": _linear("latent_projected", "latent"),
-    "latent.rope_key": _linear("rope_key"),
-    "latent.up_key": _linear("k"),
-    "latent.up_value": _linear("v"),
+    path: _linear(*(row.id for row in STAGES if path in row.operands.split()))
+    for path in " ".join(row.operands for row in STAGES if row.made_by is Linear).split()
 }
-_WIDENED, _TRANSFORMED, _GATE = _linear("x_projected"), _linear("transform"), _linear("gate")
+"""The matrices of linear maps, by path: the stage that each computes."""
 _NORMS = {
     "block.norm_1": "norm_1",
     "block.norm_2": "norm_2",
@@ -433,13 +429,7 @@ _NORMS = {
 
 SUMS: dict[str, Rule] = {
     **{path: matrix for path, (matrix, _bias) in _LINEAR.items()},
-    **{f"{path}_bias": bias for path, (_matrix, bias) in _LINEAR.items()},
-    "embedding_projection.weights": _WIDENED[0],
-    "embedding_projection.bias": _WIDENED[1],
-    "gate.weights": _GATE[0],
-    "gate.bias": _GATE[1],
-    "vocabulary.transform.weights": _TRANSFORMED[0],
-    "vocabulary.transform.bias": _TRANSFORMED[1],
+    **{bias_path(path): bias for path, (_matrix, bias) in _LINEAR.items()},
     "vocabulary.unembedding": _of_logits(True),
     "vocabulary.bias": _of_logits(False),
     **{f"{path}.gain": _gain(stage) for path, stage in _NORMS.items()},

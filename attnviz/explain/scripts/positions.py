@@ -64,12 +64,11 @@ def _learned(position: Any, asked: Asked) -> Code:
 # --- biases ----------------------------------------------------------------------------------------
 
 
-def _alibi(position: Any, asked: Asked) -> Code:
-    (read,) = asked.reads
+def _alibi(position: Any, asked: Asked) -> str:
     grid(asked)
     slopes = list(slopes_of(asked.site)) if position.slopes is not None else None
     asked.define("slope", f"slope = {_slopes(asked, slopes)}{note(SLOPES)}")
-    return asked.done(f"biased = {read} - slope[:, None, None] * {asked.xp}.abs(i - j)")
+    return f" - slope[:, None, None] * {asked.xp}.abs(i - j)"
 
 
 def _slopes(asked: Asked, slopes: list[float] | None) -> str:
@@ -85,11 +84,10 @@ def _slopes(asked: Asked, slopes: list[float] | None) -> str:
     return f"{asked.library.join}(({first}, {extra}))"
 
 
-def _t5(position: Any, asked: Asked) -> Code:
-    (read,) = asked.reads
+def _t5(position: Any, asked: Asked) -> str:
     given(asked, "B", position.table, (position.n_buckets, asked.site.heads.n_heads))
     t5_buckets(position, asked)
-    return asked.done(f"biased = {read} + {_heads_first(asked, 'B[bucket]')}")
+    return f" + {_heads_first(asked, 'B[bucket]')}"
 
 
 def _heads_first(asked: Asked, array: str) -> str:
@@ -153,11 +151,19 @@ POSITION_CODE: dict[type, Callable[[Any, Asked], Code]] = {
     Sinusoidal: _sinusoidal,
     Learned: _learned,
     Rope: lambda position, asked: rotated(asked),
-    Alibi: _alibi,
-    T5Buckets: _t5,
     TransformerXl: _transformer_xl,
     Deberta: _deberta,
 }
+
+
+BIAS_CODE: dict[type, Callable[[Any, Asked], str]] = {Alibi: _alibi, T5Buckets: _t5}
+"""Of each position that is added to the scores, its term with its sign."""
+
+
+def position_addend(asked: Asked) -> str:
+    """The term that the position of a site adds to the scores."""
+    position = asked.site.position
+    return BIAS_CODE[type(position)](position, asked)
 
 
 def position_code(asked: Asked) -> Code:

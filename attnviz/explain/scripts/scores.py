@@ -38,26 +38,11 @@ def scores(asked: Asked) -> Code:
     return asked.done(f"scores = {q} @ {keys_of_heads(asked, k)}.mT{behind}")
 
 
-def scaled(asked: Asked) -> Code:
-    """Scores times the scale, divided by the temperature."""
-    site, (read,) = asked.site, asked.reads
-    sign, value, _text = site.scale.step(site.d_qk)
-    scale = {"": "", "×": f" * {value!r}", "÷": f" / {site.d_qk}**0.5"}[sign]
-    heat = "" if site.temperature == 1.0 else f" / {site.temperature!r}"
-    return asked.done(f"scaled = {read}{scale}{heat}")
-
-
-def capped(asked: Asked) -> Code:
-    """cap · tanh(s ÷ cap)."""
-    (read,), cap = asked.reads, asked.site.cap
-    return asked.done(f"capped = {cap!r} * {asked.xp}.tanh({read} / {cap!r})")
-
-
-def added(asked: Asked) -> Code:
-    """Scores plus the additive mask, 0 past its end."""
-    (read,), table = asked.reads, _additive(asked.site)
+def additive_mask_addend(asked: Asked) -> str:
+    """The additive mask, 0 past its end."""
+    table = _additive(asked.site)
     assert table is not None
-    return asked.done(f"added = {read} + {_written(asked, table)}")
+    return f" + {_written(asked, table)}"
 
 
 def _additive(site: Site) -> NDArray[np.float64] | None:

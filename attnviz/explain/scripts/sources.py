@@ -26,6 +26,7 @@ from attnviz.model.spec.parts import (
 from attnviz.model.spec.positions import DrawnTable, WrittenTable
 from attnviz.model.spec.rows import DrawnRow, Row, WrittenRow
 from attnviz.model.spec.site import Site
+from attnviz.model.weights import WEIGHT_BY_PATH
 
 WIDEST, MOST_ROWS = 100, 64
 """Characters of a row, and rows, of an array that is written in the code; a larger one is stored."""
@@ -133,13 +134,14 @@ def with_row(asked: Asked, expression: str, sign: str, name: str, row: Row | Non
     return expression if row is None else f"{expression} {sign} {given(asked, name, row, (features,))}"
 
 
-def linear(
-    asked: Asked, x: str, name: str, source: Any, shape: Shape, bias: tuple[str, Row | None] = ("", None)
-) -> str:
-    """x W + b; an identity of equal sides returns x itself."""
-    passes = type(source) is Identity and shape[0] == shape[1]
-    product = x if passes else f"{x} @ {given(asked, name, source, shape)}"
-    return with_row(asked, product, "+", bias[0], bias[1], shape[1])
+def parameter(asked: Asked, path: str, name: str) -> str:
+    """Define a parameter of the site under a name; returns the name."""
+    weight, site = WEIGHT_BY_PATH[path], asked.site
+    if not weight.is_row and path.startswith("projections."):
+        role: Any = path.removeprefix("projections.")
+        return projection(asked, role, name)
+    shape = weight.shape(site)
+    return given(asked, name, weight.source(site), shape[1:] if weight.is_row else shape)
 
 
 def vectors(asked: Asked, name: str, source: Vectors) -> str:

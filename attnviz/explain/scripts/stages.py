@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from attnviz.core.phrases import named
 from attnviz.explain.formulas.block import norm_at, transform_of
@@ -14,15 +13,14 @@ from attnviz.explain.scripts.code import Asked, Code, Keep, in_a_dictionary, not
 from attnviz.explain.scripts.edits import edited_lines
 from attnviz.explain.scripts.functions import GATED_CODE, NORM_CODE, activated, sigmoid, softmax
 from attnviz.explain.scripts.library import Library
-from attnviz.explain.scripts.positions import position_code
-from attnviz.explain.scripts.sources import explicit, linear, projection, vectors, with_row
+from attnviz.explain.scripts.positions import position_addend, position_code
+from attnviz.explain.scripts.sources import explicit, parameter, vectors, with_row
 from attnviz.i18n import N_, _
-from attnviz.model.operands.latent import PRODUCT_OF_STAGE, latent_of
-from attnviz.model.operands.matrices import is_identity, transform_shape, vocabulary
+from attnviz.model.binding import bind
+from attnviz.model.operands.matrices import vocabulary
 from attnviz.model.sites.axes import stage_shape
 from attnviz.model.sites.stages import site_stages
 from attnviz.model.spec.block import FeedForward, Norm
-from attnviz.model.spec.parts import Role
 from attnviz.model.spec.site import Site
 from attnviz.model.stages import STAGE_BY_ID
 
@@ -30,9 +28,7 @@ Row = Callable[[Asked], Code]
 
 BEFORE = N_("the result of the previous layer")
 ENCODED = N_("the result of the encoder")
-IDENTITY = N_("the matrix is the identity")
 DISTINCT = N_("one column for each distinct token")
-SHARED_KEY = N_("the same in every head")
 
 
 # --- inputs ----------------------------------------------------------------------------------------
@@ -57,70 +53,8 @@ def _memory(asked: Asked) -> Code:
     return asked.done()
 
 
-# --- projections -----------------------------------------------------------------------------------
-
-_LETTERS: dict[str, tuple[Role, str]] = {"q": ("query", "Q"), "k": ("key", "K"), "v": ("value", "V")}
-
-
-def _projected(asked: Asked, x: str, role: Role, letter: str) -> str:
-    """x W + b of one projection, heads side by side; a square identity returns x."""
-    site = asked.site
-    product = x if is_identity(site, role) else f"{x} @ {projection(asked, role, f'W_{letter}')}"
-    bias = getattr(site.projections, f"{role}_bias")
-    return with_row(asked, product, "+", f"b_{letter}", bias, site.projection_shape(role)[1])
-
-
-def _passing(asked: Asked, role: Role) -> str:
-    return note(IDENTITY) if is_identity(asked.site, role) else ""
-
-
-def _heads(asked: Asked, product: str) -> str:
-    n_heads, n_tokens, width = asked.shape
-    simple = product.isidentifier()
-    return asked.library.split_heads(product if simple else f"({product})", n_tokens, n_heads, width)
-
-
-def _projection(asked: Asked) -> Code:
-    """q, k or v of all heads."""
-    if asked.site.latent is not None and asked.stage != "q":
-        return _expanded(asked)
-    role, letter = _LETTERS[asked.stage]
-    made = _heads(asked, _projected(asked, asked.reads[0], role, letter))
-    return asked.done(f"{asked.stage} = {made}{_passing(asked, role)}")
-
-
-def _from_latent(asked: Asked, stage: str, x: str) -> str:
-    """x times a matrix of the latent."""
-    site, product = asked.site, PRODUCT_OF_STAGE[stage]
-    latent = latent_of(site)
-    shape = latent.shape(product.role, site.d_model, site.d_keys, site.heads)
-    return linear(asked, x, product.symbol, getattr(latent, product.role), shape)
-
-
-def _expanded(asked: Asked) -> Code:
-    """k or v of all heads from the latent; the shared key beside the content of each k."""
-    site, stage = asked.site, asked.stage
-    product = _from_latent(asked, stage, "latent")
-    product = product if product.isidentifier() else f"({product})"
-    content = asked.library.split_heads(product, site.n_keys, site.heads.n_heads, site.heads.d_head)
-    if stage == "v" or "rope_key" not in asked.stages:
-        return asked.done(f"{stage} = {content}")
-    shape = (site.heads.n_heads, site.n_keys, latent_of(site).d_rope)
-    shared = f"{asked.xp}.broadcast_to(rope_key, {shape})"
-    return asked.done(
-        f"content = {content}",
-        f"shared = {shared}{note(SHARED_KEY)}",
-        f"k = {asked.library.join}((content, shared), {asked.library.axis}=-1)",
-    )
-
-
-def _latent_product(asked: Asked) -> Code:
-    """`q_latent`, `latent_projected` or `rope_key`."""
-    return asked.done(f"{asked.stage} = {_from_latent(asked, asked.stage, asked.reads[0])}")
-
-
 def _latent(asked: Asked) -> Code:
-    return _norm(asked) if asked.reads[0] == "latent_projected" else _latent_product(asked)
+    return _norm(asked) if asked.reads[0] == "latent_projected" else _by_operation(asked)
 
 
 # --- norms -----------------------------------------------------------------------------------------
@@ -160,24 +94,7 @@ def _tempered(asked: Asked) -> Code:
     )
 
 
-def _widened(asked: Asked) -> Code:
-    site, widened = asked.site, asked.site.embedding_projection
-    assert widened is not None
-    shape, bias = (site.d_embedding, site.d_model), ("b_X", widened.bias)
-    made = linear(asked, asked.reads[0], "W_X", widened.weights, shape, bias)
-    return asked.done(f"x_projected = {made}")
-
-
 # --- after the mixture -----------------------------------------------------------------------------
-
-
-def _gate(asked: Asked) -> Code:
-    site, gate = asked.site, asked.site.gate
-    assert gate is not None
-    shape, bias = gate.shape(site.d_model, site.heads), ("b_G", gate.bias)
-    return asked.done(
-        f"gate = {_heads(asked, linear(asked, asked.reads[0], 'W_G', gate.weights, shape, bias))}"
-    )
 
 
 def _gated(asked: Asked) -> Code:
@@ -187,11 +104,6 @@ def _gated(asked: Asked) -> Code:
 def _concatenated(asked: Asked) -> Code:
     n_tokens, width = asked.shape
     return asked.done(f"concatenated = {asked.library.join_heads(asked.reads[0], n_tokens, width)}")
-
-
-def _attention_output(asked: Asked) -> Code:
-    made = _projected(asked, "concatenated", "output", "O")
-    return asked.done(f"attention_output = {made}{_passing(asked, 'output')}")
 
 
 def _sum(asked: Asked) -> Code:
@@ -208,17 +120,6 @@ def _ffn(asked: Asked) -> FeedForward:
     return block.feed_forward
 
 
-def _ffn_linear(role: Any) -> Row:
-    def code(asked: Asked) -> Code:
-        ffn = _ffn(asked)
-        bias = f"b_{role}", getattr(ffn, f"{role}_bias")
-        shape = ffn.shape(role, asked.site.d_model)
-        made = linear(asked, asked.reads[0], f"W_{role}", getattr(ffn, role), shape, bias)
-        return asked.done(f"{asked.stage} = {made}")
-
-    return code
-
-
 def _ffn_hidden(asked: Asked) -> Code:
     ffn = _ffn(asked)
     if ffn.gated:
@@ -227,12 +128,6 @@ def _ffn_hidden(asked: Asked) -> Code:
 
 
 # --- read-out --------------------------------------------------------------------------------------
-
-
-def _transform(asked: Asked) -> Code:
-    transform, bias = transform_of(asked.site), ("b_T", transform_of(asked.site).bias)
-    made = linear(asked, asked.reads[0], "W_T", transform.weights, transform_shape(asked.site), bias)
-    return asked.done(f"transform = {made}")
 
 
 def _transform_hidden(asked: Asked) -> Code:
@@ -276,17 +171,10 @@ STAGE_CODE: dict[str, Row] = {
     "layer_input": _layer_input,
     "x": position_code,
     "x_normed": _norm,
-    "x_projected": _widened,
     "norm_1": _norm,
     "memory": _memory,
-    "q_latent": _latent_product,
     "q_latent_normed": _norm,
-    "q": _projection,
-    "latent_projected": _latent_product,
     "latent": _latent,
-    "rope_key": _latent_product,
-    "k": _projection,
-    "v": _projection,
     "q_normed": _qk_norm,
     "k_normed": _qk_norm,
     "q_rotated": position_code,
@@ -295,43 +183,89 @@ STAGE_CODE: dict[str, Row] = {
     "v_rotated": position_code,
     "scores": scores.scores,
     "relative": position_code,
-    "scaled": scores.scaled,
-    "capped": scores.capped,
-    "biased": position_code,
-    "added": scores.added,
     "masked": scores.masked,
     "weights": scores.weights,
     "dropped": scores.dropped,
     "combined": scores.combined,
     "mixed": scores.mixed,
     "mixed_normed": scores.mixed_normed,
-    "gate": _gate,
     "gated": _gated,
     "concatenated": _concatenated,
-    "attention_output": _attention_output,
     "attention_dropped": scores.dropped,
     "attention_normed": _norm,
     "residual_1": _sum,
     "norm_2": _norm,
-    "router": _ffn_linear("router"),
     "routing": experts.routing,
-    "ffn_gate": _ffn_linear("gate"),
-    "ffn_up": _ffn_linear("up"),
     "ffn_gate_routed": experts.routed,
     "ffn_up_routed": experts.routed,
     "ffn_hidden": _ffn_hidden,
     "ffn_routed": experts.routed,
-    "ffn_output": _ffn_linear("down"),
     "ffn_dropped": scores.dropped,
     "ffn_normed": _norm,
     "residual_2": _sum,
     "output": _norm,
-    "transform": _transform,
     "transform_hidden": _transform_hidden,
     "transform_normed": _norm,
     "logits": _logits,
     "probabilities": _probabilities,
 }
+
+
+ADDENDS: dict[str, Callable[[Asked], str]] = {
+    "position": position_addend,
+    "additive_mask": scores.additive_mask_addend,
+}
+"""The term that is added to a score, by the operands of its stage."""
+
+
+@dataclass(frozen=True)
+class Writer:
+    """The code of a stage, as its operation writes it."""
+
+    asked: Asked
+
+    @property
+    def stage(self) -> str:
+        return self.asked.stage
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return self.asked.reads
+
+    @property
+    def xp(self) -> str:
+        return self.asked.xp
+
+    def given(self, path: str, name: str) -> str:
+        """Define a parameter of the document under a name; returns that."""
+        return parameter(self.asked, path, name)
+
+    def note(self, text: str) -> str:
+        """A comment behind a line; `text` is a message."""
+        return note(text)
+
+    def split_heads(self, product: str, width: int) -> str:
+        """The expression of heads of some width that stand side by side, as an axis of their own."""
+        n_heads, n_tokens, _features = self.asked.shape
+        return self.asked.library.split_heads(product, n_tokens, n_heads, width)
+
+    def in_every_head(self, array: str) -> str:
+        """The expression of an array that all heads share."""
+        shape = self.asked.shape[0], *stage_shape(self.asked.site, array)
+        return f"{self.xp}.broadcast_to({array}, {shape})"
+
+    def join(self, parts: tuple[str, ...]) -> str:
+        """The expression of arrays joined along their features."""
+        library = self.asked.library
+        return f"{library.join}(({', '.join(parts)}), {library.axis}=-1)"
+
+    def addend(self) -> str:
+        """Define what is added to a score; returns its expression with its sign."""
+        return ADDENDS[STAGE_BY_ID[self.stage].operands](self.asked)
+
+
+def _by_operation(asked: Asked) -> Code:
+    return asked.done(*bind(asked.site, asked.stage).code(Writer(asked)))
 
 
 def stage_code(
@@ -345,7 +279,8 @@ def stage_code(
     stages = site_stages(site)
     if stage not in stages:
         raise KeyError(stage)
-    code = STAGE_CODE[stage](Asked(site, stage, stages, library, is_encoded, keep))
+    asked = Asked(site, stage, stages, library, is_encoded, keep)
+    code = STAGE_CODE.get(stage, _by_operation)(asked)
     return replace(code, lines=(*code.lines, *edited_lines(site, stage, library)))
 
 

@@ -16,7 +16,7 @@ from attnviz.figures.subject import Subject
 from attnviz.figures.tiles import draw_tile
 from attnviz.i18n import _
 from attnviz.model.spec.view import shown_head
-from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.stages import STAGE_BY_ID, inputs
 from attnviz.model.trace import SiteTrace
 
 SIDE = 58.0
@@ -43,11 +43,7 @@ class Place:
 
 def sources(stages: tuple[str, ...], stage: str) -> tuple[str, ...]:
     """The stages that a stage reads: of each input, the last possible one before it."""
-    before = stages[: stages.index(stage)]
-    latest = (
-        next((one for one in reversed(before) if one in names), None) for names in STAGE_BY_ID[stage].reads
-    )
-    return tuple(dict.fromkeys(one for one in latest if one is not None))
+    return tuple(dict.fromkeys(inputs(stage, stages)))
 
 
 def places(stages: tuple[str, ...]) -> tuple[Place, ...]:

@@ -56,8 +56,11 @@ def help_of(surface: Surface, target: Target) -> Shown | None:
 
 
 def stage_help(stage: str) -> Help:
-    """The help of a stage: its own, or that of its rule."""
-    return STAGE_HELP.get(stage) or RULE_HELP[STAGE_BY_ID[stage].rule]
+    """The help of a stage: its own, or that of its operation or rule."""
+    made_by = STAGE_BY_ID[stage].made_by
+    if stage in STAGE_HELP or made_by is None:
+        return STAGE_HELP.get(stage) or RULE_HELP[STAGE_BY_ID[stage].rule]
+    return Help(made_by.help, made_by.cites)
 
 
 def _of_target(surface: Surface, target: Target) -> Shown | None:

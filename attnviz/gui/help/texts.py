@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from attnviz.i18n import N_
-from attnviz.model.stages import Rule
+from attnviz.model.stages import STAGES, Rule
 
 
 class Help(NamedTuple):
@@ -15,107 +15,12 @@ class Help(NamedTuple):
     source: str = ""
 
 
-STAGE_HELP: dict[str, Help] = {
-    "tokens_embedded": Help(N_("One vector for each token, before anything is computed.")),
-    "layer_input": Help(N_("The output vectors of the previous layer.")),
-    "x": Help(N_("The token vectors with their additive position encoding."), "attention"),
-    "memory": Help(
-        N_("The memory sequence, which cross-attention reads its keys and values from."), "attention"
-    ),
-    "q": Help(N_("Queries: each token vector projected to the question that it asks."), "attention"),
-    "k": Help(
-        N_("Keys: each token vector projected to the description that queries are compared with."),
-        "attention",
-    ),
-    "v": Help(N_("Values: each token vector projected to the content that is mixed."), "attention"),
-    "latent": Help(N_("The latent: the vector that a cache keeps instead of all keys and values."), "mla"),
-    "q_normed": Help(N_("Queries of equal length, so that scores stay bounded."), "qk_norm"),
-    "k_normed": Help(N_("Keys of equal length, so that scores stay bounded."), "qk_norm"),
-    "q_rotated": Help(
-        N_("Each pair of features of a query is rotated by an angle that grows with its position."), "rope"
-    ),
-    "q_tempered": Help(
-        N_("Queries times a factor that grows with their position: weights stay sharp."),
-        "scalable",
-    ),
-    "k_rotated": Help(
-        N_("Each pair of features of a key is rotated by an angle that grows with its position."), "rope"
-    ),
-    "scores": Help(
-        N_("The dot product of each query with each key: large where they point the same way."), "attention"
-    ),
-    "relative": Help(N_("Scores with terms that depend on the distance of query and key."), "transformer_xl"),
-    "scaled": Help(
-        N_("Scores divided by √d_head, so that their spread does not grow with the head width."), "attention"
-    ),
-    "capped": Help(N_("Scores limited smoothly to a range by tanh."), "gemma"),
-    "biased": Help(N_("Scores lowered by the distance of query and key."), "alibi"),
-    "added": Help(
-        N_("Scores plus a free number for each query and key; −∞ leaves a key without weight."), "attention"
-    ),
-    "masked": Help(
-        N_("Scores with −∞ where a query must not attend, so that the weight there is 0."), "attention"
-    ),
-    "weights": Help(
-        N_("The softmax of each row: shares of attention that are positive and sum to 1."), "attention"
-    ),
-    "dropped": Help(N_("Weights of which a random share is set to 0 in training."), "dropout"),
-    "mixed": Help(N_("For each query the sum of all values, each times its weight."), "attention"),
-    "combined": Help(
-        N_("The weights of a head minus λ times those of its partner head; both use the difference."),
-        "differential",
-    ),
-    "mixed_normed": Help(
-        N_("The mixtures of two partner heads, normalised together and multiplied by 1 − λ₀."),
-        "differential",
-    ),
-    "gate": Help(
-        N_("The input projected to a gate for each head's output, before its sigmoid."), "output_gate"
-    ),
-    "gated": Help(
-        N_("Each head's mixture times the sigmoid of its gate, from 0 to 1."),
-        "output_gate",
-    ),
-    "concatenated": Help(N_("The mixtures of all heads side by side."), "attention"),
-    "attention_output": Help(N_("The concatenated heads projected back to the model width."), "attention"),
-    "attention_dropped": Help(
-        N_("The attention's output, of which a random share is set to 0 in training."), "dropout"
-    ),
-    "ffn_dropped": Help(
-        N_("The feed-forward layer's output, of which a random share is set to 0 in training."), "dropout"
-    ),
-    "residual_1": Help(N_("The input of the layer plus the output of its attention."), "residual"),
-    "residual_2": Help(
-        N_("The vectors after the attention plus the output of the feed-forward layer."), "residual"
-    ),
-    "router": Help(N_("One number for each expert: the larger, the more the token needs it."), "experts"),
-    "routing": Help(N_("The weight of each expert: 0 for all but the chosen ones."), "experts"),
-    "ffn_routed": Help(N_("The hidden features of every expert times the expert's weight."), "experts"),
-    "ffn_gate_routed": Help(
-        N_("The gate of every expert times the expert's weight: its input is scaled."), "experts"
-    ),
-    "ffn_up_routed": Help(
-        N_("The up projection of every expert times the expert's weight: its input is scaled."), "experts"
-    ),
-    "ffn_gate": Help(N_("The gate, which multiplies the hidden features of the feed-forward layer."), "glu"),
-    "ffn_hidden": Help(
-        N_("The hidden features of the feed-forward layer after its activation."), "attention"
-    ),
-    "output": Help(N_("The output vectors of the layer, after its last norm.")),
-    "logits": Help(N_("One number for each possible next token, or class: the larger, the more probable.")),
-    "probabilities": Help(N_("The softmax of the logits: the probability of each next token, or class.")),
-}
-"""Stages with a sentence of their own; the others take that of their rule."""
+STAGE_HELP = {stage.id: Help(stage.help, stage.cites) for stage in STAGES if stage.help}
+"""Stages with a sentence of their own; the others take that of their operation or rule."""
 
 RULE_HELP: dict[Rule, Help] = {
     "given": Help(N_("Vectors that are given and not computed.")),
     "same_cell": Help(N_("Each number is computed from the number at the same place of its inputs.")),
-    "projection": Help(
-        N_("Each row is the row of the input times a matrix of learned weights."), "attention"
-    ),
-    "latent_key": Help(
-        N_("Each row is projected from the latent; the rotated part is shared by all heads."), "mla"
-    ),
     "pair": Help(N_("Each pair of features is rotated by an angle that grows with the position."), "rope"),
     "qd,kd->qk": Help(N_("Each number is the dot product of a query with a key."), "attention"),
     "relative": Help(

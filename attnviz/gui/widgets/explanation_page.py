@@ -30,11 +30,11 @@ from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.numbers.text import full_precision
 from attnviz.i18n import _
 from attnviz.model.spec.view import Cell
-from attnviz.model.stages import Hue
-from attnviz.model.terms import (
+from attnviz.operations.terms import (
     VALUE_DIGITS,
     Explanation,
     Gap,
+    Hue,
     Line,
     Pieces,
     Term,

@@ -14,7 +14,7 @@ from attnviz.model.sites.sites import at, place_of
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Role
 from attnviz.model.spec.rows import row_array
-from attnviz.model.stages import SITE_INPUTS, inputs
+from attnviz.model.stages import SITE_INPUTS, STAGE_BY_ID, inputs
 
 ROLES: dict[str, Role] = {"q": "query", "k": "key"}
 """The projection that computes the arrows of a name; x has none."""
@@ -42,7 +42,7 @@ def why_fixed(experiment: Experiment, site: str, name: str, stages: tuple[str, .
     attention, role = at(experiment, site), ROLES[name]
     if read not in ("memory", "norm_1", *SITE_INPUTS) or not is_selection(attention, role):
         return N_("This arrow depends on x and its weights; with an identity projection it can be dragged.")
-    if read in ("x_normed", "x_projected", "norm_1"):
+    if read == "x_projected" or STAGE_BY_ID[read].rule == "row":
         return N_("This arrow follows from a norm of x; without that norm it can be dragged.")
     if attention.qk_norm is not None:
         return N_("This arrow is normalised; without QK-norm it can be dragged.")

@@ -41,13 +41,6 @@ def latent_of(attention: Attention) -> Latent:
     return attention.latent
 
 
-def latent_width(attention: Attention, stage: str) -> int:
-    """Features of one of `LATENT_STAGES`."""
-    latent = latent_of(attention)
-    widths = {"latent_projected": latent.d_c, "latent": latent.d_c, "rope_key": latent.d_rope}
-    return widths[stage] if stage in widths else latent.d_q or 0
-
-
 def latent_norm(attention: Attention, stage: str) -> Norm | None:
     """The norm that computes a stage of a latent, or None for other stages."""
     latent = attention.latent

@@ -9,7 +9,6 @@ from attnviz.core.block import layer_norm, rms_norm
 from attnviz.core.qk_norm import normed as qk_normed
 from attnviz.model.operands.matrices import embedding_projection_array, latent_array, projection_array
 from attnviz.model.provenance import kv_head
-from attnviz.model.sites.stages import begins
 from attnviz.model.spec.block import Norm
 from attnviz.model.spec.rows import Row, row_array
 from attnviz.model.spec.site import Site
@@ -22,7 +21,7 @@ def entered(site: Site, x: Floats) -> Floats:
     block, widened = site.block, site.embedding_projection
     first = block.norm_1 if block is not None and block.placement != "post" else None
     x = normed(site.embedding_norm, x)
-    if widened is not None and begins(site):
+    if widened is not None and site.place.begins:
         x = _plus(x @ embedding_projection_array(site), widened.bias)
     return normed(first, x)
 

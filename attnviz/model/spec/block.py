@@ -163,11 +163,19 @@ class FeedForward(Value, frozen=True):
         return self.width + (experts.n if experts is not None and experts.biased else 0)
 
     @property
+    def scales_inputs(self) -> bool:
+        """True if the weights of experts multiply gate and up."""
+        return self.experts is not None and self.experts.weighted == "input"
+
+    @property
+    def scales_outputs(self) -> bool:
+        """True if the weights of experts multiply the hidden features."""
+        return self.experts is not None and self.experts.weighted == "output"
+
+    @property
     def n_weighted(self) -> int:
         """Stages that the weights of experts multiply: gate and up, or the hidden features; 0 without any."""
-        if self.experts is None:
-            return 0
-        return 1 + self.gated if self.experts.weighted == "input" else 1
+        return self.scales_inputs * (1 + self.gated) + self.scales_outputs
 
     @property
     def roles(self) -> tuple[FeedForwardRole, ...]:

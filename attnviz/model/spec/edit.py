@@ -23,7 +23,7 @@ OPERATIONS: tuple[tuple[Operation, str, str], ...] = (
 EDITABLE = tuple(stage.id for stage in STAGE_BY_ID.values() if stage.rule != "given")
 """The stages that can be edited: those that their site computes."""
 
-FROM_LATENT = ("k", "v", "k_normed", "k_rotated", "v_rotated")
+FROM_LATENT = tuple(stage.id for stage in STAGE_BY_ID.values() if stage.axes[0] == "kv_head")
 """Stages that decoding computes anew from the cached latent at every step."""
 
 

@@ -225,6 +225,11 @@ class Heads(Value, frozen=True):
         require(off == sorted(set(off)) and off[-1:] < [self.n_heads], "heads.off", off, ascending)
 
     @property
+    def width(self) -> int:
+        """Features of all query heads side by side."""
+        return self.n_heads * self.d_head
+
+    @property
     def group_size(self) -> int:
         """Query heads that share one key/value head."""
         return self.n_heads // self.n_kv_heads

@@ -43,6 +43,7 @@ __all__ = [
 ]
 
 Pairing = Literal["interleaved", "half_split"]
+Changes = Literal["nothing", "vectors", "rotation", "relative", "bias"]
 
 
 # --- tables of learned numbers ---------------------------------------------------------------------
@@ -328,7 +329,14 @@ class Sizes:
 
 
 class Encoding(Value, frozen=True):
-    """Interface of every position encoding; most have no tables, no end, and do not rotate v."""
+    """Interface of every position encoding; most have no tables, no end, and do not rotate v.
+
+    `changes` says what it does. `vectors`: a row is added to each token vector (stage `x`). `rotation`: q and
+    k are rotated (`q_rotated`, `k_rotated`). `relative`: products of q and k with vectors of the distance
+    (`relative`). `bias`: a number is added to each score (`biased`).
+    """
+
+    changes: ClassVar[Changes] = "nothing"
 
     @property
     def rotates_values(self) -> bool:
@@ -390,6 +398,7 @@ class NoPosition(Encoding, frozen=True, tag_field="kind", tag="none"):
 class Sinusoidal(Encoding, frozen=True, tag_field="kind", tag="sinusoidal"):
     """Sines and cosines added to the token vectors."""
 
+    changes: ClassVar[Changes] = "vectors"
     where: ClassVar[str] = "position."
 
     base: Annotated[float, _BASE] = 10_000.0
@@ -403,6 +412,7 @@ class Learned(Encoding, frozen=True, tag_field="kind", tag="learned"):
     of a drawn table is 1, that of the seeded token vectors: GPT-2 too draws both alike, each with 0.02.
     """
 
+    changes: ClassVar[Changes] = "vectors"
     where: ClassVar[str] = "position."
 
     length: Annotated[
@@ -457,6 +467,7 @@ class Rope(Encoding, frozen=True, tag_field="kind", tag="rope"):
     (missing ones are 1); `on_values` rotates v as well.
     """
 
+    changes: ClassVar[Changes] = "rotation"
     where: ClassVar[str] = "position."
 
     base: Annotated[float, _BASE] = 10_000.0
@@ -549,6 +560,7 @@ def values_beside_latent(on_values: bool) -> Refusal:
 class Alibi(Encoding, frozen=True, tag_field="kind", tag="alibi"):
     """Linear bias -slope * |i - j|; no `slopes` means the published ones, 2^(-8h/n_heads)."""
 
+    changes: ClassVar[Changes] = "bias"
     where: ClassVar[str] = "position."
 
     slopes: Annotated[
@@ -576,6 +588,7 @@ class T5Buckets(Encoding, frozen=True, tag_field="kind", tag="t5"):
     rest wider ranges up to `max_distance`.
     """
 
+    changes: ClassVar[Changes] = "bias"
     where: ClassVar[str] = "position."
 
     n_buckets: Annotated[
@@ -637,6 +650,8 @@ class T5Buckets(Encoding, frozen=True, tag_field="kind", tag="t5"):
 
 class Relative(Encoding, frozen=True):
     """Positions that are multiplied with q and k, feature by feature."""
+
+    changes: ClassVar[Changes] = "relative"
 
     def beside_latent(self, d_rope: int) -> Refusal:
         """With a latent, a part of these features is no content."""

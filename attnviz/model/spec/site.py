@@ -6,7 +6,13 @@ from typing import Literal
 
 from attnviz.errors import FieldError, Message, must_be, size
 from attnviz.model.spec.attention import Attention
-from attnviz.model.spec.block import EmbeddingProjection, FeedForward, Norm, Vocabulary
+from attnviz.model.spec.block import (
+    EmbeddingProjection,
+    FeedForward,
+    Norm,
+    Transform,
+    Vocabulary,
+)
 from attnviz.model.spec.experts import Experts
 from attnviz.model.spec.generation import Writing
 from attnviz.model.spec.latent import Latent, tie_beside_latent
@@ -42,6 +48,11 @@ class Place(Value, frozen=True):
     layer: int
     kind: Kind
     is_second: bool = False
+
+    @property
+    def begins(self) -> bool:
+        """True if the site begins a stack: its input are token vectors, not the result of another site."""
+        return self.layer == 0 and not self.is_second
 
     @property
     def name(self) -> str:
@@ -177,6 +188,36 @@ class Site(Attention, frozen=True):
     def d_keys(self) -> int:
         """Features of the input of keys and values: the memory's, or the tokens'."""
         return self.d_model if self.memory is None else vectors_shape(self.memory.vectors)[1]
+
+    @property
+    def score_factor(self) -> float | None:
+        """The multiplier of raw scores: scale over temperature; None if neither is used."""
+        is_used = self.scale.step(self.d_qk)[0] != "" or self.temperature != 1.0
+        return self.scale.factor(self.d_qk) / self.temperature if is_used else None
+
+    @property
+    def gate_width(self) -> int:
+        """Gates of each head. Raises `AssertionError` without any."""
+        assert self.gate is not None
+        return self.gate.width(self.heads)
+
+    @property
+    def transform(self) -> Transform | None:
+        """The transform between the output and the logits of a vocabulary."""
+        known = self.vocabulary
+        return known.transform if known is not None and self.readout == "vocabulary" else None
+
+    @property
+    def reads_distribution(self) -> bool:
+        """True if the logits are those of one choice, so that they have probabilities."""
+        classes = None if self.vocabulary is None or self.readout != "vocabulary" else self.vocabulary.classes
+        return self.readout != "none" and (classes is None or classes.distribution)
+
+    @property
+    def logit_features(self) -> int:
+        """Features that the vocabulary's matrix reads."""
+        assert self.vocabulary is not None
+        return self.vocabulary.logit_features(self.d_model)
 
     def _check_projections(self) -> None:
         for role in ROLES:

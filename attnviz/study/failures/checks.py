@@ -14,8 +14,8 @@ from attnviz.core.progress import never_cancelled
 from attnviz.core.text import isolated, number, visible
 from attnviz.errors import Message, verbatim
 from attnviz.i18n import N_
-from attnviz.model.stages import STAGE_BY_ID, result_of
-from attnviz.model.trace import INFINITE_ON_PURPOSE, SiteTrace, Trace
+from attnviz.model.stages import STAGE_BY_ID, of_phase, result_of
+from attnviz.model.trace import MASKED_STAGES, SiteTrace, Trace
 
 SUM_ERROR = 5e-3
 """Largest distance of a row's sum from 1 that is rounding, in float16 too."""
@@ -25,7 +25,6 @@ MANY_KEYS = 3
 """A row that sees fewer keys may rest on one of them."""
 FADED = 0.15
 """Share of the token vector at which the residual path counts as lost."""
-BEFORE_SOFTMAX = ("scores", "relative", "scaled", "capped", "biased", "added")
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ def moved(before: Trace, after: Trace) -> Finding | None:
 def _not_finite(trace: Trace, site: SiteTrace) -> Iterator[Finding]:
     """A number that is infinite or no number, other than the −∞ of a mask."""
     for stage in site.stages:
-        if stage in INFINITE_ON_PURPOSE:
+        if STAGE_BY_ID[stage].is_infinite:
             continue
         for head in range(site.shape(stage)[0] if STAGE_BY_ID[stage].per_head else 1):
             values = _whole(site, stage, head)
@@ -160,7 +159,8 @@ def _saturated(trace: Trace, site: SiteTrace) -> Iterator[Finding]:
 
 def _order(trace: Trace, site: SiteTrace) -> Iterator[Finding]:
     """A token that stands at two places and has the same scores there: the order is lost."""
-    stage = next(stage for stage in reversed(site.stages) if stage in BEFORE_SOFTMAX)
+    unmasked = set(of_phase("scores")) - set(MASKED_STAGES)
+    stage = next(stage for stage in reversed(site.stages) if stage in unmasked)
     if site.experiment.memory is not None or site.blocked() is not None:
         return
     x = _whole(site, site.stages[0])

@@ -27,7 +27,7 @@ from attnviz.core.block import ACTIVATIONS, GATED_UNITS
 from attnviz.explain.scripts.functions import ACTIVATION_CODE, GATED_CODE, NORM_CODE
 from attnviz.explain.scripts.library import LIBRARIES, LIBRARY_BY_ID, Library
 from attnviz.explain.scripts.masks import MASK_CODE
-from attnviz.explain.scripts.positions import POSITION_CODE
+from attnviz.explain.scripts.positions import BIAS_CODE, POSITION_CODE
 from attnviz.explain.scripts.scores import NORMALISER_CODE
 from attnviz.explain.scripts.script import Wanted, script
 from attnviz.explain.scripts.sources import SOURCE_CODE
@@ -60,9 +60,10 @@ NUMPY, TORCH = LIBRARY_BY_ID["numpy"], LIBRARY_BY_ID["torch"]
 
 
 def test_every_row_of_every_table_has_code() -> None:
-    assert set(STAGE_CODE) == set(STAGE_BY_ID)
+    made = {stage for stage, row in STAGE_BY_ID.items() if row.made_by is not None}
+    assert set(STAGE_CODE) | made == set(STAGE_BY_ID) and set(STAGE_CODE) & made == {"latent"}
     assert set(MASK_CODE) == set(get_args(Mask))
-    assert set(POSITION_CODE) == {row.record for row in POSITIONS}
+    assert set(POSITION_CODE) | set(BIAS_CODE) == {row.record for row in POSITIONS}
     assert set(NORMALISER_CODE) == {row.id for row in NORMALISERS}
     assert set(NORM_CODE) == {row.id for row in QK_NORMS} | set(get_args(NormKind))
     assert set(ACTIVATION_CODE) == {row.id for row in ACTIVATIONS}

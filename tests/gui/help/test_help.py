@@ -38,6 +38,7 @@ TEXTS = (
     *STAGE_HELP.values(),
     *RULE_HELP.values(),
     *CONTROL_HELP.values(),
+    *(Help(row.made_by.help, row.made_by.cites) for row in STAGES if row.made_by is not None),
 )
 
 

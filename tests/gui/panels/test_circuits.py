@@ -28,8 +28,8 @@ from attnviz.gui.widgets.explanation_page import ExplanationPage
 from attnviz.model.io.files import save
 from attnviz.model.sites.sites import at, put
 from attnviz.model.spec.gate import Gate
-from attnviz.model.terms import VALUE_DIGITS, Series, Term, digits, flat, plain
 from attnviz.model.text import shown_token
+from attnviz.operations.terms import VALUE_DIGITS, Series, Term, digits, flat, plain
 from attnviz.study.circuit_texts import formula_of
 
 

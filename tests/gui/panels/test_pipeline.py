@@ -16,7 +16,7 @@ import attnviz
 from attnviz.checkpoints.presets import load_preset
 from attnviz.gui.panels.pipeline.gap import Gap
 from attnviz.gui.panels.pipeline.panel import PipelinePanel, operation
-from attnviz.gui.panels.pipeline.room import FOLDS, LAST_FOLDS
+from attnviz.gui.panels.pipeline.room import MAY_BE_LAST, folds
 from attnviz.gui.panels.pipeline.tile import FoldTile
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.i18n import set_language
@@ -275,9 +275,10 @@ def test_captions_are_whole_before_a_place_is_kept_free(qtbot: QtBot, width: int
 
 
 def test_every_stage_folds_or_stays() -> None:
-    folds = [stage for group in (*FOLDS, *LAST_FOLDS) for stage in group]
-    assert len(set(folds)) == len(folds) and set(folds) <= set(STAGE_BY_ID)
-    assert {"weights", "attention_output", "probabilities"} <= set(STAGE_BY_ID) - set(folds)
+    groups = folds()
+    assert list(groups) == list(range(1, max(groups) + 1)) and min(groups) < MAY_BE_LAST <= max(groups)
+    stay = set(STAGE_BY_ID) - frozenset().union(*groups.values())
+    assert {"weights", "attention_output", "probabilities"} <= stay
 
 
 def test_stages_for_which_another_language_has_room_are_painted(qtbot: QtBot) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from attnviz.core.text import isolated, visible
 from attnviz.i18n import N_, _
 from attnviz.model.spec.view import Cell
-from attnviz.model.terms import (
+from attnviz.operations.terms import (
     Explanation,
     Line,
     Pieces,

@@ -4,49 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-FOLDS: tuple[tuple[str, ...], ...] = (
-    (
-        "attention_dropped",
-        "attention_normed",
-        "residual_1",
-        "norm_2",
-        "router",
-        "routing",
-        "ffn_gate",
-        "ffn_up",
-        "ffn_gate_routed",
-        "ffn_up_routed",
-        "ffn_hidden",
-        "ffn_routed",
-        "ffn_output",
-        "ffn_dropped",
-        "ffn_normed",
-        "residual_2",
-    ),
-    ("transform", "transform_hidden", "transform_normed"),
-    ("x", "x_normed", "x_projected", "norm_1"),
-    ("q_latent", "q_latent_normed"),
-    ("latent_projected", "latent", "rope_key"),
-    ("q_normed", "k_normed"),
-    ("mixed_normed", "gate", "gated"),
-    ("concatenated",),
-    ("relative", "capped", "biased", "added"),
-    ("dropped", "combined"),
-    ("k", "v", "v_rotated"),
-    ("output", "logits"),
-    ("scaled",),
-)
-"""Groups of stages, the first to fold first."""
+from attnviz.model.stages import STAGES
 
-LAST_FOLDS: tuple[tuple[str, ...], ...] = (
-    ("memory",),
-    ("masked",),
-    ("q_rotated", "q_tempered", "k_rotated"),
-    ("q",),
-    ("scores",),
-    ("mixed",),
-)
-"""Groups that fold in a very narrow strip; the stages of neither table always stand in it."""
+MAY_BE_LAST = 14
+"""Groups from this number on fold in a very narrow strip, also to a tile with one stage behind it."""
+
+
+def folds() -> dict[int, frozenset[str]]:
+    """Groups of stages by their numbers, the first to fold first; those of no group always stand."""
+    numbers = sorted({stage.fold for stage in STAGES} - {0})
+    return {number: frozenset(stage.id for stage in STAGES if stage.fold == number) for number in numbers}
+
 
 Run = tuple[str, ...]
 """One place of the strip: a stage alone, or the stages behind a tile."""
@@ -73,14 +41,15 @@ def fold(
     behind a tile saves little, so that comes last.
     """
     folded: frozenset[str] = frozenset()
-    for groups, may_be_alone in ((FOLDS, False), (FOLDS, True), (LAST_FOLDS, True)):
-        for group in groups:
-            width = measure(folded)
-            if width <= room:
-                return folded
-            more = folded | (frozenset(group) & frozenset(stages)) - frozenset(kept)
-            if not may_be_alone:
-                more -= {run[0] for run in runs(stages, more) if len(run) == 1}
-            if measure(more) < width:
-                folded = more
+    groups = folds()
+    early, late = ([n for n in groups if (n >= MAY_BE_LAST) == is_late] for is_late in (False, True))
+    for number, may_be_alone in (*((n, False) for n in early), *((n, True) for n in (*early, *late))):
+        width = measure(folded)
+        if width <= room:
+            return folded
+        more = folded | (groups[number] & frozenset(stages)) - frozenset(kept)
+        if not may_be_alone:
+            more -= {run[0] for run in runs(stages, more) if len(run) == 1}
+        if measure(more) < width:
+            folded = more
     return folded

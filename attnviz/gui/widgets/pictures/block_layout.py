@@ -11,24 +11,9 @@ from dataclasses import dataclass, replace
 
 from PySide6.QtCore import QPointF, QRectF
 
-from attnviz.model.stages import inputs
+from attnviz.model.stages import STAGE_BY_ID, Lane, inputs
 
-ABOVE = (
-    "q_latent",
-    "q_latent_normed",
-    "q",
-    "q_normed",
-    "q_rotated",
-    "q_tempered",
-    "gate",
-    "ffn_gate",
-    "ffn_gate_routed",
-)
-BELOW = ("memory", "rope_key", "v", "v_rotated", "router", "routing")
-FEED_FORWARD = (
-    *("norm_2", "router", "routing", "ffn_gate"),
-    *("ffn_up", "ffn_gate_routed", "ffn_up_routed", "ffn_hidden", "ffn_routed", "ffn_output", "ffn_dropped"),
-)
+LANES: tuple[Lane, ...] = ("above", "middle", "below")
 SUMS = ("residual_1", "residual_2")
 MIDDLE, LAST = 1, 3
 
@@ -60,11 +45,12 @@ class Wire:
 
 def slots(stages: tuple[str, ...]) -> dict[str, Slot]:
     """A slot for each stage of a site, each to the right of its inputs, none used twice."""
-    is_parallel = "ffn_up" in stages and stages.index("ffn_up") < stages.index("q")
+    before = {stage for stage in stages[: stages.index("q")] if STAGE_BY_ID[stage].phase == "block"}
+    beside = before - {"norm_1"} if "ffn_up" in before else set()
     last_in_lane: dict[int, int] = {}
     found: dict[str, Slot] = {}
     for stage in stages:
-        lane = _lane(stage, is_parallel)
+        lane = LAST if stage in beside else LANES.index(STAGE_BY_ID[stage].lane)
         after = max((found[source].column for source in inputs(stage, stages)), default=-1)
         column = max(after, last_in_lane.get(lane, -1)) + 1
         if stage == "memory":
@@ -72,12 +58,6 @@ def slots(stages: tuple[str, ...]) -> dict[str, Slot]:
         found[stage] = Slot(lane, column)
         last_in_lane[lane] = column
     return found
-
-
-def _lane(stage: str, is_parallel: bool) -> int:
-    if is_parallel and stage in FEED_FORWARD:
-        return LAST
-    return 0 if stage in ABOVE else 2 if stage in BELOW else MIDDLE
 
 
 def lane_count(placed: dict[str, Slot]) -> int:

@@ -8,11 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from attnviz.core.text import number
 from attnviz.i18n import _
-from attnviz.model.spec.view import Cell
-from attnviz.model.stages import Hue
+
+Hue = Literal["", "query", "key", "value"]
 
 TERM_DIGITS = 4
 VALUE_DIGITS = 6
@@ -36,13 +37,14 @@ class Text:
 class Term:
     """A number: its value, the shown digits, its name, and the cell of its origin.
 
-    `source` is None for numbers outside the stages: weights, angles, slopes.
+    `source` is None for numbers outside the stages: weights, angles, slopes. Else it is the reader's own
+    record of a cell, which nothing here opens.
     """
 
     value: float
     text: str
     name: str
-    source: Cell | None = None
+    source: Any = None
     hue: Hue = ""
 
 
@@ -102,7 +104,7 @@ class Line:
 class Explanation:
     """The arithmetic of one cell: its own line first, then the steps below it."""
 
-    cell: Cell
+    cell: Any
     title: str
     lines: tuple[Line, ...]
 

@@ -1,0 +1,92 @@
+"""From a site to the operation that makes one of its stages: the record of its operands is bound here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any
+
+from attnviz.i18n import _
+from attnviz.model.operands.additive import added_numbers, pull_added
+from attnviz.model.positions import Bias, bias_of, row_of
+from attnviz.model.spec.arrays import in_float64
+from attnviz.model.spec.site import Site
+from attnviz.model.stages import STAGE_BY_ID, Stage
+from attnviz.model.weights import WEIGHT_BY_PATH, bias_path
+from attnviz.operations.linear import Linear
+from attnviz.operations.operation import Floats, Ints, Operation
+from attnviz.operations.pointwise import Step
+
+
+def bind(site: Site, stage: str) -> Operation:
+    """The operation of a stage that the site has, with its operands. Raises `KeyError` without one."""
+    row = STAGE_BY_ID[stage]
+    if row.made_by is None:
+        raise KeyError(stage)
+    if row.made_by is Linear:
+        return _linear(row, site)
+    computed = _COMPUTED.get(row.operands)
+    return row.made_by(*((attrgetter(row.operands)(site),) if computed is None else computed(site)))
+
+
+def _scale(site: Site) -> tuple[float | None, tuple[Step, ...]]:
+    """The scale and the temperature; of the two, those that are used."""
+    sign, number, text = site.scale.step(site.d_qk)
+    name = _("scale") if sign == "×" else text
+    code = repr(number) if sign == "×" else f"{site.d_qk}**0.5"
+    steps: tuple[Step, ...] = (Step(sign, number, name, name, code),) if sign else ()
+    if site.temperature != 1.0:
+        heat = site.temperature
+        steps += (Step("÷", heat, "T", _("temperature"), repr(heat)),)
+    return site.score_factor, steps
+
+
+def _bias(site: Site) -> tuple[Bias, Callable[[Floats, Ints, Ints], dict[str, Floats]]]:
+    """The bias of a position; queries are numbered from 0, the offset of their positions is inside."""
+    bias, pull, offset = bias_of(site), row_of(site.position).pull_bias, site.query_offset
+    assert bias is not None
+
+    def parameters(g: Floats, queries: Ints, keys: Ints) -> dict[str, Floats]:
+        if pull is None:
+            return {}
+        name, found = pull(site, g, queries + offset, keys)
+        return {f"position.{name}": found}
+
+    return (lambda heads, queries, keys: bias(heads, queries + offset, keys)), parameters
+
+
+def _added(site: Site) -> tuple[Bias, Callable[[Floats, Ints, Ints], dict[str, Floats]]]:
+    """The additive mask."""
+    mask, numbers = site.additive_mask, added_numbers(site)
+    assert mask is not None and numbers is not None
+    return numbers.at, lambda g, queries, keys: {"additive_mask.values": pull_added(mask, g)}
+
+
+def _linear(row: Stage, site: Site) -> Linear:
+    """The map of the first path that the site has; its bias is the parameter beside it."""
+    possible = [WEIGHT_BY_PATH[path] for path in row.operands.split()]
+    weight = next(one for one in possible if one.source(site) is not None)
+    bias = WEIGHT_BY_PATH.get(bias_path(weight.path))
+    has_bias = bias is not None and bias.source(site) is not None
+    beside = len(row.reads) > 1 and site.latent is not None and site.latent.d_rope > 0
+    of_heads = site.heads.d_head if row.axes[0] == "kv_head" else row.width(site)
+    return Linear(
+        weight.path,
+        weight.symbol,
+        lambda rows, columns: in_float64(weight.array(site)[rows, columns]),
+        passes=weight.passes(site),
+        bias_path=bias.path if bias is not None else "",
+        bias_symbol=bias.symbol if bias is not None else "",
+        bias=(lambda column: float(bias.array(site)[0, column])) if has_bias and bias is not None else None,
+        width=of_heads if row.per_head else 0,
+        hue=row.hue,
+        beside=beside,
+    )
+
+
+_COMPUTED: dict[str, Callable[[Site], tuple[Any, ...]]] = {
+    "scale": _scale,
+    "position": _bias,
+    "additive_mask": _added,
+}
+"""Operands of more than one field of the site."""

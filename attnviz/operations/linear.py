@@ -1,0 +1,122 @@
+"""`Linear`: x W + b, perhaps in heads that stand side by side in the columns of W."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from attnviz.i18n import N_, _
+from attnviz.operations.operation import At, Cells, Floats, Numbers, Operation, Use, Writer
+from attnviz.operations.terms import Hue, Line, Pieces, Series, Text, constant, guarded, product, words
+
+IDENTITY = N_("the matrix is the identity")
+SHARED_KEY = N_("the same in every head")
+
+
+@dataclass(frozen=True, eq=False)
+class Linear(Operation):
+    """x W + b. With a `width`, each head has that number of columns of W, one head beside the other.
+
+    `part(rows, columns)` returns numbers of W in float64; `passes`: W is a square identity, so that x is the
+    product. `path` and `bias_path` are the parameters of the document, `symbol` and `bias_symbol` their names
+    (empty: no bias). `beside`: behind the `width` features of every head stands the second input as it is.
+    """
+
+    path: str
+    symbol: str
+    part: Callable[[Any, Any], Floats]
+    passes: bool = False
+    bias_path: str = ""
+    bias_symbol: str = ""
+    bias: Callable[[int], float] | None = None
+    width: int = 0
+    hue: Hue = ""
+    beside: bool = False
+
+    help = N_("Each row is the row of the input times a matrix of learned weights.")
+    cites = "attention"
+
+    def _column(self, cell: At) -> int:
+        """The column of W that makes a cell."""
+        return cell.head * self.width + cell.column
+
+    def made_of(self, place: int, cell: At) -> Cells | None:
+        if not self.beside:
+            return (cell.row,), None
+        if (cell.column >= self.width) != (place == 1):
+            return None
+        return (cell.row,), None if place == 0 else (cell.column - self.width,)
+
+    def read_by(self, place: int, cell: At) -> Cells:
+        if not self.beside:
+            return (cell.row,), None
+        return (cell.row,), tuple(range(self.width)) if place == 0 else (self.width + cell.column,)
+
+    def lines(self, numbers: Numbers) -> tuple[Line, ...]:
+        """Σ x · W + b over the features of the input; or the number of the second input."""
+        cell = numbers.cell
+        if self.beside and cell.column >= self.width:
+            origin = numbers.link(1, cell.column - self.width)
+            says = _("features from {n} on are the RoPE key, the same in every head").format(n=self.width)
+            return (numbers.line(((origin,),), origin.value, words(says)),)
+        column = self._column(cell)
+        added: Pieces = ()
+        letters: Pieces = ()
+        bias = None if self.bias is None else self.bias(column)
+        if bias is not None:
+            letters = (Text(" + "), Text(self.bias_symbol, self.hue))
+            added = (Text(" + "), *guarded(constant(bias, f"{self.bias_symbol}[{column}]", self.hue)))
+        if self.passes:
+            return (self._passed_on(numbers, column, bias, letters, added),)
+        weights, x = self.part(slice(None), column), numbers.row()
+
+        def item(index: int) -> Pieces:
+            weight = constant(weights[index], f"{self.symbol}[{index}, {column}]", self.hue)
+            return product(numbers.term_at(index, x[index]), weight)
+
+        symbols = (Text(f"Σ {numbers.symbol()} · "), Text(self.symbol, self.hue), *letters)
+        result = float(np.sum(x * weights)) + (bias or 0.0)
+        return (numbers.line((symbols, (Series(len(x), item), *added)), result),)
+
+    def _passed_on(
+        self, numbers: Numbers, column: int, bias: float | None, letters: Pieces, added: Pieces
+    ) -> Line:
+        """The input's own number, plus the bias, if any."""
+        note = words(_("{matrix} is the identity").format(matrix=self.symbol))
+        link = numbers.link(0, column)
+        if bias is None:
+            return numbers.line(((link,),), link.value, note)
+        steps = (Text(numbers.symbol()), *letters), (numbers.term_at(column, link.value), *added)
+        return numbers.line(steps, link.value + bias, note)
+
+    def derivatives(self, use: Use, result: Callable[[], float]) -> Floats:
+        """W[i, j] of the columns, those of a head side by side; 1 by the second input."""
+        if use.place == 1:
+            return np.ones(use.shape)
+        columns = [head * self.width + column for head in use.heads for column in use.columns]
+        return self.part(use.cell.column, columns).reshape(use.shape)
+
+    @property
+    def letters(self) -> str:  # type: ignore[override]
+        return self.symbol
+
+    def code(self, writer: Writer) -> tuple[str, ...]:
+        x, stage = writer.reads[0], writer.stage
+        made = x if self.passes else f"{x} @ {writer.given(self.path, self.symbol)}"
+        if self.bias is not None:
+            made = f"{made} + {writer.given(self.bias_path, self.bias_symbol)}"
+        note = writer.note(IDENTITY) if self.passes else ""
+        if not self.width:
+            return (f"{stage} = {made}{note}",)
+        made = writer.split_heads(made if made.isidentifier() else f"({made})", self.width)
+        if not self.beside:
+            return (f"{stage} = {made}{note}",)
+        shared = writer.in_every_head(writer.reads[1])
+        return (
+            f"content = {made}{note}",
+            f"shared = {shared}{writer.note(SHARED_KEY)}",
+            f"{stage} = {writer.join(('content', 'shared'))}",
+        )

@@ -1,0 +1,247 @@
+"""`Operation`: one kind of mathematical step, with all that is known of it.
+
+An operation is a frozen record of its operands. It gets arrays and numbers, never a site, a trace or a
+document: `model/binding.py` makes it for a stage of a site, engines and explanations ask it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.core.dims import Array
+from attnviz.i18n import N_
+from attnviz.operations.terms import Line, Pieces, Term
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Indices = tuple[int, ...] | None
+"""Some indices along one axis; None means all of them."""
+Cells = tuple[Indices, Indices]
+"""(rows, columns)."""
+
+
+Addend = tuple[str, Pieces, float, tuple[Pieces, ...]]
+"""The term that is added to a score: the sum in letters, the term with its sign, its value, notes."""
+
+
+class At(Protocol):
+    """One cell of a stage: its head, row and column."""
+
+    @property
+    def head(self) -> int: ...
+    @property
+    def row(self) -> int: ...
+    @property
+    def column(self) -> int: ...
+
+
+class Arrays(Protocol):
+    """The library, precision and device of arrays: an engine."""
+
+    @property
+    def xp(self) -> Any: ...
+    def asarray(self, array: Any) -> Array: ...
+
+
+class _NumPy:
+    xp = np
+
+    def asarray(self, array: Any) -> Array:
+        return np.asarray(array)
+
+
+NUMPY: Arrays = _NumPy()
+"""The arrays of explanations: NumPy's, in their own precision."""
+
+
+class Block(Protocol):
+    """Part of the score arrays: the numbers of its heads (...), the positions of its queries and keys."""
+
+    @property
+    def heads(self) -> Ints: ...
+    @property
+    def q_positions(self) -> Ints: ...
+    @property
+    def k_positions(self) -> Ints: ...
+
+
+class Numbers(Protocol):
+    """The numbers around one cell of a trace, as its arithmetic writes them."""
+
+    @property
+    def cell(self) -> At: ...
+
+    def term(self, place: int = 0) -> Term:
+        """The number at the same place of input `place`."""
+
+    def row(self) -> Floats:
+        """The row of the cell in the first input."""
+
+    def term_at(self, column: int, value: float) -> Term:
+        """A number of that row, which has been read."""
+
+    def link(self, place: int, column: int) -> Term:
+        """A number of that row of an input, by its name."""
+
+    def symbol(self, place: int = 0) -> str:
+        """The name of input `place` in formulas."""
+
+    def line(self, steps: tuple[Pieces, ...], result: float, *notes: Pieces) -> Line:
+        """The line of the cell; `result` is what its terms give in float64."""
+
+    def addend(self) -> Addend:
+        """The term that is added to a score."""
+
+
+class Use(Protocol):
+    """The cells of a stage that read a cell as input number `place`: every head, row and column of these."""
+
+    @property
+    def place(self) -> int: ...
+    @property
+    def cell(self) -> At: ...
+    @property
+    def heads(self) -> tuple[int, ...]: ...
+    @property
+    def rows(self) -> tuple[int, ...]: ...
+    @property
+    def columns(self) -> tuple[int, ...]: ...
+    @property
+    def shape(self) -> tuple[int, int, int]: ...
+
+
+class Gradient(Protocol):
+    """The gradient by a stage, which may not be stored."""
+
+    def part(self) -> Array:
+        """All of its numbers."""
+
+    def times(self, factor: float) -> Gradient:
+        """The same times a number."""
+
+
+class Pulled(Protocol):
+    """The reads of a vector–Jacobian product, and the place of the gradients."""
+
+    @property
+    def arrays(self) -> Arrays: ...
+
+    def result(self) -> Array:
+        """The numbers of the stage as they were computed."""
+
+    def add(self, gradient: Gradient | Array) -> None:
+        """Add to the gradient by the first input."""
+
+    def add_parameter(self, name: str, gradient: Any) -> None:
+        """Add to the gradient by a parameter."""
+
+    def by_heads(self, array: Array) -> Floats:
+        """(g, r, …) as (head, …), in float64."""
+
+    def positions(self) -> tuple[Ints, Ints]:
+        """Numbers of the queries and of the keys."""
+
+
+class Writer(Protocol):
+    """The code of a stage while it is written."""
+
+    @property
+    def stage(self) -> str: ...
+    @property
+    def reads(self) -> tuple[str, ...]: ...
+    @property
+    def xp(self) -> str: ...
+
+    def given(self, path: str, name: str) -> str:
+        """Define a parameter of the document under a name; returns that."""
+
+    def note(self, text: str) -> str:
+        """A comment behind a line; `text` is a message."""
+
+    def split_heads(self, product: str, width: int) -> str:
+        """The expression of heads of some width that stand side by side, as an axis of their own."""
+
+    def in_every_head(self, array: str) -> str:
+        """The expression of an array that all heads share."""
+
+    def join(self, parts: tuple[str, ...]) -> str:
+        """The expression of arrays joined along their features."""
+
+    def addend(self) -> str:
+        """Define what is added to a score; returns its expression with its sign."""
+
+
+class Operation:
+    """An operation. Methods that a kind of operation has no use for raise."""
+
+    help: ClassVar[str] = ""
+    """One sentence, a message."""
+    cites: ClassVar[str] = ""
+    """The key of its source."""
+    letters: ClassVar[str] = ""
+    """Its derivative in letters; empty where that is a number alone."""
+    is_exact: ClassVar[bool] = True
+    """True if the last bit of a cell does not depend on the cells that are computed beside it."""
+
+    goes_on: ClassVar[bool] = False
+    """True if the lines of the cell that it reads follow its own; a sum's terms lead on instead."""
+
+    @property
+    def grows(self) -> bool:
+        """True if a score may become larger than what it is made of: the bound of q · k does not hold."""
+        return True
+
+    def shape_(self, arrays: Arrays, scores: Array, block: Block) -> None:
+        """The scores of a block (..., query, key), in place."""
+        raise NotImplementedError
+
+    def pull(self, g: Any, pulled: Pulled) -> None:
+        """The vector–Jacobian product: from the gradient by the result to those by inputs and parameters."""
+        raise NotImplementedError
+
+    def made_of(self, place: int, cell: At) -> Cells | None:
+        """The cells of input `place` that make a cell; None: none."""
+        raise NotImplementedError
+
+    def read_by(self, place: int, cell: At) -> Cells | None:
+        """The cells that read a cell of input `place`; None: none."""
+        raise NotImplementedError
+
+    def lines(self, numbers: Numbers) -> tuple[Line, ...]:
+        """The arithmetic of one cell."""
+        raise NotImplementedError
+
+    def derivatives(self, use: Use, result: Callable[[], float]) -> Floats:
+        """The derivative of every cell of a use by the cell that they read.
+
+        `result` reads the value of the first of them.
+        """
+        raise NotImplementedError
+
+    def code(self, writer: Writer) -> Sequence[str]:
+        """Its lines of NumPy or PyTorch."""
+        raise NotImplementedError
+
+
+class Pointwise(Operation):
+    """Each number follows from the number at the same place."""
+
+    help = N_("Each number is computed from the number at the same place of its inputs.")
+    goes_on = True
+
+    def derivative(self, result: float) -> float:
+        """The derivative of a cell, whose value is `result`, by the cell that it reads."""
+        raise NotImplementedError
+
+    def derivatives(self, use: Use, result: Callable[[], float]) -> Floats:
+        return np.full(use.shape, self.derivative(result()))
+
+    def made_of(self, place: int, cell: At) -> Cells | None:
+        return (cell.row,), (cell.column,)
+
+    def read_by(self, place: int, cell: At) -> Cells | None:
+        return (cell.row,), (cell.column,)

@@ -1,0 +1,138 @@
+"""Steps that change each score by itself: a factor, a soft cap, a term that is added."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from attnviz.core.dims import Array
+from attnviz.i18n import N_, _
+from attnviz.operations.operation import (
+    Arrays,
+    Block,
+    Floats,
+    Ints,
+    Numbers,
+    Pointwise,
+    Pulled,
+    Writer,
+)
+from attnviz.operations.terms import Line, Pieces, Text, constant, guarded, words
+
+
+class Step(NamedTuple):
+    """A multiplication ("×") or a division ("÷"): its number, its letters, its name, and its code."""
+
+    sign: str
+    number: float
+    letters: str
+    name: str
+    code: str
+
+
+@dataclass(frozen=True)
+class Factor(Pointwise):
+    """s · `value`; `steps` are the multiplications and divisions that make it, as they are written."""
+
+    value: float
+    steps: tuple[Step, ...]
+
+    letters = "1 ÷ √d"
+
+    @property
+    def grows(self) -> bool:
+        return abs(self.value) > 1.0
+
+    def shape_(self, arrays: Arrays, scores: Array, block: Block) -> None:
+        scores *= self.value
+
+    def pull(self, g: Any, pulled: Pulled) -> None:
+        pulled.add(g.times(self.value))
+
+    def derivative(self, result: float) -> float:
+        return self.value
+
+    def lines(self, numbers: Numbers) -> tuple[Line, ...]:
+        score = numbers.term()
+        letters, result = numbers.symbol(), score.value
+        pieces: Pieces = (score,)
+        for step in self.steps:
+            letters += f" {step.sign} {step.letters}"
+            pieces += (Text(f" {step.sign} "), *guarded(constant(step.number, step.name)))
+            result = result / step.number if step.sign == "÷" else result * step.number
+        return (numbers.line((words(letters), pieces), result),)
+
+    def code(self, writer: Writer) -> tuple[str, ...]:
+        (read,) = writer.reads
+        signs = {"×": "*", "÷": "/"}
+        return (f"{writer.stage} = {read}" + "".join(f" {signs[s.sign]} {s.code}" for s in self.steps),)
+
+
+@dataclass(frozen=True)
+class Cap(Pointwise):
+    """cap · tanh(s ÷ cap)."""
+
+    cap: float
+
+    help = N_("Scores limited smoothly to a range by tanh.")
+    cites = "gemma"
+    letters = "(1 − tanh²)"
+    is_exact = False  # a vector unit's tanh differs from that of the numbers left over
+
+    @property
+    def grows(self) -> bool:
+        return False
+
+    def shape_(self, arrays: Arrays, scores: Array, block: Block) -> None:
+        scores[...] = self.cap * arrays.xp.tanh(scores / self.cap)
+
+    def pull(self, g: Any, pulled: Pulled) -> None:
+        share = pulled.result() / self.cap
+        pulled.add(g.part() * (1 - share * share))
+
+    def derivative(self, result: float) -> float:
+        return 1 - (result / self.cap) ** 2
+
+    def lines(self, numbers: Numbers) -> tuple[Line, ...]:
+        score, limit = numbers.term(), constant(self.cap, _("cap"))
+        pieces: Pieces = (limit, Text(" × tanh("), score, Text(" ÷ "), limit, Text(")"))
+        result = self.cap * math.tanh(score.value / self.cap)
+        return (numbers.line((words("cap · tanh(s ÷ cap)"), pieces), result),)
+
+    def code(self, writer: Writer) -> tuple[str, ...]:
+        (read,) = writer.reads
+        return (f"{writer.stage} = {self.cap!r} * {writer.xp}.tanh({read} / {self.cap!r})",)
+
+
+@dataclass(frozen=True, eq=False)
+class Plus(Pointwise):
+    """s plus a number of its head, query and key.
+
+    `at(heads, queries, keys)` returns the numbers (..., query, key) of heads (...). `parameters(g, queries,
+    keys)` returns the gradients by what makes them, by name, from that by the sums (head, query, key).
+    """
+
+    at: Callable[[Ints, Ints, Ints], Floats]
+    parameters: Callable[[Floats, Ints, Ints], dict[str, Floats]]
+
+    def shape_(self, arrays: Arrays, scores: Array, block: Block) -> None:
+        scores += arrays.asarray(self.at(block.heads, block.q_positions, block.k_positions))
+
+    def pull(self, g: Any, pulled: Pulled) -> None:
+        pulled.add(g)
+        for name, found in self.parameters(pulled.by_heads(g.part()), *pulled.positions()).items():
+            pulled.add_parameter(name, pulled.arrays.asarray(found))
+
+    def derivative(self, result: float) -> float:
+        return 1.0
+
+    def lines(self, numbers: Numbers) -> tuple[Line, ...]:
+        score = numbers.term()
+        letters, pieces, value, notes = numbers.addend()
+        return (numbers.line((words(letters), (score, *pieces)), score.value + value, *notes),)
+
+    def code(self, writer: Writer) -> tuple[str, ...]:
+        (read,) = writer.reads
+        return (f"{writer.stage} = {read}{writer.addend()}",)
