@@ -32,6 +32,7 @@ from attnviz.engines.relative import add_relative_
 from attnviz.engines.sight import Seen, Sight
 from attnviz.engines.tiles import Tile
 from attnviz.model.normalisers import n_visible
+from attnviz.operations.operation import Places
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -236,7 +237,7 @@ class Scores:
         """The keys of `seen` for the heads and rows of a tile."""
         q, k = self.qk
         q_positions, k_positions = self.positions
-        heads = _head_numbers(*q.shape[:2])
+        heads = head_numbers(*q.shape[:2])
         if tile.is_whole and seen.keys == self.sight.whole:
             return Block(heads, q_positions, k_positions, seen, self.qk)
         part = q[tile.groups, tile.members, tile.rows], k[tile.groups, seen.keys]
@@ -270,7 +271,7 @@ def positions(count: int) -> Ints:
 
 
 @lru_cache(maxsize=64)
-def _head_numbers(n_groups: int, group_size: int) -> Ints:
+def head_numbers(n_groups: int, group_size: int) -> Ints:
     """The numbers of the query heads, (g, r), read-only."""
     numbers = np.arange(n_groups * group_size).reshape(n_groups, group_size)
     numbers.setflags(write=False)
@@ -377,7 +378,7 @@ def _attend_keys(
         return  # the partner of a head may be in another tile
     if scoring.drop is not None:
         w = engine.xp.asarray(w, copy=True)
-        engine.multiply_(w, scoring.drop(block.heads, block.q_positions, block.k_positions))
+        scoring.drop.shape_(engine, w, block)
     engine.matmul_into(mixed, w, v)
 
 
@@ -411,7 +412,7 @@ def stages_from(
 ) -> list[Array]:
     """The stages from `first` to the weights, (g, r, q, k), each as `change(stage, array)` returns it."""
     stages = scoring.stages
-    heads = _head_numbers(*qk[0].shape[:2])
+    heads = head_numbers(*qk[0].shape[:2])
     sight = scoring.masks.sight(q_positions, k_positions)
     seen = sight.of(slice(0, len(q_positions)), sight.whole)
     block = Block(heads, q_positions, k_positions, seen, qk)
@@ -433,7 +434,7 @@ def dropped(engine: Engine, scoring: Scoring, scores: Scores, weights: Array) ->
     if scoring.drop is None:
         return weights
     made = engine.xp.asarray(weights, copy=True)
-    engine.multiply_(made, scoring.drop(_head_numbers(*weights.shape[:2]), *scores.positions))
+    scoring.drop.shape_(engine, made, Places(head_numbers(*weights.shape[:2]), *scores.positions))
     return made
 
 

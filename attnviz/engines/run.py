@@ -34,6 +34,7 @@ from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Place, Site
 from attnviz.model.stages import STAGE_BY_ID, result_of
 from attnviz.model.trace import Origin, SiteTrace, Trace
+from attnviz.operations.operation import Places
 
 
 def run(
@@ -346,7 +347,5 @@ class HeldStages:
         )
         assert self._scoring.drop is not None
         dropped = self._engine.xp.asarray(weights, copy=True)
-        self._engine.multiply_(
-            dropped, self._scoring.drop(np.array([[head]]), q_positions, k_positions)[0, 0]
-        )
+        self._scoring.drop.shape_(self._engine, dropped, Places(np.array(head), q_positions, k_positions))
         return dropped

@@ -6,10 +6,12 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import Any
 
+from attnviz.core.dropout import AFTER_ATTENTION, AFTER_FFN
 from attnviz.i18n import _
 from attnviz.model.operands.additive import added_numbers, pull_added
 from attnviz.model.positions import Bias, bias_of, row_of
 from attnviz.model.spec.arrays import in_float64
+from attnviz.model.spec.parts import Dropout
 from attnviz.model.spec.site import Site
 from attnviz.model.stages import STAGE_BY_ID, Stage
 from attnviz.model.weights import WEIGHT_BY_PATH, bias_path
@@ -84,9 +86,26 @@ def _linear(row: Stage, site: Site) -> Linear:
     )
 
 
+def _dropout(given: Dropout, place: int | None = None) -> tuple[float, int, bool, int | None]:
+    return given.p, given.seed, given.rescale, place
+
+
+def _behind(place: int) -> Callable[[Site], tuple[float, int, bool, int | None]]:
+    """The residual dropout of a place in the block."""
+
+    def dropout(site: Site) -> tuple[float, int, bool, int | None]:
+        assert site.block is not None
+        return _dropout(site.block.dropout, place)
+
+    return dropout
+
+
 _COMPUTED: dict[str, Callable[[Site], tuple[Any, ...]]] = {
     "scale": _scale,
     "position": _bias,
     "additive_mask": _added,
+    "dropout": lambda site: _dropout(site.dropout),
+    "block.dropout behind the attention": _behind(AFTER_ATTENTION),
+    "block.dropout behind the feed-forward layer": _behind(AFTER_FFN),
 }
 """Operands of more than one field of the site."""

@@ -13,6 +13,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from attnviz.i18n import N_
+from attnviz.operations.dropout import Dropout
 from attnviz.operations.linear import Linear
 from attnviz.operations.operation import Operation
 from attnviz.operations.pointwise import Cap, Factor, Plus
@@ -738,6 +739,8 @@ STAGES: tuple[Stage, ...] = (
         fold=10,
         help=N_("Weights of which a random share is set to 0 in training."),
         cites="dropout",
+        made_by=Dropout,
+        operands="dropout",
     ),
     Stage(
         "combined",
@@ -870,6 +873,8 @@ STAGES: tuple[Stage, ...] = (
         fold=1,
         help=N_("The attention's output, of which a random share is set to 0 in training."),
         cites="dropout",
+        made_by=Dropout,
+        operands="block.dropout behind the attention",
     ),
     Stage(
         "attention_normed",
@@ -1100,6 +1105,8 @@ STAGES: tuple[Stage, ...] = (
         fold=1,
         help=N_("The feed-forward layer's output, of which a random share is set to 0 in training."),
         cites="dropout",
+        made_by=Dropout,
+        operands="block.dropout behind the feed-forward layer",
     ),
     Stage(
         "ffn_normed",
@@ -1228,6 +1235,11 @@ STAGE_BY_ID = {stage.id: stage for stage in STAGES}
 def of_phase(*phases: Phase) -> tuple[str, ...]:
     """The stages of some phases, in data-flow order."""
     return tuple(stage for stage, row in STAGE_BY_ID.items() if row.phase in phases)
+
+
+def made_by(operation: type[Operation], *phases: Phase) -> tuple[str, ...]:
+    """The stages of some phases that an operation makes, in data-flow order."""
+    return tuple(stage for stage in of_phase(*phases) if STAGE_BY_ID[stage].made_by is operation)
 
 
 def since(first: str) -> tuple[str, ...]:

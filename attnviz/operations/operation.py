@@ -7,7 +7,7 @@ document: `model/binding.py` makes it for a stage of a site, engines and explana
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,8 @@ class Arrays(Protocol):
     @property
     def xp(self) -> Any: ...
     def asarray(self, array: Any) -> Array: ...
+    def multiply_(self, array: Array, factors: Floats) -> None:
+        """array *= factors, in place."""
 
 
 class _NumPy:
@@ -52,6 +54,9 @@ class _NumPy:
 
     def asarray(self, array: Any) -> Array:
         return np.asarray(array)
+
+    def multiply_(self, array: Array, factors: Floats) -> None:
+        array *= factors
 
 
 NUMPY: Arrays = _NumPy()
@@ -67,6 +72,14 @@ class Block(Protocol):
     def q_positions(self) -> Ints: ...
     @property
     def k_positions(self) -> Ints: ...
+
+
+class Places(NamedTuple):
+    """A `Block` alone."""
+
+    heads: Ints
+    q_positions: Ints
+    k_positions: Ints
 
 
 class Numbers(Protocol):
@@ -90,6 +103,9 @@ class Numbers(Protocol):
     def symbol(self, place: int = 0) -> str:
         """The name of input `place` in formulas."""
 
+    def letter(self, place: int = 0) -> str:
+        """The letter of input `place` in the formula of the stage."""
+
     def line(self, steps: tuple[Pieces, ...], result: float, *notes: Pieces) -> Line:
         """The line of the cell; `result` is what its terms give in float64."""
 
@@ -112,6 +128,8 @@ class Use(Protocol):
     def columns(self) -> tuple[int, ...]: ...
     @property
     def shape(self) -> tuple[int, int, int]: ...
+    def at(self, index: int) -> At:
+        """The cell at an index of the flattened use."""
 
 
 class Gradient(Protocol):
@@ -145,6 +163,12 @@ class Pulled(Protocol):
     def positions(self) -> tuple[Ints, Ints]:
         """Numbers of the queries and of the keys."""
 
+    def block(self) -> Block:
+        """All queries and keys of all heads (g, r)."""
+
+    def token_positions(self) -> Ints:
+        """Numbers of the tokens of a stage of tokens."""
+
 
 class Writer(Protocol):
     """The code of a stage while it is written."""
@@ -155,6 +179,16 @@ class Writer(Protocol):
     def reads(self) -> tuple[str, ...]: ...
     @property
     def xp(self) -> str: ...
+    @property
+    def is_numpy(self) -> bool: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    def define(self, name: str, *lines: str) -> str:
+        """Add a definition before the lines; returns its name."""
+
+    def of_numpy(self, expression: str) -> str:
+        """The expression of an array that NumPy makes."""
 
     def given(self, path: str, name: str) -> str:
         """Define a parameter of the document under a name; returns that."""
@@ -191,12 +225,21 @@ class Operation:
     """True if the lines of the cell that it reads follow its own; a sum's terms lead on instead."""
 
     @property
+    def label(self) -> str:
+        """The short label of the step with its numbers; empty: that of the row."""
+        return ""
+
+    @property
     def grows(self) -> bool:
         """True if a score may become larger than what it is made of: the bound of q · k does not hold."""
         return True
 
     def shape_(self, arrays: Arrays, scores: Array, block: Block) -> None:
         """The scores of a block (..., query, key), in place."""
+        raise NotImplementedError
+
+    def of(self, arrays: Arrays, x: Array, positions: Ints) -> Array:
+        """The numbers (token, feature) of tokens at some positions, from those of its input."""
         raise NotImplementedError
 
     def pull(self, g: Any, pulled: Pulled) -> None:

@@ -47,14 +47,6 @@ def _sum(site: SiteGradients, stage: str, g: Array) -> None:
     site.add(made, g if block.residual_scale == 1.0 else block.residual_scale * g)
 
 
-def _dropped(site: SiteGradients, stage: str, g: Array) -> None:
-    """Dropped numbers pass nothing, the others by their factor."""
-    (before,) = site.inputs(stage)
-    block, positions = site.operands.block, site.features.positions
-    assert block is not None and block.drop is not None and positions is not None
-    site.add(before, g * site.engine.asarray(block.drop(stage, positions, g.shape[-1])))
-
-
 # --- norms -----------------------------------------------------------------------------------------
 
 _NORMS: dict[str, tuple[str, Callable[[Operands], Norm | None]]] = {
@@ -361,7 +353,6 @@ PULLS: dict[str, Pull] = {
     "relative": scores.pull_relative,
     "masked": scores.pull_masked,
     "weights": scores.pull_weights,
-    "dropped": scores.pull_dropped,
     "combined": scores.pull_combined,
     "mixed": scores.pull_mixed,
     "mixed_normed": _pair_normed,
@@ -369,7 +360,6 @@ PULLS: dict[str, Pull] = {
     "gated": _gated,
     "concatenated": _concatenated,
     "attention_output": _product("projections.output", lambda of: of.output),
-    "attention_dropped": _dropped,
     "residual_1": _sum,
     "router": _of_ffn("router"),
     "routing": _routing,
@@ -380,7 +370,6 @@ PULLS: dict[str, Pull] = {
     "ffn_hidden": _hidden,
     "ffn_routed": _routed,
     "ffn_output": _of_ffn("down"),
-    "ffn_dropped": _dropped,
     "residual_2": _sum,
     "transform": _product("vocabulary.transform.weights", _transform, "vocabulary.transform.bias"),
     "transform_hidden": _transform_hidden,

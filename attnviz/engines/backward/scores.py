@@ -22,6 +22,7 @@ from attnviz.engines.engine import Engine, spread
 from attnviz.model.normalisers import n_visible
 from attnviz.model.operands.relative import pull_relative as pull_tables
 from attnviz.model.stages import STAGE_BY_ID
+from attnviz.operations.operation import Places
 
 Ints = NDArray[np.int64]
 
@@ -76,13 +77,6 @@ def pull_combined(site: SiteGradients, stage: str, g: Gradient) -> None:
     assert of is not None
     for name, slope in of.slopes(d_head).items():
         site.add_parameter(f"differential.{name}", by_share * engine.asarray(slope))
-
-
-def pull_dropped(site: SiteGradients, stage: str, g: Gradient) -> None:
-    """Dropped weights pass nothing, the others by their factor."""
-    (weights,) = site.inputs(stage)
-    made = program.dropped(site.engine, site.operands.scoring, site.run.made.scores, g.part())
-    site.add(weights, Cells(made))
 
 
 def pull_weights(site: SiteGradients, stage: str, g: Gradient) -> None:
@@ -300,3 +294,14 @@ class Pulled:
     def positions(self) -> tuple[Ints, Ints]:
         """Numbers of the queries and of the keys."""
         return self.site.run.made.scores.positions
+
+    def block(self) -> Places:
+        """All queries and keys of all heads (g, r)."""
+        scores = self.site.run.made.scores
+        return Places(program.head_numbers(*scores.qk[0].shape[:2]), *scores.positions)
+
+    def token_positions(self) -> Ints:
+        """Numbers of the tokens of a stage of tokens."""
+        positions = self.site.features.positions
+        assert positions is not None
+        return positions

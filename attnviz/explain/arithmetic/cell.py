@@ -23,7 +23,6 @@ from attnviz.explain.arithmetic.readout import logit_lines
 from attnviz.explain.arithmetic.relative import relative_lines
 from attnviz.explain.arithmetic.scores import (
     below,
-    dropped_lines,
     is_passed_on,
     masked_lines,
     score_lines,
@@ -63,13 +62,11 @@ LINES: dict[str, Callable[[Reading, Cell], tuple[Line, ...]]] = {
     "relative": relative_lines,
     "masked": masked_lines,
     "weights": weight_lines,
-    "dropped": dropped_lines,
     "combined": combined_lines,
     "mixed": mixed_lines,
     "mixed_normed": pair_normed_lines,
     "gated": gated_lines,
     "concatenated": concatenated_lines,
-    "attention_dropped": dropped_lines,
     "attention_normed": normed_lines,
     "residual_1": residual_lines,
     "norm_2": normed_lines,
@@ -78,7 +75,6 @@ LINES: dict[str, Callable[[Reading, Cell], tuple[Line, ...]]] = {
     "ffn_up_routed": routed_lines,
     "ffn_hidden": hidden_lines,
     "ffn_routed": routed_lines,
-    "ffn_dropped": dropped_lines,
     "ffn_normed": normed_lines,
     "residual_2": residual_lines,
     "output": normed_lines,
@@ -92,7 +88,6 @@ LINES: dict[str, Callable[[Reading, Cell], tuple[Line, ...]]] = {
 NEXT: dict[str, Callable[[Reading, Cell], Cell]] = {
     "masked": below,
     "weights": below,
-    "dropped": below,
     "combined": below,
     "probabilities": below,
     "concatenated": origin_of,

@@ -51,6 +51,10 @@ class CellNumbers:
         """The name of input `place` in formulas."""
         return stage_symbol(self._input(place))
 
+    def letter(self, place: int = 0) -> str:
+        """The letter of input `place` in the formula of the stage."""
+        return STAGE_BY_ID[self.cell.stage].symbols[place]
+
     def line(self, steps: tuple[Pieces, ...], result: float, *notes: Pieces) -> Line:
         """The line of the cell; `result` is what its terms give in float64."""
         reading, cell = self.reading, self.cell

@@ -1,4 +1,4 @@
-"""The arithmetic of score-shaped stages: from q · k to the weights that survive dropout.
+"""The arithmetic of score-shaped stages: from q · k to the weights.
 
 One function per stage; each takes a reading and a cell and returns the lines of that stage alone.
 """
@@ -13,12 +13,11 @@ from attnviz.core.phrases import sequenced
 from attnviz.i18n import _
 from attnviz.model.masks import why_blocked
 from attnviz.model.operands.additive import added_number
-from attnviz.model.operands.dropout import dropout_of, factor_of
 from attnviz.model.provenance import sources
 from attnviz.model.reading import Floats, Reading, stage_symbol
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
-from attnviz.model.stages import STAGE_BY_ID, inputs
+from attnviz.model.stages import inputs
 from attnviz.operations.operation import Addend
 from attnviz.operations.terms import (
     Line,
@@ -128,7 +127,7 @@ def masked_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     return (Line((reading.link(cell),), (), value, -math.inf, told),)
 
 
-# --- softmax and dropout ---------------------------------------------------------------------------
+# --- softmax ---------------------------------------------------------------------------
 
 
 def softmax_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
@@ -209,30 +208,6 @@ def without_softmax_line(reading: Reading, cell: Cell, row: Floats, is_zeroed: b
     zero = words(_("set to 0 after the softmax"))
     notes = (zero, says) if is_zeroed else (says,)
     return Line((reading.link(cell),), (), reading.number(cell), 0.0 if is_zeroed else math.nan, notes)
-
-
-def dropped_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
-    """The weight, or the number of a token, times 0, or times 1/(1 − p)."""
-    dropout = dropout_of(reading.experiment, cell.stage)
-    is_kept = factor_of(reading.experiment, cell) != 0.0
-    w = STAGE_BY_ID[cell.stage].symbols[0]
-    weight, p = reading.term(below(reading, cell)), constant(dropout.p, "p")
-    names = {"p": digits(dropout.p), "seed": dropout.seed}
-    numbers: Pieces
-    if not is_kept:
-        numbers, letters, result = (weight, Text(" × 0")), f"{w} × 0", weight.value * 0.0
-        note = _("dropped: seed {seed}, p = {p}").format(**names)
-    elif dropout.rescale:
-        numbers, letters = (weight, Text(" ÷ (1 − "), p, Text(")")), f"{w} ÷ (1 − p)"
-        result = weight.value / (1 - dropout.p)
-        note = _("kept: seed {seed}, p = {p}").format(**names)
-    else:
-        numbers, letters, result = (weight, Text(" × 1")), f"{w} × 1", weight.value
-        note = _("kept, without 1/(1 − p): seed {seed}, p = {p}").format(**names)
-    line = Line(
-        (reading.link(cell),), (words(letters), numbers), reading.number(cell), result, (words(note),)
-    )
-    return (line,)
 
 
 def is_passed_on(reading: Reading, cell: Cell) -> bool:

@@ -20,7 +20,6 @@ from attnviz.explain.formulas.block import norm_at, transform_of
 from attnviz.explain.gradients.rows import GAINED, normalised
 from attnviz.model.binding import bind
 from attnviz.model.normalisers import NORMALISER_BY_ID, n_visible
-from attnviz.model.operands.dropout import factor_of
 from attnviz.model.operands.latent import latent_norm
 from attnviz.model.operands.matrices import (
     sinks_array,
@@ -215,10 +214,6 @@ def weights_before_clearing(reading: Reading, cell: Cell) -> Floats:
     return np.asarray(powers / (powers.sum() + np.exp(sink - max(s.max(), sink))))
 
 
-def _dropped(reading: Reading, use: Use) -> Floats:
-    return np.full(use.shape, factor_of(reading.experiment, use.at(0)))
-
-
 def _combined(reading: Reading, use: Use) -> Floats:
     """1 by the weight that is kept, −λ by the one that is subtracted."""
     of, heads = reading.experiment.differential, reading.experiment.heads
@@ -344,20 +339,17 @@ LOCAL: dict[str, Local] = {
     "relative": _relative,
     "masked": _masked,
     "weights": _weights,
-    "dropped": _dropped,
     "combined": _combined,
     "mixed": _mixed,
     "mixed_normed": _norm,
     "gated": _gated,
     "concatenated": _ones,
-    "attention_dropped": _dropped,
     "residual_1": _residual,
     "routing": _routing,
     "ffn_gate_routed": _routed,
     "ffn_up_routed": _routed,
     "ffn_hidden": _hidden,
     "ffn_routed": _routed,
-    "ffn_dropped": _dropped,
     "residual_2": _residual,
     "transform_hidden": _transformed,
     "logits": _logits,

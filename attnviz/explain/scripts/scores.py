@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.core.dropout import PLACES
 from attnviz.explain.scripts.code import Asked, Code, note
 from attnviz.explain.scripts.functions import NORM_CODE, sigmoid, softmax
 from attnviz.explain.scripts.masks import define_blocked
@@ -16,7 +15,6 @@ from attnviz.explain.scripts.sources import array, given, sinks
 from attnviz.i18n import N_
 from attnviz.model.masks import blocked as blocked_cells
 from attnviz.model.memo import WeakMemo
-from attnviz.model.operands.dropout import dropout_of
 from attnviz.model.spec.differential import LAMBDA_ROWS
 from attnviz.model.spec.site import Site
 
@@ -26,7 +24,6 @@ AFTER = N_("the mask after the softmax: rows no longer sum to 1")
 ITS_SINK = N_("the sink is one more score, without a value")
 N_VISIBLE = N_("keys visible to each query")
 OFF = N_("heads switched off")
-DROPOUT = N_("torch.nn.functional.dropout, with the numbers that this seed drops")
 PARTNERS = N_("the partner of head j is head j + {n}")
 
 
@@ -156,37 +153,6 @@ def has_empty_rows(site: Site) -> bool:
         blocked = blocked_cells(site, np.arange(site.n_queries), np.arange(site.n_keys))
         hidden = hidden if blocked is None else hidden | blocked
     return bool(hidden.all(axis=2).any())
-
-
-def dropped(asked: Asked) -> Code:
-    """Numbers of which some are dropped, by a hash of the seed and the place of each."""
-    dropout, stage, (read,) = dropout_of(asked.site, asked.stage), asked.stage, asked.reads
-    keep, first, cell = "keep", "head", "head, query, key"
-    if stage in PLACES:
-        keep, first, cell = f"keep_{stage.partition('_')[0]}", f"np.uint64({PLACES[stage]})", "token, feature"
-    row, column = cell.split(", ")[-2:]
-    asked.define("mix", *_MIX)
-    kept = "(state >> np.uint64(11)).astype(float) * 2.0**-53 >= "
-    asked.define(
-        keep,
-        f"{cell} = np.indices({asked.shape}, dtype=np.uint64)",
-        f"state = mix(np.array([{dropout.seed}], dtype=np.uint64))",
-        f"state = mix(mix(mix(state ^ {first}) ^ {row}) ^ {column})",
-        f"{keep} = {asked.library.of_numpy(f'({kept}{dropout.p!r})')}",
-    )
-    survivors = f" / (1 - {dropout.p!r})" if dropout.rescale else ""
-    named = note(DROPOUT) if dropout.rescale and not asked.library.is_numpy else ""
-    return asked.done(f"{stage} = {read} * {keep}{survivors}{named}")
-
-
-_MIX = (
-    "def mix(z):  # SplitMix64: 64-bit numbers that wrap around by design",
-    "    z = z + np.uint64(0x9E3779B97F4A7C15)",
-    "    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)",
-    "    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)",
-    "    return z ^ (z >> np.uint64(31))",
-    "",
-)
 
 
 def combined(asked: Asked) -> Code:

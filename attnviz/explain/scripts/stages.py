@@ -185,13 +185,11 @@ STAGE_CODE: dict[str, Row] = {
     "relative": position_code,
     "masked": scores.masked,
     "weights": scores.weights,
-    "dropped": scores.dropped,
     "combined": scores.combined,
     "mixed": scores.mixed,
     "mixed_normed": scores.mixed_normed,
     "gated": _gated,
     "concatenated": _concatenated,
-    "attention_dropped": scores.dropped,
     "attention_normed": _norm,
     "residual_1": _sum,
     "norm_2": _norm,
@@ -200,7 +198,6 @@ STAGE_CODE: dict[str, Row] = {
     "ffn_up_routed": experts.routed,
     "ffn_hidden": _ffn_hidden,
     "ffn_routed": experts.routed,
-    "ffn_dropped": scores.dropped,
     "ffn_normed": _norm,
     "residual_2": _sum,
     "output": _norm,
@@ -235,6 +232,22 @@ class Writer:
     @property
     def xp(self) -> str:
         return self.asked.xp
+
+    @property
+    def is_numpy(self) -> bool:
+        return self.asked.library.is_numpy
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.asked.shape
+
+    def define(self, name: str, *lines: str) -> str:
+        """Add a definition before the lines; returns its name."""
+        return self.asked.define(name, *lines)
+
+    def of_numpy(self, expression: str) -> str:
+        """The expression of an array that NumPy makes."""
+        return self.asked.library.of_numpy(expression)
 
     def given(self, path: str, name: str) -> str:
         """Define a parameter of the document under a name; returns that."""
