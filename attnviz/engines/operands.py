@@ -20,6 +20,7 @@ from attnviz.model.operands.relative import Relative
 from attnviz.model.positions import Bias, Turning
 from attnviz.model.spec.experts import Experts
 from attnviz.model.stages import STAGE_BY_ID
+from attnviz.operations.difference import Difference
 from attnviz.operations.operation import Operation
 
 Ints = NDArray[np.int64]
@@ -146,7 +147,7 @@ class Scoring:
     a −∞, so that a row may be −∞ as a whole without a blocked cell. `masks_weights`: masks come after the
     normaliser. `empty_row` are the weights of a row that sees no key. `spares_keys`: a blocked key has the
     weight 0 whatever its score.
-    `share` is λ, by which the weights of a partner head are multiplied and subtracted, or None.
+    `drop` and `difference` change the weights.
     `normalise` is None for the engine's softmax, `pull_` its vector–Jacobian product; `sinks` are (head,).
     """
 
@@ -167,7 +168,7 @@ class Scoring:
     pull_: Callable[[Any, Array, Array, Array], None]
     sinks: NDArray[np.float64] | None
     drop: Operation | None
-    share: float | None
+    difference: Difference | None
     heads_off: tuple[int, ...]
 
     @cached_property

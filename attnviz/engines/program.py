@@ -32,6 +32,7 @@ from attnviz.engines.relative import add_relative_
 from attnviz.engines.sight import Seen, Sight
 from attnviz.engines.tiles import Tile
 from attnviz.model.normalisers import n_visible
+from attnviz.operations.difference import halves
 from attnviz.operations.operation import Places
 
 Ints = NDArray[np.int64]
@@ -301,7 +302,7 @@ def attend(
         scores.seen[0] = _attend_tile(engine, scoring, scores, 0, v, out)
     else:
         _attend_tiles(engine, scoring, scores, v, out, check)
-    if scoring.share is not None:
+    if scoring.difference is not None:
         return Attended(weights, mix(engine, scoring, used(engine, scoring, scores, weights), v)), scores
     for head in scoring.heads_off:
         mixed[head // group_size, head % group_size, ...] = 0
@@ -374,7 +375,7 @@ def _attend_keys(
     _shape_scores(engine, scoring, w, block, "weights", scores.product)
     if w is not weights:
         weights[...] = w
-    if scoring.share is not None:
+    if scoring.difference is not None:
         return  # the partner of a head may be in another tile
     if scoring.drop is not None:
         w = engine.xp.asarray(w, copy=True)
@@ -438,25 +439,10 @@ def dropped(engine: Engine, scoring: Scoring, scores: Scores, weights: Array) ->
     return made
 
 
-def combined(engine: Engine, scoring: Scoring, weights: Array) -> Array:
-    """The weights (g, r, q, k) of each head minus λ times those of its partner; partners have the same."""
-    assert scoring.share is not None
-    first, other = halves(engine, weights)
-    made = first - scoring.share * other
-    return engine.xp.reshape(engine.xp.concat((made, made)), weights.shape)
-
-
-def halves(engine: Engine, array: Array) -> tuple[Array, Array]:
-    """The first heads of (g, r, …) and their partners, (head, …) each."""
-    flat = engine.xp.reshape(array, (-1, *array.shape[2:]))
-    middle = flat.shape[0] // 2
-    return flat[:middle], flat[middle:]
-
-
 def used(engine: Engine, scoring: Scoring, scores: Scores, weights: Array) -> Array:
     """The weights (g, r, q, k) that the mixture uses: after the dropout, and after a difference."""
     made = dropped(engine, scoring, scores, weights)
-    return made if scoring.share is None else combined(engine, scoring, made)
+    return made if scoring.difference is None else scoring.difference.of_heads(engine, made)
 
 
 def mix(engine: Engine, scoring: Scoring, weights: Array, v: Array) -> Array:

@@ -47,6 +47,7 @@ from attnviz.model.spec.rows import Row, held_row, row_array
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.source import Source
 from attnviz.model.stages import STAGE_BY_ID, made_by
+from attnviz.operations.difference import Difference
 from attnviz.operations.dropout import Dropout
 
 NORMS: dict[str, Callable[..., Array]] = {"layer": layer_norm, "rms": rms_norm}
@@ -225,6 +226,7 @@ def scoring_of(site: Site) -> Scoring:
     factor, is_before = site.score_factor, site.mask_placement == "before_softmax"
     stages, relative, added = score_stages(site), _relative(site), added_numbers(site)
     operations = {stage: bind(site, stage) for stage in stages if STAGE_BY_ID[stage].made_by is not None}
+    difference = operations.get("combined")
     is_nan = site.fully_masked_row == "nan" and site.sinks is None  # a sink takes all of it
     return Scoring(
         stages=stages,
@@ -244,7 +246,7 @@ def scoring_of(site: Site) -> Scoring:
         normalise=NORMALISER_BY_ID[site.normaliser].apply,
         pull_=NORMALISER_BY_ID[site.normaliser].pull_,
         sinks=None if site.sinks is None else sinks_array(site),
-        share=None if site.differential is None else site.differential.factor(site.heads.d_head),
+        difference=difference if isinstance(difference, Difference) else None,
         drop=operations.get("dropped"),
         heads_off=site.heads.off,
     )

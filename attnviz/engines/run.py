@@ -329,10 +329,10 @@ class HeldStages:
         if stage == "dropped":
             return self._dropped(head, rows, columns)
         if stage == "combined":
-            assert self._scoring.share is not None
+            difference = self._scoring.difference
+            assert difference is not None
             first, other = partners(head, math.prod(self._attended.weights.shape[:2]))
-            made = self._used(other, rows, columns)
-            return self._used(first, rows, columns) - self._scoring.share * made
+            return difference.of_pair(*(self._used(one, rows, columns) for one in (first, other)))
         return self._windows.window(stage, head, rows, columns)
 
     def _used(self, head: int, rows: slice, columns: slice) -> Array:

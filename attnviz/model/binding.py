@@ -11,7 +11,9 @@ from attnviz.i18n import _
 from attnviz.model.operands.additive import added_numbers, pull_added
 from attnviz.model.positions import Bias, bias_of, row_of
 from attnviz.model.spec.arrays import in_float64
+from attnviz.model.spec.differential import LAMBDA_ROWS
 from attnviz.model.spec.parts import Dropout
+from attnviz.model.spec.rows import row_array
 from attnviz.model.spec.site import Site
 from attnviz.model.stages import STAGE_BY_ID, Stage
 from attnviz.model.weights import WEIGHT_BY_PATH, bias_path
@@ -100,10 +102,19 @@ def _behind(place: int) -> Callable[[Site], tuple[float, int, bool, int | None]]
     return dropout
 
 
+def _difference(site: Site) -> tuple[Any, ...]:
+    """The difference of the weights of partner heads."""
+    of, d_head = site.differential, site.heads.d_head
+    assert of is not None
+    vectors = {name: row_array(getattr(of, name), d_head) for name in LAMBDA_ROWS}
+    return of.factor(d_head), site.heads.n_heads // 2, of.initial, vectors, of.slopes(d_head)
+
+
 _COMPUTED: dict[str, Callable[[Site], tuple[Any, ...]]] = {
     "scale": _scale,
     "position": _bias,
     "additive_mask": _added,
+    "differential": _difference,
     "dropout": lambda site: _dropout(site.dropout),
     "block.dropout behind the attention": _behind(AFTER_ATTENTION),
     "block.dropout behind the feed-forward layer": _behind(AFTER_FFN),

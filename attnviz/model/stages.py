@@ -13,6 +13,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from attnviz.i18n import N_
+from attnviz.operations.difference import Difference
 from attnviz.operations.dropout import Dropout
 from attnviz.operations.linear import Linear
 from attnviz.operations.operation import Operation
@@ -757,6 +758,8 @@ STAGES: tuple[Stage, ...] = (
         fold=10,
         help=N_("The weights of a head minus λ times those of its partner head; both use the difference."),
         cites="differential",
+        made_by=Difference,
+        operands="differential",
     ),
     Stage(
         "mixed",

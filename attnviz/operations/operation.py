@@ -91,6 +91,9 @@ class Numbers(Protocol):
     def term(self, place: int = 0) -> Term:
         """The number at the same place of input `place`."""
 
+    def term_of(self, head: int) -> Term:
+        """The number of another head at the same place of the first input."""
+
     def row(self) -> Floats:
         """The row of the cell in the first input."""
 
@@ -151,8 +154,11 @@ class Pulled(Protocol):
     def result(self) -> Array:
         """The numbers of the stage as they were computed."""
 
-    def add(self, gradient: Gradient | Array) -> None:
-        """Add to the gradient by the first input."""
+    def input(self, place: int = 0) -> Array:
+        """The numbers of input `place`: (token, feature) or (g[, r], …)."""
+
+    def add(self, gradient: Gradient | Array, place: int = 0) -> None:
+        """Add to the gradient by input `place`."""
 
     def add_parameter(self, name: str, gradient: Any) -> None:
         """Add to the gradient by a parameter."""
@@ -193,7 +199,7 @@ class Writer(Protocol):
     def given(self, path: str, name: str) -> str:
         """Define a parameter of the document under a name; returns that."""
 
-    def note(self, text: str) -> str:
+    def note(self, text: str, **named: Any) -> str:
         """A comment behind a line; `text` is a message."""
 
     def split_heads(self, product: str, width: int) -> str:
@@ -204,6 +210,9 @@ class Writer(Protocol):
 
     def join(self, parts: tuple[str, ...]) -> str:
         """The expression of arrays joined along their features."""
+
+    def heads_of(self, parts: tuple[str, ...]) -> str:
+        """The expression of the heads of arrays, one array after the other."""
 
     def addend(self) -> str:
         """Define what is added to a score; returns its expression with its sign."""

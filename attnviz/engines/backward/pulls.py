@@ -353,7 +353,6 @@ PULLS: dict[str, Pull] = {
     "relative": scores.pull_relative,
     "masked": scores.pull_masked,
     "weights": scores.pull_weights,
-    "combined": scores.pull_combined,
     "mixed": scores.pull_mixed,
     "mixed_normed": _pair_normed,
     "gate": _gate,

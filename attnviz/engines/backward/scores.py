@@ -56,29 +56,6 @@ def _without_heads_off(site: SiteGradients, g: Array) -> Array:
     return made
 
 
-def pull_combined(site: SiteGradients, stage: str, g: Gradient) -> None:
-    """w₁ − λ w₂, which both partners have: by w₁ the sum of theirs, by w₂ −λ times it, by λ −Σ sum · w₂.
-
-    Of λ = exp(a) − exp(b) + λ₀ with dot products a and b: by each vector its factor times the other one.
-    """
-    engine, scoring, made = site.engine, site.operands.scoring, site.run.made
-    (before,) = site.inputs(stage)
-    weights = made.replaced.get(before)
-    if weights is None:
-        weights = program.dropped(engine, scoring, made.scores, made.attended.weights)
-    first, other = program.halves(engine, g.part())
-    total = first + other
-    assert scoring.share is not None
-    by_both = engine.xp.concat((total, -scoring.share * total))
-    site.add(before, Cells(engine.xp.reshape(by_both, weights.shape)))
-    taken = total * program.halves(engine, weights)[1]
-    by_share = -engine.xp.sum(engine.xp.where(total == 0, 0.0, taken))  # 0 × NaN is NaN
-    of, d_head = site.run.site.differential, site.run.site.heads.d_head
-    assert of is not None
-    for name, slope in of.slopes(d_head).items():
-        site.add_parameter(f"differential.{name}", by_share * engine.asarray(slope))
-
-
 def pull_weights(site: SiteGradients, stage: str, g: Gradient) -> None:
     """By the scores, from that by the weights: the Jacobian of the normaliser. Blocked cells pass nothing."""
     engine, scoring, scores = site.engine, site.operands.scoring, site.run.made.scores
@@ -278,10 +255,24 @@ class Pulled:
             return score_stage(self.site, self.stage, is_computed=True)
         return self.site.made(self.stage)
 
-    def add(self, gradient: Any) -> None:
-        """Add to the gradient by the first input."""
-        is_array = STAGE_BY_ID[self.stage].score_shaped and not isinstance(gradient, Cells | Outer)
-        self.site.add(self.site.inputs(self.stage)[0], Cells(gradient) if is_array else gradient)
+    def input(self, place: int = 0) -> Array:
+        """The numbers of input `place`: (token, feature) or (g[, r], …)."""
+        site, made, scoring = self.site, self.site.run.made, self.site.operands.scoring
+        stage = site.inputs(self.stage)[place]
+        if not STAGE_BY_ID[stage].score_shaped:
+            return site.value(stage)
+        if stage in made.replaced:
+            return made.replaced[stage]
+        if STAGE_BY_ID[stage].phase == "scores":
+            return score_stage(site, stage)
+        weights = program.used if stage == scoring.stages[-1] else program.dropped
+        return weights(site.engine, scoring, made.scores, made.attended.weights)
+
+    def add(self, gradient: Any, place: int = 0) -> None:
+        """Add to the gradient by input `place`."""
+        stage = self.site.inputs(self.stage)[place]
+        is_array = STAGE_BY_ID[stage].score_shaped and not isinstance(gradient, Cells | Outer)
+        self.site.add(stage, Cells(gradient) if is_array else gradient)
 
     def add_parameter(self, name: str, gradient: Array) -> None:
         """Add to the gradient by a parameter."""

@@ -199,7 +199,8 @@ class SiteStep(StepStages):
             used = self._dropped(heads, at)
             if stage == "dropped":
                 return used
-            used = program.combined(self.engine, self.scoring, used)
+            assert self.scoring.difference is not None
+            used = self.scoring.difference.of_heads(self.engine, used)
             return self.patches("combined", used, at) if self.patches else used
         qk = self.features.query()[:, :, part, :], self.cache.keys(self.seen)
         if self.patches is not None:

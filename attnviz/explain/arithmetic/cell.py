@@ -13,7 +13,6 @@ from dataclasses import replace
 import numpy as np
 
 from attnviz.explain.arithmetic.block import activated_lines, hidden_lines, residual_lines
-from attnviz.explain.arithmetic.differential import combined_lines
 from attnviz.explain.arithmetic.edits import edited_lines
 from attnviz.explain.arithmetic.experts import routed_lines, routing_lines
 from attnviz.explain.arithmetic.norms import latent_lines, normed_lines, pair_normed_lines, qk_normed_lines
@@ -62,7 +61,6 @@ LINES: dict[str, Callable[[Reading, Cell], tuple[Line, ...]]] = {
     "relative": relative_lines,
     "masked": masked_lines,
     "weights": weight_lines,
-    "combined": combined_lines,
     "mixed": mixed_lines,
     "mixed_normed": pair_normed_lines,
     "gated": gated_lines,
@@ -88,7 +86,6 @@ LINES: dict[str, Callable[[Reading, Cell], tuple[Line, ...]]] = {
 NEXT: dict[str, Callable[[Reading, Cell], Cell]] = {
     "masked": below,
     "weights": below,
-    "combined": below,
     "probabilities": below,
     "concatenated": origin_of,
 }

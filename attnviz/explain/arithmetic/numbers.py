@@ -35,6 +35,11 @@ class CellNumbers:
         cell = self.cell
         return self.reading.term(Cell(self._input(place), cell.row, cell.column, cell.head))
 
+    def term_of(self, head: int) -> Term:
+        """The number of another head at the same place of the first input."""
+        cell = self.cell
+        return self.reading.term(Cell(self._input(0), cell.row, cell.column, head))
+
     def row(self) -> Floats:
         """The row of the cell in the first input."""
         return self.reading.row(self._input(0), 0, self.cell.row)

@@ -214,14 +214,6 @@ def weights_before_clearing(reading: Reading, cell: Cell) -> Floats:
     return np.asarray(powers / (powers.sum() + np.exp(sink - max(s.max(), sink))))
 
 
-def _combined(reading: Reading, use: Use) -> Floats:
-    """1 by the weight that is kept, −λ by the one that is subtracted."""
-    of, heads = reading.experiment.differential, reading.experiment.heads
-    assert of is not None
-    is_first = use.cell.head < heads.n_heads // 2
-    return np.full(use.shape, 1.0 if is_first else -of.factor(heads.d_head))
-
-
 def _mixed(reading: Reading, use: Use) -> Floats:
     """v of the key, by a weight; the weight of each query, by a value."""
     weights, value = inputs("mixed", reading.site.stages)
@@ -339,7 +331,6 @@ LOCAL: dict[str, Local] = {
     "relative": _relative,
     "masked": _masked,
     "weights": _weights,
-    "combined": _combined,
     "mixed": _mixed,
     "mixed_normed": _norm,
     "gated": _gated,
@@ -362,7 +353,6 @@ LETTERS: dict[str, str] = {
     **dict.fromkeys(("q_rotated", "k_rotated", "v_rotated"), "(cos θ, ± sin θ)"),
     "q_tempered": "τ",
     "weights": "w_i (δ_ij − w_j)",
-    "combined": "1, −λ",
     "mixed_normed": "(1 − λ₀) (δ − n n ÷ d) ÷ σ",
     "gated": "σ(g), y σ′(g)",
     "routing": "∂G ÷ ∂r",

@@ -11,11 +11,10 @@ from attnviz.explain.scripts.code import Asked, Code, note
 from attnviz.explain.scripts.functions import NORM_CODE, sigmoid, softmax
 from attnviz.explain.scripts.masks import define_blocked
 from attnviz.explain.scripts.positions import keys_of_heads
-from attnviz.explain.scripts.sources import array, given, sinks
+from attnviz.explain.scripts.sources import array, sinks
 from attnviz.i18n import N_
 from attnviz.model.masks import blocked as blocked_cells
 from attnviz.model.memo import WeakMemo
-from attnviz.model.spec.differential import LAMBDA_ROWS
 from attnviz.model.spec.site import Site
 
 HEADS_SHARE = N_("{n} query heads share each key/value head")
@@ -24,7 +23,6 @@ AFTER = N_("the mask after the softmax: rows no longer sum to 1")
 ITS_SINK = N_("the sink is one more score, without a value")
 N_VISIBLE = N_("keys visible to each query")
 OFF = N_("heads switched off")
-PARTNERS = N_("the partner of head j is head j + {n}")
 
 
 def scores(asked: Asked) -> Code:
@@ -153,20 +151,6 @@ def has_empty_rows(site: Site) -> bool:
         blocked = blocked_cells(site, np.arange(site.n_queries), np.arange(site.n_keys))
         hidden = hidden if blocked is None else hidden | blocked
     return bool(hidden.all(axis=2).any())
-
-
-def combined(asked: Asked) -> Code:
-    """The weights of each head minus λ times those of its partner, which both use."""
-    site, (read,) = asked.site, asked.reads
-    of, half, d_head = site.differential, site.heads.n_heads // 2, site.heads.d_head
-    assert of is not None
-    vectors = {name: given(asked, f"lambda_{name}", getattr(of, name), (d_head,)) for name in LAMBDA_ROWS}
-    powers = [f"{asked.xp}.exp({vectors[f'query_{index}']} @ {vectors[f'key_{index}']})" for index in (1, 2)]
-    return asked.done(
-        f"lambda_ = {powers[0]} - {powers[1]} + {of.initial!r}",
-        f"difference = {read}[:{half}] - lambda_ * {read}[{half}:]",
-        f"combined = {asked.library.join}((difference, difference)){note(PARTNERS, n=half)}",
-    )
 
 
 def mixed_normed(asked: Asked) -> Code:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from attnviz.core.phrases import named
 from attnviz.explain.formulas.block import norm_at, transform_of
@@ -185,7 +186,6 @@ STAGE_CODE: dict[str, Row] = {
     "relative": position_code,
     "masked": scores.masked,
     "weights": scores.weights,
-    "combined": scores.combined,
     "mixed": scores.mixed,
     "mixed_normed": scores.mixed_normed,
     "gated": _gated,
@@ -253,9 +253,9 @@ class Writer:
         """Define a parameter of the document under a name; returns that."""
         return parameter(self.asked, path, name)
 
-    def note(self, text: str) -> str:
+    def note(self, text: str, **named: Any) -> str:
         """A comment behind a line; `text` is a message."""
-        return note(text)
+        return note(text, **named)
 
     def split_heads(self, product: str, width: int) -> str:
         """The expression of heads of some width that stand side by side, as an axis of their own."""
@@ -271,6 +271,10 @@ class Writer:
         """The expression of arrays joined along their features."""
         library = self.asked.library
         return f"{library.join}(({', '.join(parts)}), {library.axis}=-1)"
+
+    def heads_of(self, parts: tuple[str, ...]) -> str:
+        """The expression of the heads of arrays, one array after the other."""
+        return f"{self.asked.library.join}(({', '.join(parts)}))"
 
     def addend(self) -> str:
         """Define what is added to a score; returns its expression with its sign."""
