@@ -22,6 +22,7 @@ from attnviz.model.spec.experts import Experts
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.operations.difference import Difference
 from attnviz.operations.operation import Operation
+from attnviz.operations.products import Mixture
 
 Ints = NDArray[np.int64]
 
@@ -169,7 +170,7 @@ class Scoring:
     sinks: NDArray[np.float64] | None
     drop: Operation | None
     difference: Difference | None
-    heads_off: tuple[int, ...]
+    mixture: Mixture
 
     @cached_property
     def adds(self) -> bool:

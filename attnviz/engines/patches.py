@@ -244,5 +244,5 @@ class SitePatches:
             if scoring.difference is not None:
                 used = scoring.difference.of_heads(self._engine, used)
                 used = replaced["combined"] = self("combined", used, at)
-            mixed = program.mix(self._engine, scoring, used, features.value())
+            mixed = scoring.mixture.of_heads(self._engine, used, features.value())
         return Attended(weights, self("mixed", mixed, at)), replaced

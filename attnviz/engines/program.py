@@ -303,9 +303,10 @@ def attend(
     else:
         _attend_tiles(engine, scoring, scores, v, out, check)
     if scoring.difference is not None:
-        return Attended(weights, mix(engine, scoring, used(engine, scoring, scores, weights), v)), scores
-    for head in scoring.heads_off:
-        mixed[head // group_size, head % group_size, ...] = 0
+        return Attended(
+            weights, scoring.mixture.of_heads(engine, used(engine, scoring, scores, weights), v)
+        ), scores
+    scoring.mixture.clear_(mixed)
     return out, scores
 
 
@@ -443,14 +444,6 @@ def used(engine: Engine, scoring: Scoring, scores: Scores, weights: Array) -> Ar
     """The weights (g, r, q, k) that the mixture uses: after the dropout, and after a difference."""
     made = dropped(engine, scoring, scores, weights)
     return made if scoring.difference is None else scoring.difference.of_heads(engine, made)
-
-
-def mix(engine: Engine, scoring: Scoring, weights: Array, v: Array) -> Array:
-    """Weights (g, r, q, k) times v (g, k, d): (g, r, q, d), zero for heads that are off."""
-    mixed = engine.xp.matmul(weights, v[:, None, :, :])
-    for head in scoring.heads_off:
-        mixed[head // scoring.group_size, head % scoring.group_size, ...] = 0
-    return mixed
 
 
 def output(engine: Engine, operands: Operands, features: Features, mixed: Array) -> None:

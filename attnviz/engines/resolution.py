@@ -49,6 +49,7 @@ from attnviz.model.spec.source import Source
 from attnviz.model.stages import STAGE_BY_ID, made_by
 from attnviz.operations.difference import Difference
 from attnviz.operations.dropout import Dropout
+from attnviz.operations.products import Mixture
 
 NORMS: dict[str, Callable[..., Array]] = {"layer": layer_norm, "rms": rms_norm}
 
@@ -248,7 +249,7 @@ def scoring_of(site: Site) -> Scoring:
         sinks=None if site.sinks is None else sinks_array(site),
         difference=difference if isinstance(difference, Difference) else None,
         drop=operations.get("dropped"),
-        heads_off=site.heads.off,
+        mixture=Mixture(site.heads.group_size, site.heads.off),
     )
 
 

@@ -119,7 +119,7 @@ def _shaped(candidate: Site, raw: Floats, head: int, away: Ints) -> Floats:
     block = Places(np.array(head), np.array([-candidate.query_offset]), away)
     for stage in score_stages(candidate):
         row = STAGE_BY_ID[stage]
-        if row.made_by is not None and row.phase == "scores" and not row.is_infinite:
+        if row.made_by and row.phase == "scores" and row.rule == "same_cell" and not row.is_infinite:
             bind(candidate, stage).shape_(NUMPY, found, block)
     return np.asarray(found[0])
 

@@ -115,6 +115,7 @@ _COMPUTED: dict[str, Callable[[Site], tuple[Any, ...]]] = {
     "position": _bias,
     "additive_mask": _added,
     "differential": _difference,
+    "heads.off": lambda site: (site.heads.group_size, site.heads.off),
     "dropout": lambda site: _dropout(site.dropout),
     "block.dropout behind the attention": _behind(AFTER_ATTENTION),
     "block.dropout behind the feed-forward layer": _behind(AFTER_FFN),

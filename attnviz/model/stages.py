@@ -18,6 +18,7 @@ from attnviz.operations.dropout import Dropout
 from attnviz.operations.linear import Linear
 from attnviz.operations.operation import Operation
 from attnviz.operations.pointwise import Cap, Factor, Plus
+from attnviz.operations.products import DotProduct, Mixture
 from attnviz.operations.terms import Hue
 
 if TYPE_CHECKING:
@@ -600,6 +601,8 @@ STAGES: tuple[Stage, ...] = (
         fold=18,
         help=N_("The dot product of each query with each key: large where they point the same way."),
         cites="attention",
+        made_by=DotProduct,
+        operands="heads.group_size",
     ),
     Stage(
         "relative",
@@ -776,6 +779,8 @@ STAGES: tuple[Stage, ...] = (
         fold=19,
         help=N_("For each query the sum of all values, each times its weight."),
         cites="attention",
+        made_by=Mixture,
+        operands="heads.off",
     ),
     Stage(
         "mixed_normed",

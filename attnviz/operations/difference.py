@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from attnviz.core.dims import Array
 from attnviz.i18n import N_, _
-from attnviz.operations.operation import Arrays, Floats, Numbers, Pointwise, Pulled, Use, Writer
+from attnviz.operations.operation import Arrays, Floats, Numbers, Pointwise, Pulled, Reads, Use, Writer
 from attnviz.operations.terms import Line, Pieces, Series, Text, constant, guarded, product, words
 
 PARTNERS = N_("the partner of head j is head j + {n}")
@@ -65,7 +65,7 @@ class Difference(Pointwise):
         for name, slope in self.slopes.items():
             pulled.add_parameter(f"differential.{name}", by_share * arrays.asarray(slope))
 
-    def derivatives(self, use: Use, result: Callable[[], float]) -> Floats:
+    def derivatives(self, use: Use, reads: Reads) -> Floats:
         """1 by the weight that is kept, −λ by the one that is subtracted."""
         return np.full(use.shape, 1.0 if use.cell.head < self.half else -self.share)
 

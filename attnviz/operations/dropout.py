@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from attnviz.operations.operation import (
     Numbers,
     Pointwise,
     Pulled,
+    Reads,
     Use,
     Writer,
 )
@@ -79,7 +80,7 @@ class Dropout(Pointwise):
         self.shape_(pulled.arrays, made, pulled.block())
         pulled.add(made)
 
-    def derivatives(self, use: Use, result: Callable[[], float]) -> Floats:
+    def derivatives(self, use: Use, reads: Reads) -> Floats:
         return np.full(use.shape, self.factor(use.at(0)))
 
     def lines(self, numbers: Numbers) -> tuple[Line, ...]:

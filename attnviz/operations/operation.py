@@ -6,7 +6,7 @@ document: `model/binding.py` makes it for a stage of a site, engines and explana
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -94,6 +94,15 @@ class Numbers(Protocol):
     def term_of(self, head: int) -> Term:
         """The number of another head at the same place of the first input."""
 
+    def number_of(self, place: int, head: int, row: int, column: int, value: float) -> Term:
+        """A number of input `place`, which has been read."""
+
+    def row_of(self, place: int, head: int, row: int) -> Floats:
+        """A row of input `place`."""
+
+    def column_of(self, place: int, head: int, column: int) -> Floats:
+        """A column of input `place`."""
+
     def row(self) -> Floats:
         """The row of the cell in the first input."""
 
@@ -135,6 +144,19 @@ class Use(Protocol):
         """The cell at an index of the flattened use."""
 
 
+class Reads(Protocol):
+    """The numbers around a use."""
+
+    def result(self, cell: At) -> float:
+        """The number of one cell of the use."""
+
+    def row(self, place: int, head: int, row: int) -> Floats:
+        """A row of input `place`."""
+
+    def column(self, place: int, head: int, column: int) -> Floats:
+        """A column of input `place`."""
+
+
 class Gradient(Protocol):
     """The gradient by a stage, which may not be stored."""
 
@@ -159,6 +181,17 @@ class Pulled(Protocol):
 
     def add(self, gradient: Gradient | Array, place: int = 0) -> None:
         """Add to the gradient by input `place`."""
+
+    def add_outer(self, rows: Array, columns: Array) -> None:
+        """Add rows (g, r, q, d) times columns (g, k, d) transposed to the gradient by the first input."""
+
+    def over_keys(self, cells: Any, columns: Array) -> Array:
+        """Cells (g, r, q, k) times columns (g, k, d): (g, r, q, d)."""
+
+    def over_queries(self, cells: Any, rows: Array, without: tuple[int, ...] = ()) -> Array:
+        """The transpose of cells (g, r, q, k) times rows (g, r, q, d), summed over the heads of a group but
+        those `without`: (g, k, d).
+        """
 
     def add_parameter(self, name: str, gradient: Any) -> None:
         """Add to the gradient by a parameter."""
@@ -207,6 +240,9 @@ class Writer(Protocol):
 
     def in_every_head(self, array: str) -> str:
         """The expression of an array that all heads share."""
+
+    def in_groups(self, array: str) -> str:
+        """The expression of keys or values as every query head reads them."""
 
     def join(self, parts: tuple[str, ...]) -> str:
         """The expression of arrays joined along their features."""
@@ -267,11 +303,8 @@ class Operation:
         """The arithmetic of one cell."""
         raise NotImplementedError
 
-    def derivatives(self, use: Use, result: Callable[[], float]) -> Floats:
-        """The derivative of every cell of a use by the cell that they read.
-
-        `result` reads the value of the first of them.
-        """
+    def derivatives(self, use: Use, reads: Reads) -> Floats:
+        """The derivative of every cell of a use by the cell that they read."""
         raise NotImplementedError
 
     def code(self, writer: Writer) -> Sequence[str]:
@@ -289,8 +322,8 @@ class Pointwise(Operation):
         """The derivative of a cell, whose value is `result`, by the cell that it reads."""
         raise NotImplementedError
 
-    def derivatives(self, use: Use, result: Callable[[], float]) -> Floats:
-        return np.full(use.shape, self.derivative(result()))
+    def derivatives(self, use: Use, reads: Reads) -> Floats:
+        return np.full(use.shape, self.derivative(reads.result(use.at(0))))
 
     def made_of(self, place: int, cell: At) -> Cells | None:
         return (cell.row,), (cell.column,)

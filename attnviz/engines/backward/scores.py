@@ -30,32 +30,6 @@ KEYS_AT_ONCE = 128
 """Keys of a product over the queries that see them: fewer are closer to what each of them needs."""
 
 
-def pull_mixed(site: SiteGradients, stage: str, g: Array) -> None:
-    """y = w v, g (g, r, q, d): by the weights g vᵀ, by the values wᵀ g, summed over the heads of a group.
-
-    Heads that are off give nothing.
-    """
-    scoring, made = site.operands.scoring, site.run.made
-    g = _without_heads_off(site, g)
-    weights, value = site.inputs(stage)
-    site.add(weights, Outer(g, site.value(value)))
-    used = made.replaced.get(weights)
-    if used is None:
-        used = program.used(site.engine, scoring, made.scores, made.attended.weights)
-    site.add(value, _over_queries(site, used, g, site.spares, scoring.heads_off))
-
-
-def _without_heads_off(site: SiteGradients, g: Array) -> Array:
-    """The gradient (g, r, …) with zeros for the heads that are off."""
-    scoring = site.operands.scoring
-    if not scoring.heads_off:
-        return g
-    made = site.engine.xp.asarray(g, copy=True)
-    for head in scoring.heads_off:
-        made[head // scoring.group_size, head % scoring.group_size, ...] = 0
-    return made
-
-
 def pull_weights(site: SiteGradients, stage: str, g: Gradient) -> None:
     """By the scores, from that by the weights: the Jacobian of the normaliser. Blocked cells pass nothing."""
     engine, scoring, scores = site.engine, site.operands.scoring, site.run.made.scores
@@ -166,16 +140,11 @@ def pull_relative(site: SiteGradients, stage: str, g: Cells) -> None:
         site.add_parameter(f"position.{name}", site.engine.asarray(found))
 
 
-def pull_scores(site: SiteGradients, stage: str, g: Cells) -> None:
-    """s = q kᵀ: by q, g k; by k, gᵀ q, summed over the heads of a group."""
-    query, key = site.inputs(stage)
-    spares = site.spares and site.is_from_weights
-    by_query = _over_keys(site, g.array, site.value(key), spares)
-    by_key = _over_queries(site, g.array, site.value(query), spares)
-    for name, made in ((query, by_query), (key, by_key)):
-        if g.factor != 1.0:
-            made *= g.factor
-        site.add(name, made)
+def _scaled(array: Array, factor: float) -> Array:
+    """The array times a factor, in place."""
+    if factor != 1.0:
+        array *= factor
+    return array
 
 
 def _over_keys(site: SiteGradients, cells: Array, columns: Array, spares: bool) -> Array:
@@ -273,6 +242,26 @@ class Pulled:
         stage = self.site.inputs(self.stage)[place]
         is_array = STAGE_BY_ID[stage].score_shaped and not isinstance(gradient, Cells | Outer)
         self.site.add(stage, Cells(gradient) if is_array else gradient)
+
+    def add_outer(self, rows: Array, columns: Array) -> None:
+        """Add rows (g, r, q, d) times columns (g, k, d) transposed to the gradient by the first input."""
+        self.add(Outer(rows, columns))
+
+    def over_keys(self, cells: Cells, columns: Array) -> Array:
+        """Cells (g, r, q, k) times columns (g, k, d): (g, r, q, d)."""
+        spares = self.site.spares and self.site.is_from_weights
+        return _scaled(_over_keys(self.site, cells.array, columns, spares), cells.factor)
+
+    def over_queries(self, cells: Cells | Array, rows: Array, without: tuple[int, ...] = ()) -> Array:
+        """The transpose of cells (g, r, q, k) times rows (g, r, q, d), summed over the heads of a group but
+        those `without`: (g, k, d).
+
+        Of cells that no row sees, weights are 0, but gradients only if they come through the weights.
+        """
+        if not isinstance(cells, Cells):
+            return _over_queries(self.site, cells, rows, self.site.spares, without)
+        spares = self.site.spares and self.site.is_from_weights
+        return _scaled(_over_queries(self.site, cells.array, rows, spares, without), cells.factor)
 
     def add_parameter(self, name: str, gradient: Array) -> None:
         """Add to the gradient by a parameter."""

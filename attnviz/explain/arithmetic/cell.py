@@ -24,14 +24,12 @@ from attnviz.explain.arithmetic.scores import (
     below,
     is_passed_on,
     masked_lines,
-    score_lines,
     softmax_lines,
 )
 from attnviz.explain.arithmetic.vectors import (
     concatenated_lines,
     gated_lines,
     given_lines,
-    mixed_lines,
     origin_of,
 )
 from attnviz.explain.arithmetic.weights import weight_lines
@@ -57,11 +55,9 @@ LINES: dict[str, Callable[[Reading, Cell], tuple[Line, ...]]] = {
     "q_tempered": tempered_lines,
     "k_rotated": rotated_lines,
     "v_rotated": rotated_lines,
-    "scores": score_lines,
     "relative": relative_lines,
     "masked": masked_lines,
     "weights": weight_lines,
-    "mixed": mixed_lines,
     "mixed_normed": pair_normed_lines,
     "gated": gated_lines,
     "concatenated": concatenated_lines,

@@ -40,6 +40,18 @@ class CellNumbers:
         cell = self.cell
         return self.reading.term(Cell(self._input(0), cell.row, cell.column, head))
 
+    def number_of(self, place: int, head: int, row: int, column: int, value: float) -> Term:
+        """A number of input `place`, which has been read."""
+        return self.reading.term(Cell(self._input(place), row, column, head), value)
+
+    def row_of(self, place: int, head: int, row: int) -> Floats:
+        """A row of input `place`."""
+        return self.reading.row(self._input(place), head, row)
+
+    def column_of(self, place: int, head: int, column: int) -> Floats:
+        """A column of input `place`."""
+        return self.reading.column(self._input(place), head, column)
+
     def row(self) -> Floats:
         """The row of the cell in the first input."""
         return self.reading.row(self._input(0), 0, self.cell.row)

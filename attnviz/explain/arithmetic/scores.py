@@ -13,7 +13,6 @@ from attnviz.core.phrases import sequenced
 from attnviz.i18n import _
 from attnviz.model.masks import why_blocked
 from attnviz.model.operands.additive import added_number
-from attnviz.model.provenance import sources
 from attnviz.model.reading import Floats, Reading, stage_symbol
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
@@ -28,7 +27,6 @@ from attnviz.operations.terms import (
     constant,
     digits,
     guarded,
-    product,
     words,
 )
 
@@ -37,49 +35,6 @@ def below(reading: Reading, cell: Cell) -> Cell:
     """The same cell of the stage that `cell`'s stage reads."""
     source = inputs(cell.stage, reading.site.stages)[0]
     return Cell(source, cell.row, cell.column, cell.head)
-
-
-def score_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
-    """q · k term by term, then the same as lengths and angle."""
-    q_region, k_region = sources(reading.site, cell)
-    q_head, k_head = (q_region.heads or (0,))[0], (k_region.heads or (0,))[0]
-    q = reading.row(q_region.stage, q_head, cell.row)
-    k = reading.row(k_region.stage, k_head, cell.column)
-
-    def item(index: int) -> Pieces:
-        return product(
-            reading.term(Cell(q_region.stage, cell.row, index, q_head), q[index]),
-            reading.term(Cell(k_region.stage, cell.column, index, k_head), k[index]),
-        )
-
-    value, total = reading.number(cell), float(np.sum(q * k))
-    letters = (
-        Text(stage_symbol(q_region.stage), "query"),
-        Text(" · "),
-        Text(stage_symbol(k_region.stage), "key"),
-    )
-    first = Line((reading.link(cell),), (letters, (Series(len(q), item),)), value, total)
-    return (first, *_length_line(q, k, letters, value))
-
-
-def _length_line(q: Floats, k: Floats, letters: Pieces, value: float) -> tuple[Line, ...]:
-    """|q||k| cos θ; nothing where a vector has no direction."""
-    q_length, k_length = float(np.linalg.norm(q)), float(np.linalg.norm(k))
-    if not 0 < q_length * k_length < math.inf:
-        return ()
-    cosine = float(np.sum(q * k)) / (q_length * k_length)
-    q_symbol, _dot, k_symbol = letters
-    lengths = (Text("|"), q_symbol, Text("||"), k_symbol, Text("| cos θ"))
-    numbers = (
-        constant(q_length, f"|{q_symbol.text}|", "query"),  # type: ignore[union-attr]
-        Text(" × "),
-        constant(k_length, f"|{k_symbol.text}|", "key"),  # type: ignore[union-attr]
-        Text(" × "),
-        *guarded(constant(cosine, "cos θ")),
-    )
-    degrees = math.degrees(math.acos(max(-1.0, min(1.0, cosine))))
-    note = words(f"θ = {degrees:.1f}°")
-    return (Line((), (lengths, numbers), value, q_length * k_length * cosine, (note,)),)
 
 
 # --- masks -----------------------------------------------------------------------------------------

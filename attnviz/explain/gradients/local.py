@@ -35,6 +35,7 @@ from attnviz.model.spec.rows import row_array
 from attnviz.model.spec.site import Site, experts_of, ffn_of
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID, inputs
+from attnviz.operations.operation import At
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,29 @@ class Use:
         """The cell at an index of the flattened use."""
         head, row, column = np.unravel_index(index, self.shape)
         return Cell(self.stage, self.rows[row], self.columns[column], self.heads[head])
+
+
+@dataclass(frozen=True)
+class _Reads:
+    """The numbers of a stage and of its inputs, as its operation reads them."""
+
+    reading: Reading
+    stage: str
+
+    def _input(self, place: int) -> str:
+        return inputs(self.stage, self.reading.site.stages)[place]
+
+    def result(self, cell: At) -> float:
+        """The number of one cell of the stage."""
+        return self.reading.number(Cell(self.stage, cell.row, cell.column, cell.head))
+
+    def row(self, place: int, head: int, row: int) -> Floats:
+        """A row of input `place`."""
+        return self.reading.row(self._input(place), head, row)
+
+    def column(self, place: int, head: int, column: int) -> Floats:
+        """A column of input `place`."""
+        return self.reading.column(self._input(place), head, column)
 
 
 Local = Callable[[Reading, Use], Floats]
@@ -140,21 +164,6 @@ def _tempered(reading: Reading, use: Use) -> Floats:
     return np.full(use.shape, given.factors(at)[0])
 
 
-def _scores(reading: Reading, use: Use) -> Floats:
-    """k of every key, or q of every query."""
-    query, key = inputs("scores", reading.site.stages)
-    return _other_factor(reading, use, key if use.place == 0 else query)
-
-
-def _other_factor(reading: Reading, use: Use, other: str) -> Floats:
-    """Feature `cell.column` of the rows of q for a key, of k for a query."""
-    size = reading.experiment.heads.group_size
-    heads = [head // size if use.place == 0 else head for head in use.heads]
-    found = np.stack([reading.column(other, head, use.cell.column) for head in heads])
-    along = use.columns if use.place == 0 else use.rows
-    return found[:, list(along)].reshape(use.shape)
-
-
 def _relative(reading: Reading, use: Use) -> Floats:
     """1 by the score; a[row] by q; b[row] + u by k."""
     if use.place == 0:
@@ -212,16 +221,6 @@ def weights_before_clearing(reading: Reading, cell: Cell) -> Floats:
     sink = -np.inf if experiment.sinks is None else float(sinks_array(experiment)[cell.head])
     powers = np.exp(s - max(s.max(), sink))
     return np.asarray(powers / (powers.sum() + np.exp(sink - max(s.max(), sink))))
-
-
-def _mixed(reading: Reading, use: Use) -> Floats:
-    """v of the key, by a weight; the weight of each query, by a value."""
-    weights, value = inputs("mixed", reading.site.stages)
-    if use.place == 0:
-        head = use.heads[0] // reading.experiment.heads.group_size
-        return reading.row(value, head, use.cell.column)[list(use.columns)].reshape(use.shape)
-    found = np.stack([reading.column(weights, head, use.cell.row) for head in use.heads])
-    return found[:, list(use.rows)].reshape(use.shape)
 
 
 def _gated(reading: Reading, use: Use) -> Floats:
@@ -309,7 +308,7 @@ def derivatives(reading: Reading, use: Use) -> Floats:
 
 
 def _by_operation(reading: Reading, use: Use) -> Floats:
-    return bind(reading.experiment, use.stage).derivatives(use, lambda: reading.number(use.at(0)))
+    return bind(reading.experiment, use.stage).derivatives(use, _Reads(reading, use.stage))
 
 
 def letters(site: Site, stage: str) -> str:
@@ -327,11 +326,9 @@ LOCAL: dict[str, Local] = {
     "q_tempered": _tempered,
     "k_rotated": _rotated,
     "v_rotated": _rotated,
-    "scores": _scores,
     "relative": _relative,
     "masked": _masked,
     "weights": _weights,
-    "mixed": _mixed,
     "mixed_normed": _norm,
     "gated": _gated,
     "concatenated": _ones,

@@ -10,27 +10,16 @@ from numpy.typing import NDArray
 from attnviz.explain.scripts.code import Asked, Code, note
 from attnviz.explain.scripts.functions import NORM_CODE, sigmoid, softmax
 from attnviz.explain.scripts.masks import define_blocked
-from attnviz.explain.scripts.positions import keys_of_heads
 from attnviz.explain.scripts.sources import array, sinks
 from attnviz.i18n import N_
 from attnviz.model.masks import blocked as blocked_cells
 from attnviz.model.memo import WeakMemo
 from attnviz.model.spec.site import Site
 
-HEADS_SHARE = N_("{n} query heads share each key/value head")
 NO_KEY = N_("queries without a key")
 AFTER = N_("the mask after the softmax: rows no longer sum to 1")
 ITS_SINK = N_("the sink is one more score, without a value")
 N_VISIBLE = N_("keys visible to each query")
-OFF = N_("heads switched off")
-
-
-def scores(asked: Asked) -> Code:
-    """q · kᵀ."""
-    q, k = asked.reads
-    size = asked.site.heads.group_size
-    behind = "" if size == 1 else note(HEADS_SHARE, n=size)
-    return asked.done(f"scores = {q} @ {keys_of_heads(asked, k)}.mT{behind}")
 
 
 def additive_mask_addend(asked: Asked) -> str:
@@ -163,12 +152,3 @@ def mixed_normed(asked: Asked) -> Code:
         f"pairs = {1.0 - of.initial!r} * {NORM_CODE['rms'](asked)}({joined}, {of.eps!r})",
         f"mixed_normed = {asked.library.join}((pairs[..., :{d_head}], pairs[..., {d_head}:]))",
     )
-
-
-def mixed(asked: Asked) -> Code:
-    """Σ w v, zero for heads that are off."""
-    w, v = asked.reads
-    lines = [f"mixed = {w} @ {keys_of_heads(asked, v)}"]
-    if asked.site.heads.off:
-        lines.append(f"mixed[{list(asked.site.heads.off)}] = 0.0{note(OFF)}")
-    return asked.done(*lines)

@@ -14,7 +14,7 @@ from attnviz.explain.scripts.code import Asked, Code, Keep, in_a_dictionary, not
 from attnviz.explain.scripts.edits import edited_lines
 from attnviz.explain.scripts.functions import GATED_CODE, NORM_CODE, activated, sigmoid, softmax
 from attnviz.explain.scripts.library import Library
-from attnviz.explain.scripts.positions import position_addend, position_code
+from attnviz.explain.scripts.positions import keys_of_heads, position_addend, position_code
 from attnviz.explain.scripts.sources import explicit, parameter, vectors, with_row
 from attnviz.i18n import N_, _
 from attnviz.model.binding import bind
@@ -182,11 +182,9 @@ STAGE_CODE: dict[str, Row] = {
     "q_tempered": _tempered,
     "k_rotated": position_code,
     "v_rotated": position_code,
-    "scores": scores.scores,
     "relative": position_code,
     "masked": scores.masked,
     "weights": scores.weights,
-    "mixed": scores.mixed,
     "mixed_normed": scores.mixed_normed,
     "gated": _gated,
     "concatenated": _concatenated,
@@ -266,6 +264,10 @@ class Writer:
         """The expression of an array that all heads share."""
         shape = self.asked.shape[0], *stage_shape(self.asked.site, array)
         return f"{self.xp}.broadcast_to({array}, {shape})"
+
+    def in_groups(self, array: str) -> str:
+        """The expression of keys or values as every query head reads them."""
+        return keys_of_heads(self.asked, array)
 
     def join(self, parts: tuple[str, ...]) -> str:
         """The expression of arrays joined along their features."""
