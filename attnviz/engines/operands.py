@@ -17,7 +17,7 @@ from attnviz.core.dims import Array
 from attnviz.engines.in_file import InFile
 from attnviz.engines.sight import Masks
 from attnviz.model.operands.relative import Relative
-from attnviz.model.positions import Bias, Turning
+from attnviz.model.positions import Bias
 from attnviz.model.spec.experts import Experts
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.operations.difference import Difference
@@ -69,19 +69,6 @@ class Latent:
     rope_key: Linear | None
     up_key: Linear
     up_value: Linear
-
-
-@dataclass(frozen=True, eq=False)
-class Rotation:
-    """RoPE: the rotation of each query and each key, the pairing, the first rotated feature, whether values
-    rotate.
-    """
-
-    of_queries: Turning
-    of_keys: Turning
-    pairing: str
-    start: int
-    on_values: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +199,7 @@ class Operands:
     value: Linear | None
     query_norm: Norm | None
     key_norm: Norm | None
-    rotation: Rotation | None
+    rotations: Mapping[str, Operation]
     temper: Callable[[Ints], NDArray[np.float64]] | None
     scoring: Scoring
     pair_norm: PairNorm | None

@@ -50,6 +50,7 @@ from attnviz.model.stages import STAGE_BY_ID, made_by
 from attnviz.operations.difference import Difference
 from attnviz.operations.dropout import Dropout
 from attnviz.operations.products import Mixture
+from attnviz.operations.rotation import Rotation
 
 NORMS: dict[str, Callable[..., Array]] = {"layer": layer_norm, "rms": rms_norm}
 
@@ -89,7 +90,7 @@ def resolve(engine: Engine, site: Site) -> Operands:
         value=None if is_latent else _projection(engine, site, "value"),
         query_norm=_head_norm(engine, site, "query_gain"),
         key_norm=_head_norm(engine, site, "key_gain"),
-        rotation=_rotation(site),
+        rotations={one: bind(site, one) for one in made_by(Rotation, "heads") if STAGE_BY_ID[one].when(site)},
         temper=_temper(site),
         scoring=scoring_of(site),
         pair_norm=_pair_norm(site),
@@ -200,15 +201,6 @@ def _latent(engine: Engine, site: Site, latent: Latent) -> operands.Latent:
 def _temper(site: Site) -> Callable[[NDArray[np.int64]], NDArray[np.float64]] | None:
     given, offset = site.position_temperature, site.query_offset
     return None if given is None else lambda positions: given.factors(positions + offset)
-
-
-def _rotation(site: Site) -> operands.Rotation | None:
-    if positions.changes(site.position) != "rotation":
-        return None
-    rope = positions.rope_of(site)
-    start = positions.rotated_features(site).start
-    of_queries, of_keys = (positions.turning_of(site, of) for of in ("query", "key"))
-    return operands.Rotation(of_queries, of_keys, rope.pairing, start, rope.on_values)
 
 
 # --- scores ----------------------------------------------------------------------------------------

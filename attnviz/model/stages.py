@@ -19,6 +19,7 @@ from attnviz.operations.linear import Linear
 from attnviz.operations.operation import Operation
 from attnviz.operations.pointwise import Cap, Factor, Plus
 from attnviz.operations.products import DotProduct, Mixture
+from attnviz.operations.rotation import Rotation
 from attnviz.operations.terms import Hue
 
 if TYPE_CHECKING:
@@ -531,6 +532,8 @@ STAGES: tuple[Stage, ...] = (
         fold=16,
         help=N_("Each pair of features of a query is rotated by an angle that grows with its position."),
         cites="rope",
+        made_by=Rotation,
+        operands="position of queries",
     ),
     Stage(
         "q_tempered",
@@ -569,6 +572,8 @@ STAGES: tuple[Stage, ...] = (
         fold=16,
         help=N_("Each pair of features of a key is rotated by an angle that grows with its position."),
         cites="rope",
+        made_by=Rotation,
+        operands="position of keys",
     ),
     Stage(
         "v_rotated",
@@ -586,6 +591,8 @@ STAGES: tuple[Stage, ...] = (
         symbol="v′",
         lane="below",
         fold=11,
+        made_by=Rotation,
+        operands="position of keys",
     ),
     Stage(
         "scores",

@@ -37,7 +37,6 @@ class Difference(Pointwise):
     vectors: Mapping[str, Floats]
     slopes: Mapping[str, Floats]
 
-    help = N_("The number of a head minus a share of that of its partner; both have the difference.")
     cites = "differential"
     letters = "1, −λ"
 

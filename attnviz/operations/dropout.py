@@ -43,7 +43,6 @@ class Dropout(Pointwise):
     rescale: bool
     place: int | None = None
 
-    help = N_("A random share of the numbers is set to 0, as in training.")
     cites = "dropout"
 
     @property

@@ -97,6 +97,9 @@ class Numbers(Protocol):
     def number_of(self, place: int, head: int, row: int, column: int, value: float) -> Term:
         """A number of input `place`, which has been read."""
 
+    def same(self) -> Term:
+        """The number at the same place of the first input, by its name."""
+
     def row_of(self, place: int, head: int, row: int) -> Floats:
         """A row of input `place`."""
 
@@ -240,6 +243,12 @@ class Writer(Protocol):
 
     def in_every_head(self, array: str) -> str:
         """The expression of an array that all heads share."""
+
+    def angles(self, first: int) -> None:
+        """Define cos and sin of the angles of the tokens, which are numbered from `first` on."""
+
+    def copy(self, array: str) -> str:
+        """The expression of a copy."""
 
     def in_groups(self, array: str) -> str:
         """The expression of keys or values as every query head reads them."""

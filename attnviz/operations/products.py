@@ -31,7 +31,7 @@ OFF = N_("heads switched off")
 
 @dataclass(frozen=True)
 class DotProduct(Operation):
-    """s = q kᵀ; so many query heads, `group_size`, read each head of k."""
+    """s = q kᵀ; `group_size` query heads read each head of k."""
 
     group_size: int
 
@@ -103,7 +103,7 @@ def _length_line(q: Floats, k: Floats, symbols: tuple[Text, Text], value: float)
 
 @dataclass(frozen=True)
 class Mixture(Operation):
-    """y = w v, zero for the heads that are `off`; so many of them, `group_size`, read each head of v."""
+    """y = w v, zero for the heads that are `off`; `group_size` heads read each head of v."""
 
     group_size: int
     off: tuple[int, ...] = ()

@@ -9,7 +9,6 @@ import numpy as np
 from attnviz.core.block import ACTIVATION_BY_ID, GATED_UNIT_BY_ID, NORM_PULLS
 from attnviz.core.dims import Array, in_heads, side_by_side, split_query_heads
 from attnviz.core.normalise import pull_softmax_
-from attnviz.core.positions import rotate
 from attnviz.core.routing import SHARES_BY_ID, pull_weights
 from attnviz.engines import program
 from attnviz.engines.backward import scores
@@ -159,17 +158,6 @@ def _of_latent(role: str) -> Pull:
         return found
 
     return _product(f"latent.{role}", of)
-
-
-def _rotated(site: SiteGradients, stage: str, g: Array) -> None:
-    """A rotation backwards is one by the opposite angle, by the same factor."""
-    (before,) = site.inputs(stage)
-    rotation = site.operands.rotation
-    assert rotation is not None
-    n_tokens = g.shape[-2]
-    turning = rotation.of_queries if stage == "q_rotated" else rotation.of_keys
-    cos, sin = (site.engine.asarray(table)[:n_tokens] for table in turning.up_to(n_tokens))
-    site.add(before, rotate(site.engine.xp, g, (cos, -sin), rotation.pairing, rotation.start))
 
 
 # --- behind the attention --------------------------------------------------------------------------
@@ -345,10 +333,7 @@ PULLS: dict[str, Pull] = {
     "rope_key": _of_latent("rope_key"),
     "k": _key,
     "v": _value,
-    "q_rotated": _rotated,
     "q_tempered": _tempered,
-    "k_rotated": _rotated,
-    "v_rotated": _rotated,
     "relative": scores.pull_relative,
     "masked": scores.pull_masked,
     "weights": scores.pull_weights,

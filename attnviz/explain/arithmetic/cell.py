@@ -17,7 +17,7 @@ from attnviz.explain.arithmetic.edits import edited_lines
 from attnviz.explain.arithmetic.experts import routed_lines, routing_lines
 from attnviz.explain.arithmetic.norms import latent_lines, normed_lines, pair_normed_lines, qk_normed_lines
 from attnviz.explain.arithmetic.numbers import CellNumbers
-from attnviz.explain.arithmetic.positions import rotated_lines, tempered_lines, x_lines
+from attnviz.explain.arithmetic.positions import tempered_lines, x_lines
 from attnviz.explain.arithmetic.readout import logit_lines
 from attnviz.explain.arithmetic.relative import relative_lines
 from attnviz.explain.arithmetic.scores import (
@@ -51,10 +51,7 @@ LINES: dict[str, Callable[[Reading, Cell], tuple[Line, ...]]] = {
     "latent": latent_lines,
     "q_normed": qk_normed_lines,
     "k_normed": qk_normed_lines,
-    "q_rotated": rotated_lines,
     "q_tempered": tempered_lines,
-    "k_rotated": rotated_lines,
-    "v_rotated": rotated_lines,
     "relative": relative_lines,
     "masked": masked_lines,
     "weights": weight_lines,

@@ -44,6 +44,11 @@ class CellNumbers:
         """A number of input `place`, which has been read."""
         return self.reading.term(Cell(self._input(place), row, column, head), value)
 
+    def same(self) -> Term:
+        """The number at the same place of the first input, by its name."""
+        cell = self.cell
+        return self.reading.link(Cell(self._input(0), cell.row, cell.column, cell.head))
+
     def row_of(self, place: int, head: int, row: int) -> Floats:
         """A row of input `place`."""
         return self.reading.row(self._input(place), head, row)

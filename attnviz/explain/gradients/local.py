@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from attnviz.core.block import ACTIVATION_BY_ID, GATED_UNIT_BY_ID
-from attnviz.core.positions import pair_of
 from attnviz.core.special import NUMPY_SPECIAL
 from attnviz.explain.arithmetic.experts import routing_jacobian
 from attnviz.explain.arithmetic.scores import is_cut
@@ -28,7 +27,6 @@ from attnviz.model.operands.matrices import (
     vocabulary,
 )
 from attnviz.model.operands.relative import relative_parts
-from attnviz.model.positions import magnitude, pair_frequencies, rope_of, rotated_features
 from attnviz.model.reading import Floats, Reading
 from attnviz.model.spec.block import Norm
 from attnviz.model.spec.rows import row_array
@@ -136,24 +134,6 @@ def _latent(reading: Reading, use: Use) -> Floats:
     if latent_norm(reading.experiment, use.stage) is not None:
         return _norm(reading, use)
     return _by_operation(reading, use)
-
-
-def _rotated(reading: Reading, use: Use) -> Floats:
-    """cos θ of its own feature, ± sin θ of the other one of its pair, times the attention factor."""
-    experiment, cell = reading.experiment, use.cell
-    rope, turned = rope_of(experiment), rotated_features(experiment)
-    pair = pair_of(cell.column, len(turned), rope.pairing, turned.start)
-    if pair is None:
-        return np.ones(use.shape)
-    place = pair[0] - turned.start
-    number = place // 2 if rope.pairing == "interleaved" else place
-    at = cell.row + (experiment.query_offset if use.stage == "q_rotated" else 0)
-    angle = (at + rope.start) * float(pair_frequencies(experiment)[number])
-    cos, sin = np.cos(angle), np.sin(angle)
-    by_column = (
-        {cell.column: cos, pair[1]: sin} if cell.column == pair[0] else {pair[0]: -sin, cell.column: cos}
-    )
-    return magnitude(rope) * np.array([by_column[c] for c in use.columns]).reshape(use.shape)
 
 
 def _tempered(reading: Reading, use: Use) -> Floats:
@@ -322,10 +302,7 @@ LOCAL: dict[str, Local] = {
     "x": _ones,
     **dict.fromkeys(GAINED, _norm),
     "latent": _latent,
-    "q_rotated": _rotated,
     "q_tempered": _tempered,
-    "k_rotated": _rotated,
-    "v_rotated": _rotated,
     "relative": _relative,
     "masked": _masked,
     "weights": _weights,
@@ -347,7 +324,6 @@ LOCAL: dict[str, Local] = {
 
 LETTERS: dict[str, str] = {
     **dict.fromkeys(GAINED, "gain (δ − n n ÷ d) ÷ σ"),
-    **dict.fromkeys(("q_rotated", "k_rotated", "v_rotated"), "(cos θ, ± sin θ)"),
     "q_tempered": "τ",
     "weights": "w_i (δ_ij − w_j)",
     "mixed_normed": "(1 − λ₀) (δ − n n ÷ d) ÷ σ",

@@ -15,6 +15,7 @@ from attnviz.explain.scripts.edits import edited_lines
 from attnviz.explain.scripts.functions import GATED_CODE, NORM_CODE, activated, sigmoid, softmax
 from attnviz.explain.scripts.library import Library
 from attnviz.explain.scripts.positions import keys_of_heads, position_addend, position_code
+from attnviz.explain.scripts.rotation import define_angles
 from attnviz.explain.scripts.sources import explicit, parameter, vectors, with_row
 from attnviz.i18n import N_, _
 from attnviz.model.binding import bind
@@ -178,10 +179,7 @@ STAGE_CODE: dict[str, Row] = {
     "latent": _latent,
     "q_normed": _qk_norm,
     "k_normed": _qk_norm,
-    "q_rotated": position_code,
     "q_tempered": _tempered,
-    "k_rotated": position_code,
-    "v_rotated": position_code,
     "relative": position_code,
     "masked": scores.masked,
     "weights": scores.weights,
@@ -264,6 +262,14 @@ class Writer:
         """The expression of an array that all heads share."""
         shape = self.asked.shape[0], *stage_shape(self.asked.site, array)
         return f"{self.xp}.broadcast_to({array}, {shape})"
+
+    def angles(self, first: int) -> None:
+        """Define cos and sin of the angles of the tokens, which are numbered from `first` on."""
+        define_angles(self.asked, first)
+
+    def copy(self, array: str) -> str:
+        """The expression of a copy."""
+        return self.asked.library.copy(array)
 
     def in_groups(self, array: str) -> str:
         """The expression of keys or values as every query head reads them."""
