@@ -35,7 +35,7 @@ class DotProduct(Operation):
 
     group_size: int
 
-    help = N_("The dot product of each query with each key: large where they point the same way.")
+    help = N_("Each number is the dot product of a query with a key.")
     cites = "attention"
 
     @property
@@ -108,7 +108,7 @@ class Mixture(Operation):
     group_size: int
     off: tuple[int, ...] = ()
 
-    help = N_("For each query the sum of all values, each times its weight.")
+    help = N_("Each row is a sum of values, each times its weight.")
     cites = "attention"
 
     def made_of(self, place: int, cell: At) -> Cells | None:
