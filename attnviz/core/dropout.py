@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 Ints = NDArray[np.int64]
 
-PLACES = {"attention_dropped": 2**32, "ffn_dropped": 2**32 + 1}
-"""In place of a head, the first coordinate of the numbers of a token: their stage, past every head."""
+AFTER_ATTENTION, AFTER_FFN = 2**32, 2**32 + 1
+"""In place of a head, the first coordinate of the numbers of a token: their place, past every head."""
 
 
 def keep(seed: int, p: float, heads: Ints, q: Ints, k: Ints) -> NDArray[np.bool_]:

@@ -57,11 +57,11 @@ def _scaled(block: Block, made: Array) -> Array:
 
 
 def _drop(engine: Engine, features: Features, block: Block, stage: str) -> None:
-    """Add `stage`, the newest stage times the factors of the residual dropout; nothing without one."""
-    if block.drop is not None:
-        x = features.tf[features.order[-1]]
+    """Add `stage`, the newest stage after the residual dropout; nothing without one."""
+    if stage in block.drops:
         assert features.positions is not None
-        features.add(stage, x * engine.asarray(block.drop(stage, features.positions, x.shape[-1])))
+        x = features.tf[features.order[-1]]
+        features.add(stage, block.drops[stage].of(engine, x, features.positions))
 
 
 def _close_attention(engine: Engine, features: Features, block: Block) -> None:

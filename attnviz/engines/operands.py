@@ -17,9 +17,12 @@ from attnviz.core.dims import Array
 from attnviz.engines.in_file import InFile
 from attnviz.engines.sight import Masks
 from attnviz.model.operands.relative import Relative
-from attnviz.model.positions import Bias, Turning
+from attnviz.model.positions import Bias
 from attnviz.model.spec.experts import Experts
+from attnviz.model.stages import STAGE_BY_ID
+from attnviz.operations.difference import Difference
 from attnviz.operations.operation import Operation
+from attnviz.operations.products import Mixture
 
 Ints = NDArray[np.int64]
 
@@ -69,19 +72,6 @@ class Latent:
 
 
 @dataclass(frozen=True, eq=False)
-class Rotation:
-    """RoPE: the rotation of each query and each key, the pairing, the first rotated feature, whether values
-    rotate.
-    """
-
-    of_queries: Turning
-    of_keys: Turning
-    pairing: str
-    start: int
-    on_values: bool
-
-
-@dataclass(frozen=True, eq=False)
 class FeedForward:
     """W_up, W_down, W_gate if it is gated, and the router of a mixture of experts."""
 
@@ -98,7 +88,7 @@ class FeedForward:
 class Block:
     """The parts around an attention; `placement` is that of the norms.
 
-    `drop(stage, positions, n_features)` are the factors of a stage that dropout makes, (token, feature).
+    `drops` make the stages of their names.
     """
 
     placement: str
@@ -109,7 +99,7 @@ class Block:
     after_2: Norm | None
     feed_forward: FeedForward | None
     residual_scale: float
-    drop: Callable[[str, Ints, int], NDArray[np.float64]] | None
+    drops: Mapping[str, Operation]
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,11 +131,11 @@ class Scoring:
 
     Queries are numbered from 0 in all of them; the offset of their positions is inside.
     `factor` is the scale over the temperature, None if neither is used. `operations` make the stages of their
-    names. `relative`, `added` and `drop` are functions of heads and positions. `cuts_by_number`: `added` has
+    names. `relative` and `added` are functions of heads and positions. `cuts_by_number`: `added` has
     a −∞, so that a row may be −∞ as a whole without a blocked cell. `masks_weights`: masks come after the
     normaliser. `empty_row` are the weights of a row that sees no key. `spares_keys`: a blocked key has the
     weight 0 whatever its score.
-    `share` is λ, by which the weights of a partner head are multiplied and subtracted, or None.
+    `drop` and `difference` change the weights.
     `normalise` is None for the engine's softmax, `pull_` its vector–Jacobian product; `sinks` are (head,).
     """
 
@@ -165,15 +155,20 @@ class Scoring:
     normalise: Callable[[Any, Array, Array], None] | None
     pull_: Callable[[Any, Array, Array, Array], None]
     sinks: NDArray[np.float64] | None
-    drop: Callable[[Ints, Ints, Ints], NDArray[np.float64]] | None
-    share: float | None
-    heads_off: tuple[int, ...]
+    drop: Operation | None
+    difference: Difference | None
+    mixture: Mixture
 
     @cached_property
     def adds(self) -> bool:
         """True if something is added to scores, so that q, k and the scale do not bound them."""
-        grows = (one.grows for stage, one in self.operations.items() if stage != "scaled")
+        grows = (self.operations[stage].grows for stage in self.before_weights if stage != "scaled")
         return self.relative is not None or self.mask_bias is not None or any(grows)
+
+    @cached_property
+    def before_weights(self) -> tuple[str, ...]:
+        """The stages that operations make of scores."""
+        return tuple(one for one in self.operations if STAGE_BY_ID[one].phase == "scores")
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,7 +199,7 @@ class Operands:
     value: Linear | None
     query_norm: Norm | None
     key_norm: Norm | None
-    rotation: Rotation | None
+    rotations: Mapping[str, Operation]
     temper: Callable[[Ints], NDArray[np.float64]] | None
     scoring: Scoring
     pair_norm: PairNorm | None

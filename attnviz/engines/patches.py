@@ -241,8 +241,8 @@ class SitePatches:
             used = program.dropped(self._engine, scoring, scores, weights)
             if "dropped" in self._by_stage:
                 used = replaced["dropped"] = self("dropped", used, at)
-            if scoring.share is not None:
-                used = program.combined(self._engine, scoring, used)
+            if scoring.difference is not None:
+                used = scoring.difference.of_heads(self._engine, used)
                 used = replaced["combined"] = self("combined", used, at)
-            mixed = program.mix(self._engine, scoring, used, features.value())
+            mixed = scoring.mixture.of_heads(self._engine, used, features.value())
         return Attended(weights, self("mixed", mixed, at)), replaced

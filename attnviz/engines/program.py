@@ -32,6 +32,8 @@ from attnviz.engines.relative import add_relative_
 from attnviz.engines.sight import Seen, Sight
 from attnviz.engines.tiles import Tile
 from attnviz.model.normalisers import n_visible
+from attnviz.operations.difference import halves
+from attnviz.operations.operation import Places
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -236,7 +238,7 @@ class Scores:
         """The keys of `seen` for the heads and rows of a tile."""
         q, k = self.qk
         q_positions, k_positions = self.positions
-        heads = _head_numbers(*q.shape[:2])
+        heads = head_numbers(*q.shape[:2])
         if tile.is_whole and seen.keys == self.sight.whole:
             return Block(heads, q_positions, k_positions, seen, self.qk)
         part = q[tile.groups, tile.members, tile.rows], k[tile.groups, seen.keys]
@@ -270,7 +272,7 @@ def positions(count: int) -> Ints:
 
 
 @lru_cache(maxsize=64)
-def _head_numbers(n_groups: int, group_size: int) -> Ints:
+def head_numbers(n_groups: int, group_size: int) -> Ints:
     """The numbers of the query heads, (g, r), read-only."""
     numbers = np.arange(n_groups * group_size).reshape(n_groups, group_size)
     numbers.setflags(write=False)
@@ -300,10 +302,11 @@ def attend(
         scores.seen[0] = _attend_tile(engine, scoring, scores, 0, v, out)
     else:
         _attend_tiles(engine, scoring, scores, v, out, check)
-    if scoring.share is not None:
-        return Attended(weights, mix(engine, scoring, used(engine, scoring, scores, weights), v)), scores
-    for head in scoring.heads_off:
-        mixed[head // group_size, head % group_size, ...] = 0
+    if scoring.difference is not None:
+        return Attended(
+            weights, scoring.mixture.of_heads(engine, used(engine, scoring, scores, weights), v)
+        ), scores
+    scoring.mixture.clear_(mixed)
     return out, scores
 
 
@@ -373,11 +376,11 @@ def _attend_keys(
     _shape_scores(engine, scoring, w, block, "weights", scores.product)
     if w is not weights:
         weights[...] = w
-    if scoring.share is not None:
+    if scoring.difference is not None:
         return  # the partner of a head may be in another tile
     if scoring.drop is not None:
         w = engine.xp.asarray(w, copy=True)
-        engine.multiply_(w, scoring.drop(block.heads, block.q_positions, block.k_positions))
+        scoring.drop.shape_(engine, w, block)
     engine.matmul_into(mixed, w, v)
 
 
@@ -411,7 +414,7 @@ def stages_from(
 ) -> list[Array]:
     """The stages from `first` to the weights, (g, r, q, k), each as `change(stage, array)` returns it."""
     stages = scoring.stages
-    heads = _head_numbers(*qk[0].shape[:2])
+    heads = head_numbers(*qk[0].shape[:2])
     sight = scoring.masks.sight(q_positions, k_positions)
     seen = sight.of(slice(0, len(q_positions)), sight.whole)
     block = Block(heads, q_positions, k_positions, seen, qk)
@@ -433,37 +436,14 @@ def dropped(engine: Engine, scoring: Scoring, scores: Scores, weights: Array) ->
     if scoring.drop is None:
         return weights
     made = engine.xp.asarray(weights, copy=True)
-    engine.multiply_(made, scoring.drop(_head_numbers(*weights.shape[:2]), *scores.positions))
+    scoring.drop.shape_(engine, made, Places(head_numbers(*weights.shape[:2]), *scores.positions))
     return made
-
-
-def combined(engine: Engine, scoring: Scoring, weights: Array) -> Array:
-    """The weights (g, r, q, k) of each head minus λ times those of its partner; partners have the same."""
-    assert scoring.share is not None
-    first, other = halves(engine, weights)
-    made = first - scoring.share * other
-    return engine.xp.reshape(engine.xp.concat((made, made)), weights.shape)
-
-
-def halves(engine: Engine, array: Array) -> tuple[Array, Array]:
-    """The first heads of (g, r, …) and their partners, (head, …) each."""
-    flat = engine.xp.reshape(array, (-1, *array.shape[2:]))
-    middle = flat.shape[0] // 2
-    return flat[:middle], flat[middle:]
 
 
 def used(engine: Engine, scoring: Scoring, scores: Scores, weights: Array) -> Array:
     """The weights (g, r, q, k) that the mixture uses: after the dropout, and after a difference."""
     made = dropped(engine, scoring, scores, weights)
-    return made if scoring.share is None else combined(engine, scoring, made)
-
-
-def mix(engine: Engine, scoring: Scoring, weights: Array, v: Array) -> Array:
-    """Weights (g, r, q, k) times v (g, k, d): (g, r, q, d), zero for heads that are off."""
-    mixed = engine.xp.matmul(weights, v[:, None, :, :])
-    for head in scoring.heads_off:
-        mixed[head // scoring.group_size, head % scoring.group_size, ...] = 0
-    return mixed
+    return made if scoring.difference is None else scoring.difference.of_heads(engine, made)
 
 
 def output(engine: Engine, operands: Operands, features: Features, mixed: Array) -> None:

@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.dims import Array, in_heads, side_by_side, split_kv_heads, split_query_heads
-from attnviz.core.positions import rotate
 from attnviz.engines.block import add_norm, before_attention, normed
 from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
 from attnviz.engines.latent import add_latent, expanded, query_latent
-from attnviz.engines.operands import Norm, Operands, Rotation
+from attnviz.engines.operands import Norm, Operands
 from attnviz.engines.product import linear
 
 Ints = NDArray[np.int64]
@@ -55,9 +54,7 @@ def query_heads(engine: Engine, operands: Operands, features: Features, x: Array
     q_tf = linear(engine, query_latent(engine, operands.latent, features, x), operands.query)
     features.add("q", split_query_heads(engine.xp, q_tf, scoring.n_kv_heads, scoring.group_size))
     _add_normed(engine, features, "q", operands.query_norm)
-    rotation = operands.rotation
-    if rotation is not None:
-        features.add("q_rotated", _rotated(engine, features.query(), positions, rotation, "query"))
+    _add_rotated(engine, operands, features, "q", positions)
     if operands.temper is not None:
         factors = engine.asarray(operands.temper(positions)[:, None])
         features.add("q_tempered", features.query() * factors)
@@ -70,7 +67,7 @@ def key_value_heads(
 
     `x` is (token, d_keys); `positions`, (token,), have no gaps.
     """
-    n_heads, rotation = operands.scoring.n_kv_heads, operands.rotation
+    n_heads = operands.scoring.n_kv_heads
     if operands.latent is None:
         assert operands.key is not None and operands.value is not None
         for name, by in (("k", operands.key), ("v", operands.value)):
@@ -82,10 +79,8 @@ def key_value_heads(
         features.add("k", k)
         features.add("v", v)
     _add_normed(engine, features, "k", operands.key_norm)
-    if rotation is not None:
-        features.add("k_rotated", _rotated(engine, features.key(), positions, rotation, "key"))
-        if rotation.on_values:
-            features.add("v_rotated", _rotated(engine, features.heads["v"], positions, rotation, "key"))
+    _add_rotated(engine, operands, features, "k", positions)
+    _add_rotated(engine, operands, features, "v", positions)
 
 
 def _add_normed(engine: Engine, features: Features, name: str, norm: Norm | None) -> None:
@@ -99,10 +94,9 @@ def _add_normed(engine: Engine, features: Features, name: str, norm: Norm | None
     features.add(f"{name}_normed", made)
 
 
-def _rotated(engine: Engine, x: Array, positions: Ints, rotation: Rotation, of: str) -> Array:
-    """The features of queries or keys, rotated by their positions."""
-    turning = rotation.of_queries if of == "query" else rotation.of_keys
-    first, end = int(positions[0]), int(positions[-1]) + 1
-    cos, sin = turning.up_to(end)
-    turned_by = engine.asarray(cos)[first:end], engine.asarray(sin)[first:end]
-    return rotate(engine.xp, x, turned_by, rotation.pairing, rotation.start)
+def _add_rotated(engine: Engine, operands: Operands, features: Features, name: str, positions: Ints) -> None:
+    """Add q, k or v rotated by the positions of the tokens, where it is."""
+    stage = f"{name}_rotated"
+    if stage in operands.rotations:
+        x = features.heads.get(f"{name}_normed", features.heads[name])
+        features.add(stage, operands.rotations[stage].of(engine, x, positions))

@@ -23,7 +23,6 @@ from attnviz.model.binding import bind
 from attnviz.model.memo import WeakMemo
 from attnviz.model.normalisers import NORMALISER_BY_ID
 from attnviz.model.operands.additive import added_numbers
-from attnviz.model.operands.dropout import feature_factors, weight_factors
 from attnviz.model.operands.matrices import (
     embedding_projection_array,
     feed_forward_array,
@@ -47,7 +46,11 @@ from attnviz.model.spec.parts import Identity, Role, is_transposed
 from attnviz.model.spec.rows import Row, held_row, row_array
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.source import Source
-from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.stages import STAGE_BY_ID, made_by
+from attnviz.operations.difference import Difference
+from attnviz.operations.dropout import Dropout
+from attnviz.operations.products import Mixture
+from attnviz.operations.rotation import Rotation
 
 NORMS: dict[str, Callable[..., Array]] = {"layer": layer_norm, "rms": rms_norm}
 
@@ -87,13 +90,13 @@ def resolve(engine: Engine, site: Site) -> Operands:
         value=None if is_latent else _projection(engine, site, "value"),
         query_norm=_head_norm(engine, site, "query_gain"),
         key_norm=_head_norm(engine, site, "key_gain"),
-        rotation=_rotation(site),
+        rotations={one: bind(site, one) for one in made_by(Rotation, "heads") if STAGE_BY_ID[one].when(site)},
         temper=_temper(site),
         scoring=scoring_of(site),
         pair_norm=_pair_norm(site),
         gate=_gate(engine, site),
         output=_projection(engine, site, "output"),
-        block=None if site.block is None else _block(engine, site.block, site.d_model),
+        block=None if site.block is None else _block(engine, site.block, site),
         final_norm=_norm(engine, site.final_norm, site.d_model),
         readout=_readout(engine, site),
     )
@@ -200,15 +203,6 @@ def _temper(site: Site) -> Callable[[NDArray[np.int64]], NDArray[np.float64]] | 
     return None if given is None else lambda positions: given.factors(positions + offset)
 
 
-def _rotation(site: Site) -> operands.Rotation | None:
-    if positions.changes(site.position) != "rotation":
-        return None
-    rope = positions.rope_of(site)
-    start = positions.rotated_features(site).start
-    of_queries, of_keys = (positions.turning_of(site, of) for of in ("query", "key"))
-    return operands.Rotation(of_queries, of_keys, rope.pairing, start, rope.on_values)
-
-
 # --- scores ----------------------------------------------------------------------------------------
 
 
@@ -224,13 +218,15 @@ def scoring_of(site: Site) -> Scoring:
     """The functions from a site's queries and keys to weights."""
     factor, is_before = site.score_factor, site.mask_placement == "before_softmax"
     stages, relative, added = score_stages(site), _relative(site), added_numbers(site)
+    operations = {stage: bind(site, stage) for stage in stages if STAGE_BY_ID[stage].made_by is not None}
+    difference = operations.get("combined")
     is_nan = site.fully_masked_row == "nan" and site.sinks is None  # a sink takes all of it
     return Scoring(
         stages=stages,
         n_kv_heads=site.heads.n_kv_heads,
         group_size=site.heads.group_size,
         factor=factor,
-        operations={stage: bind(site, stage) for stage in stages if STAGE_BY_ID[stage].made_by is not None},
+        operations=operations,
         relative=relative,
         added=None if added is None else added.at,
         cuts_by_number=added is not None and added.cuts,
@@ -243,16 +239,17 @@ def scoring_of(site: Site) -> Scoring:
         normalise=NORMALISER_BY_ID[site.normaliser].apply,
         pull_=NORMALISER_BY_ID[site.normaliser].pull_,
         sinks=None if site.sinks is None else sinks_array(site),
-        share=None if site.differential is None else site.differential.factor(site.heads.d_head),
-        drop=partial(weight_factors, site.dropout) if site.dropout.active else None,
-        heads_off=site.heads.off,
+        difference=difference if isinstance(difference, Difference) else None,
+        drop=operations.get("dropped"),
+        mixture=Mixture(site.heads.group_size, site.heads.off),
     )
 
 
 # --- block and read-out ----------------------------------------------------------------------------
 
 
-def _block(engine: Engine, block: Block, d_model: int) -> operands.Block:
+def _block(engine: Engine, block: Block, site: Site) -> operands.Block:
+    d_model = site.d_model
     norms = {
         name: _norm(engine, getattr(block, name), d_model)
         for name in ("norm_1", "norm_2", "after_1", "after_2")
@@ -265,7 +262,7 @@ def _block(engine: Engine, block: Block, d_model: int) -> operands.Block:
         **norms,
         feed_forward=made,
         residual_scale=block.residual_scale,
-        drop=partial(feature_factors, block.dropout) if block.dropout.active else None,
+        drops={one: bind(site, one) for one in made_by(Dropout, "block") if STAGE_BY_ID[one].when(site)},
     )
 
 

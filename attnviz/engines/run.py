@@ -34,6 +34,7 @@ from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Place, Site
 from attnviz.model.stages import STAGE_BY_ID, result_of
 from attnviz.model.trace import Origin, SiteTrace, Trace
+from attnviz.operations.operation import Places
 
 
 def run(
@@ -328,10 +329,10 @@ class HeldStages:
         if stage == "dropped":
             return self._dropped(head, rows, columns)
         if stage == "combined":
-            assert self._scoring.share is not None
+            difference = self._scoring.difference
+            assert difference is not None
             first, other = partners(head, math.prod(self._attended.weights.shape[:2]))
-            made = self._used(other, rows, columns)
-            return self._used(first, rows, columns) - self._scoring.share * made
+            return difference.of_pair(*(self._used(one, rows, columns) for one in (first, other)))
         return self._windows.window(stage, head, rows, columns)
 
     def _used(self, head: int, rows: slice, columns: slice) -> Array:
@@ -346,7 +347,5 @@ class HeldStages:
         )
         assert self._scoring.drop is not None
         dropped = self._engine.xp.asarray(weights, copy=True)
-        self._engine.multiply_(
-            dropped, self._scoring.drop(np.array([[head]]), q_positions, k_positions)[0, 0]
-        )
+        self._scoring.drop.shape_(self._engine, dropped, Places(np.array(head), q_positions, k_positions))
         return dropped

@@ -66,8 +66,9 @@ class ScoreWindows:
         seen = scores.sight.of(tile.rows, keys)
         part = tuple(slice(at, at + 1) for at in head)
         products = self._products(index, keys)
-        operations = self._scoring.operations.values()
-        if self._scoring.relative is None and all(operation.is_exact for operation in operations):
+        operations = self._scoring.operations
+        is_exact = all(operations[stage].is_exact for stage in self._scoring.before_weights)
+        if self._scoring.relative is None and is_exact:
             # The other stages transform each cell by itself, so that one head is enough.
             products = products[_within(part[0], tile.groups), _within(part[1], tile.members)]
             tile = replace(tile, groups=part[0], members=part[1], is_whole=False)

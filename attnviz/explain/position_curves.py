@@ -40,7 +40,7 @@ from attnviz.model.spec.positions import NoScaling, Rope
 from attnviz.model.spec.site import Site
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace
-from attnviz.operations.operation import NUMPY
+from attnviz.operations.operation import NUMPY, Places
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -112,23 +112,14 @@ def curves(site: SiteTrace, pair: Pair) -> tuple[Curve, ...]:
     return tuple(found)
 
 
-@dataclass(frozen=True)
-class _Distances:
-    """The scores of one head at each distance, as operations read them."""
-
-    heads: Ints
-    q_positions: Ints
-    k_positions: Ints
-
-
 def _shaped(candidate: Site, raw: Floats, head: int, away: Ints) -> Floats:
     """Raw scores through every stage before the masks that works on them in place."""
     found = raw[None].copy()
     # Queries are numbered from 0 behind their offset: the query of all distances is at position 0.
-    block = _Distances(np.array(head), np.array([-candidate.query_offset]), away)
+    block = Places(np.array(head), np.array([-candidate.query_offset]), away)
     for stage in score_stages(candidate):
         row = STAGE_BY_ID[stage]
-        if row.made_by is not None and row.phase == "scores" and not row.is_infinite:
+        if row.made_by and row.phase == "scores" and row.rule == "same_cell" and not row.is_infinite:
             bind(candidate, stage).shape_(NUMPY, found, block)
     return np.asarray(found[0])
 

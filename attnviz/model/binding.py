@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from operator import attrgetter
-from typing import Any
+from typing import Any, Literal
 
+from attnviz.core.dropout import AFTER_ATTENTION, AFTER_FFN
 from attnviz.i18n import _
 from attnviz.model.operands.additive import added_numbers, pull_added
-from attnviz.model.positions import Bias, bias_of, row_of
+from attnviz.model.positions import (
+    Bias,
+    bias_of,
+    magnitude,
+    pair_frequencies,
+    rope_of,
+    rotated_features,
+    row_of,
+    turning_of,
+)
+from attnviz.model.positions import rotation as rotation_of
+from attnviz.model.scalings import frequency_lines
 from attnviz.model.spec.arrays import in_float64
+from attnviz.model.spec.differential import LAMBDA_ROWS
+from attnviz.model.spec.parts import Dropout
+from attnviz.model.spec.rows import row_array
 from attnviz.model.spec.site import Site
 from attnviz.model.stages import STAGE_BY_ID, Stage
 from attnviz.model.weights import WEIGHT_BY_PATH, bias_path
@@ -84,9 +100,51 @@ def _linear(row: Stage, site: Site) -> Linear:
     )
 
 
+def _dropout(given: Dropout, place: int | None = None) -> tuple[float, int, bool, int | None]:
+    return given.p, given.seed, given.rescale, place
+
+
+def _behind(place: int) -> Callable[[Site], tuple[float, int, bool, int | None]]:
+    """The residual dropout of a place in the block."""
+
+    def dropout(site: Site) -> tuple[float, int, bool, int | None]:
+        assert site.block is not None
+        return _dropout(site.block.dropout, place)
+
+    return dropout
+
+
+def _difference(site: Site) -> tuple[Any, ...]:
+    """The difference of the weights of partner heads."""
+    of, d_head = site.differential, site.heads.d_head
+    assert of is not None
+    vectors = {name: row_array(getattr(of, name), d_head) for name in LAMBDA_ROWS}
+    return of.factor(d_head), site.heads.n_heads // 2, of.initial, vectors, of.slopes(d_head)
+
+
+def _rotation(of: Literal["query", "key"]) -> Callable[[Site], tuple[Any, ...]]:
+    """The rotation of queries, or of keys and values."""
+
+    def rotation(site: Site) -> tuple[Any, ...]:
+        rope, offset = rope_of(site), site.query_offset if of == "query" else 0
+        features, frequencies = rotated_features(site), pair_frequencies(site)
+        why = partial(frequency_lines, rotation_of(site))
+        table, length = turning_of(site, of), magnitude(rope)
+        return table, features, rope.pairing, offset, rope.start, length, frequencies, why
+
+    return rotation
+
+
 _COMPUTED: dict[str, Callable[[Site], tuple[Any, ...]]] = {
     "scale": _scale,
     "position": _bias,
     "additive_mask": _added,
+    "differential": _difference,
+    "heads.off": lambda site: (site.heads.group_size, site.heads.off),
+    "position of queries": _rotation("query"),
+    "position of keys": _rotation("key"),
+    "dropout": lambda site: _dropout(site.dropout),
+    "block.dropout behind the attention": _behind(AFTER_ATTENTION),
+    "block.dropout behind the feed-forward layer": _behind(AFTER_FFN),
 }
 """Operands of more than one field of the site."""

@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from attnviz.core.positions import pair_of
 from attnviz.model.binding import bind
 from attnviz.model.normalisers import NORMALISER_BY_ID
 from attnviz.model.operands.matrices import vocabulary
-from attnviz.model.positions import rope_of, rotated_features
 from attnviz.model.spec.differential import partners
 from attnviz.model.spec.site import Site, ffn_of
 from attnviz.model.spec.view import Cell
@@ -43,8 +41,6 @@ def sources(site: SiteTrace, cell: Cell) -> tuple[Region, ...]:
     """The cells that `cell` is computed from, one region per input of its stage."""
     experiment = site.experiment
     stage = STAGE_BY_ID[cell.stage]
-    if stage.id == "mixed" and cell.head in experiment.heads.off:
-        return ()
     regions = []
     for place, source in enumerate(inputs_of(site, stage.id)):
         cells = _made_of(experiment, stage, place, cell)
@@ -157,12 +153,6 @@ def rule_of(site: Site, stage: Stage) -> Rule:
     return stage.rule
 
 
-def _pair(site: Site, feature: int) -> tuple[int, ...]:
-    position = rope_of(site)
-    turned = rotated_features(site)
-    return pair_of(feature, len(turned), position.pairing, turned.start) or (feature,)
-
-
 # --- the rules -------------------------------------------------------------------------------------
 
 
@@ -176,10 +166,6 @@ def _same_cell(site: Site, place: int, cell: Cell) -> Cells:
 
 def _whole_row(site: Site, place: int, cell: Cell) -> Cells:
     return (cell.row,), None
-
-
-def _pair_of_a_row(site: Site, place: int, cell: Cell) -> Cells:
-    return (cell.row,), _pair(site, cell.column)
 
 
 def _of_a_distance(site: Site, place: int, cell: Cell) -> Cells:
@@ -249,20 +235,8 @@ RULES: tuple[RuleRow, ...] = (
     RuleRow("given", _given, _given),
     RuleRow("same_cell", _same_cell, _same_cell),
     RuleRow("row", _whole_row, _whole_row),
-    RuleRow("pair", _pair_of_a_row, _pair_of_a_row),
     RuleRow("relative", _of_a_distance, _by_a_distance),
-    RuleRow(
-        "qd,kd->qk",
-        lambda site, place, cell: ((cell.row,) if place == 0 else (cell.column,), None),
-        lambda site, place, cell: ((cell.row,), None) if place == 0 else (None, (cell.row,)),
-    ),
-    RuleRow(
-        "qk,kd->qd",
-        lambda site, place, cell: ((cell.row,), None) if place == 0 else (None, (cell.column,)),
-        lambda site, place, cell: ((cell.row,), None) if place == 0 else (None, (cell.column,)),
-    ),
     RuleRow("gated", _of_a_gate, _by_a_gate),
-    RuleRow("partners", _same_cell, _same_cell),
     RuleRow("join_heads", _of_a_head, _by_the_joined),
     RuleRow("routed", _of_an_expert, _by_an_expert),
     RuleRow("qd,wd->qw", _of_a_logit, _by_a_logit),

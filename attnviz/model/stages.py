@@ -13,9 +13,13 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from attnviz.i18n import N_
+from attnviz.operations.difference import Difference
+from attnviz.operations.dropout import Dropout
 from attnviz.operations.linear import Linear
 from attnviz.operations.operation import Operation
 from attnviz.operations.pointwise import Cap, Factor, Plus
+from attnviz.operations.products import DotProduct, Mixture
+from attnviz.operations.rotation import Rotation
 from attnviz.operations.terms import Hue
 
 if TYPE_CHECKING:
@@ -528,6 +532,8 @@ STAGES: tuple[Stage, ...] = (
         fold=16,
         help=N_("Each pair of features of a query is rotated by an angle that grows with its position."),
         cites="rope",
+        made_by=Rotation,
+        operands="position of queries",
     ),
     Stage(
         "q_tempered",
@@ -566,6 +572,8 @@ STAGES: tuple[Stage, ...] = (
         fold=16,
         help=N_("Each pair of features of a key is rotated by an angle that grows with its position."),
         cites="rope",
+        made_by=Rotation,
+        operands="position of keys",
     ),
     Stage(
         "v_rotated",
@@ -583,6 +591,8 @@ STAGES: tuple[Stage, ...] = (
         symbol="v′",
         lane="below",
         fold=11,
+        made_by=Rotation,
+        operands="position of keys",
     ),
     Stage(
         "scores",
@@ -598,6 +608,8 @@ STAGES: tuple[Stage, ...] = (
         fold=18,
         help=N_("The dot product of each query with each key: large where they point the same way."),
         cites="attention",
+        made_by=DotProduct,
+        operands="heads.group_size",
     ),
     Stage(
         "relative",
@@ -738,6 +750,8 @@ STAGES: tuple[Stage, ...] = (
         fold=10,
         help=N_("Weights of which a random share is set to 0 in training."),
         cites="dropout",
+        made_by=Dropout,
+        operands="dropout",
     ),
     Stage(
         "combined",
@@ -754,6 +768,8 @@ STAGES: tuple[Stage, ...] = (
         fold=10,
         help=N_("The weights of a head minus λ times those of its partner head; both use the difference."),
         cites="differential",
+        made_by=Difference,
+        operands="differential",
     ),
     Stage(
         "mixed",
@@ -770,6 +786,8 @@ STAGES: tuple[Stage, ...] = (
         fold=19,
         help=N_("For each query the sum of all values, each times its weight."),
         cites="attention",
+        made_by=Mixture,
+        operands="heads.off",
     ),
     Stage(
         "mixed_normed",
@@ -870,6 +888,8 @@ STAGES: tuple[Stage, ...] = (
         fold=1,
         help=N_("The attention's output, of which a random share is set to 0 in training."),
         cites="dropout",
+        made_by=Dropout,
+        operands="block.dropout behind the attention",
     ),
     Stage(
         "attention_normed",
@@ -1100,6 +1120,8 @@ STAGES: tuple[Stage, ...] = (
         fold=1,
         help=N_("The feed-forward layer's output, of which a random share is set to 0 in training."),
         cites="dropout",
+        made_by=Dropout,
+        operands="block.dropout behind the feed-forward layer",
     ),
     Stage(
         "ffn_normed",
@@ -1228,6 +1250,11 @@ STAGE_BY_ID = {stage.id: stage for stage in STAGES}
 def of_phase(*phases: Phase) -> tuple[str, ...]:
     """The stages of some phases, in data-flow order."""
     return tuple(stage for stage, row in STAGE_BY_ID.items() if row.phase in phases)
+
+
+def made_by(operation: type[Operation], *phases: Phase) -> tuple[str, ...]:
+    """The stages of some phases that an operation makes, in data-flow order."""
+    return tuple(stage for stage in of_phase(*phases) if STAGE_BY_ID[stage].made_by is operation)
 
 
 def since(first: str) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from attnviz.i18n import N_, _
-from attnviz.operations.operation import At, Cells, Floats, Numbers, Operation, Use, Writer
+from attnviz.operations.operation import At, Cells, Floats, Numbers, Operation, Reads, Use, Writer
 from attnviz.operations.terms import Hue, Line, Pieces, Series, Text, constant, guarded, product, words
 
 IDENTITY = N_("the matrix is the identity")
@@ -92,7 +92,7 @@ class Linear(Operation):
         steps = (Text(numbers.symbol()), *letters), (numbers.term_at(column, link.value), *added)
         return numbers.line(steps, link.value + bias, note)
 
-    def derivatives(self, use: Use, result: Callable[[], float]) -> Floats:
+    def derivatives(self, use: Use, reads: Reads) -> Floats:
         """W[i, j] of the columns, those of a head side by side; 1 by the second input."""
         if use.place == 1:
             return np.ones(use.shape)

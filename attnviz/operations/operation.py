@@ -6,8 +6,8 @@ document: `model/binding.py` makes it for a stage of a site, engines and explana
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Protocol
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,8 @@ class Arrays(Protocol):
     @property
     def xp(self) -> Any: ...
     def asarray(self, array: Any) -> Array: ...
+    def multiply_(self, array: Array, factors: Floats) -> None:
+        """array *= factors, in place."""
 
 
 class _NumPy:
@@ -52,6 +54,9 @@ class _NumPy:
 
     def asarray(self, array: Any) -> Array:
         return np.asarray(array)
+
+    def multiply_(self, array: Array, factors: Floats) -> None:
+        array *= factors
 
 
 NUMPY: Arrays = _NumPy()
@@ -69,6 +74,14 @@ class Block(Protocol):
     def k_positions(self) -> Ints: ...
 
 
+class Places(NamedTuple):
+    """A `Block` alone."""
+
+    heads: Ints
+    q_positions: Ints
+    k_positions: Ints
+
+
 class Numbers(Protocol):
     """The numbers around one cell of a trace, as its arithmetic writes them."""
 
@@ -77,6 +90,21 @@ class Numbers(Protocol):
 
     def term(self, place: int = 0) -> Term:
         """The number at the same place of input `place`."""
+
+    def term_of(self, head: int) -> Term:
+        """The number of another head at the same place of the first input."""
+
+    def number_of(self, place: int, head: int, row: int, column: int, value: float) -> Term:
+        """A number of input `place`, which has been read."""
+
+    def same(self) -> Term:
+        """The number at the same place of the first input, by its name."""
+
+    def row_of(self, place: int, head: int, row: int) -> Floats:
+        """A row of input `place`."""
+
+    def column_of(self, place: int, head: int, column: int) -> Floats:
+        """A column of input `place`."""
 
     def row(self) -> Floats:
         """The row of the cell in the first input."""
@@ -89,6 +117,9 @@ class Numbers(Protocol):
 
     def symbol(self, place: int = 0) -> str:
         """The name of input `place` in formulas."""
+
+    def letter(self, place: int = 0) -> str:
+        """The letter of input `place` in the formula of the stage."""
 
     def line(self, steps: tuple[Pieces, ...], result: float, *notes: Pieces) -> Line:
         """The line of the cell; `result` is what its terms give in float64."""
@@ -112,6 +143,21 @@ class Use(Protocol):
     def columns(self) -> tuple[int, ...]: ...
     @property
     def shape(self) -> tuple[int, int, int]: ...
+    def at(self, index: int) -> At:
+        """The cell at an index of the flattened use."""
+
+
+class Reads(Protocol):
+    """The numbers around a use."""
+
+    def result(self, cell: At) -> float:
+        """The number of one cell of the use."""
+
+    def row(self, place: int, head: int, row: int) -> Floats:
+        """A row of input `place`."""
+
+    def column(self, place: int, head: int, column: int) -> Floats:
+        """A column of input `place`."""
 
 
 class Gradient(Protocol):
@@ -133,8 +179,22 @@ class Pulled(Protocol):
     def result(self) -> Array:
         """The numbers of the stage as they were computed."""
 
-    def add(self, gradient: Gradient | Array) -> None:
-        """Add to the gradient by the first input."""
+    def input(self, place: int = 0) -> Array:
+        """The numbers of input `place`: (token, feature) or (g[, r], …)."""
+
+    def add(self, gradient: Gradient | Array, place: int = 0) -> None:
+        """Add to the gradient by input `place`."""
+
+    def add_outer(self, rows: Array, columns: Array) -> None:
+        """Add rows (g, r, q, d) times columns (g, k, d) transposed to the gradient by the first input."""
+
+    def over_keys(self, cells: Any, columns: Array) -> Array:
+        """Cells (g, r, q, k) times columns (g, k, d): (g, r, q, d)."""
+
+    def over_queries(self, cells: Any, rows: Array, without: tuple[int, ...] = ()) -> Array:
+        """The transpose of cells (g, r, q, k) times rows (g, r, q, d), summed over the heads of a group but
+        those `without`: (g, k, d).
+        """
 
     def add_parameter(self, name: str, gradient: Any) -> None:
         """Add to the gradient by a parameter."""
@@ -144,6 +204,12 @@ class Pulled(Protocol):
 
     def positions(self) -> tuple[Ints, Ints]:
         """Numbers of the queries and of the keys."""
+
+    def block(self) -> Block:
+        """All queries and keys of all heads (g, r)."""
+
+    def token_positions(self) -> Ints:
+        """Numbers of the tokens of a stage of tokens."""
 
 
 class Writer(Protocol):
@@ -155,11 +221,21 @@ class Writer(Protocol):
     def reads(self) -> tuple[str, ...]: ...
     @property
     def xp(self) -> str: ...
+    @property
+    def is_numpy(self) -> bool: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    def define(self, name: str, *lines: str) -> str:
+        """Add a definition before the lines; returns its name."""
+
+    def of_numpy(self, expression: str) -> str:
+        """The expression of an array that NumPy makes."""
 
     def given(self, path: str, name: str) -> str:
         """Define a parameter of the document under a name; returns that."""
 
-    def note(self, text: str) -> str:
+    def note(self, text: str, **named: Any) -> str:
         """A comment behind a line; `text` is a message."""
 
     def split_heads(self, product: str, width: int) -> str:
@@ -168,8 +244,20 @@ class Writer(Protocol):
     def in_every_head(self, array: str) -> str:
         """The expression of an array that all heads share."""
 
+    def angles(self, first: int) -> None:
+        """Define cos and sin of the angles of the tokens, which are numbered from `first` on."""
+
+    def copy(self, array: str) -> str:
+        """The expression of a copy."""
+
+    def in_groups(self, array: str) -> str:
+        """The expression of keys or values as every query head reads them."""
+
     def join(self, parts: tuple[str, ...]) -> str:
         """The expression of arrays joined along their features."""
+
+    def heads_of(self, parts: tuple[str, ...]) -> str:
+        """The expression of the heads of arrays, one array after the other."""
 
     def addend(self) -> str:
         """Define what is added to a score; returns its expression with its sign."""
@@ -191,12 +279,21 @@ class Operation:
     """True if the lines of the cell that it reads follow its own; a sum's terms lead on instead."""
 
     @property
+    def label(self) -> str:
+        """The short label of the step with its numbers; empty: that of the row."""
+        return ""
+
+    @property
     def grows(self) -> bool:
         """True if a score may become larger than what it is made of: the bound of q · k does not hold."""
         return True
 
     def shape_(self, arrays: Arrays, scores: Array, block: Block) -> None:
         """The scores of a block (..., query, key), in place."""
+        raise NotImplementedError
+
+    def of(self, arrays: Arrays, x: Array, positions: Ints) -> Array:
+        """The numbers (token, feature) of tokens at some positions, from those of its input."""
         raise NotImplementedError
 
     def pull(self, g: Any, pulled: Pulled) -> None:
@@ -215,11 +312,8 @@ class Operation:
         """The arithmetic of one cell."""
         raise NotImplementedError
 
-    def derivatives(self, use: Use, result: Callable[[], float]) -> Floats:
-        """The derivative of every cell of a use by the cell that they read.
-
-        `result` reads the value of the first of them.
-        """
+    def derivatives(self, use: Use, reads: Reads) -> Floats:
+        """The derivative of every cell of a use by the cell that they read."""
         raise NotImplementedError
 
     def code(self, writer: Writer) -> Sequence[str]:
@@ -237,8 +331,8 @@ class Pointwise(Operation):
         """The derivative of a cell, whose value is `result`, by the cell that it reads."""
         raise NotImplementedError
 
-    def derivatives(self, use: Use, result: Callable[[], float]) -> Floats:
-        return np.full(use.shape, self.derivative(result()))
+    def derivatives(self, use: Use, reads: Reads) -> Floats:
+        return np.full(use.shape, self.derivative(reads.result(use.at(0))))
 
     def made_of(self, place: int, cell: At) -> Cells | None:
         return (cell.row,), (cell.column,)

@@ -126,7 +126,7 @@ class _Head:
         # At one position a rotation leaves the score as it is. Every layer reads what the first one reads.
         self.operands = dataclasses.replace(
             operands,
-            rotation=None,
+            rotations={},
             added=None,
             embedding_norm=entry.embedding_norm,
             embedding_projection=entry.embedding_projection,

@@ -23,6 +23,7 @@ from attnviz.model.sites.sites import at
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.stages import result_of
+from attnviz.operations.operation import NUMPY
 from attnviz.study.passes import Passes, experiment_of, on_engine
 from attnviz.study.target import Target
 
@@ -181,8 +182,11 @@ def _of_heads(
 
 def _kept(operands: Operands, site: SiteRun, position: int, width: int) -> Floats | float:
     """The factors of the dropout after an attention, (d_model,); 1 without one."""
-    drop, positions = None if operands.block is None else operands.block.drop, site.features.positions
-    return 1.0 if drop is None or positions is None else drop("attention_dropped", positions, width)[position]
+    drop = None if operands.block is None else operands.block.drops.get("attention_dropped")
+    positions = site.features.positions
+    if drop is None or positions is None:
+        return 1.0
+    return np.asarray(drop.of(NUMPY, np.ones((len(positions), width)), positions)[position])
 
 
 def _added_by_ffn(site: SiteRun) -> str:

@@ -9,7 +9,6 @@ import numpy as np
 from attnviz.core.block import ACTIVATION_BY_ID, GATED_UNIT_BY_ID, NORM_PULLS
 from attnviz.core.dims import Array, in_heads, side_by_side, split_query_heads
 from attnviz.core.normalise import pull_softmax_
-from attnviz.core.positions import rotate
 from attnviz.core.routing import SHARES_BY_ID, pull_weights
 from attnviz.engines import program
 from attnviz.engines.backward import scores
@@ -45,14 +44,6 @@ def _sum(site: SiteGradients, stage: str, g: Array) -> None:
     assert block is not None
     site.add(past, g)
     site.add(made, g if block.residual_scale == 1.0 else block.residual_scale * g)
-
-
-def _dropped(site: SiteGradients, stage: str, g: Array) -> None:
-    """Dropped numbers pass nothing, the others by their factor."""
-    (before,) = site.inputs(stage)
-    block, positions = site.operands.block, site.features.positions
-    assert block is not None and block.drop is not None and positions is not None
-    site.add(before, g * site.engine.asarray(block.drop(stage, positions, g.shape[-1])))
 
 
 # --- norms -----------------------------------------------------------------------------------------
@@ -167,17 +158,6 @@ def _of_latent(role: str) -> Pull:
         return found
 
     return _product(f"latent.{role}", of)
-
-
-def _rotated(site: SiteGradients, stage: str, g: Array) -> None:
-    """A rotation backwards is one by the opposite angle, by the same factor."""
-    (before,) = site.inputs(stage)
-    rotation = site.operands.rotation
-    assert rotation is not None
-    n_tokens = g.shape[-2]
-    turning = rotation.of_queries if stage == "q_rotated" else rotation.of_keys
-    cos, sin = (site.engine.asarray(table)[:n_tokens] for table in turning.up_to(n_tokens))
-    site.add(before, rotate(site.engine.xp, g, (cos, -sin), rotation.pairing, rotation.start))
 
 
 # --- behind the attention --------------------------------------------------------------------------
@@ -353,23 +333,15 @@ PULLS: dict[str, Pull] = {
     "rope_key": _of_latent("rope_key"),
     "k": _key,
     "v": _value,
-    "q_rotated": _rotated,
     "q_tempered": _tempered,
-    "k_rotated": _rotated,
-    "v_rotated": _rotated,
-    "scores": scores.pull_scores,
     "relative": scores.pull_relative,
     "masked": scores.pull_masked,
     "weights": scores.pull_weights,
-    "dropped": scores.pull_dropped,
-    "combined": scores.pull_combined,
-    "mixed": scores.pull_mixed,
     "mixed_normed": _pair_normed,
     "gate": _gate,
     "gated": _gated,
     "concatenated": _concatenated,
     "attention_output": _product("projections.output", lambda of: of.output),
-    "attention_dropped": _dropped,
     "residual_1": _sum,
     "router": _of_ffn("router"),
     "routing": _routing,
@@ -380,7 +352,6 @@ PULLS: dict[str, Pull] = {
     "ffn_hidden": _hidden,
     "ffn_routed": _routed,
     "ffn_output": _of_ffn("down"),
-    "ffn_dropped": _dropped,
     "residual_2": _sum,
     "transform": _product("vocabulary.transform.weights", _transform, "vocabulary.transform.bias"),
     "transform_hidden": _transform_hidden,

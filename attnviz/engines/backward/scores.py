@@ -22,67 +22,12 @@ from attnviz.engines.engine import Engine, spread
 from attnviz.model.normalisers import n_visible
 from attnviz.model.operands.relative import pull_relative as pull_tables
 from attnviz.model.stages import STAGE_BY_ID
+from attnviz.operations.operation import Places
 
 Ints = NDArray[np.int64]
 
 KEYS_AT_ONCE = 128
 """Keys of a product over the queries that see them: fewer are closer to what each of them needs."""
-
-
-def pull_mixed(site: SiteGradients, stage: str, g: Array) -> None:
-    """y = w v, g (g, r, q, d): by the weights g vᵀ, by the values wᵀ g, summed over the heads of a group.
-
-    Heads that are off give nothing.
-    """
-    scoring, made = site.operands.scoring, site.run.made
-    g = _without_heads_off(site, g)
-    weights, value = site.inputs(stage)
-    site.add(weights, Outer(g, site.value(value)))
-    used = made.replaced.get(weights)
-    if used is None:
-        used = program.used(site.engine, scoring, made.scores, made.attended.weights)
-    site.add(value, _over_queries(site, used, g, site.spares, scoring.heads_off))
-
-
-def _without_heads_off(site: SiteGradients, g: Array) -> Array:
-    """The gradient (g, r, …) with zeros for the heads that are off."""
-    scoring = site.operands.scoring
-    if not scoring.heads_off:
-        return g
-    made = site.engine.xp.asarray(g, copy=True)
-    for head in scoring.heads_off:
-        made[head // scoring.group_size, head % scoring.group_size, ...] = 0
-    return made
-
-
-def pull_combined(site: SiteGradients, stage: str, g: Gradient) -> None:
-    """w₁ − λ w₂, which both partners have: by w₁ the sum of theirs, by w₂ −λ times it, by λ −Σ sum · w₂.
-
-    Of λ = exp(a) − exp(b) + λ₀ with dot products a and b: by each vector its factor times the other one.
-    """
-    engine, scoring, made = site.engine, site.operands.scoring, site.run.made
-    (before,) = site.inputs(stage)
-    weights = made.replaced.get(before)
-    if weights is None:
-        weights = program.dropped(engine, scoring, made.scores, made.attended.weights)
-    first, other = program.halves(engine, g.part())
-    total = first + other
-    assert scoring.share is not None
-    by_both = engine.xp.concat((total, -scoring.share * total))
-    site.add(before, Cells(engine.xp.reshape(by_both, weights.shape)))
-    taken = total * program.halves(engine, weights)[1]
-    by_share = -engine.xp.sum(engine.xp.where(total == 0, 0.0, taken))  # 0 × NaN is NaN
-    of, d_head = site.run.site.differential, site.run.site.heads.d_head
-    assert of is not None
-    for name, slope in of.slopes(d_head).items():
-        site.add_parameter(f"differential.{name}", by_share * engine.asarray(slope))
-
-
-def pull_dropped(site: SiteGradients, stage: str, g: Gradient) -> None:
-    """Dropped weights pass nothing, the others by their factor."""
-    (weights,) = site.inputs(stage)
-    made = program.dropped(site.engine, site.operands.scoring, site.run.made.scores, g.part())
-    site.add(weights, Cells(made))
 
 
 def pull_weights(site: SiteGradients, stage: str, g: Gradient) -> None:
@@ -195,16 +140,11 @@ def pull_relative(site: SiteGradients, stage: str, g: Cells) -> None:
         site.add_parameter(f"position.{name}", site.engine.asarray(found))
 
 
-def pull_scores(site: SiteGradients, stage: str, g: Cells) -> None:
-    """s = q kᵀ: by q, g k; by k, gᵀ q, summed over the heads of a group."""
-    query, key = site.inputs(stage)
-    spares = site.spares and site.is_from_weights
-    by_query = _over_keys(site, g.array, site.value(key), spares)
-    by_key = _over_queries(site, g.array, site.value(query), spares)
-    for name, made in ((query, by_query), (key, by_key)):
-        if g.factor != 1.0:
-            made *= g.factor
-        site.add(name, made)
+def _scaled(array: Array, factor: float) -> Array:
+    """The array times a factor, in place."""
+    if factor != 1.0:
+        array *= factor
+    return array
 
 
 def _over_keys(site: SiteGradients, cells: Array, columns: Array, spares: bool) -> Array:
@@ -284,10 +224,44 @@ class Pulled:
             return score_stage(self.site, self.stage, is_computed=True)
         return self.site.made(self.stage)
 
-    def add(self, gradient: Any) -> None:
-        """Add to the gradient by the first input."""
-        is_array = STAGE_BY_ID[self.stage].score_shaped and not isinstance(gradient, Cells | Outer)
-        self.site.add(self.site.inputs(self.stage)[0], Cells(gradient) if is_array else gradient)
+    def input(self, place: int = 0) -> Array:
+        """The numbers of input `place`: (token, feature) or (g[, r], …)."""
+        site, made, scoring = self.site, self.site.run.made, self.site.operands.scoring
+        stage = site.inputs(self.stage)[place]
+        if not STAGE_BY_ID[stage].score_shaped:
+            return site.value(stage)
+        if stage in made.replaced:
+            return made.replaced[stage]
+        if STAGE_BY_ID[stage].phase == "scores":
+            return score_stage(site, stage)
+        weights = program.used if stage == scoring.stages[-1] else program.dropped
+        return weights(site.engine, scoring, made.scores, made.attended.weights)
+
+    def add(self, gradient: Any, place: int = 0) -> None:
+        """Add to the gradient by input `place`."""
+        stage = self.site.inputs(self.stage)[place]
+        is_array = STAGE_BY_ID[stage].score_shaped and not isinstance(gradient, Cells | Outer)
+        self.site.add(stage, Cells(gradient) if is_array else gradient)
+
+    def add_outer(self, rows: Array, columns: Array) -> None:
+        """Add rows (g, r, q, d) times columns (g, k, d) transposed to the gradient by the first input."""
+        self.add(Outer(rows, columns))
+
+    def over_keys(self, cells: Cells, columns: Array) -> Array:
+        """Cells (g, r, q, k) times columns (g, k, d): (g, r, q, d)."""
+        spares = self.site.spares and self.site.is_from_weights
+        return _scaled(_over_keys(self.site, cells.array, columns, spares), cells.factor)
+
+    def over_queries(self, cells: Cells | Array, rows: Array, without: tuple[int, ...] = ()) -> Array:
+        """The transpose of cells (g, r, q, k) times rows (g, r, q, d), summed over the heads of a group but
+        those `without`: (g, k, d).
+
+        Of cells that no row sees, weights are 0, but gradients only if they come through the weights.
+        """
+        if not isinstance(cells, Cells):
+            return _over_queries(self.site, cells, rows, self.site.spares, without)
+        spares = self.site.spares and self.site.is_from_weights
+        return _scaled(_over_queries(self.site, cells.array, rows, spares, without), cells.factor)
 
     def add_parameter(self, name: str, gradient: Array) -> None:
         """Add to the gradient by a parameter."""
@@ -300,3 +274,14 @@ class Pulled:
     def positions(self) -> tuple[Ints, Ints]:
         """Numbers of the queries and of the keys."""
         return self.site.run.made.scores.positions
+
+    def block(self) -> Places:
+        """All queries and keys of all heads (g, r)."""
+        scores = self.site.run.made.scores
+        return Places(program.head_numbers(*scores.qk[0].shape[:2]), *scores.positions)
+
+    def token_positions(self) -> Ints:
+        """Numbers of the tokens of a stage of tokens."""
+        positions = self.site.features.positions
+        assert positions is not None
+        return positions

@@ -26,6 +26,7 @@ from attnviz.engines.program import Attended
 from attnviz.errors import UnknownName, among, must_be
 from attnviz.model.spec.site import Site
 from attnviz.model.stages import SITE_INPUTS, STAGE_BY_ID
+from attnviz.operations.operation import Places
 
 Numbers = NDArray[Any]
 
@@ -198,7 +199,8 @@ class SiteStep(StepStages):
             used = self._dropped(heads, at)
             if stage == "dropped":
                 return used
-            used = program.combined(self.engine, self.scoring, used)
+            assert self.scoring.difference is not None
+            used = self.scoring.difference.of_heads(self.engine, used)
             return self.patches("combined", used, at) if self.patches else used
         qk = self.features.query()[:, :, part, :], self.cache.keys(self.seen)
         if self.patches is not None:
@@ -214,7 +216,7 @@ class SiteStep(StepStages):
             return weights
         assert at.rows is not None and at.keys is not None
         dropped = self.engine.xp.asarray(weights, copy=True)
-        self.engine.multiply_(dropped, drop(heads, at.rows, at.keys))
+        drop.shape_(self.engine, dropped, Places(heads, at.rows, at.keys))
         return self.patches("dropped", dropped, at) if self.patches else dropped
 
 

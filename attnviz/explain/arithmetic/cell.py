@@ -13,27 +13,23 @@ from dataclasses import replace
 import numpy as np
 
 from attnviz.explain.arithmetic.block import activated_lines, hidden_lines, residual_lines
-from attnviz.explain.arithmetic.differential import combined_lines
 from attnviz.explain.arithmetic.edits import edited_lines
 from attnviz.explain.arithmetic.experts import routed_lines, routing_lines
 from attnviz.explain.arithmetic.norms import latent_lines, normed_lines, pair_normed_lines, qk_normed_lines
 from attnviz.explain.arithmetic.numbers import CellNumbers
-from attnviz.explain.arithmetic.positions import rotated_lines, tempered_lines, x_lines
+from attnviz.explain.arithmetic.positions import tempered_lines, x_lines
 from attnviz.explain.arithmetic.readout import logit_lines
 from attnviz.explain.arithmetic.relative import relative_lines
 from attnviz.explain.arithmetic.scores import (
     below,
-    dropped_lines,
     is_passed_on,
     masked_lines,
-    score_lines,
     softmax_lines,
 )
 from attnviz.explain.arithmetic.vectors import (
     concatenated_lines,
     gated_lines,
     given_lines,
-    mixed_lines,
     origin_of,
 )
 from attnviz.explain.arithmetic.weights import weight_lines
@@ -55,21 +51,13 @@ LINES: dict[str, Callable[[Reading, Cell], tuple[Line, ...]]] = {
     "latent": latent_lines,
     "q_normed": qk_normed_lines,
     "k_normed": qk_normed_lines,
-    "q_rotated": rotated_lines,
     "q_tempered": tempered_lines,
-    "k_rotated": rotated_lines,
-    "v_rotated": rotated_lines,
-    "scores": score_lines,
     "relative": relative_lines,
     "masked": masked_lines,
     "weights": weight_lines,
-    "dropped": dropped_lines,
-    "combined": combined_lines,
-    "mixed": mixed_lines,
     "mixed_normed": pair_normed_lines,
     "gated": gated_lines,
     "concatenated": concatenated_lines,
-    "attention_dropped": dropped_lines,
     "attention_normed": normed_lines,
     "residual_1": residual_lines,
     "norm_2": normed_lines,
@@ -78,7 +66,6 @@ LINES: dict[str, Callable[[Reading, Cell], tuple[Line, ...]]] = {
     "ffn_up_routed": routed_lines,
     "ffn_hidden": hidden_lines,
     "ffn_routed": routed_lines,
-    "ffn_dropped": dropped_lines,
     "ffn_normed": normed_lines,
     "residual_2": residual_lines,
     "output": normed_lines,
@@ -92,8 +79,6 @@ LINES: dict[str, Callable[[Reading, Cell], tuple[Line, ...]]] = {
 NEXT: dict[str, Callable[[Reading, Cell], Cell]] = {
     "masked": below,
     "weights": below,
-    "dropped": below,
-    "combined": below,
     "probabilities": below,
     "concatenated": origin_of,
 }

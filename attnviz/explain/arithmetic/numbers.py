@@ -35,6 +35,28 @@ class CellNumbers:
         cell = self.cell
         return self.reading.term(Cell(self._input(place), cell.row, cell.column, cell.head))
 
+    def term_of(self, head: int) -> Term:
+        """The number of another head at the same place of the first input."""
+        cell = self.cell
+        return self.reading.term(Cell(self._input(0), cell.row, cell.column, head))
+
+    def number_of(self, place: int, head: int, row: int, column: int, value: float) -> Term:
+        """A number of input `place`, which has been read."""
+        return self.reading.term(Cell(self._input(place), row, column, head), value)
+
+    def same(self) -> Term:
+        """The number at the same place of the first input, by its name."""
+        cell = self.cell
+        return self.reading.link(Cell(self._input(0), cell.row, cell.column, cell.head))
+
+    def row_of(self, place: int, head: int, row: int) -> Floats:
+        """A row of input `place`."""
+        return self.reading.row(self._input(place), head, row)
+
+    def column_of(self, place: int, head: int, column: int) -> Floats:
+        """A column of input `place`."""
+        return self.reading.column(self._input(place), head, column)
+
     def row(self) -> Floats:
         """The row of the cell in the first input."""
         return self.reading.row(self._input(0), 0, self.cell.row)
@@ -50,6 +72,10 @@ class CellNumbers:
     def symbol(self, place: int = 0) -> str:
         """The name of input `place` in formulas."""
         return stage_symbol(self._input(place))
+
+    def letter(self, place: int = 0) -> str:
+        """The letter of input `place` in the formula of the stage."""
+        return STAGE_BY_ID[self.cell.stage].symbols[place]
 
     def line(self, steps: tuple[Pieces, ...], result: float, *notes: Pieces) -> Line:
         """The line of the cell; `result` is what its terms give in float64."""

@@ -7,27 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from attnviz.core.positions import pair_of
 from attnviz.explain.arithmetic.scores import below
 from attnviz.i18n import _
 from attnviz.model.positions import (
     bucket_table,
     buckets,
     learned_table,
-    magnitude,
-    pair_frequencies,
-    rope_of,
-    rotated_features,
-    rotation,
     slopes_of,
 )
 from attnviz.model.provenance import sources
 from attnviz.model.reading import Reading, stage_symbol
-from attnviz.model.scalings import frequency_lines
 from attnviz.model.spec.positions import Alibi, Learned, Sinusoidal, T5Buckets
 from attnviz.model.spec.view import Cell
-from attnviz.model.stages import STAGE_BY_ID
 from attnviz.operations.operation import Addend
+from attnviz.operations.rotation import angle_line
 from attnviz.operations.terms import Line, Pieces, Text, constant, guarded, words
 
 Explains = Callable[[Reading, Cell], tuple[Line, ...]]
@@ -57,7 +50,7 @@ def _wave_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     numbers = (constant(position.base, _("base")), Text(f"^({exponent})"))
     return (
         Line((reading.link(cell),), steps, reading.number(cell), result),
-        _angle_line(cell.row, position.start, angle, frequency),
+        angle_line(cell.row, position.start, angle, frequency),
         Line(words(_("frequency")), (numbers,), frequency, frequency),
     )
 
@@ -80,77 +73,6 @@ def _learned_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
 
 ADDED_LINES: dict[type, Explains] = {Sinusoidal: _wave_lines, Learned: _learned_lines}
 """Of each position that is added to the vectors, the arithmetic of the sum."""
-
-
-# --- rotation --------------------------------------------------------------------------------------
-
-
-def rotated_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
-    """One feature of a pair, rotated by position × frequency."""
-    experiment = reading.experiment
-    rope = rope_of(experiment)
-    source = sources(reading.site, cell)[0].stage
-    turned = rotated_features(experiment)
-    pair = pair_of(cell.column, len(turned), rope.pairing, turned.start)
-    if pair is None:
-        origin = reading.link(Cell(source, cell.row, cell.column, cell.head))
-        is_before = cell.column < turned.start
-        says = (
-            _("features before {n} are not rotated")
-            if is_before
-            else _("features from {n} on are not rotated")
-        )
-        note = words(says.format(n=turned.start if is_before else turned.stop))
-        return (Line((reading.link(cell),), ((origin,),), reading.number(cell), origin.value, (note,)),)
-    place = pair[0] - turned.start
-    number = place // 2 if rope.pairing == "interleaved" else place
-    frequency = float(pair_frequencies(experiment)[number])
-    at = cell.row + (experiment.query_offset if cell.stage == "q_rotated" else 0)
-    angle = (at + rope.start) * frequency
-    return (
-        _turned(reading, cell, (source, pair), angle),
-        _angle_line(at, rope.start, angle, frequency),
-        *frequency_lines(rotation(experiment), number, frequency),
-    )
-
-
-def _turned(reading: Reading, cell: Cell, pair: tuple[str, tuple[int, int]], angle: float) -> Line:
-    source, columns = pair
-    rope = rope_of(reading.experiment)
-    length = magnitude(rope)
-    a, b = (reading.term(Cell(source, cell.row, column, cell.head)) for column in columns)
-    theta, hue = constant(angle, "θ"), STAGE_BY_ID[source].hue
-    names = tuple(Text(f"{stage_symbol(source)}[{column}]", hue) for column in columns)
-    cos, sin = float(np.cos(angle)), float(np.sin(angle))
-    if cell.column == columns[0]:
-        first, sign, second, result = "cos", "−", "sin", a.value * cos - b.value * sin
-    else:
-        first, sign, second, result = "sin", "+", "cos", a.value * sin + b.value * cos
-    letters: Pieces = (names[0], Text(f" {first} θ {sign} "), names[1], Text(f" {second} θ"))
-    numbers: Pieces = (
-        a,
-        Text(f" × {first}("),
-        theta,
-        Text(f") {sign} "),
-        *guarded(b),
-        Text(f" × {second}("),
-        theta,
-        Text(")"),
-    )
-    if length == 1.0:
-        return Line((reading.link(cell),), (letters, numbers), reading.number(cell), result)
-    letters = (Text("t ("), *letters, Text(")"))
-    numbers = (constant(length, _("attention factor")), Text(" × ("), *numbers, Text(")"))
-    note = words(_("t, the attention factor, multiplies q and k; scores grow by its square"))
-    return Line((reading.link(cell),), (letters, numbers), reading.number(cell), length * result, (note,))
-
-
-def _angle_line(row: int, start: int, angle: float, frequency: float) -> Line:
-    position = f"({row} + {start})" if start else f"{row}"
-    numbers = (Text(f"{position} × "), *guarded(constant(frequency, _("frequency"))))
-    note = words(_("in radians"))
-    steps = (words(_("position × frequency")), numbers)
-    return Line(words("θ"), steps, angle, (row + start) * frequency, (note,))
 
 
 def _power(base: float, exponent: float) -> float:

@@ -1,4 +1,4 @@
-"""The arithmetic of score-shaped stages: from q · k to the weights that survive dropout.
+"""The arithmetic of score-shaped stages: from q · k to the weights.
 
 One function per stage; each takes a reading and a cell and returns the lines of that stage alone.
 """
@@ -13,12 +13,10 @@ from attnviz.core.phrases import sequenced
 from attnviz.i18n import _
 from attnviz.model.masks import why_blocked
 from attnviz.model.operands.additive import added_number
-from attnviz.model.operands.dropout import dropout_of, factor_of
-from attnviz.model.provenance import sources
 from attnviz.model.reading import Floats, Reading, stage_symbol
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
-from attnviz.model.stages import STAGE_BY_ID, inputs
+from attnviz.model.stages import inputs
 from attnviz.operations.operation import Addend
 from attnviz.operations.terms import (
     Line,
@@ -29,7 +27,6 @@ from attnviz.operations.terms import (
     constant,
     digits,
     guarded,
-    product,
     words,
 )
 
@@ -38,49 +35,6 @@ def below(reading: Reading, cell: Cell) -> Cell:
     """The same cell of the stage that `cell`'s stage reads."""
     source = inputs(cell.stage, reading.site.stages)[0]
     return Cell(source, cell.row, cell.column, cell.head)
-
-
-def score_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
-    """q · k term by term, then the same as lengths and angle."""
-    q_region, k_region = sources(reading.site, cell)
-    q_head, k_head = (q_region.heads or (0,))[0], (k_region.heads or (0,))[0]
-    q = reading.row(q_region.stage, q_head, cell.row)
-    k = reading.row(k_region.stage, k_head, cell.column)
-
-    def item(index: int) -> Pieces:
-        return product(
-            reading.term(Cell(q_region.stage, cell.row, index, q_head), q[index]),
-            reading.term(Cell(k_region.stage, cell.column, index, k_head), k[index]),
-        )
-
-    value, total = reading.number(cell), float(np.sum(q * k))
-    letters = (
-        Text(stage_symbol(q_region.stage), "query"),
-        Text(" · "),
-        Text(stage_symbol(k_region.stage), "key"),
-    )
-    first = Line((reading.link(cell),), (letters, (Series(len(q), item),)), value, total)
-    return (first, *_length_line(q, k, letters, value))
-
-
-def _length_line(q: Floats, k: Floats, letters: Pieces, value: float) -> tuple[Line, ...]:
-    """|q||k| cos θ; nothing where a vector has no direction."""
-    q_length, k_length = float(np.linalg.norm(q)), float(np.linalg.norm(k))
-    if not 0 < q_length * k_length < math.inf:
-        return ()
-    cosine = float(np.sum(q * k)) / (q_length * k_length)
-    q_symbol, _dot, k_symbol = letters
-    lengths = (Text("|"), q_symbol, Text("||"), k_symbol, Text("| cos θ"))
-    numbers = (
-        constant(q_length, f"|{q_symbol.text}|", "query"),  # type: ignore[union-attr]
-        Text(" × "),
-        constant(k_length, f"|{k_symbol.text}|", "key"),  # type: ignore[union-attr]
-        Text(" × "),
-        *guarded(constant(cosine, "cos θ")),
-    )
-    degrees = math.degrees(math.acos(max(-1.0, min(1.0, cosine))))
-    note = words(f"θ = {degrees:.1f}°")
-    return (Line((), (lengths, numbers), value, q_length * k_length * cosine, (note,)),)
 
 
 # --- masks -----------------------------------------------------------------------------------------
@@ -128,7 +82,7 @@ def masked_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     return (Line((reading.link(cell),), (), value, -math.inf, told),)
 
 
-# --- softmax and dropout ---------------------------------------------------------------------------
+# --- softmax ---------------------------------------------------------------------------
 
 
 def softmax_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
@@ -209,30 +163,6 @@ def without_softmax_line(reading: Reading, cell: Cell, row: Floats, is_zeroed: b
     zero = words(_("set to 0 after the softmax"))
     notes = (zero, says) if is_zeroed else (says,)
     return Line((reading.link(cell),), (), reading.number(cell), 0.0 if is_zeroed else math.nan, notes)
-
-
-def dropped_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
-    """The weight, or the number of a token, times 0, or times 1/(1 − p)."""
-    dropout = dropout_of(reading.experiment, cell.stage)
-    is_kept = factor_of(reading.experiment, cell) != 0.0
-    w = STAGE_BY_ID[cell.stage].symbols[0]
-    weight, p = reading.term(below(reading, cell)), constant(dropout.p, "p")
-    names = {"p": digits(dropout.p), "seed": dropout.seed}
-    numbers: Pieces
-    if not is_kept:
-        numbers, letters, result = (weight, Text(" × 0")), f"{w} × 0", weight.value * 0.0
-        note = _("dropped: seed {seed}, p = {p}").format(**names)
-    elif dropout.rescale:
-        numbers, letters = (weight, Text(" ÷ (1 − "), p, Text(")")), f"{w} ÷ (1 − p)"
-        result = weight.value / (1 - dropout.p)
-        note = _("kept: seed {seed}, p = {p}").format(**names)
-    else:
-        numbers, letters, result = (weight, Text(" × 1")), f"{w} × 1", weight.value
-        note = _("kept, without 1/(1 − p): seed {seed}, p = {p}").format(**names)
-    line = Line(
-        (reading.link(cell),), (words(letters), numbers), reading.number(cell), result, (words(note),)
-    )
-    return (line,)
 
 
 def is_passed_on(reading: Reading, cell: Cell) -> bool:

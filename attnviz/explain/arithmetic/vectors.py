@@ -8,10 +8,10 @@ from attnviz.core.special import NUMPY_SPECIAL
 from attnviz.i18n import _
 from attnviz.model.operands.matrices import vectors_array
 from attnviz.model.provenance import Region, sources
-from attnviz.model.reading import Reading, stage_symbol
+from attnviz.model.reading import Reading
 from attnviz.model.spec.parts import SeededVectors
 from attnviz.model.spec.view import Cell
-from attnviz.operations.terms import Line, Pieces, Series, Text, guarded, product, words
+from attnviz.operations.terms import Line, Text, guarded, words
 
 
 def given_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
@@ -28,30 +28,6 @@ def given_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     else:
         says = _("given; edit it in Vectors")
     return (Line((reading.link(cell),), (), reading.number(cell), value, (words(says),)),)
-
-
-# --- mixture ---------------------------------------------------------------------------------------
-
-
-def mixed_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
-    """Σ w · v over the keys; nothing where the head is off."""
-    if cell.head in reading.experiment.heads.off:
-        says = words(_("head {head} is switched off").format(head=cell.head + 1))
-        return (Line((reading.link(cell),), (), reading.number(cell), 0.0, (says,)),)
-    weights, values = sources(reading.site, cell)
-    w_head, v_head = _head(weights), _head(values)
-    w = reading.row(weights.stage, w_head, cell.row)
-    v = reading.column(values.stage, v_head, cell.column)
-
-    def item(index: int) -> Pieces:
-        return product(
-            reading.term(Cell(weights.stage, cell.row, index, w_head), w[index]),
-            reading.term(Cell(values.stage, index, cell.column, v_head), v[index]),
-        )
-
-    letters = (Text("Σ w · "), Text(stage_symbol(values.stage), "value"))
-    steps = (letters, (Series(len(w), item),))
-    return (Line((reading.link(cell),), steps, reading.number(cell), float(np.sum(w * v))),)
 
 
 def gated_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:

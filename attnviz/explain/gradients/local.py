@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from attnviz.core.block import ACTIVATION_BY_ID, GATED_UNIT_BY_ID
-from attnviz.core.positions import pair_of
 from attnviz.core.special import NUMPY_SPECIAL
 from attnviz.explain.arithmetic.experts import routing_jacobian
 from attnviz.explain.arithmetic.scores import is_cut
@@ -20,7 +19,6 @@ from attnviz.explain.formulas.block import norm_at, transform_of
 from attnviz.explain.gradients.rows import GAINED, normalised
 from attnviz.model.binding import bind
 from attnviz.model.normalisers import NORMALISER_BY_ID, n_visible
-from attnviz.model.operands.dropout import factor_of
 from attnviz.model.operands.latent import latent_norm
 from attnviz.model.operands.matrices import (
     sinks_array,
@@ -29,13 +27,13 @@ from attnviz.model.operands.matrices import (
     vocabulary,
 )
 from attnviz.model.operands.relative import relative_parts
-from attnviz.model.positions import magnitude, pair_frequencies, rope_of, rotated_features
 from attnviz.model.reading import Floats, Reading
 from attnviz.model.spec.block import Norm
 from attnviz.model.spec.rows import row_array
 from attnviz.model.spec.site import Site, experts_of, ffn_of
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID, inputs
+from attnviz.operations.operation import At
 
 
 @dataclass(frozen=True)
@@ -57,6 +55,29 @@ class Use:
         """The cell at an index of the flattened use."""
         head, row, column = np.unravel_index(index, self.shape)
         return Cell(self.stage, self.rows[row], self.columns[column], self.heads[head])
+
+
+@dataclass(frozen=True)
+class _Reads:
+    """The numbers of a stage and of its inputs, as its operation reads them."""
+
+    reading: Reading
+    stage: str
+
+    def _input(self, place: int) -> str:
+        return inputs(self.stage, self.reading.site.stages)[place]
+
+    def result(self, cell: At) -> float:
+        """The number of one cell of the stage."""
+        return self.reading.number(Cell(self.stage, cell.row, cell.column, cell.head))
+
+    def row(self, place: int, head: int, row: int) -> Floats:
+        """A row of input `place`."""
+        return self.reading.row(self._input(place), head, row)
+
+    def column(self, place: int, head: int, column: int) -> Floats:
+        """A column of input `place`."""
+        return self.reading.column(self._input(place), head, column)
 
 
 Local = Callable[[Reading, Use], Floats]
@@ -115,45 +136,12 @@ def _latent(reading: Reading, use: Use) -> Floats:
     return _by_operation(reading, use)
 
 
-def _rotated(reading: Reading, use: Use) -> Floats:
-    """cos θ of its own feature, ± sin θ of the other one of its pair, times the attention factor."""
-    experiment, cell = reading.experiment, use.cell
-    rope, turned = rope_of(experiment), rotated_features(experiment)
-    pair = pair_of(cell.column, len(turned), rope.pairing, turned.start)
-    if pair is None:
-        return np.ones(use.shape)
-    place = pair[0] - turned.start
-    number = place // 2 if rope.pairing == "interleaved" else place
-    at = cell.row + (experiment.query_offset if use.stage == "q_rotated" else 0)
-    angle = (at + rope.start) * float(pair_frequencies(experiment)[number])
-    cos, sin = np.cos(angle), np.sin(angle)
-    by_column = (
-        {cell.column: cos, pair[1]: sin} if cell.column == pair[0] else {pair[0]: -sin, cell.column: cos}
-    )
-    return magnitude(rope) * np.array([by_column[c] for c in use.columns]).reshape(use.shape)
-
-
 def _tempered(reading: Reading, use: Use) -> Floats:
     """τ of the query's position."""
     given = reading.experiment.position_temperature
     assert given is not None
     at = np.array([use.cell.row + reading.experiment.query_offset])
     return np.full(use.shape, given.factors(at)[0])
-
-
-def _scores(reading: Reading, use: Use) -> Floats:
-    """k of every key, or q of every query."""
-    query, key = inputs("scores", reading.site.stages)
-    return _other_factor(reading, use, key if use.place == 0 else query)
-
-
-def _other_factor(reading: Reading, use: Use, other: str) -> Floats:
-    """Feature `cell.column` of the rows of q for a key, of k for a query."""
-    size = reading.experiment.heads.group_size
-    heads = [head // size if use.place == 0 else head for head in use.heads]
-    found = np.stack([reading.column(other, head, use.cell.column) for head in heads])
-    along = use.columns if use.place == 0 else use.rows
-    return found[:, list(along)].reshape(use.shape)
 
 
 def _relative(reading: Reading, use: Use) -> Floats:
@@ -213,28 +201,6 @@ def weights_before_clearing(reading: Reading, cell: Cell) -> Floats:
     sink = -np.inf if experiment.sinks is None else float(sinks_array(experiment)[cell.head])
     powers = np.exp(s - max(s.max(), sink))
     return np.asarray(powers / (powers.sum() + np.exp(sink - max(s.max(), sink))))
-
-
-def _dropped(reading: Reading, use: Use) -> Floats:
-    return np.full(use.shape, factor_of(reading.experiment, use.at(0)))
-
-
-def _combined(reading: Reading, use: Use) -> Floats:
-    """1 by the weight that is kept, −λ by the one that is subtracted."""
-    of, heads = reading.experiment.differential, reading.experiment.heads
-    assert of is not None
-    is_first = use.cell.head < heads.n_heads // 2
-    return np.full(use.shape, 1.0 if is_first else -of.factor(heads.d_head))
-
-
-def _mixed(reading: Reading, use: Use) -> Floats:
-    """v of the key, by a weight; the weight of each query, by a value."""
-    weights, value = inputs("mixed", reading.site.stages)
-    if use.place == 0:
-        head = use.heads[0] // reading.experiment.heads.group_size
-        return reading.row(value, head, use.cell.column)[list(use.columns)].reshape(use.shape)
-    found = np.stack([reading.column(weights, head, use.cell.row) for head in use.heads])
-    return found[:, list(use.rows)].reshape(use.shape)
 
 
 def _gated(reading: Reading, use: Use) -> Floats:
@@ -322,7 +288,7 @@ def derivatives(reading: Reading, use: Use) -> Floats:
 
 
 def _by_operation(reading: Reading, use: Use) -> Floats:
-    return bind(reading.experiment, use.stage).derivatives(use, lambda: reading.number(use.at(0)))
+    return bind(reading.experiment, use.stage).derivatives(use, _Reads(reading, use.stage))
 
 
 def letters(site: Site, stage: str) -> str:
@@ -336,28 +302,19 @@ LOCAL: dict[str, Local] = {
     "x": _ones,
     **dict.fromkeys(GAINED, _norm),
     "latent": _latent,
-    "q_rotated": _rotated,
     "q_tempered": _tempered,
-    "k_rotated": _rotated,
-    "v_rotated": _rotated,
-    "scores": _scores,
     "relative": _relative,
     "masked": _masked,
     "weights": _weights,
-    "dropped": _dropped,
-    "combined": _combined,
-    "mixed": _mixed,
     "mixed_normed": _norm,
     "gated": _gated,
     "concatenated": _ones,
-    "attention_dropped": _dropped,
     "residual_1": _residual,
     "routing": _routing,
     "ffn_gate_routed": _routed,
     "ffn_up_routed": _routed,
     "ffn_hidden": _hidden,
     "ffn_routed": _routed,
-    "ffn_dropped": _dropped,
     "residual_2": _residual,
     "transform_hidden": _transformed,
     "logits": _logits,
@@ -367,10 +324,8 @@ LOCAL: dict[str, Local] = {
 
 LETTERS: dict[str, str] = {
     **dict.fromkeys(GAINED, "gain (δ − n n ÷ d) ÷ σ"),
-    **dict.fromkeys(("q_rotated", "k_rotated", "v_rotated"), "(cos θ, ± sin θ)"),
     "q_tempered": "τ",
     "weights": "w_i (δ_ij − w_j)",
-    "combined": "1, −λ",
     "mixed_normed": "(1 − λ₀) (δ − n n ÷ d) ÷ σ",
     "gated": "σ(g), y σ′(g)",
     "routing": "∂G ÷ ∂r",

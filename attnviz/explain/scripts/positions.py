@@ -9,7 +9,6 @@ from typing import Any
 from attnviz.explain.scripts.buckets import deberta_buckets, t5_buckets
 from attnviz.explain.scripts.code import Asked, Code, note
 from attnviz.explain.scripts.masks import grid, row_of_query
-from attnviz.explain.scripts.rotation import rotated
 from attnviz.explain.scripts.sources import given
 from attnviz.i18n import N_
 from attnviz.model.positions import slopes_of
@@ -18,7 +17,6 @@ from attnviz.model.spec.positions import (
     Deberta,
     Learned,
     NoPosition,
-    Rope,
     Sinusoidal,
     T5Buckets,
     TransformerXl,
@@ -150,7 +148,6 @@ POSITION_CODE: dict[type, Callable[[Any, Asked], Code]] = {
     NoPosition: _nothing,
     Sinusoidal: _sinusoidal,
     Learned: _learned,
-    Rope: lambda position, asked: rotated(asked),
     TransformerXl: _transformer_xl,
     Deberta: _deberta,
 }

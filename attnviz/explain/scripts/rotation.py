@@ -1,12 +1,11 @@
-"""The frequencies of RoPE, scaled by the code in the row of its scaling, and the rotation itself."""
+"""The angles of RoPE, from frequencies that the code in the row of its scaling scales."""
 
 from __future__ import annotations
 
-from attnviz.explain.scripts.code import Asked, Code, note
+from attnviz.explain.scripts.code import Asked, note
 from attnviz.i18n import N_
-from attnviz.model.positions import magnitude, rope_of, rotated_features, rotation
+from attnviz.model.positions import magnitude, rope_of, rotation
 from attnviz.model.scalings import row_of
-from attnviz.model.stages import STAGE_BY_ID
 
 PAIRS = N_("radians per position of each pair")
 DIALS = N_("multiplier of each pair")
@@ -27,8 +26,10 @@ def _frequency(asked: Asked) -> None:
     asked.define("frequency", *lines)
 
 
-def _angle(asked: Asked, n_tokens: int, first: int) -> None:
-    """Define cos and sin of the angles of some tokens, (token, pair)."""
+def define_angles(asked: Asked, first: int) -> None:
+    """Define cos and sin of the angles of a stage's tokens, (token, pair), numbered from `first` on."""
+    _frequency(asked)
+    n_tokens = asked.shape[-2]
     rope = rope_of(asked.site)
     start, positions = rope.start + first, f"{asked.xp}.arange({n_tokens})[:, None]"
     positions = f"({positions} + {start})" if start else positions
@@ -40,28 +41,3 @@ def _angle(asked: Asked, n_tokens: int, first: int) -> None:
         f"angle = {positions} * frequency",
         f"cos, sin = {times}{asked.xp}.cos(angle), {times}{asked.xp}.sin(angle){behind}",
     )
-
-
-def rotated(asked: Asked) -> Code:
-    """The code of `q_rotated`, `k_rotated` and `v_rotated`: (a, b) -> (a cos − b sin, a sin + b cos)."""
-    (read,) = asked.reads
-    is_query = STAGE_BY_ID[asked.stage].axes[0] == "head"
-    _frequency(asked)
-    site = asked.site
-    _angle(asked, *((site.n_queries, site.query_offset) if is_query else (site.n_keys, 0)))
-    first, second = _halves(asked)
-    return asked.done(
-        f"a, b = {read}[{first}], {read}[{second}]",
-        f"{asked.stage} = {asked.library.copy(read)}",
-        f"{asked.stage}[{first}] = a * cos - b * sin",
-        f"{asked.stage}[{second}] = a * sin + b * cos",
-    )
-
-
-def _halves(asked: Asked) -> tuple[str, str]:
-    """The first and the second features of all pairs, as slices."""
-    features = rotated_features(asked.site)
-    start, end, half = features.start, features.stop, len(features) // 2
-    if rope_of(asked.site).pairing == "interleaved":
-        return f"..., {start}:{end}:2", f"..., {start + 1}:{end}:2"
-    return f"..., {start}:{start + half}", f"..., {start + half}:{end}"

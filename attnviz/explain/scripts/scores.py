@@ -7,35 +7,19 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.core.dropout import PLACES
 from attnviz.explain.scripts.code import Asked, Code, note
 from attnviz.explain.scripts.functions import NORM_CODE, sigmoid, softmax
 from attnviz.explain.scripts.masks import define_blocked
-from attnviz.explain.scripts.positions import keys_of_heads
-from attnviz.explain.scripts.sources import array, given, sinks
+from attnviz.explain.scripts.sources import array, sinks
 from attnviz.i18n import N_
 from attnviz.model.masks import blocked as blocked_cells
 from attnviz.model.memo import WeakMemo
-from attnviz.model.operands.dropout import dropout_of
-from attnviz.model.spec.differential import LAMBDA_ROWS
 from attnviz.model.spec.site import Site
 
-HEADS_SHARE = N_("{n} query heads share each key/value head")
 NO_KEY = N_("queries without a key")
 AFTER = N_("the mask after the softmax: rows no longer sum to 1")
 ITS_SINK = N_("the sink is one more score, without a value")
 N_VISIBLE = N_("keys visible to each query")
-OFF = N_("heads switched off")
-DROPOUT = N_("torch.nn.functional.dropout, with the numbers that this seed drops")
-PARTNERS = N_("the partner of head j is head j + {n}")
-
-
-def scores(asked: Asked) -> Code:
-    """q · kᵀ."""
-    q, k = asked.reads
-    size = asked.site.heads.group_size
-    behind = "" if size == 1 else note(HEADS_SHARE, n=size)
-    return asked.done(f"scores = {q} @ {keys_of_heads(asked, k)}.mT{behind}")
 
 
 def additive_mask_addend(asked: Asked) -> str:
@@ -158,51 +142,6 @@ def has_empty_rows(site: Site) -> bool:
     return bool(hidden.all(axis=2).any())
 
 
-def dropped(asked: Asked) -> Code:
-    """Numbers of which some are dropped, by a hash of the seed and the place of each."""
-    dropout, stage, (read,) = dropout_of(asked.site, asked.stage), asked.stage, asked.reads
-    keep, first, cell = "keep", "head", "head, query, key"
-    if stage in PLACES:
-        keep, first, cell = f"keep_{stage.partition('_')[0]}", f"np.uint64({PLACES[stage]})", "token, feature"
-    row, column = cell.split(", ")[-2:]
-    asked.define("mix", *_MIX)
-    kept = "(state >> np.uint64(11)).astype(float) * 2.0**-53 >= "
-    asked.define(
-        keep,
-        f"{cell} = np.indices({asked.shape}, dtype=np.uint64)",
-        f"state = mix(np.array([{dropout.seed}], dtype=np.uint64))",
-        f"state = mix(mix(mix(state ^ {first}) ^ {row}) ^ {column})",
-        f"{keep} = {asked.library.of_numpy(f'({kept}{dropout.p!r})')}",
-    )
-    survivors = f" / (1 - {dropout.p!r})" if dropout.rescale else ""
-    named = note(DROPOUT) if dropout.rescale and not asked.library.is_numpy else ""
-    return asked.done(f"{stage} = {read} * {keep}{survivors}{named}")
-
-
-_MIX = (
-    "def mix(z):  # SplitMix64: 64-bit numbers that wrap around by design",
-    "    z = z + np.uint64(0x9E3779B97F4A7C15)",
-    "    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)",
-    "    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)",
-    "    return z ^ (z >> np.uint64(31))",
-    "",
-)
-
-
-def combined(asked: Asked) -> Code:
-    """The weights of each head minus λ times those of its partner, which both use."""
-    site, (read,) = asked.site, asked.reads
-    of, half, d_head = site.differential, site.heads.n_heads // 2, site.heads.d_head
-    assert of is not None
-    vectors = {name: given(asked, f"lambda_{name}", getattr(of, name), (d_head,)) for name in LAMBDA_ROWS}
-    powers = [f"{asked.xp}.exp({vectors[f'query_{index}']} @ {vectors[f'key_{index}']})" for index in (1, 2)]
-    return asked.done(
-        f"lambda_ = {powers[0]} - {powers[1]} + {of.initial!r}",
-        f"difference = {read}[:{half}] - lambda_ * {read}[{half}:]",
-        f"combined = {asked.library.join}((difference, difference)){note(PARTNERS, n=half)}",
-    )
-
-
 def mixed_normed(asked: Asked) -> Code:
     """The features of both heads of a pair, normalised together, times 1 − λ₀."""
     site, (read,), axis = asked.site, asked.reads, asked.library.axis
@@ -213,12 +152,3 @@ def mixed_normed(asked: Asked) -> Code:
         f"pairs = {1.0 - of.initial!r} * {NORM_CODE['rms'](asked)}({joined}, {of.eps!r})",
         f"mixed_normed = {asked.library.join}((pairs[..., :{d_head}], pairs[..., {d_head}:]))",
     )
-
-
-def mixed(asked: Asked) -> Code:
-    """Σ w v, zero for heads that are off."""
-    w, v = asked.reads
-    lines = [f"mixed = {w} @ {keys_of_heads(asked, v)}"]
-    if asked.site.heads.off:
-        lines.append(f"mixed[{list(asked.site.heads.off)}] = 0.0{note(OFF)}")
-    return asked.done(*lines)

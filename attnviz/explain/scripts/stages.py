@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from attnviz.core.phrases import named
 from attnviz.explain.formulas.block import norm_at, transform_of
@@ -13,7 +14,8 @@ from attnviz.explain.scripts.code import Asked, Code, Keep, in_a_dictionary, not
 from attnviz.explain.scripts.edits import edited_lines
 from attnviz.explain.scripts.functions import GATED_CODE, NORM_CODE, activated, sigmoid, softmax
 from attnviz.explain.scripts.library import Library
-from attnviz.explain.scripts.positions import position_addend, position_code
+from attnviz.explain.scripts.positions import keys_of_heads, position_addend, position_code
+from attnviz.explain.scripts.rotation import define_angles
 from attnviz.explain.scripts.sources import explicit, parameter, vectors, with_row
 from attnviz.i18n import N_, _
 from attnviz.model.binding import bind
@@ -177,21 +179,13 @@ STAGE_CODE: dict[str, Row] = {
     "latent": _latent,
     "q_normed": _qk_norm,
     "k_normed": _qk_norm,
-    "q_rotated": position_code,
     "q_tempered": _tempered,
-    "k_rotated": position_code,
-    "v_rotated": position_code,
-    "scores": scores.scores,
     "relative": position_code,
     "masked": scores.masked,
     "weights": scores.weights,
-    "dropped": scores.dropped,
-    "combined": scores.combined,
-    "mixed": scores.mixed,
     "mixed_normed": scores.mixed_normed,
     "gated": _gated,
     "concatenated": _concatenated,
-    "attention_dropped": scores.dropped,
     "attention_normed": _norm,
     "residual_1": _sum,
     "norm_2": _norm,
@@ -200,7 +194,6 @@ STAGE_CODE: dict[str, Row] = {
     "ffn_up_routed": experts.routed,
     "ffn_hidden": _ffn_hidden,
     "ffn_routed": experts.routed,
-    "ffn_dropped": scores.dropped,
     "ffn_normed": _norm,
     "residual_2": _sum,
     "output": _norm,
@@ -236,13 +229,29 @@ class Writer:
     def xp(self) -> str:
         return self.asked.xp
 
+    @property
+    def is_numpy(self) -> bool:
+        return self.asked.library.is_numpy
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.asked.shape
+
+    def define(self, name: str, *lines: str) -> str:
+        """Add a definition before the lines; returns its name."""
+        return self.asked.define(name, *lines)
+
+    def of_numpy(self, expression: str) -> str:
+        """The expression of an array that NumPy makes."""
+        return self.asked.library.of_numpy(expression)
+
     def given(self, path: str, name: str) -> str:
         """Define a parameter of the document under a name; returns that."""
         return parameter(self.asked, path, name)
 
-    def note(self, text: str) -> str:
+    def note(self, text: str, **named: Any) -> str:
         """A comment behind a line; `text` is a message."""
-        return note(text)
+        return note(text, **named)
 
     def split_heads(self, product: str, width: int) -> str:
         """The expression of heads of some width that stand side by side, as an axis of their own."""
@@ -254,10 +263,26 @@ class Writer:
         shape = self.asked.shape[0], *stage_shape(self.asked.site, array)
         return f"{self.xp}.broadcast_to({array}, {shape})"
 
+    def angles(self, first: int) -> None:
+        """Define cos and sin of the angles of the tokens, which are numbered from `first` on."""
+        define_angles(self.asked, first)
+
+    def copy(self, array: str) -> str:
+        """The expression of a copy."""
+        return self.asked.library.copy(array)
+
+    def in_groups(self, array: str) -> str:
+        """The expression of keys or values as every query head reads them."""
+        return keys_of_heads(self.asked, array)
+
     def join(self, parts: tuple[str, ...]) -> str:
         """The expression of arrays joined along their features."""
         library = self.asked.library
         return f"{library.join}(({', '.join(parts)}), {library.axis}=-1)"
+
+    def heads_of(self, parts: tuple[str, ...]) -> str:
+        """The expression of the heads of arrays, one array after the other."""
+        return f"{self.asked.library.join}(({', '.join(parts)}))"
 
     def addend(self) -> str:
         """Define what is added to a score; returns its expression with its sign."""

@@ -63,7 +63,8 @@ def test_every_row_of_every_table_has_code() -> None:
     made = {stage for stage, row in STAGE_BY_ID.items() if row.made_by is not None}
     assert set(STAGE_CODE) | made == set(STAGE_BY_ID) and set(STAGE_CODE) & made == {"latent"}
     assert set(MASK_CODE) == set(get_args(Mask))
-    assert set(POSITION_CODE) | set(BIAS_CODE) == {row.record for row in POSITIONS}
+    rotations = {row.record for row in POSITIONS if row.changes == "rotation"}
+    assert set(POSITION_CODE) | set(BIAS_CODE) | rotations == {row.record for row in POSITIONS}
     assert set(NORMALISER_CODE) == {row.id for row in NORMALISERS}
     assert set(NORM_CODE) == {row.id for row in QK_NORMS} | set(get_args(NormKind))
     assert set(ACTIVATION_CODE) == {row.id for row in ACTIVATIONS}

@@ -8,7 +8,6 @@ from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QWidget
 
-from attnviz.core.dropout import PLACES
 from attnviz.explain.formulas.stages import stage_axes, stage_formula, stage_operation
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.panels.pipeline.gap import Gap
@@ -23,7 +22,7 @@ from attnviz.gui.widgets.heat.stages import highlight
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.i18n import _
-from attnviz.model.operands.dropout import dropout_of
+from attnviz.model.binding import bind
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import Cell, shown_head
 from attnviz.model.stages import STAGE_BY_ID
@@ -297,6 +296,5 @@ def operation(site: SiteTrace, stage: str) -> str:
         sign, _number, written = experiment.scale.step(experiment.d_qk)
         heat = "" if experiment.temperature == 1.0 else f"÷{experiment.temperature:.3g}"
         return " ".join(part for part in (sign + written, heat) if part)
-    if stage == "dropped" or stage in PLACES:
-        return f"p = {dropout_of(experiment, stage).p:g}"
-    return stage_operation(experiment, stage)
+    label = "" if STAGE_BY_ID[stage].made_by is None else bind(experiment, stage).label
+    return label or stage_operation(experiment, stage)
