@@ -214,7 +214,10 @@ class Exporter(QObject):
         """A heat map as large as the one in the window, without highlights."""
         shown = self._window.findChild(HeatMap, "stage_map")
         heat_map = HeatMap()
-        heat_map.resize(shown.size() if shown is not None else heat_map.sizeHint())
+        if shown is None or shown.size().isEmpty():  # squeezed to no width
+            heat_map.resize(heat_map.sizeHint())
+        else:
+            heat_map.resize(shown.size())
         heat_map.apply_theme(active_theme())
         heat_map.set_content(content)
         pixels = picture(heat_map, active_theme())

@@ -353,6 +353,13 @@ def test_copied_picture_is_the_map_at_twice_its_size(bench: Bench) -> None:
     assert image.pixelColor(int(at.x()) - 20, int(at.y()) - 20).name() == "#fde725"
 
 
+def test_a_map_without_width_is_copied_at_its_usual_size(bench: Bench) -> None:
+    bench.panel.map.setFixedWidth(0)
+    bench.exporter.copy_picture()
+    image, usual = QGuiApplication.clipboard().image(), bench.panel.map.sizeHint()
+    assert (image.width(), image.height()) == (2 * usual.width(), 2 * usual.height())
+
+
 def test_a_copied_picture_has_letters_as_sharp_as_its_pixels(bench: Bench) -> None:
     bench.exporter.copy_picture()
     image = pixels(QGuiApplication.clipboard().image()).mean(axis=2)
