@@ -12,6 +12,7 @@ from attnviz.gui.panels.decoding.sampling import SamplingPanel
 from attnviz.gui.panels.decoding.story.panel import TextPanel
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.player import END, GoTo, Toggle
+from attnviz.gui.services.services import Services
 from attnviz.gui.store import Store
 
 PLACES = {
@@ -38,6 +39,11 @@ class DecodingRoom(Panel):
                 column.addWidget(header)
             column.addWidget(part, 1)
             grid.addLayout(column, *place)
+
+    def serve(self, services: Services) -> None:
+        super().serve(services)
+        for part in self.parts:
+            part.serve(services)
 
     def start(self) -> None:
         for part in self.parts:

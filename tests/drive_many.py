@@ -95,7 +95,8 @@ class Driver:
         self.answers = random.Random(seed)
         self.faults: list[str] = []
         self.count = 0
-        self.window = timed.make_window(document)
+        self.timed = timed.TimedWindow(document)
+        self.window = self.timed.window
         self.window.begin(in_pauses=True)
         weighted: tuple[tuple[int, Callable[[], None]], ...] = (
             (8, self.command),
@@ -435,7 +436,7 @@ def drive(seed: int, actions: int, document: Document) -> Driver:
     finally:
         qInstallMessageHandler(None)
         sys.excepthook, threading.excepthook = hooks
-        timed.close(driver.window)
+        driver.timed.close()
     return driver
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TypeVar
 
 from PySide6.QtCore import QSettings
@@ -27,7 +29,9 @@ class Asleep(Scheduler):
 def services_of(store: Store) -> Services:
     """Services around a store."""
     worker = Asleep(lambda call: None)
-    settings = Settings(QSettings("/dev/null", QSettings.Format.IniFormat))
+    # A file of the test: what is written replaces the file, and would replace a device, too.
+    file = Path(os.environ["XDG_CONFIG_HOME"]) / "services.ini"
+    settings = Settings(QSettings(str(file), QSettings.Format.IniFormat))
     schedulers = Schedulers(worker, worker, worker, worker)
     return Services(store, schedulers, Documents(store, worker, settings), settings, Status())
 

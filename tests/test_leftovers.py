@@ -67,8 +67,20 @@ def test_each_kind_of_leftover_fails_its_test(tmp_path: Path) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\nqt_api = pyside6\n", encoding="utf-8")
     source = str(Path(attnviz.version.__file__).resolve().parent.parent)
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", str(tmp_path)],
-        env={**os.environ, "PYTHONPATH": source},
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "no:randomly",
+            "-p",
+            "no:xdist",
+            str(tmp_path),
+        ],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join((source, str(Path(__file__).parent)))},
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -54,7 +54,8 @@ def query_heads(engine: Engine, operands: Operands, features: Features, x: Array
     q_tf = linear(engine, query_latent(engine, operands.latent, features, x), operands.query)
     features.add("q", split_query_heads(engine.xp, q_tf, scoring.n_kv_heads, scoring.group_size))
     _add_normed(engine, features, "q", operands.query_norm)
-    _add_rotated(engine, operands, features, "q", positions)
+    if operands.rotations:
+        _add_rotated(engine, operands, features, "q", positions)
     if operands.temper is not None:
         factors = engine.asarray(operands.temper(positions)[:, None])
         features.add("q_tempered", features.query() * factors)
@@ -79,8 +80,9 @@ def key_value_heads(
         features.add("k", k)
         features.add("v", v)
     _add_normed(engine, features, "k", operands.key_norm)
-    _add_rotated(engine, operands, features, "k", positions)
-    _add_rotated(engine, operands, features, "v", positions)
+    if operands.rotations:
+        _add_rotated(engine, operands, features, "k", positions)
+        _add_rotated(engine, operands, features, "v", positions)
 
 
 def _add_normed(engine: Engine, features: Features, name: str, norm: Norm | None) -> None:

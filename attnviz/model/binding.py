@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from operator import attrgetter
 from typing import Any, Literal
+from weakref import ref
 
 from attnviz.core.dropout import AFTER_ATTENTION, AFTER_FFN
 from attnviz.i18n import _
@@ -61,11 +62,14 @@ def _bias(site: Site) -> tuple[Bias, Callable[[Floats, Ints, Ints], dict[str, Fl
     """The bias of a position; queries are numbered from 0, the offset of their positions is inside."""
     bias, pull, offset = bias_of(site), row_of(site.position).pull_bias, site.query_offset
     assert bias is not None
+    own = ref(site)  # the operations of a run outlive the document; a gradient holds its site
 
     def parameters(g: Floats, queries: Ints, keys: Ints) -> dict[str, Floats]:
         if pull is None:
             return {}
-        name, found = pull(site, g, queries + offset, keys)
+        held = own()
+        assert held is not None, "the site is gone"
+        name, found = pull(held, g, queries + offset, keys)
         return {f"position.{name}": found}
 
     return (lambda heads, queries, keys: bias(heads, queries + offset, keys)), parameters

@@ -1265,9 +1265,20 @@ def since(first: str) -> tuple[str, ...]:
 
 def as_read(name: str, present: Container[str]) -> str:
     """The stage of `name` (q, k or v) that scores and mixture read in a trace that has `present`."""
-    slots = {"q": ("scores", 0), "k": ("scores", 1), "v": ("mixed", 1)}
-    reader, slot = slots[name]
-    return STAGE_BY_ID[reader].input(slot, [stage for stage in STAGE_BY_ID if stage in present])
+    for stage in _READ_AS[name]:
+        if stage in present:
+            return stage
+    return ""
+
+
+def _possible(reader: str, slot: int) -> tuple[str, ...]:
+    """The stages that a slot of a stage can read, the latest first."""
+    reads = STAGE_BY_ID[reader].reads[slot]
+    stages = [row.id for row in STAGES if (row.phase == reads if isinstance(reads, str) else row.id in reads)]
+    return tuple(reversed(stages))
+
+
+_READ_AS = {"q": _possible("scores", 0), "k": _possible("scores", 1), "v": _possible("mixed", 1)}
 
 
 @lru_cache(maxsize=1024)

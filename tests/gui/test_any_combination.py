@@ -10,6 +10,7 @@ import itertools
 import os
 import random
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, get_args
 
 import numpy as np
@@ -47,8 +48,9 @@ from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.slider_field import Track
 from attnviz.model.edit.layers import set_n_layers
 from attnviz.model.errors.titles import reason_in_words
-from attnviz.model.sites.sites import site_names
+from attnviz.model.sites.sites import put, site_names
 from attnviz.model.spec.document import Document
+from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell, Orientation, Ranges, View
 
 SEEDS = tuple(int(seed) for seed in os.environ.get("ATTNVIZ_WALKS", "1,2,3").split(","))
@@ -267,6 +269,11 @@ class Walk:
                 close = pytest.approx(value, rel=1e-9, abs=1e-11 * size, nan_ok=True)
                 assert explanation.recomputed == close, (name, cell)
 
+    def edited(self, edit: Callable[[Any, Any], Any], subject: Any, value: Any) -> object:
+        """The edited subject, an attention in its place: some conditions are those of the layer."""
+        after = edit(subject, value)
+        return put(self.store.experiment, after) if isinstance(after, Site) else after
+
     def check_rows(self) -> None:
         """An option is disabled exactly if it is refused, with the words of its tooltip."""
         for row in self.desk.window.findChildren(Row):
@@ -275,7 +282,7 @@ class Walk:
             field, subject = row.field, row.subject
             whole = reason_in_words(field.reason(subject))
             for value, reason in options(row):
-                refused = refusal(field.edit, subject, value)
+                refused = refusal(partial(self.edited, field.edit), subject, value)
                 if field.path == "dtype":  # the engine computes in some only
                     assert refused == "", value
                 elif whole or reason:

@@ -49,7 +49,7 @@ def type_text(bench: PanelBench[TokensPanel], text: str) -> tuple[str, ...]:
 def test_chinese_without_spaces_is_cut_into_characters_until_the_user_chooses(qtbot: QtBot) -> None:
     bench = make(qtbot, "dog-bites-man")
     said: list[str] = []
-    bench.panel.said.connect(said.append)
+    bench.panel.services.status.said.connect(said.append)
     assert type_text(bench, "猫坐在垫子上。") == tuple("猫坐在垫子上。") and splitting(bench) == "character"
     assert said == ["A text without spaces is split into characters; “split by” changes it."]
     assert type_text(bench, "猫 坐在 垫子 上") == ("猫", "坐在", "垫子", "上") and splitting(bench) == "word"

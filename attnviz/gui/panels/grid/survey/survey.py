@@ -169,6 +169,7 @@ class SurveyPanel(Panel):
             self._draw(summary)
         self._full.setVisible(summary is not None)
         self._empty.setVisible(summary is None)
+        self._say(self.canvas.current)
         if summary is None:
             self._show_empty()
             return
@@ -184,7 +185,6 @@ class SurveyPanel(Panel):
                 least=number(least, 2), most=number(most, 2), low=number(low, 2), high=number(high, 2)
             )
         )
-        self._say(self.canvas.current)
 
     def _show_empty(self) -> None:
         if self.surveys.is_measuring:
