@@ -99,9 +99,9 @@ class Linear(Operation):
         columns = [head * self.width + column for head in use.heads for column in use.columns]
         return self.part(use.cell.column, columns).reshape(use.shape)
 
-    @property
-    def letters(self) -> str:  # type: ignore[override]
-        return self.symbol
+    def letters_by(self, place: int) -> str:
+        """W by the first input; the second one is copied."""
+        return self.symbol if place == 0 else ""
 
     def code(self, writer: Writer) -> tuple[str, ...]:
         x, stage = writer.reads[0], writer.stage

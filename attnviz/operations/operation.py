@@ -278,6 +278,10 @@ class Operation:
     goes_on: ClassVar[bool] = False
     """True if the lines of the cell that it reads follow its own; a sum's terms lead on instead."""
 
+    def letters_by(self, place: int) -> str:
+        """Its derivative by one of its inputs in letters."""
+        return self.letters
+
     @property
     def label(self) -> str:
         """The short label of the step with its numbers; empty: that of the row."""

@@ -164,3 +164,15 @@ def test_a_corner_says_that_it_has_no_derivative(feed_forward: FeedForward, stag
     assert isinstance(site, GradientSite)
     (line, *_rest) = explain_gradient(site, Cell(stage, 0, 1)).lines
     assert said in " ".join(map(plain, line.notes)) and bool(line.notes) == bool(said)
+
+
+def test_a_copied_rope_key_is_no_product_in_letters() -> None:
+    """Beside the features that W_UK makes, every head's k has the RoPE key as it is."""
+    gradient = attnviz.backward(replace(SPREAD["mla"], dtype="float64"), "weights[0, 1, 0]")
+    site = gradient.site("layers.0.self")
+    said = {}
+    for stage in ("latent", "rope_key"):
+        lines = explain_gradient(site, Cell(stage, 0, 0)).lines
+        said[stage] = "".join(plain(piece) for line in lines for piece in line.steps)
+    assert "· W_UK" in said["latent"]
+    assert "∂/∂k" in said["rope_key"] and "W_" not in said["rope_key"]

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from desk import Desk, MakeDesk, picture, pixels
+from desk import Desk, MakeDesk, count_color, picture, pixels
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QLabel
 
 from attnviz.errors import InputError, Message
 from attnviz.gui.live import trace as live
+from attnviz.gui.look.theme import LIGHT
 from attnviz.gui.panels.table import PANELS
 from attnviz.gui.widgets.veil import Veil
 from attnviz.model.edit.paths import putting
@@ -50,6 +51,7 @@ def test_the_reason_stays_over_the_pictures_until_new_numbers_arrive(
     veil = desk.window.docks["stage"].findChild(Veil)
     assert veil.card().isValid() and veil.card().width() < veil.width()
     assert darkness(desk) < 0.6 * before
+    assert count_color(picture(desk.window.docks["stage"]), LIGHT.error, tolerance=0) > 50
     desk.bring("plane")
     assert reasons(desk)["plane"] == REASON, "a panel that comes to the front says it, too"
     desk.store.undo()
@@ -72,6 +74,8 @@ def test_a_slow_run_says_so_over_the_pictures_and_nothing_of_them_is_exported(
     desk.qtbot.waitUntil(lambda: bool(reasons(desk)))
     assert set(reasons(desk)) == {"pipeline", "stage", "heads", "inspector"}
     assert all("of an earlier state" in reason for reason in reasons(desk).values())
+    dock = desk.window.docks["stage"]
+    assert not count_color(picture(dock), LIGHT.error, tolerance=0), "nothing is wrong"
     for command in ("export_figure", "export_panel", "copy_picture", "copy_table"):
         QGuiApplication.clipboard().setText("of before")
         desk.window.status.clear()

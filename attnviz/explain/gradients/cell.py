@@ -171,7 +171,7 @@ def _letters(part: _Part) -> str:
     """`Σ ∂/∂q · W_Q`."""
     stage = part.use.stage
     sign = "Σ " if part.gradients.size > 1 else ""
-    by = letters(part.site.values.experiment, stage)
+    by = letters(part.site.values.experiment, stage, part.use.place)
     return f"{sign}∂/∂{stage_symbol(stage)}" + (f" · {by}" if by else "")
 
 

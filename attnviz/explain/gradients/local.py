@@ -291,11 +291,11 @@ def _by_operation(reading: Reading, use: Use) -> Floats:
     return bind(reading.experiment, use.stage).derivatives(use, _Reads(reading, use.stage))
 
 
-def letters(site: Site, stage: str) -> str:
-    """The derivative of a stage in letters; empty where it is a number alone."""
+def letters(site: Site, stage: str, place: int) -> str:
+    """The derivative of a stage by one of its inputs in letters; empty where it is a number alone."""
     if stage in LETTERS or STAGE_BY_ID[stage].made_by is None:
         return LETTERS.get(stage, "")
-    return bind(site, stage).letters
+    return bind(site, stage).letters_by(place)
 
 
 LOCAL: dict[str, Local] = {

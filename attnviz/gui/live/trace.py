@@ -41,7 +41,7 @@ REST_MS = 150
 LATE_MS = 500
 """The numbers on the screen are said to be those of an earlier state if a run takes longer than this."""
 
-_LATE = Message(
+LATE = Message(
     "The numbers of this document are being computed; those on the screen are of an earlier state."
 )
 
@@ -147,7 +147,7 @@ class Live(QObject):
 
     @Slot()
     def _on_late(self) -> None:
-        self.late.emit(_LATE)
+        self.late.emit(LATE)
 
     def _on_done(self, trace: Trace) -> None:
         self._late.stop()

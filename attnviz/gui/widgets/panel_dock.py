@@ -128,12 +128,15 @@ class PanelDock(QDockWidget):
         self._label.setText(title.upper())
         self.setAccessibleName(title)
 
-    def set_stale(self, reason: str) -> None:
-        """Fade the panel, whose numbers are those of an earlier state, and say why; empty: they are not."""
+    def set_stale(self, reason: str, *, is_wrong: bool = True) -> None:
+        """Fade the panel, whose numbers are those of an earlier state, and say why; empty: they are not.
+
+        The sentence has the colour of an error where something `is_wrong`.
+        """
         if self._veil is None and reason:
             self._veil = Veil(self.widget())
         if self._veil is not None:
-            self._veil.show_reason(reason)
+            self._veil.show_reason(reason, is_wrong=is_wrong)
 
     @property
     def is_current(self) -> bool:

@@ -30,12 +30,13 @@ class Veil(QWidget):
         self.setObjectName("veil")
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.reason = ""
+        self._is_wrong = True
         self.hide()
         parent.installEventFilter(self)
 
-    def show_reason(self, sentence: str) -> None:
-        """Lie over the parent as long as it has a reason."""
-        self.reason = sentence
+    def show_reason(self, sentence: str, *, is_wrong: bool) -> None:
+        """Lie over the parent as long as it has a reason: an error, or a run that is under way."""
+        self.reason, self._is_wrong = sentence, is_wrong
         self.setAccessibleName(sentence)
         self.setVisible(bool(sentence))
         self._cover()
@@ -68,7 +69,7 @@ class Veil(QWidget):
         if card.isEmpty():
             return
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(QPen(QColor(theme.error), 1))
+        painter.setPen(QPen(QColor(theme.error if self._is_wrong else theme.muted), 1))
         painter.setBrush(QColor(theme.panel))
         painter.drawRoundedRect(QRectF(card).adjusted(0.5, 0.5, -0.5, -0.5), RADIUS, RADIUS)
         words = card.adjusted(MARGIN // 2, 0, -MARGIN // 2, 0)  # wider than measured: no line breaks anew

@@ -32,7 +32,7 @@ from attnviz.gui.live.follow import FollowLive
 from attnviz.gui.live.full_pass import UncachedLive
 from attnviz.gui.live.gradient import GradientLive
 from attnviz.gui.live.idle import IdleLive
-from attnviz.gui.live.trace import Live
+from attnviz.gui.live.trace import LATE, Live
 from attnviz.gui.look.icons import app_icon
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.panel import Panel
@@ -447,7 +447,7 @@ class Window(QMainWindow):
         reason = "" if self._problem is None else in_words(self._problem)
         for row in PANELS:
             if row.computed:
-                self.docks[row.id].set_stale(reason)
+                self.docks[row.id].set_stale(reason, is_wrong=self._problem is not LATE)
 
     @Slot()
     def _on_history(self) -> None:
