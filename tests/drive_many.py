@@ -338,7 +338,9 @@ class Driver:
         is_ready = said.startswith(READY)  # else they are said to be older ones: the run was cancelled
         if is_ready and trace.engine != store.engine and store.device != "cuda":
             yield f"numbers of {trace.engine} with {store.engine} chosen ({said})"
-        fresh = execute(store.experiment, trace.engine, "cpu", check=lambda: None, reserve=0)
+        # An engine that cannot be had is asked again: NumPy takes over in a precision of its own.
+        engine, device = (store.engine, store.device) if store.device == "cuda" else (trace.engine, "cpu")
+        fresh = execute(store.experiment, engine, device, check=lambda: None, reserve=0)
         yield from differences(trace, fresh)
 
     def check_cell(self) -> Iterator[str]:
