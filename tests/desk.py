@@ -200,7 +200,19 @@ class Shared:
             "settings": {key: self._stored.value(key) for key in self._stored.allKeys()},
             "workspace": window.workspaces.present.id,
             "layout": (window.size().toTuple(), window.saveState().data()),
+            "what lies over it": [widget.objectName() for widget in self._over_it()],
         }
+
+    def _over_it(self) -> list[QWidget]:
+        """Cards and lists that lie over the window."""
+        children = self.desk.window.findChildren(QWidget, options=Qt.FindChildOption.FindDirectChildrenOnly)
+        return [widget for widget in children if widget.isVisible() and not widget.isWindow()]
+
+    def put_back(self) -> None:
+        """Close what a test has opened over the window, as a person does."""
+        for widget in self._over_it():
+            if widget.objectName() not in self._before["what lies over it"]:
+                QTest.keyClick(widget, Qt.Key.Key_Escape)
 
     def changes(self) -> list[str]:
         """The names of those that are no longer as they were."""

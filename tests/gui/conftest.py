@@ -135,6 +135,7 @@ def desk(request: pytest.FixtureRequest, _shared: Shared | None) -> Iterator[Des
         pytest.fail(f"{_shared.changed_by} has changed the window", pytrace=False)
     _shared.desk.activate()
     yield _shared.desk
+    _shared.put_back()
     _shared.desk.settle()
     if changes := _shared.changes():
         _shared.changed_by = request.node.nodeid

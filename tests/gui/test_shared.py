@@ -8,6 +8,8 @@ import pytest
 from desk import Desk, Shared
 from PySide6.QtWidgets import QApplication
 
+from attnviz.gui.context.target import Target
+from attnviz.gui.help.card import HelpCard
 from attnviz.gui.settings import Settings
 from attnviz.model.edit.paths import putting
 
@@ -17,6 +19,9 @@ def narrow(desk: Desk) -> None:
     QApplication.processEvents()
 
 
+WINDOWS: set[int] = set()
+"""Those that `test_the_window_is_opened_once` has met."""
+
 CHANGES: dict[str, tuple[Callable[[Desk], object], set[str]]] = {
     "nothing": (lambda desk: desk.map.grab(), set()),
     "edit": (lambda desk: desk.store.edit_here(putting("temperature"), 2.0), {"document", "history"}),
@@ -24,6 +29,10 @@ CHANGES: dict[str, tuple[Callable[[Desk], object], set[str]]] = {
     "settings": (lambda desk: desk.window.settings.__setitem__("motion", False), {"settings"}),
     "hidden panel": (lambda desk: desk.window.docks["tokens"].hide(), {"layout"}),
     "size": (narrow, {"layout"}),
+    "card": (
+        lambda desk: desk.window.handlers.what_is_this.explain(Target(stage="scores")),
+        {"what lies over it"},
+    ),
     "workspace": (lambda desk: desk.go("generate"), {"workspace", "layout", "settings"}),
 }
 
@@ -42,5 +51,14 @@ def test_what_is_changed_is_named(desk: Desk, settings: Settings, change: str) -
 @pytest.mark.reads
 @pytest.mark.parametrize("time", [1, 2])
 def test_the_window_is_opened_once(desk: Desk, time: int) -> None:
-    assert desk.window.property("times") == (None if time == 1 else 1)
-    desk.window.setProperty("times", time)
+    WINDOWS.add(desk.window.winId())
+    assert len(WINDOWS) == 1
+
+
+@pytest.mark.reads
+@pytest.mark.parametrize("time", [1, 2])
+def test_a_card_is_closed_after_its_test(desk: Desk, time: int) -> None:
+    card = desk.find(HelpCard, "help_card")
+    assert not card.isVisible()
+    desk.window.handlers.what_is_this.explain(Target(stage="scores"))
+    assert card.isVisible()
