@@ -485,6 +485,76 @@ print("works")
 """
 
 
+ROW = """    Stage(
+        "recipe",
+        "scores",
+        _HQK,
+        N_("recipe"),
+        "c · f(s ÷ c)",
+        N_("recipe"),
+        ("scores",),
+        "same_cell",
+        symbols=("s",),
+        wraps="{{op}}({{0}})",
+        fold=9,
+        help=N_("Scores of a recipe."),
+        cites="gemma",
+        made_by={operation},
+        operands="{operands}",
+    ),
+"""
+BEHIND_CAPPED = r'^(?=    Stage\(\n        "biased",)'
+
+STAGE = {
+    "attnviz/model/stages.py": ((BEHIND_CAPPED, ROW.format(operation="Cap", operands="half")),),
+    "attnviz/model/binding.py": (
+        (
+            r"(?<=^_COMPUTED: dict\[str, Callable\[\[Site\], tuple\[Any, \.\.\.\]\]\] = \{\n)",
+            '    "half": lambda site: (site.heads.d_head / 2,),\n',
+        ),
+    ),
+    "attnviz/model/spec/": (),
+}
+"""By file, as `MASK`; the stage needs no field of its own."""
+
+OPERATION = {
+    "attnviz/operations/": (),
+    "attnviz/model/stages.py": (
+        (BEHIND_CAPPED, ROW.format(operation="Bend", operands="heads.d_head")),
+        (r"^(?=from attnviz\.operations\.difference)", "from attnviz.operations.bend import Bend\n"),
+    ),
+}
+"""By file, as `MASK`; the folder takes the new module, which `tests/operations/` has."""
+
+USE_OF_STAGE = """
+import numpy as np
+import attnviz
+from attnviz import parts
+from attnviz.explain.arithmetic.cell import explain
+from attnviz.explain.formulas.symbols import site_lines
+from attnviz.model.spec.view import Cell
+
+experiment = attnviz.one_layer(
+    tuple("abcde"), parts.SeededVectors(5, 8), masks=(parts.Causal(),), cap=4.0, dtype="float64"
+)
+site = attnviz.run(experiment).only
+limit = LIMIT * site.experiment.heads.d_head
+np.testing.assert_allclose(site["recipe"], limit * FUNCTION(site["capped"] / limit), rtol=1e-12)
+for step in attnviz.decode(experiment).steps:
+    assert "recipe" in step.site("layers.0.self").stages
+names = {}
+exec(attnviz.script(experiment), names)
+np.testing.assert_allclose(names["recipe"], site["recipe"], rtol=1e-12)
+lines = explain(site, Cell("recipe", 3, 2)).lines
+np.testing.assert_allclose(lines[0].value, lines[0].recomputed, rtol=1e-12)
+assert "recipe(cap(" in "".join(part.text for part in site_lines(site.experiment, site.stages)[1])
+gradient = attnviz.backward(experiment, "layers.0.self.weights[0, 3, 1]").site("layers.0.self")
+slope = SLOPE(site["recipe"] / limit)
+np.testing.assert_allclose(gradient["capped"], gradient["recipe"] * slope, rtol=1e-9, atol=1e-15)
+print("works")
+"""
+
+
 def files_of(text: str) -> list[str]:
     """The paths that a recipe names."""
     return re.findall(r"(?<![\w/])((?:attnviz|tests|resources|docs)/[\w./<>]*[\w/>])", text)
@@ -563,3 +633,26 @@ def test_a_panel_is_added_by_its_recipe_in_two_files(tmp_path: Path) -> None:
     followed(tmp_path, PANEL)
     (tmp_path / "attnviz/gui/panels/entropy.py").write_text(PANEL_CODE, encoding="utf-8")
     works(tmp_path, USE_OF_PANEL)
+
+
+def test_a_stage_is_added_by_its_recipe_in_three_files(tmp_path: Path) -> None:
+    assert steps_of("A stage") == set(STAGE), "the recipe names other files than it takes"
+    assert len(STAGE) <= 3
+    followed(tmp_path, STAGE)
+    words = {"LIMIT": "0.5", "FUNCTION": "np.tanh", "SLOPE": "(lambda r: 1 - r**2)"}
+    works(tmp_path, with_words(USE_OF_STAGE, words))
+
+
+def test_an_operation_is_added_by_its_recipe_in_one_file_and_its_row(tmp_path: Path) -> None:
+    assert steps_of("An operation") == set(OPERATION), "the recipe names other files than it takes"
+    assert len(OPERATION) <= 2
+    followed(tmp_path, OPERATION)
+    shutil.copy(ROOT / "tests/operations/bend.py", tmp_path / "attnviz/operations/bend.py")
+    words = {"LIMIT": "1.0", "FUNCTION": "np.arctan", "SLOPE": "(lambda r: np.cos(r) ** 2)"}
+    works(tmp_path, with_words(USE_OF_STAGE, words))
+
+
+def with_words(program: str, words: dict[str, str]) -> str:
+    for word, code in words.items():
+        program = program.replace(word, code)
+    return program

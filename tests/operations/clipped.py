@@ -1,12 +1,15 @@
-"""A stage `clipped` after `capped`, of the existing operation `Cap`: added to the table before all else."""
+"""A stage `clipped` of the existing operation `Cap`."""
 
 from __future__ import annotations
 
+import numpy as np
+from new_stage import NewStage, run_with
+
 from attnviz.i18n import N_
-from attnviz.model import stages
+from attnviz.model.stages import Stage
 from attnviz.operations.pointwise import Cap
 
-CLIPPED = stages.Stage(
+CLIPPED = Stage(
     "clipped",
     "scores",
     ("head", "query", "key"),
@@ -23,21 +26,13 @@ CLIPPED = stages.Stage(
     operands="heads.d_head",
 )
 
-
-def add() -> None:
-    """Put the row behind `capped`. Nothing may have read the table before."""
-    rows = list(stages.STAGES)
-    rows.insert([row.id for row in rows].index("capped") + 1, CLIPPED)
-    stages.STAGES = tuple(rows)
-    stages.STAGE_BY_ID.clear()
-    stages.STAGE_BY_ID.update({row.id: row for row in rows})
-
-
 if __name__ == "__main__":
-    add()
-
-    import sys
-
-    import pytest
-
-    sys.exit(pytest.main([*sys.argv[1:], "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]))
+    run_with(
+        NewStage(
+            CLIPPED,
+            lambda s, c: c * np.tanh(s / c),
+            lambda s, c: 1 - np.tanh(s / c) ** 2,
+            "softmax(clip(cap(q kᵀ ÷ √3)) + bias) v W_O",
+            "clipped = 3 * {xp}.tanh(capped / 3)",
+        )
+    )

@@ -1,4 +1,7 @@
-"""A stage of an existing operation is one row: a process that has the row is right everywhere."""
+"""A stage is one row, of an operation that exists or of one more file: it is right everywhere.
+
+A process that adds the row before anything reads the table runs `checks_of_new_stage.py`.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 HERE = Path(__file__).parent
 
 
-def test_a_stage_of_an_existing_operation_is_right_everywhere() -> None:
-    command = [sys.executable, str(HERE / "clipped.py"), str(HERE / "checks_of_clipped.py")]
-    made = subprocess.run(command, cwd=HERE.parent.parent, capture_output=True, text=True, timeout=300)
+@pytest.mark.parametrize("stage", ["clipped", "bent"])
+def test_a_new_stage_is_right_everywhere(stage: str) -> None:
+    made = subprocess.run(
+        [sys.executable, str(HERE / f"{stage}.py")],
+        cwd=HERE.parent.parent,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     assert made.returncode == 0, made.stdout[-4000:] + made.stderr[-2000:]
