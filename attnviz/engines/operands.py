@@ -163,7 +163,7 @@ class Scoring:
     def adds(self) -> bool:
         """True if something is added to scores, so that q, k and the scale do not bound them."""
         grows = (self.operations[stage].grows for stage in self.before_weights if stage != "scaled")
-        return self.relative is not None or self.mask_bias is not None or any(grows)
+        return self.relative is not None or any(grows)
 
     @cached_property
     def before_weights(self) -> tuple[str, ...]:

@@ -29,30 +29,17 @@ from attnviz.engines.operands import Linear, Operands, PairNorm, Scoring
 from attnviz.engines.product import linear
 from attnviz.engines.readout import read_out
 from attnviz.engines.relative import add_relative_
-from attnviz.engines.sight import Seen, Sight
+from attnviz.engines.sight import Sight
 from attnviz.engines.tiles import Tile
 from attnviz.model.normalisers import n_visible
 from attnviz.operations.difference import halves
-from attnviz.operations.operation import Places
+from attnviz.operations.operation import Block, Seen
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 
 # --- scores ----------------------------------------------------------------------------------------
-
-
-class Block(NamedTuple):
-    """Part of the score arrays: the numbers of its heads (g, r), its positions, what its rows see.
-
-    `qk` are q (g, r, q, d) and k (g, k, d), which relative positions read besides the scores.
-    """
-
-    heads: Ints
-    q_positions: Ints
-    k_positions: Ints
-    seen: Seen
-    qk: tuple[Array, Array]
 
 
 class _Product(NamedTuple):
@@ -85,7 +72,7 @@ def _product(engine: Engine, scoring: Scoring, q: Array, k: Array) -> _Product:
     return _Product(is_bounded=fits)
 
 
-def _multiply(engine: Engine, product: _Product, qk: tuple[Array, Array], out: Array) -> None:
+def _multiply(engine: Engine, product: _Product, qk: tuple[Array, ...], out: Array) -> None:
     """q (g, r, q, d) times k (g, k, d) into `out` (g, r, q, k)."""
     q, k = qk
     engine.matmul_into(out, q if product.factor is None else q * product.factor, k.mT)
@@ -126,16 +113,6 @@ def _add_relative(engine: Engine, scoring: Scoring, s_grqk: Array, block: Block,
     add_relative_(engine, s_grqk, *block.qk, parts)
 
 
-def _mask(engine: Engine, scoring: Scoring, s_grqk: Array, block: Block, product: _Product) -> None:
-    """Blocked scores become -inf, or have a number added, in the engine's own precision."""
-    if block.seen.hidden is None:
-        return
-    if scoring.mask_bias is None:
-        _fill(engine, s_grqk, block.seen, -np.inf)
-    else:
-        s_grqk += engine.asarray(np.where(block.seen.hidden, scoring.mask_bias, 0.0))
-
-
 def _weigh(engine: Engine, scoring: Scoring, s_grqk: Array, block: Block, product: _Product) -> None:
     empty = without_scores(engine, scoring, s_grqk)
     _normalise(engine, scoring, s_grqk, block, product.is_bounded)
@@ -153,7 +130,6 @@ def without_scores(engine: Engine, scoring: Scoring, s_grqk: Array) -> Array | N
 
 _SHAPE: dict[str, Callable[[Engine, Scoring, Array, Block, _Product], None]] = {
     "relative": _add_relative,
-    "masked": _mask,
     "weights": _weigh,
 }
 """From the stage before it to each score-shaped stage, in place."""
@@ -436,7 +412,7 @@ def dropped(engine: Engine, scoring: Scoring, scores: Scores, weights: Array) ->
     if scoring.drop is None:
         return weights
     made = engine.xp.asarray(weights, copy=True)
-    scoring.drop.shape_(engine, made, Places(head_numbers(*weights.shape[:2]), *scores.positions))
+    scoring.drop.shape_(engine, made, Block(head_numbers(*weights.shape[:2]), *scores.positions))
     return made
 
 

@@ -34,7 +34,7 @@ from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Place, Site
 from attnviz.model.stages import STAGE_BY_ID, result_of
 from attnviz.model.trace import Origin, SiteTrace, Trace
-from attnviz.operations.operation import Places
+from attnviz.operations.operation import Block
 
 
 def run(
@@ -347,5 +347,5 @@ class HeldStages:
         )
         assert self._scoring.drop is not None
         dropped = self._engine.xp.asarray(weights, copy=True)
-        self._scoring.drop.shape_(self._engine, dropped, Places(np.array(head), q_positions, k_positions))
+        self._scoring.drop.shape_(self._engine, dropped, Block(np.array(head), q_positions, k_positions))
         return dropped

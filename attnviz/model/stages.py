@@ -16,6 +16,7 @@ from attnviz.i18n import N_
 from attnviz.operations.difference import Difference
 from attnviz.operations.dropout import Dropout
 from attnviz.operations.linear import Linear
+from attnviz.operations.mask import Mask
 from attnviz.operations.operation import Operation
 from attnviz.operations.pointwise import Cap, Factor, Plus
 from attnviz.operations.products import DotProduct, Mixture
@@ -716,6 +717,8 @@ STAGES: tuple[Stage, ...] = (
         fold=15,
         help=N_("Scores with −∞ where a query must not attend, so that the weight there is 0."),
         cites="attention",
+        made_by=Mask,
+        operands="masks",
     ),
     Stage(
         "weights",

@@ -18,6 +18,7 @@ from attnviz.operations.terms import Line, Pieces, Term
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 Indices = tuple[int, ...] | None
 """Some indices along one axis; None means all of them."""
 Cells = tuple[Indices, Indices]
@@ -48,6 +49,9 @@ class Arrays(Protocol):
     def multiply_(self, array: Array, factors: Floats) -> None:
         """array *= factors, in place."""
 
+    def fill_(self, array: Array, where: Bools, value: float) -> None:
+        """array[..., where] = value, in place; `where` broadcasts against it."""
+
 
 class _NumPy:
     xp = np
@@ -58,28 +62,44 @@ class _NumPy:
     def multiply_(self, array: Array, factors: Floats) -> None:
         array *= factors
 
+    def fill_(self, array: Array, where: Bools, value: float) -> None:
+        np.copyto(array, value, where=where)
+
 
 NUMPY: Arrays = _NumPy()
 """The arrays of explanations: NumPy's, in their own precision."""
 
 
-class Block(Protocol):
-    """Part of the score arrays: the numbers of its heads (...), the positions of its queries and keys."""
+class Seen(NamedTuple):
+    """Visibility of a range of keys for some rows.
 
-    @property
-    def heads(self) -> Ints: ...
-    @property
-    def q_positions(self) -> Ints: ...
-    @property
-    def k_positions(self) -> Ints: ...
+    `hidden` (row, key of the range) is None if they see all of it; its columns outside `touched` have no
+    hidden cell, `blocked` are those inside. `empty` (row,) are the rows that see no key at all, None without
+    any.
+    """
+
+    keys: slice
+    hidden: Bools | None = None
+    touched: slice = slice(0, 0)
+    blocked: Bools | None = None
+    empty: Bools | None = None
 
 
-class Places(NamedTuple):
-    """A `Block` alone."""
+ALL_KEYS = Seen(slice(None))
+"""Nothing is hidden."""
+
+
+class Block(NamedTuple):
+    """Part of the score arrays: the numbers of its heads (...), its positions, what its rows see.
+
+    `qk` are q (g, r, q, d) and k (g, k, d), which relative positions read besides the scores.
+    """
 
     heads: Ints
     q_positions: Ints
     k_positions: Ints
+    seen: Seen = ALL_KEYS
+    qk: tuple[Array, ...] = ()
 
 
 class Numbers(Protocol):
@@ -208,6 +228,10 @@ class Pulled(Protocol):
     def block(self) -> Block:
         """All queries and keys of all heads (g, r)."""
 
+    @property
+    def is_from_weights(self) -> bool:
+        """True if the gradient comes through the weights, so that it is 0 already in unseen cells."""
+
     def token_positions(self) -> Ints:
         """Numbers of the tokens of a stage of tokens."""
 
@@ -249,6 +273,12 @@ class Writer(Protocol):
 
     def copy(self, array: str) -> str:
         """The expression of a copy."""
+
+    def blank(self, array: str, where: str, value: str) -> str:
+        """The expression of an array with one value in the cells of another one."""
+
+    def blocked(self) -> str:
+        """Define the cells that the masks hide; returns their name."""
 
     def in_groups(self, array: str) -> str:
         """The expression of keys or values as every query head reads them."""
@@ -315,6 +345,10 @@ class Operation:
     def lines(self, numbers: Numbers) -> tuple[Line, ...]:
         """The arithmetic of one cell."""
         raise NotImplementedError
+
+    def passes_on(self, cell: At) -> bool:
+        """True if a cell is the one that it reads, so that a line of its own would say nothing."""
+        return False
 
     def derivatives(self, use: Use, reads: Reads) -> Floats:
         """The derivative of every cell of a use by the cell that they read."""

@@ -335,7 +335,6 @@ PULLS: dict[str, Pull] = {
     "v": _value,
     "q_tempered": _tempered,
     "relative": scores.pull_relative,
-    "masked": scores.pull_masked,
     "weights": scores.pull_weights,
     "mixed_normed": _pair_normed,
     "gate": _gate,

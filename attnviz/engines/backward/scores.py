@@ -22,7 +22,7 @@ from attnviz.engines.engine import Engine, spread
 from attnviz.model.normalisers import n_visible
 from attnviz.model.operands.relative import pull_relative as pull_tables
 from attnviz.model.stages import STAGE_BY_ID
-from attnviz.operations.operation import Places
+from attnviz.operations.operation import Block
 
 Ints = NDArray[np.int64]
 
@@ -101,13 +101,6 @@ def _normalised(site: SiteGradients, before: str) -> Array:
 def _cut(site: SiteGradients, before: str) -> Array:
     """True where the additive mask has made a score −∞, (g, r, q, k): the weight is 0."""
     return score_stage(site, before) == -np.inf
-
-
-def pull_masked(site: SiteGradients, stage: str, g: Gradient) -> None:
-    """A cell that is −∞ passes nothing; with a number added to it, it passes all."""
-    (before,) = site.inputs(stage)
-    is_cleared = site.operands.scoring.mask_bias is not None or site.is_from_weights
-    site.add(before, g if is_cleared else Cells(_cleared(site, g)))
 
 
 def _cleared(site: SiteGradients, g: Gradient) -> Array:
@@ -275,10 +268,16 @@ class Pulled:
         """Numbers of the queries and of the keys."""
         return self.site.run.made.scores.positions
 
-    def block(self) -> Places:
+    def block(self) -> Block:
         """All queries and keys of all heads (g, r)."""
         scores = self.site.run.made.scores
-        return Places(program.head_numbers(*scores.qk[0].shape[:2]), *scores.positions)
+        seen = scores.sight.of(slice(None), scores.sight.whole)
+        return Block(program.head_numbers(*scores.qk[0].shape[:2]), *scores.positions, seen)
+
+    @property
+    def is_from_weights(self) -> bool:
+        """True if the gradient comes through the weights, so that it is 0 already in unseen cells."""
+        return self.site.is_from_weights
 
     def token_positions(self) -> Ints:
         """Numbers of the tokens of a stage of tokens."""

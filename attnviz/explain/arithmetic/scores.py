@@ -12,9 +12,8 @@ import numpy as np
 from attnviz.core.phrases import sequenced
 from attnviz.i18n import _
 from attnviz.model.masks import why_blocked
-from attnviz.model.operands.additive import added_number
-from attnviz.model.reading import Floats, Reading, stage_symbol
-from attnviz.model.spec.site import Site
+from attnviz.model.operands.additive import added_numbers, why_cut
+from attnviz.model.reading import Floats, Reading
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import inputs
 from attnviz.operations.operation import Addend
@@ -44,42 +43,16 @@ def additive_mask_addend(reading: Reading, cell: Cell) -> Addend:
     """The number of the additive mask, and what it means where it is −∞ or absent."""
     mask = reading.experiment.additive_mask
     assert mask is not None
-    value = added_number(reading.experiment, cell.head, cell.row, cell.column)
+    numbers = added_numbers(reading.experiment)
+    assert numbers is not None
+    value = numbers.of(cell)
     place = f"M[{cell.row}, {cell.column}]"
     n_rows, n_columns = mask.array(reading.experiment.heads.n_heads).shape[1:]
-    notes = tuple(map(words, why_cut(reading.experiment, cell)))
+    notes = tuple(map(words, why_cut(numbers, cell)))
     if cell.row >= n_rows or cell.column >= n_columns:
         says = _("past the end of the additive mask ({rows} × {columns}): 0 is added")
         notes = (words(says.format(rows=n_rows, columns=n_columns)),)
     return f"s + {place}", (Text(" + "), *guarded(constant(value, place))), value, notes
-
-
-def why_cut(site: Site, cell: Cell) -> tuple[str, ...]:
-    """Why the additive mask blocks a cell, one sentence; empty if it does not."""
-    if site.additive_mask is None or added_number(site, cell.head, cell.row, cell.column) != -math.inf:
-        return ()
-    place = f"M[{cell.row}, {cell.column}]"
-    return (_("the additive mask blocks this key: {place} is −∞").format(place=place),)
-
-
-def masked_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
-    """Minus infinity, or the sum with the mask bias, and the reason; or the unchanged score."""
-    source, value = reading.link(below(reading, cell)), reading.number(cell)
-    added = reading.experiment.mask_bias
-    reasons = why_blocked(reading.experiment, cell.row, cell.column)
-    if not reasons:
-        notes = why_cut(reading.experiment, cell) or (_("no mask blocks this cell"),)
-        return (Line((reading.link(cell),), ((source,),), value, source.value, tuple(map(words, notes))),)
-    if added is not None:
-        score, bias = reading.term(below(reading, cell)), constant(added, _("added to blocked scores"))
-        steps: tuple[Pieces, ...] = (
-            (source, Text(" + "), *guarded(bias)),
-            (score, Text(" + "), *guarded(bias)),
-        )
-        return (Line((reading.link(cell),), steps, value, score.value + added, tuple(map(words, reasons))),)
-    instead = (Text(_("instead of {score} = ").format(score=stage_symbol(source.source.stage))),)  # type: ignore[union-attr]
-    told = (*map(words, reasons), (*instead, reading.term(below(reading, cell))))
-    return (Line((reading.link(cell),), (), value, -math.inf, told),)
 
 
 # --- softmax ---------------------------------------------------------------------------
@@ -163,8 +136,3 @@ def without_softmax_line(reading: Reading, cell: Cell, row: Floats, is_zeroed: b
     zero = words(_("set to 0 after the softmax"))
     notes = (zero, says) if is_zeroed else (says,)
     return Line((reading.link(cell),), (), reading.number(cell), 0.0 if is_zeroed else math.nan, notes)
-
-
-def is_passed_on(reading: Reading, cell: Cell) -> bool:
-    """True if a masked cell equals the cell before the mask, so that its line would be empty."""
-    return cell.stage == "masked" and not why_blocked(reading.experiment, cell.row, cell.column)

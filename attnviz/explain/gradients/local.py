@@ -94,13 +94,6 @@ def _residual(reading: Reading, use: Use) -> Floats:
     return np.full(use.shape, block.residual_scale if use.place else 1.0)
 
 
-def _masked(reading: Reading, use: Use) -> Floats:
-    """0 where −∞ takes the place of the score, 1 elsewhere."""
-    if reading.experiment.adds_to_blocked:
-        return np.ones(use.shape)
-    return np.where(_blocked(reading, use.cell.row)[use.cell.column], 0.0, 1.0) * np.ones(use.shape)
-
-
 def _blocked(reading: Reading, row: int) -> Any:
     hidden = reading.site.blocked(slice(row, row + 1))
     return np.zeros(reading.experiment.n_keys, np.bool_) if hidden is None else hidden[0]
@@ -304,7 +297,6 @@ LOCAL: dict[str, Local] = {
     "latent": _latent,
     "q_tempered": _tempered,
     "relative": _relative,
-    "masked": _masked,
     "weights": _weights,
     "mixed_normed": _norm,
     "gated": _gated,

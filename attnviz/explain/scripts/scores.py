@@ -41,15 +41,6 @@ def _written(asked: Asked, table: NDArray[np.float64]) -> str:
     return f"M.reshape{table.shape}" if len(table) > 1 else "M"
 
 
-def masked(asked: Asked) -> Code:
-    """Scores, −∞ or lowered where a mask blocks."""
-    (read,), bias = asked.reads, asked.site.mask_bias
-    define_blocked(asked)
-    if bias is None:
-        return asked.done(f"masked = {asked.library.blank(read, 'blocked', f'-{asked.xp}.inf')}")
-    return asked.done(f"masked = {read} + {asked.xp}.where(blocked, {bias!r}, 0.0)")
-
-
 def _softmax(asked: Asked, read: str) -> tuple[str, ...]:
     site = asked.site
     if site.sinks is None:

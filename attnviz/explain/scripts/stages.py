@@ -14,6 +14,7 @@ from attnviz.explain.scripts.code import Asked, Code, Keep, in_a_dictionary, not
 from attnviz.explain.scripts.edits import edited_lines
 from attnviz.explain.scripts.functions import GATED_CODE, NORM_CODE, activated, sigmoid, softmax
 from attnviz.explain.scripts.library import Library
+from attnviz.explain.scripts.masks import define_blocked
 from attnviz.explain.scripts.positions import keys_of_heads, position_addend, position_code
 from attnviz.explain.scripts.rotation import define_angles
 from attnviz.explain.scripts.sources import explicit, parameter, vectors, with_row
@@ -181,7 +182,6 @@ STAGE_CODE: dict[str, Row] = {
     "k_normed": _qk_norm,
     "q_tempered": _tempered,
     "relative": position_code,
-    "masked": scores.masked,
     "weights": scores.weights,
     "mixed_normed": scores.mixed_normed,
     "gated": _gated,
@@ -270,6 +270,14 @@ class Writer:
     def copy(self, array: str) -> str:
         """The expression of a copy."""
         return self.asked.library.copy(array)
+
+    def blank(self, array: str, where: str, value: str) -> str:
+        """The expression of an array with one value in the cells of another one."""
+        return self.asked.library.blank(array, where, value)
+
+    def blocked(self) -> str:
+        """Define the cells that the masks hide; returns their name."""
+        return define_blocked(self.asked)
 
     def in_groups(self, array: str) -> str:
         """The expression of keys or values as every query head reads them."""
