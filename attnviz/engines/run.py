@@ -324,7 +324,7 @@ class HeldStages:
             return array[group, member, rows, columns] if is_query else array[head, rows, columns]
         if stage == "mixed":
             return self._attended.mixed[group, member, rows, columns]
-        if stage == "weights":
+        if stage == self._scoring.to_weights[-1]:
             return self._attended.weights[group, member, rows, columns]
         if stage == "dropped":
             return self._dropped(head, rows, columns)

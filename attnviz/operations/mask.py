@@ -42,8 +42,8 @@ def is_hidden(hidden: Hidden, cell: At) -> bool:
 
 def cleared(arrays: Arrays, g: Any, seen: Seen) -> Any:
     """A gradient (g, r, q, k), with zeros in the hidden cells."""
-    if seen.hidden is None:
-        return g
+    if seen.blocked is None:
+        return g.part()
     made = arrays.xp.asarray(g.part(), copy=True)
     arrays.fill_(made[..., seen.touched], seen.blocked, 0.0)
     return made

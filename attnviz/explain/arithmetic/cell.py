@@ -22,7 +22,6 @@ from attnviz.explain.arithmetic.readout import logit_lines
 from attnviz.explain.arithmetic.relative import relative_lines
 from attnviz.explain.arithmetic.scores import (
     below,
-    softmax_lines,
 )
 from attnviz.explain.arithmetic.vectors import (
     concatenated_lines,
@@ -30,7 +29,6 @@ from attnviz.explain.arithmetic.vectors import (
     given_lines,
     origin_of,
 )
-from attnviz.explain.arithmetic.weights import weight_lines
 from attnviz.i18n import _
 from attnviz.model.binding import bind
 from attnviz.model.reading import Reading, stage_symbol
@@ -51,7 +49,6 @@ LINES: dict[str, Callable[[Reading, Cell], tuple[Line, ...]]] = {
     "k_normed": qk_normed_lines,
     "q_tempered": tempered_lines,
     "relative": relative_lines,
-    "weights": weight_lines,
     "mixed_normed": pair_normed_lines,
     "gated": gated_lines,
     "concatenated": concatenated_lines,
@@ -69,13 +66,10 @@ LINES: dict[str, Callable[[Reading, Cell], tuple[Line, ...]]] = {
     "transform_hidden": activated_lines,
     "transform_normed": normed_lines,
     "logits": logit_lines,
-    "probabilities": softmax_lines,
 }
 """The function that writes each stage's lines, where no operation does."""
 
 NEXT: dict[str, Callable[[Reading, Cell], Cell]] = {
-    "weights": below,
-    "probabilities": below,
     "concatenated": origin_of,
 }
 """Stages that the lines of another one follow; the others end in a sum whose terms lead on."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,10 +24,15 @@ class AddedNumbers:
 
     table: Floats
 
-    @property
+    @cached_property
     def cuts(self) -> bool:
         """True if a number is −∞."""
         return bool(np.isneginf(self.table).any())
+
+    @property
+    def heads(self) -> Ints:
+        """The heads with numbers of their own; 0 alone if all share them."""
+        return np.arange(len(self.table))
 
     def at(self, heads: Ints, q_positions: Ints, k_positions: Ints) -> Floats:
         """The numbers of some heads (...), (..., query, key); 0 past the end of the table."""
