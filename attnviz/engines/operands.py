@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +16,6 @@ from attnviz.core.dims import Array
 from attnviz.engines.in_file import InFile
 from attnviz.engines.sight import Masks
 from attnviz.model.operands.relative import Relative
-from attnviz.model.positions import Bias
 from attnviz.model.spec.experts import Experts
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.operations.difference import Difference
@@ -115,14 +113,14 @@ class Transform:
 class Readout:
     """Read-out to logits, `cap` · tanh(`scale` · (x W + b) / `cap`), perhaps of a transform of the output.
 
-    Probabilities follow with `distribution`.
+    Probabilities follow with the operation `distribution`.
     """
 
     transform: Transform | None
     logits: Linear
+    distribution: Operation | None
     scale: float = 1.0
     cap: float | None = None
-    distribution: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,12 +129,8 @@ class Scoring:
 
     Queries are numbered from 0 in all of them; the offset of their positions is inside.
     `factor` is the scale over the temperature, None if neither is used. `operations` make the stages of their
-    names. `relative` and `added` are functions of heads and positions. `cuts_by_number`: `added` has
-    a −∞, so that a row may be −∞ as a whole without a blocked cell. `masks_weights`: masks come after the
-    normaliser. `empty_row` are the weights of a row that sees no key. `spares_keys`: a blocked key has the
-    weight 0 whatever its score.
-    `drop` and `difference` change the weights.
-    `normalise` is None for the engine's softmax, `pull_` its vector–Jacobian product; `sinks` are (head,).
+    names. `relative` is a function of heads and positions. `spares_keys`: a blocked key has the weight 0
+    whatever its score. `drop` and `difference` change the weights.
     """
 
     stages: tuple[str, ...]
@@ -145,16 +139,8 @@ class Scoring:
     factor: float | None
     operations: Mapping[str, Operation]
     relative: Relative | None
-    added: Bias | None
-    cuts_by_number: bool
     masks: Masks
-    mask_bias: float | None
-    masks_weights: bool
-    empty_row: float
     spares_keys: bool
-    normalise: Callable[[Any, Array, Array], None] | None
-    pull_: Callable[[Any, Array, Array, Array], None]
-    sinks: NDArray[np.float64] | None
     drop: Operation | None
     difference: Difference | None
     mixture: Mixture
@@ -163,7 +149,13 @@ class Scoring:
     def adds(self) -> bool:
         """True if something is added to scores, so that q, k and the scale do not bound them."""
         grows = (self.operations[stage].grows for stage in self.before_weights if stage != "scaled")
-        return self.relative is not None or self.mask_bias is not None or any(grows)
+        return self.relative is not None or any(grows)
+
+    @cached_property
+    def to_weights(self) -> tuple[str, ...]:
+        """The stages up to the normalised scores, which a run stores; the last one is theirs."""
+        count = sum(STAGE_BY_ID[stage].phase == "scores" for stage in self.stages)
+        return self.stages[: count + 1]
 
     @cached_property
     def before_weights(self) -> tuple[str, ...]:

@@ -215,9 +215,9 @@ class SitePatches:
         self, scoring: Scoring, qk: tuple[Array, Array], q_positions: Ints, k_positions: Ints
     ) -> dict[str, Array]:
         """The score-shaped stages from the first patched one on to the weights, (g, r, q, k), by id."""
-        names = scoring.stages[: scoring.stages.index("weights") + 1]
-        first = next((stage for stage in names if stage in self._by_stage), None)
-        if first is None or first == "weights":
+        names = scoring.to_weights
+        first = next((stage for stage in names[:-1] if stage in self._by_stage), None)
+        if first is None:
             return {}
         at = Standing(q_positions, k_positions)
         change = partial(self, at=at)
@@ -237,7 +237,8 @@ class SitePatches:
         if any(stage in self._by_stage for stage in scoring.stages):
             scores.see_all()  # a patched weight may be that of a key which no row sees
             replaced = self.scores(scoring, scores.qk, *scores.positions)
-            weights = replaced.pop("weights") if replaced else self("weights", weights, at)
+            stored = scoring.to_weights[-1]
+            weights = replaced.pop(stored) if replaced else self(stored, weights, at)
             used = program.dropped(self._engine, scoring, scores, weights)
             if "dropped" in self._by_stage:
                 used = replaced["dropped"] = self("dropped", used, at)

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from attnviz.core.block import rms_norm
 from attnviz.core.dims import Array, join_heads, split_query_heads
-from attnviz.core.normalise import softmax_with_sinks_
 from attnviz.core.progress import Check as Check
 from attnviz.core.progress import never_cancelled as never_cancelled
 from attnviz.core.progress import progress_of
@@ -29,30 +28,15 @@ from attnviz.engines.operands import Linear, Operands, PairNorm, Scoring
 from attnviz.engines.product import linear
 from attnviz.engines.readout import read_out
 from attnviz.engines.relative import add_relative_
-from attnviz.engines.sight import Seen, Sight
+from attnviz.engines.sight import Sight
 from attnviz.engines.tiles import Tile
-from attnviz.model.normalisers import n_visible
 from attnviz.operations.difference import halves
-from attnviz.operations.operation import Places
+from attnviz.operations.operation import Block, Seen
 
 Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 
 # --- scores ----------------------------------------------------------------------------------------
-
-
-class Block(NamedTuple):
-    """Part of the score arrays: the numbers of its heads (g, r), its positions, what its rows see.
-
-    `qk` are q (g, r, q, d) and k (g, k, d), which relative positions read besides the scores.
-    """
-
-    heads: Ints
-    q_positions: Ints
-    k_positions: Ints
-    seen: Seen
-    qk: tuple[Array, Array]
 
 
 class _Product(NamedTuple):
@@ -85,7 +69,7 @@ def _product(engine: Engine, scoring: Scoring, q: Array, k: Array) -> _Product:
     return _Product(is_bounded=fits)
 
 
-def _multiply(engine: Engine, product: _Product, qk: tuple[Array, Array], out: Array) -> None:
+def _multiply(engine: Engine, product: _Product, qk: tuple[Array, ...], out: Array) -> None:
     """q (g, r, q, d) times k (g, k, d) into `out` (g, r, q, k)."""
     q, k = qk
     engine.matmul_into(out, q if product.factor is None else q * product.factor, k.mT)
@@ -110,7 +94,7 @@ def _shape_scores(
     for stage in _between(scoring.stages, product.stage, upto):
         operation = scoring.operations.get(stage)
         if operation is None:
-            _SHAPE[stage](engine, scoring, s_grqk, block, product)
+            _SHAPE[stage](engine, scoring, s_grqk, block)
         else:
             operation.shape_(engine, s_grqk, block)
 
@@ -120,85 +104,17 @@ def _between(stages: tuple[str, ...], given: str, upto: str) -> tuple[str, ...]:
     return stages[stages.index(given) + 1 : stages.index(upto) + 1]
 
 
-def _add_relative(engine: Engine, scoring: Scoring, s_grqk: Array, block: Block, product: _Product) -> None:
+def _add_relative(engine: Engine, scoring: Scoring, s_grqk: Array, block: Block) -> None:
     assert scoring.relative is not None
     parts = scoring.relative(block.heads, block.q_positions[:, None] - block.k_positions)
-    add_relative_(engine, s_grqk, *block.qk, parts)
+    q, k = block.qk
+    add_relative_(engine, s_grqk, q, k, parts)
 
 
-def _mask(engine: Engine, scoring: Scoring, s_grqk: Array, block: Block, product: _Product) -> None:
-    """Blocked scores become -inf, or have a number added, in the engine's own precision."""
-    if block.seen.hidden is None:
-        return
-    if scoring.mask_bias is None:
-        _fill(engine, s_grqk, block.seen, -np.inf)
-    else:
-        s_grqk += engine.asarray(np.where(block.seen.hidden, scoring.mask_bias, 0.0))
-
-
-def _weigh(engine: Engine, scoring: Scoring, s_grqk: Array, block: Block, product: _Product) -> None:
-    empty = without_scores(engine, scoring, s_grqk)
-    _normalise(engine, scoring, s_grqk, block, product.is_bounded)
-    if empty is not None:
-        s_grqk[...] = engine.xp.where(empty, scoring.empty_row, s_grqk)
-    _clear_hidden(engine, scoring, s_grqk, block.seen)
-
-
-def without_scores(engine: Engine, scoring: Scoring, s_grqk: Array) -> Array | None:
-    """True for rows whose scores are all −∞, (g, r, q, 1); None where the numbers of no table are −∞."""
-    if not scoring.cuts_by_number:
-        return None
-    return engine.xp.all(s_grqk == -np.inf, axis=-1, keepdims=True)
-
-
-_SHAPE: dict[str, Callable[[Engine, Scoring, Array, Block, _Product], None]] = {
+_SHAPE: dict[str, Callable[[Engine, Scoring, Array, Block], None]] = {
     "relative": _add_relative,
-    "masked": _mask,
-    "weights": _weigh,
 }
 """From the stage before it to each score-shaped stage, in place."""
-
-
-def _fill(engine: Engine, s_grqk: Array, seen: Seen, value: float) -> None:
-    assert seen.blocked is not None
-    engine.fill_(s_grqk[..., seen.touched], seen.blocked, value)
-
-
-def _normalise(engine: Engine, scoring: Scoring, s_grqk: Array, block: Block, is_bounded: bool) -> None:
-    """Scores to weights, in place; the plain softmax is the engine's own."""
-    if scoring.sinks is not None:
-        sinks = scoring.sinks[block.heads][..., None, None]
-        softmax_with_sinks_(engine.xp, s_grqk, engine.asarray(sinks))
-    elif scoring.normalise is None:
-        engine.softmax_(s_grqk, is_bounded)
-    else:
-        places = block.heads, block.q_positions, block.k_positions
-        visible = n_visible(uncounted(scoring, block.seen.hidden, *places), *s_grqk.shape[-2:])
-        scoring.normalise(engine.xp, s_grqk, engine.asarray(visible[..., None]))
-
-
-def uncounted(
-    scoring: Scoring, hidden: Bools | None, heads: Ints, q_positions: Ints, k_positions: Ints
-) -> Bools | None:
-    """Cells hidden from the normaliser by masks before it, (query, key), or by a −∞ that is added, (g, r,
-    query, key); None without any. `hidden` are those of the masks.
-    """
-    hidden = None if scoring.masks_weights else hidden
-    if scoring.added is None or not scoring.cuts_by_number:
-        return hidden
-    cut = np.isneginf(scoring.added(heads, q_positions, k_positions))
-    return cut if hidden is None else cut | hidden
-
-
-def _clear_hidden(engine: Engine, scoring: Scoring, s_grqk: Array, seen: Seen) -> None:
-    """Clear what a softmax leaves to the masks: hidden cells, if masks come after it; fully masked rows."""
-    if seen.hidden is None:
-        return
-    if scoring.masks_weights:
-        _fill(engine, s_grqk, seen, 0.0)
-    elif seen.empty is not None and scoring.mask_bias is None:
-        empty = np.broadcast_to(seen.empty[:, None], seen.hidden.shape)
-        engine.fill_(s_grqk, empty, scoring.empty_row)
 
 
 # --- attention -------------------------------------------------------------------------------------
@@ -373,7 +289,8 @@ def _attend_keys(
         v = v[tile.groups, seen.keys]
     w = engine.workspace(weights)
     _multiply(engine, scores.product, block.qk, w)
-    _shape_scores(engine, scoring, w, block, "weights", scores.product)
+    block = block._replace(is_bounded=scores.product.is_bounded)
+    _shape_scores(engine, scoring, w, block, scoring.to_weights[-1], scores.product)
     if w is not weights:
         weights[...] = w
     if scoring.difference is not None:
@@ -417,16 +334,11 @@ def stages_from(
     heads = head_numbers(*qk[0].shape[:2])
     sight = scoring.masks.sight(q_positions, k_positions)
     seen = sight.of(slice(0, len(q_positions)), sight.whole)
-    block = Block(heads, q_positions, k_positions, seen, qk)
-    clears = seen.empty is not None and not scoring.masks_weights and scoring.mask_bias is None
-    rows = block._replace(seen=seen._replace(empty=None)) if clears else block
+    block = Block(heads, q_positions, k_positions, seen, qk, is_edited=True)
     made = [change(first, scores_of(engine, scoring, first, qk, heads, q_positions, k_positions))]
-    for before, stage in itertools.pairwise(stages[stages.index(first) : stages.index("weights") + 1]):
+    for before, stage in itertools.pairwise(scoring.to_weights[stages.index(first) :]):
         array = engine.xp.asarray(made[-1], copy=True)
-        _shape_scores(engine, scoring, array, rows, stage, _Product(begins=before))
-        if stage == "weights" and clears:  # a row is empty by its numbers: one of them may be changed
-            empty = engine.xp.all(made[-1] == -np.inf, axis=-1, keepdims=True)
-            array = engine.xp.where(empty, engine.asarray(np.array(scoring.empty_row)), array)
+        _shape_scores(engine, scoring, array, block, stage, _Product(begins=before))
         made.append(change(stage, array))
     return made
 
@@ -436,7 +348,7 @@ def dropped(engine: Engine, scoring: Scoring, scores: Scores, weights: Array) ->
     if scoring.drop is None:
         return weights
     made = engine.xp.asarray(weights, copy=True)
-    scoring.drop.shape_(engine, made, Places(head_numbers(*weights.shape[:2]), *scores.positions))
+    scoring.drop.shape_(engine, made, Block(head_numbers(*weights.shape[:2]), *scores.positions))
     return made
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from attnviz.engines.block import add_transform
 from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
@@ -24,8 +26,6 @@ def read_out(engine: Engine, readout: Readout | None, features: Features) -> Non
     if readout.cap is not None:
         logits = readout.cap * engine.xp.tanh(logits / readout.cap)
     logits = features.add("logits", logits)
-    if not readout.distribution:
-        return
-    probabilities = engine.xp.asarray(logits, copy=True)
-    engine.softmax_(probabilities)
-    features.add("probabilities", probabilities)
+    if readout.distribution is not None:
+        rows = np.arange(logits.shape[0])
+        features.add("probabilities", readout.distribution.of(engine, logits, rows))

@@ -21,15 +21,12 @@ from attnviz.engines.sight import Masks
 from attnviz.model import positions
 from attnviz.model.binding import bind
 from attnviz.model.memo import WeakMemo
-from attnviz.model.normalisers import NORMALISER_BY_ID
-from attnviz.model.operands.additive import added_numbers
 from attnviz.model.operands.matrices import (
     embedding_projection_array,
     feed_forward_array,
     gate_array,
     latent_array,
     projection_array,
-    sinks_array,
     transform_array,
     transform_shape,
     unembedding_array,
@@ -217,10 +214,9 @@ def _relative(site: Site) -> Relative | None:
 def scoring_of(site: Site) -> Scoring:
     """The functions from a site's queries and keys to weights."""
     factor, is_before = site.score_factor, site.mask_placement == "before_softmax"
-    stages, relative, added = score_stages(site), _relative(site), added_numbers(site)
+    stages, relative = score_stages(site), _relative(site)
     operations = {stage: bind(site, stage) for stage in stages if STAGE_BY_ID[stage].made_by is not None}
     difference = operations.get("combined")
-    is_nan = site.fully_masked_row == "nan" and site.sinks is None  # a sink takes all of it
     return Scoring(
         stages=stages,
         n_kv_heads=site.heads.n_kv_heads,
@@ -228,17 +224,9 @@ def scoring_of(site: Site) -> Scoring:
         factor=factor,
         operations=operations,
         relative=relative,
-        added=None if added is None else added.at,
-        cuts_by_number=added is not None and added.cuts,
         masks=Masks(site.masks, site.query_offset),
-        mask_bias=site.mask_bias,
-        masks_weights=not is_before,
-        empty_row=np.nan if is_nan else 0.0,
         # The mixture of two heads follows that of all tiles, so that each has all keys.
         spares_keys=bool(site.masks) and is_before and site.mask_bias is None and site.differential is None,
-        normalise=NORMALISER_BY_ID[site.normaliser].apply,
-        pull_=NORMALISER_BY_ID[site.normaliser].pull_,
-        sinks=None if site.sinks is None else sinks_array(site),
         difference=difference if isinstance(difference, Difference) else None,
         drop=operations.get("dropped"),
         mixture=Mixture(site.heads.group_size, site.heads.off),
@@ -286,14 +274,16 @@ def _readout(engine: Engine, site: Site) -> operands.Readout | None:
     known = site.vocabulary
     if site.readout == "similarity" or known is None:
         vectors = engine.asarray(vectors_array(site.vectors)[list(vocabulary(site)[1])])
-        return operands.Readout(None, Linear(engine.xp.matrix_transpose(vectors)))
+        logits = Linear(engine.xp.matrix_transpose(vectors))
+        return operands.Readout(None, logits, bind(site, "probabilities"))
     given, is_tied = known.transform, known.unembedding is None
     own = known.embedding if known.unembedding is None else known.unembedding
     transform = None if given is None else _transform(engine, given, site)
     row = _row(engine, known.bias, known.n_logits)
     logits = _matrix(engine, own, partial(unembedding_array, known), row, transposes=is_tied)
     with_softmax = known.classes is None or known.classes.distribution
-    return operands.Readout(transform, logits, known.logit_scale, known.cap, with_softmax)
+    made = bind(site, "probabilities") if with_softmax else None
+    return operands.Readout(transform, logits, made, known.logit_scale, known.cap)
 
 
 def _transform(engine: Engine, transform: Transform, site: Site) -> operands.Transform:

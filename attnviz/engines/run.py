@@ -34,7 +34,7 @@ from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Place, Site
 from attnviz.model.stages import STAGE_BY_ID, result_of
 from attnviz.model.trace import Origin, SiteTrace, Trace
-from attnviz.operations.operation import Places
+from attnviz.operations.operation import Block
 
 
 def run(
@@ -324,7 +324,7 @@ class HeldStages:
             return array[group, member, rows, columns] if is_query else array[head, rows, columns]
         if stage == "mixed":
             return self._attended.mixed[group, member, rows, columns]
-        if stage == "weights":
+        if stage == self._scoring.to_weights[-1]:
             return self._attended.weights[group, member, rows, columns]
         if stage == "dropped":
             return self._dropped(head, rows, columns)
@@ -347,5 +347,5 @@ class HeldStages:
         )
         assert self._scoring.drop is not None
         dropped = self._engine.xp.asarray(weights, copy=True)
-        self._scoring.drop.shape_(self._engine, dropped, Places(np.array(head), q_positions, k_positions))
+        self._scoring.drop.shape_(self._engine, dropped, Block(np.array(head), q_positions, k_positions))
         return dropped

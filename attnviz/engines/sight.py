@@ -11,27 +11,13 @@ from numpy.typing import NDArray
 from attnviz.engines.tiles import Tile, tiles
 from attnviz.model.masks import blocked_by_all
 from attnviz.model.spec.parts import Causal, Mask
+from attnviz.operations.operation import Seen
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 KEYS_TOGETHER = 16
 """Ranges of keys begin and end at multiples of this, where products and exponentials are fast."""
-
-
-class Seen(NamedTuple):
-    """Visibility of a range of keys for some rows.
-
-    `hidden` (row, key of the range) is None if they see all of it; its columns outside `touched` have no
-    blocked cell, `blocked` are those inside. `empty` (row,) are the rows that see no key at all, None without
-    any.
-    """
-
-    keys: slice
-    hidden: Bools | None = None
-    touched: slice = slice(0, 0)
-    blocked: Bools | None = None
-    empty: Bools | None = None
 
 
 class Plan(NamedTuple):

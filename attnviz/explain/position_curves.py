@@ -40,7 +40,7 @@ from attnviz.model.spec.positions import NoScaling, Rope
 from attnviz.model.spec.site import Site
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace
-from attnviz.operations.operation import NUMPY, Places
+from attnviz.operations.operation import NUMPY, Block
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -116,7 +116,7 @@ def _shaped(candidate: Site, raw: Floats, head: int, away: Ints) -> Floats:
     """Raw scores through every stage before the masks that works on them in place."""
     found = raw[None].copy()
     # Queries are numbered from 0 behind their offset: the query of all distances is at position 0.
-    block = Places(np.array(head), np.array([-candidate.query_offset]), away)
+    block = Block(np.array(head), np.array([-candidate.query_offset]), away)
     for stage in score_stages(candidate):
         row = STAGE_BY_ID[stage]
         if row.made_by and row.phase == "scores" and row.rule == "same_cell" and not row.is_infinite:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from operator import attrgetter
@@ -10,7 +11,10 @@ from weakref import ref
 
 from attnviz.core.dropout import AFTER_ATTENTION, AFTER_FFN
 from attnviz.i18n import _
-from attnviz.model.operands.additive import added_numbers, pull_added
+from attnviz.model.masks import blocked_by_all, why_blocked_by
+from attnviz.model.normalisers import NORMALISER_BY_ID
+from attnviz.model.operands.additive import added_numbers, pull_added, why_cut
+from attnviz.model.operands.matrices import sinks_array
 from attnviz.model.positions import (
     Bias,
     bias_of,
@@ -31,6 +35,8 @@ from attnviz.model.spec.site import Site
 from attnviz.model.stages import STAGE_BY_ID, Stage
 from attnviz.model.weights import WEIGHT_BY_PATH, bias_path
 from attnviz.operations.linear import Linear
+from attnviz.operations.mask import Hidden, Reasons
+from attnviz.operations.normaliser import SOFTMAX, Normaliser
 from attnviz.operations.operation import Floats, Ints, Operation
 from attnviz.operations.pointwise import Step
 
@@ -80,6 +86,50 @@ def _added(site: Site) -> tuple[Bias, Callable[[Floats, Ints, Ints], dict[str, F
     mask, numbers = site.additive_mask, added_numbers(site)
     assert mask is not None and numbers is not None
     return numbers.at, lambda g, queries, keys: {"additive_mask.values": pull_added(mask, g)}
+
+
+def _mask(site: Site) -> tuple[Any, ...]:
+    """The masks before the softmax; nothing here holds the site."""
+    return hidden_in(site), why_hidden_in(site), why_cut_in(site), site.mask_bias
+
+
+def normaliser_of(site: Site) -> Normaliser:
+    """The normaliser of the scores."""
+    return Normaliser(*_weights(site))
+
+
+def _weights(site: Site) -> tuple[Any, ...]:
+    late = bool(site.masks) and site.mask_placement == "after_softmax"
+    is_nan = site.fully_masked_row == "nan" and site.sinks is None  # a sink takes all of it
+    return (
+        NORMALISER_BY_ID[site.normaliser].rule,
+        "w",
+        hidden_in(site),
+        why_hidden_in(site),
+        late,
+        site.adds_to_blocked,
+        added_numbers(site),
+        None if site.sinks is None else sinks_array(site),
+        math.nan if is_nan else 0.0,
+    )
+
+
+def hidden_in(site: Site) -> Hidden:
+    """The cells that the masks of a site hide, by rows and columns."""
+    masks, offset = site.masks, site.query_offset
+    return lambda queries, keys: blocked_by_all(masks, queries + offset, keys)
+
+
+def why_hidden_in(site: Site) -> Reasons:
+    """Why the masks of a site hide a cell."""
+    masks, offset = site.masks, site.query_offset
+    return lambda cell: why_blocked_by(masks, cell.row + offset, cell.column)
+
+
+def why_cut_in(site: Site) -> Reasons:
+    """Why the additive mask of a site hides a cell, one sentence; none if it does not."""
+    numbers = added_numbers(site)
+    return lambda cell: () if numbers is None else why_cut(numbers, cell)
 
 
 def _linear(row: Stage, site: Site) -> Linear:
@@ -143,6 +193,9 @@ _COMPUTED: dict[str, Callable[[Site], tuple[Any, ...]]] = {
     "scale": _scale,
     "position": _bias,
     "additive_mask": _added,
+    "masks": _mask,
+    "normaliser": _weights,
+    "softmax": lambda site: (SOFTMAX, "p"),
     "differential": _difference,
     "heads.off": lambda site: (site.heads.group_size, site.heads.off),
     "position of queries": _rotation("query"),

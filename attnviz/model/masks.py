@@ -259,8 +259,12 @@ def why_blocked(site: Site, query: int, key: int) -> tuple[str, ...]:
 
     The sentences name positions: `query` is the row of the cell.
     """
-    sentences = (_why(mask, query + site.query_offset, key) for mask in site.masks)
-    return tuple(sentence for sentence in sentences if sentence)
+    return why_blocked_by(site.masks, query + site.query_offset, key)
+
+
+def why_blocked_by(masks: tuple[Mask, ...], query: int, key: int) -> tuple[str, ...]:
+    """`why_blocked` of these masks, at the position of a query."""
+    return tuple(sentence for mask in masks if (sentence := _why(mask, query, key)))
 
 
 def _why(mask: Mask, query: int, key: int) -> str:

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from attnviz.model.binding import bind
-from attnviz.model.normalisers import NORMALISER_BY_ID
 from attnviz.model.operands.matrices import vocabulary
 from attnviz.model.spec.differential import partners
 from attnviz.model.spec.site import Site, ffn_of
@@ -64,7 +63,7 @@ def consumers(site: SiteTrace, cell: Cell) -> tuple[Region, ...]:
 def _made_of(site: Site, stage: Stage, place: int, cell: Cell) -> Cells | None:
     """The rows and columns of an input that make a cell; None: none."""
     if stage.made_by is None:
-        return RULE_BY_ID[rule_of(site, stage)].made_of(site, place, cell)
+        return RULE_BY_ID[stage.rule].made_of(site, place, cell)
     return bind(site, stage.id).made_of(place, cell)
 
 
@@ -125,7 +124,7 @@ def _consumed(site: Site, target: Stage, place: int, cell: Cell) -> Region | Non
         if not heads:
             return None
     if target.made_by is None:
-        cells = RULE_BY_ID[rule_of(site, target)].read_by(site, place, cell)
+        cells = RULE_BY_ID[target.rule].read_by(site, place, cell)
     else:
         cells = bind(site, target.id).read_by(place, cell)
     return None if cells is None else Region(target.id, heads, *cells)
@@ -147,10 +146,9 @@ def _target_heads(site: Site, target: Stage, cell: Cell) -> Indices:
 
 
 def rule_of(site: Site, stage: Stage) -> Rule:
-    """The stage's rule; weights that do not share a row are made cell by cell."""
-    if stage.id == "weights" and not NORMALISER_BY_ID[site.normaliser].is_shared:
-        return "same_cell"
-    return stage.rule
+    """The stage's rule; where its operation reads the same cell alone in this site, that."""
+    is_cell = stage.made_by is not None and bind(site, stage.id).reach == "cell"
+    return "same_cell" if is_cell else stage.rule
 
 
 # --- the rules -------------------------------------------------------------------------------------

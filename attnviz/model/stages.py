@@ -16,6 +16,8 @@ from attnviz.i18n import N_
 from attnviz.operations.difference import Difference
 from attnviz.operations.dropout import Dropout
 from attnviz.operations.linear import Linear
+from attnviz.operations.mask import Mask
+from attnviz.operations.normaliser import Normaliser
 from attnviz.operations.operation import Operation
 from attnviz.operations.pointwise import Cap, Factor, Plus
 from attnviz.operations.products import DotProduct, Mixture
@@ -716,6 +718,8 @@ STAGES: tuple[Stage, ...] = (
         fold=15,
         help=N_("Scores with −∞ where a query must not attend, so that the weight there is 0."),
         cites="attention",
+        made_by=Mask,
+        operands="masks",
     ),
     Stage(
         "weights",
@@ -732,6 +736,8 @@ STAGES: tuple[Stage, ...] = (
         wraps="{normaliser}({0})",
         help=N_("The softmax of each row: shares of attention that are positive and sum to 1."),
         cites="attention",
+        made_by=Normaliser,
+        operands="normaliser",
     ),
     Stage(
         "dropped",
@@ -1239,6 +1245,8 @@ STAGES: tuple[Stage, ...] = (
         has_sums=True,
         symbols=("l",),
         help=N_("The softmax of the logits: the probability of each next token, or class."),
+        made_by=Normaliser,
+        operands="softmax",
     ),
 )
 

@@ -38,6 +38,7 @@ class Difference(Pointwise):
     slopes: Mapping[str, Floats]
 
     cites = "differential"
+    reach = "heads"
     letters = "1, −λ"
 
     def of_pair(self, first: Array, other: Array) -> Array:

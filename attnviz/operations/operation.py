@@ -6,8 +6,8 @@ document: `model/binding.py` makes it for a stage of a site, engines and explana
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,15 @@ from attnviz.operations.terms import Line, Pieces, Term
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 Indices = tuple[int, ...] | None
 """Some indices along one axis; None means all of them."""
 Cells = tuple[Indices, Indices]
 """(rows, columns)."""
 
+
+Reach = Literal["cell", "row", "heads", "tokens"]
+"""How far a cell of a result reads: the same cell, its row, its row or cell in other heads, other tokens."""
 
 Addend = tuple[str, Pieces, float, tuple[Pieces, ...]]
 """The term that is added to a score: the sum in letters, the term with its sign, its value, notes."""
@@ -48,6 +52,12 @@ class Arrays(Protocol):
     def multiply_(self, array: Array, factors: Floats) -> None:
         """array *= factors, in place."""
 
+    def fill_(self, array: Array, where: Bools, value: float) -> None:
+        """array[..., where] = value, in place; `where` broadcasts against it."""
+
+    def softmax_(self, scores: Array, is_bounded: bool = False) -> None:
+        """Softmax over the last axis, in place; `is_bounded`: no exponential over- or underflows."""
+
 
 class _NumPy:
     xp = np
@@ -58,28 +68,53 @@ class _NumPy:
     def multiply_(self, array: Array, factors: Floats) -> None:
         array *= factors
 
+    def fill_(self, array: Array, where: Bools, value: float) -> None:
+        np.copyto(array, value, where=where)
+
+    def softmax_(self, scores: Array, is_bounded: bool = False) -> None:
+        scores -= scores.max(axis=-1, keepdims=True)
+        np.exp(scores, out=scores)
+        scores /= scores.sum(axis=-1, keepdims=True)
+
 
 NUMPY: Arrays = _NumPy()
 """The arrays of explanations: NumPy's, in their own precision."""
 
 
-class Block(Protocol):
-    """Part of the score arrays: the numbers of its heads (...), the positions of its queries and keys."""
+class Seen(NamedTuple):
+    """Visibility of a range of keys for some rows.
 
-    @property
-    def heads(self) -> Ints: ...
-    @property
-    def q_positions(self) -> Ints: ...
-    @property
-    def k_positions(self) -> Ints: ...
+    `hidden` (row, key of the range) is None if they see all of it; its columns outside `touched` have no
+    hidden cell, `blocked` are those inside. `empty` (row,) are the rows that see no key at all, None without
+    any.
+    """
+
+    keys: slice
+    hidden: Bools | None = None
+    touched: slice = slice(0, 0)
+    blocked: Bools | None = None
+    empty: Bools | None = None
 
 
-class Places(NamedTuple):
-    """A `Block` alone."""
+ALL_KEYS = Seen(slice(None))
+"""Nothing is hidden."""
+
+
+class Block(NamedTuple):
+    """Part of the score arrays: the numbers of its heads (...), its positions, what its rows see.
+
+    `qk` are q (g, r, q, d) and k (g, k, d), which relative positions read besides the scores. `is_bounded`:
+    no score is so large that its exponential could overflow. `is_edited`: by hand, so that a row may have a
+    score or none whatever the masks say.
+    """
 
     heads: Ints
     q_positions: Ints
     k_positions: Ints
+    seen: Seen = ALL_KEYS
+    qk: tuple[Array, ...] = ()
+    is_bounded: bool = False
+    is_edited: bool = False
 
 
 class Numbers(Protocol):
@@ -96,6 +131,9 @@ class Numbers(Protocol):
 
     def number_of(self, place: int, head: int, row: int, column: int, value: float) -> Term:
         """A number of input `place`, which has been read."""
+
+    def named(self, place: int, head: int, row: int, column: int) -> Term:
+        """A number of input `place`, by its name."""
 
     def same(self) -> Term:
         """The number at the same place of the first input, by its name."""
@@ -208,6 +246,21 @@ class Pulled(Protocol):
     def block(self) -> Block:
         """All queries and keys of all heads (g, r)."""
 
+    @property
+    def is_edited(self) -> bool:
+        """True if a stage of queries and keys is edited by hand, so that a hidden cell may count."""
+
+    def in_tiles(
+        self, made: Array, g: Gradient | Array, pull_: Callable[[Array, Array, Block], None]
+    ) -> Array:
+        """Of each tile of the pass, the gradient after `pull_(numbers, gradient, block)` in place; numbers
+        are those of `made`. 0 where a tile has no key.
+        """
+
+    @property
+    def is_from_weights(self) -> bool:
+        """True if the gradient comes through the weights, so that it is 0 already in unseen cells."""
+
     def token_positions(self) -> Ints:
         """Numbers of the tokens of a stage of tokens."""
 
@@ -250,6 +303,24 @@ class Writer(Protocol):
     def copy(self, array: str) -> str:
         """The expression of a copy."""
 
+    def blank(self, array: str, where: str, value: str) -> str:
+        """The expression of an array with one value in the cells of another one."""
+
+    def last(self, keeps: bool = True) -> str:
+        """The arguments of a sum over the last axis."""
+
+    def table(self, name: str, numbers: Floats) -> str:
+        """Define a table of numbers and −∞, (..., row, column); returns its expression."""
+
+    def softmax(self, array: str) -> str:
+        """The expression of the softmax over the last axis."""
+
+    def sigmoid(self) -> str:
+        """Define the sigmoid; returns its name."""
+
+    def blocked(self) -> str:
+        """Define the cells that the masks hide; returns their name."""
+
     def in_groups(self, array: str) -> str:
         """The expression of keys or values as every query head reads them."""
 
@@ -272,6 +343,8 @@ class Operation:
     """The key of its source."""
     letters: ClassVar[str] = ""
     """Its derivative in letters; empty where that is a number alone."""
+    reach: ClassVar[Reach] = "row"
+    """How far a cell reads."""
     is_exact: ClassVar[bool] = True
     """True if the last bit of a cell does not depend on the cells that are computed beside it."""
 
@@ -316,6 +389,10 @@ class Operation:
         """The arithmetic of one cell."""
         raise NotImplementedError
 
+    def passes_on(self, cell: At) -> bool:
+        """True if a cell is the one that it reads, so that a line of its own would say nothing."""
+        return False
+
     def derivatives(self, use: Use, reads: Reads) -> Floats:
         """The derivative of every cell of a use by the cell that they read."""
         raise NotImplementedError
@@ -330,6 +407,7 @@ class Pointwise(Operation):
 
     help = N_("Each number is computed from the number at the same place of its inputs.")
     goes_on = True
+    reach: ClassVar[Reach] = "cell"
 
     def derivative(self, result: float) -> float:
         """The derivative of a cell, whose value is `result`, by the cell that it reads."""

@@ -36,6 +36,7 @@ class DotProduct(Operation):
     group_size: int
 
     help = N_("Each number is the dot product of a query with a key.")
+    reach = "tokens"
     cites = "attention"
 
     @property
@@ -109,6 +110,7 @@ class Mixture(Operation):
     off: tuple[int, ...] = ()
 
     help = N_("Each row is a sum of values, each times its weight.")
+    reach = "tokens"
     cites = "attention"
 
     def made_of(self, place: int, cell: At) -> Cells | None:

@@ -61,4 +61,4 @@ def test_nan_stays_nan() -> None:
 
 def test_the_table_has_every_normaliser_that_a_document_can_name() -> None:
     assert tuple(row.id for row in NORMALISERS) == get_args(Normaliser)
-    assert [row.id for row in NORMALISERS if row.is_shared] == ["softmax"]
+    assert [row.id for row in NORMALISERS if row.rule.is_shared] == ["softmax"]

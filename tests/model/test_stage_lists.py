@@ -16,7 +16,6 @@ LETTERS = {"q", "k", "v", "x", "output"}
 
 TABLES = {
     "engines/backward/pulls.py",
-    "engines/program.py",
     "explain/arithmetic/cell.py",
     "explain/formulas/block.py",
     "explain/gradients/corners.py",

@@ -8,7 +8,6 @@ import numpy as np
 
 from attnviz.core.block import ACTIVATION_BY_ID, GATED_UNIT_BY_ID, NORM_PULLS
 from attnviz.core.dims import Array, in_heads, side_by_side, split_query_heads
-from attnviz.core.normalise import pull_softmax_
 from attnviz.core.routing import SHARES_BY_ID, pull_weights
 from attnviz.engines import program
 from attnviz.engines.backward import scores
@@ -302,13 +301,6 @@ def _logits(site: SiteGradients, stage: str, g: Array) -> None:
     site.add(before, g @ matrix.mT)
 
 
-def _probabilities(site: SiteGradients, stage: str, g: Array) -> None:
-    (before,) = site.inputs(stage)
-    p, made = site.made(stage), site.engine.xp.asarray(g, copy=True)
-    pull_softmax_(site.engine.xp, p, made, p)
-    site.add(before, made)
-
-
 def pull(site: SiteGradients, stage: str, g: Array) -> None:
     """From the gradient by a stage of a site to those by what it reads."""
     if stage in PULLS:
@@ -335,8 +327,6 @@ PULLS: dict[str, Pull] = {
     "v": _value,
     "q_tempered": _tempered,
     "relative": scores.pull_relative,
-    "masked": scores.pull_masked,
-    "weights": scores.pull_weights,
     "mixed_normed": _pair_normed,
     "gate": _gate,
     "gated": _gated,
@@ -356,6 +346,5 @@ PULLS: dict[str, Pull] = {
     "transform": _product("vocabulary.transform.weights", _transform, "vocabulary.transform.bias"),
     "transform_hidden": _transform_hidden,
     "logits": _logits,
-    "probabilities": _probabilities,
 }
 """Each adds to `SiteGradients` what the gradient by a stage gives to the stages that it reads."""

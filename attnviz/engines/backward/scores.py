@@ -14,15 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.dims import Array
-from attnviz.core.normalise import softmax_with_sinks_
 from attnviz.engines import program
 from attnviz.engines.backward.cells import At, Cells, Gradient, Outer
 from attnviz.engines.backward.site import SiteGradients
 from attnviz.engines.engine import Engine, spread
-from attnviz.model.normalisers import n_visible
 from attnviz.model.operands.relative import pull_relative as pull_tables
 from attnviz.model.stages import STAGE_BY_ID
-from attnviz.operations.operation import Places
+from attnviz.operations.operation import Block
 
 Ints = NDArray[np.int64]
 
@@ -30,94 +28,11 @@ KEYS_AT_ONCE = 128
 """Keys of a product over the queries that see them: fewer are closer to what each of them needs."""
 
 
-def pull_weights(site: SiteGradients, stage: str, g: Gradient) -> None:
-    """By the scores, from that by the weights: the Jacobian of the normaliser. Blocked cells pass nothing."""
-    engine, scoring, scores = site.engine, site.operands.scoring, site.run.made.scores
-    (before,) = site.inputs(stage)
-    p = _normalised(site, before)
-    if scoring.masks_weights:
-        g = Cells(_cleared(site, g))
-    clears = not scoring.masks_weights and scoring.mask_bias is None and not site.has_patched_scores
-    heads = np.arange(math.prod(p.shape[:2])).reshape(p.shape[:2])
-    hidden = program.uncounted(scoring, scores.sight.hidden, heads, *scores.positions)
-    visible = engine.asarray(n_visible(hidden, *p.shape[-2:])[..., None])
-    visible = engine.xp.broadcast_to(visible, (*p.shape[:3], 1))
-    by_scores = engine.zeros(p.shape) if site.spares else engine.empty(p.shape)
-
-    def one(index: int) -> None:
-        tile, seen = scores.tiles[index], scores.seen[index]
-        at: At = (tile.groups, tile.members, tile.rows, seen.keys)
-        kept = by_scores[at]
-        made = engine.workspace(kept)
-        g.into(engine, made, at)
-        scoring.pull_(engine.xp, p[at], made, visible[at[:3]])
-        if clears and seen.hidden is not None:
-            engine.fill_(made[..., seen.touched], seen.hidden[:, seen.touched], 0.0)
-        if made is not kept:
-            kept[...] = made
-
-    spread(engine, one, range(len(scores.tiles)), _flops(site))
-    if scoring.cuts_by_number:
-        by_scores = engine.xp.where(_cut(site, before), 0.0, by_scores)
-    if scoring.sinks is not None:
-        rest = 1 - engine.xp.sum(p, axis=-1)
-        along = engine.xp.vecdot(p, g.part())
-        site.add_parameter("sinks", engine.xp.reshape(-engine.xp.sum(rest * along, axis=-1), (-1,)))
-    site.add(before, Cells(by_scores))
-
-
 def _flops(site: SiteGradients) -> int:
     """Operations of the four products of an attention's backward pass, which threads share or do not."""
     n_groups, group_size, n_queries, width = site.run.made.scores.qk[0].shape
     n_keys = site.run.made.scores.qk[1].shape[1]
     return 8 * math.prod((n_groups, group_size, n_queries, n_keys, width))
-
-
-def _normalised(site: SiteGradients, before: str) -> Array:
-    """The weights as the normaliser leaves them, before a mask clears some; empty rows are zeros."""
-    engine, scoring, made = site.engine, site.operands.scoring, site.run.made
-    patches = made.patches
-    weights = made.attended.weights if patches is None else patches.computed.get("weights")
-    weights = made.attended.weights if weights is None else weights
-    if scoring.masks_weights and scoring.normalise is None:
-        weights = score_stage(site, before)
-        if scoring.sinks is None:
-            engine.softmax_(weights)
-        else:
-            sinks = engine.asarray(scoring.sinks.reshape(weights.shape[:2])[..., None, None])
-            softmax_with_sinks_(engine.xp, weights, sinks)
-    sight = made.scores.sight
-    if sight.hidden is not None and scoring.mask_bias is None and sight.empty.any():
-        if site.has_patched_scores and not scoring.masks_weights:
-            empty = engine.xp.all(score_stage(site, before) == -np.inf, axis=-1, keepdims=True)
-            return engine.xp.where(empty, 0.0, weights)
-        weights = engine.xp.asarray(weights, copy=True)
-        engine.fill_(weights, np.broadcast_to(sight.empty[:, None], sight.hidden.shape), 0.0)
-    if scoring.cuts_by_number:
-        weights = engine.xp.where(_cut(site, before), 0.0, weights)
-    return weights
-
-
-def _cut(site: SiteGradients, before: str) -> Array:
-    """True where the additive mask has made a score −∞, (g, r, q, k): the weight is 0."""
-    return score_stage(site, before) == -np.inf
-
-
-def pull_masked(site: SiteGradients, stage: str, g: Gradient) -> None:
-    """A cell that is −∞ passes nothing; with a number added to it, it passes all."""
-    (before,) = site.inputs(stage)
-    is_cleared = site.operands.scoring.mask_bias is not None or site.is_from_weights
-    site.add(before, g if is_cleared else Cells(_cleared(site, g)))
-
-
-def _cleared(site: SiteGradients, g: Gradient) -> Array:
-    """The gradient with zeros in the blocked cells."""
-    hidden = site.run.made.scores.sight.hidden
-    if hidden is None:
-        return g.part()
-    made = site.engine.xp.asarray(g.part(), copy=True)
-    site.engine.fill_(made, hidden, 0.0)
-    return made
 
 
 def _positions(site: SiteGradients) -> tuple[Ints, Ints]:
@@ -220,6 +135,10 @@ class Pulled:
 
     def result(self) -> Array:
         """The numbers of the stage as they were computed, before any edit."""
+        made = self.site.run.made
+        if self.stage == self.site.operands.scoring.to_weights[-1]:
+            computed = None if made.patches is None else made.patches.computed.get(self.stage)
+            return made.attended.weights if computed is None else computed
         if STAGE_BY_ID[self.stage].score_shaped:
             return score_stage(self.site, self.stage, is_computed=True)
         return self.site.made(self.stage)
@@ -275,10 +194,50 @@ class Pulled:
         """Numbers of the queries and of the keys."""
         return self.site.run.made.scores.positions
 
-    def block(self) -> Places:
+    def block(self) -> Block:
         """All queries and keys of all heads (g, r)."""
+        if not STAGE_BY_ID[self.stage].score_shaped:
+            return Block(np.array(0), self.token_positions(), np.arange(self.result().shape[-1]))
         scores = self.site.run.made.scores
-        return Places(program.head_numbers(*scores.qk[0].shape[:2]), *scores.positions)
+        seen = scores.sight.of(slice(None), scores.sight.whole)
+        return Block(program.head_numbers(*scores.qk[0].shape[:2]), *scores.positions, seen)
+
+    @property
+    def is_edited(self) -> bool:
+        """True if a stage of queries and keys is edited by hand, so that a hidden cell may count."""
+        return self.site.has_patched_scores
+
+    def in_tiles(
+        self, made: Array, g: Gradient | Array, pull_: Callable[[Array, Array, Block], None]
+    ) -> Array:
+        """Of each tile of the pass, the gradient after `pull_(numbers, gradient, block)` in place; numbers
+        are those of `made`. 0 where a tile has no key. Numbers of tokens are one tile.
+        """
+        site, engine, scores = self.site, self.site.engine, self.site.run.made.scores
+        if not STAGE_BY_ID[self.stage].score_shaped:
+            found = engine.xp.asarray(g, copy=True)
+            pull_(made, found, self.block())
+            return found
+        given = g if isinstance(g, Cells | Outer) else Cells(g)
+        found = engine.zeros(made.shape) if site.spares else engine.empty(made.shape)
+
+        def one(index: int) -> None:
+            tile, seen = scores.tiles[index], scores.seen[index]
+            at: At = (tile.groups, tile.members, tile.rows, seen.keys)
+            kept = found[at]
+            part = engine.workspace(kept)
+            given.into(engine, part, at)
+            pull_(made[at], part, scores.block(tile, seen))
+            if part is not kept:
+                kept[...] = part
+
+        spread(engine, one, range(len(scores.tiles)), _flops(site))
+        return found
+
+    @property
+    def is_from_weights(self) -> bool:
+        """True if the gradient comes through the weights, so that it is 0 already in unseen cells."""
+        return self.site.is_from_weights
 
     def token_positions(self) -> Ints:
         """Numbers of the tokens of a stage of tokens."""

@@ -77,7 +77,7 @@ class SiteGradients:
     @property
     def is_from_weights(self) -> bool:
         """True if the gradients by the scores come through the weights, so that unseen cells have 0."""
-        return "weights" in self.stages
+        return self.operands.scoring.to_weights[-1] in self.stages
 
     @property
     def spares(self) -> bool:

@@ -26,7 +26,7 @@ from attnviz.engines.program import Attended
 from attnviz.errors import UnknownName, among, must_be
 from attnviz.model.spec.site import Site
 from attnviz.model.stages import SITE_INPUTS, STAGE_BY_ID
-from attnviz.operations.operation import Places
+from attnviz.operations.operation import Block
 
 Numbers = NDArray[Any]
 
@@ -216,7 +216,7 @@ class SiteStep(StepStages):
             return weights
         assert at.rows is not None and at.keys is not None
         dropped = self.engine.xp.asarray(weights, copy=True)
-        drop.shape_(self.engine, dropped, Places(heads, at.rows, at.keys))
+        drop.shape_(self.engine, dropped, Block(heads, at.rows, at.keys))
         return self.patches("dropped", dropped, at) if self.patches else dropped
 
 

@@ -22,9 +22,6 @@ from attnviz.explain.arithmetic.readout import logit_lines
 from attnviz.explain.arithmetic.relative import relative_lines
 from attnviz.explain.arithmetic.scores import (
     below,
-    is_passed_on,
-    masked_lines,
-    softmax_lines,
 )
 from attnviz.explain.arithmetic.vectors import (
     concatenated_lines,
@@ -32,7 +29,6 @@ from attnviz.explain.arithmetic.vectors import (
     given_lines,
     origin_of,
 )
-from attnviz.explain.arithmetic.weights import weight_lines
 from attnviz.i18n import _
 from attnviz.model.binding import bind
 from attnviz.model.reading import Reading, stage_symbol
@@ -53,8 +49,6 @@ LINES: dict[str, Callable[[Reading, Cell], tuple[Line, ...]]] = {
     "k_normed": qk_normed_lines,
     "q_tempered": tempered_lines,
     "relative": relative_lines,
-    "masked": masked_lines,
-    "weights": weight_lines,
     "mixed_normed": pair_normed_lines,
     "gated": gated_lines,
     "concatenated": concatenated_lines,
@@ -72,14 +66,10 @@ LINES: dict[str, Callable[[Reading, Cell], tuple[Line, ...]]] = {
     "transform_hidden": activated_lines,
     "transform_normed": normed_lines,
     "logits": logit_lines,
-    "probabilities": softmax_lines,
 }
 """The function that writes each stage's lines, where no operation does."""
 
 NEXT: dict[str, Callable[[Reading, Cell], Cell]] = {
-    "masked": below,
-    "weights": below,
-    "probabilities": below,
     "concatenated": origin_of,
 }
 """Stages that the lines of another one follow; the others end in a sum whose terms lead on."""
@@ -114,7 +104,7 @@ def _lines(reading: Reading, cell: Cell) -> Iterator[Line]:
     yield from edited_lines(reading, cell, _own_lines(reading, cell))
     while (following := _next(reading, cell)) is not None:
         cell = following
-        if not is_passed_on(reading, cell):
+        if not _is_passed_on(reading, cell):
             yield from map(_short, edited_lines(reading, cell, _own_lines(reading, cell)))
 
 
@@ -123,6 +113,11 @@ def _own_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     if cell.stage in LINES:
         return LINES[cell.stage](reading, cell)
     return bind(reading.experiment, cell.stage).lines(CellNumbers(reading, cell))
+
+
+def _is_passed_on(reading: Reading, cell: Cell) -> bool:
+    """True if a line of the cell would say nothing."""
+    return cell.stage not in LINES and bind(reading.experiment, cell.stage).passes_on(cell)
 
 
 def _next(reading: Reading, cell: Cell) -> Cell | None:

@@ -44,6 +44,10 @@ class CellNumbers:
         """A number of input `place`, which has been read."""
         return self.reading.term(Cell(self._input(place), row, column, head), value)
 
+    def named(self, place: int, head: int, row: int, column: int) -> Term:
+        """A number of input `place`, by its name."""
+        return self.reading.link(Cell(self._input(place), row, column, head))
+
     def same(self) -> Term:
         """The number at the same place of the first input, by its name."""
         cell = self.cell

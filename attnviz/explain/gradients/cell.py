@@ -15,10 +15,10 @@ from msgspec.structs import replace
 
 from attnviz.core.phrases import sequenced
 from attnviz.explain.arithmetic.cell import exists
-from attnviz.explain.arithmetic.scores import why_cut
 from attnviz.explain.gradients.corners import corner
 from attnviz.explain.gradients.local import Use, derivatives, letters
 from attnviz.i18n import _
+from attnviz.model.binding import why_cut_in
 from attnviz.model.gradient import GradientSite, ProductSite
 from attnviz.model.masks import why_blocked
 from attnviz.model.operands.matrices import vocabulary
@@ -190,7 +190,7 @@ def _notes(site: GradientSite, cell: Cell, seed: float | None) -> Iterator[str]:
         yield from filter(None, corners)
     if STAGE_BY_ID[cell.stage].score_shaped and site.depends(cell.stage) and _is_blocked(site, cell):
         reasons = sequenced(
-            (*why_blocked(site.experiment, cell.row, cell.column), *why_cut(site.experiment, cell))
+            (*why_blocked(site.experiment, cell.row, cell.column), *why_cut_in(site.experiment)(cell))
         )
         yield _("blocked: {reasons}").format(reasons=reasons)
 

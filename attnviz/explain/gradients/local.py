@@ -14,14 +14,11 @@ import numpy as np
 from attnviz.core.block import ACTIVATION_BY_ID, GATED_UNIT_BY_ID
 from attnviz.core.special import NUMPY_SPECIAL
 from attnviz.explain.arithmetic.experts import routing_jacobian
-from attnviz.explain.arithmetic.scores import is_cut
 from attnviz.explain.formulas.block import norm_at, transform_of
 from attnviz.explain.gradients.rows import GAINED, normalised
 from attnviz.model.binding import bind
-from attnviz.model.normalisers import NORMALISER_BY_ID, n_visible
 from attnviz.model.operands.latent import latent_norm
 from attnviz.model.operands.matrices import (
-    sinks_array,
     unembedding_array,
     vectors_array,
     vocabulary,
@@ -94,18 +91,6 @@ def _residual(reading: Reading, use: Use) -> Floats:
     return np.full(use.shape, block.residual_scale if use.place else 1.0)
 
 
-def _masked(reading: Reading, use: Use) -> Floats:
-    """0 where −∞ takes the place of the score, 1 elsewhere."""
-    if reading.experiment.adds_to_blocked:
-        return np.ones(use.shape)
-    return np.where(_blocked(reading, use.cell.row)[use.cell.column], 0.0, 1.0) * np.ones(use.shape)
-
-
-def _blocked(reading: Reading, row: int) -> Any:
-    hidden = reading.site.blocked(slice(row, row + 1))
-    return np.zeros(reading.experiment.n_keys, np.bool_) if hidden is None else hidden[0]
-
-
 def _norm(reading: Reading, use: Use) -> Floats:
     """gain_j (δ_ij − [1 ÷ d] − n_i n_j [÷ d]) ÷ σ."""
     experiment, cell = reading.experiment, use.cell
@@ -158,49 +143,6 @@ def _relative(reading: Reading, use: Use) -> Floats:
     if parts.key_bias is not None:
         found += parts.key_bias[:, use.cell.column][:, None, None]
     return found
-
-
-def _weights(reading: Reading, use: Use) -> Floats:
-    """w_i (δ_ij − w_j) in a shared row; else the normaliser's own derivative. Cleared cells pass nothing."""
-    experiment, cell = reading.experiment, use.cell
-    hidden = _blocked(reading, cell.row)
-    is_after = experiment.mask_placement != "before_softmax"
-    row = NORMALISER_BY_ID[experiment.normaliser]
-    p = weights_before_clearing(reading, cell)
-    columns = np.array(use.columns)
-    if row.is_shared:
-        found = p[columns] * ((columns == cell.column) - p[cell.column])
-    else:
-        found = np.ones(len(columns))
-        row.pull_(np, p[columns], found, _counted(reading, cell))
-    if is_after:
-        found = np.where(hidden[columns], 0.0, found)
-    return np.asarray(found).reshape(use.shape)
-
-
-def _counted(reading: Reading, cell: Cell) -> Floats:
-    """The number of keys that the normaliser counts for the row of a cell, (1,)."""
-    is_before = reading.experiment.mask_placement == "before_softmax"
-    hidden = reading.site.unseen(cell.head, rows=slice(cell.row, cell.row + 1), by_masks=is_before)
-    return n_visible(hidden, 1, reading.experiment.n_keys)
-
-
-def weights_before_clearing(reading: Reading, cell: Cell) -> Floats:
-    """The row as the normaliser leaves it; zeros for one without a visible key."""
-    experiment = reading.experiment
-    is_before = experiment.mask_placement == "before_softmax"
-    s = reading.row(cell.stage, cell.head, cell.row)
-    is_empty = is_before and _blocked(reading, cell.row).all() and not experiment.adds_to_blocked
-    if is_empty or is_cut(reading, s):
-        return np.zeros(len(s))
-    if experiment.normaliser != "softmax":
-        apply, made = NORMALISER_BY_ID[experiment.normaliser].apply, s.copy()
-        assert apply is not None
-        apply(np, made[None], _counted(reading, cell)[:, None])
-        return made
-    sink = -np.inf if experiment.sinks is None else float(sinks_array(experiment)[cell.head])
-    powers = np.exp(s - max(s.max(), sink))
-    return np.asarray(powers / (powers.sum() + np.exp(sink - max(s.max(), sink))))
 
 
 def _gated(reading: Reading, use: Use) -> Floats:
@@ -277,11 +219,6 @@ def _logits(reading: Reading, use: Use) -> Floats:
     return reading.column(output, 0, use.cell.column)[list(use.rows)].reshape(use.shape)
 
 
-def _probabilities(reading: Reading, use: Use) -> Floats:
-    p, columns = reading.row("probabilities", 0, use.cell.row), np.array(use.columns)
-    return (p[columns] * ((columns == use.cell.column) - p[use.cell.column])).reshape(use.shape)
-
-
 def derivatives(reading: Reading, use: Use) -> Floats:
     """One derivative for every cell of a use."""
     return LOCAL.get(use.stage, _by_operation)(reading, use)
@@ -304,8 +241,6 @@ LOCAL: dict[str, Local] = {
     "latent": _latent,
     "q_tempered": _tempered,
     "relative": _relative,
-    "masked": _masked,
-    "weights": _weights,
     "mixed_normed": _norm,
     "gated": _gated,
     "concatenated": _ones,
@@ -318,14 +253,12 @@ LOCAL: dict[str, Local] = {
     "residual_2": _residual,
     "transform_hidden": _transformed,
     "logits": _logits,
-    "probabilities": _probabilities,
 }
 """The derivatives of each stage by what it reads; stages that nothing computes have none."""
 
 LETTERS: dict[str, str] = {
     **dict.fromkeys(GAINED, "gain (δ − n n ÷ d) ÷ σ"),
     "q_tempered": "τ",
-    "weights": "w_i (δ_ij − w_j)",
     "mixed_normed": "(1 − λ₀) (δ − n n ÷ d) ÷ σ",
     "gated": "σ(g), y σ′(g)",
     "routing": "∂G ÷ ∂r",
@@ -335,6 +268,5 @@ LETTERS: dict[str, str] = {
     "ffn_routed": "G, h",
     "transform_hidden": "act′",
     "logits": "W_U",
-    "probabilities": "p_i (δ_ij − p_j)",
 }
 """The derivative of each stage in letters, where it has more than a number."""

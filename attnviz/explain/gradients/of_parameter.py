@@ -15,8 +15,8 @@ import numpy as np
 from attnviz.core.positions import sinusoidal
 from attnviz.core.qk_norm import normed
 from attnviz.explain.formulas.block import norm_at
-from attnviz.explain.gradients.local import weights_before_clearing
 from attnviz.i18n import _
+from attnviz.model.binding import normaliser_of
 from attnviz.model.gradient import GradientSite
 from attnviz.model.operands.relative import relative_parts, relative_table
 from attnviz.model.positions import buckets
@@ -334,12 +334,12 @@ def _sink(reading: Reading, row: int, column: int) -> tuple[Sum, ...]:
     experiment, head = reading.experiment, column
     pairs = _pairs("weights", head, np.ones((experiment.n_queries, experiment.n_keys)))
     before = inputs("weights", reading.site.stages)[0]
-    is_before = experiment.mask_placement == "before_softmax"
+    normaliser = normaliser_of(experiment)
     p = np.empty((experiment.n_queries, experiment.n_keys))
     for query in range(experiment.n_queries):
-        p[query] = weights_before_clearing(reading, Cell(before, query, 0, head))
+        p[query] = normaliser.row(reading.row(before, head, query), Cell("weights", query, 0, head))
     share = 1 - p.sum(axis=1)
-    if not is_before:  # cleared weights pass nothing
+    if normaliser.late:  # cleared weights pass nothing
         every = reading.site.blocked(slice(None))
         p = p if every is None else np.where(every, 0.0, p)
     weight = Factor("w", p.ravel(), lambda index: reading.full_name(pairs.cell(index)))

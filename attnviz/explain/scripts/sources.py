@@ -19,7 +19,6 @@ from attnviz.model.spec.parts import (
     Seeded,
     SeededSinks,
     SeededVectors,
-    Sinks,
     Vectors,
     is_transposed,
 )
@@ -111,9 +110,11 @@ def explicit(asked: Asked, name: str, matrix: Matrix) -> str:
     return _defined(asked, name, written(asked, name, matrix.array), matrix.shape)
 
 
-def array(asked: Asked, name: str, numbers: NDArray[Any]) -> str:
-    """Define an array of numbers and −∞ under a name; returns the name."""
-    return _defined(asked, name, written(asked, name, numbers), numbers.shape)
+def table(asked: Asked, name: str, numbers: NDArray[Any]) -> str:
+    """Define a table of numbers and −∞, (..., row, column), under a name; returns its expression."""
+    rows = numbers.reshape(-1, numbers.shape[-1])
+    _defined(asked, name, written(asked, name, rows), rows.shape)
+    return f"{name}.reshape{numbers.shape}" if len(rows) > numbers.shape[-2] else name
 
 
 def _defined(asked: Asked, name: str, expression: str, shape: Shape) -> str:
@@ -147,11 +148,6 @@ def parameter(asked: Asked, path: str, name: str) -> str:
 def vectors(asked: Asked, name: str, source: Vectors) -> str:
     """The expression of token vectors."""
     return SOURCE_CODE[type(source)](source, source.shape, asked, name)
-
-
-def sinks(asked: Asked, source: Sinks) -> str:
-    """Define the sink of each head."""
-    return given(asked, "sink", source, (asked.site.heads.n_heads,))
 
 
 def written(asked: Asked, name: str, array: NDArray[Any]) -> str:

@@ -6,6 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from attnviz.core.phrases import named
 from attnviz.explain.formulas.block import norm_at, transform_of
 from attnviz.explain.formulas.stages import stage_axes, stage_formula
@@ -14,9 +17,10 @@ from attnviz.explain.scripts.code import Asked, Code, Keep, in_a_dictionary, not
 from attnviz.explain.scripts.edits import edited_lines
 from attnviz.explain.scripts.functions import GATED_CODE, NORM_CODE, activated, sigmoid, softmax
 from attnviz.explain.scripts.library import Library
+from attnviz.explain.scripts.masks import define_blocked
 from attnviz.explain.scripts.positions import keys_of_heads, position_addend, position_code
 from attnviz.explain.scripts.rotation import define_angles
-from attnviz.explain.scripts.sources import explicit, parameter, vectors, with_row
+from attnviz.explain.scripts.sources import explicit, parameter, table, vectors, with_row
 from attnviz.i18n import N_, _
 from attnviz.model.binding import bind
 from attnviz.model.operands.matrices import vocabulary
@@ -162,10 +166,6 @@ def _unembedding(asked: Asked) -> str:
     return f"{explicit(asked, 'E', known.embedding)}.T"
 
 
-def _probabilities(asked: Asked) -> Code:
-    return asked.done(f"probabilities = {softmax(asked, 'logits')}")
-
-
 # --- the table -------------------------------------------------------------------------------------
 
 STAGE_CODE: dict[str, Row] = {
@@ -181,8 +181,6 @@ STAGE_CODE: dict[str, Row] = {
     "k_normed": _qk_norm,
     "q_tempered": _tempered,
     "relative": position_code,
-    "masked": scores.masked,
-    "weights": scores.weights,
     "mixed_normed": scores.mixed_normed,
     "gated": _gated,
     "concatenated": _concatenated,
@@ -200,7 +198,6 @@ STAGE_CODE: dict[str, Row] = {
     "transform_hidden": _transform_hidden,
     "transform_normed": _norm,
     "logits": _logits,
-    "probabilities": _probabilities,
 }
 
 
@@ -270,6 +267,30 @@ class Writer:
     def copy(self, array: str) -> str:
         """The expression of a copy."""
         return self.asked.library.copy(array)
+
+    def blank(self, array: str, where: str, value: str) -> str:
+        """The expression of an array with one value in the cells of another one."""
+        return self.asked.library.blank(array, where, value)
+
+    def last(self, keeps: bool = True) -> str:
+        """The arguments of a sum over the last axis."""
+        return self.asked.library.last(keeps)
+
+    def table(self, name: str, numbers: NDArray[np.float64]) -> str:
+        """Define a table of numbers and −∞, (..., row, column); returns its expression."""
+        return table(self.asked, name, numbers)
+
+    def softmax(self, array: str) -> str:
+        """The expression of the softmax over the last axis."""
+        return softmax(self.asked, array)
+
+    def sigmoid(self) -> str:
+        """Define the sigmoid; returns its name."""
+        return sigmoid(self.asked)
+
+    def blocked(self) -> str:
+        """Define the cells that the masks hide; returns their name."""
+        return define_blocked(self.asked)
 
     def in_groups(self, array: str) -> str:
         """The expression of keys or values as every query head reads them."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.i18n import _
 from attnviz.model.spec.parts import AdditiveMask
 from attnviz.model.spec.site import Site
+from attnviz.operations.operation import At
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -20,10 +24,15 @@ class AddedNumbers:
 
     table: Floats
 
-    @property
+    @cached_property
     def cuts(self) -> bool:
         """True if a number is −∞."""
         return bool(np.isneginf(self.table).any())
+
+    @property
+    def heads(self) -> Ints:
+        """The heads with numbers of their own; 0 alone if all share them."""
+        return np.arange(len(self.table))
 
     def at(self, heads: Ints, q_positions: Ints, k_positions: Ints) -> Floats:
         """The numbers of some heads (...), (..., query, key); 0 past the end of the table."""
@@ -34,6 +43,10 @@ class AddedNumbers:
         is_inside = (q_positions < n_rows)[:, None] & (k_positions < n_columns)
         return np.where(is_inside, numbers, 0.0)
 
+    def of(self, cell: At) -> float:
+        """The number that is added to one score; 0 past the end of the table."""
+        return float(self.at(np.array(cell.head), np.array([cell.row]), np.array([cell.column]))[0, 0])
+
 
 def added_numbers(site: Site) -> AddedNumbers | None:
     """The numbers that the additive mask of a site adds; None without one."""
@@ -41,11 +54,12 @@ def added_numbers(site: Site) -> AddedNumbers | None:
     return None if mask is None else AddedNumbers(mask.array(site.heads.n_heads))
 
 
-def added_number(site: Site, head: int, query: int, key: int) -> float:
-    """The number that is added to one score; 0 past the end of the table."""
-    numbers = added_numbers(site)
-    assert numbers is not None
-    return float(numbers.at(np.array(head), np.array([query]), np.array([key]))[0, 0])
+def why_cut(numbers: AddedNumbers, cell: At) -> tuple[str, ...]:
+    """Why the numbers hide a cell, one sentence; empty if they do not."""
+    if numbers.of(cell) != -math.inf:
+        return ()
+    place = f"M[{cell.row}, {cell.column}]"
+    return (_("the additive mask blocks this key: {place} is −∞").format(place=place),)
 
 
 def pull_added(mask: AdditiveMask, g: Floats) -> Floats:

@@ -28,12 +28,10 @@ from attnviz.explain.scripts.functions import ACTIVATION_CODE, GATED_CODE, NORM_
 from attnviz.explain.scripts.library import LIBRARIES, LIBRARY_BY_ID, Library
 from attnviz.explain.scripts.masks import MASK_CODE
 from attnviz.explain.scripts.positions import BIAS_CODE, POSITION_CODE
-from attnviz.explain.scripts.scores import NORMALISER_CODE
 from attnviz.explain.scripts.script import Wanted, script
 from attnviz.explain.scripts.sources import SOURCE_CODE
 from attnviz.explain.scripts.stages import STAGE_CODE, stage_code
 from attnviz.i18n import set_language
-from attnviz.model.normalisers import NORMALISERS
 from attnviz.model.positions import POSITIONS
 from attnviz.model.qk_norms import QK_NORMS
 from attnviz.model.sites.sites import at, site_names
@@ -65,7 +63,6 @@ def test_every_row_of_every_table_has_code() -> None:
     assert set(MASK_CODE) == set(get_args(Mask))
     rotations = {row.record for row in POSITIONS if row.changes == "rotation"}
     assert set(POSITION_CODE) | set(BIAS_CODE) | rotations == {row.record for row in POSITIONS}
-    assert set(NORMALISER_CODE) == {row.id for row in NORMALISERS}
     assert set(NORM_CODE) == {row.id for row in QK_NORMS} | set(get_args(NormKind))
     assert set(ACTIVATION_CODE) == {row.id for row in ACTIVATIONS}
     assert set(GATED_CODE) == {row.id for row in GATED_UNITS}

@@ -311,7 +311,7 @@ def test_soft_cap_keeps_its_value_while_off(qtbot: QtBot, panel: MechanismPanel)
 
 def test_normalisers_are_chosen_where_no_sink_needs_the_softmax(qtbot: QtBot, panel: MechanismPanel) -> None:
     store = panel.store
-    for option in (*(row.id for row in NORMALISERS if not row.is_shared), "softmax"):
+    for option in (*(row.id for row in NORMALISERS if not row.rule.is_shared), "softmax"):
         choose(qtbot, panel, "normaliser_choice", option)
         assert store.experiment.layers[0].normaliser == option
     switch(qtbot, panel, "sinks_toggle")
