@@ -34,7 +34,6 @@ from attnviz.engines.run import run
 from attnviz.engines.table import EngineKind
 from attnviz.explain.arithmetic.cell import explain
 from attnviz.explain.arithmetic.positions import ADDED_LINES, BIASES
-from attnviz.explain.arithmetic.relative import DISTANCES
 from attnviz.explain.position_curves import candidates
 from attnviz.explain.scripts.positions import BIAS_CODE
 from attnviz.gui.forms.fields import FormField
@@ -44,7 +43,7 @@ from attnviz.model.edit.switching import set_position
 from attnviz.model.io.tables import Table, table_bytes
 from attnviz.model.masks import MASKS
 from attnviz.model.normalisers import NORMALISERS
-from attnviz.model.operands.relative import PARTS
+from attnviz.model.operands.relative import RELATIVES
 from attnviz.model.positions import POSITIONS, rotation
 from attnviz.model.qk_norms import QK_NORMS
 from attnviz.model.scalings import SCALINGS
@@ -193,7 +192,7 @@ def test_every_position_has_the_functions_that_its_kind_of_change_needs() -> Non
     of = {kind: {row.record for row in POSITIONS if row.changes == kind} for kind in ("vectors", "bias")}
     assert {row.record for row in POSITIONS if row.added} == of["vectors"] == set(ADDED_LINES)
     assert {row.record for row in POSITIONS if row.bias} == of["bias"] == set(BIASES) == set(BIAS_CODE)
-    assert {row.record for row in POSITIONS if row.changes == "relative"} == set(PARTS) == set(DISTANCES)
+    assert {row.record for row in POSITIONS if row.changes == "relative"} == set(RELATIVES)
 
 
 def test_every_position_and_scaling_has_its_curve() -> None:

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from attnviz.core.dims import Array
 from attnviz.engines.in_file import InFile
 from attnviz.engines.sight import Masks
-from attnviz.model.operands.relative import Relative
 from attnviz.model.spec.experts import Experts
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.operations.difference import Difference
@@ -129,7 +128,7 @@ class Scoring:
 
     Queries are numbered from 0 in all of them; the offset of their positions is inside.
     `factor` is the scale over the temperature, None if neither is used. `operations` make the stages of their
-    names. `relative` is a function of heads and positions. `spares_keys`: a blocked key has the weight 0
+    names. `spares_keys`: a blocked key has the weight 0
     whatever its score. `drop` and `difference` change the weights.
     """
 
@@ -138,7 +137,6 @@ class Scoring:
     group_size: int
     factor: float | None
     operations: Mapping[str, Operation]
-    relative: Relative | None
     masks: Masks
     spares_keys: bool
     drop: Operation | None
@@ -149,7 +147,7 @@ class Scoring:
     def adds(self) -> bool:
         """True if something is added to scores, so that q, k and the scale do not bound them."""
         grows = (self.operations[stage].grows for stage in self.before_weights if stage != "scaled")
-        return self.relative is not None or any(grows)
+        return any(grows)
 
     @cached_property
     def to_weights(self) -> tuple[str, ...]:

@@ -27,7 +27,6 @@ from attnviz.engines.features import Features
 from attnviz.engines.operands import Linear, Operands, PairNorm, Scoring
 from attnviz.engines.product import linear
 from attnviz.engines.readout import read_out
-from attnviz.engines.relative import add_relative_
 from attnviz.engines.sight import Sight
 from attnviz.engines.tiles import Tile
 from attnviz.operations.difference import halves
@@ -92,29 +91,12 @@ def _shape_scores(
         s_grqk /= product.factor  # a power of two: exact
         return
     for stage in _between(scoring.stages, product.stage, upto):
-        operation = scoring.operations.get(stage)
-        if operation is None:
-            _SHAPE[stage](engine, scoring, s_grqk, block)
-        else:
-            operation.shape_(engine, s_grqk, block)
+        scoring.operations[stage].shape_(engine, s_grqk, block)
 
 
 @lru_cache(maxsize=256)
 def _between(stages: tuple[str, ...], given: str, upto: str) -> tuple[str, ...]:
     return stages[stages.index(given) + 1 : stages.index(upto) + 1]
-
-
-def _add_relative(engine: Engine, scoring: Scoring, s_grqk: Array, block: Block) -> None:
-    assert scoring.relative is not None
-    parts = scoring.relative(block.heads, block.q_positions[:, None] - block.k_positions)
-    q, k = block.qk
-    add_relative_(engine, s_grqk, q, k, parts)
-
-
-_SHAPE: dict[str, Callable[[Engine, Scoring, Array, Block], None]] = {
-    "relative": _add_relative,
-}
-"""From the stage before it to each score-shaped stage, in place."""
 
 
 # --- attention -------------------------------------------------------------------------------------

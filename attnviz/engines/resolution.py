@@ -33,7 +33,6 @@ from attnviz.model.operands.matrices import (
     vectors_array,
     vocabulary,
 )
-from attnviz.model.operands.relative import Relative, relative_of
 from attnviz.model.sites.stages import score_stages
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import Block, FeedForward, FeedForwardRole, Norm, Transform
@@ -203,19 +202,11 @@ def _temper(site: Site) -> Callable[[NDArray[np.int64]], NDArray[np.float64]] | 
 # --- scores ----------------------------------------------------------------------------------------
 
 
-def _relative(site: Site) -> Relative | None:
-    """The relative part of the scores, of the distances of rows and columns."""
-    relative, offset = relative_of(site), site.query_offset
-    if relative is None or not offset:
-        return relative
-    return lambda heads, distances: relative(heads, distances + offset)
-
-
 def scoring_of(site: Site) -> Scoring:
     """The functions from a site's queries and keys to weights."""
     factor, is_before = site.score_factor, site.mask_placement == "before_softmax"
-    stages, relative = score_stages(site), _relative(site)
-    operations = {stage: bind(site, stage) for stage in stages if STAGE_BY_ID[stage].made_by is not None}
+    stages = score_stages(site)
+    operations = {stage: bind(site, stage) for stage in stages}
     difference = operations.get("combined")
     return Scoring(
         stages=stages,
@@ -223,7 +214,6 @@ def scoring_of(site: Site) -> Scoring:
         group_size=site.heads.group_size,
         factor=factor,
         operations=operations,
-        relative=relative,
         masks=Masks(site.masks, site.query_offset),
         # The mixture of two heads follows that of all tiles, so that each has all keys.
         spares_keys=bool(site.masks) and is_before and site.mask_bias is None and site.differential is None,

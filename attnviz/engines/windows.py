@@ -68,7 +68,7 @@ class ScoreWindows:
         products = self._products(index, keys)
         operations = self._scoring.operations
         is_exact = all(operations[stage].is_exact for stage in self._scoring.before_weights)
-        if self._scoring.relative is None and is_exact:
+        if is_exact:
             # The other stages transform each cell by itself, so that one head is enough.
             products = products[_within(part[0], tile.groups), _within(part[1], tile.members)]
             tile = replace(tile, groups=part[0], members=part[1], is_whole=False)

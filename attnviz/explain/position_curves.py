@@ -118,9 +118,9 @@ def _shaped(candidate: Site, raw: Floats, head: int, away: Ints) -> Floats:
     # Queries are numbered from 0 behind their offset: the query of all distances is at position 0.
     block = Block(np.array(head), np.array([-candidate.query_offset]), away)
     for stage in score_stages(candidate):
-        row = STAGE_BY_ID[stage]
-        if row.made_by and row.phase == "scores" and row.rule == "same_cell" and not row.is_infinite:
-            bind(candidate, stage).shape_(NUMPY, found, block)
+        row, operation = STAGE_BY_ID[stage], bind(candidate, stage)
+        if row.phase == "scores" and operation.reach == "cell" and not row.is_infinite:
+            operation.shape_(NUMPY, found, block)
     return np.asarray(found[0])
 
 

@@ -15,6 +15,7 @@ from attnviz.model.masks import blocked_by_all, why_blocked_by
 from attnviz.model.normalisers import NORMALISER_BY_ID
 from attnviz.model.operands.additive import added_numbers, pull_added, why_cut
 from attnviz.model.operands.matrices import sinks_array
+from attnviz.model.operands.relative import RELATIVES
 from attnviz.model.positions import (
     Bias,
     bias_of,
@@ -114,6 +115,13 @@ def _weights(site: Site) -> tuple[Any, ...]:
     )
 
 
+def _relative(site: Site) -> tuple[Any, ...]:
+    """The terms of a relative position."""
+    row = RELATIVES[type(site.position)]
+    size, offset = site.heads.group_size, site.query_offset
+    return row.parts(site), size, offset, row.tables(site), row.letters, row.distance
+
+
 def hidden_in(site: Site) -> Hidden:
     """The cells that the masks of a site hide, by rows and columns."""
     masks, offset = site.masks, site.query_offset
@@ -194,6 +202,7 @@ _COMPUTED: dict[str, Callable[[Site], tuple[Any, ...]]] = {
     "position": _bias,
     "additive_mask": _added,
     "masks": _mask,
+    "relative position": _relative,
     "normaliser": _weights,
     "softmax": lambda site: (SOFTMAX, "p"),
     "differential": _difference,

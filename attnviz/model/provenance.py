@@ -166,16 +166,6 @@ def _whole_row(site: Site, place: int, cell: Cell) -> Cells:
     return (cell.row,), None
 
 
-def _of_a_distance(site: Site, place: int, cell: Cell) -> Cells:
-    row, column = (cell.row,), (cell.column,)
-    return ((row, column), (row, None), (column, None))[place]
-
-
-def _by_a_distance(site: Site, place: int, cell: Cell) -> Cells:
-    row = (cell.row,)
-    return ((row, (cell.column,)), (row, None), (None, row))[place]
-
-
 def _of_a_head(site: Site, place: int, cell: Cell) -> Cells:
     return (cell.row,), (cell.column % site.heads.d_head,)
 
@@ -233,7 +223,6 @@ RULES: tuple[RuleRow, ...] = (
     RuleRow("given", _given, _given),
     RuleRow("same_cell", _same_cell, _same_cell),
     RuleRow("row", _whole_row, _whole_row),
-    RuleRow("relative", _of_a_distance, _by_a_distance),
     RuleRow("gated", _of_a_gate, _by_a_gate),
     RuleRow("join_heads", _of_a_head, _by_the_joined),
     RuleRow("routed", _of_an_expert, _by_an_expert),

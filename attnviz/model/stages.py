@@ -21,6 +21,7 @@ from attnviz.operations.normaliser import Normaliser
 from attnviz.operations.operation import Operation
 from attnviz.operations.pointwise import Cap, Factor, Plus
 from attnviz.operations.products import DotProduct, Mixture
+from attnviz.operations.relative import Relative
 from attnviz.operations.rotation import Rotation
 from attnviz.operations.terms import Hue
 
@@ -628,6 +629,8 @@ STAGES: tuple[Stage, ...] = (
         fold=9,
         help=N_("Scores with terms that depend on the distance of query and key."),
         cites="transformer_xl",
+        made_by=Relative,
+        operands="relative position",
     ),
     Stage(
         "scaled",

@@ -327,6 +327,9 @@ class Writer(Protocol):
     def join(self, parts: tuple[str, ...]) -> str:
         """The expression of arrays joined along their features."""
 
+    def of_position(self) -> tuple[str, ...]:
+        """The lines of the stage that the position of the document adds."""
+
     def heads_of(self, parts: tuple[str, ...]) -> str:
         """The expression of the heads of arrays, one array after the other."""
 

@@ -326,7 +326,6 @@ PULLS: dict[str, Pull] = {
     "k": _key,
     "v": _value,
     "q_tempered": _tempered,
-    "relative": scores.pull_relative,
     "mixed_normed": _pair_normed,
     "gate": _gate,
     "gated": _gated,

@@ -18,7 +18,6 @@ from attnviz.engines import program
 from attnviz.engines.backward.cells import At, Cells, Gradient, Outer
 from attnviz.engines.backward.site import SiteGradients
 from attnviz.engines.engine import Engine, spread
-from attnviz.model.operands.relative import pull_relative as pull_tables
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.operations.operation import Block
 
@@ -33,26 +32,6 @@ def _flops(site: SiteGradients) -> int:
     n_groups, group_size, n_queries, width = site.run.made.scores.qk[0].shape
     n_keys = site.run.made.scores.qk[1].shape[1]
     return 8 * math.prod((n_groups, group_size, n_queries, n_keys, width))
-
-
-def _positions(site: SiteGradients) -> tuple[Ints, Ints]:
-    """Positions of the queries and of the keys."""
-    queries, keys = site.run.made.scores.positions
-    return queries + site.run.site.query_offset, keys
-
-
-def pull_relative(site: SiteGradients, stage: str, g: Cells) -> None:
-    """Terms of q and k with tables of the distance: by the scores, by q and k, and by the tables."""
-    before, query, key = site.inputs(stage)
-    site.add(before, g)
-    q, k = site.value(query), site.value(key)
-    cells, queries, keys = (site.by_heads(array) for array in (g.part(), q, k))
-    positions = _positions(site)
-    by_q, by_k, tables = pull_tables(site.run.site, cells, queries, keys, *positions)
-    site.add(query, site.engine.asarray(by_q.reshape(q.shape)))
-    site.add(key, site.engine.asarray(by_k))
-    for name, found in tables.items():
-        site.add_parameter(f"position.{name}", site.engine.asarray(found))
 
 
 def _scaled(array: Array, factor: float) -> Array:

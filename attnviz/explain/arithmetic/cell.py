@@ -19,7 +19,6 @@ from attnviz.explain.arithmetic.norms import latent_lines, normed_lines, pair_no
 from attnviz.explain.arithmetic.numbers import CellNumbers
 from attnviz.explain.arithmetic.positions import tempered_lines, x_lines
 from attnviz.explain.arithmetic.readout import logit_lines
-from attnviz.explain.arithmetic.relative import relative_lines
 from attnviz.explain.arithmetic.scores import (
     below,
 )
@@ -48,7 +47,6 @@ LINES: dict[str, Callable[[Reading, Cell], tuple[Line, ...]]] = {
     "q_normed": qk_normed_lines,
     "k_normed": qk_normed_lines,
     "q_tempered": tempered_lines,
-    "relative": relative_lines,
     "mixed_normed": pair_normed_lines,
     "gated": gated_lines,
     "concatenated": concatenated_lines,

@@ -23,7 +23,6 @@ from attnviz.model.operands.matrices import (
     vectors_array,
     vocabulary,
 )
-from attnviz.model.operands.relative import relative_parts
 from attnviz.model.reading import Floats, Reading
 from attnviz.model.spec.block import Norm
 from attnviz.model.spec.rows import row_array
@@ -129,22 +128,6 @@ def _tempered(reading: Reading, use: Use) -> Floats:
     return np.full(use.shape, given.factors(at)[0])
 
 
-def _relative(reading: Reading, use: Use) -> Floats:
-    """1 by the score; a[row] by q; b[row] + u by k."""
-    if use.place == 0:
-        return np.ones(use.shape)
-    rows, columns = np.array(use.rows) + reading.experiment.query_offset, np.array(use.columns)
-    parts = relative_parts(reading.experiment, np.array(use.heads), rows, columns)
-    if use.place == 1:
-        return np.asarray(parts.to_query[:, parts.rows, use.cell.column])
-    found = np.zeros(use.shape)
-    if parts.to_key is not None:
-        found += parts.to_key[:, parts.rows, use.cell.column]
-    if parts.key_bias is not None:
-        found += parts.key_bias[:, use.cell.column][:, None, None]
-    return found
-
-
 def _gated(reading: Reading, use: Use) -> Floats:
     """σ(g) by the mixture; y σ(g) (1 − σ(g)) by the gate, of each feature that it multiplies."""
     cell, place = use.cell, use.cell.column if use.place else min(use.cell.column, _gates(reading) - 1)
@@ -240,7 +223,6 @@ LOCAL: dict[str, Local] = {
     **dict.fromkeys(GAINED, _norm),
     "latent": _latent,
     "q_tempered": _tempered,
-    "relative": _relative,
     "mixed_normed": _norm,
     "gated": _gated,
     "concatenated": _ones,

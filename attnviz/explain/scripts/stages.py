@@ -180,7 +180,6 @@ STAGE_CODE: dict[str, Row] = {
     "q_normed": _qk_norm,
     "k_normed": _qk_norm,
     "q_tempered": _tempered,
-    "relative": position_code,
     "mixed_normed": scores.mixed_normed,
     "gated": _gated,
     "concatenated": _concatenated,
@@ -304,6 +303,10 @@ class Writer:
     def heads_of(self, parts: tuple[str, ...]) -> str:
         """The expression of the heads of arrays, one array after the other."""
         return f"{self.asked.library.join}(({', '.join(parts)}))"
+
+    def of_position(self) -> tuple[str, ...]:
+        """The lines of the stage that the position of the document adds."""
+        return position_code(self.asked).lines
 
     def addend(self) -> str:
         """Define what is added to a score; returns its expression with its sign."""

@@ -21,9 +21,6 @@ STAGE_HELP = {stage.id: Help(stage.help, stage.cites) for stage in STAGES if sta
 RULE_HELP: dict[Rule, Help] = {
     "given": Help(N_("Vectors that are given and not computed.")),
     "same_cell": Help(N_("Each number is computed from the number at the same place of its inputs.")),
-    "relative": Help(
-        N_("Each score gains terms that depend on the distance between query and key."), "transformer_xl"
-    ),
     "row": Help(N_("Each row is normalised by a quantity of the whole row."), "layer_norm"),
     "join_heads": Help(N_("The rows of all heads stand side by side."), "attention"),
     "routed": Help(N_("Each number is a hidden feature times the weight of its expert."), "experts"),
