@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from attnviz.core.block import ACTIVATION_BY_ID, gated
 from attnviz.core.dims import Array
 from attnviz.engines.engine import Engine
-from attnviz.engines.experts import add_routing, times_weights, weighted
 from attnviz.engines.features import Features
 from attnviz.engines.operands import Block, FeedForward, Norm, Transform
 from attnviz.engines.product import linear
@@ -91,30 +92,32 @@ def _feed_forward(engine: Engine, block: Block, ffn: FeedForward, features: Feat
     With experts also the router, the weights of each expert, and the hidden features times these, or gate and
     up times these.
     """
-    x, experts = features.tf[features.order[-1]], ffn.experts
-    if ffn.router is not None:
-        add_routing(engine, ffn, features, features.add("router", linear(engine, x, ffn.router)))
+    x, routing = features.tf[features.order[-1]], None
+    if ffn.router is not None and ffn.routing is not None:
+        logits = features.add("router", linear(engine, x, ffn.router))
+        routing = features.add("routing", ffn.routing.of(engine, logits, np.arange(len(logits))))
     if ffn.gate is not None:
         features.add("ffn_gate", linear(engine, x, ffn.gate))
     features.add("ffn_up", linear(engine, x, ffn.up))
-    inputs = ["ffn_up"] if ffn.gate is None else ["ffn_gate", "ffn_up"]
-    if experts is not None and experts.weighted == "input":
-        for name in inputs:
-            features.add(
-                f"{name}_routed",
-                times_weights(engine.xp, experts, features.tf[name], features.tf["routing"]),
-            )
-        inputs = [f"{name}_routed" for name in inputs]
-    *gate, up = (features.tf[name] for name in inputs)
+    read = ["ffn_up"] if ffn.gate is None else ["ffn_gate", "ffn_up"]
+    *gate, up = (_routed(engine, features, ffn, name, routing) for name in read)
     if gate:
         hidden = gated(engine.xp, gate[0], up, ffn.activation, engine.special)
     else:
         hidden = ACTIVATION_BY_ID[ffn.activation].apply(engine.xp, up, engine.special)
-    hidden = features.add("ffn_hidden", hidden)
-    if experts is not None and experts.weighted == "output":
-        hidden = features.add("ffn_routed", weighted(engine.xp, experts, hidden, features.tf["routing"]))
+    features.add("ffn_hidden", hidden)
+    hidden = _routed(engine, features, ffn, "ffn_hidden", routing)
     features.add("ffn_output", linear(engine, hidden, ffn.down))
     _drop(engine, features, block, "ffn_dropped")
+
+
+def _routed(engine: Engine, features: Features, ffn: FeedForward, name: str, routing: Array | None) -> Array:
+    """Add the stage `name` times the weights of experts, where these act; returns the newer of the two."""
+    found = features.tf[name]
+    for stage, operation in ffn.routed.items():
+        if STAGE_BY_ID[stage].input(0, features.order) == name:
+            return features.add(stage, operation.of_both(engine, found, routing))
+    return found
 
 
 def add_transform(engine: Engine, features: Features, transform: Transform, source: str) -> None:

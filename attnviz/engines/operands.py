@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from attnviz.core.dims import Array
 from attnviz.engines.in_file import InFile
 from attnviz.engines.sight import Masks
-from attnviz.model.spec.experts import Experts
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.operations.difference import Difference
 from attnviz.operations.operation import Operation
@@ -70,15 +69,18 @@ class Latent:
 
 @dataclass(frozen=True, eq=False)
 class FeedForward:
-    """W_up, W_down, W_gate if it is gated, and the router of a mixture of experts."""
+    """W_up, W_down, W_gate if it is gated, and the router of a mixture of experts.
+
+    `routing` makes the weights of these, and `routed` the stages of its names.
+    """
 
     gate: Linear | None
     up: Linear
     down: Linear
     activation: str
     router: Linear | None = None
-    experts: Experts | None = None
-    correction: NDArray[np.float64] | None = None
+    routing: Operation | None = None
+    routed: Mapping[str, Operation] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +176,7 @@ class Operands:
     """All of one site, in data-flow order.
 
     `vectors` (token, d_model) exist if the site begins a stack, `memory` (key, d_keys) if it reads one;
-    `added` returns the rows of an additive position, `temper` those of queries. With a latent, `key` and
+    `added` returns the rows of an additive position; `temper` multiplies queries. With a latent, `key` and
     `value` are None.
     """
 
@@ -190,7 +192,7 @@ class Operands:
     query_norm: Norm | None
     key_norm: Norm | None
     rotations: Mapping[str, Operation]
-    temper: Callable[[Ints], NDArray[np.float64]] | None
+    temper: Operation | None
     scoring: Scoring
     pair_norm: PairNorm | None
     gate: Linear | None

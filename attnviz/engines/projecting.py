@@ -57,8 +57,7 @@ def query_heads(engine: Engine, operands: Operands, features: Features, x: Array
     if operands.rotations:
         _add_rotated(engine, operands, features, "q", positions)
     if operands.temper is not None:
-        factors = engine.asarray(operands.temper(positions)[:, None])
-        features.add("q_tempered", features.query() * factors)
+        features.add("q_tempered", operands.temper.of(engine, features.query(), positions))
 
 
 def key_value_heads(

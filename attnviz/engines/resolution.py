@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.block import layer_norm, rms_norm
@@ -39,12 +38,13 @@ from attnviz.model.spec.block import Block, FeedForward, FeedForwardRole, Norm, 
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.latent import Latent, LatentRole
 from attnviz.model.spec.parts import Identity, Role, is_transposed
-from attnviz.model.spec.rows import Row, held_row, row_array
+from attnviz.model.spec.rows import Row, held_row
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.source import Source
 from attnviz.model.stages import STAGE_BY_ID, made_by
 from attnviz.operations.difference import Difference
 from attnviz.operations.dropout import Dropout
+from attnviz.operations.experts import Routed
 from attnviz.operations.products import Mixture
 from attnviz.operations.rotation import Rotation
 
@@ -87,7 +87,7 @@ def resolve(engine: Engine, site: Site) -> Operands:
         query_norm=_head_norm(engine, site, "query_gain"),
         key_norm=_head_norm(engine, site, "key_gain"),
         rotations={one: bind(site, one) for one in made_by(Rotation, "heads") if STAGE_BY_ID[one].when(site)},
-        temper=_temper(site),
+        temper=None if site.position_temperature is None else bind(site, "q_tempered"),
         scoring=scoring_of(site),
         pair_norm=_pair_norm(site),
         gate=_gate(engine, site),
@@ -194,11 +194,6 @@ def _latent(engine: Engine, site: Site, latent: Latent) -> operands.Latent:
     )
 
 
-def _temper(site: Site) -> Callable[[NDArray[np.int64]], NDArray[np.float64]] | None:
-    given, offset = site.position_temperature, site.query_offset
-    return None if given is None else lambda positions: given.factors(positions + offset)
-
-
 # --- scores ----------------------------------------------------------------------------------------
 
 
@@ -233,7 +228,7 @@ def _block(engine: Engine, block: Block, site: Site) -> operands.Block:
         for name in ("norm_1", "norm_2", "after_1", "after_2")
     }
     ffn = block.feed_forward
-    made = None if ffn is None else _feed_forward(engine, ffn, d_model)
+    made = None if ffn is None else _feed_forward(engine, ffn, site)
     return operands.Block(
         block.placement,
         block.residual,
@@ -244,7 +239,9 @@ def _block(engine: Engine, block: Block, site: Site) -> operands.Block:
     )
 
 
-def _feed_forward(engine: Engine, ffn: FeedForward, d_model: int) -> operands.FeedForward:
+def _feed_forward(engine: Engine, ffn: FeedForward, site: Site) -> operands.FeedForward:
+    d_model = site.d_model
+
     def made(role: FeedForwardRole) -> Linear:
         matrix, bias = partial(feed_forward_array, ffn, role, d_model), getattr(ffn, f"{role}_bias")
         return _linear(engine, getattr(ffn, role), ffn.shape(role, d_model), matrix, bias)
@@ -253,8 +250,8 @@ def _feed_forward(engine: Engine, ffn: FeedForward, d_model: int) -> operands.Fe
     plain = operands.FeedForward(gate, made("up"), made("down"), ffn.activation)
     if experts is None:
         return plain
-    correction = None if experts.correction is None else row_array(experts.correction, experts.n)
-    return replace(plain, router=made("router"), experts=experts, correction=correction)
+    routed = {one: bind(site, one) for one in made_by(Routed, "block") if STAGE_BY_ID[one].when(site)}
+    return replace(plain, router=made("router"), routing=bind(site, "routing"), routed=routed)
 
 
 def _readout(engine: Engine, site: Site) -> operands.Readout | None:

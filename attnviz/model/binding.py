@@ -10,6 +10,7 @@ from typing import Any, Literal
 from weakref import ref
 
 from attnviz.core.dropout import AFTER_ATTENTION, AFTER_FFN
+from attnviz.core.routing import SHARES_BY_ID
 from attnviz.i18n import _
 from attnviz.model.masks import blocked_by_all, why_blocked_by
 from attnviz.model.normalisers import NORMALISER_BY_ID
@@ -32,7 +33,7 @@ from attnviz.model.spec.arrays import in_float64
 from attnviz.model.spec.differential import LAMBDA_ROWS
 from attnviz.model.spec.parts import Dropout
 from attnviz.model.spec.rows import row_array
-from attnviz.model.spec.site import Site
+from attnviz.model.spec.site import Site, experts_of, ffn_of
 from attnviz.model.stages import STAGE_BY_ID, Stage
 from attnviz.model.weights import WEIGHT_BY_PATH, bias_path
 from attnviz.operations.linear import Linear
@@ -197,10 +198,42 @@ def _rotation(of: Literal["query", "key"]) -> Callable[[Site], tuple[Any, ...]]:
     return rotation
 
 
+def _temper(site: Site) -> tuple[Any, ...]:
+    """The factors of the queries by their positions."""
+    given = site.position_temperature
+    assert given is not None
+    return given.strength, given.interval, site.query_offset, given.factors
+
+
+def _routing(site: Site) -> tuple[Any, ...]:
+    """The weights of the experts."""
+    of = experts_of(site)
+    correction = None if of.correction is None else row_array(of.correction, of.n)
+    shares = SHARES_BY_ID[of.shares]
+    return of.n, shares, of.choice, of.normalised, of.scale, of.shared_gate, correction
+
+
+def _routed(letter: str, role: str = "") -> Callable[[Site], tuple[Any, ...]]:
+    """Features times the weights of the experts; `role` is the map that makes them."""
+
+    def routed(site: Site) -> tuple[Any, ...]:
+        ffn, of = ffn_of(site), experts_of(site)
+        is_direct = role and getattr(ffn, f"{role}_bias") is None
+        widths = of.n, ffn.d_hidden, of.d_shared
+        return letter, *widths, of.shared_gate, of.biased, role if is_direct else ""
+
+    return routed
+
+
 _COMPUTED: dict[str, Callable[[Site], tuple[Any, ...]]] = {
     "scale": _scale,
     "position": _bias,
     "additive_mask": _added,
+    "position_temperature": _temper,
+    "experts": _routing,
+    "experts of gate": _routed("g", "gate"),
+    "experts of up": _routed("u", "up"),
+    "experts of hidden": _routed("h"),
     "masks": _mask,
     "relative position": _relative,
     "normaliser": _weights,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from attnviz.model.binding import bind
 from attnviz.model.operands.matrices import vocabulary
 from attnviz.model.spec.differential import partners
-from attnviz.model.spec.site import Site, ffn_of
+from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID, Rule, Stage, inputs
 from attnviz.model.trace import SiteTrace
@@ -187,16 +187,6 @@ def _by_the_joined(site: Site, place: int, cell: Cell) -> Cells:
     return (cell.row,), (cell.head * site.heads.d_head + cell.column,)
 
 
-def _of_an_expert(site: Site, place: int, cell: Cell) -> Cells:
-    ffn = ffn_of(site)
-    own = (cell.column,) if cell.column < ffn.width else ()
-    return (cell.row,), own if place == 0 else ffn.weight_of(cell.column)
-
-
-def _by_an_expert(site: Site, place: int, cell: Cell) -> Cells:
-    return (cell.row,), (cell.column,) if place == 0 else ffn_of(site).features_of(cell.column)
-
-
 def _of_a_logit(site: Site, place: int, cell: Cell) -> Cells:
     return ((cell.row,) if place == 0 else (vocabulary(site)[1][cell.column],)), None
 
@@ -225,7 +215,6 @@ RULES: tuple[RuleRow, ...] = (
     RuleRow("row", _whole_row, _whole_row),
     RuleRow("gated", _of_a_gate, _by_a_gate),
     RuleRow("join_heads", _of_a_head, _by_the_joined),
-    RuleRow("routed", _of_an_expert, _by_an_expert),
     RuleRow("qd,wd->qw", _of_a_logit, _by_a_logit),
 )
 

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from attnviz.i18n import N_
 from attnviz.operations.difference import Difference
 from attnviz.operations.dropout import Dropout
+from attnviz.operations.experts import Routed, Routing
 from attnviz.operations.linear import Linear
 from attnviz.operations.mask import Mask
 from attnviz.operations.normaliser import Normaliser
 from attnviz.operations.operation import Operation
-from attnviz.operations.pointwise import Cap, Factor, Plus
+from attnviz.operations.pointwise import Cap, Factor, Plus, Temper
 from attnviz.operations.products import DotProduct, Mixture
 from attnviz.operations.relative import Relative
 from attnviz.operations.rotation import Rotation
@@ -557,6 +558,8 @@ STAGES: tuple[Stage, ...] = (
         fold=16,
         help=N_("Queries times a factor that grows with their position: weights stay sharp."),
         cites="scalable",
+        made_by=Temper,
+        operands="position_temperature",
     ),
     Stage(
         "k_rotated",
@@ -981,6 +984,8 @@ STAGES: tuple[Stage, ...] = (
         fold=1,
         help=N_("The weight of each expert: 0 for all but the chosen ones."),
         cites="experts",
+        made_by=Routing,
+        operands="experts",
     ),
     Stage(
         "ffn_gate",
@@ -1040,6 +1045,8 @@ STAGES: tuple[Stage, ...] = (
         fold=1,
         help=N_("The gate of every expert times the expert's weight: its input is scaled."),
         cites="experts",
+        made_by=Routed,
+        operands="experts of gate",
     ),
     Stage(
         "ffn_up_routed",
@@ -1059,6 +1066,8 @@ STAGES: tuple[Stage, ...] = (
         fold=1,
         help=N_("The up projection of every expert times the expert's weight: its input is scaled."),
         cites="experts",
+        made_by=Routed,
+        operands="experts of up",
     ),
     Stage(
         "ffn_hidden",
@@ -1095,6 +1104,8 @@ STAGES: tuple[Stage, ...] = (
         fold=1,
         help=N_("The hidden features of every expert times the expert's weight."),
         cites="experts",
+        made_by=Routed,
+        operands="experts of hidden",
     ),
     Stage(
         "ffn_output",

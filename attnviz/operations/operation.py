@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.dims import Array
+from attnviz.core.special import NUMPY_SPECIAL, Special
 from attnviz.i18n import N_
 from attnviz.operations.terms import Line, Pieces, Term
 
@@ -48,7 +49,10 @@ class Arrays(Protocol):
 
     @property
     def xp(self) -> Any: ...
+    @property
+    def special(self) -> Special: ...
     def asarray(self, array: Any) -> Array: ...
+    def to_numpy(self, array: Array) -> NDArray[Any]: ...
     def multiply_(self, array: Array, factors: Floats) -> None:
         """array *= factors, in place."""
 
@@ -60,9 +64,12 @@ class Arrays(Protocol):
 
 
 class _NumPy:
-    xp = np
+    xp, special = np, NUMPY_SPECIAL
 
     def asarray(self, array: Any) -> Array:
+        return np.asarray(array)
+
+    def to_numpy(self, array: Array) -> NDArray[Any]:
         return np.asarray(array)
 
     def multiply_(self, array: Array, factors: Floats) -> None:
@@ -144,6 +151,9 @@ class Numbers(Protocol):
     def column_of(self, place: int, head: int, column: int) -> Floats:
         """A column of input `place`."""
 
+    def own_row(self, head: int, row: int) -> Floats:
+        """A row of the stage itself."""
+
     def row(self) -> Floats:
         """The row of the cell in the first input."""
 
@@ -190,6 +200,9 @@ class Reads(Protocol):
 
     def result(self, cell: At) -> float:
         """The number of one cell of the use."""
+
+    def own_row(self, head: int, row: int) -> Floats:
+        """A row of the stage itself."""
 
     def row(self, place: int, head: int, row: int) -> Floats:
         """A row of input `place`."""
@@ -359,6 +372,11 @@ class Operation:
         return self.letters
 
     @property
+    def formula(self) -> str:
+        """The formula of the step with its numbers; empty: that of the row."""
+        return ""
+
+    @property
     def label(self) -> str:
         """The short label of the step with its numbers; empty: that of the row."""
         return ""
@@ -374,6 +392,10 @@ class Operation:
 
     def of(self, arrays: Arrays, x: Array, positions: Ints) -> Array:
         """The numbers (token, feature) of tokens at some positions, from those of its input."""
+        raise NotImplementedError
+
+    def of_both(self, arrays: Arrays, first: Array, second: Array) -> Array:
+        """The numbers (token, feature) of tokens, from those of two inputs."""
         raise NotImplementedError
 
     def pull(self, g: Any, pulled: Pulled) -> None:
@@ -399,6 +421,10 @@ class Operation:
     def derivatives(self, use: Use, reads: Reads) -> Floats:
         """The derivative of every cell of a use by the cell that they read."""
         raise NotImplementedError
+
+    def corner(self, cell: At, reads: Reads) -> str:
+        """Why it has no derivative by a cell that it reads, and which one is taken; empty if it has one."""
+        return ""
 
     def code(self, writer: Writer) -> Sequence[str]:
         """Its lines of NumPy or PyTorch."""

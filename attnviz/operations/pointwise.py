@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from attnviz.core.dims import Array
 from attnviz.i18n import N_, _
 from attnviz.operations.operation import (
@@ -17,6 +19,8 @@ from attnviz.operations.operation import (
     Numbers,
     Pointwise,
     Pulled,
+    Reads,
+    Use,
     Writer,
 )
 from attnviz.operations.terms import Line, Pieces, Text, constant, guarded, words
@@ -136,3 +140,45 @@ class Plus(Pointwise):
     def code(self, writer: Writer) -> tuple[str, ...]:
         (read,) = writer.reads
         return (f"{writer.stage} = {read}{writer.addend()}",)
+
+
+@dataclass(frozen=True, eq=False)
+class Temper(Pointwise):
+    """τ q with τ = 1 + `strength` · ln(1 + ⌊(m + 1) ÷ `interval`⌋), m = i + `offset` of row i."""
+
+    strength: float
+    interval: int
+    offset: int
+    factors: Callable[[Ints], Floats]
+
+    help = N_("Queries times a factor that grows with their position: weights stay sharp.")
+    cites = "scalable"
+    letters = "τ"
+    goes_on = False
+
+    def of(self, arrays: Arrays, x: Array, positions: Ints) -> Array:
+        return x * arrays.asarray(self.factors(positions + self.offset)[:, None])
+
+    def pull(self, g: Any, pulled: Pulled) -> None:
+        pulled.add(self.of(pulled.arrays, g, np.arange(g.shape[-2])))
+
+    def _factor(self, row: int) -> float:
+        return float(self.factors(np.array([row + self.offset]))[0])
+
+    def derivatives(self, use: Use, reads: Reads) -> Floats:
+        return np.full(use.shape, self._factor(use.cell.row))
+
+    def lines(self, numbers: Numbers) -> tuple[Line, ...]:
+        q, m = numbers.term(), numbers.cell.row + self.offset
+        tau = f"(1 + {self.strength!r} × ln(1 + ⌊({m} + 1) ÷ {self.interval}⌋))"
+        steps = (words(f"τ · {numbers.symbol()}"), (Text(f"{tau} × "), *guarded(q)))
+        return (numbers.line(steps, self._factor(numbers.cell.row) * q.value),)
+
+    def code(self, writer: Writer) -> tuple[str, ...]:
+        (read,), xp, first = writer.reads, writer.xp, self.offset + 1
+        dtype = "" if writer.is_numpy else ", dtype=torch.float64"
+        steps = f"{xp}.floor({xp}.arange({first}, {first + writer.shape[-2]}{dtype}) / {self.interval})"
+        return (
+            f"tau = 1 + {self.strength!r} * {xp}.log1p({steps})",
+            f"{writer.stage} = {read} * tau[:, None]",
+        )

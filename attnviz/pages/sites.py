@@ -13,13 +13,14 @@ from attnviz import i18n
 from attnviz.core.positions import pair_of
 from attnviz.explain.formulas.stages import stage_formula
 from attnviz.i18n import _
+from attnviz.model.binding import bind
 from attnviz.model.operands.matrices import vocabulary
 from attnviz.model.positions import changes, rope_of, rotated_features
 from attnviz.model.provenance import inputs_of, rule_of
 from attnviz.model.sites.sites import place_of
 from attnviz.model.sites.titles import site_title
 from attnviz.model.spec.block import Vocabulary
-from attnviz.model.spec.site import ffn_of
+from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.text import shown_token
 from attnviz.model.trace import SiteTrace, Trace
@@ -124,9 +125,9 @@ def _places(site: SiteTrace, stage: str) -> list[int | None] | None:
     """
     rule = STAGE_BY_ID[stage].rule
     if rule == "routed":
-        ffn = ffn_of(site.experiment)
-        weights = [ffn.weight_of(column) for column in range(site.shape(stage)[-1])]
-        return [one[0] if one else None for one in weights]
+        routed, columns = bind(site.experiment, stage), range(site.shape(stage)[-1])
+        weights = [routed.made_of(1, Cell(stage, 0, column)) for column in columns]
+        return [cells[1][0] if cells and cells[1] else None for cells in weights]
     if rule == "qd,wd->qw" and len(inputs_of(site, stage)) > 1:
         return list(vocabulary(site.experiment)[1])
     return None

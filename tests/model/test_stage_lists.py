@@ -18,7 +18,6 @@ TABLES = {
     "engines/backward/pulls.py",
     "explain/arithmetic/cell.py",
     "explain/formulas/block.py",
-    "explain/gradients/corners.py",
     "explain/gradients/local.py",
     "explain/gradients/rows.py",
     "explain/scripts/stages.py",

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
 from attnviz.core.block import ACTIVATION_BY_ID, GATED_UNIT_BY_ID, NORM_PULLS
 from attnviz.core.dims import Array, in_heads, side_by_side, split_query_heads
-from attnviz.core.routing import SHARES_BY_ID, pull_weights
 from attnviz.engines import program
 from attnviz.engines.backward import scores
 from attnviz.engines.backward.site import SiteGradients
-from attnviz.engines.experts import by_weights, shares_of, times_weights
 from attnviz.engines.operands import FeedForward, Latent, Linear, Norm, Operands, Readout
 from attnviz.model.binding import bind
 from attnviz.model.operands.matrices import vocabulary
@@ -162,13 +158,6 @@ def _of_latent(role: str) -> Pull:
 # --- behind the attention --------------------------------------------------------------------------
 
 
-def _tempered(site: SiteGradients, stage: str, g: Array) -> None:
-    (before,) = site.inputs(stage)
-    temper = site.operands.temper
-    assert temper is not None
-    site.add(before, g * site.engine.asarray(temper(np.arange(g.shape[-2]))[:, None]))
-
-
 def _pair_normed(site: SiteGradients, stage: str, g: Array) -> None:
     """The norm of both heads of a pair, times its factor."""
     (before,) = site.inputs(stage)
@@ -221,31 +210,6 @@ def _hidden(site: SiteGradients, stage: str, g: Array) -> None:
     by_gate, by_up = unit.derivatives(xp, site.value(gate[0]), site.value(up), special)
     site.add(gate[0], g * by_gate)
     site.add(up, g * by_up)
-
-
-def _routing(site: SiteGradients, stage: str, g: Array) -> None:
-    """Of the routed experts by their shares; of the shared one by its own logit, if it has one."""
-    (before,) = site.inputs(stage)
-    ffn, logits, xp = _feed_forward(site), site.value(before), site.engine.xp
-    experts = ffn.experts
-    assert experts is not None
-    shares, is_chosen = shares_of(site.engine, ffn, logits)
-    kind, given = SHARES_BY_ID[experts.shares], g[:, : experts.n]
-    made = pull_weights(kind, shares, is_chosen, experts.normalised, experts.scale, given, xp)
-    if experts.shared_gate:
-        own = site.made(stage)[:, experts.n :]
-        made = xp.concat((made, g[:, experts.n :] * own * (1 - own)), axis=-1)
-    site.add(before, made)
-
-
-def _routed(site: SiteGradients, stage: str, g: Array) -> None:
-    """A product of each hidden feature, gate or up and the weight of its expert."""
-    hidden, routing = site.inputs(stage)
-    experts, xp = _feed_forward(site).experts, site.engine.xp
-    assert experts is not None
-    made = site.value(hidden)
-    site.add(hidden, times_weights(xp, experts, g[:, : made.shape[1]], site.value(routing)))
-    site.add(routing, by_weights(xp, experts, made, g))
 
 
 def _of_ffn(role: str) -> Pull:
@@ -325,7 +289,6 @@ PULLS: dict[str, Pull] = {
     "rope_key": _of_latent("rope_key"),
     "k": _key,
     "v": _value,
-    "q_tempered": _tempered,
     "mixed_normed": _pair_normed,
     "gate": _gate,
     "gated": _gated,
@@ -333,13 +296,9 @@ PULLS: dict[str, Pull] = {
     "attention_output": _product("projections.output", lambda of: of.output),
     "residual_1": _sum,
     "router": _of_ffn("router"),
-    "routing": _routing,
     "ffn_gate": _of_ffn("gate"),
     "ffn_up": _of_ffn("up"),
-    "ffn_gate_routed": _routed,
-    "ffn_up_routed": _routed,
     "ffn_hidden": _hidden,
-    "ffn_routed": _routed,
     "ffn_output": _of_ffn("down"),
     "residual_2": _sum,
     "transform": _product("vocabulary.transform.weights", _transform, "vocabulary.transform.bias"),

@@ -61,6 +61,10 @@ class CellNumbers:
         """A column of input `place`."""
         return self.reading.column(self._input(place), head, column)
 
+    def own_row(self, head: int, row: int) -> Floats:
+        """A row of the stage itself."""
+        return self.reading.row(self.cell.stage, head, row)
+
     def row(self) -> Floats:
         """The row of the cell in the first input."""
         return self.reading.row(self._input(0), 0, self.cell.row)

@@ -15,7 +15,6 @@ from attnviz.model.positions import (
     learned_table,
     slopes_of,
 )
-from attnviz.model.provenance import sources
 from attnviz.model.reading import Reading, stage_symbol
 from attnviz.model.spec.positions import Alibi, Learned, Sinusoidal, T5Buckets
 from attnviz.model.spec.view import Cell
@@ -114,17 +113,3 @@ def _bucket(reading: Reading, cell: Cell) -> Addend:
 
 BIASES: dict[type, Callable[[Reading, Cell], Addend]] = {Alibi: _slope, T5Buckets: _bucket}
 """Of each position that is added to the scores, its term."""
-
-
-def tempered_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
-    """τ q, τ = 1 + strength · ln(1 + ⌊(m + 1) ÷ interval⌋)."""
-    site = reading.experiment
-    given = site.position_temperature
-    assert given is not None
-    (source,) = sources(reading.site, cell)
-    q, m = reading.term(Cell(source.stage, cell.row, cell.column, cell.head)), cell.row + site.query_offset
-    factor = float(given.factors(np.array([m]))[0])
-    tau = f"(1 + {given.strength!r} × ln(1 + ⌊({m} + 1) ÷ {given.interval}⌋))"
-    letters = words(f"τ · {stage_symbol(source.stage)}")
-    steps = (letters, (Text(f"{tau} × "), *guarded(q)))
-    return (Line((reading.link(cell),), steps, reading.number(cell), factor * q.value),)

@@ -12,9 +12,8 @@ from attnviz.i18n import _
 from attnviz.model.operands.latent import latent_letters, latent_norm
 from attnviz.model.qk_norms import QK_NORM_BY_ID
 from attnviz.model.spec.block import Block, FeedForward, Norm, Transform, Vocabulary
-from attnviz.model.spec.experts import Experts
 from attnviz.model.spec.parts import QKNorm
-from attnviz.model.spec.site import Site, experts_of
+from attnviz.model.spec.site import Site
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.weights import bias_symbol
 
@@ -115,15 +114,6 @@ def activation_title(ffn: FeedForward) -> str:
     return row.title
 
 
-def routing_letters(experts: Experts) -> str:
-    """The weight of a chosen expert; `Σ_C` is the sum over the chosen ones."""
-    share = "exp(r)" if experts.shares == "softmax" else "σ(r)"
-    over = f"Σ_C {share}" if experts.normalised else "Σ exp(r)" if experts.shares == "softmax" else ""
-    letters = f"{share} ÷ {over}" if over else share
-    letters = letters if experts.scale == 1.0 else f"{experts.scale:g} · {letters}"
-    return f"{letters} (top {experts.n_active})"
-
-
 def logit_letters(vocabulary: Vocabulary, o: str) -> str:
     """Formula of a vocabulary's logit from the stage written `o`."""
     letters = f"Σ {o} · W_U" + (" + b_U" if vocabulary.bias is not None else "")
@@ -167,10 +157,6 @@ def _hidden(site: Site) -> Letters:
     return ("", "") if ffn is None else (f"h = {activation_letters(ffn)}", _(activation_title(ffn)))
 
 
-def _routing(site: Site) -> Letters:
-    return f"G = {routing_letters(experts_of(site))}", ""
-
-
 def _transform_hidden(site: Site) -> Letters:
     row = ACTIVATION_BY_ID[transform_of(site).activation]
     return f"h = {row.formula.replace('z', 't')}", _(row.title)
@@ -191,7 +177,6 @@ _LETTERS: dict[str, Callable[[Site], Letters]] = {
     "residual_1": partial(_residual, "residual_1"),
     "residual_2": partial(_residual, "residual_2"),
     "ffn_hidden": _hidden,
-    "routing": _routing,
     "transform_hidden": _transform_hidden,
     "logits": _logits,
 }

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
 from attnviz.core.block import CLAMP_LIMIT
-from attnviz.core.routing import SHARES_BY_ID, chosen, measured_by
-from attnviz.core.special import NUMPY_SPECIAL
 from attnviz.explain.formulas.block import transform_of
+from attnviz.explain.gradients.local import ReadOf
 from attnviz.i18n import _
+from attnviz.model.binding import bind
 from attnviz.model.reading import Reading
-from attnviz.model.spec.rows import row_array
-from attnviz.model.spec.site import experts_of, ffn_of
+from attnviz.model.spec.site import ffn_of
 from attnviz.model.spec.view import Cell
+from attnviz.model.stages import STAGE_BY_ID
 
 
 def corner(reading: Reading, cell: Cell, reader: str) -> str:
     """Why the stage `reader` has no derivative by a cell, and which one is taken; empty where it has one."""
-    rule = _CORNERS.get(reader)
-    return "" if rule is None else rule(reading, cell)
+    if reader in _CORNERS:
+        return _CORNERS[reader](reading, cell)
+    if STAGE_BY_ID[reader].made_by is None:
+        return ""
+    return bind(reading.experiment, reader).corner(cell, ReadOf(reading, reader))
 
 
 def _of_relu(activation: str, z: float) -> str:
@@ -44,26 +45,7 @@ def _transformed(reading: Reading, cell: Cell) -> str:
     return _of_relu(transform_of(reading.experiment).activation, reading.number(cell))
 
 
-def _routing(reading: Reading, cell: Cell) -> str:
-    """A tie of the choice: another expert with the same share would be chosen as well."""
-    experts = experts_of(reading.experiment)
-    if cell.column >= experts.n:
-        return ""
-    kind = SHARES_BY_ID[experts.shares]
-    logits = reading.row("router", 0, cell.row)[None, : experts.n]
-    correction = None if experts.correction is None else row_array(experts.correction, experts.n)
-    shares = np.asarray(kind.function(np, logits, NUMPY_SPECIAL))
-    measured = measured_by(experts.choice, logits, shares, correction)
-    is_chosen = chosen(kind, experts.choice, measured)[0]
-    measured = measured[0]
-    tied = measured == measured[cell.column]
-    if is_chosen[tied].all() or not is_chosen[tied].any():
-        return ""
-    return _("a tie: experts with the same share, of which some are chosen; the choice is held as it is")
-
-
 _CORNERS: dict[str, Callable[[Reading, Cell], str]] = {
     "ffn_hidden": _hidden,
     "transform_hidden": _transformed,
-    "routing": _routing,
 }

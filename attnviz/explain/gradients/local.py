@@ -13,7 +13,6 @@ import numpy as np
 
 from attnviz.core.block import ACTIVATION_BY_ID, GATED_UNIT_BY_ID
 from attnviz.core.special import NUMPY_SPECIAL
-from attnviz.explain.arithmetic.experts import routing_jacobian
 from attnviz.explain.formulas.block import norm_at, transform_of
 from attnviz.explain.gradients.rows import GAINED, normalised
 from attnviz.model.binding import bind
@@ -26,7 +25,7 @@ from attnviz.model.operands.matrices import (
 from attnviz.model.reading import Floats, Reading
 from attnviz.model.spec.block import Norm
 from attnviz.model.spec.rows import row_array
-from attnviz.model.spec.site import Site, experts_of, ffn_of
+from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID, inputs
 from attnviz.operations.operation import At
@@ -54,7 +53,7 @@ class Use:
 
 
 @dataclass(frozen=True)
-class _Reads:
+class ReadOf:
     """The numbers of a stage and of its inputs, as its operation reads them."""
 
     reading: Reading
@@ -66,6 +65,10 @@ class _Reads:
     def result(self, cell: At) -> float:
         """The number of one cell of the stage."""
         return self.reading.number(Cell(self.stage, cell.row, cell.column, cell.head))
+
+    def own_row(self, head: int, row: int) -> Floats:
+        """A row of the stage itself."""
+        return self.reading.row(self.stage, head, row)
 
     def row(self, place: int, head: int, row: int) -> Floats:
         """A row of input `place`."""
@@ -120,14 +123,6 @@ def _latent(reading: Reading, use: Use) -> Floats:
     return _by_operation(reading, use)
 
 
-def _tempered(reading: Reading, use: Use) -> Floats:
-    """τ of the query's position."""
-    given = reading.experiment.position_temperature
-    assert given is not None
-    at = np.array([use.cell.row + reading.experiment.query_offset])
-    return np.full(use.shape, given.factors(at)[0])
-
-
 def _gated(reading: Reading, use: Use) -> Floats:
     """σ(g) by the mixture; y σ(g) (1 − σ(g)) by the gate, of each feature that it multiplies."""
     cell, place = use.cell, use.cell.column if use.place else min(use.cell.column, _gates(reading) - 1)
@@ -156,27 +151,6 @@ def _hidden(reading: Reading, use: Use) -> Floats:
         return np.full(use.shape, float(ACTIVATION_BY_ID[activation].derivative(np, up, NUMPY_SPECIAL)))
     both = GATED_UNIT_BY_ID[activation].derivatives(np, gate[0], up, NUMPY_SPECIAL)
     return np.full(use.shape, float(both[cell.stage == read[1]]))
-
-
-def _routing(reading: Reading, use: Use) -> Floats:
-    """Of each weight by a logit, where the chosen experts stay: the pull of a unit vector."""
-    experts = experts_of(reading.experiment)
-    logits, row = use.cell, reading.row("routing", 0, use.cell.row)
-    jacobian = routing_jacobian(experts, reading.row("router", 0, logits.row), row)
-    return jacobian[list(use.columns), logits.column].reshape(use.shape)
-
-
-def _routed(reading: Reading, use: Use) -> Floats:
-    """The weight of the expert by a hidden feature; the hidden features of an expert by its weight."""
-    cell = use.cell
-    if cell.stage != "routing":
-        weights = ffn_of(reading.experiment).weight_of(cell.column)
-        found = [reading.number(Cell("routing", cell.row, expert)) for expert in weights]
-        return np.full(use.shape, found[0] if found else 1.0)
-    ones = np.ones(experts_of(reading.experiment).n)
-    source = inputs(use.stage, reading.site.stages)[0]
-    made = np.append(reading.row(source, 0, cell.row), ones)
-    return made[list(use.columns)].reshape(use.shape)
 
 
 def _transformed(reading: Reading, use: Use) -> Floats:
@@ -208,7 +182,7 @@ def derivatives(reading: Reading, use: Use) -> Floats:
 
 
 def _by_operation(reading: Reading, use: Use) -> Floats:
-    return bind(reading.experiment, use.stage).derivatives(use, _Reads(reading, use.stage))
+    return bind(reading.experiment, use.stage).derivatives(use, ReadOf(reading, use.stage))
 
 
 def letters(site: Site, stage: str, place: int) -> str:
@@ -222,16 +196,11 @@ LOCAL: dict[str, Local] = {
     "x": _ones,
     **dict.fromkeys(GAINED, _norm),
     "latent": _latent,
-    "q_tempered": _tempered,
     "mixed_normed": _norm,
     "gated": _gated,
     "concatenated": _ones,
     "residual_1": _residual,
-    "routing": _routing,
-    "ffn_gate_routed": _routed,
-    "ffn_up_routed": _routed,
     "ffn_hidden": _hidden,
-    "ffn_routed": _routed,
     "residual_2": _residual,
     "transform_hidden": _transformed,
     "logits": _logits,
@@ -240,14 +209,9 @@ LOCAL: dict[str, Local] = {
 
 LETTERS: dict[str, str] = {
     **dict.fromkeys(GAINED, "gain (δ − n n ÷ d) ÷ σ"),
-    "q_tempered": "τ",
     "mixed_normed": "(1 − λ₀) (δ − n n ÷ d) ÷ σ",
     "gated": "σ(g), y σ′(g)",
-    "routing": "∂G ÷ ∂r",
-    "ffn_gate_routed": "G, g",
-    "ffn_up_routed": "G, u",
     "ffn_hidden": "act′",
-    "ffn_routed": "G, h",
     "transform_hidden": "act′",
     "logits": "W_U",
 }

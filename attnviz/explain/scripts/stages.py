@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from attnviz.core.phrases import named
 from attnviz.explain.formulas.block import norm_at, transform_of
 from attnviz.explain.formulas.stages import stage_axes, stage_formula
-from attnviz.explain.scripts import experts, scores
+from attnviz.explain.scripts import scores
 from attnviz.explain.scripts.code import Asked, Code, Keep, in_a_dictionary, note
 from attnviz.explain.scripts.edits import edited_lines
 from attnviz.explain.scripts.functions import GATED_CODE, NORM_CODE, activated, sigmoid, softmax
@@ -87,17 +87,6 @@ def _qk_norm(asked: Asked) -> Code:
     if norm.across:
         made = asked.library.split_heads(f"({made})", n_tokens, n_heads, d_head)
     return asked.done(f"{asked.stage} = {made}")
-
-
-def _tempered(asked: Asked) -> Code:
-    site, given, xp = asked.site, asked.site.position_temperature, asked.xp
-    assert given is not None
-    first, dtype = site.query_offset + 1, "" if asked.library.is_numpy else ", dtype=torch.float64"
-    steps = f"{xp}.floor({xp}.arange({first}, {first + site.n_queries}{dtype}) / {given.interval})"
-    return asked.done(
-        f"tau = 1 + {given.strength!r} * {xp}.log1p({steps})",
-        f"q_tempered = {asked.reads[0]} * tau[:, None]",
-    )
 
 
 # --- after the mixture -----------------------------------------------------------------------------
@@ -179,18 +168,13 @@ STAGE_CODE: dict[str, Row] = {
     "latent": _latent,
     "q_normed": _qk_norm,
     "k_normed": _qk_norm,
-    "q_tempered": _tempered,
     "mixed_normed": scores.mixed_normed,
     "gated": _gated,
     "concatenated": _concatenated,
     "attention_normed": _norm,
     "residual_1": _sum,
     "norm_2": _norm,
-    "routing": experts.routing,
-    "ffn_gate_routed": experts.routed,
-    "ffn_up_routed": experts.routed,
     "ffn_hidden": _ffn_hidden,
-    "ffn_routed": experts.routed,
     "ffn_normed": _norm,
     "residual_2": _sum,
     "output": _norm,

@@ -23,7 +23,6 @@ RULE_HELP: dict[Rule, Help] = {
     "same_cell": Help(N_("Each number is computed from the number at the same place of its inputs.")),
     "row": Help(N_("Each row is normalised by a quantity of the whole row."), "layer_norm"),
     "join_heads": Help(N_("The rows of all heads stand side by side."), "attention"),
-    "routed": Help(N_("Each number is a hidden feature times the weight of its expert."), "experts"),
     "qd,wd->qw": Help(N_("Each number is the dot product of an output with the vector of a token.")),
 }
 

@@ -183,23 +183,6 @@ class FeedForward(Value, frozen=True):
         is_used = {"gate": self.gated, "router": self.experts is not None}
         return tuple(role for role in FEED_FORWARD_ROLES if is_used.get(role, True))
 
-    def weight_of(self, feature: int) -> tuple[int, ...]:
-        """The column of the weight of a hidden feature's expert; none for a shared one without a gate."""
-        assert self.experts is not None
-        if feature >= self.width:  # the one of a bias
-            return (feature - self.width,)
-        expert = min(feature // self.d_hidden, self.experts.n)
-        return (expert,) if expert < self.experts.n_columns else ()
-
-    def features_of(self, expert: int) -> tuple[int, ...]:
-        """The hidden features that an expert's weight multiplies, with the one of its bias."""
-        assert self.experts is not None
-        first = expert * self.d_hidden
-        if expert == self.experts.n:
-            return tuple(range(first, self.width))
-        bias = (self.width + expert,) if self.experts.biased else ()
-        return (*range(first, first + self.d_hidden), *bias)
-
     def check_size(self, field: str, d_model: int) -> None:
         """Refuse matrices and biases that do not fit `d_model` features."""
         for role in FEED_FORWARD_ROLES:
