@@ -7,48 +7,36 @@ from attnviz.core.dims import Array
 from attnviz.engines.engine import Engine
 from attnviz.engines.experts import add_routing, times_weights, weighted
 from attnviz.engines.features import Features
-from attnviz.engines.operands import Block, FeedForward, Norm, Transform
+from attnviz.engines.operands import Block, FeedForward, Operands, Transform
 from attnviz.engines.product import linear
-from attnviz.model.stages import STAGE_BY_ID, result_of
+from attnviz.engines.steps import add
+from attnviz.model.stages import STAGE_BY_ID
 
 
-def add_norm(engine: Engine, features: Features, stage: str, norm: Norm | None, source: str) -> None:
-    """Add `stage`, the norm of the (token, feature) stage `source`; nothing without a norm."""
-    if norm is not None:
-        features.add(stage, normed(engine, norm, features.tf[source]))
-
-
-def normed(engine: Engine, norm: Norm, x: Array) -> Array:
-    """Every row of `x` (..., feature) normalised, times the gain, plus the bias."""
-    made = norm.function(engine.xp, x, eps=norm.eps)
-    made = made if norm.gain is None else made * norm.gain
-    return made if norm.bias is None else made + norm.bias
-
-
-def before_attention(engine: Engine, block: Block | None, features: Features) -> None:
+def before_attention(engine: Engine, operands: Operands, features: Features) -> None:
     """Add the norm that the projections read; of a parallel block also its feed-forward layer."""
+    block = operands.block
     if block is None or block.placement == "post":
         return
-    given = features.order[-1]
-    add_norm(engine, features, "norm_1", block.norm_1, given)
+    add(engine, operands, features, "norm_1")
     if block.placement == "parallel" and block.feed_forward is not None:
-        add_norm(engine, features, "norm_2", block.norm_2, given)
+        add(engine, operands, features, "norm_2")
         _feed_forward(engine, block, block.feed_forward, features)
 
 
-def after_attention(engine: Engine, block: Block | None, final_norm: Norm | None, features: Features) -> None:
+def after_attention(engine: Engine, operands: Operands, features: Features) -> None:
     """Add the stages that follow attention_output in the block, and the norm after the last layer."""
+    block = operands.block
     if block is not None:
-        _close_attention(engine, features, block)
+        _close_attention(engine, operands, features, block)
         if block.feed_forward is not None:
             entered = features.order[-1]
             if block.placement in ("pre", "sandwich"):
-                add_norm(engine, features, "norm_2", block.norm_2, entered)
+                add(engine, operands, features, "norm_2")
             if block.placement != "parallel":
                 _feed_forward(engine, block, block.feed_forward, features)
-            _close_feed_forward(engine, features, block, entered)
-    if final_norm is not None:
-        add_norm(engine, features, "output", final_norm, result_of(tuple(features.order)))
+            _close_feed_forward(engine, operands, features, block, entered)
+    add(engine, operands, features, "output")
 
 
 def _scaled(block: Block, made: Array) -> Array:
@@ -64,25 +52,27 @@ def _drop(engine: Engine, features: Features, block: Block, stage: str) -> None:
         features.add(stage, block.drops[stage].of(engine, x, features.positions))
 
 
-def _close_attention(engine: Engine, features: Features, block: Block) -> None:
+def _close_attention(engine: Engine, operands: Operands, features: Features, block: Block) -> None:
     _drop(engine, features, block, "attention_dropped")
     if block.placement == "sandwich":
-        add_norm(engine, features, "attention_normed", block.after_1, features.order[-1])
+        add(engine, operands, features, "attention_normed")
     if block.residual:
         made = _scaled(block, features.tf[features.order[-1]])
         features.add("residual_1", features.tf[features.came_in()] + made)
     if block.placement == "post":
-        add_norm(engine, features, "norm_1", block.norm_1, features.order[-1])
+        add(engine, operands, features, "norm_1")
 
 
-def _close_feed_forward(engine: Engine, features: Features, block: Block, entered: str) -> None:
+def _close_feed_forward(
+    engine: Engine, operands: Operands, features: Features, block: Block, entered: str
+) -> None:
     if block.placement == "sandwich":
-        add_norm(engine, features, "ffn_normed", block.after_2, features.order[-1])
+        add(engine, operands, features, "ffn_normed")
     made = STAGE_BY_ID["residual_2"].input(1, features.order)
     if block.residual:
         features.add("residual_2", features.tf[entered] + _scaled(block, features.tf[made]))
     if block.placement == "post":
-        add_norm(engine, features, "norm_2", block.norm_2, features.order[-1])
+        add(engine, operands, features, "norm_2")
 
 
 def _feed_forward(engine: Engine, block: Block, ffn: FeedForward, features: Features) -> None:
@@ -117,9 +107,11 @@ def _feed_forward(engine: Engine, block: Block, ffn: FeedForward, features: Feat
     _drop(engine, features, block, "ffn_dropped")
 
 
-def add_transform(engine: Engine, features: Features, transform: Transform, source: str) -> None:
+def add_transform(
+    engine: Engine, operands: Operands, features: Features, transform: Transform, source: str
+) -> None:
     """Add the stages between the output, the stage `source`, and the vocabulary's matrix."""
     features.add("transform", linear(engine, features.tf[source], transform.linear))
     activate = ACTIVATION_BY_ID[transform.activation].apply
     features.add("transform_hidden", activate(engine.xp, features.tf["transform"], engine.special))
-    add_norm(engine, features, "transform_normed", transform.norm, "transform_hidden")
+    add(engine, operands, features, "transform_normed")

@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 from attnviz.core.dims import Array, split_kv_heads
-from attnviz.engines.block import add_norm, normed
 from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
-from attnviz.engines.operands import Latent
+from attnviz.engines.operands import Latent, Operands
 from attnviz.engines.product import linear
+from attnviz.engines.steps import add
 
 
-def query_latent(engine: Engine, latent: Latent | None, features: Features, x: Array) -> Array:
+def query_latent(engine: Engine, operands: Operands, features: Features, x: Array) -> Array:
     """Input of W_Q: x (token, d_model) itself, or the query's latent (token, d_q), whose stages are added."""
+    latent = operands.latent
     if latent is None or latent.query_down is None:
         return x
     features.add("q_latent", linear(engine, x, latent.query_down))
-    add_norm(engine, features, "q_latent_normed", latent.query_norm, "q_latent")
+    add(engine, operands, features, "q_latent_normed")
     return features.tf[features.order[-1]]
 
 
-def add_latent(engine: Engine, latent: Latent, features: Features, x: Array) -> None:
+def add_latent(engine: Engine, operands: Operands, latent: Latent, features: Features, x: Array) -> None:
     """Add the latent, (key, d_c), and the key that all heads share, (key, d_rope), before its rotation."""
     projected = linear(engine, x, latent.down)
-    if latent.norm is not None:
-        projected = normed(engine, latent.norm, features.add("latent_projected", projected))
-    features.add("latent", projected)
+    if "latent_projected" in operands.operations:
+        features.add("latent_projected", projected)
+        add(engine, operands, features, "latent")
+    else:
+        features.add("latent", projected)
     if latent.rope_key is not None:
         features.add("rope_key", linear(engine, x, latent.rope_key))
 

@@ -42,28 +42,11 @@ class Linear:
 
 
 @dataclass(frozen=True, eq=False)
-class Norm:
-    """`function(xp, x, eps=eps)` of every row, times `gain`, plus `bias`; `kind` is one of `NORM_PULLS`.
-
-    `across`: a row is that of all heads side by side.
-    """
-
-    function: Callable[..., Array]
-    kind: str
-    eps: float
-    gain: Array | None = None
-    bias: Array | None = None
-    across: bool = False
-
-
-@dataclass(frozen=True, eq=False)
 class Latent:
-    """The products and norms of multi-head latent attention; see `LATENT_PRODUCTS`."""
+    """The products of multi-head latent attention; see `LATENT_PRODUCTS`."""
 
     query_down: Linear | None
-    query_norm: Norm | None
     down: Linear
-    norm: Norm | None
     rope_key: Linear | None
     up_key: Linear
     up_value: Linear
@@ -91,10 +74,6 @@ class Block:
 
     placement: str
     residual: bool
-    norm_1: Norm | None
-    norm_2: Norm | None
-    after_1: Norm | None
-    after_2: Norm | None
     feed_forward: FeedForward | None
     residual_scale: float
     drops: Mapping[str, Operation]
@@ -106,7 +85,6 @@ class Transform:
 
     linear: Linear
     activation: str
-    norm: Norm | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,39 +142,29 @@ class Scoring:
 
 
 @dataclass(frozen=True, eq=False)
-class PairNorm:
-    """The norm of each two partner heads: RMSNorm with `eps`, times `factor`."""
-
-    eps: float
-    factor: float
-
-
-@dataclass(frozen=True, eq=False)
 class Operands:
     """All of one site, in data-flow order.
 
     `vectors` (token, d_model) exist if the site begins a stack, `memory` (key, d_keys) if it reads one;
     `added` returns the rows of an additive position, `temper` those of queries. With a latent, `key` and
-    `value` are None.
+    `value` are None. `operations` make the stages of their names; `rows` are their weights of one row, by
+    path.
     """
 
     vectors: Array | None
     added: Callable[[Ints], NDArray[np.float64]] | None
-    embedding_norm: Norm | None
     embedding_projection: Linear | None
     memory: Array | None
     latent: Latent | None
     query: Linear
     key: Linear | None
     value: Linear | None
-    query_norm: Norm | None
-    key_norm: Norm | None
     rotations: Mapping[str, Operation]
     temper: Callable[[Ints], NDArray[np.float64]] | None
     scoring: Scoring
-    pair_norm: PairNorm | None
     gate: Linear | None
     output: Linear
     block: Block | None
-    final_norm: Norm | None
     readout: Readout | None
+    operations: Mapping[str, Operation]
+    rows: Mapping[str, Array]

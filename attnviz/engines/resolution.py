@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.core.block import layer_norm, rms_norm
 from attnviz.core.dims import Array
-from attnviz.core.qk_norm import normed as qk_normed
 from attnviz.engines import operands
 from attnviz.engines.engine import Engine
 from attnviz.engines.in_file import InFile
@@ -34,9 +32,9 @@ from attnviz.model.operands.matrices import (
     vocabulary,
 )
 from attnviz.model.operands.relative import Relative, relative_of
-from attnviz.model.sites.stages import score_stages
+from attnviz.model.sites.stages import score_stages, site_stages
 from attnviz.model.spec.arrays import Matrix
-from attnviz.model.spec.block import Block, FeedForward, FeedForwardRole, Norm, Transform
+from attnviz.model.spec.block import Block, FeedForward, FeedForwardRole, Transform
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.latent import Latent, LatentRole
 from attnviz.model.spec.parts import Identity, Role, is_transposed
@@ -48,8 +46,6 @@ from attnviz.operations.difference import Difference
 from attnviz.operations.dropout import Dropout
 from attnviz.operations.products import Mixture
 from attnviz.operations.rotation import Rotation
-
-NORMS: dict[str, Callable[..., Array]] = {"layer": layer_norm, "rms": rms_norm}
 
 LATEST = 4
 """Experiments whose operands are at hand: those of an undo history would fill the memory."""
@@ -78,25 +74,31 @@ def resolve(engine: Engine, site: Site) -> Operands:
     return Operands(
         vectors=engine.asarray(vectors_array(site.vectors)) if site.place.begins else None,
         added=None if add is None else partial(add, site.position, site.d_embedding),
-        embedding_norm=_norm(engine, site.embedding_norm, site.d_embedding),
         embedding_projection=_embedding_projection(engine, site),
         memory=None if memory is None else engine.asarray(vectors_array(memory.vectors)),
         latent=None if site.latent is None else _latent(engine, site, site.latent),
         query=_projection(engine, site, "query"),
         key=None if is_latent else _projection(engine, site, "key"),
         value=None if is_latent else _projection(engine, site, "value"),
-        query_norm=_head_norm(engine, site, "query_gain"),
-        key_norm=_head_norm(engine, site, "key_gain"),
         rotations={one: bind(site, one) for one in made_by(Rotation, "heads") if STAGE_BY_ID[one].when(site)},
         temper=_temper(site),
         scoring=scoring_of(site),
-        pair_norm=_pair_norm(site),
         gate=_gate(engine, site),
         output=_projection(engine, site, "output"),
         block=None if site.block is None else _block(engine, site.block, site),
-        final_norm=_norm(engine, site.final_norm, site.d_model),
         readout=_readout(engine, site),
+        **_operations(engine, site),
     )
+
+
+def _operations(engine: Engine, site: Site) -> dict[str, Any]:
+    """The operations of stages, and their weights of one row."""
+    made = {one: bind(site, one) for one in site_stages(site) if STAGE_BY_ID[one].made_by is not None}
+    rows = [row for operation in made.values() for row in operation.rows]
+    return {
+        "operations": made,
+        "rows": {row.path: engine.asarray(row.numbers()) for row in rows},
+    }
 
 
 # --- products and norms ----------------------------------------------------------------------------
@@ -134,24 +136,12 @@ def _row(engine: Engine, row: Row | None, features: int) -> Array | None:
     return None if row is None else engine.asarray(held_row(row, features))
 
 
-def _norm(engine: Engine, norm: Norm | None, features: int) -> operands.Norm | None:
-    if norm is None:
-        return None
-    gain, bias = (_row(engine, row, features) for row in (norm.gain, norm.bias))
-    return operands.Norm(NORMS[norm.kind], norm.kind, norm.eps, gain, bias)
-
-
 def _projection(engine: Engine, site: Site, role: Role) -> Linear:
     source, bias = getattr(site.projections, role), getattr(site.projections, f"{role}_bias")
     matrix, to = partial(projection_array, site, role), site.projections.tied_to(role)
     source = source if to is None else getattr(site.projections, to)
     transposes = to is not None and is_transposed(role, to)
     return _linear(engine, source, site.projection_shape(role), matrix, bias, transposes)
-
-
-def _pair_norm(site: Site) -> operands.PairNorm | None:
-    of = site.differential
-    return None if of is None else operands.PairNorm(of.eps, 1.0 - of.initial)
 
 
 def _gate(engine: Engine, site: Site) -> Linear | None:
@@ -170,15 +160,6 @@ def _embedding_projection(engine: Engine, site: Site) -> Linear | None:
     return _linear(engine, widened.weights, shape, partial(embedding_projection_array, site), widened.bias)
 
 
-def _head_norm(engine: Engine, site: Site, gain: str) -> operands.Norm | None:
-    norm = site.qk_norm
-    if norm is None:
-        return None
-    function = partial(qk_normed, kind=norm.kind)
-    row = _row(engine, getattr(norm, gain), norm.gain_widths(site.heads)[gain])
-    return operands.Norm(function, norm.kind, norm.eps, row, across=norm.across)
-
-
 def _latent(engine: Engine, site: Site, latent: Latent) -> operands.Latent:
     def made(role: LatentRole) -> Linear:
         shape = latent.shape(role, site.d_model, site.d_keys, site.heads)
@@ -186,9 +167,7 @@ def _latent(engine: Engine, site: Site, latent: Latent) -> operands.Latent:
 
     return operands.Latent(
         query_down=None if latent.d_q is None else made("query_down"),
-        query_norm=None if latent.d_q is None else _norm(engine, latent.query_norm, latent.d_q),
         down=made("down"),
-        norm=_norm(engine, latent.norm, latent.d_c),
         rope_key=made("rope_key") if latent.d_rope else None,
         up_key=made("up_key"),
         up_value=made("up_value"),
@@ -238,16 +217,11 @@ def scoring_of(site: Site) -> Scoring:
 
 def _block(engine: Engine, block: Block, site: Site) -> operands.Block:
     d_model = site.d_model
-    norms = {
-        name: _norm(engine, getattr(block, name), d_model)
-        for name in ("norm_1", "norm_2", "after_1", "after_2")
-    }
     ffn = block.feed_forward
     made = None if ffn is None else _feed_forward(engine, ffn, d_model)
     return operands.Block(
         block.placement,
         block.residual,
-        **norms,
         feed_forward=made,
         residual_scale=block.residual_scale,
         drops={one: bind(site, one) for one in made_by(Dropout, "block") if STAGE_BY_ID[one].when(site)},
@@ -289,4 +263,4 @@ def _readout(engine: Engine, site: Site) -> operands.Readout | None:
 def _transform(engine: Engine, transform: Transform, site: Site) -> operands.Transform:
     shape, matrix = transform_shape(site), partial(transform_array, site)
     linear = _linear(engine, transform.weights, shape, matrix, transform.bias)
-    return operands.Transform(linear, transform.activation, _norm(engine, transform.norm, shape[1]))
+    return operands.Transform(linear, transform.activation)

@@ -322,8 +322,6 @@ class HeldStages:
             array = self._features.heads[stage]
             is_query = STAGE_BY_ID[stage].axes[0] == "head"
             return array[group, member, rows, columns] if is_query else array[head, rows, columns]
-        if stage == "mixed":
-            return self._attended.mixed[group, member, rows, columns]
         if stage == self._scoring.to_weights[-1]:
             return self._attended.weights[group, member, rows, columns]
         if stage == "dropped":

@@ -20,7 +20,6 @@ TABLES = {
     "explain/formulas/block.py",
     "explain/gradients/corners.py",
     "explain/gradients/local.py",
-    "explain/gradients/rows.py",
     "explain/scripts/stages.py",
 }
 """The tables of steps that no operation has taken over yet; the list only shrinks."""

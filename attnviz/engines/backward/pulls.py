@@ -6,17 +6,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from attnviz.core.block import ACTIVATION_BY_ID, GATED_UNIT_BY_ID, NORM_PULLS
-from attnviz.core.dims import Array, in_heads, side_by_side, split_query_heads
+from attnviz.core.block import ACTIVATION_BY_ID, GATED_UNIT_BY_ID
+from attnviz.core.dims import Array, split_query_heads
 from attnviz.core.routing import SHARES_BY_ID, pull_weights
-from attnviz.engines import program
 from attnviz.engines.backward import scores
 from attnviz.engines.backward.site import SiteGradients
 from attnviz.engines.experts import by_weights, shares_of, times_weights
-from attnviz.engines.operands import FeedForward, Latent, Linear, Norm, Operands, Readout
-from attnviz.model.binding import bind
+from attnviz.engines.operands import FeedForward, Latent, Linear, Operands, Readout
 from attnviz.model.operands.matrices import vocabulary
 from attnviz.model.spec.positions import Learned
+from attnviz.operations.operation import Operation
 
 Pull = Callable[[SiteGradients, str, Array], None]
 
@@ -43,39 +42,6 @@ def _sum(site: SiteGradients, stage: str, g: Array) -> None:
     assert block is not None
     site.add(past, g)
     site.add(made, g if block.residual_scale == 1.0 else block.residual_scale * g)
-
-
-# --- norms -----------------------------------------------------------------------------------------
-
-_NORMS: dict[str, tuple[str, Callable[[Operands], Norm | None]]] = {
-    "x_normed": ("embedding_norm.", lambda of: of.embedding_norm),
-    "norm_1": ("block.norm_1.", lambda of: None if of.block is None else of.block.norm_1),
-    "norm_2": ("block.norm_2.", lambda of: None if of.block is None else of.block.norm_2),
-    "attention_normed": ("block.after_1.", lambda of: None if of.block is None else of.block.after_1),
-    "ffn_normed": ("block.after_2.", lambda of: None if of.block is None else of.block.after_2),
-    "q_latent_normed": ("latent.query_norm.", lambda of: None if of.latent is None else of.latent.query_norm),
-    "q_normed": ("qk_norm.query_", lambda of: of.query_norm),
-    "k_normed": ("qk_norm.key_", lambda of: of.key_norm),
-    "output": ("final_norm.", lambda of: of.final_norm),
-    "transform_normed": (
-        "vocabulary.transform.norm.",
-        lambda of: None if of.readout is None or of.readout.transform is None else of.readout.transform.norm,
-    ),
-}
-"""The norm that computes a stage: the beginning of its parameters' names, and its operand."""
-
-
-def _norm(site: SiteGradients, stage: str, g: Array) -> None:
-    (before,) = site.inputs(stage)
-    name, of = _NORMS[stage]
-    norm = of(site.operands)
-    assert norm is not None
-    x, xp = site.value(before), site.engine.xp
-    if norm.across:
-        pulled = site.pull_norm(name, norm, side_by_side(xp, x), side_by_side(xp, g))
-        site.add(before, in_heads(xp, pulled, tuple(x.shape)))
-    else:
-        site.add(before, site.pull_norm(name, norm, x, g))
 
 
 # --- queries, keys, values -------------------------------------------------------------------------
@@ -128,15 +94,10 @@ def _value(site: SiteGradients, stage: str, g: Array) -> None:
 
 
 def _latent(site: SiteGradients, stage: str, g: Array) -> None:
-    """The latent: a product, or the norm of `latent_projected`."""
     (before,) = site.inputs(stage)
     latent = site.operands.latent
     assert latent is not None
-    if before == "latent_projected":
-        assert latent.norm is not None
-        site.add(before, site.pull_norm("latent.norm.", latent.norm, site.value(before), g))
-    else:
-        site.add(before, site.pull_linear("latent.down", latent.down, site.value(before), g))
+    site.add(before, site.pull_linear("latent.down", latent.down, site.value(before), g))
 
 
 def _product(name: str, of: Callable[[Operands], Linear | None], bias: str = "") -> Pull:
@@ -167,16 +128,6 @@ def _tempered(site: SiteGradients, stage: str, g: Array) -> None:
     temper = site.operands.temper
     assert temper is not None
     site.add(before, g * site.engine.asarray(temper(np.arange(g.shape[-2]))[:, None]))
-
-
-def _pair_normed(site: SiteGradients, stage: str, g: Array) -> None:
-    """The norm of both heads of a pair, times its factor."""
-    (before,) = site.inputs(stage)
-    norm, engine = site.operands.pair_norm, site.engine
-    assert norm is not None
-    x, given = (program.in_pairs(engine, array) for array in (site.value(before), g))
-    pulled = NORM_PULLS["rms"](engine.xp, x, norm.factor * given, norm.eps)
-    site.add(before, program.out_of_pairs(engine, pulled, tuple(g.shape)))
 
 
 def _gate(site: SiteGradients, stage: str, g: Array) -> None:
@@ -303,10 +254,11 @@ def _logits(site: SiteGradients, stage: str, g: Array) -> None:
 
 def pull(site: SiteGradients, stage: str, g: Array) -> None:
     """From the gradient by a stage of a site to those by what it reads."""
-    if stage in PULLS:
+    operation = site.operands.operations.get(stage)
+    if operation is None or type(operation).pull is Operation.pull:
         PULLS[stage](site, stage, g)
     else:
-        bind(site.run.site, stage).pull(g, scores.Pulled(site, stage))
+        operation.pull(g, scores.Pulled(site, stage))
 
 
 PULLS: dict[str, Pull] = {
@@ -314,7 +266,6 @@ PULLS: dict[str, Pull] = {
     "layer_input": _given,
     "memory": _given,
     "x": _placed,
-    **dict.fromkeys(_NORMS, _norm),
     "x_projected": _product(
         "embedding_projection.weights", lambda of: of.embedding_projection, "embedding_projection.bias"
     ),
@@ -327,7 +278,6 @@ PULLS: dict[str, Pull] = {
     "v": _value,
     "q_tempered": _tempered,
     "relative": scores.pull_relative,
-    "mixed_normed": _pair_normed,
     "gate": _gate,
     "gated": _gated,
     "concatenated": _concatenated,

@@ -156,6 +156,10 @@ class Pulled:
         weights = program.used if stage == scoring.stages[-1] else program.dropped
         return weights(site.engine, scoring, made.scores, made.attended.weights)
 
+    def row(self, path: str) -> Array:
+        """A weight that is one row: a gain, a bias."""
+        return self.site.operands.rows[path]
+
     def add(self, gradient: Any, place: int = 0) -> None:
         """Add to the gradient by input `place`."""
         stage = self.site.inputs(self.stage)[place]

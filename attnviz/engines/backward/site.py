@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.core.block import NORM_PULLS
 from attnviz.core.dims import Array
 from attnviz.engines.backward.cells import Cells, Outer
 from attnviz.engines.backward.parameters import Terms
 from attnviz.engines.engine import Engine
-from attnviz.engines.operands import Linear, Norm, Operands
+from attnviz.engines.operands import Linear, Operands
 from attnviz.engines.product import product
 from attnviz.engines.run import SiteRun
 from attnviz.model.stages import inputs
@@ -70,9 +69,7 @@ class SiteGradients:
 
     def value(self, stage: str) -> Array:
         """The numbers of a stage of tokens or heads."""
-        if stage == "mixed":
-            return self.run.made.attended.mixed
-        return self.features.tf[stage] if stage in self.features.tf else self.features.heads[stage]
+        return self.features.array(stage)
 
     @property
     def is_from_weights(self) -> bool:
@@ -108,14 +105,3 @@ class SiteGradients:
             return g
         self.parameters.setdefault(name, []).append(partial(product, self.engine, x.mT, g))
         return product(self.engine, g, matrix.mT)
-
-    def pull_norm(self, name: str, norm: Norm, x: Array, g: Array) -> Array:
-        """The gradient by x (..., d) of norm(x) · gain + bias; adds those by both, named from `name` on."""
-        xp, rows = self.engine.xp, tuple(range(len(g.shape) - 1))
-        if norm.bias is not None:
-            self.add_parameter(f"{name}bias", xp.sum(g, axis=rows))
-        if norm.gain is not None:
-            plain = norm.function(xp, x, eps=norm.eps)
-            self.add_parameter(f"{name}gain", xp.sum(g * plain, axis=rows))
-            g = g * norm.gain
-        return NORM_PULLS[norm.kind](xp, x, g, norm.eps)

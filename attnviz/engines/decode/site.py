@@ -77,7 +77,7 @@ class DecodingSite:
             del features.tf[stage]
         features.order = [stage for stage in features.order if stage not in READ_OUT]
         features.change = self._patches(features.positions)
-        read_out(self._engine, self._operands.readout, features)
+        read_out(self._engine, self._operands, features)
         return dataclasses.replace(step, features=features, row=0, attended=step.attended.copied(xp))
 
     def feed(self, stage: str, x: Array, positions: Ints, begin: int, check: Check) -> Fed:

@@ -7,17 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from attnviz.core.block import ACTIVATION_BY_ID, GATED_UNIT_BY_ID
 from attnviz.core.special import NUMPY_SPECIAL
 from attnviz.explain.arithmetic.experts import routing_jacobian
-from attnviz.explain.formulas.block import norm_at, transform_of
-from attnviz.explain.gradients.rows import GAINED, normalised
+from attnviz.explain.formulas.block import transform_of
 from attnviz.model.binding import bind
-from attnviz.model.operands.latent import latent_norm
 from attnviz.model.operands.matrices import (
     unembedding_array,
     vectors_array,
@@ -25,8 +22,6 @@ from attnviz.model.operands.matrices import (
 )
 from attnviz.model.operands.relative import relative_parts
 from attnviz.model.reading import Floats, Reading
-from attnviz.model.spec.block import Norm
-from attnviz.model.spec.rows import row_array
 from attnviz.model.spec.site import Site, experts_of, ffn_of
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID, inputs
@@ -89,36 +84,6 @@ def _residual(reading: Reading, use: Use) -> Floats:
     block = reading.experiment.block
     assert block is not None
     return np.full(use.shape, block.residual_scale if use.place else 1.0)
-
-
-def _norm(reading: Reading, use: Use) -> Floats:
-    """gain_j (δ_ij − [1 ÷ d] − n_i n_j [÷ d]) ÷ σ."""
-    experiment, cell = reading.experiment, use.cell
-    heads: tuple[int, ...] = (cell.head,)
-    factor = 1.0
-    if use.stage in ("q_normed", "k_normed"):
-        norm: Any = experiment.qk_norm
-        gain = norm.query_gain if use.stage == "q_normed" else norm.key_gain
-        heads = use.heads if norm.across else heads
-    elif use.stage == "mixed_normed":
-        of = experiment.differential
-        assert of is not None
-        norm, gain, factor, heads = Norm("rms", of.eps), None, 1.0 - of.initial, use.heads
-    else:
-        norm = norm_at(experiment, use.stage)
-        gain = norm.gain
-    x = np.concatenate([reading.row(cell.stage, head, cell.row) for head in heads])
-    width = len(x) // len(heads)
-    by_all = normalised(norm.kind, x, norm.eps, heads.index(cell.head) * width + cell.column)
-    found = factor * (by_all if gain is None else by_all * row_array(gain, len(x)))
-    return found.reshape(len(heads), width)[:, list(use.columns)].reshape(use.shape)
-
-
-def _latent(reading: Reading, use: Use) -> Floats:
-    """A product, or the norm of one."""
-    if latent_norm(reading.experiment, use.stage) is not None:
-        return _norm(reading, use)
-    return _by_operation(reading, use)
 
 
 def _tempered(reading: Reading, use: Use) -> Floats:
@@ -237,11 +202,8 @@ def letters(site: Site, stage: str, place: int) -> str:
 
 LOCAL: dict[str, Local] = {
     "x": _ones,
-    **dict.fromkeys(GAINED, _norm),
-    "latent": _latent,
     "q_tempered": _tempered,
     "relative": _relative,
-    "mixed_normed": _norm,
     "gated": _gated,
     "concatenated": _ones,
     "residual_1": _residual,
@@ -257,9 +219,7 @@ LOCAL: dict[str, Local] = {
 """The derivatives of each stage by what it reads; stages that nothing computes have none."""
 
 LETTERS: dict[str, str] = {
-    **dict.fromkeys(GAINED, "gain (δ − n n ÷ d) ÷ σ"),
     "q_tempered": "τ",
-    "mixed_normed": "(1 − λ₀) (δ − n n ÷ d) ÷ σ",
     "gated": "σ(g), y σ′(g)",
     "routing": "∂G ÷ ∂r",
     "ffn_gate_routed": "G, g",
