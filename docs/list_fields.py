@@ -12,8 +12,8 @@ from attnviz.model.fields import FIELDS, FieldRow, bounds_of
 from attnviz.model.masks import MASKS
 from attnviz.model.normalisers import NORMALISERS
 from attnviz.model.positions import POSITIONS
-from attnviz.model.qk_norms import QK_NORMS
 from attnviz.model.scalings import SCALINGS
+from attnviz.operations.norm import NORM_KINDS
 
 PAGE = Path(__file__).with_name("fields.md")
 HEAD = """# Fields of an experiment
@@ -55,7 +55,7 @@ def _kinds() -> Iterator[tuple[str, ...]]:
     yield from (("`position.scaling.kind`", f"`{row.id}`", row.title, row.description) for row in SCALINGS)
     for field, rows in (
         ("`normaliser`", NORMALISERS),
-        ("`qk_norm.kind`", QK_NORMS),
+        ("`qk_norm.kind`", NORM_KINDS),
         ("`cache.kind`", CACHES),
     ):
         yield from ((field, f"`{row.id}`", row.title, row.hint) for row in rows)

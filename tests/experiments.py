@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from attnviz.core.bpe import PIECE_KIND_BY_ID
-from attnviz.model import normalisers, qk_norms
+from attnviz.model import normalisers
 from attnviz.model.sites.sites import main_site, site_names
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.attention import Attention, Layer
@@ -78,6 +78,7 @@ from attnviz.model.spec.positions import (
 )
 from attnviz.model.spec.rows import DrawnRow
 from attnviz.model.spec.site import Site
+from attnviz.operations.norm import NORM_KINDS
 
 INF = float("inf")
 TOKENS = ("the", "cat", "the", "<s>", "猫")
@@ -641,7 +642,7 @@ BUCKETS = st.builds(
     bidirectional=st.booleans(),
     table=TABLES,
 )
-QK_KINDS = st.sampled_from([row.id for row in qk_norms.QK_NORMS])
+QK_KINDS = st.sampled_from([row.id for row in NORM_KINDS])
 NORMALISERS = st.sampled_from([row.id for row in normalisers.NORMALISERS])
 
 

@@ -45,7 +45,6 @@ from attnviz.model.masks import MASKS
 from attnviz.model.normalisers import NORMALISERS
 from attnviz.model.operands.relative import RELATIVES
 from attnviz.model.positions import POSITIONS, rotation
-from attnviz.model.qk_norms import QK_NORMS
 from attnviz.model.scalings import SCALINGS
 from attnviz.model.sites.sites import alone
 from attnviz.model.spec.block import Block, FeedForward
@@ -54,6 +53,7 @@ from attnviz.model.spec.generation import Writing
 from attnviz.model.spec.parts import QKNorm, Rope
 from attnviz.model.spec.sampling import SAMPLING_OPERATIONS, Sampling
 from attnviz.model.spec.view import Cell
+from attnviz.operations.norm import NORM_KINDS
 
 ENGINE = NumpyEngine("float64")
 PAST = 4
@@ -128,7 +128,7 @@ def computed() -> Iterator[tuple[str, Experiment]]:
         yield f"scaling {row.id} past its length", past_the_original_length(row)
     for row in NORMALISERS:
         yield f"normaliser {row.id}", small(normaliser=row.id)
-    for row in QK_NORMS:
+    for row in NORM_KINDS:
         yield f"qk norm {row.id}", small(qk_norm=QKNorm(row.id))
     for unit in (*ACTIVATIONS, *GATED_UNITS):
         is_gated = isinstance(unit, GatedUnit)
@@ -271,7 +271,7 @@ def test_every_field_of_a_scaling_can_be_changed_in_the_form(row: Any) -> None:
 
 def test_the_tables_of_the_design_are_found() -> None:
     known = {name.rpartition(".")[2] for name in TABLES}
-    wanted = {"MASKS", "POSITIONS", "SCALINGS", "NORMALISERS", "CACHES", "STAGES", "QK_NORMS", "FAMILIES"}
+    wanted = {"MASKS", "POSITIONS", "SCALINGS", "NORMALISERS", "CACHES", "STAGES", "NORM_KINDS", "FAMILIES"}
     wanted |= {"SAMPLING_OPERATIONS", "ENGINES", "PANELS", "ACTIONS", "SETTINGS", "PRESETS", "WHY_NOTS"}
     assert wanted <= known
 

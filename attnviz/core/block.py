@@ -38,6 +38,15 @@ def rms_norm(xp: Any, x: Array, eps: float) -> Array:
     return rounded(xp, _by_root_mean_square(xp, at_least_single(xp, x), eps), x)
 
 
+def length_norm(xp: Any, x: Array, eps: float) -> Array:
+    """x / √(Σ x² + eps) over the last axis of `x` (..., d), of length one. Henry et al. 2020, "Query-Key
+    Normalization".
+    """
+    wide = at_least_single(xp, x)
+    length = xp.sqrt(xp.sum(wide * wide, axis=-1, keepdims=True) + eps)
+    return rounded(xp, wide / length, x)
+
+
 def pull_layer_norm(xp: Any, x: Array, g: Array, eps: float) -> Array:
     """The gradient by x (..., d), from that by `layer_norm(x)`: (g − mean g − n · mean(g n)) / σ.
 
@@ -62,14 +71,6 @@ def pull_length(xp: Any, x: Array, g: Array, eps: float) -> Array:
     length = xp.sqrt(xp.sum(x * x, axis=-1, keepdims=True) + eps)
     n = x / length
     return (g - n * xp.sum(g * n, axis=-1, keepdims=True)) / length
-
-
-NORM_PULLS: dict[str, Callable[[Any, Array, Array, float], Array]] = {
-    "layer": pull_layer_norm,
-    "rms": pull_rms_norm,
-    "l2": pull_length,
-}
-"""Vector–Jacobian product of each kind of norm: (xp, x, gradient by the result, eps)."""
 
 
 def _by_root_mean_square(xp: Any, x: Array, eps: float) -> Array:

@@ -38,6 +38,10 @@ class Features:
         self.order.append(stage)
         return kept
 
+    def array(self, stage: str) -> Array:
+        """A stage of tokens or heads."""
+        return self.heads[stage] if stage in PER_HEAD else self.tf[stage]
+
     def came_in(self) -> str:
         """The input stage of the site, in its last form: the first residual connection adds it."""
         return next(stage for stage in reversed(self.order) if stage in SITE_INPUTS)

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,66 +22,13 @@ from attnviz.operations.operation import Operation
 from attnviz.operations.products import Mixture
 
 Ints = NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class Linear:
-    """x W + b: `matrix` (in, out), None for an identity; `bias` (out,) or (1, out), or None.
-
-    A matrix that lies in a file is not held: `converted` brings it in where it is used.
-    """
-
-    held: Array | None
-    bias: Array | None = None
-    converted: InFile | None = None
-
-    @property
-    def matrix(self) -> Array | None:
-        return self.held if self.converted is None else self.converted()
-
-
-@dataclass(frozen=True, eq=False)
-class Norm:
-    """`function(xp, x, eps=eps)` of every row, times `gain`, plus `bias`; `kind` is one of `NORM_PULLS`.
-
-    `across`: a row is that of all heads side by side.
-    """
-
-    function: Callable[..., Array]
-    kind: str
-    eps: float
-    gain: Array | None = None
-    bias: Array | None = None
-    across: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class Latent:
-    """The products and norms of multi-head latent attention; see `LATENT_PRODUCTS`."""
-
-    query_down: Linear | None
-    query_norm: Norm | None
-    down: Linear
-    norm: Norm | None
-    rope_key: Linear | None
-    up_key: Linear
-    up_value: Linear
+Matrix = Any
+"""A matrix (in, out): an array, or an `InFile`, which brings it in where it is used."""
 
 
 @dataclass(frozen=True, eq=False)
 class FeedForward:
-    """W_up, W_down, W_gate if it is gated, and the router of a mixture of experts.
-
-    `routing` makes the weights of these, and `routed` the stages of its names.
-    """
-
-    gate: Linear | None
-    up: Linear
-    down: Linear
     activation: str
-    router: Linear | None = None
-    routing: Operation | None = None
-    routed: Mapping[str, Operation] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,10 +40,6 @@ class Block:
 
     placement: str
     residual: bool
-    norm_1: Norm | None
-    norm_2: Norm | None
-    after_1: Norm | None
-    after_2: Norm | None
     feed_forward: FeedForward | None
     residual_scale: float
     drops: Mapping[str, Operation]
@@ -105,9 +49,7 @@ class Block:
 class Transform:
     """The transform between the output and the vocabulary's matrix."""
 
-    linear: Linear
     activation: str
-    norm: Norm | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,10 +60,16 @@ class Readout:
     """
 
     transform: Transform | None
-    logits: Linear
+    logits: Matrix
+    bias: Array | None
     distribution: Operation | None
     scale: float = 1.0
     cap: float | None = None
+
+    @property
+    def matrix(self) -> Array | None:
+        """The matrix as a whole."""
+        return self.logits() if isinstance(self.logits, InFile) else self.logits
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,39 +112,28 @@ class Scoring:
 
 
 @dataclass(frozen=True, eq=False)
-class PairNorm:
-    """The norm of each two partner heads: RMSNorm with `eps`, times `factor`."""
-
-    eps: float
-    factor: float
-
-
-@dataclass(frozen=True, eq=False)
 class Operands:
     """All of one site, in data-flow order.
 
     `vectors` (token, d_model) exist if the site begins a stack, `memory` (key, d_keys) if it reads one;
-    `added` returns the rows of an additive position; `temper` multiplies queries. With a latent, `key` and
-    `value` are None.
+    `added` returns the rows of an additive position; `temper` multiplies queries.
+    `operations` make the stages of their names. `rows` are their weights of one row and `matrices` those of
+    more, by path in the document; an identity has none.
     """
 
     vectors: Array | None
     added: Callable[[Ints], NDArray[np.float64]] | None
-    embedding_norm: Norm | None
-    embedding_projection: Linear | None
     memory: Array | None
-    latent: Latent | None
-    query: Linear
-    key: Linear | None
-    value: Linear | None
-    query_norm: Norm | None
-    key_norm: Norm | None
     rotations: Mapping[str, Operation]
     temper: Operation | None
     scoring: Scoring
-    pair_norm: PairNorm | None
-    gate: Linear | None
-    output: Linear
     block: Block | None
-    final_norm: Norm | None
     readout: Readout | None
+    operations: Mapping[str, Operation]
+    rows: Mapping[str, Array]
+    matrices: Mapping[str, Matrix]
+
+    def matrix(self, path: str) -> Array | None:
+        """A matrix as a whole; None for an identity. One that lies in a file is brought in."""
+        found = self.matrices.get(path)
+        return found() if isinstance(found, InFile) else found

@@ -16,20 +16,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.core.block import rms_norm
-from attnviz.core.dims import Array, join_heads, split_query_heads
+from attnviz.core.dims import Array, join_heads
 from attnviz.core.progress import Check as Check
 from attnviz.core.progress import never_cancelled as never_cancelled
 from attnviz.core.progress import progress_of
 from attnviz.engines.block import after_attention
 from attnviz.engines.engine import SAFE_EXPONENT, Engine, all_finite, spread
 from attnviz.engines.features import Features
-from attnviz.engines.operands import Linear, Operands, PairNorm, Scoring
-from attnviz.engines.product import linear
+from attnviz.engines.operands import Operands, Scoring
 from attnviz.engines.readout import read_out
 from attnviz.engines.sight import Sight
+from attnviz.engines.steps import add
 from attnviz.engines.tiles import Tile
-from attnviz.operations.difference import halves
 from attnviz.operations.operation import Block, Seen
 
 Ints = NDArray[np.int64]
@@ -346,35 +344,13 @@ def output(engine: Engine, operands: Operands, features: Features, mixed: Array)
     `mixed` is that of `Attended`.
     """
     features.order += [*operands.scoring.stages, "mixed"]
-    heads = mixed
-    if operands.pair_norm is not None:
-        heads = features.add("mixed_normed", pair_normed(engine, operands.pair_norm, mixed))
-    heads = heads if operands.gate is None else _gated(engine, operands.gate, features, heads)
-    concatenated = features.add("concatenated", join_heads(engine.xp, heads))
-    features.add("attention_output", linear(engine, concatenated, operands.output))
-    after_attention(engine, operands.block, operands.final_norm, features)
-    read_out(engine, operands.readout, features)
-
-
-def in_pairs(engine: Engine, heads: Array) -> Array:
-    """The features (g, r, q, d) of each head and its partner side by side, (pair, q, 2 d)."""
-    return engine.xp.concat(halves(engine, heads), axis=-1)
-
-
-def out_of_pairs(engine: Engine, pairs: Array, shape: tuple[int, ...]) -> Array:
-    """`in_pairs`, backwards."""
-    middle = pairs.shape[-1] // 2
-    return engine.xp.reshape(engine.xp.concat((pairs[..., :middle], pairs[..., middle:])), shape)
-
-
-def pair_normed(engine: Engine, norm: PairNorm, mixed: Array) -> Array:
-    """The mixtures (g, r, q, d), normalised over both heads of each pair, times a factor."""
-    made = norm.factor * rms_norm(engine.xp, in_pairs(engine, mixed), norm.eps)
-    return out_of_pairs(engine, made, tuple(mixed.shape))
-
-
-def _gated(engine: Engine, gate: Linear, features: Features, mixed: Array) -> Array:
-    """Add the gates (g, r, q, d or 1) and the mixture (g, r, q, d) times their sigmoid."""
-    open_ = linear(engine, features.x(), gate)
-    made = features.add("gate", split_query_heads(engine.xp, open_, *mixed.shape[:2]))
-    return features.add("gated", mixed * engine.special.sigmoid(made))
+    features.heads["mixed"] = mixed
+    add(engine, operands, features, "mixed_normed")
+    heads = features.heads[features.order[-1]]
+    if "gate" in operands.operations:
+        add(engine, operands, features, "gate")
+        heads = features.add("gated", heads * engine.special.sigmoid(features.heads["gate"]))
+    features.add("concatenated", join_heads(engine.xp, heads))
+    add(engine, operands, features, "attention_output")
+    after_attention(engine, operands, features)
+    read_out(engine, operands, features)

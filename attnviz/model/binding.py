@@ -30,16 +30,17 @@ from attnviz.model.positions import (
 from attnviz.model.positions import rotation as rotation_of
 from attnviz.model.scalings import frequency_lines
 from attnviz.model.spec.arrays import in_float64
-from attnviz.model.spec.differential import LAMBDA_ROWS
+from attnviz.model.spec.differential import LAMBDA_ROWS, Differential
 from attnviz.model.spec.parts import Dropout
 from attnviz.model.spec.rows import row_array
 from attnviz.model.spec.site import Site, experts_of, ffn_of
 from attnviz.model.stages import STAGE_BY_ID, Stage
-from attnviz.model.weights import WEIGHT_BY_PATH, bias_path
+from attnviz.model.weights import WEIGHT_BY_PATH, WEIGHTS, Weight, bias_path
 from attnviz.operations.linear import Linear
 from attnviz.operations.mask import Hidden, Reasons
+from attnviz.operations.norm import NORM_KIND_BY_ID, Norm
 from attnviz.operations.normaliser import SOFTMAX, Normaliser
-from attnviz.operations.operation import Floats, Ints, Operation
+from attnviz.operations.operation import Floats, Ints, Operation, Parameter
 from attnviz.operations.pointwise import Step
 
 
@@ -48,10 +49,22 @@ def bind(site: Site, stage: str) -> Operation:
     row = STAGE_BY_ID[stage]
     if row.made_by is None:
         raise KeyError(stage)
-    if row.made_by is Linear:
-        return _linear(row, site)
+    if row.made_by in (Linear, Norm):
+        return _by_weights(row, site)
     computed = _COMPUTED.get(row.operands)
     return row.made_by(*((attrgetter(row.operands)(site),) if computed is None else computed(site)))
+
+
+def _alive(site: Site) -> Callable[[], Site]:
+    """The site, while it is: the operations of a run outlive the document; who explains holds its site."""
+    own = ref(site)
+
+    def held() -> Site:
+        found = own()
+        assert found is not None, "the site is gone"
+        return found
+
+    return held
 
 
 def _scale(site: Site) -> tuple[float | None, tuple[Step, ...]]:
@@ -70,14 +83,12 @@ def _bias(site: Site) -> tuple[Bias, Callable[[Floats, Ints, Ints], dict[str, Fl
     """The bias of a position; queries are numbered from 0, the offset of their positions is inside."""
     bias, pull, offset = bias_of(site), row_of(site.position).pull_bias, site.query_offset
     assert bias is not None
-    own = ref(site)  # the operations of a run outlive the document; a gradient holds its site
+    held = _alive(site)
 
     def parameters(g: Floats, queries: Ints, keys: Ints) -> dict[str, Floats]:
         if pull is None:
             return {}
-        held = own()
-        assert held is not None, "the site is gone"
-        name, found = pull(held, g, queries + offset, keys)
+        name, found = pull(held(), g, queries + offset, keys)
         return {f"position.{name}": found}
 
     return (lambda heads, queries, keys: bias(heads, queries + offset, keys)), parameters
@@ -141,25 +152,69 @@ def why_cut_in(site: Site) -> Reasons:
     return lambda cell: () if numbers is None else why_cut(numbers, cell)
 
 
-def _linear(row: Stage, site: Site) -> Linear:
-    """The map of the first path that the site has; its bias is the parameter beside it."""
-    possible = [WEIGHT_BY_PATH[path] for path in row.operands.split()]
-    weight = next(one for one in possible if one.source(site) is not None)
-    bias = WEIGHT_BY_PATH.get(bias_path(weight.path))
-    has_bias = bias is not None and bias.source(site) is not None
-    beside = len(row.reads) > 1 and site.latent is not None and site.latent.d_rope > 0
-    of_heads = site.heads.d_head if row.axes[0] == "kv_head" else row.width(site)
+def _by_weights(row: Stage, site: Site) -> Operation:
+    """The norm or the map of the first path that the site has."""
+    for path in row.operands.split():
+        weight = WEIGHT_BY_PATH.get(path)
+        if weight is not None and weight.source(site) is not None:
+            return _linear(row, site, weight)
+        norm = attrgetter(path)(site) if weight is None else None
+        if norm is not None:
+            return _norm(row, site, norm)
+    raise KeyError(row.id)
+
+
+def _norm(row: Stage, site: Site, norm: Any) -> Norm:
+    """A norm of tokens or of heads, whose gain and bias are parameters of the stage."""
+    if isinstance(norm, Differential):
+        pairs: Any = {"together": "pair", "n_heads": site.heads.n_heads}
+        return Norm(_PAIR, norm.eps, **pairs, factor=1.0 - norm.initial, factor_name="1 − λ₀")
+    gain, bias = (_parameter(_OF_NORM.get((row.id, end)), site) for end in ("gain", "bias"))
+    name = row.id.partition("_")[0].upper() if row.per_head else row.id
+    kind, together = NORM_KIND_BY_ID[norm.kind], "all" if getattr(norm, "across", False) else ""
+    n_heads = site.heads.n_kv_heads if row.axes[0] == "kv_head" else site.heads.n_heads
+    return Norm(kind, norm.eps, gain, bias, name, together, n_heads)  # type: ignore[arg-type]
+
+
+_PAIR = NORM_KIND_BY_ID["rms"]
+"""The norm of partner heads, as published."""
+
+
+_OF_NORM = {
+    (weight.stage, end): weight
+    for weight in WEIGHTS
+    for end in ("gain", "bias")
+    if weight.path.endswith(end) and weight.path.removesuffix(end) + "gain" in WEIGHT_BY_PATH
+}
+"""Gains and biases of norms, by stage."""
+
+
+def _parameter(weight: Weight | None, site: Site) -> Parameter | None:
+    """A gain or a bias; None if the site has none."""
+    if weight is None or weight.source(site) is None:
+        return None
+    held = _alive(site)
+    return Parameter(weight.path, weight.symbol, lambda: weight.array(held())[0])
+
+
+def _linear(row: Stage, site: Site, weight: Weight) -> Linear:
+    """A linear map; its bias is the parameter beside it."""
+    held, heads = _alive(site), site.heads
+    of_keys, joins = row.axes[0] == "kv_head", len(row.reads) > 1 and bool(site.latent and site.latent.d_rope)
     return Linear(
         weight.path,
         weight.symbol,
-        lambda rows, columns: in_float64(weight.array(site)[rows, columns]),
+        lambda rows, columns: in_float64(weight.array(held())[rows, columns]),
         passes=weight.passes(site),
-        bias_path=bias.path if bias is not None else "",
-        bias_symbol=bias.symbol if bias is not None else "",
-        bias=(lambda column: float(bias.array(site)[0, column])) if has_bias and bias is not None else None,
-        width=of_heads if row.per_head else 0,
+        bias=_parameter(WEIGHT_BY_PATH.get(bias_path(weight.path)), site),
+        heads=()
+        if not row.per_head
+        else (heads.n_kv_heads,)
+        if of_keys
+        else (heads.n_kv_heads, heads.group_size),
+        width=heads.d_head if of_keys else row.width(site) if row.per_head else 0,
         hue=row.hue,
-        beside=beside,
+        joins=joins,
     )
 
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from attnviz.model.binding import bind
 from attnviz.model.operands.matrices import vocabulary
-from attnviz.model.spec.differential import partners
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID, Rule, Stage, inputs
@@ -89,31 +88,19 @@ def kv_head(site: Site, head: int) -> int:
     return head // site.heads.group_size
 
 
-def _partners(site: Site, stage: Stage, head: int) -> Indices:
-    """The two heads of a differential attention that a stage combines or normalises together; else None."""
-    if stage.id not in ("combined", "mixed_normed"):
-        return None
-    return partners(head, site.heads.n_heads)
-
-
-def _is_across(site: Site, stage: Stage) -> bool:
-    """True if a stage normalises the features of all heads together."""
-    return stage.id in ("q_normed", "k_normed") and site.qk_norm is not None and site.qk_norm.across
+def _beside(site: Site, stage: Stage, head: int) -> Indices:
+    """The heads of the inputs that make those of a head of a stage, if they have the same numbers."""
+    return (head,) if stage.made_by is None else bind(site, stage.id).beside(head)
 
 
 def _source_heads(site: Site, stage: Stage, source: Stage, cell: Cell) -> Indices:
     if not source.per_head:
         return (0,)
-    if _is_across(site, stage):
-        return None
-    together = _partners(site, stage, cell.head)
-    if together is not None:
-        return together
     if stage.rule == "join_heads":
         return (cell.column // site.heads.d_head,)
     if source.axes[0] == "kv_head" and stage.axes[0] == "head":
         return (kv_head(site, cell.head),)
-    return (cell.head,)
+    return _beside(site, stage, cell.head)
 
 
 def _consumed(site: Site, target: Stage, place: int, cell: Cell) -> Region | None:
@@ -134,15 +121,12 @@ def _target_heads(site: Site, target: Stage, cell: Cell) -> Indices:
     source = STAGE_BY_ID[cell.stage]
     if not target.per_head:
         return (0,)
-    if not source.per_head or _is_across(site, target):
+    if not source.per_head:
         return None
-    together = _partners(site, target, cell.head)
-    if together is not None:
-        return together
     if source.axes[0] == "kv_head" and target.axes[0] == "head":
         size = site.heads.group_size
         return tuple(range(cell.head * size, (cell.head + 1) * size))
-    return (cell.head,)
+    return _beside(site, target, cell.head)
 
 
 def rule_of(site: Site, stage: Stage) -> Rule:
@@ -160,10 +144,6 @@ def _given(site: Site, place: int, cell: Cell) -> Cells:
 
 def _same_cell(site: Site, place: int, cell: Cell) -> Cells:
     return (cell.row,), (cell.column,)
-
-
-def _whole_row(site: Site, place: int, cell: Cell) -> Cells:
-    return (cell.row,), None
 
 
 def _of_a_head(site: Site, place: int, cell: Cell) -> Cells:
@@ -212,7 +192,6 @@ class RuleRow:
 RULES: tuple[RuleRow, ...] = (
     RuleRow("given", _given, _given),
     RuleRow("same_cell", _same_cell, _same_cell),
-    RuleRow("row", _whole_row, _whole_row),
     RuleRow("gated", _of_a_gate, _by_a_gate),
     RuleRow("join_heads", _of_a_head, _by_the_joined),
     RuleRow("qd,wd->qw", _of_a_logit, _by_a_logit),

@@ -18,6 +18,7 @@ from attnviz.operations.dropout import Dropout
 from attnviz.operations.experts import Routed, Routing
 from attnviz.operations.linear import Linear
 from attnviz.operations.mask import Mask
+from attnviz.operations.norm import Norm
 from attnviz.operations.normaliser import Normaliser
 from attnviz.operations.operation import Operation
 from attnviz.operations.pointwise import Cap, Factor, Plus, Temper
@@ -288,6 +289,8 @@ STAGES: tuple[Stage, ...] = (
         width=_of("d_embedding"),
         symbols=("x",),
         fold=3,
+        made_by=Norm,
+        operands="embedding_norm",
     ),
     Stage(
         "x_projected",
@@ -318,6 +321,8 @@ STAGES: tuple[Stage, ...] = (
         symbols=("x y o o′",),
         wraps="norm({0})",
         fold=3,
+        made_by=Norm,
+        operands="block.norm_1",
     ),
     Stage(
         "memory",
@@ -368,6 +373,8 @@ STAGES: tuple[Stage, ...] = (
         symbols=("c_Q",),
         lane="above",
         fold=4,
+        made_by=Norm,
+        operands="latent.query_norm",
     ),
     Stage(
         "q",
@@ -422,7 +429,7 @@ STAGES: tuple[Stage, ...] = (
         help=N_("The latent: the vector that a cache keeps instead of all keys and values."),
         cites="mla",
         made_by=Linear,
-        operands="latent.down",
+        operands="latent.norm latent.down",
     ),
     Stage(
         "rope_key",
@@ -498,6 +505,8 @@ STAGES: tuple[Stage, ...] = (
         fold=6,
         help=N_("Queries of equal length, so that scores stay bounded."),
         cites="qk_norm",
+        made_by=Norm,
+        operands="qk_norm",
     ),
     Stage(
         "k_normed",
@@ -516,6 +525,8 @@ STAGES: tuple[Stage, ...] = (
         fold=6,
         help=N_("Keys of equal length, so that scores stay bounded."),
         cites="qk_norm",
+        made_by=Norm,
+        operands="qk_norm",
     ),
     Stage(
         "q_rotated",
@@ -817,6 +828,8 @@ STAGES: tuple[Stage, ...] = (
         fold=7,
         help=N_("The mixtures of two partner heads, normalised together and multiplied by 1 − λ₀."),
         cites="differential",
+        made_by=Norm,
+        operands="differential",
     ),
     Stage(
         "gate",
@@ -916,13 +929,15 @@ STAGES: tuple[Stage, ...] = (
         symbols=("o o′",),
         wraps="norm({0})",
         fold=1,
+        made_by=Norm,
+        operands="block.after_1",
     ),
     Stage(
         "residual_1",
         "block",
         _QF,
         N_("residual 1"),
-        "x + o",
+        "y = x + o",
         "+ x",
         (SITE_INPUTS, ("attention_normed", *_ATTENDED)),
         "same_cell",
@@ -947,6 +962,8 @@ STAGES: tuple[Stage, ...] = (
         symbols=("x y z o f o′ f′",),
         wraps="norm({0})",
         fold=1,
+        made_by=Norm,
+        operands="block.norm_2",
     ),
     Stage(
         "router",
@@ -1156,13 +1173,15 @@ STAGES: tuple[Stage, ...] = (
         symbols=("f f′",),
         wraps="norm({0})",
         fold=1,
+        made_by=Norm,
+        operands="block.after_2",
     ),
     Stage(
         "residual_2",
         "block",
         _QF,
         N_("residual 2"),
-        "y + f",
+        "z = y + f",
         "+ y",
         (("norm_1", "residual_1"), ("ffn_normed", *_FED_FORWARD)),
         "same_cell",
@@ -1186,6 +1205,8 @@ STAGES: tuple[Stage, ...] = (
         symbols=("z y o f o′ f′",),
         fold=12,
         help=N_("The output vectors of the layer, after its last norm."),
+        made_by=Norm,
+        operands="final_norm",
     ),
     Stage(
         "transform",
@@ -1230,6 +1251,8 @@ STAGES: tuple[Stage, ...] = (
         width=_of("logit_features"),
         symbols=("h",),
         fold=2,
+        made_by=Norm,
+        operands="vocabulary.transform.norm",
     ),
     Stage(
         "logits",

@@ -41,6 +41,9 @@ class Difference(Pointwise):
     reach = "heads"
     letters = "1, −λ"
 
+    def beside(self, head: int) -> tuple[int, int]:
+        return head % self.half, head % self.half + self.half
+
     def of_pair(self, first: Array, other: Array) -> Array:
         """The difference of two arrays of the same shape."""
         return first - self.share * other

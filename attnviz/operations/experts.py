@@ -19,7 +19,7 @@ from attnviz.operations.operation import (
     Bools,
     Cells,
     Floats,
-    Ints,
+    Forward,
     Numbers,
     Operation,
     Pulled,
@@ -57,8 +57,7 @@ class Routing(Operation):
     cites = "experts"
     letters = "∂G ÷ ∂r"
 
-    @property
-    def formula(self) -> str:
+    def formula(self, x: str) -> str:
         return f"G = {self._weight_letters}"
 
     @property
@@ -84,12 +83,13 @@ class Routing(Operation):
         found = chosen(self.shares, self.choice, measured_by(self.choice, *numbers, self.correction))
         return shares, arrays.asarray(found.astype(np.float64))
 
-    def of(self, arrays: Arrays, x: Array, positions: Ints) -> Array:
-        shares, is_chosen = self._chosen(arrays, x)
+    def result(self, forward: Forward) -> Array:
+        arrays, logits = forward.arrays, forward.input()
+        shares, is_chosen = self._chosen(arrays, logits)
         made = weights(shares, is_chosen, self.normalised, self.scale, arrays.xp)
         if not self.shared_gate:
             return made
-        return arrays.xp.concat((made, arrays.special.sigmoid(x[:, self.n :])), axis=-1)
+        return arrays.xp.concat((made, arrays.special.sigmoid(logits[:, self.n :])), axis=-1)
 
     def pull(self, g: Any, pulled: Pulled) -> None:
         """Of the routed experts by their shares; of the shared one by its own logit, if it has one."""
@@ -263,10 +263,11 @@ class Routed(Operation):
     def _width(self) -> int:
         return self.n * self.d_hidden + self.d_shared
 
-    def of_both(self, arrays: Arrays, first: Array, second: Array) -> Array:
+    def result(self, forward: Forward) -> Array:
         """The features (token, width) times the weights (token, expert), then those of the biases."""
-        made = self._times(arrays.xp, first, second)
-        return arrays.xp.concat((made, second[:, : self.n]), axis=-1) if self.biased else made
+        xp, routing = forward.arrays.xp, forward.input(1)
+        made = self._times(xp, forward.input(), routing)
+        return xp.concat((made, routing[:, : self.n]), axis=-1) if self.biased else made
 
     def _times(self, xp: Any, hidden: Array, routing: Array) -> Array:
         own, behind = self._in_experts(xp, hidden)

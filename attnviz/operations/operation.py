@@ -7,6 +7,7 @@ document: `model/binding.py` makes it for a stage of a site, engines and explana
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -31,6 +32,15 @@ Reach = Literal["cell", "row", "heads", "tokens"]
 
 Addend = tuple[str, Pieces, float, tuple[Pieces, ...]]
 """The term that is added to a score: the sum in letters, the term with its sign, its value, notes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Parameter:
+    """A weight of the document: its path, its name in formulas, and its numbers in float64."""
+
+    path: str
+    symbol: str
+    numbers: Callable[[], Floats]
 
 
 class At(Protocol):
@@ -221,17 +231,27 @@ class Gradient(Protocol):
         """The same times a number."""
 
 
-class Pulled(Protocol):
-    """The reads of a vector–Jacobian product, and the place of the gradients."""
+class Forward(Protocol):
+    """The reads of an operation in a pass: the numbers of its inputs, and its weights by path."""
 
     @property
     def arrays(self) -> Arrays: ...
 
-    def result(self) -> Array:
-        """The numbers of the stage as they were computed."""
-
     def input(self, place: int = 0) -> Array:
         """The numbers of input `place`: (token, feature) or (g[, r], …)."""
+
+    def row(self, path: str) -> Array:
+        """A weight that is one row: a gain, a bias."""
+
+    def times(self, x: Array, path: str) -> Array:
+        """x (token, in) times a matrix (in, out) among the weights; x itself where that is no weight."""
+
+
+class Pulled(Forward, Protocol):
+    """The reads of a vector–Jacobian product, and the place of the gradients."""
+
+    def result(self) -> Array:
+        """The numbers of the stage as they were computed."""
 
     def add(self, gradient: Gradient | Array, place: int = 0) -> None:
         """Add to the gradient by input `place`."""
@@ -246,6 +266,9 @@ class Pulled(Protocol):
         """The transpose of cells (g, r, q, k) times rows (g, r, q, d), summed over the heads of a group but
         those `without`: (g, k, d).
         """
+
+    def product(self, path: str, x: Array, g: Array) -> Array:
+        """Add xᵀ g, the gradient by a matrix, from that by x W; returns g Wᵀ."""
 
     def add_parameter(self, name: str, gradient: Any) -> None:
         """Add to the gradient by a parameter."""
@@ -306,6 +329,9 @@ class Writer(Protocol):
 
     def split_heads(self, product: str, width: int) -> str:
         """The expression of heads of some width that stand side by side, as an axis of their own."""
+
+    def side_by_side(self, array: str) -> str:
+        """The expression of heads of the stage that stand side by side."""
 
     def in_every_head(self, array: str) -> str:
         """The expression of an array that all heads share."""
@@ -372,14 +398,27 @@ class Operation:
         return self.letters
 
     @property
-    def formula(self) -> str:
-        """The formula of the step with its numbers; empty: that of the row."""
-        return ""
-
-    @property
     def label(self) -> str:
         """The short label of the step with its numbers; empty: that of the row."""
         return ""
+
+    @property
+    def rows(self) -> tuple[Parameter, ...]:
+        """Its weights of one row."""
+        return ()
+
+    @property
+    def matrices(self) -> tuple[str, ...]:
+        """The paths of its matrices."""
+        return ()
+
+    def formula(self, x: str) -> str:
+        """Its formula for an input with the letter x; empty: that of the row."""
+        return ""
+
+    def beside(self, head: int) -> Indices:
+        """The heads whose numbers make those of a head of the same number."""
+        return (head,)
 
     @property
     def grows(self) -> bool:
@@ -394,8 +433,8 @@ class Operation:
         """The numbers (token, feature) of tokens at some positions, from those of its input."""
         raise NotImplementedError
 
-    def of_both(self, arrays: Arrays, first: Array, second: Array) -> Array:
-        """The numbers (token, feature) of tokens, from those of two inputs."""
+    def result(self, forward: Forward) -> Array:
+        """The numbers of a stage of tokens or heads, from those of its inputs."""
         raise NotImplementedError
 
     def pull(self, g: Any, pulled: Pulled) -> None:

@@ -33,6 +33,8 @@ from attnviz.model.sites.sites import at, places
 from attnviz.model.spec.block import Vocabulary
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
+from attnviz.model.stages import of_phase
+from attnviz.operations.norm import Norm
 from attnviz.study.passes import experiment_of, on_engine
 from attnviz.study.target import column_of
 
@@ -123,13 +125,15 @@ class _Head:
     ) -> None:
         self.engine, self.vocabulary, self.last, self.head = engine, vocabulary, last, head
         self.check = check
+        entering = {one: entry.operations[one] for one in of_phase("input") if one in entry.operations}
         # At one position a rotation leaves the score as it is. Every layer reads what the first one reads.
         self.operands = dataclasses.replace(
             operands,
             rotations={},
             added=None,
-            embedding_norm=entry.embedding_norm,
-            embedding_projection=entry.embedding_projection,
+            operations=entering | dict(operands.operations),
+            rows={**entry.rows, **operands.rows},
+            matrices={**entry.matrices, **operands.matrices},
         )
 
     def over_tokens(self, read: Callable[[Features], Any]) -> Floats:
@@ -146,24 +150,24 @@ class _Head:
 
     def queries(self, features: Features) -> Any:
         """The queries of the head, times the scale."""
-        query_heads(self.engine, self.operands, features, features.x(), _nowhere(features))
+        query_heads(self.engine, self.operands, features, _nowhere(features))
         group = self.operands.scoring.group_size
         factor = self.operands.scoring.factor
         return features.query()[self.head // group, self.head % group] * (1.0 if factor is None else factor)
 
     def keys(self, features: Features) -> Any:
         """The keys that the head reads."""
-        key_value_heads(self.engine, self.operands, features, features.x(), _nowhere(features))
+        key_value_heads(self.engine, self.operands, features, _nowhere(features))
         return features.key()[self.head // self.operands.scoring.group_size]
 
     def values(self, features: Features) -> Any:
         """The values that the head reads."""
-        key_value_heads(self.engine, self.operands, features, features.x(), _nowhere(features))
+        key_value_heads(self.engine, self.operands, features, _nowhere(features))
         return features.value()[self.head // self.operands.scoring.group_size]
 
     def output_rows(self, width: int) -> Floats:
         """The rows of W_O for the head's values of `width` features, (width, d_model), as they are added."""
-        matrix, block = self.operands.output.matrix, self.operands.block
+        matrix, block = self.operands.matrix("projections.output"), self.operands.block
         part = slice(self.head * width, (self.head + 1) * width)
         if matrix is None:
             rows = np.eye(self.operands.scoring.group_size * self.operands.scoring.n_kv_heads * width)[part]
@@ -184,16 +188,18 @@ def _ov(head: _Head) -> tuple[Floats, Floats]:
     readout, block = head.last.readout, head.operands.block
     if readout is None or readout.transform is not None:
         raise FieldError("vocabulary", None, must_be("a read-out without a transform"))
-    if block is not None and (block.after_1 is not None or block.placement not in ("pre", "parallel")):
+    if block is not None and (
+        "attention_normed" in head.operands.operations or block.placement not in ("pre", "parallel")
+    ):
         raise FieldError("block.placement", block.placement, must_be("pre or parallel"))
-    assert readout.logits.matrix is not None
-    unembedding = np.asarray(head.engine.to_numpy(readout.logits.matrix)).T
-    norm, values = head.last.final_norm, head.over_tokens(head.values)
+    assert readout.matrix is not None
+    unembedding = np.asarray(head.engine.to_numpy(readout.matrix)).T
+    norm, values = head.last.operations.get("output"), head.over_tokens(head.values)
     rows = head.output_rows(values.shape[1]) * readout.scale
-    if norm is not None and norm.kind == "layer":
+    if isinstance(norm, Norm) and norm.kind.centred:
         rows = rows - rows.mean(axis=1, keepdims=True)
-    if norm is not None and norm.gain is not None:
-        rows = rows * np.asarray(head.engine.to_numpy(norm.gain)).reshape(-1)
+    if isinstance(norm, Norm) and norm.gain is not None:
+        rows = rows * np.asarray(head.engine.to_numpy(head.last.rows[norm.gain.path]))
     # (token, d_head): the products of two thin matrices cost less than those through d_model.
     return values, unembedding @ rows.astype(values.dtype).T
 

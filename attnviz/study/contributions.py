@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.engines.engine import Engine
-from attnviz.engines.operands import Norm, Operands
+from attnviz.engines.operands import Operands
 from attnviz.engines.program import Check, never_cancelled
 from attnviz.engines.resolution import operands_of
 from attnviz.engines.run import SiteRun
@@ -23,6 +23,7 @@ from attnviz.model.sites.sites import at
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.stages import result_of
+from attnviz.operations.norm import Norm
 from attnviz.operations.operation import NUMPY
 from attnviz.study.passes import Passes, experiment_of, on_engine
 from attnviz.study.target import Target
@@ -128,7 +129,7 @@ class _Read:
     ) -> None:
         assert operands.readout is not None
         signs = (1.0, -1.0)[: len(columns)]
-        logits = operands.readout.logits
+        logits = operands.readout
         matrix = logits.matrix
         assert matrix is not None
         self._direction = operands.readout.scale * sum(
@@ -140,21 +141,22 @@ class _Read:
             of_columns = zip(signs, columns, strict=True)
             self.bias = operands.readout.scale * float(sum(sign * row[column] for sign, column in of_columns))
         self._centre: Callable[[Floats], Floats] = lambda x: x
-        if operands.final_norm is not None:
-            self._hold(engine, operands.final_norm, last, position)
+        norm = operands.operations.get("output")
+        if isinstance(norm, Norm):
+            self._hold(engine, operands, norm, last, position)
 
-    def _hold(self, engine: Engine, norm: Norm, last: SiteRun, position: int) -> None:
+    def _hold(self, engine: Engine, operands: Operands, norm: Norm, last: SiteRun, position: int) -> None:
         """Fold the norm into the direction: its scale at this position, its gain and its bias."""
         before = last.features.order[: last.features.order.index("output")]
         x = _row(engine, last, result_of(tuple(before)), position)
-        plain = _numbers(engine, norm.function(engine.xp, engine.asarray(x[None]), eps=norm.eps))[0]
-        if norm.kind == "layer":
+        plain = _numbers(engine, norm.plain(engine, engine.asarray(x[None])))[0]
+        if norm.kind.centred:
             self._centre = lambda vector: vector - vector.mean()
         used = self._centre(x)
         largest = int(np.argmax(np.abs(used)))
-        gain = 1.0 if norm.gain is None else _numbers(engine, norm.gain).reshape(-1)
+        gain = 1.0 if norm.gain is None else _numbers(engine, operands.rows[norm.gain.path])
         if norm.bias is not None:
-            self.bias += float(_numbers(engine, norm.bias).reshape(-1) @ self._direction)
+            self.bias += float(_numbers(engine, operands.rows[norm.bias.path]) @ self._direction)
         self._direction = self._direction * gain * (plain[largest] / used[largest])
 
     def part(self, vector: Floats) -> float:
@@ -168,14 +170,14 @@ def _of_heads(
     """The parts of a site's heads, (head,), and that of its output bias, after the residual dropout."""
     n_heads = operands.scoring.n_kv_heads * operands.scoring.group_size
     mixtures = _row(engine, site, "concatenated", position).reshape(n_heads, -1)
-    matrix = operands.output.matrix
+    matrix = operands.matrix("projections.output")
     width = mixtures.shape[1]
     whole = np.eye(n_heads * width) if matrix is None else _numbers(engine, matrix)
     kept = _kept(operands, site, position, whole.shape[1])
     parts = [
         part(mixtures[head] @ whole[head * width : (head + 1) * width] * kept) for head in range(n_heads)
     ]
-    added = operands.output.bias
+    added = operands.rows.get("projections.output_bias")
     bias = 0.0 if added is None else part(_numbers(engine, added).reshape(-1) * kept)
     return np.array(parts), bias
 

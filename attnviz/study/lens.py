@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from attnviz.core.dims import Array
 from attnviz.core.progress import progress_of
-from attnviz.engines.block import normed
 from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
 from attnviz.engines.operands import Operands
@@ -20,6 +19,7 @@ from attnviz.engines.program import Check, never_cancelled
 from attnviz.engines.readout import read_out
 from attnviz.engines.resolution import operands_of
 from attnviz.engines.run import SiteRun
+from attnviz.engines.steps import of
 from attnviz.model.sites.sites import at
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
@@ -93,8 +93,8 @@ def _read(
     operands = operands_of(engine, passes.experiment, at(passes.experiment, last.place.name))
     present = tuple(stage for stage in site.features.order if stage != "output")
     x = site.features.tf[result_of(present)]
-    if norm and operands.final_norm is not None:
-        x = normed(engine, operands.final_norm, x)
+    if norm and "output" in operands.operations:
+        x = of(engine, operands, "output", x)
     parts = [
         _ranked(_logits(engine, operands, x[first : first + ROWS]), column, top)
         for first in range(0, x.shape[0], ROWS)
@@ -107,7 +107,7 @@ def _logits(engine: Engine, operands: Operands, x: Array) -> Floats:
     """The logits (token, vocabulary) of rows of the residual stream."""
     features = Features()
     features.add("output", x)
-    read_out(engine, operands.readout, features)
+    read_out(engine, operands, features)
     return np.asarray(engine.to_numpy(features.tf["logits"]), dtype=np.float64)
 
 

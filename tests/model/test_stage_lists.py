@@ -19,7 +19,6 @@ TABLES = {
     "explain/arithmetic/cell.py",
     "explain/formulas/block.py",
     "explain/gradients/local.py",
-    "explain/gradients/rows.py",
     "explain/scripts/stages.py",
 }
 """The tables of steps that no operation has taken over yet; the list only shrinks."""

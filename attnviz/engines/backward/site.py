@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.core.block import NORM_PULLS
 from attnviz.core.dims import Array
 from attnviz.engines.backward.cells import Cells, Outer
 from attnviz.engines.backward.parameters import Terms
 from attnviz.engines.engine import Engine
-from attnviz.engines.operands import Linear, Norm, Operands
+from attnviz.engines.operands import Operands
 from attnviz.engines.product import product
 from attnviz.engines.run import SiteRun
 from attnviz.model.stages import inputs
@@ -70,9 +69,7 @@ class SiteGradients:
 
     def value(self, stage: str) -> Array:
         """The numbers of a stage of tokens or heads."""
-        if stage == "mixed":
-            return self.run.made.attended.mixed
-        return self.features.tf[stage] if stage in self.features.tf else self.features.heads[stage]
+        return self.features.array(stage)
 
     @property
     def is_from_weights(self) -> bool:
@@ -96,26 +93,9 @@ class SiteGradients:
         found = np.asarray(self.engine.to_numpy(array), dtype=np.float64)
         return found.reshape(-1, *found.shape[-2:])
 
-    def pull_linear(self, name: str, by: Linear, x: Array, g: Array, bias: str = "") -> Array:
-        """The gradient by x of x W + b, (token, in); adds those by W, xᵀ g, and by b, the sum of the rows.
-
-        `name` is W, `bias` is b, if not `name` with "_bias".
-        """
-        if by.bias is not None:
-            self.add_parameter(bias or f"{name}_bias", self.engine.xp.sum(g, axis=0))
-        matrix = by.matrix
+    def product(self, name: str, matrix: Array | None, x: Array, g: Array) -> Array:
+        """Add xᵀ g to the gradient by a matrix, from that by x W; returns g Wᵀ. None: W is an identity."""
         if matrix is None:
             return g
         self.parameters.setdefault(name, []).append(partial(product, self.engine, x.mT, g))
         return product(self.engine, g, matrix.mT)
-
-    def pull_norm(self, name: str, norm: Norm, x: Array, g: Array) -> Array:
-        """The gradient by x (..., d) of norm(x) · gain + bias; adds those by both, named from `name` on."""
-        xp, rows = self.engine.xp, tuple(range(len(g.shape) - 1))
-        if norm.bias is not None:
-            self.add_parameter(f"{name}bias", xp.sum(g, axis=rows))
-        if norm.gain is not None:
-            plain = norm.function(xp, x, eps=norm.eps)
-            self.add_parameter(f"{name}gain", xp.sum(g * plain, axis=rows))
-            g = g * norm.gain
-        return NORM_PULLS[norm.kind](xp, x, g, norm.eps)

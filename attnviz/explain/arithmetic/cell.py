@@ -14,7 +14,6 @@ import numpy as np
 
 from attnviz.explain.arithmetic.block import activated_lines, hidden_lines, residual_lines
 from attnviz.explain.arithmetic.edits import edited_lines
-from attnviz.explain.arithmetic.norms import latent_lines, normed_lines, pair_normed_lines, qk_normed_lines
 from attnviz.explain.arithmetic.numbers import CellNumbers
 from attnviz.explain.arithmetic.positions import x_lines
 from attnviz.explain.arithmetic.readout import logit_lines
@@ -38,25 +37,13 @@ LINES: dict[str, Callable[[Reading, Cell], tuple[Line, ...]]] = {
     "tokens_embedded": given_lines,
     "layer_input": given_lines,
     "x": x_lines,
-    "x_normed": normed_lines,
-    "norm_1": normed_lines,
     "memory": given_lines,
-    "q_latent_normed": normed_lines,
-    "latent": latent_lines,
-    "q_normed": qk_normed_lines,
-    "k_normed": qk_normed_lines,
-    "mixed_normed": pair_normed_lines,
     "gated": gated_lines,
     "concatenated": concatenated_lines,
-    "attention_normed": normed_lines,
     "residual_1": residual_lines,
-    "norm_2": normed_lines,
     "ffn_hidden": hidden_lines,
-    "ffn_normed": normed_lines,
     "residual_2": residual_lines,
-    "output": normed_lines,
     "transform_hidden": activated_lines,
-    "transform_normed": normed_lines,
     "logits": logit_lines,
 }
 """The function that writes each stage's lines, where no operation does."""

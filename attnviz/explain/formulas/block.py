@@ -4,36 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Literal
 
 from attnviz.core.block import ACTIVATION_BY_ID, GATED_UNIT_BY_ID
 from attnviz.errors import FieldError, must_be
 from attnviz.i18n import _
-from attnviz.model.operands.latent import latent_letters, latent_norm
-from attnviz.model.qk_norms import QK_NORM_BY_ID
-from attnviz.model.spec.block import Block, FeedForward, Norm, Transform, Vocabulary
-from attnviz.model.spec.parts import QKNorm
+from attnviz.model.binding import bind
+from attnviz.model.operands.latent import latent_letters
+from attnviz.model.sites.stages import Stages, site_stages
+from attnviz.model.spec.block import Block, FeedForward, Transform, Vocabulary
 from attnviz.model.spec.site import Site
-from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.stages import STAGE_BY_ID, inputs
 from attnviz.model.weights import bias_symbol
 
 Letters = tuple[str, str]
 """A formula, and the short label of its step."""
-
-_IN_BLOCK = {"norm_1": "norm_1", "attention_normed": "after_1", "norm_2": "norm_2", "ffn_normed": "after_2"}
-
-
-def norm_at(site: Site, stage: str) -> Norm | None:
-    """The norm that computes a stage; None if the stage is no norm, or has none."""
-    if STAGE_BY_ID[stage].phase == "heads":
-        return latent_norm(site, stage)
-    if stage == "transform_normed":
-        return transform_of(site).norm
-    if stage in ("x_normed", "output"):
-        return site.embedding_norm if stage == "x_normed" else site.final_norm
-    found = getattr(site.block, _IN_BLOCK[stage]) if site.block and stage in _IN_BLOCK else None
-    assert found is None or isinstance(found, Norm)
-    return found
 
 
 def transform_of(site: Site) -> Transform:
@@ -44,40 +28,15 @@ def transform_of(site: Site) -> Transform:
     return known.transform
 
 
-def norm_letters(norm: Norm, x: str) -> str:
-    """A norm of x, with its gain and its bias: `gain · x ÷ √(Σ x² ÷ d + ε)`."""
-    gain = f"{_('gain')} · " if norm.gain is not None else ""
-    bias = f" + {_('bias')}" if norm.bias is not None else ""
-    return f"{gain}{_(QK_NORM_BY_ID[norm.kind].formula).replace('x', x)}{bias}"
-
-
-def qk_norm_letters(norm: QKNorm, name: Literal["q", "k"]) -> str:
-    """The norm of queries or keys, with its gain."""
-    gain = norm.query_gain if name == "q" else norm.key_gain
-    letters = _(QK_NORM_BY_ID[norm.kind].formula).replace("x", name)
-    return letters if gain is None else f"{_('gain')} · {letters}"
-
-
-def letter_of_norm(site: Site, stage: str) -> str:
-    """Letter of a norm's input in formulas.
-
-    x is the input, o the attention's output, y = x + o, f the feed-forward layer's output, z = y + f; after
-    dropout o′ and f′.
+def letter_of(stage: str, present: Stages) -> str:
+    """Letter of the first input of a stage in formulas: x, o, f, what the formula of the input defines, or
+    `norm(z)`; see `Stage.symbols`.
     """
-    block = site.block
-    o, f = ("o", "f") if block is None else output_letters(block)
-    fixed = {"x_normed": "x", "attention_normed": o, "ffn_normed": f, "latent": "c"}
-    fixed |= {"q_latent_normed": "c_Q", "transform_normed": "h"}
-    if stage in fixed or block is None:
-        return fixed.get(stage, "x" if stage == "norm_1" else "o")
-    y, z = ("y", "z") if block.residual else (o, f)
-    if stage == "output":
-        last, norm = (z, block.norm_2) if block.feed_forward is not None else (y, block.norm_1)
-        return f"norm({last})" if block.placement == "post" and norm is not None else last
-    if block.placement == "parallel":
-        return "x"
-    is_post = block.placement == "post"
-    return (y if is_post else "x") if stage == "norm_1" else (z if is_post else y)
+    row, source = STAGE_BY_ID[stage], STAGE_BY_ID[inputs(stage, present)[0]]
+    made, is_defined, _how = source.formula.partition(" = ")
+    if source.phase == "input" or is_defined:
+        return made if source.phase != "input" else "x"
+    return f"norm({letter_of(source.id, present)})" if source.wraps else row.symbols[0].split()[-1]
 
 
 def residual_factor(block: Block) -> str:
@@ -128,10 +87,13 @@ def block_letters(site: Site, stage: str) -> Letters:
 
     Empty for others, and where the texts of `STAGES` suffice.
     """
-    norm = norm_at(site, stage)
-    if norm is not None:
-        return norm_letters(norm, letter_of_norm(site, stage)), _(QK_NORM_BY_ID[norm.kind].title)
-    latent, row = latent_letters(site, stage), STAGE_BY_ID[stage]
+    row = STAGE_BY_ID[stage]
+    if row.made_by is not None and row.when(site):
+        made = bind(site, stage)
+        formula = made.formula(letter_of(stage, site_stages(site)))
+        if formula:
+            return formula, made.label
+    latent = latent_letters(site, stage)
     bias = bias_symbol(site, row)
     if bias:
         formula, operation = latent or (row.formula, row.operation)
@@ -141,11 +103,6 @@ def block_letters(site: Site, stage: str) -> Letters:
 
 def _none(site: Site) -> Letters:
     return "", ""
-
-
-def _normed(name: Literal["q", "k"], site: Site) -> Letters:
-    norm = site.qk_norm
-    return ("", "") if norm is None else (qk_norm_letters(norm, name), _(QK_NORM_BY_ID[norm.kind].title))
 
 
 def _residual(stage: str, site: Site) -> Letters:
@@ -172,8 +129,6 @@ def _logits(site: Site) -> Letters:
 
 
 _LETTERS: dict[str, Callable[[Site], Letters]] = {
-    "q_normed": partial(_normed, "q"),
-    "k_normed": partial(_normed, "k"),
     "residual_1": partial(_residual, "residual_1"),
     "residual_2": partial(_residual, "residual_2"),
     "ffn_hidden": _hidden,

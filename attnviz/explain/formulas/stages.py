@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from attnviz.explain.formulas.block import block_letters
 from attnviz.i18n import N_, _
-from attnviz.model.binding import bind
 from attnviz.model.normalisers import NORMALISER_BY_ID, SINK_FORMULA
 from attnviz.model.spec.site import Site
 from attnviz.model.stages import STAGE_BY_ID, Axis
@@ -33,9 +32,7 @@ def stage_formula(site: Site, stage: str) -> str:
         return _(SINK_FORMULA) if has_sinks else NORMALISER_BY_ID[site.normaliser].formula
     if stage == "masked" and site.mask_bias is not None:
         return _(MASK_BIAS_FORMULA).format(bias=digits(site.mask_bias))
-    made_by = STAGE_BY_ID[stage].made_by
-    own = "" if made_by is None else bind(site, stage).formula
-    return own or block_letters(site, stage)[0] or _(STAGE_BY_ID[stage].formula)
+    return block_letters(site, stage)[0] or _(STAGE_BY_ID[stage].formula)
 
 
 def stage_operation(site: Site, stage: str) -> str:

@@ -7,24 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from attnviz.core.block import ACTIVATION_BY_ID, GATED_UNIT_BY_ID
 from attnviz.core.special import NUMPY_SPECIAL
-from attnviz.explain.formulas.block import norm_at, transform_of
-from attnviz.explain.gradients.rows import GAINED, normalised
+from attnviz.explain.formulas.block import transform_of
 from attnviz.model.binding import bind
-from attnviz.model.operands.latent import latent_norm
 from attnviz.model.operands.matrices import (
     unembedding_array,
     vectors_array,
     vocabulary,
 )
 from attnviz.model.reading import Floats, Reading
-from attnviz.model.spec.block import Norm
-from attnviz.model.spec.rows import row_array
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID, inputs
@@ -91,36 +86,6 @@ def _residual(reading: Reading, use: Use) -> Floats:
     block = reading.experiment.block
     assert block is not None
     return np.full(use.shape, block.residual_scale if use.place else 1.0)
-
-
-def _norm(reading: Reading, use: Use) -> Floats:
-    """gain_j (δ_ij − [1 ÷ d] − n_i n_j [÷ d]) ÷ σ."""
-    experiment, cell = reading.experiment, use.cell
-    heads: tuple[int, ...] = (cell.head,)
-    factor = 1.0
-    if use.stage in ("q_normed", "k_normed"):
-        norm: Any = experiment.qk_norm
-        gain = norm.query_gain if use.stage == "q_normed" else norm.key_gain
-        heads = use.heads if norm.across else heads
-    elif use.stage == "mixed_normed":
-        of = experiment.differential
-        assert of is not None
-        norm, gain, factor, heads = Norm("rms", of.eps), None, 1.0 - of.initial, use.heads
-    else:
-        norm = norm_at(experiment, use.stage)
-        gain = norm.gain
-    x = np.concatenate([reading.row(cell.stage, head, cell.row) for head in heads])
-    width = len(x) // len(heads)
-    by_all = normalised(norm.kind, x, norm.eps, heads.index(cell.head) * width + cell.column)
-    found = factor * (by_all if gain is None else by_all * row_array(gain, len(x)))
-    return found.reshape(len(heads), width)[:, list(use.columns)].reshape(use.shape)
-
-
-def _latent(reading: Reading, use: Use) -> Floats:
-    """A product, or the norm of one."""
-    if latent_norm(reading.experiment, use.stage) is not None:
-        return _norm(reading, use)
-    return _by_operation(reading, use)
 
 
 def _gated(reading: Reading, use: Use) -> Floats:
@@ -194,9 +159,6 @@ def letters(site: Site, stage: str, place: int) -> str:
 
 LOCAL: dict[str, Local] = {
     "x": _ones,
-    **dict.fromkeys(GAINED, _norm),
-    "latent": _latent,
-    "mixed_normed": _norm,
     "gated": _gated,
     "concatenated": _ones,
     "residual_1": _residual,
@@ -208,8 +170,6 @@ LOCAL: dict[str, Local] = {
 """The derivatives of each stage by what it reads; stages that nothing computes have none."""
 
 LETTERS: dict[str, str] = {
-    **dict.fromkeys(GAINED, "gain (δ − n n ÷ d) ÷ σ"),
-    "mixed_normed": "(1 − λ₀) (δ − n n ÷ d) ÷ σ",
     "gated": "σ(g), y σ′(g)",
     "ffn_hidden": "act′",
     "transform_hidden": "act′",

@@ -13,22 +13,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from attnviz.core.positions import sinusoidal
-from attnviz.core.qk_norm import normed
-from attnviz.explain.formulas.block import norm_at
 from attnviz.i18n import _
-from attnviz.model.binding import normaliser_of
+from attnviz.model.binding import bind, normaliser_of
 from attnviz.model.gradient import GradientSite
 from attnviz.model.operands.relative import relative_parts, relative_table
 from attnviz.model.positions import buckets
 from attnviz.model.provenance import kv_head
 from attnviz.model.reading import Floats, Reading, stage_symbol
 from attnviz.model.spec.differential import LAMBDA_ROWS, partners
-from attnviz.model.spec.parts import QKNorm
 from attnviz.model.spec.positions import Learned, T5Buckets, TransformerXl
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID, STAGES, inputs
-from attnviz.model.weights import bias_path
+from attnviz.model.weights import WEIGHT_BY_PATH, WEIGHTS, bias_path
 from attnviz.operations.linear import Linear
+from attnviz.operations.operation import NUMPY
 from attnviz.operations.terms import Pieces, Series, Term, Text, constant, digits
 
 Ints = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
@@ -185,16 +183,15 @@ def _gain(stage: str) -> Rule:
     """Σ n · ∂/∂ (n gain), n the normalised number; over all heads if they share the gain."""
 
     def rule(reading: Reading, row: int, column: int) -> tuple[Sum, ...]:
-        norm = reading.experiment.qk_norm if stage in _OF_QK else norm_at(reading.experiment, stage)
-        assert norm is not None
-        source = inputs(stage, reading.site.stages)[0]
-        across = isinstance(norm, QKNorm) and norm.across
-        numbers = _normalised(reading, source, norm.kind, norm.eps, across)
-        heads, width = np.arange(len(numbers)), numbers.shape[-1]
-        if across:
-            heads, column = heads[column // width : column // width + 1], column % width
+        source, norm = inputs(stage, reading.site.stages)[0], bind(reading.experiment, stage)
+        n_heads = reading.site.shape(source)[0] if STAGE_BY_ID[source].per_head else 1
+        x = np.stack([_whole(reading, source, head) for head in range(n_heads)])
+        numbers, heads = norm.plain(NUMPY, x), np.arange(n_heads)  # type: ignore[attr-defined]
+        if norm.beside(0) is None:
+            head, column = divmod(column, x.shape[-1])
+            heads = heads[head : head + 1]
         found = numbers[heads, :, column].ravel()
-        n_tokens = numbers.shape[1]
+        n_tokens = x.shape[1]
         rows = np.tile(np.arange(n_tokens), len(heads))
         of_heads = np.repeat(heads, n_tokens)
 
@@ -208,14 +205,9 @@ def _gain(stage: str) -> Rule:
     return rule
 
 
-def _normalised(reading: Reading, stage: str, kind: str, eps: float, across: bool) -> Floats:
-    """(head, token, feature) of a stage, normalised without a gain."""
-    n_heads = reading.site.shape(stage)[0] if STAGE_BY_ID[stage].per_head else 1
-    x = np.stack([np.asarray(reading.site.window(stage, head), dtype=np.float64) for head in range(n_heads)])
-    if not across:
-        return np.asarray(normed(np, x, kind, eps))
-    joined = x.transpose(1, 0, 2).reshape(x.shape[1], -1)
-    return np.asarray(normed(np, joined, kind, eps)).reshape(x.shape[1], n_heads, -1).transpose(1, 0, 2)
+def _whole(reading: Reading, stage: str, head: int) -> Floats:
+    """One head of a stage, (token, feature)."""
+    return np.asarray(reading.site.window(stage, head), dtype=np.float64)
 
 
 # --- positions and sinks ---------------------------------------------------------------------------
@@ -409,33 +401,22 @@ def _of_lambda(name: str) -> Rule:
 # --- the table -------------------------------------------------------------------------------------
 
 _TABLE = "table"
-_OF_QK = ("q_normed", "k_normed")
 _LINEAR: dict[str, tuple[Rule, Rule]] = {
     path: _linear(*(row.id for row in STAGES if path in row.operands.split()))
     for path in " ".join(row.operands for row in STAGES if row.made_by is Linear).split()
+    if path in WEIGHT_BY_PATH
 }
 """The matrices of linear maps, by path: the stage that each computes."""
-_NORMS = {
-    "block.norm_1": "norm_1",
-    "block.norm_2": "norm_2",
-    "block.after_1": "attention_normed",
-    "block.after_2": "ffn_normed",
-    "embedding_norm": "x_normed",
-    "final_norm": "output",
-    "latent.norm": "latent",
-    "latent.query_norm": "q_latent_normed",
-    "vocabulary.transform.norm": "transform_normed",
-}
+_GAINS = {weight.path: weight.stage for weight in WEIGHTS if weight.path.endswith("gain")}
+"""The gains of norms, by path: the stage that each multiplies."""
 
 SUMS: dict[str, Rule] = {
     **{path: matrix for path, (matrix, _bias) in _LINEAR.items()},
     **{bias_path(path): bias for path, (_matrix, bias) in _LINEAR.items()},
     "vocabulary.unembedding": _of_logits(True),
     "vocabulary.bias": _of_logits(False),
-    **{f"{path}.gain": _gain(stage) for path, stage in _NORMS.items()},
-    **{f"{path}.bias": _bias_of_norm(stage) for path, stage in _NORMS.items()},
-    "qk_norm.query_gain": _gain("q_normed"),
-    "qk_norm.key_gain": _gain("k_normed"),
+    **{path: _gain(stage) for path, stage in _GAINS.items()},
+    **{f"{path[:-4]}bias": _bias_of_norm(stage) for path, stage in _GAINS.items() if path.endswith(".gain")},
     "additive_mask.values": _added,
     "sinks": _sink,
     **{f"differential.{name}": _of_lambda(name) for name in LAMBDA_ROWS},

@@ -1,6 +1,6 @@
-"""Functions that a script defines before their first use: norms, activations, softmax.
+"""Functions that a script defines before their first use: activations, softmax.
 
-`NORM_CODE`, `ACTIVATION_CODE` and `GATED_CODE` have a row for each kind of the tables of `core.block`.
+`ACTIVATION_CODE` and `GATED_CODE` have a row for each kind of the tables of `core.block`.
 """
 
 from __future__ import annotations
@@ -11,25 +11,6 @@ from attnviz.explain.scripts.code import Asked
 
 Row = Callable[[Asked], str]
 """Defines a function, where it needs one; returns the name by which it is called."""
-
-
-def _norm(name: str, centre: str, total: str) -> Row:
-    def define(asked: Asked) -> str:
-        xp, last = asked.xp, asked.library.last()
-        centred = (f"    x = x - x.mean({last})",) if centre else ()
-        square = f"(x * x).{total}({last})"
-        return asked.define(
-            name, f"def {name}(x, eps):", *centred, f"    return x / {xp}.sqrt({square} + eps)", ""
-        )
-
-    return define
-
-
-NORM_CODE: dict[str, Row] = {
-    "layer": _norm("layer_norm", "x", "mean"),
-    "rms": _norm("rms_norm", "", "mean"),
-    "l2": _norm("l2_norm", "", "sum"),
-}
 
 
 def softmax(asked: Asked, array: str) -> str:

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.phrases import named
-from attnviz.explain.formulas.block import norm_at, transform_of
+from attnviz.explain.formulas.block import transform_of
 from attnviz.explain.formulas.stages import stage_axes, stage_formula
 from attnviz.explain.scripts import scores
 from attnviz.explain.scripts.code import Asked, Code, Keep, in_a_dictionary, note
 from attnviz.explain.scripts.edits import edited_lines
-from attnviz.explain.scripts.functions import GATED_CODE, NORM_CODE, activated, sigmoid, softmax
+from attnviz.explain.scripts.functions import GATED_CODE, activated, sigmoid, softmax
 from attnviz.explain.scripts.library import Library
 from attnviz.explain.scripts.masks import define_blocked
 from attnviz.explain.scripts.positions import keys_of_heads, position_addend, position_code
@@ -26,7 +26,7 @@ from attnviz.model.binding import bind
 from attnviz.model.operands.matrices import vocabulary
 from attnviz.model.sites.axes import stage_shape
 from attnviz.model.sites.stages import site_stages
-from attnviz.model.spec.block import FeedForward, Norm
+from attnviz.model.spec.block import FeedForward
 from attnviz.model.spec.site import Site
 from attnviz.model.stages import STAGE_BY_ID
 
@@ -57,36 +57,6 @@ def _memory(asked: Asked) -> Code:
     )
     asked.define("memory", *f"memory = {made}".split("\n"))
     return asked.done()
-
-
-def _latent(asked: Asked) -> Code:
-    return _norm(asked) if asked.reads[0] == "latent_projected" else _by_operation(asked)
-
-
-# --- norms -----------------------------------------------------------------------------------------
-
-
-def _norm(asked: Asked) -> Code:
-    norm = norm_at(asked.site, asked.stage)
-    assert isinstance(norm, Norm)
-    (read,), features = asked.reads, asked.shape[-1]
-    made = f"{NORM_CODE[norm.kind](asked)}({read}, {norm.eps!r})"
-    made = with_row(asked, made, "*", f"gain_{asked.stage}", norm.gain, features)
-    made = with_row(asked, made, "+", f"bias_{asked.stage}", norm.bias, features)
-    return asked.done(f"{asked.stage} = {made}")
-
-
-def _qk_norm(asked: Asked) -> Code:
-    norm, (read,) = asked.site.qk_norm, asked.reads
-    assert norm is not None
-    gain, letter = (norm.query_gain, "Q") if read == "q" else (norm.key_gain, "K")
-    n_heads, n_tokens, d_head = asked.shape
-    joined = asked.library.join_heads(read, n_tokens, n_heads * d_head) if norm.across else read
-    made = f"{NORM_CODE[norm.kind](asked)}({joined}, {norm.eps!r})"
-    made = with_row(asked, made, "*", f"gain_{letter}", gain, (n_heads if norm.across else 1) * d_head)
-    if norm.across:
-        made = asked.library.split_heads(f"({made})", n_tokens, n_heads, d_head)
-    return asked.done(f"{asked.stage} = {made}")
 
 
 # --- after the mixture -----------------------------------------------------------------------------
@@ -161,25 +131,13 @@ STAGE_CODE: dict[str, Row] = {
     "tokens_embedded": _tokens,
     "layer_input": _layer_input,
     "x": position_code,
-    "x_normed": _norm,
-    "norm_1": _norm,
     "memory": _memory,
-    "q_latent_normed": _norm,
-    "latent": _latent,
-    "q_normed": _qk_norm,
-    "k_normed": _qk_norm,
-    "mixed_normed": scores.mixed_normed,
     "gated": _gated,
     "concatenated": _concatenated,
-    "attention_normed": _norm,
     "residual_1": _sum,
-    "norm_2": _norm,
     "ffn_hidden": _ffn_hidden,
-    "ffn_normed": _norm,
     "residual_2": _sum,
-    "output": _norm,
     "transform_hidden": _transform_hidden,
-    "transform_normed": _norm,
     "logits": _logits,
 }
 
@@ -237,6 +195,11 @@ class Writer:
         """The expression of heads of some width that stand side by side, as an axis of their own."""
         n_heads, n_tokens, _features = self.asked.shape
         return self.asked.library.split_heads(product, n_tokens, n_heads, width)
+
+    def side_by_side(self, array: str) -> str:
+        """The expression of heads of the stage that stand side by side."""
+        n_heads, n_tokens, width = self.asked.shape
+        return self.asked.library.join_heads(array, n_tokens, n_heads * width)
 
     def in_every_head(self, array: str) -> str:
         """The expression of an array that all heads share."""

@@ -21,7 +21,6 @@ STAGE_HELP = {stage.id: Help(stage.help, stage.cites) for stage in STAGES if sta
 RULE_HELP: dict[Rule, Help] = {
     "given": Help(N_("Vectors that are given and not computed.")),
     "same_cell": Help(N_("Each number is computed from the number at the same place of its inputs.")),
-    "row": Help(N_("Each row is normalised by a quantity of the whole row."), "layer_norm"),
     "join_heads": Help(N_("The rows of all heads stand side by side."), "attention"),
     "qd,wd->qw": Help(N_("Each number is the dot product of an output with the vector of a token.")),
 }

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from attnviz.errors import FieldError, must_be
 from attnviz.model.spec.attention import Attention
-from attnviz.model.spec.block import Norm
 from attnviz.model.spec.latent import Latent, LatentRole
 
 
@@ -39,13 +38,6 @@ def latent_of(attention: Attention) -> Latent:
     if attention.latent is None:
         raise FieldError("latent", None, must_be("a latent for its stages"))
     return attention.latent
-
-
-def latent_norm(attention: Attention, stage: str) -> Norm | None:
-    """The norm that computes a stage of a latent, or None for other stages."""
-    latent = attention.latent
-    norms = {"latent": "norm", "q_latent_normed": "query_norm"}
-    return None if latent is None or stage not in norms else getattr(latent, norms[stage])
 
 
 def latent_letters(attention: Attention, stage: str) -> tuple[str, str] | None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.core.block import layer_norm, rms_norm
-from attnviz.core.qk_norm import normed as qk_normed
 from attnviz.model.operands.matrices import embedding_projection_array, latent_array, projection_array
 from attnviz.model.provenance import kv_head
 from attnviz.model.spec.block import Norm
 from attnviz.model.spec.rows import Row, row_array
 from attnviz.model.spec.site import Site
+from attnviz.operations.norm import NORM_KIND_BY_ID
 
 Floats = NDArray[np.float64]
 
@@ -56,7 +55,7 @@ def _of_head(site: Site, heads: Floats, columns: slice, gain: str) -> Floats:
     if norm is None:
         return heads[:, columns]
     x = heads if norm.across else heads[:, columns]
-    normalised = _times(qk_normed(np, x, norm.kind, norm.eps), getattr(norm, gain))
+    normalised = _times(NORM_KIND_BY_ID[norm.kind].function(np, x, norm.eps), getattr(norm, gain))
     return normalised[:, columns] if norm.across else normalised
 
 
@@ -64,7 +63,7 @@ def normed(norm: Norm | None, x: Floats) -> Floats:
     """Every row of `x` normalised, times the gain, plus the bias; `x` itself without a norm."""
     if norm is None:
         return x
-    rows = (layer_norm if norm.kind == "layer" else rms_norm)(np, x, norm.eps)
+    rows = NORM_KIND_BY_ID[norm.kind].function(np, x, norm.eps)
     return _plus(_times(rows, norm.gain), norm.bias)
 
 

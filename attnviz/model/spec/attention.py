@@ -48,7 +48,7 @@ class Attention(Value, frozen=True, kw_only=True):
             and their biases. With a latent W_Q has h·(d_head + d_rope) output features; W_K and W_V are not
             used.
         latent: None, or the small vector of each token from which keys and values are projected instead of z.
-        qk_norm: None, or rms, layer or l2 of each head's q and k, before any rotation; see `QK_NORMS`.
+        qk_norm: None, or rms, layer or l2 of each head's q and k, before any rotation; see `NORM_KINDS`.
         position: None, sinusoidal, learned, RoPE, ALiBi, T5, Transformer-XL or DeBERTa; see `POSITIONS`.
         query_offset: Query i stands at position `query_offset` + i, for masks, rotations and biases; key j at
             j. Over a memory of m tokens whose last n are the queries it is m − n (chunked prefill).

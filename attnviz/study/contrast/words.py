@@ -17,12 +17,12 @@ from attnviz.model.fields import FieldRow, rows_of
 from attnviz.model.masks import MASKS
 from attnviz.model.normalisers import NORMALISERS
 from attnviz.model.positions import POSITIONS
-from attnviz.model.qk_norms import QK_NORMS
 from attnviz.model.scalings import SCALINGS
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.edit import Edit
 from attnviz.model.spec.sampling import SAMPLING_OPERATIONS
 from attnviz.model.spec.value import Value
+from attnviz.operations.norm import NORM_KINDS
 
 LONGEST = 48
 """Characters of a value; the rest is elided."""
@@ -50,7 +50,7 @@ _BY_RECORD: dict[type, str] = {
 
 _BY_ID: dict[str, str] = {
     **{normaliser.id: normaliser.title for normaliser in NORMALISERS},
-    **{norm.id: norm.title for norm in QK_NORMS},
+    **{norm.id: norm.title for norm in NORM_KINDS},
 }
 
 

@@ -22,7 +22,7 @@ import attnviz  # noqa: E402
 from attnviz.checkpoints.presets import load_preset  # noqa: E402
 from attnviz.cli import main  # noqa: E402
 from attnviz.compute.execute import execute_job  # noqa: E402
-from attnviz.core.block import ACTIVATIONS, GATED_UNITS, NORM_PULLS  # noqa: E402
+from attnviz.core.block import ACTIVATIONS, GATED_UNITS  # noqa: E402
 from attnviz.core.special import NUMPY_SPECIAL  # noqa: E402
 from attnviz.engines.backward.backward import backward  # noqa: E402
 from attnviz.engines.backward.pulls import PULLS  # noqa: E402
@@ -31,7 +31,6 @@ from attnviz.engines.patches import Patch  # noqa: E402
 from attnviz.engines.run import sites_of  # noqa: E402
 from attnviz.errors import FieldError  # noqa: E402
 from attnviz.model.positions import slopes_of  # noqa: E402
-from attnviz.model.qk_norms import QK_NORMS  # noqa: E402
 from attnviz.model.sites.sites import main_site, site_names  # noqa: E402
 from attnviz.model.spec.arrays import Matrix  # noqa: E402
 from attnviz.model.spec.experiment import Experiment  # noqa: E402
@@ -152,7 +151,6 @@ def test_a_target_among_the_scores_of_a_pass_in_tiles(target: str) -> None:
 def test_every_row_of_every_table_has_its_product() -> None:
     answered = {stage.id for stage in STAGES if stage.made_by and stage.made_by.pull is not Operation.pull}
     assert set(PULLS) | answered == {stage.id for stage in STAGES} and not set(PULLS) & answered
-    assert set(NORM_PULLS) == {row.id for row in QK_NORMS}
 
 
 @pytest.mark.parametrize("row", ACTIVATIONS, ids=lambda row: row.id)

@@ -21,13 +21,13 @@ from attnviz.model.edit.switching import (
     set_qk_norm,
     set_qk_norm_eps,
 )
-from attnviz.model.qk_norms import QK_NORMS
 from attnviz.model.spec.attention import USUAL_CAP
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.latent import qk_norm_beside_latent
 from attnviz.model.spec.parts import PositionTemperature, QKNorm
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.value import Refusal
+from attnviz.operations.norm import NORM_KINDS
 
 _NORM = QKNorm("rms")
 """A norm, for the words of its refusal."""
@@ -64,7 +64,7 @@ class ScoreSection(Section):
                     edit=set_qk_norm,
                     options=(
                         ("none", N_("off"), N_("Leaves queries and keys unchanged")),
-                        *((row.id, row.title, row.hint) for row in QK_NORMS),
+                        *((row.id, row.title, row.hint) for row in NORM_KINDS),
                     ),
                     shown=always,
                     why_not=_why_no_norm,

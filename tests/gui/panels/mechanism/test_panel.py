@@ -39,7 +39,6 @@ from attnviz.i18n import set_language
 from attnviz.model.edit.edits import set_d_model, set_heads
 from attnviz.model.normalisers import NORMALISERS
 from attnviz.model.operands.matrices import vectors_array
-from attnviz.model.qk_norms import QK_NORMS
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.differential import Differential
 from attnviz.model.spec.document import Document
@@ -66,6 +65,7 @@ from attnviz.model.spec.parts import (
     Window,
 )
 from attnviz.model.spec.view import Cell
+from attnviz.operations.norm import NORM_KINDS
 
 W = TypeVar("W", bound=QWidget)
 
@@ -364,7 +364,7 @@ def test_sinks_are_drawn_and_written(qtbot: QtBot, panel: MechanismPanel) -> Non
 
 def test_queries_and_keys_are_normalised(qtbot: QtBot, panel: MechanismPanel) -> None:
     store = panel.store
-    for kind in (row.id for row in QK_NORMS):
+    for kind in (row.id for row in NORM_KINDS):
         choose(qtbot, panel, "qk_norm_choice", kind)
         assert store.experiment.layers[0].qk_norm == QKNorm(kind)  # type: ignore[arg-type]
     type_number(qtbot, find(panel, DragNumber, "qk_norm_eps_field"), "0.25")
