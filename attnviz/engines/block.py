@@ -8,7 +8,6 @@ from attnviz.engines.engine import Engine
 from attnviz.engines.experts import add_routing, times_weights, weighted
 from attnviz.engines.features import Features
 from attnviz.engines.operands import Block, FeedForward, Operands, Transform
-from attnviz.engines.product import linear
 from attnviz.engines.steps import add
 from attnviz.model.stages import STAGE_BY_ID
 
@@ -21,7 +20,7 @@ def before_attention(engine: Engine, operands: Operands, features: Features) -> 
     add(engine, operands, features, "norm_1")
     if block.placement == "parallel" and block.feed_forward is not None:
         add(engine, operands, features, "norm_2")
-        _feed_forward(engine, block, block.feed_forward, features)
+        _feed_forward(engine, operands, block, block.feed_forward, features)
 
 
 def after_attention(engine: Engine, operands: Operands, features: Features) -> None:
@@ -34,7 +33,7 @@ def after_attention(engine: Engine, operands: Operands, features: Features) -> N
             if block.placement in ("pre", "sandwich"):
                 add(engine, operands, features, "norm_2")
             if block.placement != "parallel":
-                _feed_forward(engine, block, block.feed_forward, features)
+                _feed_forward(engine, operands, block, block.feed_forward, features)
             _close_feed_forward(engine, operands, features, block, entered)
     add(engine, operands, features, "output")
 
@@ -75,19 +74,20 @@ def _close_feed_forward(
         add(engine, operands, features, "norm_2")
 
 
-def _feed_forward(engine: Engine, block: Block, ffn: FeedForward, features: Features) -> None:
+def _feed_forward(
+    engine: Engine, operands: Operands, block: Block, ffn: FeedForward, features: Features
+) -> None:
     """Add ffn_gate if it is gated, ffn_up, ffn_hidden, ffn_output, from the newest stage; and its dropout.
 
     With experts also the router, the weights of each expert, and the hidden features times these, or gate and
     up times these.
     """
-    x, experts = features.tf[features.order[-1]], ffn.experts
-    if ffn.router is not None:
-        add_routing(engine, ffn, features, features.add("router", linear(engine, x, ffn.router)))
-    if ffn.gate is not None:
-        features.add("ffn_gate", linear(engine, x, ffn.gate))
-    features.add("ffn_up", linear(engine, x, ffn.up))
-    inputs = ["ffn_up"] if ffn.gate is None else ["ffn_gate", "ffn_up"]
+    experts = ffn.experts
+    if experts is not None:
+        add(engine, operands, features, "router")
+        add_routing(engine, ffn, features, features.tf["router"])
+    add(engine, operands, features, "ffn_gate", "ffn_up")
+    inputs = [stage for stage in ("ffn_gate", "ffn_up") if stage in operands.operations]
     if experts is not None and experts.weighted == "input":
         for name in inputs:
             features.add(
@@ -102,16 +102,14 @@ def _feed_forward(engine: Engine, block: Block, ffn: FeedForward, features: Feat
         hidden = ACTIVATION_BY_ID[ffn.activation].apply(engine.xp, up, engine.special)
     hidden = features.add("ffn_hidden", hidden)
     if experts is not None and experts.weighted == "output":
-        hidden = features.add("ffn_routed", weighted(engine.xp, experts, hidden, features.tf["routing"]))
-    features.add("ffn_output", linear(engine, hidden, ffn.down))
+        features.add("ffn_routed", weighted(engine.xp, experts, hidden, features.tf["routing"]))
+    add(engine, operands, features, "ffn_output")
     _drop(engine, features, block, "ffn_dropped")
 
 
-def add_transform(
-    engine: Engine, operands: Operands, features: Features, transform: Transform, source: str
-) -> None:
-    """Add the stages between the output, the stage `source`, and the vocabulary's matrix."""
-    features.add("transform", linear(engine, features.tf[source], transform.linear))
+def add_transform(engine: Engine, operands: Operands, features: Features, transform: Transform) -> None:
+    """Add the stages between the output and the vocabulary's matrix."""
+    add(engine, operands, features, "transform")
     activate = ACTIVATION_BY_ID[transform.activation].apply
     features.add("transform_hidden", activate(engine.xp, features.tf["transform"], engine.special))
     add(engine, operands, features, "transform_normed")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,44 +24,15 @@ from attnviz.operations.operation import Operation
 from attnviz.operations.products import Mixture
 
 Ints = NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class Linear:
-    """x W + b: `matrix` (in, out), None for an identity; `bias` (out,) or (1, out), or None.
-
-    A matrix that lies in a file is not held: `converted` brings it in where it is used.
-    """
-
-    held: Array | None
-    bias: Array | None = None
-    converted: InFile | None = None
-
-    @property
-    def matrix(self) -> Array | None:
-        return self.held if self.converted is None else self.converted()
-
-
-@dataclass(frozen=True, eq=False)
-class Latent:
-    """The products of multi-head latent attention; see `LATENT_PRODUCTS`."""
-
-    query_down: Linear | None
-    down: Linear
-    rope_key: Linear | None
-    up_key: Linear
-    up_value: Linear
+Matrix = Any
+"""A matrix (in, out): an array, or an `InFile`, which brings it in where it is used."""
 
 
 @dataclass(frozen=True, eq=False)
 class FeedForward:
-    """W_up, W_down, W_gate if it is gated, and the router of a mixture of experts."""
+    """The activation, and the experts of a mixture."""
 
-    gate: Linear | None
-    up: Linear
-    down: Linear
     activation: str
-    router: Linear | None = None
     experts: Experts | None = None
     correction: NDArray[np.float64] | None = None
 
@@ -83,7 +55,6 @@ class Block:
 class Transform:
     """The transform between the output and the vocabulary's matrix."""
 
-    linear: Linear
     activation: str
 
 
@@ -95,10 +66,16 @@ class Readout:
     """
 
     transform: Transform | None
-    logits: Linear
+    logits: Matrix
+    bias: Array | None
     distribution: Operation | None
     scale: float = 1.0
     cap: float | None = None
+
+    @property
+    def matrix(self) -> Array | None:
+        """The matrix as a whole."""
+        return self.logits() if isinstance(self.logits, InFile) else self.logits
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,25 +123,24 @@ class Operands:
     """All of one site, in data-flow order.
 
     `vectors` (token, d_model) exist if the site begins a stack, `memory` (key, d_keys) if it reads one;
-    `added` returns the rows of an additive position, `temper` those of queries. With a latent, `key` and
-    `value` are None. `operations` make the stages of their names; `rows` are their weights of one row, by
-    path.
+    `added` returns the rows of an additive position, `temper` those of queries.
+    `operations` make the stages of their names. `rows` are their weights of one row and `matrices` those of
+    more, by path in the document; an identity has none.
     """
 
     vectors: Array | None
     added: Callable[[Ints], NDArray[np.float64]] | None
-    embedding_projection: Linear | None
     memory: Array | None
-    latent: Latent | None
-    query: Linear
-    key: Linear | None
-    value: Linear | None
     rotations: Mapping[str, Operation]
     temper: Callable[[Ints], NDArray[np.float64]] | None
     scoring: Scoring
-    gate: Linear | None
-    output: Linear
     block: Block | None
     readout: Readout | None
     operations: Mapping[str, Operation]
     rows: Mapping[str, Array]
+    matrices: Mapping[str, Matrix]
+
+    def matrix(self, path: str) -> Array | None:
+        """A matrix as a whole; None for an identity. One that lies in a file is brought in."""
+        found = self.matrices.get(path)
+        return found() if isinstance(found, InFile) else found

@@ -8,19 +8,17 @@ from collections.abc import Iterator
 from attnviz.core.dims import Array
 from attnviz.engines.engine import Engine, spread
 from attnviz.engines.in_file import InFile
-from attnviz.engines.operands import Linear
+from attnviz.engines.operands import Matrix
 
 BAND_BYTES = 2**23
 """Bytes of a matrix that a thread reads for few rows: half a millisecond, ten times the handover."""
 
 
-def linear(engine: Engine, x_tf: Array, by: Linear) -> Array:
-    """x W + b, (token, in) -> (token, out); an identity without a bias returns its input."""
-    if by.converted is not None:
-        y = _by_file(engine, x_tf, by.converted)
-    else:
-        y = x_tf if by.held is None else product(engine, x_tf, by.held)
-    return y if by.bias is None else y + by.bias
+def times(engine: Engine, x_tf: Array, by: Matrix | None) -> Array:
+    """x W, (token, in) -> (token, out); an identity, None, returns its input."""
+    if isinstance(by, InFile):
+        return _by_file(engine, x_tf, by)
+    return x_tf if by is None else product(engine, x_tf, by)
 
 
 def _by_file(engine: Engine, x_tf: Array, matrix: InFile) -> Array:

@@ -16,15 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.core.dims import Array, join_heads, split_query_heads
+from attnviz.core.dims import Array, join_heads
 from attnviz.core.progress import Check as Check
 from attnviz.core.progress import never_cancelled as never_cancelled
 from attnviz.core.progress import progress_of
 from attnviz.engines.block import after_attention
 from attnviz.engines.engine import SAFE_EXPONENT, Engine, all_finite, spread
 from attnviz.engines.features import Features
-from attnviz.engines.operands import Linear, Operands, Scoring
-from attnviz.engines.product import linear
+from attnviz.engines.operands import Operands, Scoring
 from attnviz.engines.readout import read_out
 from attnviz.engines.relative import add_relative_
 from attnviz.engines.sight import Sight
@@ -366,15 +365,10 @@ def output(engine: Engine, operands: Operands, features: Features, mixed: Array)
     features.heads["mixed"] = mixed
     add(engine, operands, features, "mixed_normed")
     heads = features.heads[features.order[-1]]
-    heads = heads if operands.gate is None else _gated(engine, operands.gate, features, heads)
-    concatenated = features.add("concatenated", join_heads(engine.xp, heads))
-    features.add("attention_output", linear(engine, concatenated, operands.output))
+    if "gate" in operands.operations:
+        add(engine, operands, features, "gate")
+        heads = features.add("gated", heads * engine.special.sigmoid(features.heads["gate"]))
+    features.add("concatenated", join_heads(engine.xp, heads))
+    add(engine, operands, features, "attention_output")
     after_attention(engine, operands, features)
     read_out(engine, operands, features)
-
-
-def _gated(engine: Engine, gate: Linear, features: Features, mixed: Array) -> Array:
-    """Add the gates (g, r, q, d or 1) and the mixture (g, r, q, d) times their sigmoid."""
-    open_ = linear(engine, features.x(), gate)
-    made = features.add("gate", split_query_heads(engine.xp, open_, *mixed.shape[:2]))
-    return features.add("gated", mixed * engine.special.sigmoid(made))

@@ -8,7 +8,7 @@ from attnviz.engines.block import add_transform
 from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
 from attnviz.engines.operands import Operands
-from attnviz.engines.product import linear
+from attnviz.engines.product import times
 from attnviz.model.stages import result_of
 
 
@@ -19,9 +19,10 @@ def read_out(engine: Engine, operands: Operands, features: Features) -> None:
         return
     read = result_of(tuple(features.order))
     if readout.transform is not None:
-        add_transform(engine, operands, features, readout.transform, read)
+        add_transform(engine, operands, features, readout.transform)
         read = features.order[-1]
-    logits = linear(engine, features.tf[read], readout.logits)
+    logits = times(engine, features.tf[read], readout.logits)
+    logits = logits if readout.bias is None else logits + readout.bias
     if readout.scale != 1.0:
         logits = logits * readout.scale
     if readout.cap is not None:

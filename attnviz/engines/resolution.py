@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -14,34 +14,23 @@ from attnviz.core.dims import Array
 from attnviz.engines import operands
 from attnviz.engines.engine import Engine
 from attnviz.engines.in_file import InFile
-from attnviz.engines.operands import Linear, Operands, Scoring
+from attnviz.engines.operands import Operands, Scoring
 from attnviz.engines.sight import Masks
 from attnviz.model import positions
 from attnviz.model.binding import bind
 from attnviz.model.memo import WeakMemo
 from attnviz.model.operands.matrices import (
-    embedding_projection_array,
-    feed_forward_array,
-    gate_array,
-    latent_array,
-    projection_array,
-    transform_array,
-    transform_shape,
-    unembedding_array,
     vectors_array,
     vocabulary,
 )
 from attnviz.model.operands.relative import Relative, relative_of
 from attnviz.model.sites.stages import score_stages, site_stages
-from attnviz.model.spec.arrays import Matrix
-from attnviz.model.spec.block import Block, FeedForward, FeedForwardRole, Transform
+from attnviz.model.spec.block import Block, FeedForward
 from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.latent import Latent, LatentRole
-from attnviz.model.spec.parts import Identity, Role, is_transposed
 from attnviz.model.spec.rows import Row, held_row, row_array
 from attnviz.model.spec.site import Site
-from attnviz.model.spec.source import Source
 from attnviz.model.stages import STAGE_BY_ID, made_by
+from attnviz.model.weights import WEIGHT_BY_PATH, Weight, weights_of
 from attnviz.operations.difference import Difference
 from attnviz.operations.dropout import Dropout
 from attnviz.operations.products import Mixture
@@ -69,22 +58,15 @@ _known = WeakMemo(_nothing, LATEST)
 
 def resolve(engine: Engine, site: Site) -> Operands:
     """All that a pass through a site needs, on the engine."""
-    is_latent, memory = site.latent is not None, site.memory
+    memory = site.memory
     add = positions.row_of(site.position).added
     return Operands(
         vectors=engine.asarray(vectors_array(site.vectors)) if site.place.begins else None,
         added=None if add is None else partial(add, site.position, site.d_embedding),
-        embedding_projection=_embedding_projection(engine, site),
         memory=None if memory is None else engine.asarray(vectors_array(memory.vectors)),
-        latent=None if site.latent is None else _latent(engine, site, site.latent),
-        query=_projection(engine, site, "query"),
-        key=None if is_latent else _projection(engine, site, "key"),
-        value=None if is_latent else _projection(engine, site, "value"),
         rotations={one: bind(site, one) for one in made_by(Rotation, "heads") if STAGE_BY_ID[one].when(site)},
         temper=_temper(site),
         scoring=scoring_of(site),
-        gate=_gate(engine, site),
-        output=_projection(engine, site, "output"),
         block=None if site.block is None else _block(engine, site.block, site),
         readout=_readout(engine, site),
         **_operations(engine, site),
@@ -92,86 +74,54 @@ def resolve(engine: Engine, site: Site) -> Operands:
 
 
 def _operations(engine: Engine, site: Site) -> dict[str, Any]:
-    """The operations of stages, and their weights of one row."""
+    """The operations of stages, and their weights by path."""
     made = {one: bind(site, one) for one in site_stages(site) if STAGE_BY_ID[one].made_by is not None}
     rows = [row for operation in made.values() for row in operation.rows]
+    paths = [path for operation in made.values() for path in operation.matrices]
+    weights = [weight for weight in map(WEIGHT_BY_PATH.__getitem__, paths) if not weight.passes(site)]
     return {
         "operations": made,
         "rows": {row.path: engine.asarray(row.numbers()) for row in rows},
+        "matrices": {weight.path: _of_weight(engine, site, weight) for weight in weights},
     }
+
+
+def rebound(engine: Engine, operands: Operands, site: Site, numbers: Mapping[str, NDArray[Any]]) -> Operands:
+    """The operands of a site with other numbers in some weights: (rows, columns), by the paths of `WEIGHTS`.
+
+    A matrix tied to another one follows it. Weights of which functions are made, tables of positions and
+    numbers of scores, are resolved anew. Raises `KeyError` for a weight that the site does not use.
+    """
+    numbers = {path: np.ascontiguousarray(one) for path, one in numbers.items()}  # as a document has them
+    held = operands.rows.keys() | {path for one in operands.operations.values() for path in one.matrices}
+    others = [path for path in numbers if path not in held]
+    if others:
+        used = {weight.path: weight for weight in weights_of(site)}
+        for path in others:
+            site = used[path].put(site, numbers[path])
+        operands = resolve(engine, site)
+    rows = {path: engine.asarray(numbers[path][0]) for path in numbers if path in operands.rows}
+    matrices = {path: engine.asarray(numbers[path]) for path in numbers if path in held - rows.keys()}
+    for path in held - numbers.keys():
+        to, transposes = WEIGHT_BY_PATH[path].follows(site)
+        if to in matrices:
+            matrices[path] = engine.asarray(numbers[to].T if transposes else numbers[to])
+    return replace(operands, rows={**operands.rows, **rows}, matrices={**operands.matrices, **matrices})
 
 
 # --- products and norms ----------------------------------------------------------------------------
 
 
-def _linear(
-    engine: Engine,
-    source: Source,
-    shape: tuple[int, int],
-    matrix: Callable[[], NDArray[Any]],
-    bias: Row | None = None,
-    transposes: bool = False,
-) -> Linear:
-    """x W + b; an identity of equal sides returns its input, and has no matrix."""
-    row = _row(engine, bias, shape[1])
-    if isinstance(source, Identity) and shape[0] == shape[1]:
-        return Linear(None, row)
-    return _matrix(engine, source.written, matrix, row, transposes)
-
-
-def _matrix(
-    engine: Engine,
-    written: Matrix | None,
-    matrix: Callable[[], NDArray[Any]],
-    row: Array | None = None,
-    transposes: bool = False,
-) -> Linear:
-    """x W + b, holding W unless it lies in a file, `written`, perhaps transposed."""
+def _of_weight(engine: Engine, site: Site, weight: Weight) -> operands.Matrix:
+    """A matrix on the engine; of one in a file, where it lies."""
+    written, transposes = weight.stored(site)
     if written is not None and written.lies_in_file:
-        return Linear(None, row, InFile(engine, written, transposes))
-    return Linear(engine.asarray(matrix()), row)
+        return InFile(engine, written, transposes)
+    return engine.asarray(weight.array(site))
 
 
 def _row(engine: Engine, row: Row | None, features: int) -> Array | None:
     return None if row is None else engine.asarray(held_row(row, features))
-
-
-def _projection(engine: Engine, site: Site, role: Role) -> Linear:
-    source, bias = getattr(site.projections, role), getattr(site.projections, f"{role}_bias")
-    matrix, to = partial(projection_array, site, role), site.projections.tied_to(role)
-    source = source if to is None else getattr(site.projections, to)
-    transposes = to is not None and is_transposed(role, to)
-    return _linear(engine, source, site.projection_shape(role), matrix, bias, transposes)
-
-
-def _gate(engine: Engine, site: Site) -> Linear | None:
-    gate = site.gate
-    if gate is None:
-        return None
-    shape = gate.shape(site.d_model, site.heads)
-    return _linear(engine, gate.weights, shape, partial(gate_array, site), gate.bias)
-
-
-def _embedding_projection(engine: Engine, site: Site) -> Linear | None:
-    widened = site.embedding_projection
-    if widened is None or not site.place.begins:
-        return None
-    shape = site.d_embedding, site.d_model
-    return _linear(engine, widened.weights, shape, partial(embedding_projection_array, site), widened.bias)
-
-
-def _latent(engine: Engine, site: Site, latent: Latent) -> operands.Latent:
-    def made(role: LatentRole) -> Linear:
-        shape = latent.shape(role, site.d_model, site.d_keys, site.heads)
-        return _linear(engine, getattr(latent, role), shape, partial(latent_array, site, role))
-
-    return operands.Latent(
-        query_down=None if latent.d_q is None else made("query_down"),
-        down=made("down"),
-        rope_key=made("rope_key") if latent.d_rope else None,
-        up_key=made("up_key"),
-        up_value=made("up_value"),
-    )
 
 
 def _temper(site: Site) -> Callable[[NDArray[np.int64]], NDArray[np.float64]] | None:
@@ -216,9 +166,8 @@ def scoring_of(site: Site) -> Scoring:
 
 
 def _block(engine: Engine, block: Block, site: Site) -> operands.Block:
-    d_model = site.d_model
     ffn = block.feed_forward
-    made = None if ffn is None else _feed_forward(engine, ffn, d_model)
+    made = None if ffn is None else _feed_forward(ffn)
     return operands.Block(
         block.placement,
         block.residual,
@@ -228,17 +177,11 @@ def _block(engine: Engine, block: Block, site: Site) -> operands.Block:
     )
 
 
-def _feed_forward(engine: Engine, ffn: FeedForward, d_model: int) -> operands.FeedForward:
-    def made(role: FeedForwardRole) -> Linear:
-        matrix, bias = partial(feed_forward_array, ffn, role, d_model), getattr(ffn, f"{role}_bias")
-        return _linear(engine, getattr(ffn, role), ffn.shape(role, d_model), matrix, bias)
-
-    gate, experts = made("gate") if ffn.gated else None, ffn.experts
-    plain = operands.FeedForward(gate, made("up"), made("down"), ffn.activation)
-    if experts is None:
-        return plain
-    correction = None if experts.correction is None else row_array(experts.correction, experts.n)
-    return replace(plain, router=made("router"), experts=experts, correction=correction)
+def _feed_forward(ffn: FeedForward) -> operands.FeedForward:
+    experts = ffn.experts
+    correction = experts and experts.correction
+    row = None if experts is None or correction is None else row_array(correction, experts.n)
+    return operands.FeedForward(ffn.activation, experts, row)
 
 
 def _readout(engine: Engine, site: Site) -> operands.Readout | None:
@@ -248,19 +191,11 @@ def _readout(engine: Engine, site: Site) -> operands.Readout | None:
     known = site.vocabulary
     if site.readout == "similarity" or known is None:
         vectors = engine.asarray(vectors_array(site.vectors)[list(vocabulary(site)[1])])
-        logits = Linear(engine.xp.matrix_transpose(vectors))
-        return operands.Readout(None, logits, bind(site, "probabilities"))
-    given, is_tied = known.transform, known.unembedding is None
-    own = known.embedding if known.unembedding is None else known.unembedding
-    transform = None if given is None else _transform(engine, given, site)
+        logits = engine.xp.matrix_transpose(vectors)
+        return operands.Readout(None, logits, None, bind(site, "probabilities"))
+    transform = None if known.transform is None else operands.Transform(known.transform.activation)
+    logits = _of_weight(engine, site, WEIGHT_BY_PATH["vocabulary.unembedding"])
     row = _row(engine, known.bias, known.n_logits)
-    logits = _matrix(engine, own, partial(unembedding_array, known), row, transposes=is_tied)
     with_softmax = known.classes is None or known.classes.distribution
     made = bind(site, "probabilities") if with_softmax else None
-    return operands.Readout(transform, logits, made, known.logit_scale, known.cap)
-
-
-def _transform(engine: Engine, transform: Transform, site: Site) -> operands.Transform:
-    shape, matrix = transform_shape(site), partial(transform_array, site)
-    linear = _linear(engine, transform.weights, shape, matrix, transform.bias)
-    return operands.Transform(linear, transform.activation)
+    return operands.Readout(transform, logits, row, made, known.logit_scale, known.cap)

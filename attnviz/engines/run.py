@@ -271,13 +271,12 @@ def forward(
     assert x is not None  # a site without one before it begins a stack
     q_positions = program.positions(x.shape[0])
     features = projecting.enter(engine, operands, stage, x, q_positions, patches)
-    x_q = x_kv = features.x()
+    k_positions = q_positions
     if operands.memory is not None:
-        x_kv = operands.memory if memory is None else memory
-        x_kv = features.add("memory", x_kv)
-    k_positions = program.positions(x_kv.shape[0])
-    projecting.query_heads(engine, operands, features, x_q, q_positions)
-    projecting.key_value_heads(engine, operands, features, x_kv, k_positions)
+        read = features.add("memory", operands.memory if memory is None else memory)
+        k_positions = program.positions(read.shape[0])
+    projecting.query_heads(engine, operands, features, q_positions)
+    projecting.key_value_heads(engine, operands, features, k_positions)
     check()
     attended, scores = program.attend(engine, operands.scoring, features, q_positions, k_positions, check)
     check()

@@ -8,6 +8,7 @@ from attnviz.core.dims import Array
 from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
 from attnviz.engines.operands import Operands
+from attnviz.engines.product import times
 from attnviz.model.stages import STAGE_BY_ID, inputs
 
 
@@ -27,6 +28,10 @@ class Step:
     def row(self, path: str) -> Array:
         """A weight that is one row: a gain, a bias."""
         return self.operands.rows[path]
+
+    def times(self, x: Array, path: str) -> Array:
+        """x (token, in) times a matrix (in, out); x itself where it is an identity."""
+        return times(self.arrays, x, self.operands.matrices.get(path))
 
 
 def of(engine: Engine, operands: Operands, stage: str, x: Array) -> Array:

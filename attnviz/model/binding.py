@@ -160,7 +160,7 @@ def _norm(row: Stage, site: Site, norm: Any) -> Norm:
     if isinstance(norm, Differential):
         pairs: Any = {"together": "pair", "n_heads": site.heads.n_heads}
         return Norm(_PAIR, norm.eps, **pairs, factor=1.0 - norm.initial, factor_name="1 − λ₀")
-    gain, bias = (_row_of(row, site, end) for end in ("gain", "bias"))
+    gain, bias = (_parameter(_OF_NORM.get((row.id, end)), site) for end in ("gain", "bias"))
     name = row.id.partition("_")[0].upper() if row.per_head else row.id
     kind, together = NORM_KIND_BY_ID[norm.kind], "all" if getattr(norm, "across", False) else ""
     n_heads = site.heads.n_kv_heads if row.axes[0] == "kv_head" else site.heads.n_heads
@@ -180,9 +180,8 @@ _OF_NORM = {
 """Gains and biases of norms, by stage."""
 
 
-def _row_of(row: Stage, site: Site, end: str) -> Parameter | None:
-    """The gain or the bias of a norm; None without one."""
-    weight = _OF_NORM.get((row.id, end))
+def _parameter(weight: Weight | None, site: Site) -> Parameter | None:
+    """A gain or a bias; None if the site has none."""
     if weight is None or weight.source(site) is None:
         return None
     held = _alive(site)
@@ -191,21 +190,22 @@ def _row_of(row: Stage, site: Site, end: str) -> Parameter | None:
 
 def _linear(row: Stage, site: Site, weight: Weight) -> Linear:
     """A linear map; its bias is the parameter beside it."""
-    bias = WEIGHT_BY_PATH.get(bias_path(weight.path))
-    has_bias = bias is not None and bias.source(site) is not None
-    beside = len(row.reads) > 1 and site.latent is not None and site.latent.d_rope > 0
-    held, of_heads = _alive(site), site.heads.d_head if row.axes[0] == "kv_head" else row.width(site)
+    held, heads = _alive(site), site.heads
+    of_keys, joins = row.axes[0] == "kv_head", len(row.reads) > 1 and bool(site.latent and site.latent.d_rope)
     return Linear(
         weight.path,
         weight.symbol,
         lambda rows, columns: in_float64(weight.array(held())[rows, columns]),
         passes=weight.passes(site),
-        bias_path=bias.path if bias is not None else "",
-        bias_symbol=bias.symbol if bias is not None else "",
-        bias=(lambda column: float(bias.array(held())[0, column])) if has_bias and bias is not None else None,
-        width=of_heads if row.per_head else 0,
+        bias=_parameter(WEIGHT_BY_PATH.get(bias_path(weight.path)), site),
+        heads=()
+        if not row.per_head
+        else (heads.n_kv_heads,)
+        if of_keys
+        else (heads.n_kv_heads, heads.group_size),
+        width=heads.d_head if of_keys else row.width(site) if row.per_head else 0,
         hue=row.hue,
-        beside=beside,
+        joins=joins,
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,15 @@ from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import FEED_FORWARD_ROLES, NORMS, FeedForwardRole
 from attnviz.model.spec.differential import LAMBDA_ROWS
 from attnviz.model.spec.latent import LatentRole
-from attnviz.model.spec.parts import ROLES, AdditiveMask, Alibi, Explicit, ExplicitSinks, Tied
+from attnviz.model.spec.parts import (
+    ROLES,
+    AdditiveMask,
+    Alibi,
+    Explicit,
+    ExplicitSinks,
+    Tied,
+    is_transposed,
+)
 from attnviz.model.spec.positions import Deberta, DrawnTable, Learned, T5Buckets, TransformerXl, WrittenTable
 from attnviz.model.spec.rows import DrawnRow, WrittenRow, row_array
 from attnviz.model.spec.site import Site, experts_of
@@ -116,6 +125,14 @@ class Weight:
         written: Matrix | None = getattr(self.source(attention), "written", None)
         return written
 
+    def follows(self, attention: Site) -> tuple[str, bool]:
+        """The path of the matrix whose numbers these are, and whether they are transposed; empty for none."""
+        return "", False
+
+    def stored(self, attention: Site) -> tuple[Matrix | None, bool]:
+        """The matrix in the document that has these numbers, perhaps transposed, and whether it is."""
+        return self.matrix(attention), False
+
 
 _ROW_ENDS = ("bias", "gain", "sinks", "slopes", "correction", *LAMBDA_ROWS)
 
@@ -148,8 +165,19 @@ class _OfAttention(_Projected):
         return None if is_unused else super().source(attention)
 
     def passes(self, attention: Site) -> bool:
-        role: Any = self.path.partition(".")[2]
-        return is_identity(attention, role)
+        return is_identity(attention, self._role)
+
+    def follows(self, attention: Site) -> tuple[str, bool]:
+        to = attention.projections.tied_to(self._role)
+        return ("", False) if to is None else (f"projections.{to}", is_transposed(self._role, to))
+
+    def stored(self, attention: Site) -> tuple[Matrix | None, bool]:
+        to, transposes = self.follows(attention)
+        return attrgetter(to or self.path)(attention).written, transposes
+
+    @property
+    def _role(self) -> Any:
+        return self.path.partition(".")[2]
 
 
 class _BiasOfFirst(Weight):
@@ -226,6 +254,9 @@ class _Transform(_Projected, _OfReadout):
 class _Unembedding(_OfReadout):
     """W_U: a matrix of its own, or the transposed embedding."""
 
+    def passes(self, attention: Site) -> bool:
+        return False
+
     def source(self, attention: Site) -> Any:
         known = attention.vocabulary
         if attention.readout != "vocabulary" or known is None:
@@ -243,6 +274,11 @@ class _Unembedding(_OfReadout):
         known = attention.vocabulary
         assert known is not None
         return known.embedding.turned() if known.unembedding is None else known.unembedding
+
+    def stored(self, attention: Site) -> tuple[Matrix | None, bool]:
+        known = attention.vocabulary
+        assert known is not None
+        return (known.embedding, True) if known.unembedding is None else (known.unembedding, False)
 
     def put_matrix(self, attention: Site, values: Matrix) -> Site:
         found: Site = _replaced(attention, self.path.split("."), values)

@@ -8,8 +8,21 @@ from typing import Any
 
 import numpy as np
 
+from attnviz.core.dims import Array, in_heads, side_by_side
 from attnviz.i18n import N_, _
-from attnviz.operations.operation import At, Cells, Floats, Numbers, Operation, Reads, Use, Writer
+from attnviz.operations.operation import (
+    At,
+    Cells,
+    Floats,
+    Forward,
+    Numbers,
+    Operation,
+    Parameter,
+    Pulled,
+    Reads,
+    Use,
+    Writer,
+)
 from attnviz.operations.terms import Hue, Line, Pieces, Series, Text, constant, guarded, product, words
 
 IDENTITY = N_("the matrix is the identity")
@@ -18,57 +31,87 @@ SHARED_KEY = N_("the same in every head")
 
 @dataclass(frozen=True, eq=False)
 class Linear(Operation):
-    """x W + b. With a `width`, each head has that number of columns of W, one head beside the other.
+    """x W + b. With `heads`, each of them has `width` columns of W, one head beside the other.
 
-    `part(rows, columns)` returns numbers of W in float64; `passes`: W is a square identity, so that x is the
-    product. `path` and `bias_path` are the parameters of the document, `symbol` and `bias_symbol` their names
-    (empty: no bias). `beside`: behind the `width` features of every head stands the second input as it is.
+    `path` is W's in the document, `symbol` its name, `part(rows, columns)` returns numbers of it in float64;
+    `passes`: W is a square identity, so that x is the product. `heads` are the axes of the heads: (group,
+    member) or (group,). `joins`: behind the `width` features of every head stands the second input as it is.
     """
 
     path: str
     symbol: str
     part: Callable[[Any, Any], Floats]
     passes: bool = False
-    bias_path: str = ""
-    bias_symbol: str = ""
-    bias: Callable[[int], float] | None = None
+    bias: Parameter | None = None
+    heads: tuple[int, ...] = ()
     width: int = 0
     hue: Hue = ""
-    beside: bool = False
+    joins: bool = False
 
     help = N_("Each row is the row of the input times a matrix of learned weights.")
     cites = "attention"
+
+    @property
+    def rows(self) -> tuple[Parameter, ...]:
+        return () if self.bias is None else (self.bias,)
+
+    @property
+    def matrices(self) -> tuple[str, ...]:
+        return (self.path,)
+
+    def result(self, forward: Forward) -> Array:
+        made = forward.times(forward.input(), self.path)
+        made = made if self.bias is None else made + forward.row(self.bias.path)
+        if not self.heads:
+            return made
+        xp = forward.arrays.xp
+        made = in_heads(xp, made, (*self.heads, made.shape[0], self.width))
+        if not self.joins:
+            return made
+        shared = forward.input(1)
+        return xp.concat((made, xp.broadcast_to(shared, (*self.heads, *shared.shape))), axis=-1)
+
+    def pull(self, g: Array, pulled: Pulled) -> None:
+        """By x, g Wᵀ; by W, xᵀ g; by b the sum of the rows; by the second input the sum over the heads."""
+        xp = pulled.arrays.xp
+        if self.joins:
+            pulled.add(xp.sum(g[..., self.width :], axis=0), 1)
+            g = g[..., : self.width]
+        g = side_by_side(xp, g) if self.heads else g
+        if self.bias is not None:
+            pulled.add_parameter(self.bias.path, xp.sum(g, axis=0))
+        pulled.add(pulled.product(self.path, pulled.input(), g))
 
     def _column(self, cell: At) -> int:
         """The column of W that makes a cell."""
         return cell.head * self.width + cell.column
 
     def made_of(self, place: int, cell: At) -> Cells | None:
-        if not self.beside:
+        if not self.joins:
             return (cell.row,), None
         if (cell.column >= self.width) != (place == 1):
             return None
         return (cell.row,), None if place == 0 else (cell.column - self.width,)
 
     def read_by(self, place: int, cell: At) -> Cells:
-        if not self.beside:
+        if not self.joins:
             return (cell.row,), None
         return (cell.row,), tuple(range(self.width)) if place == 0 else (self.width + cell.column,)
 
     def lines(self, numbers: Numbers) -> tuple[Line, ...]:
         """Σ x · W + b over the features of the input; or the number of the second input."""
         cell = numbers.cell
-        if self.beside and cell.column >= self.width:
+        if self.joins and cell.column >= self.width:
             origin = numbers.link(1, cell.column - self.width)
             says = _("features from {n} on are the RoPE key, the same in every head").format(n=self.width)
             return (numbers.line(((origin,),), origin.value, words(says)),)
         column = self._column(cell)
         added: Pieces = ()
         letters: Pieces = ()
-        bias = None if self.bias is None else self.bias(column)
-        if bias is not None:
-            letters = (Text(" + "), Text(self.bias_symbol, self.hue))
-            added = (Text(" + "), *guarded(constant(bias, f"{self.bias_symbol}[{column}]", self.hue)))
+        bias = None if self.bias is None else float(self.bias.numbers()[column])
+        if self.bias is not None and bias is not None:
+            letters = (Text(" + "), Text(self.bias.symbol, self.hue))
+            added = (Text(" + "), *guarded(constant(bias, f"{self.bias.symbol}[{column}]", self.hue)))
         if self.passes:
             return (self._passed_on(numbers, column, bias, letters, added),)
         weights, x = self.part(slice(None), column), numbers.row()
@@ -107,12 +150,12 @@ class Linear(Operation):
         x, stage = writer.reads[0], writer.stage
         made = x if self.passes else f"{x} @ {writer.given(self.path, self.symbol)}"
         if self.bias is not None:
-            made = f"{made} + {writer.given(self.bias_path, self.bias_symbol)}"
+            made = f"{made} + {writer.given(self.bias.path, self.bias.symbol)}"
         note = writer.note(IDENTITY) if self.passes else ""
-        if not self.width:
+        if not self.heads:
             return (f"{stage} = {made}{note}",)
         made = writer.split_heads(made if made.isidentifier() else f"({made})", self.width)
-        if not self.beside:
+        if not self.joins:
             return (f"{stage} = {made}{note}",)
         shared = writer.in_every_head(writer.reads[1])
         return (

@@ -230,6 +230,9 @@ class Forward(Protocol):
     def row(self, path: str) -> Array:
         """A weight that is one row: a gain, a bias."""
 
+    def times(self, x: Array, path: str) -> Array:
+        """x (token, in) times a matrix (in, out) among the weights; x itself where that is no weight."""
+
 
 class Pulled(Forward, Protocol):
     """The reads of a vector–Jacobian product, and the place of the gradients."""
@@ -250,6 +253,9 @@ class Pulled(Forward, Protocol):
         """The transpose of cells (g, r, q, k) times rows (g, r, q, d), summed over the heads of a group but
         those `without`: (g, k, d).
         """
+
+    def product(self, path: str, x: Array, g: Array) -> Array:
+        """Add xᵀ g, the gradient by a matrix, from that by x W; returns g Wᵀ."""
 
     def add_parameter(self, name: str, gradient: Any) -> None:
         """Add to the gradient by a parameter."""
@@ -383,6 +389,11 @@ class Operation:
     @property
     def rows(self) -> tuple[Parameter, ...]:
         """Its weights of one row."""
+        return ()
+
+    @property
+    def matrices(self) -> tuple[str, ...]:
+        """The paths of its matrices."""
         return ()
 
     def formula(self, x: str) -> str:

@@ -131,9 +131,9 @@ class _Head:
             operands,
             rotations={},
             added=None,
-            embedding_projection=entry.embedding_projection,
             operations=entering | dict(operands.operations),
             rows={**entry.rows, **operands.rows},
+            matrices={**entry.matrices, **operands.matrices},
         )
 
     def over_tokens(self, read: Callable[[Features], Any]) -> Floats:
@@ -150,24 +150,24 @@ class _Head:
 
     def queries(self, features: Features) -> Any:
         """The queries of the head, times the scale."""
-        query_heads(self.engine, self.operands, features, features.x(), _nowhere(features))
+        query_heads(self.engine, self.operands, features, _nowhere(features))
         group = self.operands.scoring.group_size
         factor = self.operands.scoring.factor
         return features.query()[self.head // group, self.head % group] * (1.0 if factor is None else factor)
 
     def keys(self, features: Features) -> Any:
         """The keys that the head reads."""
-        key_value_heads(self.engine, self.operands, features, features.x(), _nowhere(features))
+        key_value_heads(self.engine, self.operands, features, _nowhere(features))
         return features.key()[self.head // self.operands.scoring.group_size]
 
     def values(self, features: Features) -> Any:
         """The values that the head reads."""
-        key_value_heads(self.engine, self.operands, features, features.x(), _nowhere(features))
+        key_value_heads(self.engine, self.operands, features, _nowhere(features))
         return features.value()[self.head // self.operands.scoring.group_size]
 
     def output_rows(self, width: int) -> Floats:
         """The rows of W_O for the head's values of `width` features, (width, d_model), as they are added."""
-        matrix, block = self.operands.output.matrix, self.operands.block
+        matrix, block = self.operands.matrix("projections.output"), self.operands.block
         part = slice(self.head * width, (self.head + 1) * width)
         if matrix is None:
             rows = np.eye(self.operands.scoring.group_size * self.operands.scoring.n_kv_heads * width)[part]
@@ -192,8 +192,8 @@ def _ov(head: _Head) -> tuple[Floats, Floats]:
         "attention_normed" in head.operands.operations or block.placement not in ("pre", "parallel")
     ):
         raise FieldError("block.placement", block.placement, must_be("pre or parallel"))
-    assert readout.logits.matrix is not None
-    unembedding = np.asarray(head.engine.to_numpy(readout.logits.matrix)).T
+    assert readout.matrix is not None
+    unembedding = np.asarray(head.engine.to_numpy(readout.matrix)).T
     norm, values = head.last.operations.get("output"), head.over_tokens(head.values)
     rows = head.output_rows(values.shape[1]) * readout.scale
     if isinstance(norm, Norm) and norm.kind.centred:

@@ -129,7 +129,7 @@ class _Read:
     ) -> None:
         assert operands.readout is not None
         signs = (1.0, -1.0)[: len(columns)]
-        logits = operands.readout.logits
+        logits = operands.readout
         matrix = logits.matrix
         assert matrix is not None
         self._direction = operands.readout.scale * sum(
@@ -170,14 +170,14 @@ def _of_heads(
     """The parts of a site's heads, (head,), and that of its output bias, after the residual dropout."""
     n_heads = operands.scoring.n_kv_heads * operands.scoring.group_size
     mixtures = _row(engine, site, "concatenated", position).reshape(n_heads, -1)
-    matrix = operands.output.matrix
+    matrix = operands.matrix("projections.output")
     width = mixtures.shape[1]
     whole = np.eye(n_heads * width) if matrix is None else _numbers(engine, matrix)
     kept = _kept(operands, site, position, whole.shape[1])
     parts = [
         part(mixtures[head] @ whole[head * width : (head + 1) * width] * kept) for head in range(n_heads)
     ]
-    added = operands.output.bias
+    added = operands.rows.get("projections.output_bias")
     bias = 0.0 if added is None else part(_numbers(engine, added).reshape(-1) * kept)
     return np.array(parts), bias
 

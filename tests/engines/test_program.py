@@ -110,8 +110,7 @@ def test_one_query_at_its_position_is_its_row_of_the_full_pass(experiment: Exper
         with engine.active():
             token = engine.asarray(vectors[row : row + 1])
             one = projecting.enter(engine, operands, "tokens_embedded", token, positions)
-            x = one.x()
-            projecting.query_heads(engine, operands, one, x, positions)
+            projecting.query_heads(engine, operands, one, positions)
             keys = Features(heads={"q": one.query(), "k": _keys(trace, "k"), "v": _keys(trace, "v")})
             attended, _scores = program.attend(engine, operands.scoring, keys, positions, k_positions)
         weights = attended.weights.reshape(experiment.layers[0].heads.n_heads, -1)

@@ -261,8 +261,10 @@ def _attend(
     k_positions: NDArray[np.int64],
 ) -> Solution:
     features, operands = Features(), resolve(engine, site)
-    projecting.query_heads(engine, operands, features, x, q_positions)
-    projecting.key_value_heads(engine, operands, features, memory, k_positions)
+    features.add("tokens_embedded", x)
+    features.add("memory", memory)
+    projecting.query_heads(engine, operands, features, q_positions)
+    projecting.key_value_heads(engine, operands, features, k_positions)
     attended, scores = program.attend(engine, operands.scoring, features, q_positions, k_positions)
     windows = ScoreWindows(engine, operands.scoring, scores)
     n_heads = site.heads.n_heads

@@ -12,10 +12,9 @@ from attnviz.core.routing import SHARES_BY_ID, pull_weights
 from attnviz.engines.backward import scores
 from attnviz.engines.backward.site import SiteGradients
 from attnviz.engines.experts import by_weights, shares_of, times_weights
-from attnviz.engines.operands import FeedForward, Latent, Linear, Operands, Readout
+from attnviz.engines.operands import FeedForward, Readout
 from attnviz.model.operands.matrices import vocabulary
 from attnviz.model.spec.positions import Learned
-from attnviz.operations.operation import Operation
 
 Pull = Callable[[SiteGradients, str, Array], None]
 
@@ -44,82 +43,6 @@ def _sum(site: SiteGradients, stage: str, g: Array) -> None:
     site.add(made, g if block.residual_scale == 1.0 else block.residual_scale * g)
 
 
-# --- queries, keys, values -------------------------------------------------------------------------
-
-
-def _joined(site: SiteGradients, g: Array) -> Array:
-    """(g[, r], token, d) as (token, heads side by side)."""
-    xp = site.engine.xp
-    flat = xp.reshape(g, (-1, *g.shape[-2:]))
-    return xp.reshape(xp.permute_dims(flat, (1, 0, 2)), (flat.shape[1], -1))
-
-
-def _query(site: SiteGradients, stage: str, g: Array) -> None:
-    (before,) = site.inputs(stage)
-    g = _joined(site, g)
-    site.add(before, site.pull_linear("projections.query", site.operands.query, site.value(before), g))
-
-
-def _key(site: SiteGradients, stage: str, g: Array) -> None:
-    if site.operands.latent is not None:
-        _latent_key(site, site.operands.latent, stage, g)
-        return
-    before, *_none = site.inputs(stage)
-    by = site.operands.key
-    assert by is not None
-    site.add(before, site.pull_linear("projections.key", by, site.value(before), _joined(site, g)))
-
-
-def _latent_key(site: SiteGradients, latent: Latent, stage: str, g: Array) -> None:
-    """Keys are the content of the latent, and behind it one rotated part that all heads share."""
-    before, *shared = site.inputs(stage)
-    width = _width(latent.up_key, site) // site.operands.scoring.n_kv_heads
-    if shared:
-        site.add(shared[0], site.engine.xp.sum(g[..., width:], axis=0))
-    content = _joined(site, g[..., :width])
-    site.add(before, site.pull_linear("latent.up_key", latent.up_key, site.value(before), content))
-
-
-def _width(by: Linear, site: SiteGradients) -> int:
-    matrix = by.matrix
-    return int(site.features.tf["latent"].shape[-1] if matrix is None else matrix.shape[1])
-
-
-def _value(site: SiteGradients, stage: str, g: Array) -> None:
-    (before,) = site.inputs(stage)
-    latent, by = site.operands.latent, site.operands.value
-    name, by = ("projections.value", by) if latent is None else ("latent.up_value", latent.up_value)
-    assert by is not None
-    site.add(before, site.pull_linear(name, by, site.value(before), _joined(site, g)))
-
-
-def _latent(site: SiteGradients, stage: str, g: Array) -> None:
-    (before,) = site.inputs(stage)
-    latent = site.operands.latent
-    assert latent is not None
-    site.add(before, site.pull_linear("latent.down", latent.down, site.value(before), g))
-
-
-def _product(name: str, of: Callable[[Operands], Linear | None], bias: str = "") -> Pull:
-    """The pull of a stage that is x W + b, two parameters of the document."""
-
-    def pull(site: SiteGradients, stage: str, g: Array) -> None:
-        before, by = site.inputs(stage)[0], of(site.operands)
-        assert by is not None
-        site.add(before, site.pull_linear(name, by, site.value(before), g, bias))
-
-    return pull
-
-
-def _of_latent(role: str) -> Pull:
-    def of(operands: Operands) -> Linear | None:
-        found = getattr(operands.latent, role)
-        assert found is None or isinstance(found, Linear)
-        return found
-
-    return _product(f"latent.{role}", of)
-
-
 # --- behind the attention --------------------------------------------------------------------------
 
 
@@ -128,14 +51,6 @@ def _tempered(site: SiteGradients, stage: str, g: Array) -> None:
     temper = site.operands.temper
     assert temper is not None
     site.add(before, g * site.engine.asarray(temper(np.arange(g.shape[-2]))[:, None]))
-
-
-def _gate(site: SiteGradients, stage: str, g: Array) -> None:
-    (before,) = site.inputs(stage)
-    by = site.operands.gate
-    assert by is not None
-    pulled = site.pull_linear("gate.weights", by, site.value(before), _joined(site, g), "gate.bias")
-    site.add(before, pulled)
 
 
 def _gated(site: SiteGradients, stage: str, g: Array) -> None:
@@ -199,16 +114,6 @@ def _routed(site: SiteGradients, stage: str, g: Array) -> None:
     site.add(routing, by_weights(xp, experts, made, g))
 
 
-def _of_ffn(role: str) -> Pull:
-    def of(operands: Operands) -> Linear | None:
-        assert operands.block is not None and operands.block.feed_forward is not None
-        found = getattr(operands.block.feed_forward, role)
-        assert found is None or isinstance(found, Linear)
-        return found
-
-    return _product(f"block.feed_forward.{role}", of)
-
-
 # --- read-out --------------------------------------------------------------------------------------
 
 
@@ -225,11 +130,6 @@ def _transform_hidden(site: SiteGradients, stage: str, g: Array) -> None:
     site.add(before, g * row.derivative(site.engine.xp, site.value(before), site.engine.special))
 
 
-def _transform(operands: Operands) -> Linear | None:
-    assert operands.readout is not None and operands.readout.transform is not None
-    return operands.readout.transform.linear
-
-
 def _logits(site: SiteGradients, stage: str, g: Array) -> None:
     """cap · tanh(scale · (x W + b) / cap). By similarity, W are the vectors of the distinct tokens."""
     before, *_vectors = site.inputs(stage)
@@ -239,23 +139,23 @@ def _logits(site: SiteGradients, stage: str, g: Array) -> None:
         g = g * (1 - share * share)
     g, x = g * readout.scale, site.value(before)
     if site.run.site.readout == "vocabulary":
-        name, bias = "vocabulary.unembedding", "vocabulary.bias"
-        site.add(before, site.pull_linear(name, readout.logits, x, g, bias))
+        if readout.bias is not None:
+            site.add_parameter("vocabulary.bias", site.engine.xp.sum(g, axis=0))
+        site.add(before, site.product("vocabulary.unembedding", readout.matrix, x, g))
         return
     by_tokens = g.mT @ x
     by_vectors = site.engine.zeros((site.run.site.n_queries, x.shape[1]))
     for index, row in enumerate(vocabulary(site.run.site)[1]):
         by_vectors[row] = by_tokens[index]
     site.add("tokens_embedded", by_vectors)
-    matrix = readout.logits.matrix
-    assert matrix is not None
-    site.add(before, g @ matrix.mT)
+    assert readout.matrix is not None
+    site.add(before, g @ readout.matrix.mT)
 
 
 def pull(site: SiteGradients, stage: str, g: Array) -> None:
     """From the gradient by a stage of a site to those by what it reads."""
     operation = site.operands.operations.get(stage)
-    if operation is None or type(operation).pull is Operation.pull:
+    if operation is None:
         PULLS[stage](site, stage, g)
     else:
         operation.pull(g, scores.Pulled(site, stage))
@@ -266,34 +166,17 @@ PULLS: dict[str, Pull] = {
     "layer_input": _given,
     "memory": _given,
     "x": _placed,
-    "x_projected": _product(
-        "embedding_projection.weights", lambda of: of.embedding_projection, "embedding_projection.bias"
-    ),
-    "q_latent": _of_latent("query_down"),
-    "q": _query,
-    "latent_projected": _of_latent("down"),
-    "latent": _latent,
-    "rope_key": _of_latent("rope_key"),
-    "k": _key,
-    "v": _value,
     "q_tempered": _tempered,
     "relative": scores.pull_relative,
-    "gate": _gate,
     "gated": _gated,
     "concatenated": _concatenated,
-    "attention_output": _product("projections.output", lambda of: of.output),
     "residual_1": _sum,
-    "router": _of_ffn("router"),
     "routing": _routing,
-    "ffn_gate": _of_ffn("gate"),
-    "ffn_up": _of_ffn("up"),
     "ffn_gate_routed": _routed,
     "ffn_up_routed": _routed,
     "ffn_hidden": _hidden,
     "ffn_routed": _routed,
-    "ffn_output": _of_ffn("down"),
     "residual_2": _sum,
-    "transform": _product("vocabulary.transform.weights", _transform, "vocabulary.transform.bias"),
     "transform_hidden": _transform_hidden,
     "logits": _logits,
 }

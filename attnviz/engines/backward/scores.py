@@ -18,6 +18,7 @@ from attnviz.engines import program
 from attnviz.engines.backward.cells import At, Cells, Gradient, Outer
 from attnviz.engines.backward.site import SiteGradients
 from attnviz.engines.engine import Engine, spread
+from attnviz.engines.product import times
 from attnviz.model.operands.relative import pull_relative as pull_tables
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.operations.operation import Block
@@ -159,6 +160,14 @@ class Pulled:
     def row(self, path: str) -> Array:
         """A weight that is one row: a gain, a bias."""
         return self.site.operands.rows[path]
+
+    def product(self, path: str, x: Array, g: Array) -> Array:
+        """Add xᵀ g, the gradient by a matrix, from that by x W; returns g Wᵀ."""
+        return self.site.product(path, self.site.operands.matrix(path), x, g)
+
+    def times(self, x: Array, path: str) -> Array:
+        """x (token, in) times a matrix (in, out); x itself where it is an identity."""
+        return times(self.arrays, x, self.site.operands.matrices.get(path))
 
     def add(self, gradient: Any, place: int = 0) -> None:
         """Add to the gradient by input `place`."""

@@ -12,7 +12,7 @@ from attnviz.core.dims import Array
 from attnviz.engines.backward.cells import Cells, Outer
 from attnviz.engines.backward.parameters import Terms
 from attnviz.engines.engine import Engine
-from attnviz.engines.operands import Linear, Operands
+from attnviz.engines.operands import Operands
 from attnviz.engines.product import product
 from attnviz.engines.run import SiteRun
 from attnviz.model.stages import inputs
@@ -93,14 +93,8 @@ class SiteGradients:
         found = np.asarray(self.engine.to_numpy(array), dtype=np.float64)
         return found.reshape(-1, *found.shape[-2:])
 
-    def pull_linear(self, name: str, by: Linear, x: Array, g: Array, bias: str = "") -> Array:
-        """The gradient by x of x W + b, (token, in); adds those by W, xᵀ g, and by b, the sum of the rows.
-
-        `name` is W, `bias` is b, if not `name` with "_bias".
-        """
-        if by.bias is not None:
-            self.add_parameter(bias or f"{name}_bias", self.engine.xp.sum(g, axis=0))
-        matrix = by.matrix
+    def product(self, name: str, matrix: Array | None, x: Array, g: Array) -> Array:
+        """Add xᵀ g to the gradient by a matrix, from that by x W; returns g Wᵀ. None: W is an identity."""
         if matrix is None:
             return g
         self.parameters.setdefault(name, []).append(partial(product, self.engine, x.mT, g))

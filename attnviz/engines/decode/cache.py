@@ -15,8 +15,8 @@ from attnviz.core.dims import Array
 from attnviz.engines.decode.stores import Rows, Store, store_for
 from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
-from attnviz.engines.latent import expanded
 from attnviz.engines.operands import Operands
+from attnviz.engines.steps import add
 from attnviz.model import caches
 
 Ints = NDArray[np.int64]
@@ -130,15 +130,18 @@ class LatentCache(_Stored):
         read = self._read
         if read is None or read[0] != length:
             latent, *rope_keys = (rows[0] for rows in self._store.rows(length))
-            by, n_heads = self._operands.latent, self._operands.scoring.n_kv_heads
-            assert by is not None
+            made = Features({"latent": latent}, order=["latent"])
+            if rope_keys:
+                made.add("rope_key", rope_keys[0])
             with self._engine.active():
-                made = expanded(self._engine, by, n_heads, latent, rope_keys[0] if rope_keys else None)
-            self._read = read = length, made
+                add(self._engine, self._operands, made, "k", "v")
+            self._read = read = length, (made.heads["k"], made.heads["v"])
         return read[1]
 
 
 def cache_for(engine: Engine, operands: Operands, capacity: int, kind: caches.Cache) -> Cache:
     """The cache of one site, for `capacity` positions at most."""
     store = store_for(engine, kind, capacity)
-    return KeyValueCache(store) if operands.latent is None else LatentCache(engine, operands, store)
+    return (
+        KeyValueCache(store) if "latent" not in operands.operations else LatentCache(engine, operands, store)
+    )

@@ -61,7 +61,7 @@ class DecodingSite:
         if memory is not None:
             self.memory = made = Features(change=self._patches())
             made.add("memory", memory)
-            projecting.key_value_heads(engine, operands, made, memory, np.arange(capacity))
+            projecting.key_value_heads(engine, operands, made, np.arange(capacity))
             self.cache.append(made)
 
     def take_over(self, older: Cache, length: int) -> None:
@@ -90,9 +90,9 @@ class DecodingSite:
         counted = positions - begin if self._restarts else positions
         patches = self._patches(positions)
         features = projecting.enter(engine, operands, stage, x, counted, patches, in_text=positions)
-        projecting.query_heads(engine, operands, features, features.x(), counted)
+        projecting.query_heads(engine, operands, features, counted)
         if self.memory is None:
-            projecting.key_value_heads(engine, operands, features, features.x(), counted)
+            projecting.key_value_heads(engine, operands, features, counted)
             self.cache.append(features)
         attended, mixed = self._attended(features, positions, patches, check)
         program.output(engine, operands, features, mixed)

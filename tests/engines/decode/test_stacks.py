@@ -116,9 +116,9 @@ def test_the_memory_is_encoded_once_and_projected_once(monkeypatch: pytest.Monke
     tokens: list[int] = []
     plain = projecting.key_value_heads
 
-    def counted(engine, experiment, features, x, positions):  # type: ignore[no-untyped-def]
+    def counted(engine, experiment, features, positions):  # type: ignore[no-untyped-def]
         tokens.append(len(positions))
-        plain(engine, experiment, features, x, positions)
+        plain(engine, experiment, features, positions)
 
     monkeypatch.setattr(projecting, "key_value_heads", counted)
     decode(NumpyEngine("float64"), STACKS["encoder and decoder"], 4)
