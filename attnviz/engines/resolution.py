@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -24,7 +26,7 @@ from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.rows import Row, held_row
 from attnviz.model.spec.site import Site
 from attnviz.model.stages import STAGE_BY_ID, made_by
-from attnviz.model.weights import WEIGHT_BY_PATH, Weight
+from attnviz.model.weights import WEIGHT_BY_PATH, Weight, weights_of
 from attnviz.operations.difference import Difference
 from attnviz.operations.dropout import Dropout
 from attnviz.operations.products import Mixture
@@ -71,12 +73,36 @@ def _operations(engine: Engine, site: Site) -> dict[str, Any]:
     """The operations of stages, and their weights by path."""
     made = {one: bind(site, one) for one in site_stages(site) if STAGE_BY_ID[one].made_by is not None}
     rows = [row for operation in made.values() for row in operation.rows]
-    matrices = [path for operation in made.values() for path in operation.matrices]
+    paths = [path for operation in made.values() for path in operation.matrices]
+    weights = [weight for weight in map(WEIGHT_BY_PATH.__getitem__, paths) if not weight.passes(site)]
     return {
         "operations": made,
         "rows": {row.path: engine.asarray(row.numbers()) for row in rows},
-        "matrices": {path: _of_weight(engine, site, WEIGHT_BY_PATH[path]) for path in matrices},
+        "matrices": {weight.path: _of_weight(engine, site, weight) for weight in weights},
     }
+
+
+def rebound(engine: Engine, operands: Operands, site: Site, numbers: Mapping[str, NDArray[Any]]) -> Operands:
+    """The operands of a site with other numbers in some weights: (rows, columns), by the paths of `WEIGHTS`.
+
+    A matrix tied to another one follows it. Weights of which functions are made, tables of positions and
+    numbers of scores, are resolved anew. Raises `KeyError` for a weight that the site does not use.
+    """
+    numbers = {path: np.ascontiguousarray(one) for path, one in numbers.items()}  # as a document has them
+    held = operands.rows.keys() | {path for one in operands.operations.values() for path in one.matrices}
+    others = [path for path in numbers if path not in held]
+    if others:
+        used = {weight.path: weight for weight in weights_of(site)}
+        for path in others:
+            site = used[path].put(site, numbers[path])
+        operands = resolve(engine, site)
+    rows = {path: engine.asarray(numbers[path][0]) for path in numbers if path in operands.rows}
+    matrices = {path: engine.asarray(numbers[path]) for path in numbers if path in held - rows.keys()}
+    for path in held - numbers.keys():
+        to, transposes = WEIGHT_BY_PATH[path].follows(site)
+        if to in matrices:
+            matrices[path] = engine.asarray(numbers[to].T if transposes else numbers[to])
+    return replace(operands, rows={**operands.rows, **rows}, matrices={**operands.matrices, **matrices})
 
 
 # --- products and norms ----------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -124,6 +125,10 @@ class Weight:
         written: Matrix | None = getattr(self.source(attention), "written", None)
         return written
 
+    def follows(self, attention: Site) -> tuple[str, bool]:
+        """The path of the matrix whose numbers these are, and whether they are transposed; empty for none."""
+        return "", False
+
     def stored(self, attention: Site) -> tuple[Matrix | None, bool]:
         """The matrix in the document that has these numbers, perhaps transposed, and whether it is."""
         return self.matrix(attention), False
@@ -162,10 +167,13 @@ class _OfAttention(_Projected):
     def passes(self, attention: Site) -> bool:
         return is_identity(attention, self._role)
 
-    def stored(self, attention: Site) -> tuple[Matrix | None, bool]:
+    def follows(self, attention: Site) -> tuple[str, bool]:
         to = attention.projections.tied_to(self._role)
-        source = getattr(attention.projections, to or self._role)
-        return source.written, to is not None and is_transposed(self._role, to)
+        return ("", False) if to is None else (f"projections.{to}", is_transposed(self._role, to))
+
+    def stored(self, attention: Site) -> tuple[Matrix | None, bool]:
+        to, transposes = self.follows(attention)
+        return attrgetter(to or self.path)(attention).written, transposes
 
     @property
     def _role(self) -> Any:
@@ -245,6 +253,9 @@ class _Transform(_Projected, _OfReadout):
 
 class _Unembedding(_OfReadout):
     """W_U: a matrix of its own, or the transposed embedding."""
+
+    def passes(self, attention: Site) -> bool:
+        return False
 
     def source(self, attention: Site) -> Any:
         known = attention.vocabulary

@@ -57,7 +57,7 @@ class Linear(Operation):
 
     @property
     def matrices(self) -> tuple[str, ...]:
-        return () if self.passes else (self.path,)
+        return (self.path,)
 
     def result(self, forward: Forward) -> Array:
         made = forward.times(forward.input(), self.path)
