@@ -364,6 +364,9 @@ class Operation:
     is_exact: ClassVar[bool] = True
     """True if the last bit of a cell does not depend on the cells that are computed beside it."""
 
+    is_of_row: ClassVar[bool] = False
+    """True if its derivative by a row is written with two numbers of its own: w_i (δ_ij − w_j)."""
+
     goes_on: ClassVar[bool] = False
     """True if the lines of the cell that it reads follow its own; a sum's terms lead on instead."""
 
@@ -374,6 +377,11 @@ class Operation:
     @property
     def formula(self) -> str:
         """The formula of the step with its numbers; empty: that of the row."""
+        return ""
+
+    @property
+    def title(self) -> str:
+        """The name of the step in this site; empty: that of the row."""
         return ""
 
     @property
@@ -421,6 +429,10 @@ class Operation:
     def derivatives(self, use: Use, reads: Reads) -> Floats:
         """The derivative of every cell of a use by the cell that they read."""
         raise NotImplementedError
+
+    def stops(self, derivatives: Floats) -> bool:
+        """True if a derivative of 0, of these by one cell, passes nothing, not even NaN."""
+        return False
 
     def corner(self, cell: At, reads: Reads) -> str:
         """Why it has no derivative by a cell that it reads, and which one is taken; empty if it has one."""

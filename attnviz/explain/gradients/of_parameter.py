@@ -331,13 +331,13 @@ def _xl_v(reading: Reading, row: int, column: int) -> tuple[Sum, ...]:
 
 def _sink(reading: Reading, row: int, column: int) -> tuple[Sum, ...]:
     """Σ −w · (share of the sink) · ∂/∂w: a higher sink takes from every weight of its row."""
-    experiment, head = reading.experiment, column
-    pairs = _pairs("weights", head, np.ones((experiment.n_queries, experiment.n_keys)))
-    before = inputs("weights", reading.site.stages)[0]
+    experiment, head, stage = reading.experiment, column, reading.site.raw_map
+    pairs = _pairs(stage, head, np.ones((experiment.n_queries, experiment.n_keys)))
+    before = inputs(stage, reading.site.stages)[0]
     normaliser = normaliser_of(experiment)
     p = np.empty((experiment.n_queries, experiment.n_keys))
     for query in range(experiment.n_queries):
-        p[query] = normaliser.row(reading.row(before, head, query), Cell("weights", query, 0, head))
+        p[query] = normaliser.row(reading.row(before, head, query), Cell(stage, query, 0, head))
     share = 1 - p.sum(axis=1)
     if normaliser.late:  # cleared weights pass nothing
         every = reading.site.blocked(slice(None))
@@ -375,7 +375,7 @@ def _every(reading: Reading) -> Floats:
 
 def _subtracted(reading: Reading, pairs: Sum, other: int) -> Factor:
     """Minus the weights of the partner that is subtracted."""
-    source = inputs("combined", reading.site.stages)[0]
+    source = inputs(reading.site.map, reading.site.stages)[0]
     weights = np.nan_to_num(np.asarray(reading.site.window(source, other), dtype=np.float64), nan=0.0)
 
     def called(index: int) -> str:
@@ -394,7 +394,7 @@ def _of_lambda(name: str) -> Rule:
         slope, every = of.slopes(experiment.heads.d_head)[name][column], _every(reading)
         sums = []
         for head in range(n_heads):
-            pairs = _pairs("combined", head, every)
+            pairs = _pairs(reading.site.map, head, every)
             by_number = Factor(
                 "∂λ",
                 np.full(len(pairs.rows), slope),
