@@ -398,6 +398,20 @@ class Operation:
         """The scores of a block (..., query, key), in place."""
         raise NotImplementedError
 
+    def heads_with(self, head: int) -> Indices:
+        """The heads that a head of query heads is computed from, and that are computed from it."""
+        return (head,)
+
+    def window(self, arrays: Arrays, parts: Sequence[Array], block: Block) -> Array:
+        """A block of one head, from the same block of the heads that it is computed from, in their order."""
+        made = arrays.xp.asarray(parts[0], copy=True)
+        self.shape_(arrays, made, block)
+        return made
+
+    def of_heads(self, arrays: Arrays, numbers: Array, block: Block) -> Array:
+        """The numbers (g, r, query, key) of all heads, from those of its input."""
+        return self.window(arrays, (numbers,), block)
+
     def of(self, arrays: Arrays, x: Array, positions: Ints) -> Array:
         """The numbers (token, feature) of tokens at some positions, from those of its input."""
         raise NotImplementedError

@@ -132,8 +132,7 @@ class Pulled:
             return made.replaced[stage]
         if STAGE_BY_ID[stage].phase == "scores":
             return score_stage(site, stage)
-        weights = program.used if stage == scoring.stages[-1] else program.dropped
-        return weights(site.engine, scoring, made.scores, made.attended.weights)
+        return program.behind_weights(site.engine, scoring, made.scores, made.attended.weights, stage)
 
     def add(self, gradient: Any, place: int = 0) -> None:
         """Add to the gradient by input `place`."""
