@@ -174,9 +174,10 @@ def subject_of(known: Document, trace: Trace, options: Namespace) -> Subject:
     if options.projection is not None:
         view = replace(view, projection=options.projection)
     chosen = options.stage, head(options.head), options.site
-    _check_places(Subject(trace, view, *chosen).shown_site, options)
+    site = Subject(trace, view, *chosen).shown_site
+    _check_places(site, options)
     if options.key is not None:
-        view = _with_key(view, place("key", options.key), chosen[1])
+        view = _with_key(view, site.raw_map, place("key", options.key), chosen[1])
     return Subject(trace, view, *chosen, title=as_shown(known.title), caption=as_shown(known.caption))
 
 
@@ -190,7 +191,7 @@ def drawn_kind(subject: Subject, options: Namespace, conditions: Iterable[Condit
 
 def _check_places(site: SiteTrace, options: Namespace) -> None:
     """Refuse a query, a key and an axis of the plane that the attention does not have."""
-    n_queries, n_keys = site.shape("weights")[-2:]
+    n_queries, n_keys = site.shape(site.raw_map)[-2:]
     for name, text, count in (("query", options.query, n_queries), ("key", options.key, n_keys)):
         if text not in (None, "all") and place(name, text) >= count:
             raise FieldError(name, int(text), whole_number(0, count - 1))
@@ -211,10 +212,10 @@ def _pair(name: str, text: str) -> tuple[int, int]:
     return int(parts[0]), int(parts[1])
 
 
-def _with_key(view: View, key: int, head: object) -> View:
+def _with_key(view: View, stage: str, key: int, head: object) -> View:
     """The view whose query and head stand beside a key."""
     one = head if isinstance(head, int) else view.head
-    return replace(view, locked=Cell("weights", view.query, key, one))
+    return replace(view, locked=Cell(stage, view.query, key, one))
 
 
 def _with_query(view: View, text: str) -> View:

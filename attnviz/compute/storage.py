@@ -109,14 +109,14 @@ def evicted_attention(decoding: Decoding, site: SiteTrace, check: Check = never_
     Σ of w[t, j] over the positions j ≤ t that were evicted before step t; `site` is the full pass's.
     """
     cache, n_steps = _cache(decoding), len(decoding.steps)
-    found = np.zeros((site.shape("weights")[0], n_steps))
+    found = np.zeros((site.experiment.heads.n_heads, n_steps))
     if cache is None or site.experiment.memory is not None:
         return found
     kept = [cache.kept(length) for length in range(1, n_steps + 1)]
     gone = [range(len(first), last.start) for first, last in kept]
     for head in range(len(found)) if any(gone) else ():  # recomputing the weights is slow
         check()
-        weights = site.window("weights", head)
+        weights = site.window(site.raw_map, head)
         for step, positions in enumerate(gone):
             found[head, step] = weights[step, positions.start : positions.stop].sum(dtype=np.float64)
     return found

@@ -57,7 +57,7 @@ def _empty(site: SiteTrace) -> NDArray[np.bool_]:
     found = np.zeros(record.n_queries, dtype=np.bool_)
     own_edits = any(edit.head is not None for edit in record.edits)
     for head in range(record.heads.n_heads if own_edits or (mask is not None and mask.per_head) else 1):
-        hidden = still_hidden(record, "weights", head, site.hatched("weights", head))
+        hidden = still_hidden(record, site.raw_map, head, site.hatched(site.raw_map, head))
         if hidden is not None:
             found |= hidden.all(axis=1)
     for padding in record.masks:

@@ -17,7 +17,6 @@ from attnviz.core.dims import Array
 from attnviz.engines.in_file import InFile
 from attnviz.engines.sight import Masks
 from attnviz.model.stages import STAGE_BY_ID
-from attnviz.operations.difference import Difference
 from attnviz.operations.operation import Operation
 from attnviz.operations.products import Mixture
 
@@ -79,7 +78,7 @@ class Scoring:
     Queries are numbered from 0 in all of them; the offset of their positions is inside.
     `factor` is the scale over the temperature, None if neither is used. `operations` make the stages of their
     names. `spares_keys`: a blocked key has the weight 0
-    whatever its score. `drop` and `difference` change the weights.
+    whatever its score.
     """
 
     stages: tuple[str, ...]
@@ -89,8 +88,6 @@ class Scoring:
     operations: Mapping[str, Operation]
     masks: Masks
     spares_keys: bool
-    drop: Operation | None
-    difference: Difference | None
     mixture: Mixture
 
     @cached_property
@@ -104,6 +101,16 @@ class Scoring:
         """The stages up to the normalised scores, which a run stores; the last one is theirs."""
         count = sum(STAGE_BY_ID[stage].phase == "scores" for stage in self.stages)
         return self.stages[: count + 1]
+
+    @cached_property
+    def behind(self) -> tuple[str, ...]:
+        """The stages that change the weights before these mix values."""
+        return self.stages[len(self.to_weights) :]
+
+    @cached_property
+    def joins_heads(self) -> bool:
+        """True if one of them reads other heads, so that all tiles come before it."""
+        return any(self.operations[stage].reach == "heads" for stage in self.behind)
 
     @cached_property
     def before_weights(self) -> tuple[str, ...]:

@@ -30,6 +30,7 @@ from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Site
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace
+from attnviz.operations.operation import Block
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,11 +240,9 @@ class SitePatches:
             replaced = self.scores(scoring, scores.qk, *scores.positions)
             stored = scoring.to_weights[-1]
             weights = replaced.pop(stored) if replaced else self(stored, weights, at)
-            used = program.dropped(self._engine, scoring, scores, weights)
-            if "dropped" in self._by_stage:
-                used = replaced["dropped"] = self("dropped", used, at)
-            if scoring.difference is not None:
-                used = scoring.difference.of_heads(self._engine, used)
-                used = replaced["combined"] = self("combined", used, at)
-            mixed = scoring.mixture.of_heads(self._engine, used, features.value())
+            used, block = weights, Block(program.head_numbers(*weights.shape[:2]), *scores.positions)
+            for stage in scoring.behind:
+                used = scoring.operations[stage].of_heads(self._engine, used, block)
+                used = replaced[stage] = self(stage, used, at)
+            mixed = scoring.mixture.mix(self._engine, used, features.value())
         return Attended(weights, self("mixed", mixed, at)), replaced

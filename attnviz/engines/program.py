@@ -198,10 +198,9 @@ def attend(
         scores.seen[0] = _attend_tile(engine, scoring, scores, 0, v, out)
     else:
         _attend_tiles(engine, scoring, scores, v, out, check)
-    if scoring.difference is not None:
-        return Attended(
-            weights, scoring.mixture.of_heads(engine, used(engine, scoring, scores, weights), v)
-        ), scores
+    if scoring.joins_heads:
+        used = behind_weights(engine, scoring, scores, weights)
+        return Attended(weights, scoring.mixture.mix(engine, used, v)), scores
     scoring.mixture.clear_(mixed)
     return out, scores
 
@@ -273,11 +272,10 @@ def _attend_keys(
     _shape_scores(engine, scoring, w, block, scoring.to_weights[-1], scores.product)
     if w is not weights:
         weights[...] = w
-    if scoring.difference is not None:
+    if scoring.joins_heads:
         return  # the partner of a head may be in another tile
-    if scoring.drop is not None:
-        w = engine.xp.asarray(w, copy=True)
-        scoring.drop.shape_(engine, w, block)
+    for stage in scoring.behind:
+        w = scoring.operations[stage].of_heads(engine, w, block)
     engine.matmul_into(mixed, w, v)
 
 
@@ -323,19 +321,15 @@ def stages_from(
     return made
 
 
-def dropped(engine: Engine, scoring: Scoring, scores: Scores, weights: Array) -> Array:
-    """The weights (g, r, q, k) after the dropout, all of them."""
-    if scoring.drop is None:
-        return weights
-    made = engine.xp.asarray(weights, copy=True)
-    scoring.drop.shape_(engine, made, Block(head_numbers(*weights.shape[:2]), *scores.positions))
-    return made
-
-
-def used(engine: Engine, scoring: Scoring, scores: Scores, weights: Array) -> Array:
-    """The weights (g, r, q, k) that the mixture uses: after the dropout, and after a difference."""
-    made = dropped(engine, scoring, scores, weights)
-    return made if scoring.difference is None else scoring.difference.of_heads(engine, made)
+def behind_weights(
+    engine: Engine, scoring: Scoring, scores: Scores, weights: Array, upto: str | None = None
+) -> Array:
+    """The stage `upto` behind the weights (g, r, q, k), or what the mixture uses; all of its numbers."""
+    block = Block(head_numbers(*weights.shape[:2]), *scores.positions)
+    last = len(scoring.behind) if upto is None else scoring.stages.index(upto) + 1 - len(scoring.to_weights)
+    for stage in scoring.behind[:last]:
+        weights = scoring.operations[stage].of_heads(engine, weights, block)
+    return weights
 
 
 def output(engine: Engine, operands: Operands, features: Features, mixed: Array) -> None:

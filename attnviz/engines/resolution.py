@@ -7,6 +7,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from attnviz.core.dims import Array
 from attnviz.engines import operands
 from attnviz.engines.engine import Engine
@@ -27,7 +30,6 @@ from attnviz.model.spec.rows import Row, held_row
 from attnviz.model.spec.site import Site
 from attnviz.model.stages import STAGE_BY_ID, made_by
 from attnviz.model.weights import WEIGHT_BY_PATH, Weight, weights_of
-from attnviz.operations.difference import Difference
 from attnviz.operations.dropout import Dropout
 from attnviz.operations.products import Mixture
 from attnviz.operations.rotation import Rotation
@@ -128,7 +130,6 @@ def scoring_of(site: Site) -> Scoring:
     factor, is_before = site.score_factor, site.mask_placement == "before_softmax"
     stages = score_stages(site)
     operations = {stage: bind(site, stage) for stage in stages}
-    difference = operations.get("combined")
     return Scoring(
         stages=stages,
         n_kv_heads=site.heads.n_kv_heads,
@@ -138,8 +139,6 @@ def scoring_of(site: Site) -> Scoring:
         masks=Masks(site.masks, site.query_offset),
         # The mixture of two heads follows that of all tiles, so that each has all keys.
         spares_keys=bool(site.masks) and is_before and site.mask_bias is None and site.differential is None,
-        difference=difference if isinstance(difference, Difference) else None,
-        drop=operations.get("dropped"),
         mixture=Mixture(site.heads.group_size, site.heads.off),
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +28,6 @@ from attnviz.errors import Message
 from attnviz.model.keep_mask import added_keep_masks
 from attnviz.model.sites.sites import sites as sites_
 from attnviz.model.spec.conversions import CONVERSIONS
-from attnviz.model.spec.differential import partners
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Place, Site
 from attnviz.model.stages import STAGE_BY_ID, result_of
@@ -323,26 +321,16 @@ class HeldStages:
             return array[group, member, rows, columns] if is_query else array[head, rows, columns]
         if stage == self._scoring.to_weights[-1]:
             return self._attended.weights[group, member, rows, columns]
-        if stage == "dropped":
-            return self._dropped(head, rows, columns)
-        if stage == "combined":
-            difference = self._scoring.difference
-            assert difference is not None
-            first, other = partners(head, math.prod(self._attended.weights.shape[:2]))
-            return difference.of_pair(*(self._used(one, rows, columns) for one in (first, other)))
+        if stage in self._scoring.behind:
+            return self._behind(stage, head, rows, columns)
         return self._windows.window(stage, head, rows, columns)
 
-    def _used(self, head: int, rows: slice, columns: slice) -> Array:
-        """The weights of a head, after the dropout where one acts."""
-        return self._window("weights" if self._scoring.drop is None else "dropped", head, rows, columns)
-
-    def _dropped(self, head: int, rows: slice, columns: slice) -> Array:
-        group, member = divmod(head, self._scoring.group_size)
-        weights = self._attended.weights[group, member, rows, columns]
-        q_positions, k_positions = (
-            positions[part] for positions, part in zip(self._scores.positions, (rows, columns), strict=True)
-        )
-        assert self._scoring.drop is not None
-        dropped = self._engine.xp.asarray(weights, copy=True)
-        self._scoring.drop.shape_(self._engine, dropped, Block(np.array(head), q_positions, k_positions))
-        return dropped
+    def _behind(self, stage: str, head: int, rows: slice, columns: slice) -> Array:
+        """A window of a stage behind the weights, from those of the stage before it."""
+        operation, stages = self._scoring.operations[stage], self._scoring.stages
+        before, heads = stages[stages.index(stage) - 1], operation.heads_with(head)
+        assert heads is not None
+        q_positions, k_positions = self._scores.positions
+        block = Block(np.array(head), q_positions[rows], k_positions[columns])
+        parts = [self._window(before, one, rows, columns) for one in heads]
+        return operation.window(self._engine, parts, block)

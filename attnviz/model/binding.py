@@ -13,7 +13,7 @@ from attnviz.core.dropout import AFTER_ATTENTION, AFTER_FFN
 from attnviz.core.routing import SHARES_BY_ID
 from attnviz.i18n import _
 from attnviz.model.masks import blocked_by_all, why_blocked_by
-from attnviz.model.normalisers import NORMALISER_BY_ID
+from attnviz.model.normalisers import NORMALISER_BY_ID, SINK_TEXTS
 from attnviz.model.operands.additive import added_numbers, pull_added, why_cut
 from attnviz.model.operands.matrices import sinks_array
 from attnviz.model.operands.relative import RELATIVES
@@ -112,10 +112,11 @@ def normaliser_of(site: Site) -> Normaliser:
 
 
 def _weights(site: Site) -> tuple[Any, ...]:
+    row = NORMALISER_BY_ID[site.normaliser]
     late = bool(site.masks) and site.mask_placement == "after_softmax"
     is_nan = site.fully_masked_row == "nan" and site.sinks is None  # a sink takes all of it
     return (
-        NORMALISER_BY_ID[site.normaliser].rule,
+        row.rule,
         "w",
         hidden_in(site),
         why_hidden_in(site),
@@ -124,6 +125,7 @@ def _weights(site: Site) -> tuple[Any, ...]:
         added_numbers(site),
         None if site.sinks is None else sinks_array(site),
         math.nan if is_nan else 0.0,
+        (row.formula, row.title) if site.sinks is None else SINK_TEXTS,
     )
 
 

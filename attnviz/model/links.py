@@ -8,10 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.model.spec.view import View, shown_head
+from attnviz.model.stages import STAGE_BY_ID, of_phase
 from attnviz.model.trace import SiteTrace
 
-LINED = ("weights", "dropped")
+LINED = tuple(stage for stage in of_phase("weights") if STAGE_BY_ID[stage].has_sums)
 """Stages that can be drawn as lines: shares that each query gives to the keys."""
+
+
+def shares_of(present: tuple[str, ...]) -> str:
+    """The shares of a site that mix its values, after a dropout where one acts."""
+    return next(stage for stage in reversed(LINED) if stage in present)
+
 
 LEAST = 0.01
 """Smallest weight that is a line, as a share of the largest one."""

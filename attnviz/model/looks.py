@@ -27,7 +27,7 @@ def query_in_focus(site: SiteTrace, view: View, focus: Cell | None) -> int:
 
 def look_of(site: SiteTrace, head: int, query: int) -> Look | None:
     """The first largest weight of a row; None for a row without weight, or with one that is not finite."""
-    row = site.window("weights", head, slice(query, query + 1))[0]
+    row = site.window(site.raw_map, head, slice(query, query + 1))[0]
     key = int(np.argmax(row))
     weight = float(row[key])
     return Look(key, weight) if weight > 0 and np.isfinite(row).all() else None

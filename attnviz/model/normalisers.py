@@ -59,4 +59,5 @@ NORMALISERS: tuple[NormaliserRow, ...] = (
 
 NORMALISER_BY_ID = {row.id: row for row in NORMALISERS}
 
-SINK_FORMULA = N_("w = exp(s) ÷ (exp(sink) + Σ exp(s))")
+SINK_TEXTS = N_("w = exp(s) ÷ (exp(sink) + Σ exp(s))"), N_("softmax + sink")
+"""The formula and the title of a softmax with sinks."""

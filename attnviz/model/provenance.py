@@ -90,7 +90,7 @@ def kv_head(site: Site, head: int) -> int:
 
 def _beside(site: Site, stage: Stage, head: int) -> Indices:
     """The heads of the inputs that make those of a head of a stage, if they have the same numbers."""
-    return (head,) if stage.made_by is None else bind(site, stage.id).beside(head)
+    return (head,) if stage.made_by is None else bind(site, stage.id).heads_with(head)
 
 
 def _source_heads(site: Site, stage: Stage, source: Stage, cell: Cell) -> Indices:

@@ -21,6 +21,7 @@ from attnviz.model.notebook import html
 from attnviz.model.operands.matrices import classes_of
 from attnviz.model.sites.axes import axis_labels, stage_shape
 from attnviz.model.sites.sites import shown_site
+from attnviz.model.sites.stages import map_of, raw_map_of
 from attnviz.model.spec.block import Vocabulary
 from attnviz.model.spec.differential import partners
 from attnviz.model.spec.experiment import Experiment
@@ -108,6 +109,20 @@ class SiteTrace:
     def has_shares(self, stage: str) -> bool:
         """True if the rows of a stage are shares of one, so that their sums inform."""
         return self.quantity == "value" and STAGE_BY_ID[stage].has_sums
+
+    @property
+    def map(self) -> str:
+        """The stage that is the map: the coefficients with which the queries mix the values."""
+        return map_of(self.stages)
+
+    @property
+    def raw_map(self) -> str:
+        """The map as it is before a dropout or a difference: what panels open with and studies measure."""
+        return raw_map_of(self.stages)
+
+    def shown_stage(self, wanted: str) -> str:
+        """A stage, or the map where the site lacks it."""
+        return wanted if wanted in self.stages else self.raw_map
 
     def shape(self, stage: str) -> tuple[int, ...]:
         """Public shape of a stage. Raises `KeyError` naming the existing stages."""
@@ -209,7 +224,7 @@ class SiteTrace:
         """True where the additive mask is −∞, (1 or head, query, key); None without one; cached."""
         mask = self.experiment.additive_mask
         if mask is not None and self._cuts is None:
-            self._cuts = np.isneginf(mask.fitted(*self.shape("weights")))
+            self._cuts = np.isneginf(mask.fitted(*self.shape(self.raw_map)))
         return self._cuts
 
     def later(self, stage: str) -> NDArray[np.bool_] | None:

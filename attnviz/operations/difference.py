@@ -10,7 +10,18 @@ import numpy as np
 
 from attnviz.core.dims import Array
 from attnviz.i18n import N_, _
-from attnviz.operations.operation import Arrays, Floats, Numbers, Pointwise, Pulled, Reads, Use, Writer
+from attnviz.operations.operation import (
+    Arrays,
+    Block,
+    Floats,
+    Indices,
+    Numbers,
+    Pointwise,
+    Pulled,
+    Reads,
+    Use,
+    Writer,
+)
 from attnviz.operations.terms import Line, Pieces, Series, Text, constant, guarded, product, words
 
 PARTNERS = N_("the partner of head j is head j + {n}")
@@ -41,17 +52,17 @@ class Difference(Pointwise):
     reach = "heads"
     letters = "1, −λ"
 
-    def beside(self, head: int) -> tuple[int, int]:
+    def heads_with(self, head: int) -> Indices:
         return head % self.half, head % self.half + self.half
 
-    def of_pair(self, first: Array, other: Array) -> Array:
-        """The difference of two arrays of the same shape."""
+    def window(self, arrays: Arrays, parts: Sequence[Array], block: Block) -> Array:
+        first, other = parts
         return first - self.share * other
 
-    def of_heads(self, arrays: Arrays, weights: Array) -> Array:
-        """The weights (g, r, q, k) of each head minus λ times those of its partner, which has the same."""
-        made = self.of_pair(*halves(arrays, weights))
-        return arrays.xp.reshape(arrays.xp.concat((made, made)), weights.shape)
+    def of_heads(self, arrays: Arrays, numbers: Array, block: Block) -> Array:
+        """The weights of each head minus λ times those of its partner, which has the same."""
+        made = self.window(arrays, halves(arrays, numbers), block)
+        return arrays.xp.reshape(arrays.xp.concat((made, made)), numbers.shape)
 
     def pull(self, g: Any, pulled: Pulled) -> None:
         """By w₁ the sum of both partners' gradients, by w₂ −λ times it, by λ −Σ sum · w₂.

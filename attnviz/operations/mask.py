@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from attnviz.core.dims import Array
-from attnviz.i18n import _
+from attnviz.i18n import N_, _
 from attnviz.operations.operation import (
     Arrays,
     At,
@@ -26,7 +26,9 @@ from attnviz.operations.operation import (
     Use,
     Writer,
 )
-from attnviz.operations.terms import Line, Pieces, Text, constant, guarded, words
+from attnviz.operations.terms import Line, Pieces, Text, constant, digits, guarded, words
+
+WITH_BIAS = N_("s, or s + ({bias}) where blocked")
 
 Hidden = Callable[[Ints, Ints], Bools | None]
 """The cells (query, key) of some queries and keys that are hidden; None without any."""
@@ -68,6 +70,9 @@ class Mask(Pointwise):
     def grows(self) -> bool:
         return self.bias is not None
 
+    def formula(self, x: str) -> str:
+        return "" if self.bias is None else _(WITH_BIAS).format(bias=digits(self.bias))
+
     def shape_(self, arrays: Arrays, scores: Array, block: Block) -> None:
         seen = block.seen
         if seen.hidden is None:
@@ -87,6 +92,9 @@ class Mask(Pointwise):
         """0 where −∞ takes the place of the score, 1 elsewhere."""
         passes = self.bias is not None or not is_hidden(self.hidden, use.at(0))
         return np.full(use.shape, float(passes))
+
+    def stops(self, derivatives: Floats) -> bool:
+        return True
 
     def lines(self, numbers: Numbers) -> tuple[Line, ...]:
         """Minus infinity, or the sum with the number, and the reason; or the unchanged score."""

@@ -163,7 +163,7 @@ class Norm(Operation):
         middle = self.n_heads // 2
         return (head % middle, head % middle + middle) if self.together == "pair" else (head,)
 
-    def beside(self, head: int) -> Indices:
+    def heads_with(self, head: int) -> Indices:
         return None if self.together == "all" else self.heads_of(head)
 
     def _joined(self, arrays: Arrays, x: Array) -> Array:

@@ -113,7 +113,7 @@ class Normaliser(Operation):
 
     `hidden` cells are −∞ before it, with `lowers` lower by a number; or, `late`, get the weight 0 after it.
     `sinks` (head,) are one more score of each row, without a value. `added` numbers may hide cells of some
-    heads. `empty_row` are the weights of a row that sees no key.
+    heads. `empty_row` are the weights of a row that sees no key. `texts` are its formula and its title.
     """
 
     rule: Rule
@@ -125,13 +125,19 @@ class Normaliser(Operation):
     added: Added | None = None
     sinks: Floats | None = None
     empty_row: float = 0.0
+    texts: tuple[str, str] = ("", "")
 
     help = N_("Each row is normalised by a quantity of the whole row.")
     cites = "attention"
+    is_of_row = True
+    goes_on = True
+
+    def formula(self, x: str) -> str:
+        return _(self.texts[0]) if self.texts[0] else ""
 
     @property
-    def goes_on(self) -> bool:  # type: ignore[override]
-        return True
+    def title(self) -> str:
+        return _(self.texts[1]) if self.texts[1] else ""
 
     @property
     def reach(self) -> Reach:  # type: ignore[override]
@@ -273,6 +279,9 @@ class Normaliser(Operation):
         if self.late and block.seen.hidden is not None:
             found = np.where(block.seen.hidden[0, columns], 0.0, found)
         return np.asarray(found).reshape(use.shape)
+
+    def stops(self, derivatives: Floats) -> bool:
+        return not derivatives.any()
 
     def lines(self, numbers: Numbers) -> tuple[Line, ...]:
         """The weight by its rule; or what is defined for a row without a key."""

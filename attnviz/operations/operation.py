@@ -390,12 +390,20 @@ class Operation:
     is_exact: ClassVar[bool] = True
     """True if the last bit of a cell does not depend on the cells that are computed beside it."""
 
+    is_of_row: ClassVar[bool] = False
+    """True if its derivative by a row is written with two numbers of its own: w_i (δ_ij − w_j)."""
+
     goes_on: ClassVar[bool] = False
     """True if the lines of the cell that it reads follow its own; a sum's terms lead on instead."""
 
     def letters_by(self, place: int) -> str:
         """Its derivative by one of its inputs in letters."""
         return self.letters
+
+    @property
+    def title(self) -> str:
+        """The name of the step in this site; empty: that of the row."""
+        return ""
 
     @property
     def label(self) -> str:
@@ -416,10 +424,6 @@ class Operation:
         """Its formula for an input with the letter x; empty: that of the row."""
         return ""
 
-    def beside(self, head: int) -> Indices:
-        """The heads whose numbers make those of a head of the same number."""
-        return (head,)
-
     @property
     def grows(self) -> bool:
         """True if a score may become larger than what it is made of: the bound of q · k does not hold."""
@@ -428,6 +432,20 @@ class Operation:
     def shape_(self, arrays: Arrays, scores: Array, block: Block) -> None:
         """The scores of a block (..., query, key), in place."""
         raise NotImplementedError
+
+    def heads_with(self, head: int) -> Indices:
+        """The heads that a head of query heads is computed from, and that are computed from it."""
+        return (head,)
+
+    def window(self, arrays: Arrays, parts: Sequence[Array], block: Block) -> Array:
+        """A block of one head, from the same block of the heads that it is computed from, in their order."""
+        made = arrays.xp.asarray(parts[0], copy=True)
+        self.shape_(arrays, made, block)
+        return made
+
+    def of_heads(self, arrays: Arrays, numbers: Array, block: Block) -> Array:
+        """The numbers (g, r, query, key) of all heads, from those of its input."""
+        return self.window(arrays, (numbers,), block)
 
     def of(self, arrays: Arrays, x: Array, positions: Ints) -> Array:
         """The numbers (token, feature) of tokens at some positions, from those of its input."""
@@ -460,6 +478,10 @@ class Operation:
     def derivatives(self, use: Use, reads: Reads) -> Floats:
         """The derivative of every cell of a use by the cell that they read."""
         raise NotImplementedError
+
+    def stops(self, derivatives: Floats) -> bool:
+        """True if a derivative of 0, of these by one cell, passes nothing, not even NaN."""
+        return False
 
     def corner(self, cell: At, reads: Reads) -> str:
         """Why it has no derivative by a cell that it reads, and which one is taken; empty if it has one."""

@@ -121,7 +121,7 @@ class Mixture(Operation):
     def read_by(self, place: int, cell: At) -> Cells:
         return ((cell.row,), None) if place == 0 else (None, (cell.column,))
 
-    def of_heads(self, arrays: Arrays, weights: Array, v: Array) -> Array:
+    def mix(self, arrays: Arrays, weights: Array, v: Array) -> Array:
         """Weights (g, r, q, k) times v (g, k, d): (g, r, q, d)."""
         mixed = arrays.xp.matmul(weights, v[:, None, :, :])
         self.clear_(mixed)

@@ -76,12 +76,13 @@ def _fitting(several: list[Content], shown: str) -> set[tuple[str, str]]:
 
     def rank(content: Content) -> tuple[bool, bool, bool, int]:
         is_of_heads = STAGE_BY_ID[content.stage].per_head
-        return content.stage != "weights", content.site.name != shown, not is_of_heads, content.nbytes
+        is_map = content.stage == content.site.raw_map
+        return not is_map, content.site.name != shown, not is_of_heads, content.nbytes
 
     kept: set[tuple[str, str]] = set()
     size = 0
     for content in sorted((one for one in several if one.repeat is None), key=rank):
-        if content.name == (shown, "weights") or size + content.nbytes <= ROOM:
+        if content.name == (shown, content.site.raw_map) or size + content.nbytes <= ROOM:
             kept.add(content.name)
             size += content.nbytes
     for content in several:

@@ -129,7 +129,7 @@ def _data(document: Document, trace: Trace, decoding: Decoding | None, blocks: B
         "language": i18n.current_language(),
         "sites": sites,
         "site": at,
-        "stage": view.stage if view.stage in present else "weights",
+        "stage": view.stage if view.stage in present else site.raw_map,
         "head": min(view.head, sites[at]["heads"] - 1),
         "row": view.query,
         "picture": PICTURES.get(view.picture, "map"),

@@ -67,7 +67,7 @@ def site_record(
 def hidden_of(site: SiteTrace) -> NDArray[np.bool_] | None:
     """The cells that a page draws as blocked, in every head: those of the last stage before the weights."""
     before = (stage for stage in reversed(site.stages) if STAGE_BY_ID[stage].is_infinite)
-    return site.hatched(next(before, "weights"))
+    return site.hatched(next(before, site.raw_map))
 
 
 def _stage_record(content: Content, blocks: Blocks) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from attnviz.core.softmax_slope import (
     slopes_by_width,
 )
 from attnviz.i18n import N_
-from attnviz.model.spec.view import View, shown_head
+from attnviz.model.spec.view import View, query_head
 from attnviz.model.trace import SiteTrace
 
 Floats = NDArray[np.float64]
@@ -82,7 +82,7 @@ SAYS = {
 
 
 def _weights(site: SiteTrace, view: View) -> NDArray[np.floating]:
-    return site.window("weights", shown_head(site.experiment, view, "weights"))
+    return site.window(site.raw_map, query_head(site.experiment, view))
 
 
 def _norm(site: SiteTrace, view: View) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import attnviz.version
-from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.stages import STAGE_BY_ID, of_phase
 
 PACKAGE = Path(attnviz.version.__file__).resolve().parent
 
@@ -31,6 +31,22 @@ CHOSEN = {
     "model/io/migrations.py": "names of older files",
 }
 """Files with a list of their own, and its reason."""
+
+
+ROOMS = "gui", "figures", "study", "cli", "pages", "explain"
+"""Rooms that ask a site for its map."""
+
+NOT_A_MAP = {
+    "cli/commands/decode.py": "the names of what the shell writes",
+    "gui/panels/circuits/arithmetic.py": "a number of the vocabulary, in a cell that no site has",
+    "gui/panels/cost/fields.py": "the format of parameters",
+    "gui/panels/mechanism/relative.py": "W_R, a table of a position",
+    "gui/panels/mechanism/weighting.py": "a section of the form",
+    "gui/panels/patching/patching.py": "the stages that the panel offers",
+    "pages/arrays.py": "arrays of weights that are given by that name",
+    "study/lessons/window.py": "sections of the form",
+}
+"""Files that say "weights" and mean no stage of a site, or no map."""
 
 
 def texts(nodes: Iterable[ast.expr | None]) -> list[str]:
@@ -81,3 +97,15 @@ def test_no_list_of_stages_stands_outside_the_table() -> None:
     have = {name for name, lines in found.items() if lines}
     assert {name: found[name] for name in have - TABLES - set(CHOSEN)} == {}
     assert TABLES - have == set(), "an operation has taken these over: they leave the list"
+
+
+def test_no_room_names_the_stage_that_is_the_map() -> None:
+    maps = set(of_phase("weights"))
+    assert {"weights", "dropped", "combined"} <= maps
+    found = {
+        path.relative_to(PACKAGE).as_posix()
+        for room in ROOMS
+        for path in (PACKAGE / room).rglob("*.py")
+        if maps & set(texts(ast.walk(ast.parse(path.read_text("utf-8")))))  # type: ignore[arg-type]
+    }
+    assert found == set(NOT_A_MAP)

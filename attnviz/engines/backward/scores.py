@@ -133,8 +133,7 @@ class Pulled:
             return made.replaced[stage]
         if STAGE_BY_ID[stage].phase == "scores":
             return score_stage(site, stage)
-        weights = program.used if stage == scoring.stages[-1] else program.dropped
-        return weights(site.engine, scoring, made.scores, made.attended.weights)
+        return program.behind_weights(site.engine, scoring, made.scores, made.attended.weights, stage)
 
     def row(self, path: str) -> Array:
         """A weight that is one row: a gain, a bias."""

@@ -189,19 +189,16 @@ class SiteStep(StepStages):
             return self.features.tf[stage][part]
         if stage in self.features.heads:
             return self.features.heads[stage][..., part, :]
-        if stage in ("mixed", "weights"):
-            return getattr(self.attended, stage)
+        if stage == self.scoring.to_weights[-1]:
+            return self.attended.weights
+        if stage == "mixed":
+            return self.attended.mixed
         shape = self.attended.weights.shape[:2]
         heads = np.arange(math.prod(shape)).reshape(shape)
         q_positions, k_positions = np.array([self.index]), self.key_positions
         at = Standing(q_positions, k_positions)
-        if stage in ("dropped", "combined"):
-            used = self._dropped(heads, at)
-            if stage == "dropped":
-                return used
-            assert self.scoring.difference is not None
-            used = self.scoring.difference.of_heads(self.engine, used)
-            return self.patches("combined", used, at) if self.patches else used
+        if stage in self.scoring.behind:
+            return self._behind(stage, Block(heads, q_positions, k_positions), at)
         qk = self.features.query()[:, :, part, :], self.cache.keys(self.seen)
         if self.patches is not None:
             patched = self.patches.scores(self.scoring, qk, q_positions, k_positions)
@@ -209,15 +206,13 @@ class SiteStep(StepStages):
                 return patched[stage]
         return program.scores_of(self.engine, self.scoring, stage, qk, heads, q_positions, k_positions)
 
-    def _dropped(self, heads: NDArray[np.int64], at: Standing) -> Array:
-        """The weights (g, r, 1, key) after the dropout."""
-        weights, drop = self.attended.weights, self.scoring.drop
-        if drop is None:
-            return weights
-        assert at.rows is not None and at.keys is not None
-        dropped = self.engine.xp.asarray(weights, copy=True)
-        drop.shape_(self.engine, dropped, Block(heads, at.rows, at.keys))
-        return self.patches("dropped", dropped, at) if self.patches else dropped
+    def _behind(self, stage: str, block: Block, at: Standing) -> Array:
+        """A stage behind the weights, (g, r, 1, key)."""
+        scoring, used = self.scoring, self.attended.weights
+        for one in scoring.behind[: scoring.behind.index(stage) + 1]:
+            used = scoring.operations[one].of_heads(self.engine, used, block)
+            used = self.patches(one, used, at) if self.patches else used
+        return used
 
 
 def rows_of(sites: Sequence[SiteStep], stage: str) -> list[Numbers]:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from attnviz.explain.formulas.block import block_letters
 from attnviz.i18n import N_, _
-from attnviz.model.normalisers import NORMALISER_BY_ID, SINK_FORMULA
+from attnviz.model.binding import bind
 from attnviz.model.spec.site import Site
 from attnviz.model.stages import STAGE_BY_ID, Axis
-from attnviz.operations.terms import digits
-
-MASK_BIAS_FORMULA = N_("s, or s + ({bias}) where blocked")
+from attnviz.operations.operation import Operation
 
 AXIS_TITLES: dict[Axis, str] = {
     "head": N_("head"),
@@ -27,20 +25,18 @@ AXIS_TITLES: dict[Axis, str] = {
 
 def stage_formula(site: Site, stage: str) -> str:
     """Formula of a stage in this site; its words are in the active language."""
-    if stage == "weights":
-        has_sinks = site.sinks is not None
-        return _(SINK_FORMULA) if has_sinks else NORMALISER_BY_ID[site.normaliser].formula
-    if stage == "masked" and site.mask_bias is not None:
-        return _(MASK_BIAS_FORMULA).format(bias=digits(site.mask_bias))
     return block_letters(site, stage)[0] or _(STAGE_BY_ID[stage].formula)
 
 
 def stage_operation(site: Site, stage: str) -> str:
     """The short label of the step that leads to a stage, in the present language."""
-    if stage == "weights":
-        title = _(NORMALISER_BY_ID[site.normaliser].title)
-        return title if site.sinks is None else _("softmax + sink")
-    return block_letters(site, stage)[1] or _(STAGE_BY_ID[stage].operation)
+    return _operation(site, stage).title or block_letters(site, stage)[1] or _(STAGE_BY_ID[stage].operation)
+
+
+def _operation(site: Site, stage: str) -> Operation:
+    """The operation of a stage; one that says nothing where the site lacks the stage."""
+    row = STAGE_BY_ID[stage]
+    return Operation() if row.made_by is None or not row.when(site) else bind(site, stage)
 
 
 def stage_axes(stage: str) -> str:

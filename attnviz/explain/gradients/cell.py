@@ -18,7 +18,7 @@ from attnviz.explain.arithmetic.cell import exists
 from attnviz.explain.gradients.corners import corner
 from attnviz.explain.gradients.local import Use, derivatives, letters
 from attnviz.i18n import _
-from attnviz.model.binding import why_cut_in
+from attnviz.model.binding import bind, why_cut_in
 from attnviz.model.gradient import GradientSite, ProductSite
 from attnviz.model.masks import why_blocked
 from attnviz.model.operands.matrices import vocabulary
@@ -27,6 +27,7 @@ from attnviz.model.reading import Floats, Reading, stage_symbol
 from attnviz.model.sites.by_hand import edits_at
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID, inputs
+from attnviz.operations.operation import Operation
 from attnviz.operations.terms import (
     Explanation,
     Line,
@@ -41,9 +42,6 @@ from attnviz.operations.terms import (
     words,
 )
 
-ROW_STAGES = ("weights", "probabilities")
-"""Stages whose derivative is shown with its own digits: w_i (δ_ij − w_j)."""
-
 
 @dataclass(frozen=True, eq=False)
 class _Part:
@@ -57,9 +55,14 @@ class _Part:
     @property
     def total(self) -> float:
         terms, is_zero = self.gradients * self.derivatives, self.derivatives == 0
-        if self.use.stage == "masked" or (self.use.stage == "weights" and is_zero.all()):
+        if self._operation.stops(self.derivatives):
             terms = np.where(is_zero, 0.0, terms)  # a blocked cell passes nothing, NaN or not
         return float(np.sum(terms))
+
+    @cached_property
+    def _operation(self) -> Operation:
+        made_by = STAGE_BY_ID[self.use.stage].made_by
+        return Operation() if made_by is None else bind(self.site.experiment, self.use.stage)
 
     @cached_property
     def reading(self) -> Reading:
@@ -73,7 +76,7 @@ class _Part:
         at = self.use.at(index)
         gradient = _gradient_term(self.reading, at, float(self.gradients[index]), self.site, own.site.name)
         derivative = float(self.derivatives[index])
-        if self.use.stage in ROW_STAGES and len(self.use.columns) > 1:
+        if self._operation.is_of_row and len(self.use.columns) > 1:
             return self._of_row(gradient, at)
         name = f"∂ {self.reading.name(at)} / ∂ {own.name(self.use.cell)}"
         return product(gradient, constant(derivative, name))

@@ -187,7 +187,7 @@ def _gain(stage: str) -> Rule:
         n_heads = reading.site.shape(source)[0] if STAGE_BY_ID[source].per_head else 1
         x = np.stack([_whole(reading, source, head) for head in range(n_heads)])
         numbers, heads = norm.plain(NUMPY, x), np.arange(n_heads)  # type: ignore[attr-defined]
-        if norm.beside(0) is None:
+        if norm.heads_with(0) is None:
             head, column = divmod(column, x.shape[-1])
             heads = heads[head : head + 1]
         found = numbers[heads, :, column].ravel()
@@ -323,13 +323,13 @@ def _xl_v(reading: Reading, row: int, column: int) -> tuple[Sum, ...]:
 
 def _sink(reading: Reading, row: int, column: int) -> tuple[Sum, ...]:
     """Σ −w · (share of the sink) · ∂/∂w: a higher sink takes from every weight of its row."""
-    experiment, head = reading.experiment, column
-    pairs = _pairs("weights", head, np.ones((experiment.n_queries, experiment.n_keys)))
-    before = inputs("weights", reading.site.stages)[0]
+    experiment, head, stage = reading.experiment, column, reading.site.raw_map
+    pairs = _pairs(stage, head, np.ones((experiment.n_queries, experiment.n_keys)))
+    before = inputs(stage, reading.site.stages)[0]
     normaliser = normaliser_of(experiment)
     p = np.empty((experiment.n_queries, experiment.n_keys))
     for query in range(experiment.n_queries):
-        p[query] = normaliser.row(reading.row(before, head, query), Cell("weights", query, 0, head))
+        p[query] = normaliser.row(reading.row(before, head, query), Cell(stage, query, 0, head))
     share = 1 - p.sum(axis=1)
     if normaliser.late:  # cleared weights pass nothing
         every = reading.site.blocked(slice(None))
@@ -367,7 +367,7 @@ def _every(reading: Reading) -> Floats:
 
 def _subtracted(reading: Reading, pairs: Sum, other: int) -> Factor:
     """Minus the weights of the partner that is subtracted."""
-    source = inputs("combined", reading.site.stages)[0]
+    source = inputs(reading.site.map, reading.site.stages)[0]
     weights = np.nan_to_num(np.asarray(reading.site.window(source, other), dtype=np.float64), nan=0.0)
 
     def called(index: int) -> str:
@@ -386,7 +386,7 @@ def _of_lambda(name: str) -> Rule:
         slope, every = of.slopes(experiment.heads.d_head)[name][column], _every(reading)
         sums = []
         for head in range(n_heads):
-            pairs = _pairs("combined", head, every)
+            pairs = _pairs(reading.site.map, head, every)
             by_number = Factor(
                 "∂λ",
                 np.full(len(pairs.rows), slope),

@@ -52,7 +52,7 @@ def _draw(by_flow: bool, subject: Subject, style: Style) -> Drawing:
     names, values = layer_map(subject.trace, site.name, query, by_flow=by_flow)
     labels, values = subject.trace.site(names[0]).names("key"), values[::-1]
     tokens = tuple(elide(visible(token), LONGEST_LABEL) for token in labels)
-    scale = _scale(subject.view.range_of("weights"), values)
+    scale = _scale(subject.view.range_of(site.raw_map), values)
     shown = Content(
         title=_("{map} of “{token}”").format(map=_(TITLES[by_flow]), token=tokens[query]),
         quantity=_(TITLES[by_flow]),

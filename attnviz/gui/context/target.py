@@ -71,7 +71,7 @@ def _in_map(surface: Surface, widget: HeatMap, at: QPointF | None) -> Target:
     if widget.objectName() != "stage_map":
         return Target()
     site, view = surface.store.drawn_site, surface.store.document.view
-    stage = view.stage if view.stage in site.stages else "weights"
+    stage = site.shown_stage(view.stage)
     head = shown_head(site.experiment, view, stage)
     return Target(stage=stage) if place is None else of_cell(Cell(stage, *place, head))
 

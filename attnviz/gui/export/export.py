@@ -256,9 +256,7 @@ class Exporter(QObject):
         return self._store.shown_trace
 
     def _stage(self) -> str:
-        wanted = self._store.document.view.stage
-        known = self._store.shown_trace is not None and wanted in self._store.shown_site.stages
-        return wanted if known else "weights"
+        return self._store.shown_site.shown_stage(self._store.document.view.stage)
 
     def _content(self) -> HeatContent | None:
         trace = self._trace()

@@ -41,4 +41,4 @@ def _place(source: Source, choice: Choice) -> str:
 def _stage(source: Source) -> str:
     """The stage of the view, or the weights where the attention lacks it."""
     view = source.document.view
-    return view.stage if view.stage in source.trace.shown(view.site).stages else "weights"
+    return source.trace.shown(view.site).shown_stage(view.stage)

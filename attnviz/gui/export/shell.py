@@ -244,7 +244,7 @@ def _key(source: Source, known: _Known, row: Export, choice: Choice) -> Iterator
     subject = choice.subject(source, never_cancelled)
     opened = known.view.locked if known.view.query == subject.view.query else None
     if subject.view.locked == opened:
-        last = subject.shown_site.shape("weights")[-2] - 1
+        last = subject.shown_site.experiment.n_queries - 1
         yield from ("--query", str(min(subject.view.query, last)))
     else:
         yield from ("--query", str(subject.pair.query), "--key", str(subject.pair.key))

@@ -217,7 +217,7 @@ def warm(
     from attnviz.compute.threads import limited_threads
 
     experiment = site.experiment
-    chosen = view.stage if view.stage in site.stages else "weights"
+    chosen = site.shown_stage(view.stage)
     with limited_threads(1):
         for stage in site.stages if stages is None else stages.intersection(site.stages):
             check()

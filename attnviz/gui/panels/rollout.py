@@ -27,6 +27,8 @@ from attnviz.gui.widgets.heat.map import HeatContent, HeatMap
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _
+from attnviz.model.sites.sites import at
+from attnviz.model.sites.stages import raw_map_of, score_stages
 from attnviz.model.sites.titles import site_label
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
@@ -201,7 +203,9 @@ class RolloutPanel(AnswerPanel[Question, LayerMap]):
         """Go to the layer, whose mean weights the step has multiplied."""
         if self.answer.result is not None:
             sites = self.answer.result.sites
-            self.store.look(site=sites[len(sites) - 1 - row], stage="weights", picture="mean")
+            name = sites[len(sites) - 1 - row]
+            stage = raw_map_of(score_stages(at(self.store.experiment, name)))
+            self.store.look(site=name, stage=stage, picture="mean")
 
     @Slot(str)
     def _on_token(self, token: str) -> None:

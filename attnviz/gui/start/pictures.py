@@ -48,7 +48,7 @@ def picture_of(document: Document, check: Callable[[], None]) -> Picture:
     """The map that a document opens at, from its own run."""
     view = document.view
     site = _drawn(document, check).shown(view.site)
-    stage = view.stage if view.stage in site.stages else "weights"
+    stage = site.shown_stage(view.stage)
     signed, range_id = site.is_signed(stage), view.range_of(stage)
     values, hidden = site.overview(stage, shown_head(site.experiment, view, stage))
     indices, _ends = cell_indices(values, signed, range_id, None, hidden)

@@ -133,10 +133,15 @@ class View(Value, frozen=True):
         return STAGE_BY_ID[stage].kind if self.quantity == "value" else "gradients"
 
 
+def query_head(site: Site, view: View) -> int:
+    """The query head that the view shows."""
+    return min(view.head, site.heads.n_heads - 1)
+
+
 def shown_head(site: Site, view: View, stage: str) -> int:
     """The head of `stage` that the view shows: the chosen query head, or the key/value head it reads."""
     row = STAGE_BY_ID[stage]
     if not row.per_head:
         return 0
-    head = min(view.head, site.heads.n_heads - 1)
+    head = query_head(site, view)
     return head if row.axes[0] == "head" else head // site.heads.group_size

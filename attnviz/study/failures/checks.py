@@ -65,10 +65,10 @@ def moved(before: Trace, after: Trace) -> Finding | None:
     """The query that puts most weight on its keys which it gave to a sink before."""
     for name in before.sites:
         sites = before.site(name), after.site(name)
-        heads, n_queries, _n_keys = sites[0].shape("weights")
+        heads, n_queries, _n_keys = sites[0].shape(sites[0].raw_map)
         more = np.zeros((heads, n_queries))
         for head in range(heads):
-            old, new = (_whole(site, "weights", head).astype(np.float64) for site in sites)
+            old, new = (_whole(site, site.raw_map, head).astype(np.float64) for site in sites)
             more[head] = np.where(np.isfinite(new), new - old, 0.0).clip(0).sum(axis=1)
         head, row = divmod(int(np.argmax(more)), n_queries)
         if more[head, row] > SUM_ERROR:
@@ -78,7 +78,7 @@ def moved(before: Trace, after: Trace) -> Finding | None:
                 token=_token(sites[1], row),
                 share=verbatim(number(float(more[head, row]), 2)),
             )
-            return Finding(name, "weights", says)
+            return Finding(name, sites[1].raw_map, says)
     return None
 
 
@@ -122,8 +122,8 @@ def _sums(trace: Trace, site: SiteTrace) -> Iterator[Finding]:
     if experiment.normaliser != "softmax" or experiment.sinks is not None:
         return
     counted = ~site.fully_masked()
-    for head in range(site.shape("weights")[0]):
-        sums = _whole(site, "weights", head).sum(axis=1, dtype=np.float64)
+    for head in range(site.experiment.heads.n_heads):
+        sums = _whole(site, site.raw_map, head).sum(axis=1, dtype=np.float64)
         wrong = counted & (np.abs(sums - 1) > SUM_ERROR)
         if wrong.any():
             row = int(np.argmax(np.where(wrong, np.abs(sums - 1), 0)))
@@ -132,7 +132,7 @@ def _sums(trace: Trace, site: SiteTrace) -> Iterator[Finding]:
                 token=_token(site, row),
                 sum=verbatim(number(float(sums[row]), 3)),
             )
-            yield Finding(site.name, "weights", says)
+            yield Finding(site.name, site.raw_map, says)
             return
 
 
@@ -140,11 +140,11 @@ def _saturated(trace: Trace, site: SiteTrace) -> Iterator[Finding]:
     """A head whose softmax leaves nearly every row one key."""
     if site.experiment.normaliser != "softmax":
         return
-    for head in range(site.shape("weights")[0]):
+    for head in range(site.experiment.heads.n_heads):
         rows = _visible(site, head) >= MANY_KEYS
         if rows.sum() < 2:
             continue
-        largest = _whole(site, "weights", head)[rows].max(axis=1)
+        largest = _whole(site, site.raw_map, head)[rows].max(axis=1)
         share = float(np.mean(largest > ALL_OF_ROW))
         if share > 0.5:
             says = Message(
@@ -153,7 +153,7 @@ def _saturated(trace: Trace, site: SiteTrace) -> Iterator[Finding]:
                 count=int((largest > ALL_OF_ROW).sum()),
                 n=int(rows.sum()),
             )
-            yield Finding(site.name, "weights", says)
+            yield Finding(site.name, site.raw_map, says)
             return
 
 
@@ -217,7 +217,7 @@ def _spreads(site: SiteTrace) -> list[NDArray[np.float64]]:
 def _visible(site: SiteTrace, head: int) -> NDArray[np.int64]:
     """The number of keys that each query sees in a head."""
     hidden = site.unseen(head)
-    n_queries, n_keys = site.shape("weights")[-2:]
+    n_queries, n_keys = site.shape(site.raw_map)[-2:]
     return np.full(n_queries, n_keys) if hidden is None else np.asarray((~hidden).sum(axis=1))
 
 

@@ -37,8 +37,8 @@ class HeadOrder:
 
 def _weights(site: SiteTrace, rows: Rows, head: int) -> NDArray[np.floating]:
     if len(rows) == site.experiment.n_queries:
-        return site.window("weights", head)
-    return np.concatenate([site.window("weights", head, slice(row, row + 1)) for row in rows.tolist()])
+        return site.window(site.raw_map, head)
+    return np.concatenate([site.window(site.raw_map, head, slice(row, row + 1)) for row in rows.tolist()])
 
 
 def _measure_of(score: HeadScore) -> Measure:

@@ -88,7 +88,8 @@ def _mixed(trace: Trace) -> dict[str, dict[str, Floats]]:
         site = at(trace.experiment, name)
         if site.memory is not None:
             continue
-        mean = np.asarray(trace.site(name)["weights"], dtype=np.float64).mean(axis=0)
+        own = trace.site(name)
+        mean = np.asarray(own[own.raw_map], dtype=np.float64).mean(axis=0)
         mixed = mean / 2 + np.eye(len(mean)) / 2
         mixed /= mixed.sum(axis=1, keepdims=True)
         found.setdefault(site.place.stack, {})[name] = mixed

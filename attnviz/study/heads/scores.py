@@ -19,7 +19,7 @@ def head_scores(trace: Trace) -> dict[str, dict[str, NDArray[np.float64]]]:
     found: dict[str, dict[str, NDArray[np.float64]]] = {row.id: {} for row in HEAD_SCORES}
     for name in trace.sites:
         site = trace.site(name)
-        of_heads = [facts_of(site, head).scores for head in range(site.shape("weights")[0])]
+        of_heads = [facts_of(site, head).scores for head in range(site.experiment.heads.n_heads)]
         for id_, by_site in found.items():
             by_site[name] = np.array([scores[id_] for scores in of_heads])
     return found

@@ -59,14 +59,14 @@ def search(site: SiteTrace, sought: Wanted) -> tuple[Found, ...]:
     keys = positions(site.names("key"), sought.key)
     if not keys or queries == []:
         return ()
-    n_heads, n_queries, n_keys = site.shape("weights")
+    n_heads, n_queries, n_keys = site.shape(site.raw_map)
     rows = range(n_queries) if queries is None else queries
     return tuple(_greatest(site, head, rows, keys, n_keys) for head in range(n_heads))
 
 
 def _greatest(site: SiteTrace, head: int, rows: Sequence[int], keys: list[int], n_keys: int) -> Found:
     whole = slice(rows[0], rows[-1] + 1), slice(0, n_keys)
-    weights = site.window("weights", head, *whole)[np.ix_([row - rows[0] for row in rows], keys)]
+    weights = site.window(site.raw_map, head, *whole)[np.ix_([row - rows[0] for row in rows], keys)]
     at, key = np.unravel_index(int(np.argmax(np.nan_to_num(weights, nan=-1.0))), weights.shape)
     return Found(site.name, head, rows[int(at)], keys[int(key)], float(weights[at, key]))
 

@@ -75,7 +75,7 @@ def groups(experiment: Experiment) -> tuple[Group, ...]:
 
 def grid_stage(site: SiteTrace, wanted: str) -> str:
     """The stage that a grid shows: `wanted` if it is one of queries and keys, else the weights."""
-    return wanted if wanted in site.stages and STAGE_BY_ID[wanted].score_shaped else "weights"
+    return wanted if wanted in site.stages and STAGE_BY_ID[wanted].score_shaped else site.raw_map
 
 
 def tiles(site: SiteTrace, stage: str, side: int, with_facts: bool = False) -> tuple[Tile, ...]:
@@ -92,14 +92,14 @@ def _tile(site: SiteTrace, stage: str, head: int, side: int, with_facts: bool) -
 
 def facts_of(site: SiteTrace, head: int) -> Facts:
     """The scores of one head, and the key that it attends to most."""
-    weights = _whole(site, "weights", head)
+    weights = _whole(site, site.raw_map, head)
     measured = _measured(site, head, weights)
     return Facts({row.id: _score(site, measured, row) for row in HEAD_SCORES}, _look(site, weights))
 
 
 def score_of(site: SiteTrace, head: int, score: HeadScore) -> float:
     """One score of one head; NaN where it has no meaning."""
-    return _score(site, _measured(site, head, _whole(site, "weights", head)), score)
+    return _score(site, _measured(site, head, _whole(site, site.raw_map, head)), score)
 
 
 def _whole(site: SiteTrace, stage: str, head: int) -> NDArray[np.floating]:

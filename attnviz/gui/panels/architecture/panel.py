@@ -31,10 +31,9 @@ from attnviz.model.sites.titles import attention_title, layer_title
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import AdditiveMask, Mask
 from attnviz.model.spec.site import Site
-from attnviz.model.spec.view import Cell, shown_head
+from attnviz.model.spec.view import Cell, query_head
 from attnviz.model.trace import SiteTrace, Trace
 
-STAGE = "weights"
 MOST_POINTED = 256
 """Tokens up to which cells are pointed at one by one; a longer matrix is shown as its overview."""
 
@@ -171,8 +170,8 @@ class ArchitecturePanel(Panel):
     def _say_pointed(self, trace: Trace, focus: Cell | None, source: str) -> None:
         """The number under the pointer; else which head of the attentions is shown."""
         site = trace.shown(source)
-        if focus is not None and focus.stage == STAGE and source in trace.sites and _has(site, focus):
-            value = site.window(STAGE, focus.head, slice(focus.row, focus.row + 1))[0, focus.column]
+        if focus is not None and focus.stage == site.raw_map and source in trace.sites and _has(site, focus):
+            value = site.window(site.raw_map, focus.head, slice(focus.row, focus.row + 1))[0, focus.column]
             query, key = site.names("query")[focus.row], site.names("key")[focus.column]
             self._pointed.setText(
                 _("{query} × {key}: {value}").format(
@@ -180,7 +179,7 @@ class ArchitecturePanel(Panel):
                 )
             )
         else:
-            shown = shown_head(self.store.site.experiment, self.store.document.view, STAGE)
+            shown = query_head(self.store.site.experiment, self.store.document.view)
             self._pointed.setText(_("weights of head {head}").format(head=shown + 1))
 
     # --- acting
@@ -192,7 +191,8 @@ class ArchitecturePanel(Panel):
             self.store.set_hover(None)
             return
         site = trace.site(name)
-        cell = Cell(STAGE, row, column, shown_head(site.experiment, self.store.document.view, STAGE), name)
+        head = query_head(site.experiment, self.store.document.view)
+        cell = Cell(site.raw_map, row, column, head, name)
         self.store.set_hover(replace(cell, site="") if name == self.store.site.name else cell)
 
     @Slot(object, object)
@@ -226,8 +226,8 @@ def _content(site: SiteTrace, store: Store, theme: Theme, title: str) -> HeatCon
     """One head's weights, painted as everywhere; of a long sequence the overview, without labels."""
     view = store.document.view
     if not _is_overview(site):
-        return dataclasses.replace(stage_content(site, view, STAGE, theme), title=title)
-    values, hidden = site.overview(STAGE, shown_head(site.experiment, view, STAGE))
+        return dataclasses.replace(stage_content(site, view, site.raw_map, theme), title=title)
+    values, hidden = site.overview(site.raw_map, query_head(site.experiment, view))
     return HeatContent(
         values=values,
         row_labels=("",) * values.shape[0],
@@ -235,7 +235,7 @@ def _content(site: SiteTrace, store: Store, theme: Theme, title: str) -> HeatCon
         row_color=theme.query,
         column_color=theme.key,
         blocked=hidden,
-        range_id=view.range_of(STAGE),
+        range_id=view.range_of(site.raw_map),
         title=title,
         transposed=view.orientation == "queries_as_columns",
     )
@@ -249,7 +249,7 @@ def _lit(trace: Trace, name: str, store: Store, focus: Cell | None, source: str)
     if _is_overview(site):
         return NO_HIGHLIGHT
     if name == source:
-        return highlight(site, store.document.view, STAGE, replace(focus, site=name))
+        return highlight(site, store.document.view, site.raw_map, replace(focus, site=name))
     places = (place_of(trace.experiment, source), place_of(trace.experiment, name))
     rows, columns = same_tokens(places[0], *tokens_of(focus), places[1])
     return Highlight(rows=rows, columns=columns)
@@ -260,7 +260,7 @@ def _is_overview(site: SiteTrace) -> bool:
 
 
 def _has(site: SiteTrace, cell: Cell) -> bool:
-    heads, rows, columns = site.shape(STAGE)
+    heads, rows, columns = site.shape(site.raw_map)
     return cell.head < heads and cell.row < rows and cell.column < columns
 
 

@@ -24,7 +24,7 @@ from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _
 from attnviz.model.sites.titles import site_label
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.view import shown_head
+from attnviz.model.spec.view import query_head
 from attnviz.study.circuit_texts import formula_of
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class CircuitsPanel(AnswerPanel[Question, "tuple[Pair, ...]"]):
 
     @property
     def _head(self) -> int:
-        return shown_head(self.store.attention, self.store.document.view, "weights")
+        return query_head(self.store.attention, self.store.document.view)
 
     @Slot()
     def ask(self) -> None:

@@ -247,8 +247,7 @@ class ComparePanel(Panel):
         return asked, asked
 
     def _stage(self, trace: Trace) -> str:
-        stage = self.store.document.view.stage
-        return stage if stage in trace.shown(self.store.document.site).stages else "weights"
+        return trace.shown(self.store.document.site).shown_stage(self.store.document.view.stage)
 
     # --- drawing
 

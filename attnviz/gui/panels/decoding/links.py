@@ -12,6 +12,7 @@ from attnviz.gui.panels.decoding.caches.strip import WeightStrip
 from attnviz.gui.panels.decoding.next.rows import NextRows
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.pictures.row_matrix import RowMatrix
+from attnviz.model.links import shares_of
 from attnviz.model.sites.sites import shown_site
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import as_read
@@ -98,9 +99,8 @@ class StepCells:
         site = self._site()
         if site is None:
             return None
-        stage = "weights" if site.dropped is None else "dropped"
         key = int(site.key_positions[row])
-        return self._cell(stage, self.index, key, self._head(site, "q"))
+        return self._cell(shares_of(site.stages), self.index, key, self._head(site, "q"))
 
     def next(self, row: int, _column: int) -> Cell | None:
         """The probability of a token: of the last attention, whose read-out it is."""

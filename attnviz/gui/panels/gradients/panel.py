@@ -157,7 +157,7 @@ class GradientsPanel(Panel):
         view, site = self.store.document.view, gradient.shown(self.store.document.view.site)
         if self._choice.value() == "stages":
             return tuple(place for place in gradient.norms if place[0] == site.name)
-        stage = view.stage if view.stage in site.stages else "weights"
+        stage = site.shown_stage(view.stage)
         return tuple(place for place in gradient.norms if place[1] == stage)
 
     def _label(self, gradient: Gradient, site: str, stage: str) -> str:

@@ -27,6 +27,8 @@ from attnviz.gui.widgets.elided_label import ElidedLabel, WholeLabel
 from attnviz.gui.widgets.heat.content import cell_indices, color_kind
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _, ngettext
+from attnviz.model.sites.sites import at
+from attnviz.model.sites.stages import raw_map_of, score_stages
 from attnviz.model.sites.titles import layer_label, site_label
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import Cell, HeadGrid
@@ -206,7 +208,10 @@ class GridPanel(Panel):
     def _picture(self, tile: Tile) -> Picture:
         """Colours of a tile in the view's range and orientation."""
         view = self.store.document.view
-        stage = "weights" if self._trace is None else grid_stage(self._trace.site(tile.site), view.stage)
+        if self._trace is None:
+            stage = raw_map_of(score_stages(at(self.store.experiment, tile.site)))
+        else:
+            stage = grid_stage(self._trace.site(tile.site), view.stage)
         is_signed, range_id = STAGE_BY_ID[stage].signed, view.range_of(stage)
         ends = self._ends(is_signed) if range_id == "global" else None
         indices, _used = cell_indices(tile.values, is_signed, range_id, ends, tile.hidden)
@@ -384,8 +389,9 @@ class GridPanel(Panel):
             self.store.look(site=site, head=head)
         elif found:
             best = max(found, key=lambda one: one.weight)
-            cell = Cell("weights", best.query, best.key, best.head, best.site)
-            self.store.look(site=best.site, head=best.head, query=best.query, stage="weights", locked=cell)
+            stage = raw_map_of(score_stages(at(self.store.experiment, best.site)))
+            cell = Cell(stage, best.query, best.key, best.head, best.site)
+            self.store.look(site=best.site, head=best.head, query=best.query, stage=stage, locked=cell)
 
     @Slot(object)
     def _on_look(self, grid: HeadGrid) -> None:

@@ -22,7 +22,7 @@ from attnviz.model.edit import edits
 from attnviz.model.looks import look_of, query_in_focus
 from attnviz.model.sites.titles import site_label
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.view import Cell, shown_head
+from attnviz.model.spec.view import Cell, query_head
 from attnviz.model.trace import Trace
 
 TITLE_PX, SENTENCE_PX = 15, 13
@@ -108,7 +108,7 @@ class HeadPanel(Panel):
         if self.store.trace is None:
             return
         site, view = self.store.shown_site, self.store.document.view
-        heads, head = site.experiment.heads, shown_head(site.experiment, view, "weights")
+        heads, head = site.experiment.heads, query_head(site.experiment, view)
         assert self.store.shown_trace is not None
         place = site_label(self.store.shown_trace.experiment, site.name)
         named = _("head {head}").format(head=head + 1)
@@ -168,4 +168,4 @@ class HeadPanel(Panel):
     @Slot()
     def _on_switch(self) -> None:
         view = self.store.document.view
-        self.store.edit_attention(edits.toggle_head, shown_head(self.store.attention, view, "weights"))
+        self.store.edit_attention(edits.toggle_head, query_head(self.store.attention, view))

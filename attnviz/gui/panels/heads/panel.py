@@ -139,7 +139,7 @@ class HeadsPanel(Panel):
     def _stage(self, site: SiteTrace) -> str:
         stage = self.store.document.view.stage
         per_head = stage in site.stages and STAGE_BY_ID[stage].axes[0] in ("head", "kv_head")
-        return stage if per_head else "weights"
+        return stage if per_head else site.raw_map
 
     def _axis(self, site: SiteTrace) -> str:
         return STAGE_BY_ID[self._stage(site)].axes[0]
@@ -241,7 +241,7 @@ class HeadsPanel(Panel):
             return
         names = visible(site.names("query")[query]), visible(site.names("key")[look.key])
         value = number(look.weight, 3)
-        if self._stage(site) != "weights":  # the picture beside it has other numbers
+        if self._stage(site) != site.raw_map:  # the picture beside it has other numbers
             value = f"w {value}"
         self._pictures[head].set_look(*names, value)
 

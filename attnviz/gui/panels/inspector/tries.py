@@ -13,7 +13,7 @@ from attnviz.gui.store import Store
 from attnviz.i18n import N_, _
 from attnviz.model.edit.masks import find_mask, put_mask, take_mask
 from attnviz.model.spec.parts import Causal, NoScale, Scale, SqrtDHead
-from attnviz.model.spec.view import Cell, shown_head
+from attnviz.model.spec.view import Cell, query_head
 from attnviz.model.stages import STAGE_BY_ID
 
 _SCALES: dict[type, tuple[str, Scale]] = {
@@ -34,16 +34,16 @@ class Try:
 def largest_weight(store: Store) -> tuple[Cell, float]:
     """The largest weight of the last query in the shown head."""
     site = store.shown_site
-    head = shown_head(site.experiment, store.document.view, "weights")  # the document may be ahead
-    last = site.shape("weights")[1] - 1
-    row = np.asarray(site.window("weights", head, slice(last, last + 1)))[0]
+    head = query_head(site.experiment, store.document.view)  # the document may be ahead
+    last = site.shape(site.raw_map)[1] - 1
+    row = np.asarray(site.window(site.raw_map, head, slice(last, last + 1)))[0]
     key = int(np.nanargmax(row)) if np.isfinite(row).any() else 0
-    return Cell("weights", last, key, head), float(row[key])
+    return Cell(site.raw_map, last, key, head), float(row[key])
 
 
 def _largest(store: Store) -> str:
     cell, value = largest_weight(store)
-    queries, keys = (store.shown_site.names(axis) for axis in STAGE_BY_ID["weights"].axes[1:])
+    queries, keys = (store.shown_site.names(axis) for axis in STAGE_BY_ID[cell.stage].axes[1:])
     return _("Open the largest weight of the last row: “{query}” → “{key}”, {value:.3f}").format(
         query=isolated(visible(queries[cell.row])), key=isolated(visible(keys[cell.column])), value=value
     )
@@ -51,7 +51,7 @@ def _largest(store: Store) -> str:
 
 def _open_largest(store: Store) -> None:
     cell, _value = largest_weight(store)
-    store.look(stage="weights", query=cell.row, locked=cell)
+    store.look(stage=cell.stage, query=cell.row, locked=cell)
 
 
 def _next_head(store: Store) -> str:

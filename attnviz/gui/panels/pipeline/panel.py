@@ -23,6 +23,7 @@ from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.i18n import _
 from attnviz.model.binding import bind
+from attnviz.model.sites.stages import raw_map_of
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import Cell, shown_head
 from attnviz.model.stages import STAGE_BY_ID
@@ -162,7 +163,8 @@ class PipelinePanel(Panel):
 
         A mask that is switched then moves no thumbnail.
         """
-        before = next((at for at, run in enumerate(self._runs) if run[0] == "weights"), 0)
+        raw_map = raw_map_of(self._stages) if self._stages else ""
+        before = next((at for at, run in enumerate(self._runs) if run[0] == raw_map), 0)
         if "masked" in self._stages or before == 0 or self._shown != self._stages:
             return places
         self._measured.set_caption(_(STAGE_BY_ID["masked"].title), "")

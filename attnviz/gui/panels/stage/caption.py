@@ -17,8 +17,9 @@ from attnviz.gui.widgets.control import MOUSE_ONLY, plain_tooltip
 from attnviz.i18n import _
 from attnviz.model.captions import Anchor, pieces
 from attnviz.model.io.titles import translated
+from attnviz.model.sites.stages import raw_map_of, score_stages
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.view import Cell, shown_head
+from attnviz.model.spec.view import Cell, query_head, shown_head
 from attnviz.model.stages import STAGE_BY_ID
 
 MOST_CHARACTERS = 600
@@ -135,7 +136,7 @@ class DocumentCaption(Caption):
         """Lock the cell of a query and its greatest weight, or of the selected query and a key."""
         axis, position = self._cells[link]
         view, site = self._store.document.view, self._store.attention
-        stage = view.stage if STAGE_BY_ID[view.stage].score_shaped else STAGE_BY_ID["weights"].id
+        stage = view.stage if STAGE_BY_ID[view.stage].score_shaped else raw_map_of(score_stages(site))
         row = position if axis == "query" else min(view.query, site.n_queries - 1)
         column = self._greatest(row) if axis == "query" else position
         return {
@@ -149,7 +150,7 @@ class DocumentCaption(Caption):
         if self._store.trace is None:
             return 0
         site = self._store.site
-        weights = site.window("weights", shown_head(site.experiment, self._store.document.view, "weights"))
+        weights = site.window(site.raw_map, query_head(site.experiment, self._store.document.view))
         return int(weights[min(query, len(weights) - 1)].argmax())
 
     @Slot()

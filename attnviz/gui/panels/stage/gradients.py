@@ -134,7 +134,7 @@ def likely_target(store: Store) -> str:
     if store.trace is not None and "logits" in store.trace.site(store.trace.sites[-1]).stages:
         return LOSS
     view, here = store.document.view, store.shown_site
-    stage = view.stage if view.stage in here.stages else "weights"
+    stage = here.shown_stage(view.stage)
     return target_of(
         Cell(
             stage,

@@ -51,7 +51,7 @@ class Seen:
     @property
     def stage(self) -> str:
         """The stage of the view, or the weights where the site does not have it."""
-        return self.view.stage if self.view.stage in self.site.stages else "weights"
+        return self.site.shown_stage(self.view.stage)
 
     @property
     def is_by_query(self) -> bool:
@@ -66,7 +66,7 @@ class Seen:
     @property
     def has_patches(self) -> bool:
         """True if the numbers are weights between the patches of the document's image."""
-        sizes = self.site.shape("weights")[-2:]
+        sizes = self.site.shape(self.site.raw_map)[-2:]
         return self.image is not None and self.has_lines and sizes == (self.image.n_tokens,) * 2
 
     @property

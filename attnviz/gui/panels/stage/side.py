@@ -15,6 +15,7 @@ from attnviz.gui.widgets.pictures.bars import Bars
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
+from attnviz.model.links import shares_of
 from attnviz.model.spec.view import Cell, View, shown_head
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace
@@ -65,7 +66,7 @@ class Side(QWidget):
         """Show the row of the query in focus, and light what belongs to the focus."""
         self._output.set_lit(highlight(site, view, "attention_output", focus))
         query = _query(site, view, focus)
-        weights = "dropped" if "dropped" in site.stages else "weights"
+        weights = shares_of(site.stages)
         head = shown_head(site.experiment, view, weights)
         values, hidden = site.window(weights, head)[query], site.hatched(weights, head)
         first = min(max(0, query - MOST_BARS // 2), max(0, len(values) - MOST_BARS))
