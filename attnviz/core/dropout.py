@@ -18,13 +18,15 @@ AFTER_ATTENTION, AFTER_FFN = 2**32, 2**32 + 1
 
 
 def keep(seed: int, p: float, heads: Ints, q: Ints, k: Ints) -> NDArray[np.bool_]:
-    """Return True for each weight that survives; heads (...) give (..., q, k). The probability is 1 − p.
+    """Return True for each weight that survives, with the probability 1 − p.
+
+    Heads (...), queries (..., q) and keys (..., k) give (..., q, k).
 
     The hash is SplitMix64 (Steele, Lea, Flood 2014), applied to one coordinate after the other.
     """
     state = _mix(_mix(np.asarray(seed, dtype=np.uint64)) ^ heads.astype(np.uint64))
     state = _mix(state[..., None] ^ q.astype(np.uint64))
-    state = _mix(state[..., None] ^ k.astype(np.uint64))
+    state = _mix(state[..., None] ^ k.astype(np.uint64)[..., None, :])
     uniform = (state >> np.uint64(11)).astype(np.float64) * 2.0**-53
     return uniform >= p
 

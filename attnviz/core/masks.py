@@ -3,7 +3,8 @@
 Convention, everywhere in attnviz: **True means blocked**. Positions count from 0 at the first token of the
 sequence, cached tokens included, so a decoding step and a full pass call the same functions. A window of
 `left` and `right` allows `left` earlier and `right` later keys *besides* the query's own position. Every
-function returns (query, key). A fully blocked row has weights of zero (or NaN, on request) and is flagged.
+function returns (..., query, key) for positions (..., query) and (..., key). A fully blocked row has weights
+of zero (or NaN, on request) and is flagged.
 
 Other programs differ: in torch's scaled_dot_product_attention and flex_attention and in ONNX a boolean
 True *allows*; transformers' sliding window of W counts the query's own position, which is `left` = W - 1
@@ -23,7 +24,7 @@ Blocked = NDArray[np.bool_]
 
 def causal(q_positions: Positions, k_positions: Positions) -> Blocked:
     """Blocked where the key comes after the query: k > q. Vaswani et al. 2017, section 3.2.3."""
-    return k_positions[None, :] > q_positions[:, None]
+    return k_positions[..., None, :] > q_positions[..., :, None]
 
 
 def prefix(q_positions: Positions, k_positions: Positions, n: int) -> Blocked:
@@ -32,18 +33,19 @@ def prefix(q_positions: Positions, k_positions: Positions, n: int) -> Blocked:
     The first `n` tokens attend to each other in both directions, later ones to all before them: the prefix
     language model of Raffel et al. 2020 (T5), section 3.2. n = 0 is the causal mask.
     """
-    return causal(q_positions, k_positions) & (k_positions >= n)[None, :]
+    return causal(q_positions, k_positions) & (k_positions >= n)[..., None, :]
 
 
 def padding(q_positions: Positions, k_positions: Positions, tokens: Sequence[int]) -> Blocked:
     """Blocked for every query where the key's position is one of `tokens`."""
-    columns = np.isin(k_positions, np.asarray(tokens, dtype=np.int64))
-    return np.broadcast_to(columns[None, :], (len(q_positions), len(k_positions)))
+    columns = np.isin(k_positions, np.asarray(tokens, dtype=np.int64))[..., None, :]
+    shape = np.broadcast_shapes(columns.shape, (*q_positions.shape, 1))
+    return np.broadcast_to(columns, shape)
 
 
 def window(q_positions: Positions, k_positions: Positions, left: int, right: int) -> Blocked:
     """Blocked where q - k > left or k - q > right. Beltagy et al. 2020 (Longformer), section 3.1."""
-    distance = q_positions[:, None] - k_positions[None, :]
+    distance = q_positions[..., :, None] - k_positions[..., None, :]
     return (distance > left) | (-distance > right)
 
 
@@ -53,7 +55,7 @@ def dilated(q_positions: Positions, k_positions: Positions, left: int, right: in
     `left` and `right` count keys, not positions, besides the query's own; dilation 1 is `window`.
     Beltagy et al. 2020 (Longformer), section 3.1, where gaps of size d mean every d-th key.
     """
-    distance = q_positions[:, None] - k_positions[None, :]
+    distance = q_positions[..., :, None] - k_positions[..., None, :]
     return (distance % dilation != 0) | window(q_positions, k_positions, left * dilation, right * dilation)
 
 
@@ -63,7 +65,7 @@ def strided(q_positions: Positions, k_positions: Positions, stride: int) -> Bloc
     The second of the two patterns of strided attention in Child et al. 2019 (Sparse Transformer), section
     4.3; the first is a window of the same length, and the two are combined by "or" (or use different heads).
     """
-    distance = q_positions[:, None] - k_positions[None, :]
+    distance = q_positions[..., :, None] - k_positions[..., None, :]
     return (distance < 0) | (distance % stride != 0)
 
 
@@ -74,7 +76,7 @@ def blocks(q_positions: Positions, k_positions: Positions, size: int, previous: 
     Blocks begin at position 0: block = position // size. Alone, blocks are bidirectional inside; with
     a causal mask they are the chunks of Llama 4. Child et al. 2019, section 4.3 ("fixed"); Qiu et al. 2020.
     """
-    behind = q_positions[:, None] // size - k_positions[None, :] // size
+    behind = q_positions[..., :, None] // size - k_positions[..., None, :] // size
     return (behind < 0) | (behind > previous)
 
 
@@ -85,7 +87,7 @@ def global_tokens(q_positions: Positions, k_positions: Positions, tokens: Sequen
     et al. 2020 (BigBird), section 2.
     """
     chosen = np.asarray(tokens, dtype=np.int64)
-    return ~(np.isin(q_positions, chosen)[:, None] | np.isin(k_positions, chosen)[None, :])
+    return ~(np.isin(q_positions, chosen)[..., :, None] | np.isin(k_positions, chosen)[..., None, :])
 
 
 def documents(q_positions: Positions, k_positions: Positions, starts: Sequence[int]) -> Blocked:
@@ -97,18 +99,17 @@ def documents(q_positions: Positions, k_positions: Positions, starts: Sequence[i
     edges = np.asarray(starts, dtype=np.int64)
     of_query = np.searchsorted(edges, q_positions, side="right")
     of_key = np.searchsorted(edges, k_positions, side="right")
-    return np.asarray(of_query[:, None] != of_key[None, :])
+    return np.asarray(of_query[..., :, None] != of_key[..., None, :])
 
 
 def painted(q_positions: Positions, k_positions: Positions, cells: Sequence[tuple[int, int]]) -> Blocked:
     """Blocked at the listed (query position, key position) pairs."""
-    blocked = np.zeros((len(q_positions), len(k_positions)), dtype=np.bool_)
-    if not cells:
-        return blocked
-    queries, keys = np.asarray(cells, dtype=np.int64).T
-    rows = {int(position): row for row, position in enumerate(q_positions)}
-    columns = {int(position): column for column, position in enumerate(k_positions)}
-    for query, key in zip(queries.tolist(), keys.tolist(), strict=True):
-        if query in rows and key in columns:
-            blocked[rows[query], columns[key]] = True
-    return blocked
+    listed = np.asarray(cells, dtype=np.int64).reshape(-1, 2)
+    none = listed.max(axis=0, initial=0) + 1  # a position that is not listed
+    table = np.zeros(none + 1, dtype=np.bool_)
+    table[listed[:, 0], listed[:, 1]] = True
+    rows, columns = (
+        np.where((positions >= 0) & (positions < end), positions, end)
+        for positions, end in zip((q_positions, k_positions), none, strict=True)
+    )
+    return np.asarray(table[rows[..., :, None], columns[..., None, :]])

@@ -20,16 +20,16 @@ Ints = NDArray[np.int64]
 
 
 def sinusoidal(positions: Ints, d_model: int, base: float) -> Floats:
-    """Alternating sines and cosines of position * base^(-2i/d_model); shape (token, d_model).
+    """Alternating sines and cosines of position * base^(-2i/d_model); shape (..., token, d_model).
 
     Even features are sines, odd ones cosines (Vaswani et al. 2017, section 3.5).
     """
     pair = np.arange((d_model + 1) // 2, dtype=np.float64)
-    angles = positions[:, None].astype(np.float64) * base ** (-2.0 * pair / d_model)
-    table = np.empty((len(positions), 2 * len(pair)))
-    table[:, 0::2] = np.sin(angles)
-    table[:, 1::2] = np.cos(angles)
-    return table[:, :d_model]
+    angles = positions[..., None].astype(np.float64) * base ** (-2.0 * pair / d_model)
+    table = np.empty((*positions.shape, 2 * len(pair)))
+    table[..., 0::2] = np.sin(angles)
+    table[..., 1::2] = np.cos(angles)
+    return table[..., :d_model]
 
 
 def rope_frequencies(n_rotated: int, base: float, multipliers: Sequence[float] = ()) -> Floats:
@@ -128,8 +128,8 @@ def llama3_scaling(
 
 
 def rope_angles(positions: Ints, frequencies: Floats) -> Floats:
-    """Angle of every pair at every position, in radians; shape (token, pair)."""
-    return positions[:, None].astype(np.float64) * frequencies[None, :]
+    """Angle of every pair at every position, in radians; shape (..., token, pair)."""
+    return positions[..., None].astype(np.float64) * frequencies
 
 
 def turning(cos: Array, sin: Array, pairing: str) -> tuple[Array, Array]:
@@ -197,14 +197,14 @@ def alibi_slopes(n_heads: int) -> Floats:
 
 def alibi_bias(slopes: Floats, q_positions: Ints, k_positions: Ints) -> Floats:
     """-slope * |i - j|; slopes (...) give (..., q, k)."""
-    distance = np.abs(q_positions[:, None] - k_positions[None, :]).astype(np.float64)
+    distance = np.abs(q_positions[..., :, None] - k_positions[..., None, :]).astype(np.float64)
     return -slopes[..., None, None] * distance
 
 
 def t5_buckets(
     q_positions: Ints, k_positions: Ints, n_buckets: int, max_distance: int, bidirectional: bool
 ) -> Ints:
-    """The bucket of every key - query distance, (q, k).
+    """The bucket of every key - query distance, (..., q, k).
 
     If bidirectional, later keys have the upper half of the buckets to themselves; otherwise they all count as
     distance 0. Of the buckets of a direction the first half holds one distance each, the rest logarithmically
@@ -212,7 +212,7 @@ def t5_buckets(
     Raffel et al. 2020 (arXiv 1910.10683), section 2.1, and the Mesh TensorFlow code it names. The logarithm
     is taken in float32 as there: at an edge between two buckets, rounding decides.
     """
-    ahead = k_positions[None, :] - q_positions[:, None]
+    ahead = k_positions[..., None, :] - q_positions[..., :, None]
     first = np.zeros_like(ahead)
     if bidirectional:
         n_buckets //= 2

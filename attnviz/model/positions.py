@@ -46,7 +46,7 @@ from attnviz.model.spec.site import Site
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bias = Callable[[Ints, Ints, Ints], Floats]
-"""The bias of the scores of heads (...), queries (q,) and keys (k,): (..., q, k)."""
+"""The bias of the scores of heads (...), queries (..., q) and keys (..., k): (..., q, k)."""
 
 
 PullBias = Callable[[Site, Floats, Ints, Ints], tuple[str, Floats]]
@@ -249,7 +249,7 @@ def bucket_table(position: T5Buckets, n_heads: int) -> Floats:
 
 
 def buckets(position: T5Buckets, q_positions: Ints, k_positions: Ints) -> Ints:
-    """T5's bucket of every (query, key), (q, k)."""
+    """T5's bucket of every (query, key), (..., q, k)."""
     return t5_buckets(
         q_positions, k_positions, position.n_buckets, position.max_distance, position.bidirectional
     )
@@ -290,9 +290,14 @@ def _pull_t5(site: Site, g: Floats, q_positions: Ints, k_positions: Ints) -> tup
 def _t5(site: Site) -> Bias:
     position: Any = site.position
     by_head = bucket_table(position, site.heads.n_heads).T
-    return lambda heads, q_positions, k_positions: np.asarray(
-        by_head[heads][..., buckets(position, q_positions, k_positions)]
-    )
+
+    def bias(heads: Ints, q_positions: Ints, k_positions: Ints) -> Floats:
+        of_pairs = buckets(position, q_positions, k_positions)
+        if of_pairs.ndim == 2:  # all heads at once: a third of the time
+            return by_head[heads][..., of_pairs]
+        return by_head[heads[..., None, None], of_pairs]
+
+    return bias
 
 
 # --- the length of a sequence ----------------------------------------------------------------------

@@ -28,10 +28,16 @@ PARTNERS = N_("the partner of head j is head j + {n}")
 
 
 def halves(arrays: Arrays, array: Array) -> tuple[Array, Array]:
-    """The first heads of (g, r, …) and their partners, (head, …) each."""
-    flat = arrays.xp.reshape(array, (-1, *array.shape[2:]))
-    middle = flat.shape[0] // 2
-    return flat[:middle], flat[middle:]
+    """The first heads of (..., g, r, row, column) and their partners, (..., head, row, column) each."""
+    *leading, n_groups, group_size, rows, columns = array.shape
+    flat = arrays.xp.reshape(array, (*leading, n_groups * group_size, rows, columns))
+    middle = flat.shape[-3] // 2
+    return flat[..., :middle, :, :], flat[..., middle:, :, :]
+
+
+def rejoined(arrays: Arrays, first: Array, other: Array, shape: tuple[int, ...]) -> Array:
+    """`halves`, backwards."""
+    return arrays.xp.reshape(arrays.xp.concat((first, other), axis=-3), shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,9 +66,9 @@ class Difference(Pointwise):
         return first - self.share * other
 
     def of_heads(self, arrays: Arrays, numbers: Array, block: Block) -> Array:
-        """The weights of each head minus λ times those of its partner, which has the same."""
+        """The weights (..., g, r, q, k) of each head minus λ times its partner's, the same for both."""
         made = self.window(arrays, halves(arrays, numbers), block)
-        return arrays.xp.reshape(arrays.xp.concat((made, made)), numbers.shape)
+        return rejoined(arrays, made, made, tuple(numbers.shape))
 
     def pull(self, g: Any, pulled: Pulled) -> None:
         """By w₁ the sum of both partners' gradients, by w₂ −λ times it, by λ −Σ sum · w₂.
@@ -72,8 +78,7 @@ class Difference(Pointwise):
         arrays, weights = pulled.arrays, pulled.input()
         first, other = halves(arrays, g.part())
         total = first + other
-        by_both = arrays.xp.concat((total, -self.share * total))
-        pulled.add(arrays.xp.reshape(by_both, weights.shape))
+        pulled.add(rejoined(arrays, total, -self.share * total, tuple(weights.shape)))
         taken = total * halves(arrays, weights)[1]
         by_share = -arrays.xp.sum(arrays.xp.where(total == 0, 0.0, taken))  # 0 × NaN is NaN
         for name, slope in self.slopes.items():

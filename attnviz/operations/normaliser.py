@@ -173,7 +173,7 @@ class Normaliser(Operation):
             assert seen.blocked is not None
             arrays.fill_(scores[..., seen.touched], seen.blocked, 0.0)
         elif seen.empty is not None and self.empties and not is_edited:
-            arrays.fill_(scores, np.broadcast_to(seen.empty[:, None], seen.hidden.shape), self.empty_row)
+            arrays.fill_(scores, np.broadcast_to(seen.empty[..., None], seen.hidden.shape), self.empty_row)
 
     def normalise_(self, arrays: Arrays, scores: Array, block: Block) -> None:
         """The rule alone, in place."""
@@ -197,7 +197,7 @@ class Normaliser(Operation):
             assert self.added is not None
             cut = np.isneginf(self.added.at(block.heads, block.q_positions, block.k_positions))
             hidden = cut if hidden is None else cut | hidden
-        return n_visible(hidden, len(block.q_positions), len(block.k_positions))[..., None]
+        return n_visible(hidden, block.q_positions.shape[-1], block.k_positions.shape[-1])[..., None]
 
     # --- backwards -------------------------------------------------------------------------------------
 
@@ -222,7 +222,8 @@ class Normaliser(Operation):
             by_scores = xp.where(cut, 0.0, by_scores)
         if self.sinks is not None:
             rest, along = 1 - xp.sum(p, axis=-1), xp.vecdot(p, g if self.late else g.part())
-            pulled.add_parameter("sinks", xp.reshape(-xp.sum(rest * along, axis=-1), (-1,)))
+            of_heads = xp.reshape(-xp.sum(rest * along, axis=-1), (-1, len(self.sinks)))
+            pulled.add_parameter("sinks", xp.sum(of_heads, axis=0))
         pulled.add(by_scores)
 
     def _before_clearing(self, pulled: Pulled, cut: Array | None) -> Array:
@@ -237,7 +238,8 @@ class Normaliser(Operation):
             return xp.where(_without_scores(arrays, pulled.input()), 0.0, weights)
         if empty is not None:
             weights = xp.asarray(weights, copy=True)
-            arrays.fill_(weights, np.broadcast_to(empty[:, None], weights.shape[-2:]), 0.0)
+            rows = np.broadcast_to(empty[..., None], (*empty.shape, weights.shape[-1]))
+            arrays.fill_(weights, rows, 0.0)
         return weights if cut is None else xp.where(cut, 0.0, weights)
 
     # --- one cell --------------------------------------------------------------------------------------

@@ -101,9 +101,9 @@ NUMPY: Arrays = _NumPy()
 class Seen(NamedTuple):
     """Visibility of a range of keys for some rows.
 
-    `hidden` (row, key of the range) is None if they see all of it; its columns outside `touched` have no
-    hidden cell, `blocked` are those inside. `empty` (row,) are the rows that see no key at all, None without
-    any.
+    `hidden` (..., row, key of the range) is None if they see all of it; its columns outside `touched` have no
+    hidden cell, `blocked` are those inside. `empty` (..., row) are the rows that see no key at all, None
+    without any.
     """
 
     keys: slice
@@ -118,7 +118,8 @@ ALL_KEYS = Seen(slice(None))
 
 
 class Block(NamedTuple):
-    """Part of the score arrays: the numbers of its heads (...), its positions, what its rows see.
+    """Part of the score arrays (..., query, key): the numbers of its heads (...), the positions of its
+    queries (..., query) and keys (..., key), what its rows see. All broadcast against each other.
 
     `qk` are q (g, r, q, d) and k (g, k, d), which relative positions read besides the scores. `is_bounded`:
     no score is so large that its exponential could overflow. `is_edited`: by hand, so that a row may have a
@@ -274,10 +275,10 @@ class Pulled(Forward, Protocol):
         """Add to the gradient by a parameter."""
 
     def by_heads(self, array: Array) -> Floats:
-        """(g, r, …) as (head, …), in float64."""
+        """(..., g, r, row, column) as (..., head, row, column), in float64."""
 
     def positions(self) -> tuple[Ints, Ints]:
-        """Numbers of the queries and of the keys."""
+        """Numbers of the queries (..., query) and of the keys (..., key)."""
 
     def block(self) -> Block:
         """All queries and keys of all heads (g, r)."""
@@ -298,7 +299,7 @@ class Pulled(Forward, Protocol):
         """True if the gradient comes through the weights, so that it is 0 already in unseen cells."""
 
     def token_positions(self) -> Ints:
-        """Numbers of the tokens of a stage of tokens."""
+        """Numbers of the tokens (..., token) of a stage of vectors."""
 
 
 class Writer(Protocol):
@@ -377,7 +378,10 @@ class Writer(Protocol):
 
 
 class Operation:
-    """An operation. Methods that a kind of operation has no use for raise."""
+    """An operation. Methods that a kind of operation has no use for raise.
+
+    Arrays may have any number of leading axes; gradients by parameters are summed over them.
+    """
 
     help: ClassVar[str] = ""
     """One sentence, a message."""

@@ -114,8 +114,9 @@ class Cap(Pointwise):
 class Plus(Pointwise):
     """s plus a number of its head, query and key.
 
-    `at(heads, queries, keys)` returns the numbers (..., query, key) of heads (...). `parameters(g, queries,
-    keys)` returns the gradients by what makes them, by name, from that by the sums (head, query, key).
+    `at(heads, queries, keys)` returns the numbers (..., query, key) of heads (...), queries (..., query) and
+    keys (..., key). `parameters(g, queries, keys)` returns the gradients by what makes them, by name, from
+    that by the sums (head, query, key) of queries (query,) and keys (key,).
     """
 
     at: Callable[[Ints, Ints, Ints], Floats]
@@ -126,8 +127,12 @@ class Plus(Pointwise):
 
     def pull(self, g: Any, pulled: Pulled) -> None:
         pulled.add(g)
-        for name, found in self.parameters(pulled.by_heads(g.part()), *pulled.positions()).items():
-            pulled.add_parameter(name, pulled.arrays.asarray(found))
+        by_heads, positions = pulled.by_heads(g.part()), pulled.positions()
+        leading = by_heads.shape[:-3]
+        queries, keys = (np.broadcast_to(one, (*leading, one.shape[-1])) for one in positions)
+        for at in np.ndindex(leading):
+            for name, found in self.parameters(by_heads[at], queries[at], keys[at]).items():
+                pulled.add_parameter(name, pulled.arrays.asarray(found))
 
     def derivative(self, result: float) -> float:
         return 1.0

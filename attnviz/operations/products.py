@@ -122,15 +122,15 @@ class Mixture(Operation):
         return ((cell.row,), None) if place == 0 else (None, (cell.column,))
 
     def mix(self, arrays: Arrays, weights: Array, v: Array) -> Array:
-        """Weights (g, r, q, k) times v (g, k, d): (g, r, q, d)."""
-        mixed = arrays.xp.matmul(weights, v[:, None, :, :])
+        """Weights (..., g, r, q, k) times v (..., g, k, d): (..., g, r, q, d)."""
+        mixed = arrays.xp.matmul(weights, v[..., None, :, :])
         self.clear_(mixed)
         return mixed
 
     def clear_(self, array: Array) -> None:
-        """Set the numbers (g, r, …) of the heads that are off to zero, in place."""
+        """Set the numbers (..., g, r, row, column) of the heads that are off to zero, in place."""
         for head in self.off:
-            array[head // self.group_size, head % self.group_size, ...] = 0
+            array[..., head // self.group_size, head % self.group_size, :, :] = 0
 
     def pull(self, g: Array, pulled: Pulled) -> None:
         """By the weights g vᵀ, by the values wᵀ g, summed over the heads of a group; nothing by heads off."""

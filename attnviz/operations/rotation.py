@@ -56,17 +56,19 @@ class Rotation(Operation):
     letters = "(cos θ, ± sin θ)"
 
     def of(self, arrays: Arrays, x: Array, positions: Ints) -> Array:
-        first, end = int(positions[0]), int(positions[-1]) + 1
-        cos, sin = self._turned(arrays, first, end)
-        return rotate(arrays.xp, x, (cos, sin), self.pairing, self.features.start)
+        return rotate(arrays.xp, x, self._turned(arrays, positions), self.pairing, self.features.start)
 
-    def _turned(self, arrays: Arrays, first: int, end: int) -> tuple[Array, Array]:
-        cos, sin = self.turning.up_to(end)
-        return arrays.asarray(cos)[first:end], arrays.asarray(sin)[first:end]
+    def _turned(self, arrays: Arrays, positions: Ints) -> tuple[Array, Array]:
+        """The cosines and sines of positions (..., token), which have no gaps along the tokens."""
+        cos, sin = self.turning.up_to(int(positions.max()) + 1)
+        if positions.ndim > 1:
+            return arrays.asarray(cos[positions]), arrays.asarray(sin[positions])
+        along = slice(int(positions[0]), int(positions[-1]) + 1)
+        return arrays.asarray(cos)[along], arrays.asarray(sin)[along]
 
     def pull(self, g: Any, pulled: Pulled) -> None:
         """A rotation backwards is one by the opposite angle, by the same factor."""
-        cos, sin = self._turned(pulled.arrays, 0, g.shape[-2])
+        cos, sin = self._turned(pulled.arrays, pulled.token_positions())
         pulled.add(rotate(pulled.arrays.xp, g, (cos, -sin), self.pairing, self.features.start))
 
     def _pair(self, column: int) -> tuple[int, int] | None:

@@ -231,7 +231,5 @@ class Pulled:
         return self.site.is_from_weights
 
     def token_positions(self) -> Ints:
-        """Numbers of the tokens of a stage of tokens."""
-        positions = self.site.features.positions
-        assert positions is not None
-        return positions
+        """Numbers of the tokens of a stage of vectors."""
+        return program.positions(int(self.input().shape[-2]))

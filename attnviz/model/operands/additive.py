@@ -39,8 +39,8 @@ class AddedNumbers:
         of_heads = heads if len(self.table) > 1 else np.zeros_like(heads)
         n_rows, n_columns = self.table.shape[1:]
         rows, columns = np.minimum(q_positions, n_rows - 1), np.minimum(k_positions, n_columns - 1)
-        numbers = self.table[of_heads[..., None, None], rows[:, None], columns]
-        is_inside = (q_positions < n_rows)[:, None] & (k_positions < n_columns)
+        numbers = self.table[of_heads[..., None, None], rows[..., :, None], columns[..., None, :]]
+        is_inside = (q_positions < n_rows)[..., :, None] & (k_positions < n_columns)[..., None, :]
         return np.where(is_inside, numbers, 0.0)
 
     def of(self, cell: At) -> float:
