@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 import numpy as np
@@ -24,6 +25,7 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from attnviz.engines.decode.decodable import causal_experiment
+from attnviz.gui.look import look
 from attnviz.gui.look.theme import Theme
 from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.widgets.heat.map import HeatMap
@@ -207,6 +209,12 @@ class Shared:
         """Cards and lists that lie over the window."""
         children = self.desk.window.findChildren(QWidget, options=Qt.FindChildOption.FindDirectChildrenOnly)
         return [widget for widget in children if widget.isVisible() and not widget.isWindow()]
+
+    @contextmanager
+    def look(self, qapp: QApplication) -> Iterator[None]:
+        """Give the application its look after a test with a window of another: none would style it anew."""
+        yield
+        look.apply(qapp, self.desk.window.settings)
 
     def put_back(self) -> None:
         """Close what a test has opened over the window, as a person does."""

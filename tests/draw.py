@@ -16,7 +16,7 @@ import random
 import re
 import subprocess
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,8 @@ MANY = 40
 SHARE = 4
 """One set of four is drawn."""
 MOST_WORKERS = 8
+SLOWEST = 20
+"""Modules that a run of all tests lists by their processor time."""
 WITHOUT_GIT = 20260
 """The seed where no commit gives one."""
 
@@ -104,14 +106,22 @@ class Draw:
     def __init__(self, config: pytest.Config) -> None:
         self.tests = config.rootpath / "tests"
         self.worker: Mapping[str, Any] | None = getattr(config, "workerinput", None)
+        self.is_whole_suite = self.worker is None and runs_all(config)
         self.seed: int | None = None
         """None draws all."""
         if self.worker is not None:
             self.seed = self.worker["draw"]
-        elif runs_all(config) and not config.option.whole:
+        elif self.is_whole_suite and not config.option.whole:
             self.seed = seed(config.rootpath)
         self.counts: Counter[tuple[str, str]] = Counter()
         """Numbers of sets, by room and by what became of them."""
+        self.seconds: Counter[str] = Counter()
+        """Processor time of the tests of a module, with that of the processes which they waited for."""
+
+    def room(self, path: Path) -> str:
+        """The folder below `tests` of a module, or `tests` itself."""
+        below = path.relative_to(self.tests).parts
+        return below[0] if len(below) > 1 else self.tests.name
 
     def places(
         self, kind: str, path: Path, name: str, sets: Sequence[Mapping[str, object]], together: int = 1
@@ -120,8 +130,7 @@ class Draw:
         if self.seed is None:
             return list(range(len(sets)))
         places = draw(sets, f"{self.seed} {name}", together)
-        below = path.relative_to(self.tests).parts
-        room = below[0] if len(below) > 1 else self.tests.name
+        room = self.room(path)
         self.counts[room, f"{kind} drawn"] += len(places)
         self.counts[room, f"{kind} left out"] += len(sets) - len(places)
         return places
@@ -160,6 +169,13 @@ class Draw:
             if self.worker["workerid"] != "gw0":
                 self.counts.clear()  # each worker draws the same tests: one of them counts
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[Any]:
+        before = sum(os.times()[:4])
+        done = yield
+        self.seconds[item.path.relative_to(item.config.rootpath).as_posix()] += sum(os.times()[:4]) - before
+        return done
+
     def pytest_report_header(self) -> str | None:
         return None if self.seed is None else f"draw: SEED={self.seed}; --whole runs all"
 
@@ -169,11 +185,14 @@ class Draw:
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         if self.worker is not None:
-            session.config.workeroutput["draw"] = dict(self.counts)  # type: ignore[attr-defined]
+            output = {"counts": dict(self.counts), "seconds": dict(self.seconds)}
+            session.config.workeroutput["draw"] = output  # type: ignore[attr-defined]
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        self.counts.update(getattr(node, "workeroutput", {}).get("draw", {}))  # none of one that crashed
+        output = getattr(node, "workeroutput", {}).get("draw", {})  # none of one that crashed
+        self.counts.update(output.get("counts", {}))
+        self.seconds.update(output.get("seconds", {}))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if self.seed is not None:
@@ -181,6 +200,14 @@ class Draw:
             for room, counts in itertools.groupby(sorted(self.counts.items()), key=lambda item: item[0][0]):
                 said = ", ".join(f"{number} {kind}" for (_room, kind), number in counts)
                 terminalreporter.line(f"{room}: {said}")
+        if self.is_whole_suite:
+            rooms: Counter[str] = Counter()
+            for module, seconds in self.seconds.items():
+                rooms[self.room(self.tests.parent / module)] += seconds
+            terminalreporter.section(f"processor time of the tests: {sum(rooms.values()):.0f} s")
+            terminalreporter.line(", ".join(f"{room} {taken:.0f}" for room, taken in rooms.most_common()))
+            for module, taken in self.seconds.most_common(SLOWEST):
+                terminalreporter.line(f"{taken:6.1f} s {module}")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -172,6 +172,11 @@ def of(tests: list[str], name: str) -> list[tuple[int, ...]]:
     return [tuple(map(int, test[1].split("-"))) for test in found if test]
 
 
+def took(said: str) -> set[str]:
+    """The modules that are listed with their processor time."""
+    return set(re.findall(r"^ +[\d.]+ s (\S+)$", said, re.MULTILINE))
+
+
 def test_all_tests_draw_alike_in_workers_and_in_any_order(run: Run) -> None:
     alone, said = run()  # as without xdist
     assert len(of(alone, "test_many")) == 25
@@ -191,10 +196,16 @@ def test_all_tests_draw_alike_in_workers_and_in_any_order(run: Run) -> None:
         f"{25 + len(pairs)} tests drawn, {135 - len(pairs)} tests left out",
     ]
     assert all(line in said for line in [f"draw: SEED={WITHOUT_GIT}; --whole runs all", *summary])
+    assert took(said) == {
+        "tests/room/test_many.py",
+        "tests/test_reference.py",
+        "tests/references/test_there.py",
+    }
 
     together, said = run("-p", "xdist", "-p", "pytest_randomly", "--randomly-seed=3")
     assert "2 workers" in said and together == alone
     assert all(line in said for line in summary)
+    assert len(took(said)) == 3
 
 
 def test_a_seed_draws_others_and_a_failure_says_which(run: Run) -> None:
@@ -209,4 +220,5 @@ def test_what_is_not_drawn_from(run: Run, arguments: list[str]) -> None:
     tests, said = run(*arguments, "-p", "xdist")
     assert len(of(tests, "test_many")) == 100 and len(of(tests, "test_pairs")) == 60
     assert "SEED" not in said
+    assert bool(took(said)) == ("processor time of the tests: " in said) == (arguments == ["--whole"])
     assert ("2 workers" in said) == (arguments == ["--whole"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import time
 from typing import Any
@@ -12,7 +13,7 @@ from first_layer import with_fields
 
 import attnviz
 from attnviz import bench
-from attnviz.bench import causal, engines, gradients, report, window
+from attnviz.bench import causal, engines, report, window
 from attnviz.bench.cases import PROJECTIONS, SIZES, WANTED_BUSY, WANTED_CAUSAL, Size, experiment
 from attnviz.bench.floor import floor
 from attnviz.bench.plain_torch import plain_torch
@@ -23,6 +24,16 @@ from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
 from attnviz.gui.workspaces.table import WORKSPACES
 from attnviz.model.spec.parts import Causal
+
+
+@pytest.fixture(scope="module")
+def measured() -> dict[str, Any]:
+    """The JSON of one quick run without a window: each run takes ten seconds."""
+    with pytest.MonkeyPatch.context() as patch, io.StringIO() as said:
+        patch.setattr("sys.stdout", said)
+        assert bench.main(json=True, quick=True, window=False) == 0
+        report: dict[str, Any] = json.loads(said.getvalue())
+    return report
 
 
 @pytest.mark.parametrize("projections", PROJECTIONS)
@@ -114,11 +125,9 @@ def test_verdicts(value: float, begins: str) -> None:
     assert report.verdict(value, 1.0).startswith(begins)
 
 
-def test_json_holds_every_time(capsys: pytest.CaptureFixture[str]) -> None:
-    assert bench.main(json=True, quick=True, window=False) == 0
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    assert found["window"] is None and found["machine"]["attnviz"] == attnviz.__version__
-    cases = found["engines"]["cases"]
+def test_json_holds_every_time(measured: dict[str, Any]) -> None:
+    assert measured["window"] is None and measured["machine"]["attnviz"] == attnviz.__version__
+    cases = measured["engines"]["cases"]
     assert [(c["n"], c["projections"]) for c in cases] == [
         (n, name) for name in ("identity", "seeded") for n in (16, 128)
     ]
@@ -130,8 +139,8 @@ def test_json_holds_every_time(capsys: pytest.CaptureFixture[str]) -> None:
         assert case["ratios"]["numpy"]["floor"] == pytest.approx(expected)
 
 
-def test_the_report_judges_causal_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    assert bench.main(quick=True, window=False) == 0
+def test_the_report_judges_causal_runs(measured: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    report.print_report(measured)
     said = capsys.readouterr().out
     for size in SIZES[:2]:
         assert len([line for line in said.splitlines() if f"{size.text}: busy" in line]) == 1
@@ -187,8 +196,8 @@ def test_a_window_that_cannot_open_is_said(monkeypatch: pytest.MonkeyPatch) -> N
     assert "not measured" in report._window(found)[0]
 
 
-def test_gradients_are_timed_beside_their_pass(capsys: pytest.CaptureFixture[str]) -> None:
-    found = gradients.measure_gradients(quick=True)
+def test_gradients_are_timed_beside_their_pass(measured: dict[str, Any]) -> None:
+    found = measured["gradients"]
     for case in found["cases"]:
         expected = paired_ratio(case["seconds"]["both"], case["seconds"]["pass"])
         assert case["ratio"] == pytest.approx(expected) and expected > 1

@@ -53,10 +53,23 @@ def settings(tmp_path: Path) -> Settings:
 
 
 @contextmanager
-def desks(qapp: QApplication, qtbot: QtBot, settings: Settings, *, is_whole: bool) -> Iterator[MakeDesk]:
-    """Make windows in the program's own colours; at the end they are closed, whatever is unsaved."""
+def own_look(qapp: QApplication) -> Iterator[None]:
+    """Give the application back the look that it had."""
     palette, font, sheet = qapp.palette(), qapp.font(), qapp.styleSheet()
     theme, translators = qapp.property(THEME_PROPERTY), set(qapp.findChildren(QTranslator))
+    yield
+    for translator in set(qapp.findChildren(QTranslator)) - translators:
+        qapp.removeTranslator(translator)
+        translator.deleteLater()
+    qapp.setStyleSheet(sheet)
+    qapp.setPalette(palette)
+    qapp.setFont(font)
+    qapp.setProperty(THEME_PROPERTY, theme)
+
+
+@contextmanager
+def desks(qapp: QApplication, qtbot: QtBot, settings: Settings, *, is_whole: bool) -> Iterator[MakeDesk]:
+    """Make windows in the program's own colours; at the end they are closed, whatever is unsaved."""
     load_fonts()
     look.apply(qapp, settings)
     opened: list[Desk] = []
@@ -83,23 +96,21 @@ def desks(qapp: QApplication, qtbot: QtBot, settings: Settings, *, is_whole: boo
         patch.setattr(QMessageBox, "exec", lambda box: QMessageBox.StandardButton.Discard)
         while opened:
             opened.pop().leave()
-    for translator in set(qapp.findChildren(QTranslator)) - translators:
-        qapp.removeTranslator(translator)
-        translator.deleteLater()
-    qapp.setStyleSheet(sheet)
-    qapp.setPalette(palette)
-    qapp.setFont(font)
-    qapp.setProperty(THEME_PROPERTY, theme)
 
 
 @pytest.fixture
 def make_desk(
-    qapp: QApplication, qtbot: QtBot, settings: Settings, request: pytest.FixtureRequest
+    qapp: QApplication,
+    qtbot: QtBot,
+    settings: Settings,
+    request: pytest.FixtureRequest,
+    _shared: Shared | None,
 ) -> Iterator[MakeDesk]:
     """Makes windows for one test."""
     is_whole = request.path.relative_to(Path(__file__).parent).as_posix() in WHOLE
-    with desks(qapp, qtbot, settings, is_whole=is_whole) as make:
-        yield make
+    with own_look(qapp) if _shared is None else _shared.look(qapp):
+        with desks(qapp, qtbot, settings, is_whole=is_whole) as make:
+            yield make
 
 
 # --- one window for the tests of a module that only read ---------------------------------------------
@@ -115,7 +126,7 @@ def _shared(
         return
     qapp = request.getfixturevalue("qapp")
     settings, stored = settings_in(tmp_path_factory.mktemp("shared") / "settings.ini")
-    with desks(qapp, QtBot(request), settings, is_whole=True) as make:
+    with own_look(qapp), desks(qapp, QtBot(request), settings, is_whole=True) as make:
         shared = Shared(make(), stored)
         yield shared
         shared.__dict__.clear()

@@ -43,11 +43,15 @@ def other_language() -> str:
 
 
 def _translate_qt(app: QApplication) -> None:
-    """Load the texts of Qt's own buttons and dialogs in the active language."""
-    for old in app.findChildren(QTranslator, "qt_translator"):
+    """Load the texts of Qt's own buttons and dialogs in the active language, unless they are loaded."""
+    olds = app.findChildren(QTranslator, "qt_translator")
+    if any(old.property("code") == current_language() for old in olds):
+        return  # another translator sends an event to every widget
+    for old in olds:
         app.removeTranslator(old)
         old.deleteLater()
     translator = QTranslator(app)
+    translator.setProperty("code", current_language())
     translator.setObjectName("qt_translator")
     folder = QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)
     if translator.load(QLocale(current_language()), "qtbase", "_", folder):
