@@ -49,10 +49,6 @@ class DecodingRoom(Panel):
         for part in self.parts:
             part.start()
 
-    def retranslate(self) -> None:
-        for part in self.parts:
-            part.retranslate()
-
     def set_seen(self, is_seen: bool) -> None:
         for part in self.parts:
             part.set_seen(is_seen)

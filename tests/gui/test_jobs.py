@@ -20,6 +20,7 @@ from attnviz.checkpoints.presets import load_preset
 from attnviz.compute.scheduler import CancelToken, Scheduler, Stopped
 from attnviz.gui.bridge import Bridge
 from attnviz.gui.live import trace as live_module
+from attnviz.gui.look.words import speak
 from attnviz.gui.services import documents
 from attnviz.gui.window.jobs import JOB_BY_KEY, SHOWN_AFTER_S, JobLine
 from attnviz.i18n import set_language
@@ -35,7 +36,6 @@ class Bench:
         self.schedulers = (Scheduler(self.bridge.post), Scheduler(self.bridge.post))
         self.line = JobLine(self.schedulers)
         qtbot.addWidget(self.line)
-        self.line.retranslate()
         self.go_on = threading.Event()
         self.failed: list[BaseException] = []
 
@@ -73,7 +73,7 @@ def test_a_long_job_is_shown_with_its_share_and_goes_when_it_is_done(bench: Benc
     bar = bench.line.findChild(QProgressBar, "job_bar")
     assert isinstance(bar, QProgressBar) and bar.value() / bar.maximum() == pytest.approx(0.43)
     set_language("zh_CN")
-    bench.line.retranslate()
+    speak()
     assert bench.text() == "正在解码… 43%"
     bench.go_on.set()
     bench.qtbot.waitUntil(bench.line.isHidden, timeout=WAIT_MS)

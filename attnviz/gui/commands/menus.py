@@ -1,17 +1,19 @@
-"""Menus, buttons and shortcuts, built from `ACTIONS` and relabelled when the language changes."""
+"""Menus, buttons and shortcuts, built from `ACTIONS`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtGui import QAction, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QMenu, QMenuBar, QToolButton
 
 from attnviz.core.phrases import enumerated, with_remark
-from attnviz.gui.commands.actions import ACTIONS, MENUS
+from attnviz.gui.commands.actions import ACTIONS, MENUS, ActionRow
 from attnviz.gui.look.icons import icon
 from attnviz.gui.look.theme import Theme
+from attnviz.gui.look.words import says
 from attnviz.gui.widgets.control import active_theme
 from attnviz.i18n import _
 
@@ -29,14 +31,13 @@ class Commands(QObject):
         self._plain: dict[Qt.Key, QAction] = {}
         self._theme = active_theme()
         for row in ACTIONS:
-            action = QAction(self)
-            action.setObjectName(f"action_{row.id}")
+            action = says(QAction(self), partial(_text, row), id=f"action_{row.id}", tip=partial(_tip, row))
             action.setCheckable(row.checkable)
             action.setAutoRepeat(row.repeats)
-            taken = [key for key in row.shortcuts if key in PLAIN_KEYS]
-            action.setShortcuts([QKeySequence(key) for key in row.shortcuts if key not in taken])
-            for key in taken:
-                self._plain[PLAIN_KEYS[key]] = action
+            action.setShortcuts(_keys(row))
+            for key in row.shortcuts:
+                if key in PLAIN_KEYS:
+                    self._plain[PLAIN_KEYS[key]] = action
             action.setData(row.argument)
             self._actions[row.id] = action
 
@@ -58,9 +59,8 @@ class Commands(QObject):
 
     def fill(self, bar: QMenuBar, extend: Callable[[str, QMenu], None]) -> None:
         """Add the menus to `bar`; `extend` adds entries outside `ACTIONS`, such as recent files."""
-        for id_, _title in MENUS:
-            menu = bar.addMenu("")
-            menu.setObjectName(f"menu_{id_}")
+        for id_, title in MENUS:
+            menu = says(bar.addMenu(""), title, id=f"menu_{id_}")
             menu.aboutToShow.connect(self._dress)
             self._menus[id_] = menu
             for row in ACTIONS:
@@ -78,16 +78,6 @@ class Commands(QObject):
         action.trigger()
         return True
 
-    def retranslate(self) -> None:
-        """Set all titles again."""
-        for id_, title in MENUS:
-            self._menus[id_].setTitle(_(title))
-        for row in ACTIONS:
-            plain = next((key for key in row.shortcuts if key in PLAIN_KEYS), "")
-            text = _(row.text)
-            self._actions[row.id].setText(f"{text}\t{plain}" if plain else text)
-            self._actions[row.id].setToolTip(self._tool_tip(row.id, text))
-
     def apply_theme(self, theme: Theme) -> None:
         """Set the ink of the icons to that of `theme`: at once in a bar, in a menu when it opens."""
         self._theme = theme
@@ -103,8 +93,18 @@ class Commands(QObject):
             if row.icon and self._menus[row.menu] is self.sender():
                 self._actions[row.id].setIcon(icon(row.icon, self._theme))
 
-    def _tool_tip(self, id_: str, text: str) -> str:
-        native = QKeySequence.SequenceFormat.NativeText
-        keys = enumerated(key.toString(native) for key in self._actions[id_].shortcuts())
-        plain = text.replace("&", "").replace("…", "")
-        return with_remark(plain, keys) if keys else plain
+
+def _keys(row: ActionRow) -> list[QKeySequence]:
+    return [QKeySequence(key) for key in row.shortcuts if key not in PLAIN_KEYS]
+
+
+def _text(row: ActionRow) -> str:
+    """The title of an entry, with a plain key, which Qt does not know of, at the right."""
+    plain = next((key for key in row.shortcuts if key in PLAIN_KEYS), "")
+    return f"{_(row.text)}\t{plain}" if plain else _(row.text)
+
+
+def _tip(row: ActionRow) -> str:
+    keys = enumerated(key.toString(QKeySequence.SequenceFormat.NativeText) for key in _keys(row))
+    plain = _(row.text).replace("&", "").replace("…", "")
+    return with_remark(plain, keys) if keys else plain

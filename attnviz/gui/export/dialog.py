@@ -44,9 +44,10 @@ from attnviz.gui.export.source import Choice, Leaves, Made, Source
 from attnviz.gui.export.table import EXPORT_BY_ID, EXPORTS, PIXELS, Export, FileKind
 from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.look.theme import GRID
+from attnviz.gui.look.words import plain_tooltip
 from attnviz.gui.settings import Settings
 from attnviz.gui.widgets.combo import DropDown
-from attnviz.gui.widgets.control import active_theme, plain_tooltip
+from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.widgets.window_keys import LineEdit
 from attnviz.i18n import N_, _
 from attnviz.model.errors.titles import in_words

@@ -19,7 +19,8 @@ from attnviz.gui.export.source import Leaves, Shown
 from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.icons import icon
 from attnviz.gui.look.theme import GRID, TEXT_PX
-from attnviz.gui.widgets.control import active_theme, plain_tooltip, transition_ms
+from attnviz.gui.look.words import plain_tooltip
+from attnviz.gui.widgets.control import active_theme, transition_ms
 from attnviz.i18n import _
 
 HELD = 3

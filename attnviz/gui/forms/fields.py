@@ -14,7 +14,6 @@ from typing import Any, Generic
 
 from attnviz.gui.forms.subject import S
 from attnviz.gui.widgets.segmented import Option
-from attnviz.i18n import _
 from attnviz.model.spec.value import Refusal
 
 # Any, since what a field reads depends on the kind of the part: a base, where the position has one.
@@ -102,10 +101,6 @@ class Choice(FormField[S]):
     options: tuple[Option, ...]
     as_list: bool = False
     why_not: Callable[[S, str], Refusal] = options_available
-
-    def shown_options(self) -> tuple[Option, ...]:
-        """The options in the present language."""
-        return tuple((id_, _(label), "\n".join(map(_, tip.split("\n")))) for id_, label, tip in self.options)
 
 
 @dataclass(frozen=True, kw_only=True)

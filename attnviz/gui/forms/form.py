@@ -42,7 +42,6 @@ class Form(QWidget):
 
     def retranslate(self) -> None:
         for row in self.rows:
-            row.retranslate()
             row.show_error()
         align_sliders([row for row in self.rows if isinstance(row, SliderRow)])
 

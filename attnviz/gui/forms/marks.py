@@ -10,8 +10,9 @@ from PySide6.QtWidgets import QAbstractScrollArea, QToolTip, QWidget
 
 from attnviz.errors import FieldError, Message, message_of
 from attnviz.gui.look.theme import RADIUS
+from attnviz.gui.look.words import plain_tooltip
 from attnviz.gui.store import Store
-from attnviz.gui.widgets.control import active_theme, plain_tooltip
+from attnviz.gui.widgets.control import active_theme
 from attnviz.model.errors.titles import in_words
 from attnviz.model.fields import place_of_field
 from attnviz.model.spec.document import Document

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, Generic
 
 from PySide6.QtCore import QEvent, QRectF, Qt, Slot
@@ -13,10 +14,11 @@ from attnviz.errors import Message
 from attnviz.gui.forms.fields import Choice, FormField, Number, Seed, Slider, Switch, Text
 from attnviz.gui.forms.subject import S, Subject
 from attnviz.gui.look.theme import RADIUS, Theme
+from attnviz.gui.look.words import plain_tooltip, says
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.breaking_line import BreakingLine
 from attnviz.gui.widgets.combo import Combo
-from attnviz.gui.widgets.control import Availability, active_theme, plain_tooltip
+from attnviz.gui.widgets.control import Availability, active_theme
 from attnviz.gui.widgets.dice import HIGHEST_SEED, Dice
 from attnviz.gui.widgets.document_line import DocumentLine
 from attnviz.gui.widgets.numbers.drag import DragNumber
@@ -120,11 +122,6 @@ class Row(BreakingLine, Generic[S]):
     def show_reason(self, reason: str | None) -> None:
         """Disable the control with the reason, or enable it."""
 
-    def retranslate(self) -> None:
-        if self.label is not None:
-            self.label.setText(_(self.field.label))
-            self.label.setToolTip(plain_tooltip(_(self.field.hint)))
-
     def commit(self, value: Any) -> None:
         """Write a value from the user; if it is rejected, the document's value returns.
 
@@ -153,19 +150,24 @@ class Row(BreakingLine, Generic[S]):
     def _add_label(self) -> None:
         """Begin the row with the field's label, if it has one."""
         if self.field.label:
-            self.label = QLabel()
+            self.label = says(QLabel(), self.field.label, tip=self.field.hint)
             self.label.setTextFormat(Qt.TextFormat.PlainText)
             self.line.addWidget(self.label)
 
     def _adopt(self, control: Any) -> None:
         """Name a control and hear it."""
-        control.setObjectName(self.field.name)
+        says(control, id=self.field.name, name=self.field.label or self.field.hint)
         control.changed.connect(self.commit)
         if hasattr(control, "gesture_started"):
             control.gesture_started.connect(self.begin)
             control.gesture_finished.connect(self.end)
         if hasattr(control, "rejected"):
             control.rejected.connect(self.store.rejected)
+
+
+def _lines(messages: str) -> str:
+    """Messages, one a line, in the present language."""
+    return "\n".join(map(_, messages.split("\n")))
 
 
 def _first(refusals: Iterable[Refusal]) -> str | None:
@@ -199,11 +201,6 @@ class NumberRow(Row[S]):
     def show_reason(self, reason: str | None) -> None:
         self.control.set_unavailable(reason)
 
-    def retranslate(self) -> None:
-        super().retranslate()
-        self.control.setAccessibleName(_(self.field.label))
-        self.control.retranslate()
-
 
 class SliderRow(Row[S]):
     """Label, slider and number."""
@@ -223,6 +220,8 @@ class SliderRow(Row[S]):
         )
         self.control.number.setMinimumWidth(NUMBER_WIDTH)
         self._adopt(self.control)
+        says(self.control, field.label)
+        says(self.control.track, tip=field.hint)
         self.line.addWidget(self.control)
 
     def show_value(self, value: Any) -> None:
@@ -230,10 +229,6 @@ class SliderRow(Row[S]):
 
     def show_reason(self, reason: str | None) -> None:
         self.control.set_unavailable(reason)
-
-    def retranslate(self) -> None:
-        self.control.set_label(_(self.field.label))
-        self.control.track.setToolTip(plain_tooltip(_(self.field.hint)))
 
     def slider_label(self) -> QLabel:
         """The label, whose width the form makes equal to that of the sliders around it."""
@@ -249,6 +244,7 @@ class SwitchRow(Row[S]):
         super().__init__(field, subject, store)
         self.control = Toggle("")
         self._adopt(self.control)
+        says(self.control, field.label, tip=field.hint)
         self.line.addWidget(self.control)
         self.line.addStretch(1)
 
@@ -258,10 +254,6 @@ class SwitchRow(Row[S]):
     def show_reason(self, reason: str | None) -> None:
         self.control.set_unavailable(reason)
 
-    def retranslate(self) -> None:
-        self.control.set_label(_(self.field.label))
-        self.control.set_tooltip(_(self.field.hint))
-
 
 class ChoiceRow(Row[S]):
     """Label and joined buttons or a list; without a label these begin at the left."""
@@ -269,8 +261,10 @@ class ChoiceRow(Row[S]):
     def __init__(self, field: Choice[S], subject: Subject[S], store: Store) -> None:
         super().__init__(field, subject, store)
         self._choice_field = field
-        self.control: Segmented | Combo = (Combo if field.as_list else Segmented)(field.options)
+        self.control: Segmented | Combo = (Combo if field.as_list else Segmented)(())
         self._adopt(self.control)
+        options = [(id_, label, partial(_lines, tip)) for id_, label, tip in field.options]
+        says(self.control, options=options)
         self._add_label()
         if field.label and not field.as_list:
             self.line.addStretch(1)
@@ -286,11 +280,6 @@ class ChoiceRow(Row[S]):
         for id_, _label, _tooltip in self._choice_field.options:
             found = _first(reason(one) or why_not(one, id_) for one in edited)
             self.control.set_option_unavailable(id_, found)
-
-    def retranslate(self) -> None:
-        super().retranslate()
-        self.control.setAccessibleName(_(self.field.label or self.field.hint))
-        self.control.set_options(self._choice_field.shown_options())
 
 
 class SeedRow(Row[S]):
@@ -314,12 +303,6 @@ class SeedRow(Row[S]):
         self.control.set_unavailable(reason)
         self.dice.setEnabled(reason is None)
 
-    def retranslate(self) -> None:
-        super().retranslate()
-        self.control.setAccessibleName(_(self.field.label))
-        self.control.retranslate()
-        self.dice.retranslate()
-
     @Slot()
     def _on_dice(self) -> None:
         self.commit(Dice.throw(int(self.control.value())))
@@ -330,9 +313,14 @@ class TextRow(Row[S]):
 
     def __init__(self, field: Text[S], subject: Subject[S], store: Store) -> None:
         super().__init__(field, subject, store)
-        self._text_field = field
         self.control = DocumentLine()
-        self.control.setObjectName(field.name)
+        says(
+            self.control,
+            id=field.name,
+            name=field.label or field.hint,
+            tip=field.hint,
+            placeholder=field.placeholder,
+        )
         self.control.textEdited.connect(self._on_edited)
         self.control.returnPressed.connect(self._on_return)
         self.control.installEventFilter(self)
@@ -347,12 +335,6 @@ class TextRow(Row[S]):
         if not is_typed:  # typed text stays until another change of the text, such as undo
             self._end_typing()
             self.control.show_text(str(value))
-
-    def retranslate(self) -> None:
-        super().retranslate()
-        self.control.setAccessibleName(_(self.field.label or self.field.hint))
-        self.control.setPlaceholderText(_(self._text_field.placeholder))
-        self.control.setToolTip(plain_tooltip(_(self.field.hint)))
 
     def eventFilter(self, watched: Any, event: QEvent) -> bool:
         if event.type() == QEvent.Type.FocusOut:

@@ -12,7 +12,7 @@ from attnviz.gui.context.target import Target
 from attnviz.gui.help.card import HelpCard
 from attnviz.gui.help.finder import Shown, help_at, help_of
 from attnviz.gui.help.texts import CONTROL_HELP
-from attnviz.gui.widgets.control import plain_tooltip
+from attnviz.gui.look.words import plain_tooltip
 from attnviz.i18n import _, current_language
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ class WhatIsThis(QObject):
 
     def _show(self, shown: Shown | None, at: QPoint) -> None:
         if shown is None:
-            says = _("Point at a cell, a stage, a control or a panel, and press ?")
-            self._surface.services.status.say(says)
+            sentence = _("Point at a cell, a stage, a control or a panel, and press ?")
+            self._surface.services.status.say(sentence)
         else:
             self.card.show_help(shown, at)
 

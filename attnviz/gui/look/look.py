@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QApplication
 
 from attnviz.gui.look.style import apply_style
 from attnviz.gui.look.theme import DARK, LIGHT, MOTION_PROPERTY, Theme
+from attnviz.gui.look.words import speak
 from attnviz.gui.settings import Settings
 from attnviz.i18n import LANGUAGES, current_language, set_language, system_language
 
@@ -19,12 +20,15 @@ def application() -> QApplication:
 
 
 def apply(app: QApplication, settings: Settings) -> Theme:
-    """Set language, theme, transitions and Qt's own texts; returns the theme."""
+    """Set language, theme, transitions and Qt's own texts, now and for later widgets; returns the theme."""
+    before = current_language()
     set_language(settings["language"] or system_language())
     _translate_qt(app)
     app.setProperty(MOTION_PROPERTY, settings["motion"])
     theme = chosen_theme(app, settings)
     apply_style(app, theme)
+    if current_language() != before:
+        speak()
     return theme
 
 

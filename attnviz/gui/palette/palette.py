@@ -11,13 +11,14 @@ from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPen, QResiz
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QLabel, QListView, QVBoxLayout, QWidget
 
 from attnviz.gui.look.theme import GRID, RADIUS, Theme
+from attnviz.gui.look.words import says
 from attnviz.gui.palette.entry import Entry
 from attnviz.gui.palette.lines import LINE, LinePainter, Lines
 from attnviz.gui.palette.match import Found, search
 from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.gui.widgets.window_keys import LineEdit
-from attnviz.i18n import _
+from attnviz.i18n import N_
 
 WIDTH, MOST_LINES = 640, 10
 TOP = 56
@@ -53,11 +54,16 @@ class Palette(QWidget):
         self.setObjectName("palette")
         self.line, self.list, self._empty = LineEdit(), QListView(), QLabel()
         self._lines = Lines(self.list)
-        self.line.setObjectName("palette_line")
+        says(
+            self.line,
+            id="palette_line",
+            name=N_("Command palette"),
+            placeholder=N_("Search commands, exports, presets, lessons, stages, heads, panels, settings"),
+        )
         self.line.setProperty("bare", True)
         self.line.textChanged.connect(self._on_typed)
         self.line.installEventFilter(self)
-        self.list.setObjectName("palette_list")
+        says(self.list, id="palette_list", name=N_("Results"))
         self.list.setProperty("bare", True)
         self.list.setModel(self._lines)
         self.list.setItemDelegate(LinePainter(self.list))
@@ -67,7 +73,7 @@ class Palette(QWidget):
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.list.entered.connect(self.list.setCurrentIndex)
         self.list.clicked.connect(self._on_clicked)
-        self._empty.setObjectName("palette_empty")
+        says(self._empty, N_("No entry has these words"), id="palette_empty")
         self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._empty.setFixedHeight(2 * LINE)
         self.list.viewport().setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -95,13 +101,7 @@ class Palette(QWidget):
         self.window().installEventFilter(self)
 
     def retranslate(self) -> None:
-        """Update the texts to the active language; an open palette makes its entries anew."""
-        self.line.setPlaceholderText(
-            _("Search commands, exports, presets, lessons, stages, heads, panels, settings")
-        )
-        self.line.setAccessibleName(_("Command palette"))
-        self.list.setAccessibleName(_("Results"))
-        self._empty.setText(_("No entry has these words"))
+        """Make the entries of an open palette again, in the present language."""
         if not self.isHidden():
             self._coming, self._entries = self._make_entries(), []
             self._make(AT_ONCE_S)

@@ -53,6 +53,9 @@ class AnswerPanel(Panel, Generic[Asked, Result]):
     def on_trace(self, trace: Trace) -> None:
         self.ask()
 
+    def retranslate(self) -> None:
+        self.show_state()
+
     @Slot()
     def show_state(self) -> None:
         """Show the answer, or why it is missing, with a button that computes again if it has failed."""

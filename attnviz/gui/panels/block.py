@@ -10,6 +10,7 @@ from attnviz.explain.formulas.stages import stage_axes, stage_formula
 from attnviz.explain.formulas.symbols import site_lines
 from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import GRID
+from attnviz.gui.look.words import says
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column, in_row
@@ -17,7 +18,7 @@ from attnviz.gui.widgets.formula_line import FormulaLine
 from attnviz.gui.widgets.heat.stages import highlight
 from attnviz.gui.widgets.pictures.block_diagram import BlockDiagram, shape_text
 from attnviz.gui.widgets.scroll import clear_scroll
-from attnviz.i18n import _
+from attnviz.i18n import N_, _
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import Cell, shown_head
 from attnviz.model.stages import STAGE_BY_ID
@@ -54,7 +55,8 @@ class BlockPanel(Panel):
         self._formula_scroll.setFrameShape(QFrame.Shape.NoFrame)
         self._formula_scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._formula_scroll.setFixedHeight(line.sizeHint().height() + 2)
-        self.diagram = BlockDiagram()
+        says(self, name=N_("Block"))
+        self.diagram = says(BlockDiagram(), name=N_("Block diagram"))
         self.diagram.clicked.connect(self._on_stage)
         self.diagram.pointed.connect(store.set_stage_hover)
         self._scroll = QScrollArea()
@@ -99,8 +101,6 @@ class BlockPanel(Panel):
         self._bring_symbol_into_sight(stage)
 
     def retranslate(self) -> None:
-        self.setAccessibleName(_("Block"))
-        self.diagram.setAccessibleName(_("Block diagram"))
         if self.store.trace is not None:
             self._show()  # also under another tab
 

@@ -14,6 +14,7 @@ from attnviz.gui.live.answer import Answer
 from attnviz.gui.live.trace import GUI_CORES
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
+from attnviz.gui.look.words import says
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.button import Button
@@ -66,6 +67,7 @@ class FailuresPanel(Panel):
         self._finding: Finding | None = None
         self._search = self.asks(Answer("failures", first_failing, self))
         self._search.answered.connect(self._on_found)
+        says(self, name=N_("Failure lab"))
         self._cards = {row.id: Card(row) for row in FAILURES}
         content = QWidget()
         column = QVBoxLayout(content)
@@ -109,7 +111,6 @@ class FailuresPanel(Panel):
         self._search.clear()  # it holds a run
 
     def retranslate(self) -> None:
-        self.setAccessibleName(_("Failure lab"))
         self._show()
 
     def _show(self) -> None:

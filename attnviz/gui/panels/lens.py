@@ -12,13 +12,14 @@ from attnviz.gui.live.answer import Answer
 from attnviz.gui.live.subject import Subject
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
+from attnviz.gui.look.words import says
 from attnviz.gui.panels.answer import AnswerPanel, has_logits
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.elided_label import ElidedLabel
 from attnviz.gui.widgets.token_table import At, ScrolledTable, TokenTable
 from attnviz.gui.widgets.tone import set_tone
-from attnviz.i18n import _
+from attnviz.i18n import N_, _
 from attnviz.model.sites.titles import row_title, site_label
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
@@ -39,6 +40,7 @@ class LensPanel(AnswerPanel[Subject, Lens]):
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
+        says(self, name=N_("Logit lens"))
         self.picture = LensPicture()
         self.picture.canvas.chosen.connect(self._on_chosen)
         empty = self.shows(Answer("lens", compute, self, after=TILES), self.picture)
@@ -59,10 +61,6 @@ class LensPanel(AnswerPanel[Subject, Lens]):
 
     def show_answer(self) -> None:
         self.picture.show_answer(self.store.document, self.answer)
-
-    def retranslate(self) -> None:
-        self.setAccessibleName(_("Logit lens"))
-        self.show_state()
 
     @Slot(object)
     def _on_chosen(self, at: At) -> None:

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 from attnviz.explain.parameters import explain_parameter
 from attnviz.gui.forms.marks import Mark
 from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.look.words import says
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column
@@ -19,7 +20,7 @@ from attnviz.gui.widgets.heat.stages import numbered
 from attnviz.gui.widgets.numbers.block import laid_over
 from attnviz.gui.widgets.numbers.grid import NumberGrid
 from attnviz.gui.widgets.tone import set_tone
-from attnviz.i18n import _
+from attnviz.i18n import N_, _
 from attnviz.model.sites.axes import stage_shape
 from attnviz.model.spec.arrays import in_float64
 from attnviz.model.spec.document import Document
@@ -52,21 +53,19 @@ class MatricesPanel(Panel):
         self._known: tuple[str, ...] = ()
         self._is_entering = False
         """True while the grid's own edit is on its way: it shows the number already."""
-        self._choice = DropDown()
-        self._choice.setObjectName("matrix_choice")
+        says(self, name=N_("Weight matrices"))
+        self._choice = says(DropDown(), id="matrix_choice", name=N_("Weight matrix"))
         self._choice.currentIndexChanged.connect(self._on_chosen)
         self._facts = QLabel()
         self._facts.setObjectName("matrix_facts")
-        self.grid = NumberGrid()
-        self.grid.setObjectName("matrix_grid")
+        self.grid = says(NumberGrid(), id="matrix_grid", name=N_("Numbers of the weight matrix"))
         self.grid.edited.connect(self._on_edited)
         self.grid.pasted.connect(self._on_pasted)
         self.grid.rejected.connect(store.rejected)
         self.grid.gesture_started.connect(store.begin_gesture)
         self.grid.gesture_finished.connect(store.end_gesture)
         Mark(store, self.grid, lambda: self._chosen().path)
-        self.page = ExplanationPage()
-        self.page.setObjectName("matrix_cell")
+        self.page = says(ExplanationPage(), id="matrix_cell", name=N_("Arithmetic of the cell"))
         self.page.setMinimumHeight(LEAST_PX)
         self.page.hide()
         self.page.followed.connect(self._on_followed)
@@ -108,10 +107,6 @@ class MatricesPanel(Panel):
         self.grid.set_highlight((), (column,) if column >= 0 else (), ())
 
     def retranslate(self) -> None:
-        self.setAccessibleName(_("Weight matrices"))
-        self._choice.setAccessibleName(_("Weight matrix"))
-        self.grid.setAccessibleName(_("Numbers of the weight matrix"))
-        self.page.setAccessibleName(_("Arithmetic of the cell"))
         self._show()
 
     def _chosen(self) -> Weight:

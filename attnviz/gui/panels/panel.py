@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QWidget
 
 from attnviz.gui.live.answer import Answer, Asked, Result
 from attnviz.gui.look.theme import LIGHT, Theme
+from attnviz.gui.look.words import retranslate
 from attnviz.gui.pointer import Pointer
 from attnviz.gui.services.services import Services
 from attnviz.gui.store import Store
@@ -22,9 +23,9 @@ from attnviz.model.trace import Trace
 class Panel(QWidget):
     """Base of the panels. Subclasses build their widgets in `__init__`, then override what concerns them.
 
-    The window calls `serve`, `start` once the panel is complete, `apply_theme` and `retranslate` when theme
-    or language change. Panels know the store and no other panel. A panel behind another tab receives no
-    changes; in front again, it receives all missed changes as one.
+    The window calls `serve`, and `start` once the panel is complete. Panels know the store and no other
+    panel. A panel behind another tab receives no changes; in front again, it receives all missed changes as
+    one.
     """
 
     command_wanted = Signal(str)
@@ -73,7 +74,8 @@ class Panel(QWidget):
         """Connect to the store; show its present state, unless another tab lies over the panel."""
         self._is_started = True
         self.store.opened.connect(self._document_opened)
-        self.retranslate()
+        for part in filter(None, (self.header(), self)):
+            retranslate(part)
         if self.is_seen:
             self._listen(True)
             self._tell()
@@ -93,7 +95,7 @@ class Panel(QWidget):
         """
 
     def header(self) -> QWidget | None:
-        """A small widget for the right end of the title, requested once after `__init__`; or None."""
+        """A small widget for the right end of the title, the same at every call; or None."""
         return None
 
     def on_hover(self, cell: Cell | None) -> None:
@@ -108,9 +110,6 @@ class Panel(QWidget):
     def apply_theme(self, theme: Theme) -> None:
         """Take other colours; the widgets inside are told as well, and need not be told by the panel."""
         self.theme = theme
-
-    def retranslate(self) -> None:
-        """Set every text again, in the present language."""
 
     @Slot(bool)
     def set_seen(self, is_seen: bool) -> None:

@@ -15,13 +15,14 @@ from attnviz.core.text import elide, isolated, number, visible
 from attnviz.gui.forms.rows import Note
 from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
+from attnviz.gui.look.words import says
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.pictures.arrow_plot import ArrowPlot, Arrows
 from attnviz.gui.widgets.segmented import Segmented
-from attnviz.i18n import _
+from attnviz.i18n import N_, _
 from attnviz.model.edit.tips import n_tips, why_fixed, with_tip, x_stage
 from attnviz.model.projections import PROJECTION_BY_ID, PROJECTIONS, ProjectionRow
 from attnviz.model.provenance import kv_head
@@ -58,8 +59,7 @@ class PlanePanel(Panel):
         self._later = QTimer(self)
         self._later.setSingleShot(True)
         self._later.timeout.connect(self._show_present)
-        self.plot = ArrowPlot()
-        self.plot.setObjectName("plane_plot")
+        self.plot = says(ArrowPlot(), id="plane_plot", name=N_("Vectors in two dimensions"))
         self.plot.setMinimumHeight(11)
         self.plot.tip_moved.connect(self._on_moved)
         self.plot.tip_hovered.connect(self._on_hovered)
@@ -67,12 +67,16 @@ class PlanePanel(Panel):
         self.plot.gesture_started.connect(store.begin_gesture)
         self.plot.gesture_finished.connect(store.end_gesture)
         self._what = Segmented((("qk", "q k", ""), ("x", "x", "")), "qk")
-        self._what.setObjectName("plane_what")
+        says(self._what, id="plane_what", name=N_("Shown vectors"))
         self._what.changed.connect(self._on_what)
-        self._projection = Combo(())
-        self._projection.setObjectName("plane_projection")
+        projections = [(row.id, row.title, row.hint) for row in PROJECTIONS]
+        name = N_("Projection onto the plane")
+        self._projection = says(Combo(()), id="plane_projection", name=name, options=projections)
         self._projection.changed.connect(self._on_projection)
-        self._dims = (self._dim_field("plane_x"), self._dim_field("plane_y"))
+        self._dims = (
+            self._dim_field("plane_x", N_("Horizontal dimension")),
+            self._dim_field("plane_y", N_("Vertical dimension")),
+        )
         self._fitted: object = None
         """The document and attention that the plot was last fitted to, by title, name and shapes."""
         self._chosen: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
@@ -117,13 +121,6 @@ class PlanePanel(Panel):
             self._show(self.store.drawn_site)
 
     def retranslate(self) -> None:
-        self._projection.set_options([(row.id, _(row.title), _(row.hint)) for row in PROJECTIONS])
-        self._projection.setAccessibleName(_("Projection onto the plane"))
-        self.plot.setAccessibleName(_("Vectors in two dimensions"))
-        self._what.setAccessibleName(_("Shown vectors"))
-        for field, name in zip(self._dims, (_("Horizontal dimension"), _("Vertical dimension")), strict=True):
-            field.setAccessibleName(name)
-            field.set_tooltip(name)
         if self.store.trace is not None:
             self._show(self.store.drawn_site)
 
@@ -315,9 +312,8 @@ class PlanePanel(Panel):
         self.store.look(plane=tuple(int(field.value()) for field in self._dims))
         self.plot.fit()
 
-    def _dim_field(self, name: str) -> DragNumber:
-        field = DragNumber(0, minimum=0, maximum=1, integer=True)
-        field.setObjectName(name)
+    def _dim_field(self, id_: str, name: str) -> DragNumber:
+        field = says(DragNumber(0, minimum=0, maximum=1, integer=True), id=id_, name=name, tip=True)
         field.changed.connect(self._on_dim)
         field.rejected.connect(self.store.rejected)
         return field

@@ -18,6 +18,7 @@ from attnviz.figures.kinds.rollout import FORMULAS
 from attnviz.gui.live.answer import Answer
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
+from attnviz.gui.look.words import says
 from attnviz.gui.panels.answer import AnswerPanel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column
@@ -88,15 +89,17 @@ class RolloutPanel(AnswerPanel[Question, LayerMap]):
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
-        self._kind = Segmented(_kinds(), "")
-        self._kind.setObjectName("rollout_kind")
-        self._kind.set_value(KINDS[0][0])
+        says(self, name=N_("Rollout and flow"))
+        self._kind = Segmented((), KINDS[0][0])
+        says(self._kind, id="rollout_kind", name=N_("Rollout or flow"), options=KINDS)
         self._kind.changed.connect(self.ask)
-        self._of = QLabel()
-        self._token, self._range = Combo(()), Combo(_ranges())
-        self._token.setObjectName("rollout_token")
+        self._of = says(QLabel(), N_("into the token"))
+        self._token = says(Combo(()), id="rollout_token", name=N_("Target token"))
         self._token.changed.connect(self._on_token)
-        self._range.setObjectName("rollout_range")
+        # One map has one range: that of all heads is the same.
+        own = [(row.id, row.label, "") for row in RANGES if row.id not in (WHOLE, "global")]
+        ranges = ((WHOLE, N_("This map"), ""), *own)
+        self._range = says(Combo(()), id="rollout_range", name=N_("Colour range"), options=ranges)
         self._range.set_value(WHOLE)
         self._range.changed.connect(self.show_answer)
         self._token.setMinimumWidth(TOKEN_WIDTH)
@@ -141,17 +144,6 @@ class RolloutPanel(AnswerPanel[Question, LayerMap]):
 
     def on_document(self, old: Document | None, new: Document) -> None:
         self.ask()
-
-    def retranslate(self) -> None:
-        self.setAccessibleName(_("Rollout and flow"))
-        self._of.setText(_("into the token"))
-        self._kind.set_options(_kinds())
-        self._kind.setAccessibleName(_("Rollout or flow"))
-        self._token.setAccessibleName(_("Target token"))
-        self._range.set_options(_ranges())
-        self._range.setAccessibleName(_("Colour range"))
-        self.map.retranslate()
-        self.show_state()
 
     def apply_theme(self, theme: Theme) -> None:
         super().apply_theme(theme)
@@ -210,13 +202,3 @@ class RolloutPanel(AnswerPanel[Question, LayerMap]):
     @Slot(str)
     def _on_token(self, token: str) -> None:
         self.store.look(query=int(token))
-
-
-def _kinds() -> tuple[tuple[str, str, str], ...]:
-    return tuple((id_, _(title), _(hint)) for id_, title, hint in KINDS)
-
-
-def _ranges() -> tuple[tuple[str, str, str], ...]:
-    """One map has one range: that of all heads is the same."""
-    whole = (WHOLE, _("This map"), "")
-    return (whole, *((row.id, _(row.label), "") for row in RANGES if row.id not in (WHOLE, "global")))

@@ -12,6 +12,7 @@ from attnviz.core.tokens import is_unspaced
 from attnviz.errors import FieldError, Message
 from attnviz.gui.forms.marks import Mark
 from attnviz.gui.look.theme import GRID
+from attnviz.gui.look.words import says
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.pointer import Pointer
 from attnviz.gui.store import Store
@@ -23,7 +24,7 @@ from attnviz.gui.widgets.fold_button import FoldButton
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.tone import set_tone
-from attnviz.i18n import _
+from attnviz.i18n import N_, _
 from attnviz.model.edit import edits
 from attnviz.model.provenance import tokens_of
 from attnviz.model.sites.links import tokens_in
@@ -49,7 +50,7 @@ class TokensPanel(Panel):
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
         self._line = DocumentText()
-        self._line.setObjectName("token_line")
+        says(self._line, id="token_line", name=N_("Tokens as text"), placeholder=N_("Type a sentence"))
         self._line.textEdited.connect(self._on_text)
         self._line.editingFinished.connect(self._on_finished)
         self._typing = Gesture(self)
@@ -61,8 +62,7 @@ class TokensPanel(Panel):
         """The tokens that were last made here, and the way in which they were cut."""
         self._by: Literal["tokens", "text", "user"] = "tokens"
         """The one who chose the splitting: the document's tokens, the typed text, or the user."""
-        self.chips = TokenChips()
-        self.chips.setObjectName("token_chips")
+        self.chips = says(TokenChips(), id="token_chips", name=N_("Tokens"))
         self.chips.clicked.connect(self._on_chosen)
         self.chips.hovered.connect(self._on_hovered)
         store.pointer_changed.connect(self._on_pointer)
@@ -70,12 +70,11 @@ class TokensPanel(Panel):
         self.chips.moved.connect(self._on_moved)
         self.chips.removed.connect(self._on_removed)
         self.chips.added.connect(self._on_added)
-        self._split_label = QLabel()
-        self._splitting = Segmented(())
-        self._splitting.setObjectName("splitting_segmented")
+        self._split_label = says(QLabel(), N_("split by"))
+        self._splitting = says(Segmented(()), id="splitting_segmented", name=N_("Split by"))
         self._splitting.changed.connect(self._on_splitting)
         self._count = DragNumber(1, minimum=1, maximum=MOST_TOKENS, integer=True)
-        self._count.setObjectName("n_tokens_field")
+        says(self._count, id="n_tokens_field", name=N_("Number of tokens"))
         self._count.changed.connect(self._on_count)
         self._count.rejected.connect(store.rejected)
         self._count.gesture_started.connect(store.begin_gesture)
@@ -144,15 +143,6 @@ class TokensPanel(Panel):
         self.chips.set_highlight(lit, self.theme.query)
 
     def retranslate(self) -> None:
-        self.chips.setAccessibleName(_("Tokens"))
-        self._line.setPlaceholderText(_("Type a sentence"))
-        self._line.setAccessibleName(_("Tokens as text"))
-        self._split_label.setText(_("split by"))
-        self._count.setAccessibleName(_("Number of tokens"))
-        self._count.set_tooltip(_("Number of tokens"))
-        self._count.retranslate()
-        self._fold.retranslate()
-        self._splitting.setAccessibleName(_("Split by"))
         self._show_splittings(self.store.experiment)
         self.chips.set_tokens(self.store.experiment.tokens, faces(self.store.experiment))
 

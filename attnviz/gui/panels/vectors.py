@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QWidget
 from attnviz.gui.forms.marks import Mark
 from attnviz.gui.look.icons import icon
 from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.look.words import says
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column, in_row
@@ -21,7 +22,7 @@ from attnviz.gui.widgets.numbers.grid import NumberGrid
 from attnviz.gui.widgets.numbers.pager import ColumnPager
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.tone import set_tone
-from attnviz.i18n import _
+from attnviz.i18n import N_
 from attnviz.model.edit import edits
 from attnviz.model.operands.matrices import vectors_array
 from attnviz.model.provenance import consumers, sources
@@ -40,29 +41,28 @@ class VectorsPanel(Panel):
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
-        self.grid = NumberGrid()
-        self.grid.setObjectName("vectors_grid")
+        self.grid = says(NumberGrid(), id="vectors_grid", name=N_("Token vectors"))
         self.grid.setMinimumHeight(58)
         self.grid.edited.connect(self._on_edited)
         self.grid.pasted.connect(self._on_pasted)
         self.grid.rejected.connect(store.rejected)
         self.grid.cell_hovered.connect(self._on_hovered)
         self._seed = DragNumber(0, minimum=0, maximum=MOST_SEED, integer=True)
-        self._seed.setObjectName("vectors_seed_field")
+        says(self._seed, id="vectors_seed_field", name=N_("Seed of the vectors"))
         self._seed.changed.connect(self._on_seed)
         self._width = DragNumber(4, minimum=1, maximum=1024, integer=True)
-        self._width.setObjectName("d_model_field")
+        says(self._width, id="d_model_field", name=N_("Model width, d_model"))
         self._width.changed.connect(self._on_width)
         for number in (self._seed, self._width):
             number.rejected.connect(store.rejected)
         for control in (self.grid, self._seed, self._width):
             control.gesture_started.connect(store.begin_gesture)
             control.gesture_finished.connect(store.end_gesture)
-        self._dice = QToolButton()
-        self._dice.setObjectName("vectors_dice")
+        name = N_("Resample the vectors with a new seed")
+        self._dice = says(QToolButton(), id="vectors_dice", name=name, tip=True)
         self._dice.clicked.connect(self._on_dice)
-        self._sequence = Segmented(())
-        self._sequence.setObjectName("sequence_segmented")
+        sequences = (("tokens", N_("queries"), ""), ("memory", N_("memory"), ""))
+        self._sequence = says(Segmented((), "tokens"), id="sequence_segmented", options=sequences)
         self._sequence.changed.connect(self._on_sequence)
         self.pager = ColumnPager(self.grid)
         self._header = QWidget()
@@ -72,7 +72,8 @@ class VectorsPanel(Panel):
         top.addWidget(self.pager)
         self._fold = FoldButton(self)
         top.addWidget(self._fold)
-        self._seed_label, self._width_label = QLabel(), QLabel()
+        self._seed_label = says(QLabel(), N_("seed"))
+        self._width_label = says(QLabel(), N_("features"))
         self._tokens: tuple[str, ...] = ()
         self._labels: tuple[str, ...] = ()
         Mark(store, self.grid, lambda: f"{self._path()}.values", self._path)
@@ -111,22 +112,6 @@ class VectorsPanel(Panel):
     def apply_theme(self, theme: Theme) -> None:
         super().apply_theme(theme)
         self._dice.setIcon(icon("randomise", theme))
-
-    def retranslate(self) -> None:
-        self._seed_label.setText(_("seed"))
-        self._width_label.setText(_("features"))
-        self._seed.setAccessibleName(_("Seed of the vectors"))
-        self._width.setAccessibleName(_("Model width, d_model"))
-        self._seed.retranslate()
-        self._width.retranslate()
-        self.pager.retranslate()
-        self._fold.retranslate()
-        self.grid.setAccessibleName(_("Token vectors"))
-        self._dice.setToolTip(_("Resample the vectors with a new seed"))
-        self._dice.setAccessibleName(self._dice.toolTip())
-        chosen = self._which()
-        self._sequence.set_options((("tokens", _("queries"), ""), ("memory", _("memory"), "")))
-        self._sequence.set_value(chosen)
 
     def _which(self) -> edits.Sequence:
         is_memory = self._sequence.value() == "memory" and self.store.experiment.memory is not None

@@ -10,6 +10,7 @@ from PySide6.QtGui import QColor, QFont, QKeyEvent, QPainter, QPaintEvent, QPen
 from attnviz.gui.look.colors import BLOCKED, indexed_image, pool
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, RADIUS
+from attnviz.gui.look.words import says
 from attnviz.gui.start.pictures import SIDE, Picture
 from attnviz.gui.widgets.button import PaintedButton
 from attnviz.gui.widgets.control import draw_focus_ring
@@ -45,15 +46,12 @@ class PresetCard(PaintedButton):
     def __init__(self, preset: Preset) -> None:
         super().__init__()
         self.preset = preset
-        self.setObjectName(f"card_{preset.id}")
+        says(self, id=f"card_{preset.id}", name=preset.title)
         self._picture: Picture | None = None
         self.retranslate()
 
     def retranslate(self) -> None:
-        """Update the texts to the active language."""
-        self.setAccessibleName(_(self.preset.title))
         self.setAccessibleDescription(plain_caption(_(self.preset.description)))
-        self.update()
 
     @property
     def has_picture(self) -> bool:

@@ -9,10 +9,11 @@ from PySide6.QtWidgets import QSizePolicy, QToolButton, QWidget
 from attnviz.checkpoints.presets import grouped_presets
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import Theme
+from attnviz.gui.look.words import says
 from attnviz.gui.widgets.button import rove
 from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.widgets.flow_layout import flow
-from attnviz.i18n import _
+from attnviz.i18n import N_
 
 _HEIGHT = 28
 _GAP = 6
@@ -29,13 +30,13 @@ class GroupChips(QWidget):
         self.group = ""
         self._groups = ("", *(group for group, _presets in grouped_presets()))
         self._chips = [QToolButton(self) for _group in self._groups]
-        for chip in self._chips:
-            chip.setObjectName("group_chip")
+        for group, chip in zip(self._groups, self._chips, strict=True):
+            says(chip, group or N_("All"), id="group_chip")
             chip.setCheckable(True)
             chip.setFont(ui_font(12))
             chip.setCursor(Qt.CursorShape.PointingHandCursor)
             chip.clicked.connect(self._on_chip)
-        self.retranslate()
+        self.choose("")
         self.apply_theme(active_theme())
 
     @Slot(str)
@@ -50,10 +51,6 @@ class GroupChips(QWidget):
             self.chosen.emit(group)
 
     def retranslate(self) -> None:
-        """Update the texts to the active language."""
-        for group, chip in zip(self._groups, self._chips, strict=True):
-            chip.setText(_(group) if group else _("All"))
-        self.choose(self.group)
         self._arrange()
 
     def apply_theme(self, theme: Theme) -> None:

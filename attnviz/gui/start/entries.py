@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QSizePolicy
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.icons import icon
 from attnviz.gui.look.theme import DARK, RADIUS
+from attnviz.gui.look.words import says
 from attnviz.gui.widgets.button import PaintedButton
 from attnviz.gui.widgets.control import draw_focus_ring
 from attnviz.i18n import N_, _
@@ -44,14 +45,13 @@ class EntryButton(PaintedButton):
         super().__init__()
         self.entry = entry
         self._note = ""
-        self.setObjectName(f"entry_{entry.action}")
+        says(self, id=f"entry_{entry.action}", name=entry.title)
         self.setFixedHeight(_HEIGHT)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.retranslate()
 
     def retranslate(self) -> None:
         """Update the texts to the active language."""
-        self.setAccessibleName(_(self.entry.title))
         self.setAccessibleDescription(self._note or _(self.entry.hint))
         self.update()
 

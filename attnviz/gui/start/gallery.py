@@ -7,11 +7,13 @@ from PySide6.QtGui import QFont, QResizeEvent
 from PySide6.QtWidgets import QLabel, QScrollArea, QSizePolicy, QToolButton, QWidget
 
 from attnviz.checkpoints.presets import grouped_presets
+from attnviz.errors import Message
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.look.words import says
 from attnviz.gui.start.card import HEIGHT, WIDTH, PresetCard
 from attnviz.gui.widgets.control import active_theme
-from attnviz.i18n import _
+from attnviz.i18n import N_
 from attnviz.model.io.presets import Preset
 
 GAP = 2 * GRID
@@ -29,7 +31,12 @@ class Section(QWidget):
     def __init__(self, group: str, presets: tuple[Preset, ...], n_rows: int) -> None:
         super().__init__()
         self.group, self._n_rows = group, n_rows
-        self._heading, self._all = QLabel(self), QToolButton(self)
+        self._heading = says(QLabel(self), group)
+        self._all = says(
+            QToolButton(self),
+            Message("all {n}", n=len(presets)),
+            name=Message("All presets of {group}", group=Message(group)),
+        )
         self._heading.setFont(ui_font(14, QFont.Weight.DemiBold))
         self._heading.setTextFormat(Qt.TextFormat.PlainText)
         self._all.setAutoRaise(True)
@@ -39,16 +46,7 @@ class Section(QWidget):
         self.cards = [PresetCard(preset) for preset in presets]
         for card in self.cards:
             card.setParent(self)
-        self.retranslate()
         self.apply_theme(active_theme())
-
-    def retranslate(self) -> None:
-        """Update the texts to the active language."""
-        self._heading.setText(_(self.group))
-        self._all.setText(_("all {n}").format(n=len(self.cards)))
-        self._all.setAccessibleName(_("All presets of {group}").format(group=_(self.group)))
-        for card in self.cards:
-            card.retranslate()
 
     def apply_theme(self, theme: Theme) -> None:
         """Use the colours of `theme`."""
@@ -105,8 +103,7 @@ class Gallery(QScrollArea):
             section.setParent(content)
             section.all_wanted.connect(self.group_wanted)
             self._sections.append(section)
-        self._nothing = QLabel(content)
-        self._nothing.setObjectName("gallery_empty")
+        self._nothing = says(QLabel(content), N_("No preset has these words."), id="gallery_empty")
         self.cards = [card for section in self._sections for card in section.cards]
         for card in self.cards:
             card.clicked.connect(self._on_card)
@@ -114,7 +111,7 @@ class Gallery(QScrollArea):
         self.setWidget(content)
         self.viewport().setAutoFillBackground(False)
         content.setAutoFillBackground(False)
-        self.retranslate()
+        self._arrange()
 
     @property
     def shown(self) -> list[PresetCard]:
@@ -135,10 +132,6 @@ class Gallery(QScrollArea):
             self.shown[0].setFocus(Qt.FocusReason.TabFocusReason)
 
     def retranslate(self) -> None:
-        """Update the texts to the active language."""
-        for section in self._sections:
-            section.retranslate()
-        self._nothing.setText(_("No preset has these words."))
         self._arrange()
 
     def resizeEvent(self, event: QResizeEvent) -> None:

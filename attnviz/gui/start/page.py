@@ -9,9 +9,11 @@ from PySide6.QtGui import QColor, QFont, QKeyEvent, QPainter, QPaintEvent, QResi
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel, QLineEdit, QWidget
 
 from attnviz.checkpoints.presets import PRESETS
+from attnviz.errors import Message
 from attnviz.gui.look.fonts import section_title_font, ui_font
 from attnviz.gui.look.icons import icon
 from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.look.words import says
 from attnviz.gui.start.chips import GroupChips
 from attnviz.gui.start.entries import ENTRIES, EntryButton
 from attnviz.gui.start.gallery import Gallery
@@ -22,7 +24,7 @@ from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.gui.widgets.window_keys import LineEdit, typed
-from attnviz.i18n import _
+from attnviz.i18n import N_
 
 LEFT_WIDTH = 312
 _SEARCH_WIDTH = 320
@@ -42,14 +44,18 @@ class StartPage(QWidget):
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
-        self.setObjectName("start_page")
+        says(self, id="start_page", name=N_("Start page"))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._theme = active_theme()
-        self._name, self._purpose, self._recent_title = QLabel("attnviz"), QLabel(), QLabel()
-        self._title, self._subtitle = QLabel(), QLabel()
+        purpose = N_("See how attention works, on your own text, down to the last number.")
+        self._name, self._purpose = QLabel("attnviz"), says(QLabel(), purpose)
+        self._recent_title, self._title = says(QLabel(), N_("RECENT")), says(QLabel(), N_("Presets"))
+        subtitle = Message("{n}; a click opens one, and undo returns to the last document", n=len(PRESETS))
+        self._subtitle = says(QLabel(), subtitle)
         self._entries = [EntryButton(entry) for entry in ENTRIES]
         self.recent = RecentList()
-        self._open, self._at_start = Button(), QCheckBox()
+        self._open = says(Button(), N_("Open a file…"), id="start_open_button")
+        self._at_start = says(QCheckBox(), N_("Show this page when the program starts"), id="start_check")
         self.search, self._chips, self.gallery = LineEdit(), GroupChips(), Gallery()
         self._glass = self.search.addAction(
             icon("search", self._theme), QLineEdit.ActionPosition.LeadingPosition
@@ -61,7 +67,6 @@ class StartPage(QWidget):
         row.addWidget(self._left())
         row.addWidget(self._right(), 1)
         self._connect()
-        self.retranslate()
         self.apply_theme(self._theme)
         set_tone("muted", self._purpose, self._subtitle, self._recent_title)
 
@@ -78,24 +83,6 @@ class StartPage(QWidget):
         self.recent.set_paths(recent)
         self._recent_title.setVisible(bool(recent))
         self._at_start.setChecked(is_at_start)
-
-    def retranslate(self) -> None:
-        """Update the texts to the active language."""
-        self._purpose.setText(_("See how attention works, on your own text, down to the last number."))
-        self._recent_title.setText(_("RECENT"))
-        self._title.setText(_("Presets"))
-        self._subtitle.setText(
-            _("{n}; a click opens one, and undo returns to the last document").format(n=len(PRESETS))
-        )
-        self._open.setText(_("Open a file…"))
-        self._at_start.setText(_("Show this page when the program starts"))
-        self.search.setPlaceholderText(_("Search names and sentences"))
-        self.search.setAccessibleName(_("Search the presets"))
-        self.setAccessibleName(_("Start page"))
-        for entry in self._entries:
-            entry.retranslate()
-        self._chips.retranslate()
-        self.gallery.retranslate()
 
     def apply_theme(self, theme: Theme) -> None:
         """Use the colours of `theme`."""
@@ -150,10 +137,13 @@ class StartPage(QWidget):
         self._subtitle.setFont(ui_font(13))
         self._subtitle.setContentsMargins(0, 0, 0, 3)  # on the base line of the title
         self._recent_title.setFont(section_title_font())
-        self._open.setObjectName("start_open_button")
-        self._at_start.setObjectName("start_check")
         self._at_start.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.search.setObjectName("start_search")
+        says(
+            self.search,
+            id="start_search",
+            name=N_("Search the presets"),
+            placeholder=N_("Search names and sentences"),
+        )
         self.search.setFont(ui_font(13))
         self.search.setMaximumWidth(_SEARCH_WIDTH)
         self.search.setMinimumHeight(32)

@@ -12,9 +12,10 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from attnviz.core.text import visible
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, RADIUS
+from attnviz.gui.look.words import plain_tooltip
 from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.button import PaintedButton
-from attnviz.gui.widgets.control import draw_focus_ring, plain_tooltip
+from attnviz.gui.widgets.control import draw_focus_ring
 from attnviz.i18n import _, current_language
 
 _HEIGHT = 44

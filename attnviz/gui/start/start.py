@@ -78,7 +78,6 @@ class Start(QObject):
     def retranslate(self) -> None:
         """Update the texts to the active language."""
         if self.page is not None:
-            self.page.retranslate()
             self._show_progress(self.page)
 
     def _show_progress(self, page: StartPage) -> None:

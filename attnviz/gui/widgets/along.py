@@ -8,7 +8,8 @@ from PySide6.QtCore import QEvent, QPointF, Qt, Signal
 from PySide6.QtGui import QHelpEvent, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QToolTip, QWidget
 
-from attnviz.gui.widgets.control import Control, plain_tooltip
+from attnviz.gui.look.words import plain_tooltip
+from attnviz.gui.widgets.control import Control
 
 DOWN = (Qt.Key.Key_Up, Qt.Key.Key_Down)
 ACROSS = (Qt.Key.Key_Left, Qt.Key.Key_Right)

@@ -22,10 +22,11 @@ from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QToolButton, QWidget
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.icons import icon
 from attnviz.gui.look.theme import GRID, Theme
-from attnviz.gui.widgets.control import MOUSE_ONLY, Control, draw_focus_ring, plain_tooltip
+from attnviz.gui.look.words import plain_tooltip, says
+from attnviz.gui.widgets.control import MOUSE_ONLY, Control, draw_focus_ring
 from attnviz.gui.widgets.local_files import TextBox
 from attnviz.gui.widgets.paragraph import Mark, broken, laid_out
-from attnviz.i18n import _
+from attnviz.i18n import N_
 
 TEXT_PX = 15
 LINE = 22
@@ -253,8 +254,14 @@ class Caption(QWidget):
         row.setSpacing(GRID // 2)
         row.addWidget(self.text, 1, Qt.AlignmentFlag.AlignTop)
         row.addWidget(self._editor, 1)
-        for button, name in ((self._pencil, "caption_edit_button"), (self._cross, "caption_close_button")):
-            button.setObjectName(name)
+        says(self._pencil, id="caption_edit_button", name=N_("Edit the caption"), tip=True)
+        says(self._cross, id="caption_close_button", name=N_("Hide the caption"), tip=True)
+        says(
+            self._editor,
+            name=N_("Caption"),
+            placeholder=N_("A sentence; [word] highlights its query, [word](key) its key"),
+        )
+        for button in (self._pencil, self._cross):
             button.setAutoRaise(True)
             button.setIconSize(_ICON)
             button.setFixedSize(LINE, LINE)
@@ -285,14 +292,6 @@ class Caption(QWidget):
         """Use the colours of `theme`."""
         self._pencil.setIcon(icon("edit", theme))
         self._cross.setIcon(icon("close", theme))
-
-    def retranslate(self) -> None:
-        """Update the texts to the active language."""
-        for button, says in ((self._pencil, _("Edit the caption")), (self._cross, _("Hide the caption"))):
-            button.setToolTip(plain_tooltip(says))
-            button.setAccessibleName(says)
-        self._editor.setAccessibleName(_("Caption"))
-        self._editor.setPlaceholderText(_("A sentence; [word] highlights its query, [word](key) its key"))
 
     @property
     def is_edited(self) -> bool:

@@ -22,8 +22,9 @@ from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QSizePolicy, QToolTip
 from attnviz.core.bpe import is_byte_token
 from attnviz.core.text import visible
 from attnviz.gui.look.theme import RADIUS, Theme
+from attnviz.gui.look.words import plain_tooltip
 from attnviz.gui.widgets.chip_editor import ChipEditor
-from attnviz.gui.widgets.control import Availability, active_theme, draw_focus_ring, plain_tooltip
+from attnviz.gui.widgets.control import Availability, active_theme, draw_focus_ring
 from attnviz.gui.widgets.flow_layout import flow
 from attnviz.gui.widgets.window_keys import typed
 from attnviz.i18n import _

@@ -16,7 +16,8 @@ from PySide6.QtWidgets import (
 )
 
 from attnviz.gui.look.theme import GRID
-from attnviz.gui.widgets.control import Availability, plain_tooltip
+from attnviz.gui.look.words import plain_tooltip
+from attnviz.gui.widgets.control import Availability
 from attnviz.gui.widgets.segmented import Option
 
 _NARROWEST = 70

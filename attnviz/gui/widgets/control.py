@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import html
-
 from PySide6.QtCore import QEvent, QObject, QRectF, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QHideEvent, QKeyEvent, QPainter, QPen
 from PySide6.QtWidgets import QApplication, QStyle, QWidget
 
 from attnviz.gui.look.theme import LIGHT, MOTION_MS, MOTION_PROPERTY, RADIUS, THEME_PROPERTY, THEMES, Theme
+from attnviz.gui.look.words import plain_tooltip
 from attnviz.gui.widgets.window_keys import is_windows
 
 BURST_MS = 400
@@ -36,11 +35,6 @@ def transition_ms(widget: QWidget) -> int:
         return 0
     usual = widget.style().styleHint(QStyle.StyleHint.SH_Widget_Animation_Duration, None, widget)
     return min(MOTION_MS, usual)
-
-
-def plain_tooltip(text: str) -> str:
-    """`text` for `setToolTip`: markup in it shows literally and long text wraps."""
-    return f"<qt>{html.escape(text)}</qt>" if text else ""
 
 
 def draw_focus_ring(painter: QPainter, rect: QRectF, theme: Theme, radius: float = RADIUS - 1) -> None:
@@ -165,9 +159,6 @@ class Control(Availability, QWidget):
         """Paint with `theme` from now on."""
         self._theme = theme
         self.update()
-
-    def retranslate(self) -> None:
-        """Update own texts after the language changed; controls without own texts do nothing."""
 
     def hideEvent(self, event: QHideEvent) -> None:
         self.gesture.end()

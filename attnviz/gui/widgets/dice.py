@@ -8,8 +8,9 @@ from PySide6.QtWidgets import QToolButton, QWidget
 
 from attnviz.gui.look.icons import icon
 from attnviz.gui.look.theme import Theme
-from attnviz.gui.widgets.control import active_theme, plain_tooltip
-from attnviz.i18n import _
+from attnviz.gui.look.words import says
+from attnviz.gui.widgets.control import active_theme
+from attnviz.i18n import N_
 
 HIGHEST_SEED = 2**32 - 1
 _THROWN_BELOW = 10_000
@@ -20,14 +21,9 @@ class Dice(QToolButton):
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName(name)
+        says(self, id=name, name=N_("Another seed"), tip=True)
         self.setFixedSize(24, 22)
-        self.retranslate()
         self.apply_theme(active_theme())
-
-    def retranslate(self) -> None:
-        self.setToolTip(plain_tooltip(_("Another seed")))
-        self.setAccessibleName(_("Another seed"))
 
     def apply_theme(self, theme: Theme) -> None:
         self.setIcon(icon("randomise", theme))

@@ -6,7 +6,7 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import QLabel, QWidget
 
-from attnviz.gui.widgets.control import plain_tooltip
+from attnviz.gui.look.words import plain_tooltip
 
 
 class ElidedLabel(QLabel):

@@ -7,8 +7,9 @@ from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.look.words import plain_tooltip
 from attnviz.gui.widgets.button import Button
-from attnviz.gui.widgets.control import Control, plain_tooltip
+from attnviz.gui.widgets.control import Control
 from attnviz.gui.widgets.link_line import LinkLine
 from attnviz.gui.widgets.segmented import Option
 from attnviz.i18n import _

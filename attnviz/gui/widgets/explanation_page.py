@@ -26,7 +26,7 @@ from PySide6.QtWidgets import QApplication, QTextBrowser, QTextEdit, QToolTip, Q
 
 from attnviz.gui.look.fonts import number_font, ui_font
 from attnviz.gui.look.theme import GRID, LIGHT, TEXT_PX, Theme
-from attnviz.gui.widgets.control import plain_tooltip
+from attnviz.gui.look.words import plain_tooltip
 from attnviz.gui.widgets.numbers.text import full_precision
 from attnviz.i18n import _
 from attnviz.model.spec.view import Cell

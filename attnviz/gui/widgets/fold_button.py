@@ -7,8 +7,9 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QToolTip, QWidget
 
 from attnviz.gui.look.theme import GRID, RADIUS
+from attnviz.gui.look.words import plain_tooltip
 from attnviz.gui.widgets.button import PaintedButton
-from attnviz.gui.widgets.control import draw_focus_ring, plain_tooltip
+from attnviz.gui.widgets.control import draw_focus_ring
 from attnviz.i18n import _
 
 SIDE = 18

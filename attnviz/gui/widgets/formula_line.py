@@ -10,7 +10,8 @@ from PySide6.QtWidgets import QLabel, QWidget
 
 from attnviz.explain.formulas.symbols import Part, Parts
 from attnviz.gui.look.theme import Theme
-from attnviz.gui.widgets.control import active_theme, plain_tooltip
+from attnviz.gui.look.words import plain_tooltip
+from attnviz.gui.widgets.control import active_theme
 
 NARROWEST = 60
 """Minimum width of a formula; the tooltip contains the full text."""

@@ -28,9 +28,9 @@ class HoldsChip(QLabel):
 
     def set_verdict(self, verdict: bool | None) -> None:
         """Show a verdict in the active language; None: the document lacks what the condition names."""
-        tone, says = _VERDICTS[verdict]
+        tone, sentence = _VERDICTS[verdict]
         set_tone(tone, self)
-        self.setText(_(says))
+        self.setText(_(sentence))
 
 
 def holds_in(condition: str, scope: Scope) -> bool | None:

@@ -9,8 +9,9 @@ from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent,
 from PySide6.QtWidgets import QLabel, QSizePolicy, QSlider, QWidget
 
 from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.look.words import plain_tooltip
 from attnviz.gui.widgets.boxes import in_row
-from attnviz.gui.widgets.control import Availability, Control, active_theme, draw_focus_ring, plain_tooltip
+from attnviz.gui.widgets.control import Availability, Control, active_theme, draw_focus_ring
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.i18n import _
 
@@ -202,7 +203,6 @@ class SliderField(Control):
         can_reset = self._default is not None and self._reason is None
         hint = _("Double-click to reset.") if can_reset else ""
         self._label.setToolTip(plain_tooltip(hint))
-        self.number.retranslate()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if watched is self._label and event.type() == QEvent.Type.MouseButtonDblClick and self.isEnabled():

@@ -8,9 +8,9 @@ from PySide6.QtCore import Slot
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu
 
+from attnviz.gui.look.words import plain_tooltip
 from attnviz.gui.services.documents import name_of
 from attnviz.gui.store import Store
-from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.i18n import _
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Slot
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMainWindow
 
@@ -23,7 +23,7 @@ from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.window.jobs import JobLine
 from attnviz.gui.window.lessons import LessonLive
 from attnviz.gui.window.presentation import ENLARGED, Presentation
-from attnviz.i18n import _, current_language
+from attnviz.i18n import _
 from attnviz.model.edit import edits
 from attnviz.model.edit.chapters import Chapter
 from attnviz.model.sites.sites import site_names
@@ -39,9 +39,6 @@ if TYPE_CHECKING:
 
 class Handlers(QObject):
     """Commands of the window. Each changes the store, or asks the object whose business it is."""
-
-    language_changed = Signal()
-    """The settings have another language."""
 
     def __init__(
         self,
@@ -105,11 +102,6 @@ class Handlers(QObject):
         palette = Palette(self._window, partial(all_entries, self._surface))
         palette.apply_theme(active_theme())
         return palette
-
-    def retranslate(self) -> None:
-        """Update what lies over the window to the active language."""
-        if "_palette" in self.__dict__:
-            self._palette.retranslate()
 
     # --- file
 
@@ -329,11 +321,8 @@ class Handlers(QObject):
 
     def apply_preferences(self) -> None:
         """Take colours, language and engine from the settings."""
-        before = current_language()
         look.apply(look.application(), self._settings)
         self._presentation.scale_to(self._settings["scale"])
-        if current_language() != before:
-            self.language_changed.emit()
         self.show_caption()
         chosen = self._settings["engine"], self._settings["device"]
         if chosen != (self._store.engine, self._store.device):

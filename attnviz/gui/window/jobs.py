@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QLabel, QProgressBar, QWidget
 from attnviz.compute.scheduler import Busy, Scheduler
 from attnviz.gui.job import Job
 from attnviz.gui.look.theme import GRID
+from attnviz.gui.look.words import says
 from attnviz.gui.panels.table import PANELS
 from attnviz.gui.widgets.boxes import in_row
 from attnviz.gui.widgets.button import Button
@@ -56,10 +57,10 @@ class JobLine(QWidget):
         self._shown: tuple[Scheduler, str] | None = None
         self._title, self._bar, self._cancel = QLabel(), QProgressBar(), Button()
         self._title.setObjectName("job_title")
-        self._bar.setObjectName("job_bar")
+        says(self._bar, id="job_bar", name=N_("Completed share of the job"))
         self._bar.setTextVisible(False)
         self._bar.setFixedSize(BAR_WIDTH, BAR_HEIGHT)
-        self._cancel.setObjectName("job_cancel")
+        says(self._cancel, N_("Cancel"), id="job_cancel", tip=N_("Cancel this job (Esc)"))
         self._cancel.setFlat(True)
         self._cancel.setAutoDefault(False)
         self._cancel.clicked.connect(self.cancel)
@@ -87,10 +88,6 @@ class JobLine(QWidget):
             self._look()
 
     def retranslate(self) -> None:
-        """Set the texts again, in the present language."""
-        self._cancel.setText(_("Cancel"))
-        self._cancel.setToolTip(_("Cancel this job (Esc)"))
-        self._bar.setAccessibleName(_("Completed share of the job"))
         self._look()
 
     def _on_submitted(self) -> None:

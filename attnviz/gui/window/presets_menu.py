@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMenu
 
 from attnviz.checkpoints.presets import grouped_presets
-from attnviz.gui.widgets.control import plain_tooltip
+from attnviz.gui.look.words import plain_tooltip
 from attnviz.i18n import _
 from attnviz.model.captions import plain_caption
 

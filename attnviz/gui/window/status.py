@@ -11,9 +11,9 @@ from PySide6.QtWidgets import QLabel, QSizePolicy, QStatusBar, QWidget
 
 from attnviz.errors import Message, message_of
 from attnviz.gui.live.trace import Live
+from attnviz.gui.look.words import plain_tooltip
 from attnviz.gui.services.status import Status
 from attnviz.gui.store import Store
-from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.tone import Tone, set_tone
 from attnviz.i18n import N_, _, current_language, ngettext
 from attnviz.model.errors.titles import in_words

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import get_args
 
 from msgspec.structs import replace
@@ -13,11 +15,11 @@ from attnviz.core.phrases import with_remark
 from attnviz.engines.table import ENGINE_BY_ID, ENGINES
 from attnviz.gui.commands.menus import Commands
 from attnviz.gui.look.theme import GRID
+from attnviz.gui.look.words import plain_tooltip, says
 from attnviz.gui.store import AUTO, Store
 from attnviz.gui.widgets.boxes import in_row
-from attnviz.gui.widgets.control import plain_tooltip
-from attnviz.gui.workspaces.table import WORKSPACES
-from attnviz.i18n import _
+from attnviz.gui.workspaces.table import WORKSPACES, WorkspaceRow
+from attnviz.i18n import N_, _
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import DType
 
@@ -30,6 +32,14 @@ class WorkspaceTabs(QTabBar):
     """Tabs that are as wide as their bold text, selected or not: their sizes are measured by a change of the
     style, not by one of the selection.
     """
+
+    def set_options(self, options: Sequence[tuple[str, str, str]]) -> None:
+        """Set the texts and tooltips of the tabs, which are added where they are missing."""
+        for index, (_id, title, tip) in enumerate(options):
+            if index == self.count():
+                self.addTab("")
+            self.setTabText(index, title)
+            self.setTabToolTip(index, plain_tooltip(tip))
 
     def tabSizeHint(self, index: int) -> QSize:
         hint = super().tabSizeHint(index)
@@ -63,12 +73,12 @@ class TopBar(QWidget):
         self.menus.setObjectName("menu_bar")
         self.layout_menu = QMenu(self)
         self._tabs = self._workspace_tabs()
-        self._layout = self._menu_button("layout_button", self.layout_menu)
+        self._layout = self._menu_button("layout_button", N_("Layout"), self.layout_menu)
         self._layout.setText("…")
         self._engine_menu = QMenu(self)
         self._engine_menu.setToolTipsVisible(True)
         self._engine_menu.aboutToShow.connect(self._fill_engine_menu)
-        self._engine = self._menu_button("engine_button", self._engine_menu)
+        self._engine = self._menu_button("engine_button", N_("Engine"), self._engine_menu)
         box = in_row(self, spacing=GRID // 2)
         box.addWidget(self.menus, 0, Qt.AlignmentFlag.AlignVCenter)
         box.addStretch(1)
@@ -85,14 +95,6 @@ class TopBar(QWidget):
         store.traced.connect(self._on_trace)
 
     def retranslate(self) -> None:
-        """Set the texts again, in the present language."""
-        for index, row in enumerate(WORKSPACES):
-            self._tabs.setTabText(index, _(row.title))
-            self._tabs.setTabToolTip(index, plain_tooltip(with_remark(_(row.hint), f"Ctrl+{index + 1}")))
-        self._tabs.setAccessibleName(_("Workspaces"))
-        for button, name in ((self._layout, _("Layout")), (self._engine, _("Engine"))):
-            button.setAccessibleName(name)
-            button.setToolTip(name)
         self._show_engine()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -116,21 +118,19 @@ class TopBar(QWidget):
 
     def _workspace_tabs(self) -> QTabBar:
         tabs = WorkspaceTabs()
-        tabs.setObjectName("workspace_tabs")
         tabs.setDrawBase(False)
         tabs.setExpanding(False)
         tabs.setUsesScrollButtons(False)
         tabs.setElideMode(Qt.TextElideMode.ElideNone)
         tabs.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        for _row in WORKSPACES:
-            tabs.addTab("")
+        options = [(row.id, row.title, partial(_hint, row, key)) for key, row in enumerate(WORKSPACES, 1)]
+        says(tabs, id="workspace_tabs", name=N_("Workspaces"), options=options)
         tabs.currentChanged.connect(self._on_tab)
         tabs.tabBarClicked.connect(self.tab_clicked)
         return tabs
 
-    def _menu_button(self, name: str, menu: QMenu) -> QToolButton:
-        button = QToolButton()
-        button.setObjectName(name)
+    def _menu_button(self, id_: str, name: str, menu: QMenu) -> QToolButton:
+        button = says(QToolButton(), id=id_, name=name, tip=True)
         button.setMenu(menu)
         button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
@@ -205,3 +205,7 @@ class TopBar(QWidget):
     @Slot()
     def _on_dtype(self) -> None:
         self._store.edit(replace, dtype=self.sender().data())  # type: ignore[attr-defined]
+
+
+def _hint(row: WorkspaceRow, key: int) -> str:
+    return with_remark(_(row.hint), f"Ctrl+{key}")

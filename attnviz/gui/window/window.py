@@ -35,6 +35,7 @@ from attnviz.gui.live.idle import IdleLive
 from attnviz.gui.live.trace import LATE, Live
 from attnviz.gui.look.icons import app_icon
 from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.look.words import plain_tooltip, retranslate, says
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.panels.table import PANEL_BY_ID, PANELS
 from attnviz.gui.recovery.keeping import Keeping
@@ -45,7 +46,6 @@ from attnviz.gui.settings import Settings
 from attnviz.gui.start.start import Start
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column
-from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.document_line import DocumentLine
 from attnviz.gui.widgets.document_text import DocumentText
 from attnviz.gui.widgets.local_files import accept_copy
@@ -62,7 +62,7 @@ from attnviz.gui.window.presets_menu import fill_presets
 from attnviz.gui.window.status import StatusLine
 from attnviz.gui.window.top_bar import TopBar
 from attnviz.gui.workspaces.switcher import Workspaces
-from attnviz.i18n import _
+from attnviz.i18n import N_, _
 from attnviz.model.errors.titles import in_words
 from attnviz.model.io.carriers.table import carries
 from attnviz.model.io.files import SURVEY_SUFFIX
@@ -164,7 +164,7 @@ class Window(QMainWindow):
         self._connect()
         self.workspaces.start()
         self.top_bar.show_workspace(self.workspaces.present.id)
-        self.retranslate()
+        retranslate(self)
         self.setFocus()  # not the first control of the bar
 
     @property
@@ -176,9 +176,8 @@ class Window(QMainWindow):
 
     def _make_docks(self) -> None:
         for row in PANELS:
-            self.docks[row.id] = PanelDock(
-                row.id, has_frame=row.framed, may_scroll=bool(row.width), parent=self
-            )
+            dock = PanelDock(row.id, has_frame=row.framed, may_scroll=bool(row.width), parent=self)
+            self.docks[row.id] = says(dock, row.title)
 
     def _surface(self) -> Surface:
         """The parts that commands act on. Its acts are those of the handlers, which are made with it."""
@@ -206,7 +205,6 @@ class Window(QMainWindow):
         self.workspaces.switched.connect(self._on_workspace)
         self.top_bar.tab_clicked.connect(self.start_page.leave)
         self.start_page.left.connect(self.leave)
-        self.handlers.language_changed.connect(self.retranslate)
         self.store.changed.connect(self._on_changed)
         self.store.history_changed.connect(self._on_history)
         self.store.rejected.connect(self.status.warn)
@@ -238,7 +236,7 @@ class Window(QMainWindow):
         self._making.make_seen()
         for dock in self.docks.values():
             dock.visibilityChanged.connect(self._on_dock)
-        self._retranslate_around()
+        self.retranslate()
         self._watch_menus()
         self._on_history()
         self.handlers.show_caption()
@@ -330,26 +328,11 @@ class Window(QMainWindow):
     # --- text, colours, layout
 
     def retranslate(self) -> None:
-        """Set every text of the window again, in the present language."""
-        for panel in self.panels.values():
-            panel.retranslate()
-        self._retranslate_around()
-
-    def _retranslate_around(self) -> None:
-        """Set the texts around the panels."""
-        self.commands.retranslate()
-        self._panel_menu.setTitle(_("Panels"))
-        for row in PANELS:
-            self.docks[row.id].set_title(_(row.title))
+        """Set the texts that depend on the state of the window, in the present language."""
         self.start_page.retranslate()
-        self.handlers.retranslate()
-        self.top_bar.retranslate()
-        self.status.retranslate()
         self.status.hint(self.start_page.keys())
         if self.panels:
             self.handlers.what_is_this.dress()
-        self.jobs.retranslate()
-        self.keeping.card.retranslate()
         self._show_problem()
         self._show_title()
 
@@ -378,10 +361,9 @@ class Window(QMainWindow):
             menu.aboutToShow.connect(self._name_recent_menu)
         if id_ == "view":
             menu.addSeparator()
-            self._panel_menu = menu.addMenu("")
-            self._panel_menu.setObjectName("menu_panels")
+            panels = says(menu.addMenu(""), N_("Panels"), id="menu_panels")
             for dock in self.docks.values():
-                self._panel_menu.addAction(dock.toggleViewAction())
+                panels.addAction(dock.toggleViewAction())
         if id_ == "presets":
             menu.aboutToShow.connect(self._fill_preset_menu)
         menu.aboutToShow.connect(self._point_at_nothing)

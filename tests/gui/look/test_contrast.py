@@ -87,7 +87,6 @@ def test_a_masked_cell_is_told_from_zero(qapp: QApplication, theme: Theme, kind:
 def test_the_name_of_a_hidden_curve_is_as_legible_as_that_of_a_drawn_one(qtbot: QtBot) -> None:
     entry = Entry("alibi")
     qtbot.addWidget(entry)
-    entry.retranslate()
     entry.resize(entry.sizeHint())
     name = entry.rect().adjusted(LINE + 4, 0, 0, 0)
     drawn = entry.grab().toImage()

@@ -20,6 +20,7 @@ from attnviz.cli.shell import main
 from attnviz.core.progress import never_cancelled
 from attnviz.gui.export.source import Choice
 from attnviz.gui.export.table import EXPORT_BY_ID
+from attnviz.gui.look.words import speak
 from attnviz.gui.panels.circuits.arithmetic import LETTERS, explained
 from attnviz.gui.panels.circuits.circuits import CircuitsPanel
 from attnviz.gui.panels.circuits.rows import PairRows
@@ -98,7 +99,7 @@ def test_the_pairs_of_a_tab_that_is_in_front_again_take_clicks(desk: Desk, qtbot
     place = rows(desk).row_rect(3).center().toPoint()
     qtbot.mouseClick(rows(desk), Qt.MouseButton.LeftButton, pos=place)
     assert page.toPlainText().startswith(explained(rows(desk).pairs[3], "qk", 3).title)
-    panel.retranslate()
+    speak()
     assert page.isVisible()
 
 

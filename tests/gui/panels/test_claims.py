@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QLabel, QLineEdit, QPushButton
 from pytestqt.qtbot import QtBot
 
 from attnviz.core.progress import Check
+from attnviz.gui.look.words import speak
 from attnviz.gui.panels.claims.claims import ClaimsPanel
 from attnviz.gui.panels.claims.line import ClaimLine
 from attnviz.gui.widgets.linked_text import LinkedText
@@ -101,7 +102,7 @@ def test_the_sentences_follow_the_language(checker: Desk) -> None:
     line = checker.find(ClaimLine, "claim_size-of-gpt3")
     assert line.sentence == "GPT-3 has 17.5 billion parameters." and line.verdict == "wrong"
     set_language("zh_CN")
-    panel(checker).retranslate()
+    speak()
     assert line.sentence == "GPT-3 有 175 亿个参数。"
 
 

@@ -34,6 +34,7 @@ from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
 from attnviz.explain.architectures import architecture_of
 from attnviz.gui.look.theme import DARK, LIGHT
+from attnviz.gui.look.words import speak
 from attnviz.gui.panels.cost.curve import CostCurve
 from attnviz.gui.panels.cost.fields import FIELDS, CostFields
 from attnviz.gui.panels.cost.lines import CostLines
@@ -365,7 +366,7 @@ def test_a_narrow_panel_shows_the_arithmetic_or_the_curve(panel: CostPanel, qtbo
 def test_it_speaks_the_language_and_wears_the_theme(panel: CostPanel) -> None:
     english = said(panel)
     set_language("zh_CN")
-    panel.retranslate()
+    speak()
     recolor(panel, DARK)
     QApplication.processEvents()
     assert "256 B" in said(panel)
@@ -373,7 +374,7 @@ def test_it_speaks_the_language_and_wears_the_theme(panel: CostPanel) -> None:
     curve = find(panel, CostCurve, "cost_curve")
     assert curve.grab().toImage().pixelColor(curve.width() - 2, 2) == QColor(DARK.panel)
     set_language("en")
-    panel.retranslate()
+    speak()
     QApplication.processEvents()
     assert said(panel) == english
 

@@ -21,6 +21,7 @@ from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.program import never_cancelled
 from attnviz.engines.run import run
 from attnviz.gui.look.theme import DARK, LIGHT
+from attnviz.gui.look.words import speak
 from attnviz.gui.panels.inspector.panel import InspectorPanel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.heat.content import NO_HIGHLIGHT
@@ -316,7 +317,7 @@ def test_words_change_with_the_language(made) -> None:  # type: ignore[no-untype
     store.look(locked=WEIGHT)
     english = text(panel), word(panel, "inspector_title")
     set_language("zh_CN")
-    panel.retranslate()
+    speak()
     assert word(panel, "inspector_title") != english[1] and text(panel) != english[0]
 
 
@@ -498,6 +499,6 @@ def test_the_notes_of_a_line_are_joined_as_the_language_joins_them(made) -> None
     assert "set to 0 after the softmax; causal: key 2 comes after query 1; m = " in text(panel)
     assert ", the row's maximum" in text(panel)
     set_language("zh_CN")
-    panel.retranslate()
+    speak()
     assert "softmax 之后置为 0；因果：键 2 在查询 1 之后；m = " in text(panel)
     assert "，即该行的最大值" in text(panel)

@@ -14,6 +14,7 @@ from attnviz import analysis
 from attnviz.checkpoints.presets import load_preset
 from attnviz.compute.scheduler import Stopped
 from attnviz.gui.look.colors import LEVELS, cell_colors
+from attnviz.gui.look.words import speak
 from attnviz.gui.panels.patching.patching import PatchingPanel
 from attnviz.gui.panels.patching.picture import PatchCanvas
 from attnviz.gui.widgets.combo import Combo
@@ -136,7 +137,7 @@ def test_a_map_that_failed_is_computed_by_a_button(
         write(desk, "patch_clean", OTHER)
         qtbot.waitUntil(lambda: empty.accessibleName() == says)
     (again,) = panel.findChildren(QAbstractButton, "empty_state_action")
-    panel.retranslate()
+    speak()
     assert again.isVisible(), "another language takes no button away"
     desk.click(again)
     qtbot.waitUntil(lambda: panel.answer.result is not None)

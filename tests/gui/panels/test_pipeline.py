@@ -14,6 +14,7 @@ from pytestqt.qtbot import QtBot
 
 import attnviz
 from attnviz.checkpoints.presets import load_preset
+from attnviz.gui.look.words import speak
 from attnviz.gui.panels.pipeline.gap import Gap
 from attnviz.gui.panels.pipeline.panel import PipelinePanel, operation
 from attnviz.gui.panels.pipeline.room import MAY_BE_LAST, folds
@@ -287,8 +288,7 @@ def test_stages_for_which_another_language_has_room_are_painted(qtbot: QtBot) ->
     change(bench.store, temperature=2.0)
     set_language("zh_CN")
     try:
-        bench.panel.retranslate()
-        fresh.panel.retranslate()
+        speak()
         change(fresh.store, temperature=2.0)
         assert {thumbnail.property("stage") for thumbnail in shown(bench)} > before
         assert list(map(picture, shown(bench))) == list(map(picture, shown(fresh)))
@@ -301,9 +301,9 @@ def test_the_steps_at_the_arrows_change_language_with_everything_else(qtbot: QtB
     steps = bench.panel._steps
     try:
         set_language("zh_CN")
-        bench.panel.retranslate()
+        speak()
         assert steps["masked"].text == "掩码"
     finally:
         set_language("en")
-    bench.panel.retranslate()
+    speak()
     assert steps["masked"].text == "mask"

@@ -12,6 +12,7 @@ from attnviz.core.phrases import phrased
 from attnviz.core.text import isolated, number, visible
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.look.words import says
 from attnviz.gui.panels.architecture.canvas import ArchitectureCanvas, SiteEntry
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.pointer import Pointer
@@ -22,7 +23,7 @@ from attnviz.gui.widgets.heat.content import NO_HIGHLIGHT, HeatContent, Highligh
 from attnviz.gui.widgets.heat.stages import highlight, stage_content
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.tone import set_tone
-from attnviz.i18n import _
+from attnviz.i18n import N_, _
 from attnviz.model.provenance import tokens_of
 from attnviz.model.sites.links import same_tokens
 from attnviz.model.sites.pairs import Pairs, pairs_of, sum_of_pairs
@@ -56,7 +57,12 @@ class ArchitecturePanel(Panel):
         self.canvas.chosen.connect(self._on_chosen)
         self._sum, self._pointed = _line("architecture_sum"), _line("architecture_pointed")
         self._pointed.setAlignment(Qt.AlignmentFlag.AlignRight)
-        self._empty = EmptyState("")
+        says(self, name=N_("Architecture"))
+        sentence = N_(
+            "This experiment has one attention. Add a layer or an encoder to compare the maps of "
+            "several side by side."
+        )
+        self._empty = says(EmptyState(""), sentence)
         self._scroll = clear_scroll(self.canvas, sideways=True)
         self._scroll.setObjectName("architecture_scroll")
         self._scroll.viewport().installEventFilter(self)
@@ -92,15 +98,6 @@ class ArchitecturePanel(Panel):
         self._show()
 
     def retranslate(self) -> None:
-        self.setAccessibleName(_("Architecture"))
-        self._empty.set_text(
-            _(
-                "This experiment has one attention. Add a layer or an encoder to compare the maps of "
-                "several side by side."
-            )
-        )
-        for made in self.canvas.maps.values():
-            made.retranslate()
         self._show()
 
     def sizeHint(self) -> QSize:

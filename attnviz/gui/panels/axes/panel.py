@@ -11,13 +11,13 @@ from PySide6.QtWidgets import QLabel, QWidget
 from attnviz.core.text import number
 from attnviz.gui.look.fonts import number_font, ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
+from attnviz.gui.look.words import plain_tooltip, says
 from attnviz.gui.panels.axes.layout import PERMUTED, VIEW, Sizes
 from attnviz.gui.panels.axes.picture import AxesPicture, Place
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column
-from attnviz.gui.widgets.control import plain_tooltip
-from attnviz.gui.widgets.segmented import Option, Segmented
+from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _
 from attnviz.model.spec.view import Cell
@@ -64,10 +64,11 @@ class AxesPanel(Panel):
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
-        self._stage = Segmented(_stages(), STAGES[0])
-        self._stage.setObjectName("axes_stage")
-        self._step = Segmented([(str(step.time), step.title, "") for step in _SPLIT], "0")
-        self._step.setObjectName("axes_step")
+        says(self, name=N_("The axes of the heads"))
+        stages = [(stage, STAGE_BY_ID[stage].title, "") for stage in STAGES]
+        self._stage = says(Segmented((), STAGES[0]), id="axes_stage", name=N_("Stage"), options=stages)
+        steps = [(str(step.time), step.title, "") for step in _SPLIT]
+        self._step = says(Segmented(steps, "0"), id="axes_step", name=N_("Shape"))
         self.picture = AxesPicture()
         self._shape, self._code, self._note = QLabel(), QLabel(), QLabel()
         for label, name in (
@@ -111,11 +112,6 @@ class AxesPanel(Panel):
         self.picture.setToolTip("" if place is None else plain_tooltip(self._said(place)))
 
     def retranslate(self) -> None:
-        self.setAccessibleName(_("The axes of the heads"))
-        self.picture.retranslate()
-        self._stage.set_options(_stages())
-        self._stage.setAccessibleName(_("Stage"))
-        self._step.setAccessibleName(_("Shape"))
         self._show_steps()
         self._show()
 
@@ -211,8 +207,3 @@ class AxesPanel(Panel):
         self.store.set_hover(
             Cell(self.stage, place[1], place[2], place[0]) if place is not None and is_there else None
         )
-
-
-def _stages() -> list[Option]:
-    """The stages that the picture shows, by their titles."""
-    return [(stage, _(STAGE_BY_ID[stage].title), "") for stage in STAGES]

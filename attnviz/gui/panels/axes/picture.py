@@ -25,9 +25,10 @@ from attnviz.core.text import visible
 from attnviz.gui.look.colors import to_image
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import Theme, head_color
+from attnviz.gui.look.words import says
 from attnviz.gui.panels.axes.layout import PERMUTED, Sizes, blocks, cell_rect, place_at
 from attnviz.gui.widgets.control import Control, draw_focus_ring, transition_ms
-from attnviz.i18n import _
+from attnviz.i18n import N_
 
 LABELS, MARGIN, GHOST = 52.0, 10.0, 7.0
 FRAME_MS = 16
@@ -45,7 +46,7 @@ class AxesPicture(Control):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("axes_picture")
+        says(self, id="axes_picture", name=N_("The axes of the heads"))
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
@@ -229,9 +230,6 @@ class AxesPicture(Control):
     def _rest(self, step: int) -> None:
         self.go(step)
         self.moved.emit(step)
-
-    def retranslate(self) -> None:
-        self.setAccessibleName(_("The axes of the heads"))
 
 
 def _whole(found: list[QRectF]) -> QRectF:

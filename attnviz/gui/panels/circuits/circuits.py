@@ -11,12 +11,12 @@ from attnviz.gui.live.answer import Answer
 from attnviz.gui.live.subject import Subject
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
+from attnviz.gui.look.words import says
 from attnviz.gui.panels.answer import AnswerPanel
 from attnviz.gui.panels.circuits.picture import CircuitPicture
 from attnviz.gui.panels.circuits.question import Question, compute
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column
-from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.document_line import DocumentLine
 from attnviz.gui.widgets.elided_label import ElidedLabel
 from attnviz.gui.widgets.segmented import Segmented
@@ -47,14 +47,18 @@ class CircuitsPanel(AnswerPanel[Question, "tuple[Pair, ...]"]):
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
         self._kept: list[tuple[Question, tuple[Pair, ...]]] = []
-        self._of, self._first = QLabel(), QLabel()
-        self._of.setObjectName("circuit_head")
-        self._kind = Segmented(_kinds(), "")
-        self._kind.setObjectName("circuit_kind")
-        self._kind.set_value(KINDS[0][0])
+        says(self, name=N_("Circuits"))
+        self._of, self._first = says(QLabel(), id="circuit_head"), says(QLabel(), N_("pairs from"))
+        self._kind = Segmented((), KINDS[0][0])
+        says(self._kind, id="circuit_kind", name=N_("Circuit of the head"), options=KINDS)
         self._kind.changed.connect(self.ask)
-        self._token = DocumentLine(is_live=False)
-        self._token.setObjectName("circuit_token")
+        self._token = says(
+            DocumentLine(is_live=False),
+            id="circuit_token",
+            name=N_("First token of the pairs"),
+            tip=N_("Only pairs with this token as the first; empty is every token of the vocabulary"),
+            placeholder=N_("all tokens"),
+        )
         self._token.setClearButtonEnabled(True)
         self._token.setMaximumWidth(TOKEN_WIDTH)
         self._token.editingFinished.connect(self.ask)
@@ -117,23 +121,7 @@ class CircuitsPanel(AnswerPanel[Question, "tuple[Pair, ...]"]):
         self._says.setVisible(self.store.experiment.vocabulary is not None)
         self._says.set_line(formula_of(self._kind.value(), self.store.attention))
 
-    def retranslate(self) -> None:
-        self.setAccessibleName(_("Circuits"))
-        self.picture.retranslate()
-        self._kind.set_options(_kinds())
-        self._kind.setAccessibleName(_("Circuit of the head"))
-        self._first.setText(_("pairs from"))
-        self._token.setAccessibleName(_("First token of the pairs"))
-        self._token.setPlaceholderText(_("all tokens"))
-        tip = _("Only pairs with this token as the first; empty is every token of the vocabulary")
-        self._token.setToolTip(plain_tooltip(tip))
-        self.show_state()
-
     @Slot()
     def _on_opened(self) -> None:
         """Hold no numbers of another document."""
         self._kept.clear()
-
-
-def _kinds() -> tuple[tuple[str, str, str], ...]:
-    return tuple((id_, _(title), _(hint)) for id_, title, hint in KINDS)

@@ -11,12 +11,13 @@ from PySide6.QtWidgets import QBoxLayout, QWidget
 
 from attnviz.gui.live.answer import Answer
 from attnviz.gui.look.theme import GRID
+from attnviz.gui.look.words import says
 from attnviz.gui.panels.circuits.arithmetic import explained
 from attnviz.gui.panels.circuits.question import Question
 from attnviz.gui.panels.circuits.rows import PairRows
 from attnviz.gui.widgets.explanation_page import ExplanationPage
 from attnviz.gui.widgets.scroll import clear_scroll
-from attnviz.i18n import _
+from attnviz.i18n import N_
 from attnviz.model.text import shown_token
 
 if TYPE_CHECKING:
@@ -33,10 +34,9 @@ class CircuitPicture(QWidget):
         super().__init__(parent)
         self._pairs: tuple[Pair, ...] | None = None
         self._kind = ""
-        self.rows = PairRows()
+        self.rows = says(PairRows(), name=N_("Pairs of tokens"))
         self.rows.clicked.connect(self._on_clicked)
-        self.page = ExplanationPage()
-        self.page.setObjectName("circuit_arithmetic")
+        self.page = says(ExplanationPage(), id="circuit_arithmetic", name=N_("Arithmetic of the pair"))
         self._box = QBoxLayout(QBoxLayout.Direction.TopToBottom, self)
         self._box.setContentsMargins(0, 0, 0, 0)
         self._box.setSpacing(2 * GRID)
@@ -73,9 +73,7 @@ class CircuitPicture(QWidget):
         self._on_clicked(0)
 
     def retranslate(self) -> None:
-        """Set the texts again; the first pair is open."""
-        self.rows.setAccessibleName(_("Pairs of tokens"))
-        self.page.setAccessibleName(_("Arithmetic of the pair"))
+        """Write the arithmetic again; the first pair is open."""
         self._on_clicked(0)
 
     @Slot(int)

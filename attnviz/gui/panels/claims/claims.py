@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 from attnviz.gui.live.answer import Answer
 from attnviz.gui.look.fonts import section_title_font, ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
+from attnviz.gui.look.words import says
 from attnviz.gui.panels.claims import questions
 from attnviz.gui.panels.claims.detail import Detail
 from attnviz.gui.panels.claims.line import ClaimLine
@@ -25,7 +26,7 @@ from attnviz.gui.widgets.holds_chip import holds_in
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.gui.widgets.window_keys import LineEdit
-from attnviz.i18n import _, current_language
+from attnviz.i18n import N_, _, current_language
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import View
 from attnviz.model.trace import Trace
@@ -63,8 +64,9 @@ class ClaimsPanel(Panel):
         self.detail.mend.clicked.connect(self._on_mend)
         self.detail.back.clicked.connect(self._way_back.go)
         self.detail.set_left(False)
-        self.search = LineEdit()
-        self.search.setObjectName("claims_search")
+        says(self, name=N_("Claims"))
+        search = N_("Search the claims")
+        self.search = says(LineEdit(), id="claims_search", name=search, placeholder=search)
         self.search.setClearButtonEnabled(True)
         self.search.textChanged.connect(self._on_search)
         self._note = QLabel()
@@ -181,13 +183,6 @@ class ClaimsPanel(Panel):
     # --- looks
 
     def retranslate(self) -> None:
-        self.setAccessibleName(_("Claims"))
-        self.search.setPlaceholderText(_("Search the claims"))
-        self.search.setAccessibleName(_("Search the claims"))
-        self.own.retranslate()
-        self.detail.retranslate()
-        for section in self._sections:
-            section.retranslate()
         if self.detail.judged is not None:
             self.detail.show_claim(self.detail.judged, self.detail.judged.card(current_language()))
         self._show_now()

@@ -7,11 +7,12 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
+from attnviz.gui.look.words import says
 from attnviz.gui.panels.claims.line import color_of
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.holds_chip import HoldsChip
 from attnviz.gui.widgets.linked_text import LinkedText, paragraphs
-from attnviz.i18n import _
+from attnviz.i18n import N_, _
 from attnviz.study.claims.verdict import VERDICT_BY_ID
 from attnviz.study.lessons.judging import Card, Judged
 
@@ -30,15 +31,17 @@ class Detail(QWidget):
         self.text = LinkedText("claim_text", TEXT_PX)
         self.now = HoldsChip("claim_now")
         self.now.hide()
-        self.show_it, self.mend, self.back = Button(), Button(), Button()
+        tip = N_("Open the document of this claim, at its stage")
+        self.show_it = says(Button(), N_("Show"), id="claim_show", tip=tip)
+        tip = N_("Open the document with the setting under which the claim holds")
+        self.mend = says(Button(), N_("Make it true"), id="claim_mend", tip=tip)
+        tip = N_("Return to the document that was open before")
+        self.back = says(Button(), N_("Return"), id="claim_back", tip=tip)
         buttons = QHBoxLayout()
         buttons.setSpacing(GRID // 2)
         buttons.addWidget(self.show_it)
         buttons.addWidget(self.mend)
         buttons.addStretch(1)
-        named = {"claim_show": self.show_it, "claim_mend": self.mend, "claim_back": self.back}
-        for name, button in named.items():
-            button.setObjectName(name)
         column = QVBoxLayout(self)
         column.setContentsMargins(2 * GRID, 0, 0, GRID)
         column.setSpacing(GRID // 2)
@@ -70,15 +73,6 @@ class Detail(QWidget):
         """Use the colours of `theme`."""
         self._theme = theme
         self._paint()
-
-    def retranslate(self) -> None:
-        """Set the texts of the buttons again."""
-        self.show_it.setText(_("Show"))
-        self.show_it.setToolTip(_("Open the document of this claim, at its stage"))
-        self.mend.setText(_("Make it true"))
-        self.mend.setToolTip(_("Open the document with the setting under which the claim holds"))
-        self.back.setText(_("Return"))
-        self.back.setToolTip(_("Return to the document that was open before"))
 
     def _paint(self) -> None:
         if self._theme is not None and self._judged is not None:

@@ -12,12 +12,13 @@ from attnviz.core.text import elide, visible
 from attnviz.gui.look.fonts import number_font, section_title_font
 from attnviz.gui.look.icons import icon
 from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
+from attnviz.gui.look.words import says
 from attnviz.gui.panels.claims.line import ClaimLine
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.widgets.recall_line import RecallLine
 from attnviz.gui.widgets.tone import set_tone
-from attnviz.i18n import _
+from attnviz.i18n import N_, _
 from attnviz.model.expressions.parser import LONGEST
 from attnviz.model.spec.document import MOST_CLAIMS
 from attnviz.study.claims.own import Answer
@@ -39,10 +40,10 @@ class OwnClaims(QWidget):
         """The verdicts on the shown claims; none while they are computed."""
         self._rows: list[_Row] = []
         self._theme = active_theme()
-        self._title = QLabel()
+        self._title = says(QLabel(), N_("Document claims"))
         self._title.setFont(section_title_font())
-        self.edit = RecallLine()
-        self.edit.setObjectName("own_claim")
+        self.edit = says(RecallLine(), id="own_claim", name=N_("New claim"))
+        self.edit.setPlaceholderText("weights[2].sum() == 1")
         self.edit.setFont(number_font(TEXT_PX))
         self.edit.setMaxLength(LONGEST)
         self.edit.returnPressed.connect(self._on_add)
@@ -99,9 +100,6 @@ class OwnClaims(QWidget):
 
     def retranslate(self) -> None:
         """Set the texts again."""
-        self._title.setText(_("Document claims"))
-        self.edit.setPlaceholderText("weights[2].sum() == 1")
-        self.edit.setAccessibleName(_("New claim"))
         full = _("A document has at most {most} claims.").format(most=MOST_CLAIMS)
         hint = _(
             "A condition over the stages, checked with every run; Enter adds it, Up recalls earlier ones"

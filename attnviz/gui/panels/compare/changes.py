@@ -14,9 +14,10 @@ from attnviz.core.text import number, signed, visible
 from attnviz.gui.look.colors import LEVELS, cell_colors
 from attnviz.gui.look.fonts import number_font, ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
+from attnviz.gui.look.words import plain_tooltip
 from attnviz.gui.panels.compare.picture import DIGITS, change_sentence
 from attnviz.gui.widgets.button import PaintedButton, rove
-from attnviz.gui.widgets.control import draw_focus_ring, plain_tooltip
+from attnviz.gui.widgets.control import draw_focus_ring
 from attnviz.study.contrast.contrast import Change
 
 ROWS = 12

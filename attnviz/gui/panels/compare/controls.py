@@ -12,9 +12,10 @@ from attnviz.core.alignment import ALIGNMENTS
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.icons import icon
 from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.look.words import plain_tooltip
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.combo import Combo
-from attnviz.gui.widgets.control import plain_tooltip, transition_ms
+from attnviz.gui.widgets.control import transition_ms
 from attnviz.gui.widgets.elided_label import ElidedLabel
 from attnviz.gui.widgets.segmented import Option
 from attnviz.gui.widgets.toggle import Toggle

@@ -90,7 +90,7 @@ class Details(QWidget):
         self._sections[1].setVisible(self._has_changes and not self._is_beside)
         self._sections[2].setVisible(self._has_next and not self._is_beside)
 
-    def retranslate(self, is_own: bool) -> None:
+    def name_sections(self, is_own: bool) -> None:
         """Update the texts to the active language."""
         first = _("Differences") if is_own else _("Consequences")
         for label, title in zip(self._titles, (first, _("Greatest change"), _("Next token")), strict=True):

@@ -107,11 +107,6 @@ class CompareMaps(QWidget):
         """Show the other one in the map of B."""
         self._show_first(not self._shows_first)
 
-    def retranslate(self) -> None:
-        """Set the texts of the maps again."""
-        for one in self.sides.values():
-            one.retranslate()
-
     def _show_first(self, is_first: bool) -> None:
         self._shows_first = is_first
         self._fill_side("right", 0 if is_first else 1)

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QBoxLayout, QVBoxLayout, QWidget
 
 from attnviz.core.alignment import ALIGNMENTS
 from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.look.words import plain_tooltip
 from attnviz.gui.panels.compare.controls import Controls
 from attnviz.gui.panels.compare.details import HEIGHT, WIDTH, Details
 from attnviz.gui.panels.compare.live import CompareLive
@@ -21,7 +22,6 @@ from attnviz.gui.panels.compare.texts import captions, differing, name_of_pinned
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.services.services import Services
 from attnviz.gui.store import Store
-from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.empty_state import EmptyState
 from attnviz.gui.widgets.heat.compare_map import CompareMap
 from attnviz.gui.widgets.segmented import Option
@@ -135,8 +135,7 @@ class ComparePanel(Panel):
         self.controls.retranslate()
         self.controls.align.set_value(self._alignment)
         self.controls.row.set_options(_options())
-        self.details.retranslate(self.is_own)
-        self.pictures.retranslate()
+        self.details.name_sections(self.is_own)
         self._placed = ()
         self._show_places()
         self._draw()
@@ -297,7 +296,7 @@ class ComparePanel(Panel):
 
     def _fill_details(self) -> None:
         details, picture = self.details, self._picture
-        details.retranslate(self.is_own)
+        details.name_sections(self.is_own)
         details.set_changes(() if picture is None else picture.changes)
         if self.is_own:
             answer = self._answer

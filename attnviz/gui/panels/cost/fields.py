@@ -15,9 +15,9 @@ from attnviz.core.cost.memory import FORMATS, MEMORIES_GB
 from attnviz.core.cost.roofline import DEVICE_BY_ID
 from attnviz.core.dims import group_counts
 from attnviz.gui.look.theme import GRID
+from attnviz.gui.look.words import says
 from attnviz.gui.panels.cost.question import EXPERIMENT, OWN, Question
 from attnviz.gui.widgets.combo import Combo
-from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.gui.widgets.tone import set_tone
@@ -288,10 +288,10 @@ class CostFields(QWidget):
         grid.setVerticalSpacing(2)
         grid.setColumnStretch(0, 1)
         for index, field in enumerate(FIELDS):
-            label, control = QLabel(), self._make(field)
+            label = says(QLabel(), field.label, tip=field.hint)
+            control = says(self._make(field), id=field.name, name=field.label)
             set_tone("muted", label)
             label.setTextFormat(Qt.TextFormat.PlainText)
-            control.setObjectName(field.name)
             control.changed.connect(partial(self._commit, field))
             grid.addWidget(label, index, 0)
             grid.addWidget(control, index, 1, Qt.AlignmentFlag.AlignRight)
@@ -310,14 +310,6 @@ class CostFields(QWidget):
             if is_shown:
                 control.set_value(field.read(question))
             control.set_unavailable(reason if follows and field.of_shapes else None)
-
-    def retranslate(self) -> None:
-        for field, label, control in self._rows:
-            label.setText(_(field.label))
-            label.setToolTip(plain_tooltip(_(field.hint) if field.hint else ""))
-            control.setAccessibleName(_(field.label))
-            if isinstance(control, DragNumber):
-                control.retranslate()
 
     def _make(self, field: CostField) -> Any:
         if field.options:

@@ -21,6 +21,7 @@ from attnviz.explain.architectures import architecture_of, stack_of
 from attnviz.gui.live.answer import Answer
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
+from attnviz.gui.look.words import says
 from attnviz.gui.panels.cost.curve import CostCurve, Measured
 from attnviz.gui.panels.cost.fields import CostFields
 from attnviz.gui.panels.cost.lines import CostLines
@@ -39,13 +40,12 @@ from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.combo import Combo
-from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.elided_label import WholeLabel
 from attnviz.gui.widgets.heat.stages import differ_in_vectors_alone
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.tone import set_tone
-from attnviz.i18n import _
+from attnviz.i18n import N_
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.trace import Trace
@@ -83,10 +83,9 @@ class CostPanel(Panel):
         self._times = Answer("timed", times, self)
         self._times.changed.connect(self._on_times)
         self._make_controls()
-        self.lines = CostLines()
-        self.lines.setObjectName("cost_lines")
-        self.curve = CostCurve()
-        self.curve.setObjectName("cost_curve")
+        says(self, name=N_("Cost"))
+        self.lines = says(CostLines(), id="cost_lines", name=N_("Arithmetic of the cost"))
+        self.curve = says(CostCurve(), id="cost_curve", name=N_("Cost by number of tokens"))
         self.curve.n_wanted.connect(self._on_n)
         self._caption = QLabel()
         self._caption.setObjectName("cost_caption")
@@ -124,24 +123,6 @@ class CostPanel(Panel):
             self._rest.start()
 
     def retranslate(self) -> None:
-        self.setAccessibleName(_("Cost"))
-        experiment = (EXPERIMENT, _("This experiment"), _("Tracks the document"))
-        self._source.set_options([experiment, *((m.id, m.name, m.source) for m in PUBLISHED)])
-        self._source.setAccessibleName(_("Model"))
-        self._quantity.set_options([(q.id, _(q.label), "") for q in QUANTITIES])
-        self._quantity.setAccessibleName(_("Quantity"))
-        self._side.set_options([("lines", _("arithmetic"), ""), ("curve", _("curve"), "")])
-        self._side.setAccessibleName(_("Display"))
-        self._reset.setText(_("Published values"))
-        self._measure.setText(_("Measure"))
-        self._measure.setToolTip(
-            plain_tooltip(_("Time the three implementations on this machine, on the same numbers"))
-        )
-        self._copy.setText(_("Copy"))
-        self._copy.setAccessibleName(_("Copy the arithmetic"))
-        self.lines.setAccessibleName(_("Arithmetic of the cost"))
-        self.curve.setAccessibleName(_("Cost by number of tokens"))
-        self.fields.retranslate()
         self._timer.start()  # also under another tab: no text of the old language stays
 
     def sizeHint(self) -> QSize:
@@ -167,23 +148,22 @@ class CostPanel(Panel):
     # --- building
 
     def _make_controls(self) -> None:
-        self._source = Combo([])
-        self._source.setObjectName("cost_source")
+        own = (EXPERIMENT, N_("This experiment"), N_("Tracks the document"))
+        models = (own, *((m.id, m.name, m.source) for m in PUBLISHED))
+        self._source = says(Combo(()), id="cost_source", name=N_("Model"), options=models)
         self._source.changed.connect(self._on_source)
-        self._quantity = Combo([])
-        self._quantity.setObjectName("cost_quantity")
+        quantities = [(q.id, q.label, "") for q in QUANTITIES]
+        self._quantity = says(Combo(()), id="cost_quantity", name=N_("Quantity"), options=quantities)
         self._quantity.changed.connect(self._on_quantity)
-        self._side = Segmented([("lines", "", ""), ("curve", "", "")], "lines")
-        self._side.setObjectName("cost_side")
+        sides = (("lines", N_("arithmetic"), ""), ("curve", N_("curve"), ""))
+        self._side = says(Segmented((), "lines"), id="cost_side", name=N_("Display"), options=sides)
         self._side.changed.connect(self._arrange)
-        self._reset = Button()
-        self._reset.setObjectName("cost_reset")
+        self._reset = says(Button(), N_("Published values"), id="cost_reset")
         self._reset.clicked.connect(self._on_reset)
-        self._measure = Button()
-        self._measure.setObjectName("cost_measure")
+        tip = N_("Time the three implementations on this machine, on the same numbers")
+        self._measure = says(Button(), N_("Measure"), id="cost_measure", tip=tip)
         self._measure.clicked.connect(self._on_measure)
-        self._copy = Button()
-        self._copy.setObjectName("cost_copy")
+        self._copy = says(Button(), N_("Copy"), id="cost_copy", name=N_("Copy the arithmetic"))
         self._copy.clicked.connect(self._on_copy)
         self.fields = CostFields(self.question)
         self.fields.setObjectName("cost_fields")

@@ -16,7 +16,8 @@ from attnviz.core.phrases import named
 from attnviz.core.text import number
 from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import TEXT_PX
-from attnviz.gui.widgets.control import Control, draw_focus_ring, plain_tooltip
+from attnviz.gui.look.words import plain_tooltip
+from attnviz.gui.widgets.control import Control, draw_focus_ring
 from attnviz.i18n import _
 
 ROW_PX = 18

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from PySide6.QtCore import QEvent, QSize, Qt, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
@@ -15,6 +17,7 @@ from attnviz.gui.forms.marks import Mark
 from attnviz.gui.forms.rows import Note
 from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
+from attnviz.gui.look.words import plain_tooltip, says
 from attnviz.gui.panels.decoding.counts import grouped, plain_label
 from attnviz.gui.panels.decoding.errors import ErrorTable
 from attnviz.gui.panels.decoding.links import shown_step_site
@@ -24,7 +27,6 @@ from attnviz.gui.panels.decoding.slots import Slot as Place
 from attnviz.gui.panels.decoding.slots import SlotMap, slot_groups
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_row
-from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.elided_label import ElidedLabel
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.segmented import Segmented
@@ -53,33 +55,34 @@ class CachePanel(DecodingPart):
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
-        self._kind = Segmented([(row.id, row.id, "") for row in CACHES])
-        self._kind.setObjectName("decode_cache_kind")
+        kinds = [(row.id, row.title, partial(_with_source, row.hint, row.source)) for row in CACHES]
+        self._kind = says(Segmented(()), id="decode_cache_kind", name=N_("Cache type"), options=kinds)
         self._kind.changed.connect(self._on_kind)
         self._bits = Segmented([("8", "8", ""), ("4", "4", "")])
-        self._bits.setObjectName("decode_cache_bits")
+        says(self._bits, id="decode_cache_bits", name=N_("bits"))
         self._bits.changed.connect(self._on_bits)
         Mark(store, self._kind, "cache")
         Mark(store, self._bits, "cache.bits")
         self._numbers: dict[str, DragNumber] = {}
+        self._labels = {"bits": plain_label("cache_bits_label", N_("bits"))}
         for row in NUMBERS:
             field, (least, most) = row.name, row.bounds
             control = DragNumber(minimum=least, maximum=most, integer=True)
-            control.setObjectName(f"decode_cache_{field}")
+            says(control, id=f"decode_cache_{field}", name=row.field.title)
+            self._labels[field] = plain_label(f"cache_{field}_label", row.field.title)
             control.changed.connect(self._on_number)
             control.rejected.connect(store.rejected)
             control.gesture_started.connect(store.begin_gesture)
             control.gesture_finished.connect(store.end_gesture)
             Mark(store, control, f"cache.{field}")
             self._numbers[field] = control
-        self._labels = {name: plain_label(f"cache_{name}_label") for name in (*self._numbers, "bits")}
         self._hint, self._terms = ElidedLabel(), Note("decode_cache_terms")
         self._hint.setObjectName("decode_cache_hint")
-        self._slots = SlotMap()
-        self._slots.setObjectName("decode_slots")
+        self._slots = says(SlotMap(), id="decode_slots", name=N_("Cache slots"))
         self._errors = ErrorTable()
         self._bytes = {
-            key: (plain_label(f"cache_{key}_name"), plain_label(f"cache_{key}")) for key, _title in BYTES
+            key: (plain_label(f"cache_{key}_name", title), plain_label(f"cache_{key}"))
+            for key, title in BYTES
         }
         self._lay_out()
         set_tone("muted", *self._labels.values(), self._hint)
@@ -151,19 +154,6 @@ class CachePanel(DecodingPart):
         self._hint.setToolTip(plain_tooltip(words))
 
     def retranslate(self) -> None:
-        self._kind.setAccessibleName(_("Cache type"))
-        self._kind.set_options([(row.id, _(row.title), f"{_(row.hint)} · {_(row.source)}") for row in CACHES])
-        self._bits.setAccessibleName(_("bits"))
-        self._labels["bits"].setText(_("bits"))
-        for row in NUMBERS:
-            title, number = _(row.field.title), self._numbers[row.name]
-            self._labels[row.name].setText(title)
-            number.setAccessibleName(title)
-            number.retranslate()
-        for key, title in BYTES:
-            self._bytes[key][0].setText(_(title))
-        self._slots.setAccessibleName(_("Cache slots"))
-        self._errors.retranslate()
         self.refresh()
         self.show_step()
 
@@ -274,3 +264,7 @@ class CachePanel(DecodingPart):
 def _cache_of(decoded: Decoded) -> Cache:
     writing = decoded.decoding.experiment.writing
     return FullCache() if writing is None else writing.cache
+
+
+def _with_source(hint: str, source: str) -> str:
+    return f"{_(hint)} · {_(source)}"

@@ -19,8 +19,9 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from attnviz.gui.look.fonts import ui_font
+from attnviz.gui.look.words import plain_tooltip
 from attnviz.gui.panels.decoding.bars import DistributionBars, DistributionColumn
-from attnviz.gui.widgets.control import Control, draw_focus_ring, plain_tooltip
+from attnviz.gui.widgets.control import Control, draw_focus_ring
 from attnviz.gui.widgets.grip import SLACK_PX, gap_at, place_in
 from attnviz.i18n import _
 

@@ -11,6 +11,7 @@ from attnviz.compute.decoding import Decoded
 from attnviz.core.phrases import named
 from attnviz.core.text import number
 from attnviz.engines.decode.run import Decoding
+from attnviz.gui.look.words import Words, says
 from attnviz.gui.widgets.tone import Tone
 from attnviz.i18n import N_, _, ngettext
 from attnviz.model.caches import CACHES
@@ -195,10 +196,9 @@ def grouped(count: int) -> str:
     return f"{count:,}".replace(",", "\u202f")
 
 
-def plain_label(name: str) -> QLabel:
+def plain_label(id_: str, words: Words = "", tip: Words = "") -> QLabel:
     """A label that shows its text as it is."""
-    label = QLabel()
-    label.setObjectName(name)
+    label = says(QLabel(), words, id=id_, tip=tip)
     label.setTextFormat(Qt.TextFormat.PlainText)
     return label
 

@@ -16,10 +16,10 @@ from attnviz.engines.decode.step import SiteStep
 from attnviz.gui.forms.rows import Note
 from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
+from attnviz.gui.look.words import plain_tooltip, says
 from attnviz.gui.panels.decoding.counts import plain_label
 from attnviz.gui.panels.decoding.names import names_of
 from attnviz.gui.widgets.boxes import in_column
-from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _
 
@@ -43,7 +43,15 @@ class ErrorTable(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._titles = {key: plain_label(f"error_{key}_title") for key in ("name", *dict(COLUMNS))}
+        self._titles = {
+            key: plain_label(f"error_{key}_title", title) for key, title in (("name", N_("error")), *COLUMNS)
+        }
+        says(
+            self._titles["bound"],
+            tip=N_(
+                "The quantisation error is at most half a step of the row (plus rounding in 16-bit formats)"
+            ),
+        )
         self._names = {row: plain_label(f"error_{row}_name") for row in ROWS}
         self._values = {
             (row, key): plain_label(f"error_{row}_{key}") for row in ROWS for key, _title in COLUMNS
@@ -84,20 +92,6 @@ class ErrorTable(QWidget):
             self._show(row, "", ())
         self._titles["bound"].hide()
         self._given_up.hide()
-
-    def retranslate(self) -> None:
-        """Set the texts again, in the present language; the rows' come with the next step."""
-        self._titles["name"].setText(_("error"))
-        for key, title in COLUMNS:
-            self._titles[key].setText(_(title))
-        self._titles["bound"].setToolTip(
-            plain_tooltip(
-                _(
-                    "The quantisation error is at most half a step of the row (plus rounding in 16-bit "
-                    "formats)"
-                )
-            )
-        )
 
     def _kept_words(self, decoded: Decoded, found: StoredError) -> str:
         """Place of the greatest error, and the two numbers there."""

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QWidget
 
+from attnviz.errors import Message
 from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.look.words import says
 from attnviz.gui.widgets.boxes import in_column, in_row
-from attnviz.gui.widgets.control import active_theme, plain_tooltip
+from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.widgets.grip import Grip, gap_at, place_in
 from attnviz.gui.widgets.slider_field import SliderField
 from attnviz.gui.widgets.toggle import Toggle
-from attnviz.i18n import _
+from attnviz.i18n import N_, _
 from attnviz.model.edit.generation import operation_value, with_value
 from attnviz.model.fields import field_at
 from attnviz.model.spec.sampling import SAMPLING_OPERATIONS, Operation, SamplingOperation
@@ -46,12 +49,19 @@ class OperationRow(QWidget):
         assert found is not None and found.field.usual is not None
         lowest, highest = found.bounds
         self.earlier, self.later = self._arrow(Qt.ArrowType.UpArrow), self._arrow(Qt.ArrowType.DownArrow)
-        self.grip = Grip()
-        self.grip.setObjectName(f"grip_{row.id}")
-        self.earlier.setObjectName(f"earlier_{row.id}")
-        self.later.setObjectName(f"later_{row.id}")
-        self.toggle = Toggle("")
-        self.toggle.setObjectName(f"switch_{row.id}")
+        title = Message(row.title)
+        self.grip = says(
+            Grip(),
+            id=f"grip_{row.id}",
+            name=Message("Position of {operation} in the order", operation=title),
+            tip=N_("Drag to reorder (Alt+↑ and Alt+↓)"),
+        )
+        name = Message("Apply earlier: {operation}", operation=title)
+        says(self.earlier, id=f"earlier_{row.id}", name=name, tip=True)
+        name = Message("Apply later: {operation}", operation=title)
+        says(self.later, id=f"later_{row.id}", name=name, tip=True)
+        hint = partial(_hint, row)
+        self.toggle = says(Toggle(""), row.title, id=f"switch_{row.id}", tip=hint)
         self.toggle.setMinimumWidth(_NAME_PX)
         self.toggle.changed.connect(self._on_switched)
         self.slider = SliderField(
@@ -64,7 +74,8 @@ class OperationRow(QWidget):
             lowest=lowest,
             highest=highest,
         )
-        self.slider.setObjectName(f"slider_{row.id}")
+        says(self.slider, row.title, id=f"slider_{row.id}")
+        says(self.slider.track, tip=hint)
         self.slider.number.setMinimumWidth(40)
         self.slider.changed.connect(self._on_slid)
         label = self.slider.findChild(QLabel, "slider_label")
@@ -119,23 +130,6 @@ class OperationRow(QWidget):
     def _move(self, by: int) -> None:
         if 0 <= self._place + by < self._count:
             self.moved.emit(by)
-
-    def retranslate(self) -> None:
-        title = _(self.row.title)
-        hint = f"{_(self.row.description)} · {_(self.row.formula)} · {_(self.row.source)}"
-        self.toggle.set_label(title)
-        self.toggle.set_tooltip(hint)
-        self.slider.set_label(title)
-        self.slider.track.setToolTip(plain_tooltip(hint))
-        self.grip.setToolTip(plain_tooltip(_("Drag to reorder (Alt+↑ and Alt+↓)")))
-        self.grip.setAccessibleName(_("Position of {operation} in the order").format(operation=title))
-        for button, text in (
-            (self.earlier, _("Apply earlier: {operation}")),
-            (self.later, _("Apply later: {operation}")),
-        ):
-            words = text.format(operation=title)
-            button.setToolTip(plain_tooltip(words))
-            button.setAccessibleName(words)
 
     @Slot(bool)
     def _on_switched(self, is_on: bool) -> None:
@@ -195,11 +189,6 @@ class OperationList(QWidget):
         """Take the colours of `theme`."""
         self._theme = theme
         self.update()
-
-    def retranslate(self) -> None:
-        """Set the texts again, in the present language."""
-        for row in self.rows:
-            row.retranslate()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         if self._dragged is None:
@@ -266,3 +255,7 @@ class OperationList(QWidget):
                 self._order.insertWidget(place, row)
         for before, after in zip(wanted, wanted[1:], strict=False):
             QWidget.setTabOrder(before.slider.number, after.earlier)
+
+
+def _hint(row: SamplingOperation) -> str:
+    return f"{_(row.description)} · {_(row.formula)} · {_(row.source)}"

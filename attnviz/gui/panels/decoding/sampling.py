@@ -17,6 +17,7 @@ from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLabel, QVBoxLayout, QWid
 from attnviz.core.text import isolated, number
 from attnviz.gui.forms.marks import Mark
 from attnviz.gui.look.theme import GRID
+from attnviz.gui.look.words import plain_tooltip, says
 from attnviz.gui.panels.decoding.bars import DistributionBars, DistributionColumn, DistributionRow
 from attnviz.gui.panels.decoding.columns import ColumnTitles
 from attnviz.gui.panels.decoding.names import names_of
@@ -25,7 +26,6 @@ from attnviz.gui.panels.decoding.operation import OperationList
 from attnviz.gui.panels.decoding.part import DecodingPart
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_row
-from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.dice import HIGHEST_SEED, Dice
 from attnviz.gui.widgets.document_line import DocumentLine
 from attnviz.gui.widgets.elided_label import ElidedLabel
@@ -33,7 +33,7 @@ from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.gui.widgets.tone import set_tone
-from attnviz.i18n import _
+from attnviz.i18n import N_, _
 from attnviz.model.edit.generation import (
     move_operation,
     remove_operation,
@@ -67,9 +67,9 @@ class SamplingPanel(DecodingPart):
             row.slider.rejected.connect(store.rejected)
             Mark(store, row.slider, f"sampling.{row.row.id}")
         self._bars = DistributionBars()
-        self._bars.setObjectName("decode_distributions")
+        says(self._bars, id="decode_distributions", name=N_("Distribution of the next token"))
         self._titles = ColumnTitles(self._bars)
-        self._titles.setObjectName("decode_columns")
+        says(self._titles, id="decode_columns", name=N_("Order of the operations"))
         self._titles.moved.connect(self._on_column_moved)
         self._drawn = ElidedLabel()
         self._drawn.setObjectName("decode_drawn")
@@ -98,29 +98,8 @@ class SamplingPanel(DecodingPart):
         self._show_bars()
 
     def retranslate(self) -> None:
-        self._operations.retranslate()
         bar = self._scroll.verticalScrollBar().sizeHint().width()
         self._scroll.setMinimumWidth(self._operations.minimumSizeHint().width() + bar)
-        self._dice.retranslate()
-        for name, text in (
-            ("seed", _("Seed")),
-            ("length", _("New tokens")),
-            ("strings", _("Stop strings")),
-        ):
-            self._labels[name].setText(text)
-        for field, text in ((self._seed, _("Seed")), (self._length, _("New tokens"))):
-            field.setAccessibleName(text)
-            field.retranslate()
-        self._end.set_label(_("Stop at end"))
-        self._end.set_tooltip(_("Generation stops at the model's end token"))
-        self._strings.setAccessibleName(_("Stop strings"))
-        self._strings.setPlaceholderText(_("Text, or text|text"))
-        hint = _(
-            "Generation stops when the new text contains one of these; | separates them, \\n is a line end"
-        )
-        self._strings.setToolTip(plain_tooltip(hint))
-        self._bars.setAccessibleName(_("Distribution of the next token"))
-        self._titles.setAccessibleName(_("Order of the operations"))
         self.refresh()
 
     # --- fitting
@@ -237,22 +216,30 @@ class SamplingPanel(DecodingPart):
     def _make_controls(self) -> None:
         self._seed = DragNumber(minimum=0, maximum=HIGHEST_SEED, integer=True)
         self._length = DragNumber(minimum=1, maximum=MOST_TOKENS, integer=True)
-        for control, name, slot in (
-            (self._seed, "decode_seed", self._on_seed),
-            (self._length, "decode_length", self._on_length),
+        for control, id_, name, slot in (
+            (self._seed, "decode_seed", N_("Seed"), self._on_seed),
+            (self._length, "decode_length", N_("New tokens"), self._on_length),
         ):
-            control.setObjectName(name)
+            says(control, id=id_, name=name)
             control.changed.connect(slot)
             control.rejected.connect(self.store.rejected)
             control.gesture_started.connect(self.store.begin_gesture)
             control.gesture_finished.connect(self.store.end_gesture)
         self._dice = Dice("decode_dice")
         self._dice.clicked.connect(self._on_dice)
-        self._end = Toggle("")
-        self._end.setObjectName("decode_end_token")
+        tip = N_("Generation stops at the model's end token")
+        self._end = says(Toggle(""), N_("Stop at end"), id="decode_end_token", tip=tip)
         self._end.changed.connect(self._on_end)
-        self._strings = DocumentLine(is_live=False)
-        self._strings.setObjectName("decode_stop_strings")
+        self._strings = says(
+            DocumentLine(is_live=False),
+            id="decode_stop_strings",
+            name=N_("Stop strings"),
+            tip=N_(
+                "Generation stops when the new text contains one of these; | separates them, "
+                "\\n is a line end"
+            ),
+            placeholder=N_("Text, or text|text"),
+        )
         self._strings.setProperty("compact", True)
         self._strings.editingFinished.connect(self._on_strings)
         for widget, field in (
@@ -262,7 +249,8 @@ class SamplingPanel(DecodingPart):
             (self._strings, "stop.strings"),
         ):
             Mark(self.store, widget, f"sampling.{field}")
-        self._labels = {name: QLabel() for name in ("seed", "length", "strings")}
+        labels = {"seed": N_("Seed"), "length": N_("New tokens"), "strings": N_("Stop strings")}
+        self._labels = {name: says(QLabel(), words) for name, words in labels.items()}
 
     def _lay_out(self) -> None:
         stop = QVBoxLayout()

@@ -12,7 +12,8 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from attnviz.core.phrases import named, phrased
 from attnviz.gui.look.fonts import number_font, ui_font
-from attnviz.gui.widgets.control import Control, plain_tooltip
+from attnviz.gui.look.words import plain_tooltip
+from attnviz.gui.widgets.control import Control
 from attnviz.gui.widgets.heat.hatch import draw_blocked
 from attnviz.i18n import _
 from attnviz.model import caches

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 from attnviz.core.text import isolated, number, visible
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.look.words import says
 from attnviz.gui.panels.gradients.plot import CurvePlot
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
@@ -48,9 +49,8 @@ class GradientsPanel(Panel):
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
-        self._choice = Combo(_options())
+        self._choice = says(Combo(()), id="gradients_shown", name=N_("Picture"), options=SHOWN)
         self._choice.set_value(CURVES[0].id)
-        self._choice.setObjectName("gradients_shown")
         self._choice.changed.connect(self._on_choice)
         self._says = QLabel()
         self._says.setObjectName("gradients_says")
@@ -60,8 +60,7 @@ class GradientsPanel(Panel):
         self._says.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
         self.plot = CurvePlot()
         self.plot.setObjectName("gradient_curve")
-        self.bars = Bars()
-        self.bars.setObjectName("gradient_norms")
+        self.bars = says(Bars(), id="gradient_norms", name=N_("Norms of the gradient"))
         self.bars.clicked.connect(self._on_bar)
         self._places: tuple[tuple[str, str], ...] = ()
         self._tokens: tuple[tuple[str, int], ...] = ()
@@ -91,9 +90,6 @@ class GradientsPanel(Panel):
         self._show()
 
     def retranslate(self) -> None:
-        self._choice.setAccessibleName(_("Picture"))
-        self._choice.set_options(_options())
-        self.bars.setAccessibleName(_("Norms of the gradient"))
         self._show()
 
     @Slot()
@@ -114,11 +110,11 @@ class GradientsPanel(Panel):
         self.plot.setAccessibleName(_(curve.title))
         found = curve.point(self.store.shown_site, self.store.document.view)
         self.plot.set_point(None if found is None else found[0])
-        says = _(curve.says).format(**SAYS)
+        sentence = _(curve.says).format(**SAYS)
         if found is not None and curve.dot:
             dot = _(curve.dot).format(at=f"{found[1]:g}", norm=number(found[0][1], 3))
-            says = _("{sentence} {next_one}").format(sentence=says, next_one=dot)
-        self._says.setText(says)
+            sentence = _("{sentence} {next_one}").format(sentence=sentence, next_one=dot)
+        self._says.setText(sentence)
 
     def _show_norms(self, gradient: Gradient | None) -> None:
         if gradient is None:
@@ -132,8 +128,8 @@ class GradientsPanel(Panel):
         self._places, self._tokens = self._chosen(gradient), ()
         labels = [self._label(gradient, *place) for place in self._places]
         self.bars.set_rows(labels, [gradient.norms[place] for place in self._places], self.theme.accent)
-        says = _("Norm √(Σ g²) of the gradient of {target}")
-        self._says.setText(says.format(target=gradient.of.name()))
+        sentence = _("Norm √(Σ g²) of the gradient of {target}")
+        self._says.setText(sentence.format(target=gradient.of.name()))
 
     def _show_tokens(self, gradient: Gradient) -> None:
         """The token that would change the target most, in words, and a bar for each."""
@@ -143,14 +139,14 @@ class GradientsPanel(Panel):
         self.bars.set_rows(labels, list(norms.values()), self.theme.accent)
         earlier = _before_the_loss(gradient)
         largest = max(earlier or norms, key=lambda place: norms[place])
-        says = (
+        sentence = (
             _("Of the earlier tokens, “{token}” changes {target} most: norm {norm}. A click opens a number.")
             if earlier
             else _("The token “{token}” changes {target} most: norm {norm}. A click opens a number.")
         )
         named = labels[self._tokens.index(largest)]
         at = number(norms[largest], 4)
-        self._says.setText(says.format(token=named, target=gradient.of.name(), norm=at))
+        self._says.setText(sentence.format(token=named, target=gradient.of.name(), norm=at))
 
     def _chosen(self, gradient: Gradient) -> tuple[tuple[str, str], ...]:
         """(site, stage) of the bars: the stages of this layer, or this stage of every layer."""
@@ -184,10 +180,6 @@ class GradientsPanel(Panel):
         row = self.store.gradient.site(site)[EMBEDDED][token]
         cell = Cell(EMBEDDED, token, int(np.abs(row).argmax()), 0)
         self.store.look(site=site, stage=EMBEDDED, query=token, locked=cell)
-
-
-def _options() -> tuple[tuple[str, str, str], ...]:
-    return tuple((id_, _(label), _(hint)) for id_, label, hint in SHOWN)
 
 
 def _before_the_loss(gradient: Gradient) -> list[tuple[str, int]]:

@@ -8,10 +8,10 @@ from PySide6.QtWidgets import QLabel, QWidget
 
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
+from attnviz.gui.look.words import says
 from attnviz.gui.panels.grid.effect import EffectLine
 from attnviz.gui.panels.grid.frames import EFFECT, FRAMES, NO_SCORE
 from attnviz.gui.widgets.boxes import in_column, in_row
-from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.document_line import DocumentLine
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.tone import set_tone
@@ -27,7 +27,6 @@ BY_SCORE = HeadOrder(
     N_("Orders the heads of each layer by what the frames show, largest first"),
     falls=True,
 )
-_ORDERS = (HEAD_ORDERS[0], BY_SCORE)
 
 
 class GridControls(QWidget):
@@ -43,21 +42,34 @@ class GridControls(QWidget):
         self.title = QLabel()
         self.title.setObjectName("grid_title")
         self.title.setFont(ui_font(TEXT_PX))
-        self._color_by = QLabel()
-        self._color_by.setObjectName("grid_color_by")
-        self._score = Segmented(_scores(), "")
-        self._score.setObjectName("grid_score")
-        self._score.set_value(NO_SCORE)
+        self._color_by = says(QLabel(), N_("frames show"), id="grid_color_by")
+        self._score = says(
+            Segmented((), NO_SCORE),
+            id="grid_score",
+            name=N_("Measure of the frames"),
+            options=[(row.id, row.title, row.hint) for row in FRAMES],
+        )
         self._score.changed.connect(self._on_look)
-        self._order = Segmented(_orders(), "")
-        self._order.setObjectName("grid_order")
-        self._order.set_value(HEAD_ORDERS[0].id)
+        self._order = says(
+            Segmented((), HEAD_ORDERS[0].id),
+            id="grid_order",
+            name=N_("Order of the heads"),
+            options=[(row.id, row.title, row.hint) for row in (HEAD_ORDERS[0], BY_SCORE)],
+        )
         self._order.changed.connect(self._on_look)
         self.effect = EffectLine()
         self.effect.hide()
         self.effect.changed.connect(self._on_look)
-        self._search = DocumentLine(is_live=False)
-        self._search.setObjectName("grid_search")
+        self._search = says(
+            DocumentLine(is_live=False),
+            id="grid_search",
+            name=N_("Heads where one word attends to another"),
+            tip=N_(
+                "Two words, a key alone, or the name of a head: “she Lily”, “Lily”; Enter selects the best "
+                "match"
+            ),
+            placeholder=N_("Heads where … attends to …"),
+        )
         self._search.setClearButtonEnabled(True)
         self._search.setMaximumWidth(SEARCH_WIDTH)
         self._search.textChanged.connect(self.searched)
@@ -106,31 +118,10 @@ class GridControls(QWidget):
         self._color_by.setVisible(needed <= self.width())
 
     def retranslate(self) -> None:
-        """Set the texts again."""
-        self._color_by.setText(_("frames show"))
-        self._score.set_options(_scores())
-        self._order.set_options(_orders())
         self._fit()
-        self.effect.retranslate()
-        self._score.setAccessibleName(_("Measure of the frames"))
-        self._order.setAccessibleName(_("Order of the heads"))
-        self._search.setPlaceholderText(_("Heads where … attends to …"))
-        self._search.setAccessibleName(_("Heads where one word attends to another"))
-        tip = _(
-            "Two words, a key alone, or the name of a head: “she Lily”, “Lily”; Enter selects the best match"
-        )
-        self._search.setToolTip(plain_tooltip(tip))
 
     @Slot()
     def _on_look(self) -> None:
         chosen = {"frames": self._score.value(), "order": self._order.value()}
         effect = {"token": self.effect.token, "replaced_by": self.effect.way}
         self.looked.emit(HeadGrid(**chosen, **effect))  # type: ignore[arg-type]
-
-
-def _orders() -> tuple[tuple[str, str, str], ...]:
-    return tuple((row.id, _(row.title), _(row.hint)) for row in _ORDERS)
-
-
-def _scores() -> tuple[tuple[str, str, str], ...]:
-    return tuple((row.id, _(row.title), _(row.hint)) for row in FRAMES)

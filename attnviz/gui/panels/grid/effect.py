@@ -8,12 +8,12 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QWidget
 from attnviz.core.text import isolated
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
+from attnviz.gui.look.words import says
 from attnviz.gui.widgets.button import Button
-from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.document_line import DocumentLine
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.tone import set_tone
-from attnviz.i18n import N_, _
+from attnviz.i18n import N_
 
 TOKEN_WIDTH = 160
 WAYS = (
@@ -30,21 +30,24 @@ class EffectLine(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._of, self._by = QLabel(), QLabel()
+        self._of = says(QLabel(), N_("effect on the logit of"))
+        self._by = says(QLabel(), N_("replaced by"))
         for label in (self._of, self._by):
             label.setFont(ui_font(TEXT_PX))
-        self._token = DocumentLine(is_live=False)
-        self._token.setObjectName("effect_token")
+        self._token = says(
+            DocumentLine(is_live=False),
+            id="effect_token",
+            name=N_("Token of the logit"),
+            tip=N_("A token of the vocabulary; empty is the most probable next one"),
+        )
         self._token.setClearButtonEnabled(True)
         self._token.setMaximumWidth(TOKEN_WIDTH)
         self._token.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._token.editingFinished.connect(self.changed)
-        self._way = Segmented(_ways(), "")
-        self._way.setObjectName("effect_way")
-        self._way.set_value(WAYS[0][0])
+        self._way = Segmented((), WAYS[0][0])
+        says(self._way, id="effect_way", name=N_("Replacement of the head"), options=WAYS)
         self._way.changed.connect(self.changed)
-        self._again = Button()
-        self._again.setObjectName("effect_again")
+        self._again = says(Button(), N_("Compute"), id="effect_again")
         self._again.clicked.connect(self.again)
         self._again.hide()
         row = QHBoxLayout(self)
@@ -78,19 +81,3 @@ class EffectLine(QWidget):
     def offer_again(self, is_offered: bool) -> None:
         """Show the button that computes the effects again, or hide it."""
         self._again.setVisible(is_offered)
-
-    def retranslate(self) -> None:
-        """Set the texts again."""
-        self._of.setText(_("effect on the logit of"))
-        self._by.setText(_("replaced by"))
-        self._again.setText(_("Compute"))
-        self._token.setAccessibleName(_("Token of the logit"))
-        self._token.setToolTip(
-            plain_tooltip(_("A token of the vocabulary; empty is the most probable next one"))
-        )
-        self._way.set_options(_ways())
-        self._way.setAccessibleName(_("Replacement of the head"))
-
-
-def _ways() -> tuple[tuple[str, str, str], ...]:
-    return tuple((id_, _(title), _(hint)) for id_, title, hint in WAYS)

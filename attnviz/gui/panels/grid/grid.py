@@ -13,6 +13,7 @@ from attnviz.core.text import number
 from attnviz.gui.live.answer import Answer
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
+from attnviz.gui.look.words import says
 from attnviz.gui.panels.grid import questions, sentences
 from attnviz.gui.panels.grid.canvas import GridCanvas, Picture, Place
 from attnviz.gui.panels.grid.controls import BY_SCORE, GridControls
@@ -26,7 +27,7 @@ from attnviz.gui.widgets.boxes import in_column, in_row
 from attnviz.gui.widgets.elided_label import ElidedLabel, WholeLabel
 from attnviz.gui.widgets.heat.content import cell_indices, color_kind
 from attnviz.gui.widgets.tone import set_tone
-from attnviz.i18n import _, ngettext
+from attnviz.i18n import N_, _, ngettext
 from attnviz.model.sites.sites import at
 from attnviz.model.sites.stages import raw_map_of, score_stages
 from attnviz.model.sites.titles import layer_label, site_label
@@ -59,7 +60,8 @@ class GridPanel(Panel):
         self._search.answered.connect(self._show_frames)
         self._effects = self.asks(Answer("effects", questions.effects, self, keeps=False))
         self._effects.changed.connect(self._on_effects)
-        self.canvas = GridCanvas()
+        says(self, name=N_("All heads"))
+        self.canvas = says(GridCanvas(), name=N_("All heads"))
         self.canvas.hovered.connect(self._say)
         self.canvas.chosen.connect(self._on_chosen)
         self.controls = GridControls()
@@ -134,9 +136,6 @@ class GridPanel(Panel):
             self.on_trace(self.store.trace)
 
     def retranslate(self) -> None:
-        self.setAccessibleName(_("All heads"))
-        self.canvas.setAccessibleName(_("All heads"))
-        self.controls.retranslate()
         self._show_frames()
 
     # --- asking and painting
@@ -302,17 +301,17 @@ class GridPanel(Panel):
     def _say(self, place: Place | None) -> None:
         """The place, the key with most of the weight and the score of one head, or what the grid does."""
         tile, trace = None if place is None else self.tiles.get(place), self._trace
-        says = ""
+        sentence = ""
         if self.controls.sought:
-            says = self._said_found(place)
+            sentence = self._said_found(place)
         elif trace is not None and self.store.document.view.grid.frames == EFFECT:
-            says = self._said_effect(trace, tile)
+            sentence = self._said_effect(trace, tile)
         elif tile is not None and trace is not None:
-            says = self._said_head(trace, tile)
+            sentence = self._said_head(trace, tile)
         else:
-            says = self._said_best()
-        self._said.set_line(says)
-        self.canvas.setAccessibleDescription(says)
+            sentence = self._said_best()
+        self._said.set_line(sentence)
+        self.canvas.setAccessibleDescription(sentence)
 
     def _said_head(self, trace: Trace, tile: Tile) -> str:
         place = self.heads.place(tile.site, tile.head)

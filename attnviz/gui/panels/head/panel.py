@@ -10,14 +10,14 @@ from attnviz.core.text import isolated, number, visible
 from attnviz.gui.head_names import LONGEST
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID
+from attnviz.gui.look.words import says
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.button import Button
-from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.document_line import DocumentLine
 from attnviz.gui.widgets.elided_label import WholeLabel
-from attnviz.i18n import _
+from attnviz.i18n import N_, _
 from attnviz.model.edit import edits
 from attnviz.model.looks import look_of, query_in_focus
 from attnviz.model.sites.titles import site_label
@@ -45,23 +45,32 @@ class HeadPanel(Panel):
         self._sentence.setFont(ui_font(SENTENCE_PX))
         self._sentence.setTextFormat(Qt.TextFormat.PlainText)
         self._sentence.setWordWrap(True)
-        self._name = DocumentLine(is_live=False)
-        self._name.setObjectName("head_name")
+        says(self, name=N_("Selected head"))
+        self._name = says(
+            DocumentLine(is_live=False),
+            id="head_name",
+            name=N_("Name of the selected head"),
+            tip=N_("A name for this head, kept with the model"),
+            placeholder=N_("Name this head"),
+        )
         self._name.setMaxLength(LONGEST)
         self._name.setMaximumWidth(NAME_WIDTH)
         self._name.editingFinished.connect(self._on_named)
         store.head_names.changed.connect(self._show)
         store.opened.connect(self._on_opened)
-        self._switch, self._explore, self._pin = Button(), Button(), Button()
+        self._switch = says(Button(), id="head_switch")
+        tip = N_("Show this head in the workspace Explore")
+        self._explore = says(Button(), N_("Open in Explore"), id="head_explore", tip=tip)
+        tip = N_("Keep the present state as A, and compare later changes with it")
+        self._pin = says(Button(), N_("Pin as A"), id="head_pin", tip=tip)
         buttons = (
-            (self._switch, "head_switch", self._on_switch),
-            (self._explore, "head_explore", self._on_explore),
-            (self._pin, "head_pin", self._on_pin),
+            (self._switch, self._on_switch),
+            (self._explore, self._on_explore),
+            (self._pin, self._on_pin),
         )
         row = QHBoxLayout()
         row.setSpacing(GRID)
-        for button, name, act in buttons:
-            button.setObjectName(name)
+        for button, act in buttons:
             button.clicked.connect(act)
             row.addWidget(button)
         row.addStretch(1)
@@ -87,15 +96,6 @@ class HeadPanel(Panel):
         self._show()
 
     def retranslate(self) -> None:
-        self.setAccessibleName(_("Selected head"))
-        self._name.setPlaceholderText(_("Name this head"))
-        self._name.setAccessibleName(_("Name of the selected head"))
-        self._name.setToolTip(plain_tooltip(_("A name for this head, kept with the model")))
-        self._explore.setText(_("Open in Explore"))
-        self._explore.setToolTip(plain_tooltip(_("Show this head in the workspace Explore")))
-        self._pin.setText(_("Pin as A"))
-        says = _("Keep the present state as A, and compare later changes with it")
-        self._pin.setToolTip(plain_tooltip(says))
         self._show()
 
     def edit_name(self) -> None:
@@ -116,8 +116,8 @@ class HeadPanel(Panel):
         self._show_name((site.name, head))
         self._sentence.setText(self._words(head))
         is_off = head in heads.off
-        says = _("Switch head {head} on") if is_off else _("Switch head {head} off")
-        self._switch.setText(says.format(head=head + 1))
+        sentence = _("Switch head {head} on") if is_off else _("Switch head {head} off")
+        self._switch.setText(sentence.format(head=head + 1))
         is_only = heads.n_heads == 1
         self._switch.setEnabled(not is_only)
         self._switch.setToolTip(
@@ -133,8 +133,8 @@ class HeadPanel(Panel):
         if look is None:
             return _("“{query}” attends to no token.").format(query=token)
         key = isolated(visible(site.names("key")[look.key]))
-        says = _("“{query}” attends most to “{key}”: {weight}.")
-        return says.format(query=token, key=key, weight=number(look.weight, 3))
+        sentence = _("“{query}” attends most to “{key}”: {weight}.")
+        return sentence.format(query=token, key=key, weight=number(look.weight, 3))
 
     def _show_name(self, at: tuple[str, int]) -> None:
         """The name of the head; one that is being written belongs to the head before."""

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QBoxLayout, QGridLayout, QSizePolicy, QWidget
 
 from attnviz.core.text import number, visible
 from attnviz.gui.look.theme import GRID
+from attnviz.gui.look.words import says
 from attnviz.gui.panels.heads.picture import Fit, HeadPicture, tall_fit
 from attnviz.gui.panels.heads.side import HeadsSide
 from attnviz.gui.panels.panel import Panel
@@ -16,7 +17,7 @@ from attnviz.gui.widgets.button import rove
 from attnviz.gui.widgets.heat.stages import highlight
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.scroll import clear_scroll
-from attnviz.i18n import _
+from attnviz.i18n import N_, _
 from attnviz.model.looks import look_of, query_in_focus
 from attnviz.model.ranges import overview_ends, range_ends
 from attnviz.model.spec.document import Document
@@ -49,6 +50,7 @@ class HeadsPanel(Panel):
         self._shown: tuple[int, ...] = ()
         """The heads from left to right."""
         self._values: tuple[float, ...] = ()
+        says(self, name=N_("Heads"))
         self.side = HeadsSide(store)
         self.side.order_chosen.connect(self._on_order)
         strip = QWidget()
@@ -131,8 +133,6 @@ class HeadsPanel(Panel):
             self._light(self.store.drawn_site)
 
     def retranslate(self) -> None:
-        self.setAccessibleName(_("Heads"))
-        self.side.retranslate()
         if self.store.trace is not None:
             self._paint(self.store.drawn_site)
 

@@ -10,7 +10,7 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter
 
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
-from attnviz.gui.widgets.control import plain_tooltip
+from attnviz.gui.look.words import plain_tooltip
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 
 LEAST_TEXT, MOST_TEXT = 54, 120

@@ -6,12 +6,12 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from attnviz.gui.look.theme import GRID
+from attnviz.gui.look.words import says
 from attnviz.gui.panels.heads.sites import SiteChooser
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.combo import Combo
-from attnviz.gui.widgets.control import plain_tooltip
-from attnviz.i18n import _
+from attnviz.i18n import N_
 from attnviz.model.spec.document import Document
 from attnviz.study.heads.orders import HEAD_ORDERS
 
@@ -27,8 +27,14 @@ class HeadsSide(QWidget):
     def __init__(self, store: Store) -> None:
         super().__init__()
         self.setFixedWidth(WIDTH)
-        self.order = Combo(())
-        self.order.setObjectName("heads_order")
+        self.order = says(
+            Combo(()),
+            id="heads_order",
+            name=N_("Order of the heads"),
+            tip=N_("Order of the heads; each head keeps its number"),
+            options=[(row.id, row.title, row.hint) for row in HEAD_ORDERS],
+        )
+        self.order.set_value(HEAD_ORDERS[0].id)
         self.order.changed.connect(self.order_chosen)
         self.sites = SiteChooser(store)
         top = QHBoxLayout()
@@ -47,10 +53,4 @@ class HeadsSide(QWidget):
         self.order.setVisible(document.attention.heads.n_heads > 1)
 
     def retranslate(self) -> None:
-        chosen = self.order.value() or HEAD_ORDERS[0].id
-        self.order.set_options([(row.id, _(row.title), _(row.hint)) for row in HEAD_ORDERS])
-        self.order.set_value(chosen)
-        self.order.setAccessibleName(_("Order of the heads"))
-        self.order.setToolTip(plain_tooltip(_("Order of the heads; each head keeps its number")))
-        self.sites.retranslate()
         self.setFixedWidth(min(max(WIDTH, self.sites.wanted_width()), WIDEST))

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QToolButton, QWidget
 
 from attnviz.core.phrases import with_remark
+from attnviz.gui.look.words import says
 from attnviz.gui.pointer import Pointer
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_row
 from attnviz.gui.widgets.combo import Combo
-from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.toggle import Toggle
-from attnviz.i18n import _
+from attnviz.i18n import N_, _
 from attnviz.model.edit.layers import why_not_alike
 from attnviz.model.sites.sites import site_names
 from attnviz.model.sites.titles import site_label
@@ -34,25 +36,28 @@ class SiteChooser(QWidget):
         self._store = store
         self._told: tuple[str, ...] = ()
         self.setObjectName("site_chooser")
-        self._combo = Combo(())
-        self._combo.setObjectName("site_combo")
+        self._combo = says(Combo(()), id="site_combo", name=N_("Layer and attention"))
         self._combo.changed.connect(self._on_chosen)
         self._before, self._after = QToolButton(), QToolButton()
         row = in_row(self, spacing=2)
         row.addWidget(self._combo, 1)
-        for place, button, text, name in (
-            (0, self._before, "‹", "site_before"),
-            (2, self._after, "›", "site_after"),
+        for place, button, text, id_, name, key in (
+            (0, self._before, "‹", "site_before", N_("Previous layer"), "PgUp"),
+            (2, self._after, "›", "site_after", N_("Next layer"), "PgDown"),
         ):
-            button.setText(text)
-            button.setObjectName(name)
+            says(button, id=id_, name=name, tip=partial(_with_key, name, key)).setText(text)
             button.setAutoRaise(True)
             button.setFixedWidth(ARROW)
             row.insertWidget(place, button)
         self._before.clicked.connect(self._on_before)
         self._after.clicked.connect(self._on_after)
-        self.alike = Toggle("")
-        self.alike.setObjectName("site_alike_toggle")
+        self.alike = says(
+            Toggle(""),
+            N_("Edit all"),
+            id="site_alike_toggle",
+            name=N_("Edit all layers"),
+            tip=N_("Edits apply to this attention in every layer; seeds stay distinct"),
+        )
         self.alike.changed.connect(store.set_edits_alike)
         store.pointer_changed.connect(self._on_pointer)
         self.hide()
@@ -82,14 +87,6 @@ class SiteChooser(QWidget):
     def retranslate(self) -> None:
         self._told = ()
         self.show_document(self._store.document)
-        self._combo.setAccessibleName(_("Layer and attention"))
-        self.alike.set_label(_("Edit all"))
-        self.alike.setAccessibleName(_("Edit all layers"))
-        self.alike.set_tooltip(_("Edits apply to this attention in every layer; seeds stay distinct"))
-        texts = ((self._before, _("Previous layer"), "PgUp"), (self._after, _("Next layer"), "PgDown"))
-        for button, text, key in texts:
-            button.setAccessibleName(text)
-            button.setToolTip(plain_tooltip(with_remark(text, key)))
 
     @Slot(str)
     def _on_chosen(self, name: str) -> None:
@@ -111,3 +108,7 @@ class SiteChooser(QWidget):
         names = site_names(self._store.experiment)
         index = names.index(self._store.document.site) + step
         self._store.look(site=names[min(max(index, 0), len(names) - 1)])
+
+
+def _with_key(name: str, key: str) -> str:
+    return with_remark(_(name), key)

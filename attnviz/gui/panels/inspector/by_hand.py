@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QSizePolicy, QToolButton, QWidget
 
 from attnviz.core.phrases import named
 from attnviz.explain.arithmetic.cell import exists
 from attnviz.gui.look.theme import GRID
+from attnviz.gui.look.words import says
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_row
 from attnviz.gui.widgets.elided_label import ElidedLabel
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.tone import set_tone
-from attnviz.i18n import _
+from attnviz.i18n import N_, _
 from attnviz.model.edit.by_hand import find_edit, put_edit, take_edit
 from attnviz.model.reading import Reading, stage_symbol
 from attnviz.model.spec.edit import EDITABLE, FROM_LATENT, OPERATIONS, Edit, Operation
@@ -40,22 +43,27 @@ class ByHand(QWidget):
         self._store = store
         self._cell: Cell | None = None
         self._computed = 0.0
-        self._operation = Segmented([], "set")
-        self._operation.setObjectName("by_hand_operation")
+        operations = [(id_, SIGNS[id_], partial(_told, title, hint)) for id_, title, hint in OPERATIONS]
+        self._operation = Segmented((), "set")
+        says(self._operation, id="by_hand_operation", name=N_("Operation by hand"), options=operations)
         self._operation.changed.connect(self._on_operation)
         self._number = DragNumber(decimals=3)
-        self._number.setObjectName("by_hand_number")
+        says(self._number, id="by_hand_number", name=N_("Number by hand"))
         self._number.changed.connect(self._on_number)
         self._number.rejected.connect(store.rejected)
         self._number.gesture_started.connect(store.begin_gesture)
         self._number.gesture_finished.connect(store.end_gesture)
-        self._extent = Segmented([], "cell")
-        self._extent.setObjectName("by_hand_extent")
+        extents = (
+            ("cell", N_("cell"), N_("Edits this cell alone")),
+            ("row", N_("row"), N_("Edits the whole row of this head")),
+        )
+        self._extent = Segmented((), "cell")
+        says(self._extent, id="by_hand_extent", name=N_("Extent of the edit"), options=extents)
         self._extent.changed.connect(self._on_extent)
-        self._remove = QToolButton()
+        tip = N_("The computed number stands here again")
+        self._remove = says(QToolButton(), id="by_hand_remove", name=N_("Remove"), tip=tip)
         self._remove.setText("↺")
         self._remove.setAutoRaise(True)
-        self._remove.setObjectName("by_hand_remove")
         self._remove.clicked.connect(self._on_remove)
         self._refusal = ElidedLabel()
         self._refusal.setObjectName("by_hand_refusal")
@@ -88,24 +96,6 @@ class ByHand(QWidget):
     def take_focus(self) -> None:
         """Put the focus on the number, ready to be typed over."""
         self._number.setFocus(Qt.FocusReason.ShortcutFocusReason)
-
-    def retranslate(self) -> None:
-        """Show the texts in the present language."""
-        self._operation.set_options(
-            [(id_, SIGNS[id_], named(_(title), _(hint))) for id_, title, hint in OPERATIONS]
-        )
-        self._operation.setAccessibleName(_("Operation by hand"))
-        self._extent.set_options(
-            [
-                ("cell", _("cell"), _("Edits this cell alone")),
-                ("row", _("row"), _("Edits the whole row of this head")),
-            ]
-        )
-        self._extent.setAccessibleName(_("Extent of the edit"))
-        self._number.setAccessibleName(_("Number by hand"))
-        self._number.retranslate()
-        self._remove.setAccessibleName(_("Remove"))
-        self._remove.setToolTip(_("The computed number stands here again"))
 
     # --- showing
 
@@ -194,3 +184,7 @@ class ByHand(QWidget):
         found = self._found()
         if found is not None:
             self._store.edit_here(take_edit, found)
+
+
+def _told(title: str, hint: str) -> str:
+    return named(_(title), _(hint))

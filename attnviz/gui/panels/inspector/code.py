@@ -10,11 +10,12 @@ from attnviz.explain.scripts.library import LIBRARIES, LIBRARY_BY_ID
 from attnviz.explain.scripts.stages import stage_text
 from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
+from attnviz.gui.look.words import plain_tooltip, says
 from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.button import Button
-from attnviz.gui.widgets.control import Control, plain_tooltip
+from attnviz.gui.widgets.control import Control
 from attnviz.gui.widgets.segmented import Segmented
-from attnviz.i18n import _
+from attnviz.i18n import N_, _
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace
 
@@ -32,18 +33,22 @@ class CodeFold(Control):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._stage = ""
-        self._fold, self._copy = Button(), Button()
-        self._fold.setObjectName("code_fold")
+        self._fold = says(Button(), id="code_fold")
         self._fold.setCheckable(True)
         self._fold.setFlat(True)
         self._fold.toggled.connect(self._on_toggled)
-        self._copy.setObjectName("code_copy")
+        self._copy = says(
+            Button(),
+            N_("Copy"),
+            id="code_copy",
+            name=N_("Copy the code"),
+            tip=N_("Copy these lines to the clipboard"),
+        )
         self._copy.clicked.connect(self._on_copy)
         self._library = Segmented([(row.id, row.title, "") for row in LIBRARIES], LIBRARIES[0].id)
-        self._library.setObjectName("code_library")
+        says(self._library, id="code_library", name=N_("Library of the code"))
         self._library.changed.connect(self._on_library)
-        self.text = QPlainTextEdit()
-        self.text.setObjectName("code_text")
+        self.text = says(QPlainTextEdit(), id="code_text", name=N_("Code of the stage"))
         self.text.setReadOnly(True)
         self.text.setUndoRedoEnabled(False)
         self.text.setFont(number_font(TEXT_PX))
@@ -77,12 +82,6 @@ class CodeFold(Control):
         self.hide()
 
     def retranslate(self) -> None:
-        """Set every text again."""
-        self._copy.setText(_("Copy"))
-        self._copy.setAccessibleName(_("Copy the code"))
-        self._copy.setToolTip(plain_tooltip(_("Copy these lines to the clipboard")))
-        self._library.setAccessibleName(_("Library of the code"))
-        self.text.setAccessibleName(_("Code of the stage"))
         self._name()
 
     def _name(self) -> None:
@@ -91,8 +90,8 @@ class CodeFold(Control):
         text = _("Code · {stage}").format(stage=title)
         self._fold.setText(f"{mark} {text}")
         self._fold.setAccessibleName(text)
-        says = _("Show the lines of NumPy or PyTorch that compute this stage")
-        self._fold.setToolTip(plain_tooltip(says))
+        sentence = _("Show the lines of NumPy or PyTorch that compute this stage")
+        self._fold.setToolTip(plain_tooltip(sentence))
 
     @Slot(bool)
     def _on_toggled(self, is_open: bool) -> None:

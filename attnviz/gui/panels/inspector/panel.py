@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 from attnviz.explain.arithmetic.cell import exists, explain
 from attnviz.explain.gradients.cell import explain_gradient
 from attnviz.gui.look.theme import GRID
+from attnviz.gui.look.words import says
 from attnviz.gui.panels.inspector.by_hand import ByHand
 from attnviz.gui.panels.inspector.code import CodeFold
 from attnviz.gui.panels.inspector.path import InspectorPath
@@ -19,7 +20,7 @@ from attnviz.gui.pointer import Pointer
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.explanation_page import ExplanationPage
-from attnviz.i18n import _
+from attnviz.i18n import N_, _
 from attnviz.model.gradient import GradientSite
 from attnviz.model.reading import stage_symbol
 from attnviz.model.sites.sites import site_names
@@ -39,8 +40,7 @@ class InspectorPanel(Panel):
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
-        self.page = ExplanationPage()
-        self.page.setObjectName("inspector_page")
+        self.page = says(ExplanationPage(), id="inspector_page", name=N_("Arithmetic of the cell"))
         self.page.pointed.connect(self._on_pointed)
         self.page.followed.connect(self._on_followed)
         self.page.back_wanted.connect(self._on_back)
@@ -85,10 +85,6 @@ class InspectorPanel(Panel):
             self._show_soon()
 
     def retranslate(self) -> None:
-        self.page.setAccessibleName(_("Arithmetic of the cell"))
-        self._path_line.retranslate()
-        self._code.retranslate()
-        self._by_hand.retranslate()
         self._timer.start()
 
     def sizeHint(self) -> QSize:

@@ -7,11 +7,12 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy, QToolButton, QWidget
 
 from attnviz.gui.look.theme import GRID, LIGHT, Theme
+from attnviz.gui.look.words import says
 from attnviz.gui.widgets.boxes import in_row
 from attnviz.gui.widgets.control import MOUSE_ONLY
 from attnviz.gui.widgets.elided_label import WholeLabel
 from attnviz.gui.widgets.tone import set_tone
-from attnviz.i18n import _
+from attnviz.i18n import N_, _
 
 MOST_CRUMBS = 5
 """Steps of the way that are shown; of a longer one, the last."""
@@ -48,8 +49,8 @@ class InspectorPath(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._back = QToolButton()
-        self._back.setObjectName("inspector_back")
+        name = N_("Return to the previous cell")
+        self._back = says(QToolButton(), id="inspector_back", name=name, tip=True)
         self._back.setArrowType(Qt.ArrowType.LeftArrow)
         self._back.setAutoRaise(True)
         self._back.clicked.connect(self.back_wanted)
@@ -112,11 +113,6 @@ class InspectorPath(QWidget):
         """Take the colours of `theme`."""
         for crumb in self._crumbs:
             crumb.setStyleSheet(f"QToolButton {{ color: {theme.muted}; padding: 1px; }}")
-
-    def retranslate(self) -> None:
-        """Set the fixed texts again; the others come with `set_path`."""
-        self._back.setToolTip(_("Return to the previous cell"))
-        self._back.setAccessibleName(self._back.toolTip())
 
     def sizeHint(self) -> QSize:
         return QSize(320, 24)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 
+from attnviz.gui.look.words import says
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.card import Card
-from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.holds_chip import HoldsChip, holds_in
 from attnviz.gui.widgets.linked_text import LinkedText, paragraphs
-from attnviz.i18n import _
+from attnviz.i18n import N_, _
 from attnviz.study.claims.scope import Scope
 from attnviz.study.lessons.lesson import Step, Words
 from attnviz.study.lessons.markup import markup
@@ -24,14 +24,14 @@ class Claim(Card):
 
     def __init__(self) -> None:
         super().__init__("")
-        self.setObjectName("lesson_claim")
+        says(self, N_("Claim"), id="lesson_claim")
         self._step: Step | None = None
         self._words: Words | None = None
         self._scope: Scope | None = None
         self._sentence, self._why = LinkedText("claim_sentence", 14), LinkedText("claim_why", 14)
         self._verdict = HoldsChip("lesson_verdict")
-        self._cure = Button()
-        self._cure.setObjectName("lesson_cure")
+        tip = N_("Set the program so that the sentence holds; undo reverts it")
+        self._cure = says(Button(), N_("Make it true"), id="lesson_cure", tip=tip)
         self._cure.clicked.connect(self.cure_wanted)
         for text in (self._sentence, self._why):
             text.pointed.connect(self.pointed)
@@ -54,10 +54,6 @@ class Claim(Card):
         self.retranslate()
 
     def retranslate(self) -> None:
-        """Update the texts to the active language."""
-        self.set_title(_("Claim"))
-        self._cure.setText(_("Make it true"))
-        self._cure.setToolTip(plain_tooltip(_("Set the program so that the sentence holds; undo reverts it")))
         if self._words is not None:
             self._show(self._words)
 

@@ -8,9 +8,10 @@ from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID
+from attnviz.gui.look.words import says
 from attnviz.gui.widgets.button import Button
-from attnviz.gui.widgets.control import Control, plain_tooltip
-from attnviz.i18n import _
+from attnviz.gui.widgets.control import Control
+from attnviz.i18n import N_, _
 
 _DOT, _LONG, _GAP = 8.0, 20.0, 6.0
 
@@ -84,9 +85,10 @@ class Footer(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.back, self.next, self._dots = StepButton(), StepButton(), Dots()
-        self.back.setObjectName("lesson_back")
-        self.next.setObjectName("lesson_next")
+        tip = N_("Go to the previous step (←)")
+        self.back = says(StepButton(), N_("Back"), id="lesson_back", tip=tip)
+        self.next = says(StepButton(), id="lesson_next", tip=N_("Go to the next step (→)"))
+        self._dots = says(Dots(), tip=N_("Click a step to go to it"))
         self.next.setProperty("primary", True)
         self.back.clicked.connect(self._on_back)
         self.next.clicked.connect(self._on_next)
@@ -110,13 +112,7 @@ class Footer(QWidget):
         self.retranslate()
 
     def retranslate(self) -> None:
-        """Update the texts to the active language."""
-        self.back.setText(_("Back"))
         self.next.setText(_("All lessons") if self._is_last else _("Next"))
-        self.back.setToolTip(plain_tooltip(_("Go to the previous step (←)")))
-        self.next.setToolTip(plain_tooltip(_("Go to the next step (→)")))
-        self._dots.setToolTip(plain_tooltip(_("Click a step to go to it")))
-        self._dots.update()
 
     def _on_back(self) -> None:
         self.stepped.emit(-1)

@@ -11,11 +11,12 @@ from PySide6.QtWidgets import QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, RADIUS
+from attnviz.gui.look.words import says
 from attnviz.gui.widgets.button import Button, PaintedButton
-from attnviz.gui.widgets.control import draw_focus_ring, plain_tooltip
+from attnviz.gui.widgets.control import draw_focus_ring
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.tone import set_tone
-from attnviz.i18n import _, current_language
+from attnviz.i18n import N_, _, current_language
 from attnviz.study.lessons.lesson import Lesson
 
 _HEIGHT, _LINE = 56, 16
@@ -108,12 +109,19 @@ class Library(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._title, self._hint = QLabel(), QLabel()
+        self._title = says(QLabel(), N_("Lessons"))
+        self._hint = says(
+            QLabel(),
+            N_(
+                "Each step sets up the document and explains one idea. "
+                "Change anything; a click restores the step."
+            ),
+        )
         self._title.setFont(ui_font(22, QFont.Weight.DemiBold))
         self._hint.setFont(ui_font(13))
         self._hint.setWordWrap(True)
-        self._open = Button()
-        self._open.setObjectName("lesson_open_file")
+        tip = N_("Open a lesson from a text file")
+        self._open = says(Button(), N_("Open a lesson file…"), id="lesson_open_file", tip=tip)
         self._open.clicked.connect(self.file_wanted)
         self._rows = QWidget()
         self._list = QVBoxLayout(self._rows)
@@ -139,18 +147,6 @@ class Library(QWidget):
             button.clicked.connect(self._on_chosen)
             self._list.addWidget(button)
         self._list.addStretch(1)
-
-    def retranslate(self) -> None:
-        """Update the texts to the active language."""
-        self._title.setText(_("Lessons"))
-        self._hint.setText(
-            _(
-                "Each step sets up the document and explains one idea. "
-                "Change anything; a click restores the step."
-            )
-        )
-        self._open.setText(_("Open a lesson file…"))
-        self._open.setToolTip(plain_tooltip(_("Open a lesson from a text file")))
 
     def _on_chosen(self) -> None:
         button = self.sender()

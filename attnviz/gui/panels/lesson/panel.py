@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QApplication, QHBoxLayout, QLabel, QStackedWidget,
 from attnviz.errors import InputError
 from attnviz.gui.look.fonts import section_title_font, ui_font
 from attnviz.gui.look.theme import GRID
+from attnviz.gui.look.words import says
 from attnviz.gui.panels.lesson.claim import Claim
 from attnviz.gui.panels.lesson.footer import Footer
 from attnviz.gui.panels.lesson.library import Library, Shelved
@@ -20,11 +21,10 @@ from attnviz.gui.panels.panel import Panel
 from attnviz.gui.pointer import Spot
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.button import Button
-from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.linked_text import LinkedText, paragraphs, points
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.tone import set_tone
-from attnviz.i18n import _, current_language
+from attnviz.i18n import N_, _, current_language
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import Cell, shown_head
 from attnviz.model.stages import STAGE_BY_ID
@@ -71,7 +71,13 @@ class LessonPanel(Panel):
         self.task, self.footer = Task(), Footer()
         self._place, self._title = QLabel(), QLabel()
         self._text = LinkedText("lesson_text")
-        self._all, self._return, self._go = Button(), Button(), Button()
+        says(self, name=N_("Lesson"))
+        tip = N_("Show all lessons and your progress")
+        self._all = says(Button(), N_("All lessons"), id="all_lessons", tip=tip)
+        tip = N_("Restore the state of this step; undo brings your changes back")
+        self._return = says(Button(), N_("Return to the step"), id="lesson_return", tip=tip)
+        tip = N_("Show the same document in that workspace")
+        self._go = says(Button(), id="lesson_workspace", tip=tip)
         self._pages = QStackedWidget()
         self._build()
         self._connect()
@@ -82,12 +88,6 @@ class LessonPanel(Panel):
         self._title.setObjectName("lesson_title")
         self._title.setFont(ui_font(22, QFont.Weight.DemiBold))
         self._title.setWordWrap(True)
-        for button, name in (
-            (self._all, "all_lessons"),
-            (self._return, "lesson_return"),
-            (self._go, "lesson_workspace"),
-        ):
-            button.setObjectName(name)
         top = QHBoxLayout()
         top.addWidget(self._place, 1)
         top.addWidget(self._return)
@@ -161,18 +161,7 @@ class LessonPanel(Panel):
         return QSize(300, 240)
 
     def retranslate(self) -> None:
-        self.setAccessibleName(_("Lesson"))
-        self._all.setText(_("All lessons"))
-        self._return.setText(_("Return to the step"))
-        for button, says in (
-            (self._all, _("Show all lessons and your progress")),
-            (self._return, _("Restore the state of this step; undo brings your changes back")),
-            (self._go, _("Show the same document in that workspace")),
-        ):
-            button.setToolTip(plain_tooltip(says))
-        self._library.retranslate()
         self._library.set_shelf(self._shelf)
-        self.footer.retranslate()
         self._show()
 
     def on_document(self, old: Document | None, new: Document) -> None:

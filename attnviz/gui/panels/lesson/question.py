@@ -10,13 +10,13 @@ from attnviz.core.text import number
 from attnviz.errors import InputError
 from attnviz.gui.look.fonts import number_font, ui_font
 from attnviz.gui.look.theme import GRID
+from attnviz.gui.look.words import says
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.card import Card
-from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.linked_text import LinkedText, paragraphs
 from attnviz.gui.widgets.tone import Tone, set_tone
 from attnviz.gui.widgets.window_keys import LineEdit
-from attnviz.i18n import _
+from attnviz.i18n import N_, _
 from attnviz.study.claims.scope import Scope, holds, value_of
 from attnviz.study.lessons.answers import answer_of, is_close
 from attnviz.study.lessons.lesson import Step, Words
@@ -34,7 +34,7 @@ class Question(Card):
 
     def __init__(self) -> None:
         super().__init__("")
-        self.setObjectName("lesson_question")
+        says(self, N_("Predict, then reveal"), id="lesson_question")
         self._step: Step | None = None
         self._words: Words | None = None
         self._scope: Scope | None = None
@@ -46,7 +46,7 @@ class Question(Card):
         self._answers.setSpacing(GRID // 2)
         self._group = QButtonGroup(self)
         self.entry = LineEdit()
-        self.entry.setObjectName("answer_entry")
+        says(self.entry, id="answer_entry", name=N_("Your answer"), tip=True, placeholder=N_("a number"))
         self.entry.setFont(number_font(14))
         self.entry.setMaximumWidth(112)
         self.entry.returnPressed.connect(self.reveal)
@@ -55,8 +55,8 @@ class Question(Card):
         self._verdict.setObjectName("answer_verdict")
         self._verdict.setWordWrap(True)
         self._verdict.setFont(ui_font(_TEXT))
-        self.button = Button()
-        self.button.setObjectName("reveal_button")
+        tip = N_("Compare your answer with the live number (Enter)")
+        self.button = says(Button(), N_("Reveal"), id="reveal_button", tip=tip)
         self.button.setProperty("primary", True)
         self.button.clicked.connect(self.reveal)
         self._reveal = LinkedText("reveal_text", _TEXT)
@@ -93,12 +93,6 @@ class Question(Card):
 
     def retranslate(self) -> None:
         """Update the texts to the active language."""
-        self.set_title(_("Predict, then reveal"))
-        self.button.setText(_("Reveal"))
-        self.entry.setAccessibleName(_("Your answer"))
-        self.entry.setPlaceholderText(_("a number"))
-        self.entry.setToolTip(plain_tooltip(_("Your answer")))
-        self.button.setToolTip(plain_tooltip(_("Compare your answer with the live number (Enter)")))
         if self._step is not None:
             within = f"{self._step.tolerance:g}"
             text = _("within {tolerance}").format(tolerance=within) if self._step.tolerance else _("exactly")

@@ -6,10 +6,11 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QLabel
 
 from attnviz.gui.look.fonts import ui_font
+from attnviz.gui.look.words import says
 from attnviz.gui.widgets.card import Card
 from attnviz.gui.widgets.linked_text import LinkedText, paragraphs
 from attnviz.gui.widgets.tone import set_tone
-from attnviz.i18n import _
+from attnviz.i18n import N_, _
 from attnviz.study.claims.scope import Scope
 from attnviz.study.lessons.markup import markup
 
@@ -22,7 +23,7 @@ class Task(Card):
 
     def __init__(self) -> None:
         super().__init__("")
-        self.setObjectName("lesson_task")
+        says(self, N_("Try it"), id="lesson_task")
         self._source = ""
         self._scope: Scope | None = None
         self.is_done = False
@@ -47,7 +48,6 @@ class Task(Card):
 
     def retranslate(self) -> None:
         """Update the texts to the active language."""
-        self.set_title(_("Try it"))
         self._text.set_body(paragraphs([markup(self._source, self._scope)]))
         self._show()
 

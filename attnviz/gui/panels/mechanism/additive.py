@@ -15,13 +15,14 @@ from attnviz.errors import InputError, about, message_of
 from attnviz.gui.forms.marks import Mark
 from attnviz.gui.forms.rows import Note
 from attnviz.gui.look.theme import GRID
+from attnviz.gui.look.words import says
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.numbers.block import laid_over, parse_block
 from attnviz.gui.widgets.numbers.grid import NumberGrid
 from attnviz.gui.widgets.numbers.painting import CELL_HEIGHT
-from attnviz.i18n import _
+from attnviz.i18n import N_, _
 from attnviz.model.edit.additive import put_array, put_table, table_of
 from attnviz.model.io.json_text import MAX_TEXT
 from attnviz.model.io.regular_file import read_text
@@ -39,16 +40,21 @@ class AdditiveGrid(QWidget):
         super().__init__()
         self.setObjectName("additive_mask")
         self._store = store
-        self.grid = NumberGrid(takes_minus_infinity=True)
-        self.grid.setObjectName("additive_grid")
+        grid = NumberGrid(takes_minus_infinity=True)
+        self.grid = says(grid, id="additive_grid", name=N_("Numbers of the additive mask"))
         self.grid.edited.connect(self._on_edited)
         self.grid.pasted.connect(self._on_pasted)
         self.grid.rejected.connect(store.rejected)
         self.grid.gesture_started.connect(store.begin_gesture)
         self.grid.gesture_finished.connect(store.end_gesture)
         Mark(store, self.grid, lambda: "additive_mask.values", lambda: "additive_mask")
-        self._load = Button()
-        self._load.setObjectName("additive_load_button")
+        self._load = says(
+            Button(),
+            N_("Load…"),
+            id="additive_load_button",
+            name=N_("Load the additive mask"),
+            tip=N_("Reads (query, key) or (head, query, key) from a .npy or CSV file"),
+        )
         self._load.clicked.connect(self._on_load)
         self._whose = Note("additive_note")
         row = QHBoxLayout()
@@ -73,13 +79,6 @@ class AdditiveGrid(QWidget):
         self.grid.setFixedHeight((min(site.n_queries, MOST_ROWS) + 2) * CELL_HEIGHT)
         whose = _("M of head {head}").format(head=self._head() + 1)
         self._whose.setText(whose if site.additive_mask.per_head else _("M of all heads"))
-
-    def retranslate(self) -> None:
-        self.grid.setAccessibleName(_("Numbers of the additive mask"))
-        self._load.setText(_("Load…"))
-        self._load.setAccessibleName(_("Load the additive mask"))
-        self._load.setToolTip(_("Reads (query, key) or (head, query, key) from a .npy or CSV file"))
-        self.refresh()
 
     def _head(self) -> int:
         return min(self._store.document.view.head, self._store.attention.heads.n_heads - 1)

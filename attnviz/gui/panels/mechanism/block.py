@@ -179,13 +179,6 @@ class BlockSection(Section):
         super().on_document(old, new)
         self._show_rest()
 
-    def retranslate(self) -> None:
-        super().retranslate()
-        self._lines.retranslate()
-        for line in self._norms.values():
-            line.retranslate()
-        self._show_rest()
-
     def _show_rest(self) -> None:
         experiment = self.store.attention
         for line in self._norms.values():

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QToolButton, QWidget
 
 from attnviz.gui.forms.marks import Mark
 from attnviz.gui.forms.rows import Note
+from attnviz.gui.look.words import says
 from attnviz.gui.panels.mechanism.section import Section
 from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.button import Button
@@ -35,8 +36,8 @@ class ByHandSection(Section):
         self._list = QWidget(self.content)
         self._column = in_column(self._list, spacing=2)
         Mark(self.store, self._list, "edits")
-        self._all = Button()
-        self._all.setObjectName("by_hand_remove_all")
+        self._all = says(Button(), N_("Remove all"), id="by_hand_remove_all")
+        says(self._all, name=N_("Remove all numbers by hand"))
         self._all.clicked.connect(partial(self.store.edit, take_all))
         for part in (self._note, self._list, self._all):
             self.body.addWidget(part)
@@ -49,7 +50,7 @@ class ByHandSection(Section):
     def on_document(self, old: Document | None, new: Document) -> None:
         super().on_document(old, new)
         edits = all_edits(new.experiment)
-        if edits == self._shown:
+        if old is not None and edits == self._shown:
             return
         self._shown = edits
         while self._column.count():
@@ -64,12 +65,6 @@ class ByHandSection(Section):
             self._column.addWidget(self._row(name, edit, text))
         self._list.setVisible(bool(edits))
         self._all.setVisible(len(edits) > 1)
-        self._say()
-
-    def retranslate(self) -> None:
-        super().retranslate()
-        self._all.setText(_("Remove all"))
-        self._all.setAccessibleName(_("Remove all numbers by hand"))
         self._say()
 
     def _say(self) -> None:

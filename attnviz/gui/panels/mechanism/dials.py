@@ -17,11 +17,12 @@ from attnviz.gui.forms.marks import Mark
 from attnviz.gui.forms.rows import Note
 from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
+from attnviz.gui.look.words import says
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.pictures.dial import Dial
-from attnviz.i18n import _
+from attnviz.i18n import N_, _
 from attnviz.model.edit.edits import set_multiplier
 from attnviz.model.positions import changes, n_rotated, pair_frequencies
 from attnviz.model.spec.site import Site
@@ -52,8 +53,8 @@ class RopeDials(QWidget):
         column.addLayout(self._grid)
         column.addWidget(self._paging())
         Mark(store, self, "position.multipliers")
-        self._reset = Button()
-        self._reset.setObjectName("rope_reset_button")
+        self._reset = says(Button(), N_("All pairs × 1"), id="rope_reset_button")
+        says(self._reset, name=N_("Reset to the frequencies of the base"))
         self._reset.clicked.connect(self._on_reset)
         column.addWidget(self._reset, 0, Qt.AlignmentFlag.AlignRight)
         self._pair = Note("rope_pair_label")
@@ -64,7 +65,7 @@ class RopeDials(QWidget):
         self._pages = QWidget()
         self._pages_label = QLabel()
         self._first = DragNumber(minimum=0, maximum=0, integer=True)
-        self._first.setObjectName("rope_first_pair_field")
+        says(self._first, id="rope_first_pair_field", name=N_("First pair shown"))
         self._first.changed.connect(self._on_first)
         self._first.rejected.connect(self._store.rejected)
         row = QHBoxLayout(self._pages)
@@ -75,15 +76,16 @@ class RopeDials(QWidget):
         return self._pages
 
     def _readout(self) -> QGridLayout:
-        self._names, self._scores = (QLabel(), QLabel()), (QLabel(), QLabel())
+        self._scores = (QLabel(), QLabel())
         grid = QGridLayout()
         grid.setColumnStretch(0, 1)
         grid.setVerticalSpacing(2)
-        for row, name in enumerate(("rope_score_unrotated", "rope_score_rotated")):
-            self._scores[row].setObjectName(name)
+        names = (("unrotated", N_("q·k unrotated")), ("rotated", N_("q·k rotated")))
+        for row, (id_, name) in enumerate(names):
+            says(self._scores[row], id=f"rope_score_{id_}", name=name)
             self._scores[row].setFont(number_font(TEXT_PX))
             self._scores[row].setContentsMargins(0, 0, 4, 0)
-            grid.addWidget(self._names[row], row, 0)
+            grid.addWidget(says(QLabel(), name), row, 0)
             grid.addWidget(self._scores[row], row, 1, Qt.AlignmentFlag.AlignRight)
         return grid
 
@@ -133,16 +135,6 @@ class RopeDials(QWidget):
             label.setText("–" if scores is None else number(scores[place], 4))
 
     def retranslate(self) -> None:
-        for label, text in zip(self._names, (_("q·k unrotated"), _("q·k rotated")), strict=True):
-            label.setText(text)
-        for score, text in zip(self._scores, (_("q·k unrotated"), _("q·k rotated")), strict=True):
-            score.setAccessibleName(text)
-        self._reset.setText(_("All pairs × 1"))
-        self._reset.setAccessibleName(_("Reset to the frequencies of the base"))
-        self._first.setAccessibleName(_("First pair shown"))
-        self._first.retranslate()
-        for dial in self._dials:
-            dial.retranslate()
         self.refresh()
 
     def _make(self, first: int, count: int) -> None:

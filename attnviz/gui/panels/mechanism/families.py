@@ -12,10 +12,10 @@ from PySide6.QtWidgets import QGridLayout, QSizePolicy, QWidget
 
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import RADIUS
+from attnviz.gui.look.words import says
 from attnviz.gui.panels.mechanism.tile import Bools, paint_cells, sampled, seen_color
 from attnviz.gui.widgets.control import draw_focus_ring
 from attnviz.gui.widgets.toggle import Toggle
-from attnviz.i18n import _
 from attnviz.model.edit.masks import find_mask
 from attnviz.model.masks import MASKS, MaskFamily, blocked_by
 from attnviz.model.spec.parts import OneMask, Painted
@@ -42,7 +42,7 @@ class FamilyTile(Toggle):
         self.family = family
         self._shown: tuple[OneMask, int, int, int] | None = None
         self.blocked_cells: Bools = np.zeros((1, 1), dtype=np.bool_)
-        self.setObjectName(f"{family.tag}_toggle")
+        says(self, family.title, id=f"{family.tag}_toggle", tip=family.description)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setAttribute(Qt.WidgetAttribute.WA_Hover)
         self.changed.connect(self._on_changed)
@@ -55,10 +55,6 @@ class FamilyTile(Toggle):
         rows, columns = sampled(n_queries, _MOST_CELLS), sampled(n_keys, _MOST_CELLS)
         self.blocked_cells = np.array(blocked_by(mask, rows + offset, columns))
         self.update()
-
-    def retranslate(self) -> None:
-        self.set_label(_(self.family.title))
-        self.set_tooltip(_(self.family.description))
 
     def picture_rect(self) -> QRectF:
         """Rectangle of the picture."""
@@ -119,7 +115,3 @@ class FamilyGrid(QWidget):
             mask = find_mask(site, tile.family.kind)
             tile.set_value(mask is not None)
             tile.set_mask(mask or wanted(tile.family), site.n_queries, site.n_keys, site.query_offset)
-
-    def retranslate(self) -> None:
-        for tile in self.tiles:
-            tile.retranslate()

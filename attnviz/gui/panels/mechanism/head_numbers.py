@@ -8,9 +8,11 @@ from functools import partial
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
+from attnviz.errors import Message
 from attnviz.gui.forms.marks import Mark
 from attnviz.gui.forms.rows import Note
 from attnviz.gui.look.theme import GRID
+from attnviz.gui.look.words import says
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.i18n import _
@@ -62,17 +64,12 @@ class HeadNumbers(QWidget):
         self._rest.setVisible(len(values) > MOST_HEADS)
         self._rest.setText(_("first {n} of {all} heads").format(n=MOST_HEADS, all=len(values)))
 
-    def retranslate(self) -> None:
-        for head, (label, box) in enumerate(zip(self._labels, self._numbers, strict=True)):
-            label.setText(_("head {head}").format(head=head + 1))
-            box.setAccessibleName(_(self._spoken).format(head=head + 1))
-            box.retranslate()
-
     def _add(self, head: int) -> None:
         found = field_at(self._path)
         assert found is not None
-        label, box = QLabel(), DragNumber(decimals=found.field.digits, step=found.field.step)
-        box.setObjectName(f"{self._name}_{head}")
+        label = says(QLabel(), Message("head {head}", head=head + 1))
+        box = DragNumber(decimals=found.field.digits, step=found.field.step)
+        says(box, id=f"{self._name}_{head}", name=Message(self._spoken, head=head + 1))
         Mark(self._store, box, f"{self._path}[{head}]")
         box.changed.connect(partial(self._on_changed, head))
         box.rejected.connect(self._store.rejected)
@@ -83,7 +80,6 @@ class HeadNumbers(QWidget):
         self._grid.addWidget(box, row, 3 * column + 1, Qt.AlignmentFlag.AlignRight)
         self._labels.append(label)
         self._numbers.append(box)
-        self.retranslate()
 
     def _on_changed(self, head: int, value: float) -> None:
         self._store.edit_attention(self._edit, head, value)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QGridLayout, QPushButton, QSizePolicy, QWidget
 
+from attnviz.errors import Message
+from attnviz.gui.look.words import says
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.button import Button
-from attnviz.gui.widgets.control import plain_tooltip
-from attnviz.i18n import _
 from attnviz.model.edit.edits import toggle_head
 
 MOST_SWITCHES = 32
@@ -43,22 +43,19 @@ class HeadSwitches(QWidget):
             font.setStrikeOut(is_off)
             button.setFont(font)
 
-    def retranslate(self) -> None:
-        for head, button in enumerate(self._buttons):
-            button.setAccessibleName(_("Head {head} is on").format(head=head + 1))
-            button.setToolTip(plain_tooltip(_("Switch head {head} off or on").format(head=head + 1)))
-
     def _add(self, head: int) -> None:
-        button = Button()
-        button.setObjectName(f"head_off_{head}")
-        button.setText(str(head + 1))
+        button = says(
+            Button(str(head + 1)),
+            id=f"head_off_{head}",
+            name=Message("Head {head} is on", head=head + 1),
+            tip=Message("Switch head {head} off or on", head=head + 1),
+        )
         button.setCheckable(True)
         button.setProperty("head", head)
         button.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         button.clicked.connect(self._on_clicked)
         self._grid.addWidget(button, *divmod(head, COLUMNS))
         self._buttons.append(button)
-        self.retranslate()
 
     @Slot()
     def _on_clicked(self) -> None:

@@ -8,8 +8,9 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from attnviz.gui.look.fonts import number_font, ui_font
 from attnviz.gui.look.theme import GRID, RADIUS, TEXT_PX
+from attnviz.gui.look.words import plain_tooltip
 from attnviz.gui.widgets.button import PaintedButton
-from attnviz.gui.widgets.control import draw_focus_ring, plain_tooltip
+from attnviz.gui.widgets.control import draw_focus_ring
 from attnviz.i18n import _
 
 HEIGHT = 36

@@ -13,6 +13,7 @@ from attnviz.gui.forms.marks import Mark
 from attnviz.gui.forms.paths import row
 from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
+from attnviz.gui.look.words import says
 from attnviz.gui.panels.mechanism.former_parts import SeenBySite
 from attnviz.gui.panels.mechanism.head_switches import HeadSwitches
 from attnviz.gui.panels.mechanism.latent_form import LatentForm
@@ -70,17 +71,20 @@ class HeadsSection(Section):
         self._chosen_head: int | None = None
         self._counts: tuple[int, ...] = ()
         self._seen = SeenBySite(self.store)
-        self._link = Toggle("")
-        self._link.setObjectName("d_model_link")
+        self._link = says(
+            Toggle(""),
+            N_("Lock d_model = h · d_head"),
+            id="d_model_link",
+            tip=N_("The number of heads and their width change together, d_model stays"),
+        )
         self.add_form((self._source_choice(), self._number("n_heads", MOST_HEADS)))
-        self._kv_label = QLabel()
-        self._few, self._many = Segmented(()), Combo(())
-        self._few.setObjectName("n_kv_heads_segmented")
-        self._many.setObjectName("n_kv_heads_combo")
+        label = says(QLabel(), N_("Key/value heads"))
+        self._few = says(Segmented(()), id="n_kv_heads_segmented", name=N_("Key/value heads"))
+        self._many = says(Combo(()), id="n_kv_heads_combo", name=N_("Key/value heads"))
         for control in (self._few, self._many):
             control.changed.connect(self._on_kv_heads)
             Mark(self.store, control, "heads.n_kv_heads")
-        self.body.addLayout(_row(self._kv_label, self._few, self._many))
+        self.body.addLayout(_row(label, self._few, self._many))
         self.wires = HeadWires()
         self.wires.previewed.connect(self._on_previewed)
         self.wires.chosen.connect(self._on_chosen)
@@ -94,11 +98,11 @@ class HeadsSection(Section):
         self.body.addWidget(self.switches)
         Mark(self.store, self.switches, "heads.off")
         self.add_form((self._number("d_head", WIDEST_HEAD),))
-        self._model_label, self._model = QLabel(), QLabel()
-        self._model.setObjectName("d_model_value")
+        label = says(QLabel(), N_("Features of a token, d_model"))
+        self._model = says(QLabel(), id="d_model_value", name=N_("Features of a token, d_model"))
         self._model.setFont(number_font(TEXT_PX))
         self._model.setContentsMargins(0, 0, 4, 0)
-        self.body.addLayout(_row(self._model_label, self._model))
+        self.body.addLayout(_row(label, self._model))
         self.body.addWidget(self._link)
         self.body.addWidget(self.latent)
 
@@ -213,19 +217,6 @@ class HeadsSection(Section):
 
     def on_hover(self, cell: Cell | None) -> None:
         self.latent.show_token()
-
-    def retranslate(self) -> None:
-        super().retranslate()
-        self._kv_label.setText(_("Key/value heads"))
-        self._model_label.setText(_("Features of a token, d_model"))
-        for control in (self._few, self._many):
-            control.setAccessibleName(_("Key/value heads"))
-        self._model.setAccessibleName(_("Features of a token, d_model"))
-        self._link.set_label(_("Lock d_model = h · d_head"))
-        self._link.set_tooltip(_("The number of heads and their width change together, d_model stays"))
-        self.wires.retranslate()
-        self.switches.retranslate()
-        self.latent.retranslate()
 
     @Slot(str)
     def _on_kv_heads(self, count: str) -> None:

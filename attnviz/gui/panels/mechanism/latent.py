@@ -29,8 +29,9 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from attnviz.gui.look.colors import to_image
 from attnviz.gui.look.theme import GRID
+from attnviz.gui.look.words import says
 from attnviz.gui.widgets.control import Control, draw_focus_ring
-from attnviz.i18n import _
+from attnviz.i18n import N_
 from attnviz.model.operands.latent import cached_numbers, expanded_numbers, latent_of
 from attnviz.model.spec.attention import Attention
 from attnviz.model.spec.parts import Heads
@@ -155,7 +156,8 @@ class LatentPicture(Control):
         super().__init__(parent)
         self._shown: _Shown | None = None
         self._drawing: Drawing | None = None
-        self.setObjectName("latent_picture")
+        name = N_("The latent: projected down from a token, then up to every head's k and v")
+        says(self, id="latent_picture", name=name)
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
@@ -180,7 +182,6 @@ class LatentPicture(Control):
         return self._drawing
 
     def retranslate(self) -> None:
-        self.setAccessibleName(_("The latent: projected down from a token, then up to every head's k and v"))
         self._arrange()
 
     def sizeHint(self) -> QSize:

@@ -145,11 +145,6 @@ class LatentForm(QWidget):
         self.picture.set_numbers(self._numbers(shapes) if is_there else {})
 
     def retranslate(self) -> None:
-        self._form.retranslate()
-        for norm in self._norms:
-            norm.retranslate()
-        self._lines.retranslate()
-        self.picture.retranslate()
         self.refresh()
 
     def on_document(self, old: Document | None, new: Document) -> None:
@@ -231,8 +226,8 @@ class LatentForm(QWidget):
 def _said(attention: Site) -> str:
     """The cached numbers of a token beside those of MHA with the same heads; a note without RoPE."""
     kept, whole = cached_numbers(attention), expanded_numbers(attention)
-    says = _("Cached per token: {kept} numbers; MHA caches {whole}, {times} times as many.")
-    text = says.format(kept=f"{kept:,}", whole=f"{whole:,}", times=number(whole / kept, 1))
+    sentence = _("Cached per token: {kept} numbers; MHA caches {whole}, {times} times as many.")
+    text = sentence.format(kept=f"{kept:,}", whole=f"{whole:,}", times=number(whole / kept, 1))
     latent = latent_of(attention)
     if latent.d_rope and changes(attention.position) != "rotation":
         text += " " + _("Without RoPE, the {n} features beside the content are not rotated.").format(

@@ -12,12 +12,12 @@ from attnviz.gui.forms.fields import Number, Switch
 from attnviz.gui.forms.paths import presence, row
 from attnviz.gui.forms.subject import whole_experiment
 from attnviz.gui.look.theme import GRID
+from attnviz.gui.look.words import plain_tooltip, says
 from attnviz.gui.panels.mechanism.memory import has_memory
 from attnviz.gui.panels.mechanism.norm import NormLine, NormSlot
 from attnviz.gui.panels.mechanism.section import Section
 from attnviz.gui.pointer import Pointer
 from attnviz.gui.widgets.button import Button
-from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import N_, _
 from attnviz.model.edit.block import LastSeen
@@ -93,9 +93,15 @@ class LayersSection(Section):
         self._seen = LastSeen()
         self._both: tuple[Layer, ...] = ()
         self.add_whole_form(self._fields())
-        self._copy, self._remove = Button(), Button()
-        self._copy.setObjectName("copy_layer_button")
-        self._remove.setObjectName("remove_layer_button")
+        self._copy = says(
+            Button(),
+            N_("Copy layer"),
+            id="copy_layer_button",
+            name=N_("Copy layer"),
+            tip=N_("Insert a copy after the selected layer, with new seeds"),
+        )
+        self._remove = Button()
+        says(self._remove, N_("Remove layer"), id="remove_layer_button", name=N_("Remove layer"))
         self._copy.clicked.connect(self._on_copy)
         self._remove.clicked.connect(self._on_remove)
         line = QHBoxLayout()
@@ -103,8 +109,12 @@ class LayersSection(Section):
         line.addWidget(self._copy, 1)
         line.addWidget(self._remove, 1)
         self.body.addLayout(line)
-        self._alike = Toggle("")
-        self._alike.setObjectName("alike_toggle")
+        self._alike = says(
+            Toggle(""),
+            N_("Edit all layers"),
+            id="alike_toggle",
+            tip=N_("Edits apply to this attention in every layer; seeds stay distinct"),
+        )
         self._alike.changed.connect(self.store.set_edits_alike)
         self.store.pointer_changed.connect(self._on_pointer)
         self.body.addWidget(self._alike)
@@ -120,18 +130,6 @@ class LayersSection(Section):
         if new.experiment.has_cross:
             self._both = new.experiment.layers
         super().on_document(old, new)
-        self._show_rest()
-
-    def retranslate(self) -> None:
-        super().retranslate()
-        for button, text in ((self._copy, _("Copy layer")), (self._remove, _("Remove layer"))):
-            button.setText(text)
-            button.setAccessibleName(text)
-        self._copy.setToolTip(plain_tooltip(_("Insert a copy after the selected layer, with new seeds")))
-        self._alike.set_label(_("Edit all layers"))
-        self._alike.set_tooltip(_("Edits apply to this attention in every layer; seeds stay distinct"))
-        for line in self._norms:
-            line.retranslate()
         self._show_rest()
 
     @Slot(object, object)

@@ -11,6 +11,7 @@ from attnviz.gui.forms.paths import presence, row
 from attnviz.gui.forms.rows import Note
 from attnviz.gui.live.brush import Brush
 from attnviz.gui.look.theme import GRID
+from attnviz.gui.look.words import says
 from attnviz.gui.panels.mechanism.additive import AdditiveGrid
 from attnviz.gui.panels.mechanism.families import FAMILIES, FamilyGrid
 from attnviz.gui.panels.mechanism.mask_fields import EFFECT, JOINING, PADDED, PARAMETERS
@@ -91,9 +92,16 @@ class MaskSection(Section):
         self._pairs = Note("visible_pairs")
         self._painted = QLabel()
         self._painted.setObjectName("painted_count")
-        self._clear, self._paint = Button(), Button()
-        self._clear.setObjectName("painted_clear_button")
-        self._paint.setObjectName("paint_button")
+        self._clear = says(
+            Button(), N_("Clear"), id="painted_clear_button", name=N_("Clear all painted cells")
+        )
+        self._paint = says(
+            Button(),
+            N_("Paint"),
+            id="paint_button",
+            name=N_("Paint the mask by hand"),
+            tip=N_("Drag over the map or the small picture to block or release cells"),
+        )
         self._paint.setCheckable(True)
         self._clear.clicked.connect(self._on_clear)
         self._paint.clicked.connect(self._on_paint)
@@ -128,20 +136,6 @@ class MaskSection(Section):
 
     def on_hover(self, cell: Cell | None) -> None:
         self.tile.set_cell(cell)
-
-    def retranslate(self) -> None:
-        super().retranslate()
-        self._clear.setText(_("Clear"))
-        self._clear.setAccessibleName(_("Clear all painted cells"))
-        self._paint.setText(_("Paint"))
-        self._paint.setAccessibleName(_("Paint the mask by hand"))
-        self._paint.setToolTip(_("Drag over the map or the small picture to block or release cells"))
-        self.tile.retranslate()
-        self.families.retranslate()
-        self.additive.retranslate()
-        self._show_pairs(self.store.attention)
-        self._show_padded(self.store.attention)
-        self._show_painted(self.store.attention)
 
     def _show_masks(self, site: Site) -> None:
         """Draw the families and count the visible pairs, if masks or lengths changed."""

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QWidget
 
 from attnviz.core.phrases import named
+from attnviz.errors import Message
 from attnviz.gui.forms.marks import Mark
 from attnviz.gui.forms.subject import S, Subject
 from attnviz.gui.look.theme import GRID
+from attnviz.gui.look.words import says
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column, in_row
 from attnviz.gui.widgets.breaking_line import BreakingLine
-from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.toggle import Toggle
@@ -66,14 +68,24 @@ class NormLine(QWidget, Generic[S]):
         super().__init__()
         self._subject, self.slot, self._last = subject, slot, last
         self.setObjectName(f"{slot.id}_line")
-        self._label, self._eps_label = QLabel(), QLabel("ε")
-        self.kind = Segmented(KINDS)
-        self.kind.setObjectName(f"{slot.id}_kind")
+        self._label, self._eps_label = says(QLabel(), slot.label, tip=slot.hint), QLabel("ε")
+        self.kind = says(Segmented(()), id=f"{slot.id}_kind", name=slot.label, options=KINDS)
         self.eps = DragNumber(minimum=0.0, maximum=1e6, decimals=EPS_DECIMALS, step=1e-6)
-        self.eps.setObjectName(f"{slot.id}_eps_field")
-        self.gain, self.bias = Toggle(""), Toggle("")
-        self.gain.setObjectName(f"{slot.id}_gain_toggle")
-        self.bias.setObjectName(f"{slot.id}_bias_toggle")
+        says(self.eps, id=f"{slot.id}_eps_field", name=Message("ε of {norm}", norm=Message(slot.label)))
+        self.gain = says(
+            Toggle(""),
+            N_("gain"),
+            id=f"{slot.id}_gain_toggle",
+            name=partial(_of, slot.label, N_("gain")),
+            tip=N_("Multiplies every feature by a number, initialised near 1; off: ones"),
+        )
+        self.bias = says(
+            Toggle(""),
+            N_("bias"),
+            id=f"{slot.id}_bias_toggle",
+            name=partial(_of, slot.label, N_("bias")),
+            tip=N_("Adds a number to every feature, initialised near 0; off: zeros"),
+        )
         self._numbers = BreakingLine()
         self._lay_out()
         Mark(store, self, slot.path or slot.id)
@@ -103,20 +115,6 @@ class NormLine(QWidget, Generic[S]):
             self.gain.set_value(norm.gain is not None)
             self.bias.set_value(norm.bias is not None)
             self.bias.set_unavailable(reason_in_words(bias_beside_kind(norm.kind, _BIAS)))
-
-    def retranslate(self) -> None:
-        label = _(self.slot.label)
-        self._label.setText(label)
-        self._label.setToolTip(plain_tooltip(_(self.slot.hint)))
-        self.kind.setAccessibleName(label)
-        self.kind.set_options([(id_, _(text), _(tip)) for id_, text, tip in KINDS])
-        self.eps.setAccessibleName(_("ε of {norm}").format(norm=label))
-        self.eps.retranslate()
-        for toggle, text in ((self.gain, _("gain")), (self.bias, _("bias"))):
-            toggle.set_label(text)
-            toggle.setAccessibleName(named(label, text))
-        self.gain.set_tooltip(_("Multiplies every feature by a number, initialised near 1; off: ones"))
-        self.bias.set_tooltip(_("Adds a number to every feature, initialised near 0; off: zeros"))
 
     def _lay_out(self) -> None:
         self._label.setTextFormat(Qt.TextFormat.PlainText)
@@ -164,3 +162,7 @@ def _with(norm: Norm | None, **fields: Any) -> Norm | None:
         return None
     kept = {name: getattr(norm, name) for name in norm.__struct_fields__}
     return Norm(**(kept | fields))
+
+
+def _of(norm: str, part: str) -> str:
+    return named(_(norm), _(part))

@@ -307,11 +307,6 @@ class MechanismPanel(Panel):
             section.on_hover(cell)
 
     def retranslate(self) -> None:
-        self.search.retranslate()
-        for section in self.sections:
-            section.retitle()
-        for section in self._complete():
-            section.retranslate()
         self.forget()
         if self.is_seen:
             self._tell()

@@ -197,11 +197,6 @@ class PositionSection(Section):
     def on_hover(self, cell: Cell | None) -> None:
         self.dials.show_pair()
 
-    def retranslate(self) -> None:
-        super().retranslate()
-        self.dials.retranslate()
-        self.slopes.retranslate()
-
     def _set_kind(self, site: Site, kind: str) -> Site:
         record = KINDS[kind]
         return set_position(site, self._positions.last(record, record()))

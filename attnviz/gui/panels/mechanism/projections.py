@@ -78,12 +78,6 @@ class ProjectionsSection(Section):
         super().on_document(old, new)
         self._refresh()
 
-    def retranslate(self) -> None:
-        super().retranslate()
-        self._lines.retranslate()
-        self._gate.retranslate()
-        self._refresh()
-
     def _refresh(self) -> None:
         for lines in (self._lines, self._gate):
             lines.refresh(self.store.attention, partial(_is_used, self.store.attention))

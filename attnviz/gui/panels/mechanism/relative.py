@@ -74,5 +74,5 @@ def relative_note(site: Site) -> str:
     wanted, present = (3.0 * d_head) ** -0.5, scale_value(site)
     if abs(present - wanted) < 1e-4 * wanted:
         return ""
-    says = _("DeBERTa scales the sum by 1/√(3 · {d}) = {wanted}; this experiment by {present}.")
-    return says.format(d=d_head, wanted=number(wanted, 4), present=number(present, 4))
+    sentence = _("DeBERTa scales the sum by 1/√(3 · {d}) = {wanted}; this experiment by {present}.")
+    return sentence.format(d=d_head, wanted=number(wanted, 4), present=number(present, 4))

@@ -8,9 +8,10 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import GRID, RADIUS, TEXT_PX, Theme
+from attnviz.gui.look.words import says
 from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.widgets.window_keys import LineEdit
-from attnviz.i18n import _
+from attnviz.i18n import N_
 
 KEYS = "Ctrl F"
 _LEFT, _KEYS_ROOM = 28, 56
@@ -25,14 +26,11 @@ class SearchLine(LineEdit):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = active_theme()
-        self.setObjectName("mechanism_search")
+        name = N_("Find a setting")
+        says(self, id="mechanism_search", name=name, placeholder=name)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setClearButtonEnabled(True)
         self.setTextMargins(_LEFT - GRID, 0, 0, 0)
-
-    def retranslate(self) -> None:
-        self.setPlaceholderText(_("Find a setting"))
-        self.setAccessibleName(_("Find a setting"))
 
     def apply_theme(self, theme: Theme) -> None:
         self._theme = theme

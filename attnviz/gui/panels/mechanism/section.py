@@ -16,11 +16,11 @@ from attnviz.gui.forms.rows import Row
 from attnviz.gui.forms.subject import selected_attention, whole_experiment
 from attnviz.gui.look.style import color
 from attnviz.gui.look.theme import GRID
+from attnviz.gui.look.words import retranslate, says
 from attnviz.gui.panels.mechanism.header import SectionHeader
 from attnviz.gui.panels.mechanism.terms import Term, terms_in
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.control import Control
-from attnviz.i18n import _
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Site
@@ -43,8 +43,7 @@ class Section(Control):
         super().__init__(parent)
         self.store = store
         self.setObjectName(f"{self.id}_section")
-        self.header = SectionHeader()
-        self.header.setObjectName(f"{self.id}_header")
+        self.header = says(SectionHeader(), self.heading, id=f"{self.id}_header")
         self.content = QWidget(self)
         self.content.setObjectName(f"{self.id}_content")
         self.body = QVBoxLayout(self.content)
@@ -70,7 +69,7 @@ class Section(Control):
         self.is_complete = True
         self.fill()
         color(self.content.findChildren(QWidget), self._theme)
-        self.retranslate()
+        retranslate(self.content)
         self.on_document(None, self.store.document)
         if self.store.trace is not None:
             self.on_trace(self.store.trace)
@@ -141,15 +140,6 @@ class Section(Control):
 
     def on_hover(self, cell: Cell | None) -> None:
         """The mouse is on this cell in some panel, or on none."""
-
-    def retitle(self) -> None:
-        """Show the heading in the present language."""
-        self.header.set_title(_(self.heading))
-
-    def retranslate(self) -> None:
-        """Show the texts of the controls in the present language."""
-        for form in self._forms:
-            form.retranslate()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """A line below every section."""

@@ -9,11 +9,12 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QWidget
 
 from attnviz.gui.look.theme import GRID
+from attnviz.gui.look.words import says
 from attnviz.gui.panels.mechanism.head_numbers import HeadNumbers
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.button import Button
-from attnviz.i18n import N_, _
+from attnviz.i18n import N_
 from attnviz.model.edit.switching import set_slope
 from attnviz.model.positions import slopes_of
 from attnviz.model.spec.parts import Alibi
@@ -38,8 +39,8 @@ class AlibiSlopes(QWidget):
             N_("Slope of head {head}"),
             set_slope,
         )
-        self._reset = Button()
-        self._reset.setObjectName("alibi_reset_button")
+        self._reset = says(Button(), N_("Published slopes"), id="alibi_reset_button")
+        says(self._reset, name=N_("Reset to the published slopes"))
         self._reset.clicked.connect(self._on_reset)
         column = in_column(self, self._numbers, spacing=GRID - 2)
         column.addWidget(self._reset, 0, Qt.AlignmentFlag.AlignRight)
@@ -52,11 +53,6 @@ class AlibiSlopes(QWidget):
         if is_shown:
             self._numbers.show_values(slopes_of(self._store.attention))
             self._reset.setVisible(position.slopes is not None)
-
-    def retranslate(self) -> None:
-        self._numbers.retranslate()
-        self._reset.setText(_("Published slopes"))
-        self._reset.setAccessibleName(_("Reset to the published slopes"))
 
     @Slot()
     def _on_reset(self) -> None:

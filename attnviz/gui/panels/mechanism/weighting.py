@@ -83,10 +83,6 @@ class WeightsSection(Section):
         if site.sinks is not None:
             self.sinks.show_values(sinks_array(site).tolist())
 
-    def retranslate(self) -> None:
-        super().retranslate()
-        self.sinks.retranslate()
-
     def _set_differential(self, site: Site, is_on: bool) -> Site:
         return set_differential(site, self._last_differential if is_on else None)
 

@@ -9,8 +9,10 @@ from typing import Any
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
+from attnviz.errors import Message
 from attnviz.gui.forms.marks import Mark
 from attnviz.gui.look.theme import GRID
+from attnviz.gui.look.words import says
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_row
 from attnviz.gui.widgets.breaking_line import BreakingLine
@@ -19,7 +21,7 @@ from attnviz.gui.widgets.dice import HIGHEST_SEED, Dice
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.gui.widgets.tone import Tone, set_tone
-from attnviz.i18n import N_, _
+from attnviz.i18n import N_
 from attnviz.model.errors.titles import reason_in_words
 from attnviz.model.spec.parts import Projection, Role, Seeded, Tied
 from attnviz.model.spec.rows import Row
@@ -76,7 +78,7 @@ class WeightLines(QGridLayout):
         for row, line in enumerate(self.lines):
             for column, widget in enumerate(line.widgets):
                 self.addWidget(widget, row, column, Qt.AlignmentFlag.AlignVCenter)
-        self._biases = QLabel(owner)
+        self._biases = says(QLabel(owner), N_("biases"))
         self._biases.setTextFormat(Qt.TextFormat.PlainText)
         biases, toggles = BreakingLine(owner), QWidget()
         beside = in_row(toggles, spacing=GRID - 2)
@@ -97,11 +99,6 @@ class WeightLines(QGridLayout):
                     widget.hide()
         self._biases.setVisible(any(shown(line.slot.id) for line in self.lines if line.slot.bias))
 
-    def retranslate(self) -> None:
-        self._biases.setText(_("biases"))
-        for line in self.lines:
-            line.retranslate()
-
 
 class _Line:
     """The controls of one matrix."""
@@ -111,13 +108,22 @@ class _Line:
         self.label = QLabel(slot.symbol, owner)
         self.label.setTextFormat(Qt.TextFormat.PlainText)
         set_tone(slot.hue, self.label)
-        self.kind = Combo((), parent=owner)
-        self.kind.setObjectName(f"{slot.id}_projection_combo")
+        self.kind = says(
+            Combo((), parent=owner),
+            id=f"{slot.id}_projection_combo",
+            name=Message("Source of {matrix}", matrix=slot.symbol),
+            options=(*KINDS, *((id_, Message("as {matrix}", matrix=other), "") for id_, other in slot.ties)),
+        )
         self.seed = DragNumber(minimum=0, maximum=HIGHEST_SEED, integer=True, parent=owner)
-        self.seed.setObjectName(f"{slot.id}_seed_field")
+        says(self.seed, id=f"{slot.id}_seed_field", name=Message("Seed of {matrix}", matrix=slot.symbol))
         self.dice = Dice(f"{slot.id}_seed_dice", owner)
-        self.bias = Toggle(_(slot.short), parent=owner)
-        self.bias.setObjectName(f"{slot.id}_bias_toggle")
+        self.bias = says(
+            Toggle("", parent=owner),
+            slot.short,
+            id=f"{slot.id}_bias_toggle",
+            name=Message("Bias of {matrix}", matrix=slot.symbol),
+            tip=N_("Adds a bias to every row of the product, initialised at random"),
+        )
         self.widgets = (self.label, self.kind, self.dice, self.seed)
         self.kind.changed.connect(self._on_kind)
         self.seed.changed.connect(self._on_seed)
@@ -145,18 +151,6 @@ class _Line:
         if isinstance(source, Seeded):
             self.seed.set_value(source.seed)
         self.bias.set_value(self.slot.bias is not None and self.slot.bias(site) is not None)
-
-    def retranslate(self) -> None:
-        symbol = self.slot.symbol
-        ties = [(id_, _("as {matrix}").format(matrix=other), "") for id_, other in self.slot.ties]
-        self.kind.set_options([*((id_, _(label), _(tip)) for id_, label, tip in KINDS), *ties])
-        self.kind.setAccessibleName(_("Source of {matrix}").format(matrix=symbol))
-        self.seed.setAccessibleName(_("Seed of {matrix}").format(matrix=symbol))
-        self.bias.set_label(_(self.slot.short))
-        self.bias.setAccessibleName(_("Bias of {matrix}").format(matrix=symbol))
-        self.bias.set_tooltip(_("Adds a bias to every row of the product, initialised at random"))
-        self.seed.retranslate()
-        self.dice.retranslate()
 
     def _on_kind(self, option: str) -> None:
         self._store.edit_attention(lambda e: self.slot.edit(e, self.slot.source(e, option)))

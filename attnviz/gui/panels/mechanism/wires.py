@@ -19,8 +19,9 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from attnviz.gui.look.theme import GRID
-from attnviz.gui.widgets.control import Control, draw_focus_ring, plain_tooltip
-from attnviz.i18n import _
+from attnviz.gui.look.words import plain_tooltip, says
+from attnviz.gui.widgets.control import Control, draw_focus_ring
+from attnviz.i18n import N_, _
 from attnviz.model.spec.parts import Heads
 
 MOST_HEADS = 256
@@ -78,11 +79,10 @@ class HeadWires(Control):
         self._heads = Heads()
         self._wiring = lay_out(self._heads, 200.0)
         self._shown, self._under_mouse = 0, -1
-        self.setObjectName("head_wires")
+        says(self, id="head_wires", name=N_("Head sharing: choose a query head"))
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        self.retranslate()
 
     def set_heads(self, heads: Heads, shown: int) -> None:
         """Draw this layout with query head `shown` as the chosen one."""
@@ -100,9 +100,6 @@ class HeadWires(Control):
     def square(self, kv_head: int) -> QPointF:
         """The centre of one key/value head's square."""
         return self._wiring.squares[kv_head]
-
-    def retranslate(self) -> None:
-        self.setAccessibleName(_("Head sharing: choose a query head"))
 
     def sizeHint(self) -> QSize:
         return QSize(200, round(self._wiring.height))

@@ -10,17 +10,17 @@ from attnviz.gui.live.answer import Answer
 from attnviz.gui.live.subject import Subject
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
+from attnviz.gui.look.words import says
 from attnviz.gui.panels.answer import AnswerPanel, has_logits
 from attnviz.gui.panels.patching.picture import PatchPicture
 from attnviz.gui.panels.patching.question import Question, compute
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.combo import Combo
-from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.document_line import DocumentLine
 from attnviz.gui.widgets.token_table import At
 from attnviz.gui.widgets.tone import set_tone
-from attnviz.i18n import _
+from attnviz.i18n import N_, _
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.stages import STAGE_BY_ID
@@ -41,15 +41,24 @@ class PatchingPanel(AnswerPanel[Question, Recovered]):
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
         self._pinned: Experiment | None = None
-        self._of, self._in = QLabel(), QLabel()
+        says(self, name=N_("Patching"))
+        self._of, self._in = says(QLabel(), N_("answer")), says(QLabel(), N_("instead of"))
         for label in (self._of, self._in):
             label.setFont(ui_font(TEXT_PX))
-        self._clean = self._line("patch_clean")
-        self._answer, self._against = self._line("patch_answer"), self._line("patch_against")
+        tip = N_("A text with as many tokens as the document and another answer; empty is A")
+        self._clean = says(self._line(), id="patch_clean", name=N_("Clean text"), tip=tip)
+        tip = N_("A token of the vocabulary; empty takes the most probable next token of each text")
+        self._answer = says(self._line(), id="patch_answer", name=N_("Answer to the clean text"), tip=tip)
+        self._against = says(self._line(), id="patch_against", name=N_("Answer to the document"), tip=tip)
         for line in (self._answer, self._against):
             line.setMaximumWidth(ANSWER_WIDTH)
-        self._stage = Combo(_stages())
-        self._stage.setObjectName("patch_stage")
+        self._stage = says(
+            Combo(()),
+            id="patch_stage",
+            name=N_("Patched stage"),
+            tip=N_("The stage that is replaced by that of the clean text"),
+            options=[(id_, STAGE_BY_ID[id_].title, "") for id_ in PATCHED_STAGES],
+        )
         self._stage.set_value(PATCHED_STAGES[0])
         self._stage.changed.connect(self.ask)
         self.picture = PatchPicture()
@@ -68,9 +77,8 @@ class PatchingPanel(AnswerPanel[Question, Recovered]):
         column.addWidget(self.shows(Answer("patching", compute, self, keeps=False), self.picture), 1)
         set_tone("muted", self._of, self._in)
 
-    def _line(self, name: str) -> DocumentLine:
+    def _line(self) -> DocumentLine:
         line = DocumentLine(is_live=False)
-        line.setObjectName(name)
         line.setClearButtonEnabled(True)
         line.editingFinished.connect(self.ask)
         return line
@@ -114,23 +122,8 @@ class PatchingPanel(AnswerPanel[Question, Recovered]):
             self._against.setPlaceholderText(_("none") if against is None else against)
 
     def retranslate(self) -> None:
-        self.setAccessibleName(_("Patching"))
-        self._clean.setAccessibleName(_("Clean text"))
-        self._clean.setToolTip(
-            plain_tooltip(_("A text with as many tokens as the document and another answer; empty is A"))
-        )
-        self._stage.setAccessibleName(_("Patched stage"))
-        self._stage.setToolTip(plain_tooltip(_("The stage that is replaced by that of the clean text")))
-        self._stage.set_options(_stages())
-        self._of.setText(_("answer"))
-        self._in.setText(_("instead of"))
-        self._answer.setAccessibleName(_("Answer to the clean text"))
-        self._against.setAccessibleName(_("Answer to the document"))
-        tip = _("A token of the vocabulary; empty takes the most probable next token of each text")
-        for line in (self._answer, self._against):
-            line.setToolTip(plain_tooltip(tip))
         self._show_placeholder()
-        self.show_state()
+        super().retranslate()
 
     def _show_placeholder(self) -> None:
         if self._pinned is None:
@@ -147,7 +140,3 @@ class PatchingPanel(AnswerPanel[Question, Recovered]):
         is_head = self.answer.of is not None and self.answer.of.each_head
         head = row if is_head else self.store.document.view.head
         self.store.look(site=site, query=at[1], head=head)
-
-
-def _stages() -> tuple[tuple[str, str, str], ...]:
-    return tuple((id_, _(STAGE_BY_ID[id_].title), "") for id_ in PATCHED_STAGES)

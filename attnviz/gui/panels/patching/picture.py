@@ -84,9 +84,9 @@ class PatchPicture(QWidget):
             return
         if at is None:
             target, against = _named(of, found.target.token), found.target.against
-            says = _("Logit {target}: clean {clean}, document {corrupted}; 1 restores the clean logit.")
+            sentence = _("Logit {target}: clean {clean}, document {corrupted}; 1 restores the clean logit.")
             self._says.set_line(
-                says.format(
+                sentence.format(
                     target=target if against is None else f"{target} − {_named(of, against)}",
                     clean=number(found.clean, 3),
                     corrupted=number(found.corrupted, 3),

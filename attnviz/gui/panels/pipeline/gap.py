@@ -7,8 +7,8 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
 from attnviz.gui.look.theme import LIGHT, Theme
-from attnviz.gui.widgets.control import plain_tooltip
-from attnviz.i18n import _
+from attnviz.gui.look.words import says
+from attnviz.i18n import N_
 
 
 class Gap(QWidget):
@@ -17,15 +17,12 @@ class Gap(QWidget):
     def __init__(self, side: int, parent: QWidget) -> None:
         super().__init__(parent)
         self._side, self._theme = side, LIGHT
+        says(self, tip=N_("No mask"))
 
     def apply_theme(self, theme: Theme) -> None:
         """Take the colours of `theme`."""
         self._theme = theme
         self.update()
-
-    def retranslate(self) -> None:
-        """Update the texts to the active language."""
-        self.setToolTip(plain_tooltip(_("No mask")))
 
     def sizeHint(self) -> QSize:
         return QSize(self._side + 8, self._side + 8)

@@ -9,6 +9,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QWidget
 
 from attnviz.explain.formulas.stages import stage_axes, stage_formula, stage_operation
+from attnviz.gui.look.words import says
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.panels.pipeline.gap import Gap
 from attnviz.gui.panels.pipeline.room import Run, fold, runs
@@ -21,7 +22,7 @@ from attnviz.gui.widgets.button import rove
 from attnviz.gui.widgets.heat.stages import highlight
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.scroll import clear_scroll
-from attnviz.i18n import _
+from attnviz.i18n import N_, _
 from attnviz.model.binding import bind
 from attnviz.model.sites.stages import raw_map_of
 from attnviz.model.spec.document import Document
@@ -54,6 +55,7 @@ class PipelinePanel(Panel):
         self._unfolded: frozenset[str] = frozenset()
         self._fitted: tuple[object, ...] = ()
         """State that the strip was last arranged for."""
+        says(self, name=N_("Pipeline"))
         self._strip = Strip()
         self._tile_to_measure, self._step_to_measure = FoldTile(SIDE, self._strip), Step(SIDE, self._strip)
         self._gap, self._gap_step = Gap(SIDE, self._strip), Step(SIDE, self._strip)
@@ -111,7 +113,6 @@ class PipelinePanel(Panel):
     def retranslate(self) -> None:
         if self.store.trace is not None and self._stages:
             self._paint(self.store.drawn_site)  # shorter captions leave room for other stages
-        self.setAccessibleName(_("Pipeline"))
 
     def _arrange(self) -> bool:
         """Fold what has no room, and show the thumbnails and tiles in order; True if they are others."""
@@ -169,7 +170,6 @@ class PipelinePanel(Panel):
             return places
         self._measured.set_caption(_(STAGE_BY_ID["masked"].title), "")
         self._step_to_measure.set_text(stage_operation(self.store.attention, "masked"))
-        self._gap.retranslate()
         as_mask = Place.of(self._measured, self._step_to_measure, SIDE + 8, self._measured.whole_width())
         gap = replace(as_mask, picture=self._gap, step=self._gap_step)
         widened = [*places[:before], gap, *places[before:]]
@@ -226,8 +226,7 @@ class PipelinePanel(Panel):
                 self._caption(stage, site)
                 self._steps[stage].set_text(operation(site, stage))
         for tile in self._tiles:
-            if tile.stages:
-                tile.retranslate()
+            tile.retranslate()
 
     def _light(self, site: SiteTrace) -> None:
         view, focus = self.store.document.view, self.store.focus

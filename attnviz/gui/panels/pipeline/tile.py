@@ -9,8 +9,9 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from attnviz.core.phrases import enumerated, named
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import RADIUS, TEXT_PX
+from attnviz.gui.look.words import plain_tooltip
 from attnviz.gui.widgets.button import PaintedButton
-from attnviz.gui.widgets.control import draw_focus_ring, plain_tooltip
+from attnviz.gui.widgets.control import draw_focus_ring
 from attnviz.i18n import _, ngettext
 from attnviz.model.stages import STAGE_BY_ID
 
@@ -49,10 +50,12 @@ class FoldTile(PaintedButton):
 
     def retranslate(self) -> None:
         n = len(self.stages)
-        says = ngettext("Show {n} more stage", "Show {n} more stages", n).format(n=n)
-        self.setAccessibleName(says)
+        if not n:
+            return
+        sentence = ngettext("Show {n} more stage", "Show {n} more stages", n).format(n=n)
+        self.setAccessibleName(sentence)
         names = enumerated(_(STAGE_BY_ID[stage].title) for stage in self.stages)
-        self.setToolTip(plain_tooltip(named(says, names)))
+        self.setToolTip(plain_tooltip(named(sentence, names)))
 
     def sizeHint(self) -> QSize:
         return QSize(WIDTH, self._side + 8)

@@ -9,9 +9,9 @@ from PySide6.QtWidgets import QAbstractButton, QGridLayout, QSizePolicy, QWidget
 from attnviz.explain.position_curves import CURVE_ROWS
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, LIGHT, Theme
+from attnviz.gui.look.words import says
 from attnviz.gui.panels.positions.plot import curve_pen
-from attnviz.gui.widgets.control import draw_focus_ring, plain_tooltip
-from attnviz.i18n import _
+from attnviz.gui.widgets.control import draw_focus_ring
 
 HEIGHT, LINE, TEXT = 17, 20, 11
 COLUMNS = 2
@@ -24,7 +24,8 @@ class Entry(QAbstractButton):
         super().__init__()
         self.id, self._theme = id_, LIGHT
         self._is_present = False
-        self.setObjectName(f"curve_{id_}")
+        row = CURVE_ROWS[id_]
+        says(self, row.title, id=f"curve_{id_}", name=row.title, tip=row.description)
         self.setCheckable(True)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setChecked(True)
@@ -40,13 +41,6 @@ class Entry(QAbstractButton):
     def is_present(self) -> bool:
         """True if the experiment uses this encoding; its curve is always drawn."""
         return self._is_present
-
-    def retranslate(self) -> None:
-        row = CURVE_ROWS[self.id]
-        self.setText(_(row.title))
-        self.setAccessibleName(_(row.title))
-        self.setToolTip(plain_tooltip(_(row.description)))
-        self.updateGeometry()
 
     def apply_theme(self, theme: Theme) -> None:
         self._theme = theme
@@ -126,7 +120,3 @@ class Legend(QWidget):
         for id_, entry in self.entries.items():
             entry.set_present(id_ == present)
             entry.setEnabled(id_ in possible)
-
-    def retranslate(self) -> None:
-        for entry in self.entries.values():
-            entry.retranslate()

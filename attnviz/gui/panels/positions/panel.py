@@ -11,15 +11,15 @@ from attnviz.explain.position_curves import Curve, curves, distances, kind_of, w
 from attnviz.explain.score_pair import Pair, distance_of, pair_in_focus
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID
+from attnviz.gui.look.words import plain_tooltip, says
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.panels.positions.legend import COLUMNS, Legend
 from attnviz.gui.panels.positions.plot import DistancePlot
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column
-from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.tone import set_tone
-from attnviz.i18n import _
+from attnviz.i18n import N_, _
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import Cell
 from attnviz.model.text import shown_token
@@ -41,8 +41,7 @@ class PositionsPanel(Panel):
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
-        self.plot = DistancePlot()
-        self.plot.setObjectName("positions_plot")
+        self.plot = says(DistancePlot(), id="positions_plot", name=N_("Score by distance"))
         self.legend = Legend()
         self.legend.setObjectName("positions_legend")
         self.legend.changed.connect(self._show)
@@ -92,8 +91,6 @@ class PositionsPanel(Panel):
         self._show()
 
     def retranslate(self) -> None:
-        self.plot.setAccessibleName(_("Score by distance"))
-        self.legend.retranslate()
         if self.store.trace is not None:
             self._draw(self.store.site)
 
@@ -132,13 +129,13 @@ class PositionsPanel(Panel):
         away = distances(experiment)
         inside = away[0] <= at <= away[-1]
         values = [float(c.values[at - away[0]]) for c in found if c.is_present and inside]
-        says = _("score of q “{query}” and k “{key}” against key − query; here {at}: {value}")
+        sentence = _("score of q “{query}” and k “{key}” against key − query; here {at}: {value}")
         if experiment.heads.n_heads > 1:
-            says = _(
+            sentence = _(
                 "head {head}: score of q “{query}” and k “{key}” against key − query; here {at}: {value}"
             )
         vocabulary = self.store.experiment.vocabulary
-        return says.format(
+        return sentence.format(
             head=pair.head + 1,
             query=elide(shown_token(vocabulary, experiment.tokens[pair.query]), LONGEST_TOKEN),
             key=elide(shown_token(vocabulary, experiment.key_tokens[pair.key]), LONGEST_TOKEN),

@@ -10,10 +10,11 @@ from PySide6.QtWidgets import QToolButton, QWidget
 from attnviz.core.text import visible
 from attnviz.gui.look.icons import icon
 from attnviz.gui.look.theme import Theme
+from attnviz.gui.look.words import plain_tooltip
 from attnviz.gui.pointer import Pointer
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.caption import Caption, Phrase
-from attnviz.gui.widgets.control import MOUSE_ONLY, plain_tooltip
+from attnviz.gui.widgets.control import MOUSE_ONLY
 from attnviz.i18n import _
 from attnviz.model.captions import Anchor, pieces
 from attnviz.model.io.titles import translated
@@ -55,7 +56,6 @@ class DocumentCaption(Caption):
         self.opener.setIcon(icon("help", theme))
 
     def retranslate(self) -> None:
-        super().retranslate()
         self._show()
 
     # --- showing
@@ -83,10 +83,10 @@ class DocumentCaption(Caption):
         is_shown = self._store.pointer.shows_caption and (has_caption or self.is_edited)
         self.setVisible(is_shown)
         self.opener.setVisible(not is_shown)
-        says = _("Show the caption") if has_caption else _("Write a caption")
-        if says != self.opener.accessibleName():
-            self.opener.setToolTip(plain_tooltip(says))
-            self.opener.setAccessibleName(says)
+        sentence = _("Show the caption") if has_caption else _("Write a caption")
+        if sentence != self.opener.accessibleName():
+            self.opener.setToolTip(plain_tooltip(sentence))
+            self.opener.setAccessibleName(sentence)
 
     @Slot(object, object)
     def _on_changed(self, old: Document, new: Document) -> None:

@@ -10,9 +10,9 @@ from attnviz.core.text import isolated, number
 from attnviz.errors import FieldError
 from attnviz.gui.look.icons import icon
 from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.look.words import says
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.combo import Combo
-from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.elided_label import WholeLabel
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.tone import set_tone
@@ -47,20 +47,23 @@ class GradientBar(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._of = QLabel()
-        self._of.setObjectName("gradient_of")
-        self._target = Combo(())
-        self._target.setObjectName("gradient_target")
+        self._of = says(QLabel(), N_("Gradient of"), id="gradient_of")
+        self._target = says(
+            Combo(()),
+            id="gradient_target",
+            name=N_("Target of the gradient"),
+            tip=N_("The number whose gradient is shown; right-click a cell to choose another"),
+        )
         self._target.setMinimumContentsLength(18)
         self._target.changed.connect(self._on_target)
         self._says = WholeLabel()
         self._says.setObjectName("gradient_says")
         self._says.setTextFormat(Qt.TextFormat.PlainText)
         self._quantity = Segmented(())
-        self._quantity.setObjectName("gradient_quantity")
+        says(self._quantity, id="gradient_quantity", name=N_("Shown numbers"), options=QUANTITIES)
         self._quantity.changed.connect(self.quantity_chosen)
-        self._close = QToolButton()
-        self._close.setObjectName("gradient_close")
+        name = N_("Show the values, without a target")
+        self._close = says(QToolButton(), id="gradient_close", name=name, tip=True)
         self._close.setAutoRaise(True)
         self._close.clicked.connect(self._on_close)
         row = QHBoxLayout(self)
@@ -84,19 +87,6 @@ class GradientBar(QWidget):
         self._target.set_value(view.target)
         self._quantity.set_value(view.quantity)
         self._says.set_line(_answer(store))
-
-    def retranslate(self) -> None:
-        """Update the texts to the active language."""
-        self._of.setText(_("Gradient of"))
-        self._target.setAccessibleName(_("Target of the gradient"))
-        self._target.setToolTip(
-            plain_tooltip(_("The number whose gradient is shown; right-click a cell to choose another"))
-        )
-        self._quantity.setAccessibleName(_("Shown numbers"))
-        self._quantity.set_options([(id_, _(label), _(hint)) for id_, label, hint in QUANTITIES])
-        says = _("Show the values, without a target")
-        self._close.setAccessibleName(says)
-        self._close.setToolTip(plain_tooltip(says))
 
     def apply_theme(self, theme: Theme) -> None:
         """Use the colours of `theme`."""

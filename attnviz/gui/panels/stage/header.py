@@ -15,14 +15,15 @@ from attnviz.explain.formulas.symbols import Parts
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.icons import icon
 from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.look.words import plain_tooltip, says
 from attnviz.gui.widgets.boxes import in_row
 from attnviz.gui.widgets.combo import DropDown
-from attnviz.gui.widgets.control import MOUSE_ONLY, plain_tooltip
+from attnviz.gui.widgets.control import MOUSE_ONLY
 from attnviz.gui.widgets.elided_label import WholeLabel
 from attnviz.gui.widgets.formula_line import FormulaLine
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.tone import set_tone
-from attnviz.i18n import _
+from attnviz.i18n import N_, _
 from attnviz.model.ranges import range_name
 from attnviz.model.spec.view import View
 
@@ -73,11 +74,10 @@ class StageHeader(QWidget):
         self._lined_heads.setObjectName("lined_heads")
         self._lined_queries.changed.connect(self._on_lined_queries)
         self._lined_heads.changed.connect(self._on_lined_heads)
-        self._range = DropDown()
-        self._range.setObjectName("range_box")
+        self._range = says(DropDown(), id="range_box", name=N_("Colour range"), tip=True)
         self._range.activated.connect(self._on_range)
-        self._proposal = QToolButton()
-        self._proposal.setObjectName("range_proposal")
+        tip = N_("One token takes nearly all of each row; this range makes more of the map readable")
+        self._proposal = says(QToolButton(), id="range_proposal", tip=tip)
         self._proposal.setAutoRaise(True)
         self._proposal.setCursor(Qt.CursorShape.PointingHandCursor)
         self._proposal.clicked.connect(self._on_proposal)
@@ -87,14 +87,14 @@ class StageHeader(QWidget):
         self._is_tall = False
         self._fitted: tuple[object, ...] = ()
         """State that the line was last fitted to."""
-        self._side = QToolButton()
-        self._side.setObjectName("side_button")
+        name = N_("Show the output and the row of the query beside the map")
+        self._side = says(QToolButton(), id="side_button", name=name, tip=True)
         self._side.setCheckable(True)
         self._side.setAutoRaise(True)
         self._side.setIconSize(_ICON)
         self._side.clicked.connect(self.side_wanted)
-        self._gradient = QToolButton()
-        self._gradient.setObjectName("gradient_button")
+        name = N_("Show gradients: how a number or the loss depends on every other number")
+        self._gradient = says(QToolButton(), id="gradient_button", name=name, tip=True)
         self._gradient.setText("∂")
         self._gradient.setCheckable(True)
         self._gradient.setAutoRaise(True)
@@ -179,24 +179,14 @@ class StageHeader(QWidget):
         self._proposal.setStyleSheet(f"color: {theme.accent}; {link}")
 
     def retranslate(self) -> None:
-        """Update the texts to the active language."""
+        """Name the ranges and the pictures, and fit the line to its texts again."""
         chosen = self._range.currentData()
         self._range.clear()
         for row in RANGES:
             self._range.addItem(_(row.label), row.id)
         self._range.setCurrentIndex(self._range.findData(chosen))
-        self._range.setAccessibleName(_("Colour range"))
-        self._range.setToolTip(_("Colour range"))
-        says = _("One token takes nearly all of each row; this range makes more of the map readable")
-        self._proposal.setToolTip(plain_tooltip(says))
         self._name_pictures()
         self._fitted = ()
-        says = _("Show the output and the row of the query beside the map")
-        self._side.setToolTip(plain_tooltip(says))
-        self._side.setAccessibleName(says)
-        says = _("Show gradients: how a number or the loss depends on every other number")
-        self._gradient.setToolTip(plain_tooltip(says))
-        self._gradient.setAccessibleName(says)
 
     def show_place(self, titles: tuple[str, str], formula: Parts, warning: str) -> None:
         """Layer, stage and head, in full and in short; the formula; what is unusual about the rows."""

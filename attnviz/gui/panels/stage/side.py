@@ -8,13 +8,14 @@ from PySide6.QtWidgets import QLabel, QWidget
 
 from attnviz.core.text import isolated, visible
 from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.look.words import says
 from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.heat.stages import highlight
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.pictures.bars import Bars
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.tone import set_tone
-from attnviz.i18n import _
+from attnviz.i18n import N_, _
 from attnviz.model.links import shares_of
 from attnviz.model.spec.view import Cell, View, shown_head
 from attnviz.model.stages import STAGE_BY_ID
@@ -36,13 +37,13 @@ class Side(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.setFixedWidth(WIDTH)
-        self._output_title, self._row_title = _label("output_title"), _label("row_title")
+        self._output_title = says(_label("output_title"), N_("OUTPUT"))
+        self._row_title = _label("row_title")
         self._output = Thumbnail(OUTPUT_SIDE)
         self._output.setObjectName("output_thumbnail")
         self._output.clicked.connect(self.output_clicked)
         self._output.pointed.connect(self.output_pointed)
-        self._bars = Bars()
-        self._bars.setObjectName("row_bars")
+        self._bars = says(Bars(), id="row_bars", name=N_("Row of the selected query"))
         self._bars.clicked.connect(self._on_bar)
         self._first_bar = 0
         self._output_side = OUTPUT_SIDE
@@ -88,12 +89,9 @@ class Side(QWidget):
         self._output.set_pointed(is_pointed)
 
     def retranslate(self) -> None:
-        """Update the texts to the active language."""
-        self._output_title.setText(_("OUTPUT"))
         self._row_title.clear()  # `light` names the row, which a closed side does not have
         self._output.set_caption("", _("Output of the attention; a click opens its stage"))
         self._output.setAccessibleName(_("attention output"))
-        self._bars.setAccessibleName(_("Row of the selected query"))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """A tall card has room for a larger output."""

@@ -117,11 +117,6 @@ class StageViewPanel(Panel):
         self._show()
 
     def retranslate(self) -> None:
-        self.map.retranslate()
-        self._caption.retranslate()
-        self._header.retranslate()
-        self._gradients.retranslate()
-        self._side.retranslate()
         self._show()
 
     # --- showing

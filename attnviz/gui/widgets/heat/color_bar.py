@@ -18,10 +18,11 @@ from attnviz.core.text import number
 from attnviz.gui.look.colors import LEVELS, cell_colors, indexed_image
 from attnviz.gui.look.fonts import number_font, ui_font
 from attnviz.gui.look.theme import LIGHT, Theme
+from attnviz.gui.look.words import says
 from attnviz.gui.widgets.heat.hatch import is_vector
 from attnviz.gui.widgets.heat.kept_picture import KeptPicture
 from attnviz.gui.widgets.upright_text import draw_beside
-from attnviz.i18n import _
+from attnviz.i18n import N_, _
 
 _STRIP = 8.0
 _GAP = 5.0
@@ -90,7 +91,7 @@ class ColorBar(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("color_bar")
+        says(self, id="color_bar", name=N_("Colour bar"))
         self._theme = LIGHT
         self._scale = ColorScale("sequential", 0.0, 1.0)
         self._kept = KeptPicture()
@@ -116,7 +117,6 @@ class ColorBar(QWidget):
     def retranslate(self) -> None:
         """Update the texts to the active language."""
         low, high = self._scale.tick_texts()
-        self.setAccessibleName(_("Colour bar"))
         ends = _("From {low} to {high}").format(low=low, high=high)
         said = [ends, self._scale.name, *(note for note, _shade in self._scale.notes())]
         self.setAccessibleDescription(phrased(filter(None, said)))

@@ -102,10 +102,6 @@ class CompareMap(QWidget):
         self._theme = theme
         self._color_badge()
 
-    def retranslate(self) -> None:
-        """Update the texts to the active language."""
-        self.map.retranslate()
-
     def sizeHint(self) -> QSize:
         return QSize(180, 150)
 

@@ -194,7 +194,6 @@ class HeatMap(QWidget):
         """Update the texts to the active language."""
         self._frame = KeptPicture()
         self._arrange()
-        self._bar.retranslate()
         self._describe()
 
     def reset_zoom(self) -> None:
@@ -461,8 +460,8 @@ class HeatMap(QWidget):
             text, area = received_text(self.content, column), QRectF(at, QSizeF(2, 2))
         elif label is not None:
             texts = self.content.row_labels if label[0] else self.content.column_labels
-            says = self._label_help[0 if label[0] else 1]
-            text, area = f"{visible(texts[label[1]])}\n{says}", QRectF(at, QSizeF(2, 2))
+            sentence = self._label_help[0 if label[0] else 1]
+            text, area = f"{visible(texts[label[1]])}\n{sentence}", QRectF(at, QSizeF(2, 2))
         else:
             QToolTip.hideText()
             return

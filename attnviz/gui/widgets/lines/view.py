@@ -14,7 +14,8 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip
 from attnviz.core.phrases import named
 from attnviz.core.shades import head_color
 from attnviz.core.text import isolated, number, visible
-from attnviz.gui.widgets.control import Control, draw_focus_ring, plain_tooltip
+from attnviz.gui.look.words import plain_tooltip
+from attnviz.gui.widgets.control import Control, draw_focus_ring
 from attnviz.gui.widgets.heat.hatch import device_scale, is_vector
 from attnviz.gui.widgets.lines.layout import HEADING, Columns, columns, least_height
 from attnviz.gui.widgets.lines.painting import (

@@ -25,11 +25,12 @@ from attnviz.core.text import number
 from attnviz.errors import InputError, Message
 from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import RADIUS, TEXT_PX
-from attnviz.gui.widgets.control import Control, draw_focus_ring, plain_tooltip
+from attnviz.gui.look.words import plain_tooltip, says
+from attnviz.gui.widgets.control import Control, draw_focus_ring
 from attnviz.gui.widgets.numbers.editor import NumberEditor
 from attnviz.gui.widgets.numbers.text import full_precision
 from attnviz.gui.widgets.window_keys import typed
-from attnviz.i18n import _
+from attnviz.i18n import N_
 
 DRAG_THRESHOLD_PX = 3
 INTEGER_PX = 6
@@ -158,7 +159,7 @@ class DragNumber(Control):
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.setAccessibleName(name)
         self.setAccessibleDescription(self.text())
-        self.set_tooltip(_("Drag up or down, or type; Shift is fine, Ctrl is coarse."))
+        says(self, tip=N_("Drag up or down, or type; Shift is fine, Ctrl is coarse."))
 
     def value(self) -> float | int:
         return int(self._value) if self._range.is_integer else self._value
@@ -184,9 +185,6 @@ class DragNumber(Control):
         if self._range.is_integer and self._value == round(self._value):
             return f"{self._value:.0f}".replace("-", "\N{MINUS SIGN}")
         return number(self._value, self._decimals)
-
-    def retranslate(self) -> None:
-        self.set_tooltip(_("Drag up or down, or type; Shift is fine, Ctrl is coarse."))
 
     def sizeHint(self) -> QSize:
         width = QFontMetrics(self.font()).horizontalAdvance(self.text())

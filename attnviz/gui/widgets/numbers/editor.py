@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QWidget
 from attnviz.errors import InputError
 from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import TEXT_PX
-from attnviz.gui.widgets.control import plain_tooltip
+from attnviz.gui.look.words import plain_tooltip
 from attnviz.gui.widgets.numbers.text import parse_number
 from attnviz.gui.widgets.window_keys import LineEdit
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QLabel, QToolButton, QWidget
 
+from attnviz.gui.look.words import says
 from attnviz.gui.widgets.boxes import in_row
-from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.numbers.view import GridView
 from attnviz.gui.widgets.tone import set_tone
-from attnviz.i18n import _
+from attnviz.i18n import N_, _
 
 ARROW = 18
 
@@ -23,12 +23,11 @@ class ColumnPager(QWidget):
         self._label, self._before, self._after = QLabel(), QToolButton(), QToolButton()
         self._label.setObjectName("columns_label")
         row = in_row(self, self._label, spacing=2)
-        for button, text, name in (
-            (self._before, "‹", "columns_before"),
-            (self._after, "›", "columns_after"),
+        for button, text, id_, name in (
+            (self._before, "‹", "columns_before", N_("Previous columns")),
+            (self._after, "›", "columns_after", N_("Next columns")),
         ):
-            button.setText(text)
-            button.setObjectName(name)
+            says(button, id=id_, name=name, tip=True).setText(text)
             button.setFixedWidth(ARROW)
             button.setAutoRaise(True)
             row.addWidget(button)
@@ -44,10 +43,6 @@ class ColumnPager(QWidget):
         return self._label.text()
 
     def retranslate(self) -> None:
-        texts = ((self._before, _("Previous columns")), (self._after, _("Next columns")))
-        for button, text in texts:
-            button.setAccessibleName(text)
-            button.setToolTip(plain_tooltip(text))
         self._on_shown(*self._grid.columns_in_sight())
 
     @Slot(int, int, int)

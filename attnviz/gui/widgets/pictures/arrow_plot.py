@@ -14,7 +14,8 @@ from PySide6.QtWidgets import QWidget
 from attnviz.core.text import elide, visible
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import Theme
-from attnviz.gui.widgets.control import active_theme, draw_focus_ring, plain_tooltip
+from attnviz.gui.look.words import plain_tooltip
+from attnviz.gui.widgets.control import active_theme, draw_focus_ring
 from attnviz.gui.widgets.pictures.arrow_item import ArrowItem
 from attnviz.gui.widgets.pictures.label_places import ABOVE, BELOW, label_places
 from attnviz.gui.widgets.plots import pg

@@ -17,8 +17,10 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from attnviz.errors import Message
 from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import TEXT_PX
+from attnviz.gui.look.words import says
 from attnviz.gui.widgets.control import Control, draw_focus_ring
 from attnviz.gui.widgets.numbers.drag import DRAG_THRESHOLD_PX, NumberRange, modifier_factor, wheel_notches
 from attnviz.gui.widgets.window_keys import typed
@@ -88,7 +90,7 @@ class Dial(Control):
         self.setCursor(Qt.CursorShape.OpenHandCursor)
         self.setAttribute(Qt.WidgetAttribute.WA_Hover)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        self.setAccessibleName(_("Rotation frequency of pair {pair}").format(pair=pair))
+        says(self, name=Message("Rotation frequency of pair {pair}", pair=pair))
         self._say()
 
     def multiplier(self) -> float:
@@ -109,7 +111,6 @@ class Dial(Control):
         return f"θ{str(self._pair).translate(_SUBSCRIPTS)} {frequency_text(self._frequency)}"
 
     def retranslate(self) -> None:
-        self.setAccessibleName(_("Rotation frequency of pair {pair}").format(pair=self._pair))
         self._say()
 
     def _say(self) -> None:

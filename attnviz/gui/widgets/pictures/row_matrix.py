@@ -16,7 +16,8 @@ from attnviz.core.text import number, visible
 from attnviz.gui.look.colors import indexed_image, to_indices
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import Theme
-from attnviz.gui.widgets.control import active_theme, plain_tooltip
+from attnviz.gui.look.words import plain_tooltip
+from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.widgets.heat.hatch import draw_blocked
 
 ROW_PX = 14

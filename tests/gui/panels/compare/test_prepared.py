@@ -7,6 +7,7 @@ from desk import Desk, MakeDesk
 from first_layer import change
 from PySide6.QtWidgets import QLabel, QPushButton
 
+from attnviz.gui.look.words import speak
 from attnviz.gui.panels.compare.maps import SIDES
 from attnviz.gui.panels.compare.panel import ComparePanel
 from attnviz.gui.widgets.heat.range_bar import end_text
@@ -154,11 +155,11 @@ def test_every_row_can_be_chosen_in_both_languages(make_desk: MakeDesk) -> None:
         assert values(panel, "left").shape == values(panel, "right").shape
     try:
         set_language("zh_CN")
-        panel.retranslate()
+        speak()
         assert values(panel, "left").size
     finally:
         set_language("en")
-        panel.retranslate()
+        speak()
 
 
 def test_a_chosen_cell_of_a_longer_text_is_free_in_a_shorter_one(make_desk: MakeDesk) -> None:

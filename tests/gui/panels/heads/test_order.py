@@ -10,6 +10,7 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 import attnviz
+from attnviz.gui.look.words import speak
 from attnviz.gui.panels.heads.panel import HeadsPanel
 from attnviz.gui.panels.heads.picture import Fit, HeadPicture
 from attnviz.gui.widgets.combo import Combo
@@ -66,7 +67,7 @@ def test_the_gradient_of_more_heads_is_shown_by_number_until_the_next_one(
     bench.store.look(target=target, quantity="gradient", head=7)
     bench.store.set_gradient(attnviz.backward(bench.store.experiment, target))
     bench.store.edit_attention(set_heads, n_heads=2)
-    bench.panel.retranslate()
+    speak()
     qtbot.wait(10)
     assert [picture.property("head") for picture in shown(bench)] == list(range(8))
 

@@ -14,6 +14,7 @@ from services import served
 from attnviz.errors import FieldError, must_be
 from attnviz.gui.forms.rows import Row
 from attnviz.gui.look.theme import LIGHT
+from attnviz.gui.look.words import speak
 from attnviz.gui.panels.mechanism.panel import MechanismPanel
 from attnviz.gui.store import Store
 from attnviz.i18n import set_language
@@ -86,7 +87,7 @@ def test_a_mark_is_painted(panel: MechanismPanel) -> None:
 def test_a_mark_speaks_the_new_language(panel: MechanismPanel) -> None:
     reject(panel, "temperature")
     set_language("zh_CN")
-    panel.retranslate()
+    speak()
     row = row_of(panel, "temperature")
     assert "必须是" in row.accessibleDescription() and "must" not in row.accessibleDescription()
 

@@ -20,6 +20,7 @@ from PySide6.QtWidgets import QAbstractButton, QLabel, QLineEdit, QPushButton, Q
 from pytestqt.qtbot import QtBot
 
 from attnviz.gui.look.theme import DARK, LIGHT
+from attnviz.gui.look.words import speak
 from attnviz.gui.panels.mechanism.families import FAMILIES, FamilyTile
 from attnviz.gui.panels.mechanism.mask import MOST_COUNTED, MaskSection
 from attnviz.gui.panels.mechanism.mask_fields import PADDED, PARAMETERS
@@ -54,7 +55,6 @@ def section(qtbot: QtBot) -> Iterator[MaskSection]:
     store.changed.connect(made.on_document)
     made.set_open(True, is_pinned=False)
     made.on_document(None, store.document)
-    made.retranslate()
     made.resize(270, 900)
     room.resize(270, 900)
     room.show()
@@ -106,7 +106,7 @@ def grid(masks: tuple[p.Mask, ...], n: int = N) -> list[list[bool]]:
 @pytest.mark.parametrize("language", ["en", "zh_CN"])
 def test_painted_cells_widen_nothing(section: MaskSection, language: str) -> None:
     set_language(language)
-    section.retranslate()
+    speak()
     plain = section.body.minimumSize().width()
     change(section.store, masks=(p.Painted(((3, 0),)),))
     assert find(section, QPushButton, "painted_clear_button").isVisible()
@@ -303,7 +303,7 @@ def test_no_document_and_no_switch_raises(
     refused: list[str] = []
     section.store.rejected.connect(lambda error: refused.append(str(error)))
     section.store.open(Document(of_n(N, *masks)))
-    section.retranslate()
+    speak()
     assert section.store.experiment.layers[0].masks == masks
     for how in ("any", "all"):
         if find(section, Segmented, "mask_joining_segmented").isVisible():
@@ -319,10 +319,10 @@ def test_no_document_and_no_switch_raises(
 
 def test_the_language_is_switched_live(section: MaskSection) -> None:
     set_language("zh_CN")
-    section.retranslate()
+    speak()
     chinese = find(section, FamilyTile, "causal_toggle").text()
     set_language("en")
-    section.retranslate()
+    speak()
     assert chinese != find(section, FamilyTile, "causal_toggle").text() == "causal"
 
 

@@ -25,6 +25,7 @@ from services import served
 
 from attnviz.gui.look.style import apply_style
 from attnviz.gui.look.theme import DARK, LIGHT, THEME_PROPERTY
+from attnviz.gui.look.words import speak
 from attnviz.gui.panels.mechanism.header import SectionHeader
 from attnviz.gui.panels.mechanism.panel import MechanismPanel
 from attnviz.gui.panels.mechanism.tile import MaskTile
@@ -572,7 +573,7 @@ def test_dtypes_that_cannot_be_had_say_why(qtbot: QtBot, panel: MechanismPanel) 
     assert not half.isEnabled() and "&lt;Torch&gt;" in half.toolTip() and single.isEnabled()
     press(qtbot, half)
     assert panel.store.experiment.dtype == "float64"
-    panel.retranslate()
+    speak()
     assert (
         not find(panel, Segmented, "dtype_segmented")
         .findChild(QAbstractButton, "segment_float16")
@@ -595,7 +596,7 @@ def test_showing_a_document_edits_nothing(panel: MechanismPanel) -> None:
     )
     before = panel.store.experiment
     panel.store.open(Document(other))
-    panel.retranslate()
+    speak()
     recolor(panel, DARK)
     assert panel.store.experiment == other
     panel.store.undo()
@@ -614,11 +615,11 @@ def test_language_is_switched_live(panel: MechanismPanel) -> None:
 
     english = words()
     set_language("zh_CN")
-    panel.retranslate()
+    speak()
     chinese = words()
     assert "Score" in english and "分数" in chinese and "Temperature" not in chinese
     set_language("en")
-    panel.retranslate()
+    speak()
     assert words() == english
 
 
@@ -680,7 +681,7 @@ def test_nothing_is_cut_off_in_a_narrow_column(
         )
     )
     set_language(language)
-    panel.retranslate()
+    speak()
     content = find(panel, QWidget, "mechanism_content")
     qtbot.wait(20)
     panel.resize(panel.minimumWidth(), 400)

@@ -18,6 +18,7 @@ from attnviz.compute.full_pass import UncachedStep
 from attnviz.core.text import isolated, number
 from attnviz.engines.decode.step import DecodeStep, Numbers, SiteStep
 from attnviz.gui.look.theme import GRID
+from attnviz.gui.look.words import says
 from attnviz.gui.panels.decoding.caches.strip import HEIGHT, HIGH, WeightStrip
 from attnviz.gui.panels.decoding.counts import plain_label, taken_over
 from attnviz.gui.panels.decoding.links import Links, StepCells, shown_step_site
@@ -26,7 +27,6 @@ from attnviz.gui.panels.decoding.part import DecodingPart
 from attnviz.gui.player import Player
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column
-from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.elided_label import WholeLabel
 from attnviz.gui.widgets.pictures.row_matrix import RowMatrix
 from attnviz.gui.widgets.segmented import Segmented
@@ -74,10 +74,14 @@ class CachesPanel(DecodingPart):
         self._keys_again, self._values_again = RowMatrix(), RowMatrix()
         self._keys_again.setObjectName("k_again")
         self._values_again.setObjectName("v_again")
-        self._weights = WeightStrip()
-        self._weights.setObjectName("decode_weights")
-        self._chosen = Segmented([(id_, id_, "") for id_, _title, _hint in GROUPS], "cache")
-        self._chosen.setObjectName("decode_part")
+        self._weights = says(
+            WeightStrip(),
+            id="decode_weights",
+            name=N_("new row of weights"),
+            tip=N_("A step with one token has earlier keys only: a causal mask hides none of them"),
+        )
+        self._chosen = Segmented((), "cache")
+        says(self._chosen, id="decode_part", name=N_("Part of the step"), options=GROUPS)
         self._chosen.changed.connect(self._arrange)
         self._where, self._header = WholeLabel(), QWidget()
         self._where.setObjectName("decode_head")
@@ -135,11 +139,6 @@ class CachesPanel(DecodingPart):
             widget.set_lit(keys[0] if keys else -1)
 
     def retranslate(self) -> None:
-        self._weights.setAccessibleName(_("new row of weights"))
-        unmasked = _("A step with one token has earlier keys only: a causal mask hides none of them")
-        self._weights.setToolTip(plain_tooltip(unmasked))
-        self._chosen.setAccessibleName(_("Part of the step"))
-        self._chosen.set_options([(id_, _(title), _(hint)) for id_, title, hint in GROUPS])
         self.show_step()
 
     # --- parts of the picture

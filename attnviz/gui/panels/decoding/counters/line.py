@@ -17,6 +17,7 @@ from attnviz.engines.decode.cost import Cost
 from attnviz.engines.decode.run import Decoding
 from attnviz.gui.look.fonts import number_font, ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
+from attnviz.gui.look.words import plain_tooltip
 from attnviz.gui.panels.decoding.counts import (
     COUNTS,
     MEASURING,
@@ -25,9 +26,8 @@ from attnviz.gui.panels.decoding.counts import (
     grouped,
     plain_label,
 )
-from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.tone import set_tone
-from attnviz.i18n import _, ngettext
+from attnviz.i18n import N_, _, ngettext
 from attnviz.model.sites.sites import places
 
 LINE_PX = 34
@@ -47,8 +47,11 @@ class Counts(QWidget):
         self._labels: dict[str, tuple[QLabel, QLabel, QLabel]] = {}
         self._slashes: dict[str, QLabel] = {}
         self._widths: dict[str, int] = {}
-        for key in ("", *(key for key, _title, _words in COUNTS), TIME):
-            name, plain, cached = (plain_label(f"count_{key}_{part}") for part in ("name", "plain", "cached"))
+        columns = (("", "", ""), *COUNTS, (TIME, "", ""))
+        for key, title, words in columns:
+            name = plain_label(f"count_{key}_name", title, words)
+            plain = plain_label(f"count_{key}_plain", "" if key else N_("no cache"), words)
+            cached = plain_label(f"count_{key}_cached", "" if key else N_("cache"), words)
             self._labels[key] = name, plain, cached
             self._slashes[key] = plain_label(f"count_{key}_slash")
             self._slashes[key].setText("/")
@@ -84,13 +87,7 @@ class Counts(QWidget):
         self._say_all()
 
     def retranslate(self) -> None:
-        """Set the texts again, in the present language."""
-        for key, title, words in COUNTS:
-            self._labels[key][0].setText(_(title))
-            for label in self._labels[key]:
-                label.setToolTip(plain_tooltip(_(words)))
-        self._labels[""][1].setText(_("no cache"))
-        self._labels[""][2].setText(_("cache"))
+        """Say what the counts are of, and measure the room of all texts again."""
         self._show_heading()
         self._widths.clear()
         self._fit()

@@ -56,7 +56,6 @@ class CountersPanel(DecodingPart):
         self.show_step()
 
     def retranslate(self) -> None:
-        self._counts.retranslate()
         self.show_step()
 
     def paintEvent(self, event: QPaintEvent) -> None:

@@ -13,19 +13,19 @@ from attnviz.core.progress import Progress
 from attnviz.gui.live.answer import Answer
 from attnviz.gui.live.trace import GUI_CORES
 from attnviz.gui.look.theme import GRID
+from attnviz.gui.look.words import says
 from attnviz.gui.panels.decoding.draws.row import DrawRow
 from attnviz.gui.panels.decoding.names import names_of
 from attnviz.gui.panels.decoding.part import DecodingPart
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column, in_row
 from attnviz.gui.widgets.button import Button
-from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.gui.widgets.dice import HIGHEST_SEED
 from attnviz.gui.widgets.empty_state import EmptyState
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.tone import set_tone
-from attnviz.i18n import _
+from attnviz.i18n import N_, _
 from attnviz.model.edit.generation import set_seed, writing_of
 
 COUNT, MOST = 4, 16
@@ -62,16 +62,17 @@ class DrawsPanel(DecodingPart):
         self.answer = self.asks(Answer("draws", compute, self))
         self.answer.changed.connect(self._show)
         self._rows: list[DrawRow] = []
+        says(self, name=N_("Several samples"))
         self._count = DragNumber(COUNT, minimum=2, maximum=MOST, integer=True)
-        self._count.setObjectName("draws_count")
+        says(self._count, id="draws_count", name=N_("Number of samples"))
         self._count.changed.connect(self._on_count)
         self._count.rejected.connect(store.rejected)
-        self._others = Button()
-        self._others.setObjectName("draws_others")
+        tip = N_("Sample with the next seeds")
+        self._others = says(Button(), N_("Other seeds"), id="draws_others", tip=tip)
         self._others.clicked.connect(self._on_others)
-        self._count_label = QLabel()
+        label = says(QLabel(), N_("samples"))
         self._header = QWidget()
-        title = in_row(self._header, self._count_label, self._count, spacing=GRID // 2)
+        title = in_row(self._header, label, self._count, spacing=GRID // 2)
         title.addStretch(1)
         title.addWidget(self._others)
         self._empty = EmptyState("")
@@ -84,7 +85,7 @@ class DrawsPanel(DecodingPart):
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self._scroll, 1)
         column.addWidget(self._empty, 1)
-        set_tone("muted", self._count_label)
+        set_tone("muted", label)
 
     def header(self) -> QWidget:
         """The number of samples, and other seeds, for the title."""
@@ -108,13 +109,6 @@ class DrawsPanel(DecodingPart):
             self._show()
 
     def retranslate(self) -> None:
-        self.setAccessibleName(_("Several samples"))
-        self._count_label.setText(_("samples"))
-        self._count.setAccessibleName(_("Number of samples"))
-        self._count.set_tooltip(_("Number of samples"))
-        self._count.retranslate()
-        self._others.setText(_("Other seeds"))
-        self._others.setToolTip(plain_tooltip(_("Sample with the next seeds")))
         self._show()
 
     def _ask(self, decoded: Decoded) -> None:
@@ -136,8 +130,8 @@ class DrawsPanel(DecodingPart):
         is_drawn = decoded is not None and bool(self.draws)
         self._scroll.setVisible(is_drawn)
         self._empty.setVisible(not is_drawn)
-        says = self.why_empty if decoded is None else _("Sampling…")
-        self._empty.set_outcome("" if problem is None else problem.text(), says)
+        sentence = self.why_empty if decoded is None else _("Sampling…")
+        self._empty.set_outcome("" if problem is None else problem.text(), sentence)
         if decoded is None or not is_drawn:
             return
         names, seed = names_of(decoded.decoding), writing_of(decoded.given).sampling.seed

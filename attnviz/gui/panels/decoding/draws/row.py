@@ -11,10 +11,10 @@ from PySide6.QtWidgets import QToolButton, QWidget
 from attnviz.compute.draws import Draw
 from attnviz.core.text import number
 from attnviz.gui.look.theme import GRID, TEXT_PX
+from attnviz.gui.look.words import plain_tooltip
 from attnviz.gui.panels.decoding.names import Names
 from attnviz.gui.panels.decoding.story.text import Chip, StoryText
 from attnviz.gui.widgets.boxes import in_row
-from attnviz.gui.widgets.control import plain_tooltip
 from attnviz.i18n import _
 
 SEED_WIDTH = 64
@@ -51,11 +51,11 @@ class DrawRow(QWidget):
         self.text.set_shades(_shade(draw), "accent")
         self.button.setText(_("seed {seed}").format(seed=draw.seed))
         self.button.setChecked(is_present)
-        says = _("Continue with the sample of seed {seed}").format(seed=draw.seed)
-        self.button.setAccessibleName(says)
+        sentence = _("Continue with the sample of seed {seed}").format(seed=draw.seed)
+        self.button.setAccessibleName(sentence)
         self.button.setAccessibleDescription("".join(chip.text for chip in chips))
-        self.button.setToolTip(plain_tooltip(says))
-        self.text.setAccessibleName(says)
+        self.button.setToolTip(plain_tooltip(sentence))
+        self.text.setAccessibleName(sentence)
 
     @Slot()
     def _on_taken(self) -> None:

@@ -10,6 +10,7 @@ from attnviz.compute.decoding import Decoded
 from attnviz.core.text import isolated, number
 from attnviz.gui.forms.marks import Mark
 from attnviz.gui.look.theme import GRID
+from attnviz.gui.look.words import says
 from attnviz.gui.panels.decoding.counts import plain_label
 from attnviz.gui.panels.decoding.links import Links, StepCells
 from attnviz.gui.panels.decoding.names import names_of
@@ -44,7 +45,7 @@ class NextPanel(DecodingPart):
         self._last_temperature = Temperature(0.8)
         self._order: list[int] = []
         self._rows, self._cells = NextRows(), StepCells(store)
-        self._rows.setObjectName("decode_next")
+        says(self._rows, id="decode_next", name=N_("next token"))
         self._rows.used.connect(self._on_used)
         Mark(store, self._rows, "forced")
         Links(store, self._rows, self._cells.next)
@@ -52,8 +53,8 @@ class NextPanel(DecodingPart):
         self._place.setObjectName("decode_after")
         self._others.setObjectName("decode_others")
         self._empty = plain_label("decode_next_empty")
-        self._choice = Segmented([(id_, id_, "") for id_, _title, _hint in CHOICES])
-        self._choice.setObjectName("decode_choice")
+        name = N_("Choice of the next token")
+        self._choice = says(Segmented(()), id="decode_choice", name=name, options=CHOICES)
         self._choice.changed.connect(self._on_choice)
         self._header = QWidget()
         in_row(self._header, self._place, self._choice, spacing=GRID)
@@ -150,9 +151,6 @@ class NextPanel(DecodingPart):
         return f"{text} · {others.format(n=f'{n_others:,}', p=number(left, 4))}"
 
     def retranslate(self) -> None:
-        self._choice.setAccessibleName(_("Choice of the next token"))
-        self._choice.set_options([(id_, _(title), _(hint)) for id_, title, hint in CHOICES])
-        self._rows.setAccessibleName(_("next token"))
         self.refresh()
 
     # --- acting

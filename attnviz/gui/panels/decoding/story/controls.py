@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QWi
 from attnviz.core.text import isolated
 from attnviz.gui.look.icons import icon
 from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.look.words import says
 from attnviz.gui.panels.decoding.links import shown_step_site
 from attnviz.gui.panels.decoding.names import names_of
 from attnviz.gui.player import END, Event, GoBy, GoTo, Pace, Toggle
@@ -54,30 +55,32 @@ class PlayerControls(QWidget):
         super().__init__(parent)
         self._store, self._theme = store, active_theme()
         self._last_writing = FRESH
-        self._buttons = {name: QToolButton() for name, _title in BUTTONS}
+        self._buttons = {
+            id_: says(QToolButton(), id=f"decode_{id_}", name=title, tip=True) for id_, title in BUTTONS
+        }
         for name, button in self._buttons.items():
-            button.setObjectName(f"decode_{name}")
             button.setProperty("primary" if name == "play" else "framed", "true")
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
             button.setIconSize(QSize(16, 16))
             button.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
             button.setMinimumWidth(72 if name == "play" else 32)
             button.clicked.connect(self._on_button)
-        self._slider = Track()
-        self._slider.setObjectName("decode_scrubber")
+        self._slider = says(Track(), id="decode_scrubber", name=N_("Step"))
         self._slider.valueChanged.connect(self._on_slid)
         self._speed = DragNumber(1.0, minimum=0.25, maximum=16.0, decimals=2, step=0.05)
-        self._speed.setObjectName("decode_speed")
+        says(self._speed, id="decode_speed", name=N_("Speed"), tip=True)
         self._speed.changed.connect(self._on_speed)
         self._speed.rejected.connect(store.rejected)
         self._times, self._where = QLabel("×"), ElidedLabel()
         self._where.setObjectName("decode_where")
-        self._follow, self._rest, self._writes = Switch(""), Switch(""), Switch("")
-        self._follow.setObjectName("decode_follow")
+        tip = N_("The map, the heads and the plane show the tokens up to the present step")
+        self._follow = says(Switch(""), N_("Follow"), id="decode_follow", tip=tip)
         self._follow.changed.connect(store.set_following)
-        self._rest.setObjectName("decode_rest")
+        tip = N_("Show the text after the present step")
+        self._rest = says(Switch(""), N_("Show the rest"), id="decode_rest", tip=tip)
         self._rest.changed.connect(self.rest_changed)
-        self._writes.setObjectName("decode_writes")
+        tip = N_("Continue the tokens of the document: each step feeds the sampled token back")
+        self._writes = says(Switch(""), N_("Generate"), id="decode_writes", tip=tip)
         self._writes.changed.connect(self._on_writes)
         self._lay_out()
         set_tone("muted", self._where, self._times)
@@ -131,23 +134,6 @@ class PlayerControls(QWidget):
         """Take the colours of `theme`."""
         self._theme = theme
         self.show_player()
-
-    def retranslate(self) -> None:
-        """Set the texts again, in the present language; that of the step comes with it."""
-        for name, title in BUTTONS:
-            self._buttons[name].setToolTip(_(title))
-            self._buttons[name].setAccessibleName(_(title))
-        self._slider.setAccessibleName(_("Step"))
-        self._speed.setAccessibleName(_("Speed"))
-        self._speed.set_tooltip(_("Speed"))
-        self._follow.set_label(_("Follow"))
-        self._follow.set_tooltip(_("The map, the heads and the plane show the tokens up to the present step"))
-        self._rest.set_label(_("Show the rest"))
-        self._rest.set_tooltip(_("Show the text after the present step"))
-        self._writes.set_label(_("Generate"))
-        self._writes.set_tooltip(
-            _("Continue the tokens of the document: each step feeds the sampled token back")
-        )
 
     @Slot()
     def _on_button(self) -> None:

@@ -12,6 +12,7 @@ from attnviz.core.text import number
 from attnviz.gui.live.clock import Clock
 from attnviz.gui.live.playback import Playback
 from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.look.words import says
 from attnviz.gui.panels.decoding.counts import plain_label, reuse_words
 from attnviz.gui.panels.decoding.names import names_of, written_tokens
 from attnviz.gui.panels.decoding.next_token import n_given_tokens
@@ -34,7 +35,7 @@ from attnviz.gui.widgets.elided_label import WholeLabel
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.tone import set_tone
-from attnviz.i18n import _
+from attnviz.i18n import N_, _
 from attnviz.model.edit.generation import forced_positions, rewrite
 
 BESIDE_PX = 620
@@ -58,8 +59,7 @@ class TextPanel(DecodingPart):
         super().__init__(store, parent)
         self.playback = Playback(store, self._is_written_in, clock, self)
         self._shown: Decoded | None = None
-        self._text = StoryText()
-        self._text.setObjectName("decode_text")
+        self._text = says(StoryText(), id="decode_text", name=N_("Text"))
         self._text.chosen.connect(self._on_chosen)
         self._text.hovered.connect(self._on_hovered)
         self._text.rewritten.connect(self._on_rewritten)
@@ -69,10 +69,12 @@ class TextPanel(DecodingPart):
         self._controls.rest_changed.connect(self._on_rest)
         self._alternatives = Alternatives(self)
         self._empty = plain_label("decode_empty")
-        self._notice, self._shading_title = WholeLabel(), plain_label("decode_shading_title")
+        self._notice = WholeLabel()
+        self._shading_title = plain_label("decode_shading_title", N_("shading"))
         self._notice.setObjectName("decode_notice")
-        self._shading = Segmented([(row.id, row.id, "") for row in SHADINGS], SHADINGS[0].id)
-        self._shading.setObjectName("decode_shading")
+        shadings = [(row.id, row.title, row.hint) for row in SHADINGS]
+        self._shading = Segmented((), SHADINGS[0].id)
+        says(self._shading, id="decode_shading", name=N_("shading"), options=shadings)
         self._shading.changed.connect(self._on_shading)
         self._scale = ShadeScale()
         self._lay_out()
@@ -115,12 +117,7 @@ class TextPanel(DecodingPart):
         self._rule.setStyleSheet(f"color: {theme.line}")
 
     def retranslate(self) -> None:
-        self._controls.retranslate()
         self._controls.show_player()
-        self._text.setAccessibleName(_("Text"))
-        self._shading_title.setText(_("shading"))
-        self._shading.setAccessibleName(_("shading"))
-        self._shading.set_options([(row.id, _(row.title), _(row.hint)) for row in SHADINGS])
         self._shown = None
         self.show_step()
 

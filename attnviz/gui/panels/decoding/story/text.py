@@ -20,8 +20,9 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import Theme
+from attnviz.gui.look.words import plain_tooltip
 from attnviz.gui.widgets.chip_editor import ChipEditor
-from attnviz.gui.widgets.control import Control, draw_focus_ring, plain_tooltip
+from attnviz.gui.widgets.control import Control, draw_focus_ring
 
 TEXT_PX, LARGE_PX = 15, 21
 """Height of the letters, and in a large panel."""

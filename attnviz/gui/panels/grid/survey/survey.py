@@ -13,6 +13,7 @@ from attnviz.core.head_scores import HEAD_SCORE_BY_ID
 from attnviz.core.text import isolated, number, visible
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
+from attnviz.gui.look.words import says
 from attnviz.gui.panels.grid.canvas import GridCanvas, Place
 from attnviz.gui.panels.grid.heads import GROUP_TITLES
 from attnviz.gui.panels.grid.layout import Block
@@ -27,7 +28,7 @@ from attnviz.gui.widgets.elided_label import ElidedLabel
 from attnviz.gui.widgets.empty_state import EmptyState
 from attnviz.gui.widgets.segmented import Option
 from attnviz.gui.widgets.tone import set_tone
-from attnviz.i18n import _
+from attnviz.i18n import N_, _
 from attnviz.model.sites.sites import site_names
 from attnviz.model.sites.titles import KINDS, layer_title
 from attnviz.model.spec.document import Document
@@ -63,14 +64,13 @@ class SurveyPanel(Panel):
         ):
             label.setObjectName(name)
             label.setFont(ui_font(TEXT_PX))
-        self._score = Combo(())
-        self._score.setObjectName("survey_score")
+        says(self, name=N_("Survey"))
+        self._score = says(Combo(()), id="survey_score", name=N_("Score of the survey"))
         self._score.setMinimumWidth(SCORE_WIDTH)
-        self.canvas = GridCanvas()
-        self.canvas.setObjectName("survey_canvas")
+        self.canvas = says(GridCanvas(), id="survey_canvas", name=N_("Heads of the survey"))
         self.canvas.hovered.connect(self._say)
         self.canvas.chosen.connect(self._on_chosen)
-        self.rows = TextRows()
+        self.rows = says(TextRows(), name=N_("Texts with the highest scores"))
         self.rows.clicked.connect(self._on_text)
         self._empty = EmptyState("")
         self._full = QWidget()
@@ -145,10 +145,6 @@ class SurveyPanel(Panel):
         self._mark(new)
 
     def retranslate(self) -> None:
-        self.setAccessibleName(_("Survey"))
-        self.canvas.setAccessibleName(_("Heads of the survey"))
-        self.rows.setAccessibleName(_("Texts with the highest scores"))
-        self._score.setAccessibleName(_("Score of the survey"))
         self._drawn = None
         self._show()
 
