@@ -70,7 +70,7 @@ class Mask(Pointwise):
     def grows(self) -> bool:
         return self.bias is not None
 
-    def formula(self, x: str) -> str:
+    def formula(self, own: str, *inputs: str) -> str:
         return "" if self.bias is None else _(WITH_BIAS).format(bias=digits(self.bias))
 
     def shape_(self, arrays: Arrays, scores: Array, block: Block) -> None:
