@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from attnviz.checkpoints.families.common import ACTIVATIONS
-from attnviz.checkpoints.families.family import Array
+from attnviz.checkpoints.families.family import ACTIVATIONS, Array
 from attnviz.checkpoints.filling import in_memory, matrix_of
 from attnviz.checkpoints.plan import architecture, left_out
 from attnviz.checkpoints.reader import Checkpoint

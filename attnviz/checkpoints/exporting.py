@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.checkpoints.families.common import ACTIVATIONS
-from attnviz.checkpoints.families.family import Array, Config, Tensor, transposed
+from attnviz.checkpoints.families.family import ACTIVATIONS, Array, Config, Tensor, transposed
 from attnviz.checkpoints.families.llama import LLAMA
 from attnviz.checkpoints.filling import filled
 from attnviz.checkpoints.importing import read_config

@@ -372,8 +372,6 @@ def _read(checkpoint: Checkpoint, attention_only: bool, ignored: Sequence[str] =
 def _read_as(family: Family, checkpoint: Checkpoint, attention_only: bool, ignored: Sequence[str]) -> _Import:
     config = read_config(family, checkpoint.config, ignored, checkpoint.config_name)
     try:
-        if family.refuse is not None and not attention_only:
-            family.refuse(config)
         sizes = family.sizes(config)
         _check_layers(sizes, checkpoint)
         layers = tuple(family.layer(config, index) for index in range(sizes["layers"]))
