@@ -43,17 +43,15 @@ def recipe(q_positions: Positions, k_positions: Positions, step: int) -> Blocked
         (r"(?<=^OneMask = )(?!\()|(?<=^OneMask = \(\n)", "RecipeMask | "),
         (r"(?<=^__all__ = \[\n)", '    "RecipeMask",\n'),
     ),
-    "attnviz/model/mask_reasons.py": (
+    "attnviz/model/masks.py": (
         (
-            r"\Z",
-            """
-
-def recipe(mask: object, query: int, key: int) -> str:
+            r"(?=^def why_causal)",
+            """def why_recipe(mask: object, query: int, key: int) -> str:
     return f"recipe: key {key} is {abs(query - key)} away from query {query}"
+
+
 """,
         ),
-    ),
-    "attnviz/model/masks.py": (
         (
             r"(?<=^MASKS: tuple\[MaskFamily, \.\.\.\] = \(\n)",
             """    MaskFamily(
@@ -61,7 +59,7 @@ def recipe(mask: object, query: int, key: int) -> str:
         N_("recipe"),
         N_("A query attends to keys at an even distance"),
         blocked=lambda mask, q, k: core.recipe(q, k, mask.step),
-        reason=reasons.recipe,
+        reason=why_recipe,
         looks_ahead=_always,
         fresh=lambda experiment: RecipeMask(),
         is_pattern=True,

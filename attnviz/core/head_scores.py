@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.core.entropy import entropy_bits
+from attnviz.core.head_measures import entropy_bits
 from attnviz.i18n import N_
 
 Weights = NDArray[np.floating]

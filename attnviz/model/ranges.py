@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from attnviz.core.legibility import better_range
-from attnviz.core.levels import Ends, levels
+from attnviz.core.levels import Ends, better_range, levels
 from attnviz.i18n import _
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace

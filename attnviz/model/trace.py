@@ -19,9 +19,8 @@ from attnviz.errors import FieldError, Message, UnknownName, among, whole_number
 from attnviz.i18n import _
 from attnviz.model.notebook import html
 from attnviz.model.operands.matrices import classes_of
-from attnviz.model.sites.axes import axis_labels, stage_shape
 from attnviz.model.sites.sites import shown_site
-from attnviz.model.sites.stages import map_of, raw_map_of
+from attnviz.model.sites.stages import axis_labels, map_of, raw_map_of, stage_shape
 from attnviz.model.spec.block import Vocabulary
 from attnviz.model.spec.differential import partners
 from attnviz.model.spec.experiment import Experiment

@@ -13,7 +13,7 @@ from attnviz.explain.arithmetic.cell import explain
 from attnviz.figures.content import content
 from attnviz.figures.figure import figure_of
 from attnviz.figures.palette import PALETTES
-from attnviz.figures.sequences.growing import grown
+from attnviz.figures.sequences.frames import grown
 from attnviz.figures.style import Style
 from attnviz.figures.subject import Subject
 from attnviz.gui.look.theme import DARK, LIGHT

@@ -15,9 +15,9 @@ from attnviz.cli.picture import (
     add_picture,
     computed,
     drawn_kind,
+    style,
     subject_of,
 )
-from attnviz.cli.style import style
 from attnviz.core.progress import Progress, never_cancelled
 from attnviz.i18n import N_, _
 

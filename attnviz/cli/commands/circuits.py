@@ -23,7 +23,7 @@ from attnviz.cli.options import (
     print_table,
     written,
 )
-from attnviz.cli.style import add_style, style
+from attnviz.cli.picture import add_style, style
 from attnviz.core.text import number
 from attnviz.errors import about, suffix_error
 from attnviz.figures.files import FORMATS

@@ -21,9 +21,9 @@ from attnviz.cli.picture import (
     computed,
     drawn_kind,
     other_of,
+    style,
     subject_of,
 )
-from attnviz.cli.style import style
 from attnviz.errors import FieldError, whole_number
 from attnviz.figures.kinds.table import UNFOLLOWED
 from attnviz.i18n import N_, _

@@ -57,7 +57,7 @@ def run(options: Namespace) -> int:
     from attnviz.model.io.files import replace_files
     from attnviz.model.io.tables import Table, table_bytes
     from attnviz.model.stages import STAGE_BY_ID
-    from attnviz.study.contrast.table import contrast_csv
+    from attnviz.study.contrast.contrast import contrast_csv
 
     row, digits, chosen = _format(options), _digits(options.digits), parse_head(options.head)
     if chosen == "all":

@@ -24,8 +24,7 @@ from attnviz.explain.scripts.sources import explicit, parameter, table, vectors,
 from attnviz.i18n import N_, _
 from attnviz.model.binding import bind
 from attnviz.model.operands.matrices import vocabulary
-from attnviz.model.sites.axes import stage_shape
-from attnviz.model.sites.stages import site_stages
+from attnviz.model.sites.stages import site_stages, stage_shape
 from attnviz.model.spec.block import FeedForward
 from attnviz.model.spec.site import Site
 from attnviz.model.stages import STAGE_BY_ID

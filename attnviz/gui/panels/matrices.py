@@ -21,7 +21,7 @@ from attnviz.gui.widgets.numbers.block import laid_over
 from attnviz.gui.widgets.numbers.grid import NumberGrid
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _
-from attnviz.model.sites.axes import stage_shape
+from attnviz.model.sites.stages import stage_shape
 from attnviz.model.spec.arrays import in_float64
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import ROLES

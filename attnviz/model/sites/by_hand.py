@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.model.sites.axes import stage_shape
-from attnviz.model.sites.stages import site_stages
+from attnviz.model.sites.stages import site_stages, stage_shape
 from attnviz.model.spec.differential import partners
 from attnviz.model.spec.edit import Edit
 from attnviz.model.spec.site import Site

@@ -26,9 +26,8 @@ from attnviz.model.caches import CACHE_BY_ID, CACHES, Cache, FullCache, Restarti
 from attnviz.model.edit.by_hand import as_text
 from attnviz.model.masks import mask_of
 from attnviz.model.positions import changes
-from attnviz.model.sites.axes import stage_shape
 from attnviz.model.sites.sites import at, places, record_at, site_names, with_records
-from attnviz.model.sites.stages import site_stages
+from attnviz.model.sites.stages import site_stages, stage_shape
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.edit import EDITABLE, FROM_LATENT, OPERATIONS, Edit
 from attnviz.model.spec.experiment import Experiment

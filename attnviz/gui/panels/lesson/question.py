@@ -18,7 +18,7 @@ from attnviz.gui.widgets.tone import Tone, set_tone
 from attnviz.gui.widgets.window_keys import LineEdit
 from attnviz.i18n import N_, _
 from attnviz.study.claims.scope import Scope, holds, value_of
-from attnviz.study.lessons.answers import answer_of, is_close
+from attnviz.study.lessons.judging import answer_of, is_close
 from attnviz.study.lessons.lesson import Step, Words
 from attnviz.study.lessons.markup import markup
 

@@ -7,7 +7,7 @@ import io
 
 import numpy as np
 
-from attnviz.core.entropy import effective_count, entropy_bits
+from attnviz.core.head_measures import effective_count, entropy_bits
 from attnviz.core.phrases import enumerated
 from attnviz.core.progress import Check, never_cancelled, progress_of
 from attnviz.core.text import isolated, number, spreadsheet_text, visible

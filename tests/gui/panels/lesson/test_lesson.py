@@ -25,7 +25,7 @@ from attnviz.model.edit import edits
 from attnviz.model.edit.paths import put_at
 from attnviz.model.spec.view import Cell
 from attnviz.resources import path
-from attnviz.study.lessons.answers import answer_of
+from attnviz.study.lessons.judging import answer_of
 from attnviz.study.lessons.table import LESSONS, shipped_lesson
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QPointF
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter
 
-from attnviz.core.entropy import entropy_bits
+from attnviz.core.head_measures import entropy_bits
 from attnviz.core.label_spacing import nice_step
 from attnviz.core.text import number
 from attnviz.gui.look.fonts import number_font

@@ -10,8 +10,7 @@ from cases import experiment
 
 import attnviz
 from attnviz.compute.budget import BudgetError
-from attnviz.compute.saving import save_arrays
-from attnviz.model.io.numbers import array_bytes, save_npz
+from attnviz.compute.saving import array_bytes, save_arrays, save_npz
 from attnviz.model.io.presets import load_preset
 
 

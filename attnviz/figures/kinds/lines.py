@@ -1,4 +1,4 @@
-"""The figure of lines between tokens: shapes in a vector file, with the weights of one query as numbers."""
+"""Weights as lines between tokens."""
 
 from __future__ import annotations
 
@@ -7,12 +7,18 @@ from typing import Any
 
 from attnviz.core.shades import Shades, head_color
 from attnviz.core.text import elide, number, visible
-from attnviz.errors import FieldError, must_be
+from attnviz.errors import FieldError, listed, must_be
+from attnviz.explain.formulas.stages import stage_formula
+from attnviz.figures.content import chosen_heads, figure_title
 from attnviz.figures.fonts import middle, number_font, text_font, widest, width
+from attnviz.figures.kinds.matrix import titled
 from attnviz.figures.layout import GAP, MARGIN, NAME
+from attnviz.figures.sheet import Drawing
 from attnviz.figures.style import Style
+from attnviz.figures.subject import Subject
 from attnviz.i18n import _
-from attnviz.model.links import Links, WordLines
+from attnviz.model.links import LINED, Links, WordLines, word_lines
+from attnviz.model.stages import STAGE_BY_ID
 
 LABEL, SMALL = 9.0, 7.5
 ROW, SPAN = 17.0, 190.0
@@ -76,7 +82,7 @@ def measure(shown: LinesContent, style: Style) -> LinesLayout:
     return LinesLayout(right + after + MARGIN, NAME + GAP + rows * ROW, left, right, right + after)
 
 
-def draw(axes: Any, shown: LinesContent, layout: LinesLayout, shades: Shades) -> None:
+def paint(axes: Any, shown: LinesContent, layout: LinesLayout, shades: Shades) -> None:
     """Draw the figure into axes whose unit is a point, y downwards."""
     _headings(axes, shown, layout, shades)
     several = shown.lines.links()
@@ -176,3 +182,29 @@ def _shade(
 
 def _rgb(color: str) -> tuple[float, float, float]:
     return int(color[1:3], 16) / 255, int(color[3:5], 16) / 255, int(color[5:7], 16) / 255
+
+
+def draw_lines(subject: Subject, style: Style) -> Drawing:
+    """The lines of one query or of all, of one head or of all, as the view says."""
+    site, stage = subject.shown_site, subject.shown_stage
+    if stage not in LINED:
+        raise FieldError(
+            "picture", "lines", must_be("map for a stage other than {stages}", stages=listed(LINED))
+        )
+    stage = subject.checked_stage
+    row = STAGE_BY_ID[stage]
+    heads = () if subject.head is None else chosen_heads(site, subject.view, row, subject.head)
+    links = word_lines(site, subject.view, stage, heads)
+    shown = lines_content(links)
+    layout = measure(shown, style)
+
+    def draw(axes: Any) -> None:
+        paint(axes, shown, layout, style.shades)
+
+    return Drawing(
+        layout.width,
+        layout.height,
+        draw,
+        titled(subject, figure_title(site, row, links.heads)),
+        stage_formula(site.experiment, stage),
+    )

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 import attnviz
 from attnviz.figures import figure_bytes, render
-from attnviz.figures.all_sites import all_sites, measure
 from attnviz.figures.content import Map
 from attnviz.figures.fonts import drawing
+from attnviz.figures.kinds.sites import all_sites, measure
 from attnviz.figures.palette import palette
 from attnviz.figures.style import Style
 from attnviz.model.io.presets import load_preset

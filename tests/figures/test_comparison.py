@@ -13,9 +13,8 @@ from msgspec.structs import replace
 from attnviz.compute.execute import execute
 from attnviz.core.shades import LIGHT
 from attnviz.figures import figure_bytes
-from attnviz.figures.contrast import contents_of, contrast_drawing
 from attnviz.figures.fonts import drawing
-from attnviz.figures.kinds.comparison import draw_comparison
+from attnviz.figures.kinds.comparison import contents_of, contrast_drawing, draw_comparison
 from attnviz.figures.sheet import sheet_of
 from attnviz.figures.style import Style
 from attnviz.figures.subject import Subject
@@ -23,8 +22,7 @@ from attnviz.model.io.presets import load_preset
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Causal
 from attnviz.model.spec.view import View
-from attnviz.study.contrast.contrast import Contrast, Shown, contrast
-from attnviz.study.contrast.table import contrast_csv
+from attnviz.study.contrast.contrast import Contrast, Shown, contrast, contrast_csv
 
 TOY = load_preset("toy-attention").experiment
 NAMES = ("A · before", "B · after", "B − A")
