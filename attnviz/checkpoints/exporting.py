@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.checkpoints.blueprint import read_config
 from attnviz.checkpoints.families.family import ACTIVATIONS, Array, Config, Tensor, transposed
 from attnviz.checkpoints.families.llama import LLAMA
 from attnviz.checkpoints.filling import filled
-from attnviz.checkpoints.importing import read_config
 from attnviz.errors import FieldError, must_be
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.attention import Layer
