@@ -128,7 +128,7 @@ def recipe_scaling(frequencies: Floats, strength: float) -> Floats:
 """,
         ),
     ),
-    "attnviz/model/spec/positions.py": (
+    "attnviz/model/spec/scalings.py": (
         (
             r"^(?=Scaling = )",
             """class RecipeScaling(Stretch, frozen=True, tag_field="kind", tag="recipe_scaling"):
@@ -171,7 +171,7 @@ def recipe_scaling(frequencies: Floats, strength: float) -> Floats:
 """,
         ),
         (r"(?<=^from attnviz.core.positions import \(\n)", "    recipe_scaling,\n"),
-        (r"(?<=^from attnviz.model.spec.positions import \(\n)", "    RecipeScaling,\n"),
+        (r"(?<=^from attnviz.model.spec.scalings import \(\n)", "    RecipeScaling,\n"),
     ),
 }
 """By file, as `MASK`."""

@@ -18,10 +18,11 @@ from attnviz.checkpoints.filling import filled
 from attnviz.errors import FieldError, must_be
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.attention import Layer
-from attnviz.model.spec.block import FeedForward, Norm, Vocabulary
+from attnviz.model.spec.block import FeedForward, Norm
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Explicit, Rope
 from attnviz.model.spec.rows import WrittenRow
+from attnviz.model.spec.vocabulary import Vocabulary
 
 OF_A_LLAMA = must_be(
     "the parts of a Llama: causal layers with RMSNorm, RoPE, grouped heads and a gated feed-forward layer"

@@ -36,7 +36,6 @@ from attnviz.model.io.files import matrices
 from attnviz.model.io.tensors import Progress, no_progress
 from attnviz.model.spec.arrays import Matrix, in_float64
 from attnviz.model.spec.attention import Layer
-from attnviz.model.spec.block import Classes, Vocabulary
 from attnviz.model.spec.conversions import CONVERSIONS
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
@@ -44,6 +43,7 @@ from attnviz.model.spec.memory_map import Made
 from attnviz.model.spec.origin import Link, Origin
 from attnviz.model.spec.parts import Causal, DType, ExplicitVectors, Memory, Rope
 from attnviz.model.spec.view import View
+from attnviz.model.spec.vocabulary import Classes, Vocabulary
 
 
 @trimmed

@@ -21,11 +21,11 @@ from attnviz.model.notebook import html
 from attnviz.model.operands.matrices import classes_of
 from attnviz.model.sites.sites import shown_site
 from attnviz.model.sites.stages import axis_labels, map_of, raw_map_of, stage_shape
-from attnviz.model.spec.block import Vocabulary
 from attnviz.model.spec.differential import partners
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Quantity
+from attnviz.model.spec.vocabulary import Vocabulary
 from attnviz.model.stages import AXIS_NAMES, STAGE_BY_ID, Axis, since
 from attnviz.model.text import written_tokens
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.core.bpe import plain_texts
+from attnviz.core.piece_kinds import plain_texts
 from attnviz.errors import FieldError, must_be, size
 from attnviz.model.sites.sites import at, places, site_names
 from attnviz.model.spec.attention import Attention, Layer

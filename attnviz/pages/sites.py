@@ -21,8 +21,8 @@ from attnviz.model.positions import changes, rope_of, rotated_features
 from attnviz.model.provenance import inputs_of, rule_of
 from attnviz.model.sites.sites import place_of
 from attnviz.model.sites.titles import site_title
-from attnviz.model.spec.block import Vocabulary
 from attnviz.model.spec.view import Cell
+from attnviz.model.spec.vocabulary import Vocabulary
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.text import shown_token
 from attnviz.model.trace import SiteTrace, Trace

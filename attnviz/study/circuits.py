@@ -30,9 +30,9 @@ from attnviz.engines.resolution import operands_of
 from attnviz.errors import FieldError, among, must_be, whole_number
 from attnviz.i18n import N_
 from attnviz.model.sites.sites import at, places
-from attnviz.model.spec.block import Vocabulary
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.vocabulary import Vocabulary
 from attnviz.model.stages import of_phase
 from attnviz.operations.norm import Norm
 from attnviz.study.passes import experiment_of, on_engine

@@ -42,9 +42,9 @@ from attnviz.model.io.carriers.table import files_carrying
 from attnviz.model.io.files import record_of, replace_files
 from attnviz.model.sandbox.process import Process
 from attnviz.model.spec.arrays import Matrix
-from attnviz.model.spec.block import Vocabulary
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import ExplicitVectors
+from attnviz.model.spec.vocabulary import Vocabulary
 
 BUTTON = QMessageBox.StandardButton
 

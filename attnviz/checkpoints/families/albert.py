@@ -32,7 +32,7 @@ from attnviz.checkpoints.families.family import (
     unread,
     whole,
 )
-from attnviz.model.spec.block import EmbeddingProjection, Transform
+from attnviz.model.spec.vocabulary import EmbeddingProjection, Transform
 
 _OF_BERT = ("directionality", "hidden_act", "is_decoder", "add_cross_attention")
 

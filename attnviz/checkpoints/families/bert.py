@@ -40,9 +40,10 @@ from attnviz.checkpoints.families.family import (
 )
 from attnviz.model.spec.arrays import in_float64
 from attnviz.model.spec.attention import Layer
-from attnviz.model.spec.block import Block, EmbeddingProjection, FeedForward, Norm, Transform
+from attnviz.model.spec.block import Block, FeedForward, Norm
 from attnviz.model.spec.parts import Causal, Heads, NoPosition
 from attnviz.model.spec.positions import Learned
+from attnviz.model.spec.vocabulary import EmbeddingProjection, Transform
 
 SIZE_KEYS: tuple[Key, ...] = (
     whole("vocab_size"),

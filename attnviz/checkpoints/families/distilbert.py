@@ -25,9 +25,10 @@ from attnviz.checkpoints.families.family import (
     whole,
 )
 from attnviz.model.spec.attention import Layer
-from attnviz.model.spec.block import Block, FeedForward, Norm, Transform
+from attnviz.model.spec.block import Block, FeedForward, Norm
 from attnviz.model.spec.parts import Heads, NoPosition
 from attnviz.model.spec.positions import Learned
+from attnviz.model.spec.vocabulary import Transform
 
 EPS = 1e-12
 """Of all norms; the configuration has no key for it."""

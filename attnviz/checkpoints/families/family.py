@@ -19,7 +19,8 @@ from attnviz.checkpoints.signals.signal import Signal
 from attnviz.errors import POSITIVE, FieldError, Message, among, listed, missing, must_be, whole_number
 from attnviz.model.spec.arrays import in_float64
 from attnviz.model.spec.attention import Layer
-from attnviz.model.spec.block import ActivationKind, EmbeddingProjection, Norm, NormKind, Transform
+from attnviz.model.spec.block import ActivationKind, Norm, NormKind
+from attnviz.model.spec.vocabulary import EmbeddingProjection, Transform
 
 Array = NDArray[Any]
 """In the precision of the file: what computes with one takes it `in_float64`."""

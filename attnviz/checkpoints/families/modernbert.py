@@ -46,9 +46,10 @@ from attnviz.checkpoints.families.family import (
 )
 from attnviz.checkpoints.rotary import of_kind, rope
 from attnviz.model.spec.attention import Layer
-from attnviz.model.spec.block import Norm, Transform
+from attnviz.model.spec.block import Norm
 from attnviz.model.spec.parts import Mask, Window
 from attnviz.model.spec.positions import Position
+from attnviz.model.spec.vocabulary import Transform
 
 KEYS = (
     *decoder_keys(8192, activation_key("gelu", "hidden_activation"), tied=True),

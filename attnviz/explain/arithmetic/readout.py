@@ -12,9 +12,9 @@ from attnviz.model.operands.matrices import unembedding_array, vectors_array, vo
 from attnviz.model.provenance import sources
 from attnviz.model.reading import Floats, Reading, stage_symbol
 from attnviz.model.spec.arrays import in_float64
-from attnviz.model.spec.block import Vocabulary
 from attnviz.model.spec.rows import row_array
 from attnviz.model.spec.view import Cell
+from attnviz.model.spec.vocabulary import Vocabulary
 from attnviz.operations.terms import (
     Line,
     Pieces,

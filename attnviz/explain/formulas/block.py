@@ -11,8 +11,9 @@ from attnviz.i18n import _
 from attnviz.model.binding import bind
 from attnviz.model.operands.latent import latent_letters
 from attnviz.model.sites.stages import Stages, site_stages
-from attnviz.model.spec.block import Block, FeedForward, Transform, Vocabulary
+from attnviz.model.spec.block import Block, FeedForward
 from attnviz.model.spec.site import Site
+from attnviz.model.spec.vocabulary import Transform, Vocabulary
 from attnviz.model.stages import STAGE_BY_ID, inputs
 from attnviz.model.weights import bias_symbol
 

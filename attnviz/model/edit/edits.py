@@ -29,7 +29,6 @@ from attnviz.model.operands.matrices import projection_array, token_ids, vectors
 from attnviz.model.positions import added_rows
 from attnviz.model.sites.sites import at, places, with_records
 from attnviz.model.spec.arrays import Matrix, in_float64
-from attnviz.model.spec.block import EmbeddingProjection, Vocabulary
 from attnviz.model.spec.differential import Differential
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import (
@@ -52,6 +51,7 @@ from attnviz.model.spec.parts import (
 from attnviz.model.spec.pieces import own_tokens
 from attnviz.model.spec.positions import Encoding
 from attnviz.model.spec.site import Site
+from attnviz.model.spec.vocabulary import EmbeddingProjection, Vocabulary
 
 Array = NDArray[np.float64]
 Encoded = TypeVar("Encoded", bound=Encoding)

@@ -33,8 +33,9 @@ from attnviz.model.spec.edit import EDITABLE, FROM_LATENT, OPERATIONS, Edit
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.generation import Writing
 from attnviz.model.spec.parts import Causal, ExplicitVectors, Heads, Painted, SeededVectors
-from attnviz.model.spec.positions import DynamicNtk, LongRope, Rope, Yarn
+from attnviz.model.spec.positions import Rope
 from attnviz.model.spec.sampling import Sampling, StopConditions, Temperature
+from attnviz.model.spec.scalings import DynamicNtk, LongRope, Yarn
 from attnviz.model.stages import STAGE_BY_ID
 
 MAKE = {"numpy": lambda: NumpyEngine("float64"), "torch": lambda: TorchEngine("float64")}

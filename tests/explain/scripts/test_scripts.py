@@ -48,8 +48,8 @@ from attnviz.model.spec.parts import (
     Tied,
     Vectors,
 )
-from attnviz.model.spec.positions import Table
 from attnviz.model.spec.rows import Row
+from attnviz.model.spec.source import Table
 from attnviz.model.stages import STAGE_BY_ID
 
 NUMPY, TORCH = LIBRARY_BY_ID["numpy"], LIBRARY_BY_ID["torch"]

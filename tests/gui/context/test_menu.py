@@ -19,12 +19,12 @@ from attnviz.gui.widgets.explanation_page import ExplanationPage
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.i18n import LANGUAGES, set_language
 from attnviz.model.spec.arrays import Matrix
-from attnviz.model.spec.block import Vocabulary
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Padding, SeededVectors
 from attnviz.model.spec.pieces import Pieces
 from attnviz.model.spec.view import Cell
+from attnviz.model.spec.vocabulary import Vocabulary
 
 
 def right_click(desk: Desk, widget: QWidget, at: QPointF | QPoint) -> QMenu:

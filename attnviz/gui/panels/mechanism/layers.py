@@ -37,10 +37,11 @@ from attnviz.model.errors.titles import reason_in_words
 from attnviz.model.fields import field_at
 from attnviz.model.sites.sites import place_of, places, shown_site
 from attnviz.model.spec.attention import Layer
-from attnviz.model.spec.block import EmbeddingProjection, Norm
+from attnviz.model.spec.block import Norm
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import vectors_shape
+from attnviz.model.spec.vocabulary import EmbeddingProjection
 
 NormField = Literal["embedding_norm", "final_norm", "encoder_norm", "encoder_embedding_norm"]
 

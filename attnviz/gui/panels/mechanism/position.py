@@ -27,8 +27,9 @@ from attnviz.model.positions import POSITIONS, n_rotated, rotation
 from attnviz.model.scalings import SCALING_BY_RECORD, SCALINGS
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import Rope
-from attnviz.model.spec.positions import DrawnTable, values_beside_latent
+from attnviz.model.spec.positions import values_beside_latent
 from attnviz.model.spec.site import Site
+from attnviz.model.spec.source import DrawnTable
 from attnviz.model.spec.value import Refusal
 from attnviz.model.spec.view import Cell
 from attnviz.model.trace import Trace

@@ -12,8 +12,9 @@ from attnviz.gui.forms.paths import row
 from attnviz.i18n import N_, _
 from attnviz.model.edit.switching import scale_value, set_span
 from attnviz.model.fields import field_at
-from attnviz.model.spec.positions import Deberta, DrawnTable
+from attnviz.model.spec.positions import Deberta
 from attnviz.model.spec.site import Site
+from attnviz.model.spec.source import DrawnTable
 
 FARTHEST, MOST_BUCKETS = 1_000_000, 1024
 

@@ -44,18 +44,9 @@ from attnviz.model.spec.parts import (
     SeededVectors,
     Sinusoidal,
 )
-from attnviz.model.spec.positions import (
-    Deberta,
-    DrawnTable,
-    DynamicNtk,
-    Learned,
-    LinearScaling,
-    LongRope,
-    T5Buckets,
-    TransformerXl,
-    WrittenTable,
-    Yarn,
-)
+from attnviz.model.spec.positions import Deberta, Learned, T5Buckets, TransformerXl
+from attnviz.model.spec.scalings import DynamicNtk, LinearScaling, LongRope, Yarn
+from attnviz.model.spec.source import DrawnTable, WrittenTable
 from attnviz.model.spec.view import Cell
 
 W = TypeVar("W", bound=QWidget)
