@@ -15,7 +15,7 @@ from cases import experiment
 
 import attnviz
 from attnviz.cli import main
-from attnviz.figures.circuit import circuit_csv
+from attnviz.figures.kinds.pairs import circuit_csv
 from attnviz.model.io.carriers.csvw import metadata
 from attnviz.model.io.carriers.record import Record
 from attnviz.model.spec.document import Document

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, get_args
 
 from msgspec.structs import replace
 
-from attnviz.cli.condition import Condition, check_conditions
+from attnviz.cli.command import Condition, check_conditions
 from attnviz.cli.options import document, head, place
 from attnviz.core.alignment import ALIGNMENT_BY_ID
 from attnviz.core.levels import RANGES

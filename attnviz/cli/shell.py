@@ -14,9 +14,8 @@ from typing import NoReturn
 
 from attnviz.checkpoints.hub import is_downloaded
 from attnviz.checkpoints.presets import preset_ids
-from attnviz.cli.command import Named, Refused
+from attnviz.cli.command import Named, Refused, check_conditions, keep_apart, typed_apart
 from attnviz.cli.commands import gui
-from attnviz.cli.condition import check_conditions, keep_apart, typed_apart
 from attnviz.cli.table import COMMANDS
 from attnviz.core.phrases import named
 from attnviz.core.text import wrapped
