@@ -127,14 +127,13 @@ def _row(engine: Engine, row: Row | None, features: int) -> Array | None:
 
 def scoring_of(site: Site) -> Scoring:
     """The functions from a site's queries and keys to weights."""
-    factor, is_before = site.score_factor, site.mask_placement == "before_softmax"
+    is_before = site.mask_placement == "before_softmax"
     stages = score_stages(site)
     operations = {stage: bind(site, stage) for stage in stages}
     return Scoring(
         stages=stages,
         n_kv_heads=site.heads.n_kv_heads,
         group_size=site.heads.group_size,
-        factor=factor,
         operations=operations,
         masks=Masks(site.masks, site.query_offset),
         # The mixture of two heads follows that of all tiles, so that each has all keys.

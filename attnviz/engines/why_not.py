@@ -161,8 +161,7 @@ class _Case:
 
     def scores(self, site: SiteTrace) -> Floats:
         """The scores as they are before any mask."""
-        before = tuple(stage for stage in site.stages if stage != "masked")
-        return self.window(site, inputs("weights", before)[0])
+        return self.window(site, site.unmasked)
 
     def answer(
         self, left: Side, right: Side, columns: tuple[str, ...], facts: Facts, words: Facts | None = None
@@ -203,7 +202,7 @@ def _of_rounding(case: _Case) -> Compared:
     hidden, scores = site.blocked(), case.scores(site)
     assert hidden is not None  # the pair has a mask
     half = core.add_to_blocked(scores, hidden, MASK_BIAS, np.float16)
-    left = Side(case.window(site, "weights"), site.blocked(), site.experiment)
+    left = Side(case.window(site, site.raw_map), site.blocked(), site.experiment)
     right = Side(core.softmax_in(half), None, site.experiment)
     row = int(np.argmax(hidden.all(axis=1)))
     single = core.add_to_blocked(scores, hidden, MASK_BIAS, np.float32)

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from attnviz.core.overview import overview
 from attnviz.errors import FieldError, Message, UnknownName, among, whole_number
 from attnviz.i18n import _
+from attnviz.model.binding import bind
 from attnviz.model.notebook import html
 from attnviz.model.operands.matrices import classes_of
 from attnviz.model.sites.sites import shown_site
 from attnviz.model.sites.stages import axis_labels, map_of, raw_map_of, stage_shape
-from attnviz.model.spec.differential import partners
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Quantity
@@ -119,6 +119,12 @@ class SiteTrace:
         """The map as it is before a dropout or a difference: what panels open with and studies measure."""
         return raw_map_of(self.stages)
 
+    @property
+    def unmasked(self) -> str:
+        """The last stage of the scores before a mask."""
+        scores = (stage for stage in self.stages if STAGE_BY_ID[stage].phase == "scores")
+        return [stage for stage in scores if stage not in MASKED_STAGES][-1]
+
     def shown_stage(self, wanted: str) -> str:
         """A stage, or the map where the site lacks it."""
         return wanted if wanted in self.stages else self.raw_map
@@ -199,12 +205,12 @@ class SiteTrace:
         With a mask bias, blocked cells have small weights above 0: they are drawn. A −∞ of the additive mask
         blocks in the heads that have it.
         """
-        counts = stage not in MASKED_STAGES or stage != "masked" and self.experiment.adds_to_blocked
+        counts = stage not in MASKED_STAGES or stage != MASKED_STAGES[0] and self.experiment.adds_to_blocked
         if stage not in CUT_STAGES:
             return None
-        read: tuple[int, ...] = () if head is None else (head,)
-        if head is not None and stage == "combined":
-            read = partners(head, self.experiment.heads.n_heads)
+        read: tuple[int, ...] = ()
+        if head is not None:
+            read = bind(self.experiment, stage).heads_with(head) or ()
         return self.unseen(*read, by_masks=not counts)
 
     def unseen(self, *heads: int, rows: slice = ALL, by_masks: bool = True) -> Bools | None:

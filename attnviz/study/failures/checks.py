@@ -14,8 +14,8 @@ from attnviz.core.progress import never_cancelled
 from attnviz.core.text import isolated, number, visible
 from attnviz.errors import Message, verbatim
 from attnviz.i18n import N_
-from attnviz.model.stages import STAGE_BY_ID, of_phase, result_of
-from attnviz.model.trace import MASKED_STAGES, SiteTrace, Trace
+from attnviz.model.stages import STAGE_BY_ID, result_of
+from attnviz.model.trace import SiteTrace, Trace
 
 SUM_ERROR = 5e-3
 """Largest distance of a row's sum from 1 that is rounding, in float16 too."""
@@ -106,7 +106,7 @@ def _not_finite(trace: Trace, site: SiteTrace) -> Iterator[Finding]:
 def _empty_rows(trace: Trace, site: SiteTrace) -> Iterator[Finding]:
     """A query without a key."""
     empty = np.flatnonzero(site.fully_masked())
-    stage = next((stage for stage in ("masked", "added") if stage in site.stages), "")
+    stage = next((stage for stage in reversed(site.stages) if STAGE_BY_ID[stage].is_infinite), "")
     if empty.size and stage:
         token = _token(site, int(empty[0]))
         yield Finding(
@@ -159,15 +159,13 @@ def _saturated(trace: Trace, site: SiteTrace) -> Iterator[Finding]:
 
 def _order(trace: Trace, site: SiteTrace) -> Iterator[Finding]:
     """A token that stands at two places and has the same scores there: the order is lost."""
-    unmasked = set(of_phase("scores")) - set(MASKED_STAGES)
-    stage = next(stage for stage in reversed(site.stages) if stage in unmasked)
     if site.experiment.memory is not None or site.blocked() is not None:
         return
     x = _whole(site, site.stages[0])
     twice = next(((i, j) for j in range(len(x)) for i in range(j) if np.array_equal(x[i], x[j])), None)
     if twice is None or site.stages[0] != "tokens_embedded":
         return
-    scores = _whole(site, stage)
+    scores = _whole(site, site.unmasked)
     first, second = twice
     if np.allclose(scores[first], scores[second], rtol=1e-5) and np.isfinite(scores[first]).all():
         says = Message(
@@ -176,7 +174,7 @@ def _order(trace: Trace, site: SiteTrace) -> Iterator[Finding]:
             first=first,
             second=second,
         )
-        yield Finding(site.name, stage, says)
+        yield Finding(site.name, site.unmasked, says)
 
 
 def _residual_path(trace: Trace, site: SiteTrace) -> Iterator[Finding]:

@@ -35,6 +35,7 @@ from attnviz.i18n import N_
 from attnviz.model.operands.latent import cached_numbers, expanded_numbers, latent_of
 from attnviz.model.spec.attention import Attention
 from attnviz.model.spec.parts import Heads
+from attnviz.model.spec.site import Site
 
 Numbers = NDArray[np.float64]
 
@@ -163,7 +164,7 @@ class LatentPicture(Control):
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.retranslate()
 
-    def set_attention(self, attention: Attention, shapes: LatentShapes, head: int, itemsize: int) -> None:
+    def set_attention(self, attention: Site, shapes: LatentShapes, head: int, itemsize: int) -> None:
         """Draw this attention, its numbers to come; `itemsize` bytes are kept of each number."""
         numbers = self._shown.numbers if self._shown is not None and self._shown.shapes == shapes else {}
         kept, expanded = cached_numbers(attention) * itemsize, expanded_numbers(attention) * itemsize

@@ -28,7 +28,7 @@ from attnviz.model.sites.stages import raw_map_of
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import Cell, shown_head
 from attnviz.model.stages import STAGE_BY_ID
-from attnviz.model.trace import SiteTrace, Trace
+from attnviz.model.trace import MASKED_STAGES, SiteTrace, Trace
 
 SIDE = 28
 CAPTION = 60
@@ -164,12 +164,12 @@ class PipelinePanel(Panel):
 
         A mask that is switched then moves no thumbnail.
         """
-        raw_map = raw_map_of(self._stages) if self._stages else ""
+        raw_map, mask = raw_map_of(self._stages) if self._stages else "", MASKED_STAGES[0]
         before = next((at for at, run in enumerate(self._runs) if run[0] == raw_map), 0)
-        if "masked" in self._stages or before == 0 or self._shown != self._stages:
+        if mask in self._stages or before == 0 or self._shown != self._stages:
             return places
-        self._measured.set_caption(_(STAGE_BY_ID["masked"].title), "")
-        self._step_to_measure.set_text(stage_operation(self.store.attention, "masked"))
+        self._measured.set_caption(_(STAGE_BY_ID[mask].title), "")
+        self._step_to_measure.set_text(stage_operation(self.store.attention, mask))
         as_mask = Place.of(self._measured, self._step_to_measure, SIDE + 8, self._measured.whole_width())
         gap = replace(as_mask, picture=self._gap, step=self._gap_step)
         widened = [*places[:before], gap, *places[before:]]
