@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.core.matrix import AnyMatrix, taken
+
 LONG = 32
 """Columns from which a map is too long for numbers, so that its colours alone must tell."""
 _SAMPLE = 256
 _SINK, _FAINT, _BRIGHT, _FEW = 0.4, 0.3, 0.05, 0.03
 
 
-def better_range(weights: NDArray[np.floating], blocked: NDArray[np.bool_] | None) -> str:
+def better_range(weights: AnyMatrix, blocked: NDArray[np.bool_] | None) -> str:
     """Id of the range that tells more of `weights` (rows, columns) than their largest value does, or "".
 
     - "without_first" if the first token takes more than two fifths of the rows on average;
@@ -24,7 +26,7 @@ def better_range(weights: NDArray[np.floating], blocked: NDArray[np.bool_] | Non
     if columns < LONG or rows < 2:
         return ""
     part = slice(1, None, max(1, rows // _SAMPLE))  # the first row has one visible key under a causal mask
-    cells, hidden = weights[part], None if blocked is None else blocked[part]
+    cells, hidden = taken(weights, part), None if blocked is None else blocked[part]
     seen = np.isfinite(cells) if hidden is None else np.isfinite(cells) & ~hidden
     shown = np.where(seen, cells, 0)
     largest = float(shown.max(initial=0.0))
