@@ -151,7 +151,7 @@ def _percentiles(values: AnyMatrix, signed: bool, blocked: BoolArray | None) -> 
 def _nearest(
     values: AnyMatrix, blocked: BoolArray | None, of: Callable[[FloatArray], FloatArray]
 ) -> Ends | None:
-    """The percentiles of `of` the cells that count, each the number nearest to its place; None without any."""
+    """The percentiles of `of` the cells that count, each the nearest number; None without any."""
     if isinstance(values, np.ndarray):
         cells = of(values[_kept(values, blocked)].astype(np.float64, copy=False))
         return tuple(np.percentile(cells, PERCENTILES, method="nearest").tolist()) if cells.size else None
